@@ -10,8 +10,8 @@ release:
 	@.ci/setup library
 	@.ci/release
 
-# The lanes of .ci/lanes: before each commit; all that runs within ten minutes; all that
-# CI runs; the long forms, for the night. Each ends with "N passed, M failed".
+# The lanes of .ci/lanes: before each commit; everything that runs within ten minutes;
+# all that CI runs; the long forms, for the night. Each ends with "N passed, M failed".
 check:
 	@.ci/lane check
 
@@ -58,12 +58,12 @@ interop: build-release
 	@.ci/setup-peers
 	@tests/interop/run
 
-# Servers killed with -9 a thousand times, and more; an hour. Each half runs whatever came
-# of the other.
+# Kills servers with -9 a thousand times, and more; takes an hour. The second half runs
+# even if the first fails.
 kill-matrix: build-release
 	@.ci/lane kill-matrix-long servers-long
 
-# The official conformance suites against our server and our client, over HTTP.
+# The official conformance suites against Segue's server and client, over HTTP.
 conformance: build-release
 	@.ci/setup-peers
 	@python3 -B tests/conformance/run.py
@@ -74,7 +74,7 @@ lint: debug
 format:
 	@python3 -B tests/lint/format.py --fix
 
-# Takes over an ABI that changed on purpose.
+# Accepts an intended change of the ABI.
 abi: debug
 	@python3 -B tests/lint/abi.py --library build/debug/libsegue.so --update
 

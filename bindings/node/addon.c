@@ -1,14 +1,14 @@
 /* The module: one state for each environment (main thread or worker) that loads it, and
  * the table of functions.
  *
- * Node loads the shared object once for the process; its environments run on threads of
- * their own at the same time. So nothing here is global: what a function needs comes by
- * its frame. The state counts references, as boxes that the garbage collector frees at
- * the end may come after everything else.
+ * Node loads the shared object once for the process, and its environments run on
+ * several threads at the same time. So there is no global state: a function gets its
+ * state through its frame. The state counts references, because the garbage collector
+ * may free boxes after everything else.
  *
- * Functions take what they need of C's lifetime (texts, arrays) from scratch memory: a
- * stack of blocks that a call gives back when it ends. Calls nest, as getters of options
- * and hooks are JavaScript that may call us again. */
+ * Functions keep texts and arrays in scratch memory: a stack of blocks. A call releases
+ * its blocks when it ends. Calls may nest, because getters of options and hooks are
+ * JavaScript, which may call the addon again. */
 #include "addon.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct sgnode_block {
     max_align_t bytes[];
 };
 
-/* One function of one environment. */
+/* A function of the table together with the state of the environment that exports it. */
 typedef struct bound {
     sgnode_env *self;
     sgnode_function function;
@@ -61,7 +61,8 @@ void *sgnode_scratch(sgnode_frame *frame, size_t size)
     return place;
 }
 
-/* Back to where it was when a call began; the first block stays, unless it is large. */
+/* Releases the scratch memory that a call has used. The first block is kept unless it is
+ * large. */
 static void give_back(sgnode_env *self, sgnode_block *block, size_t used)
 {
     while (self->block && self->block != block &&
@@ -240,11 +241,11 @@ static napi_value live_handles(sgnode_frame *frame)
 
 static napi_value allocated(sgnode_frame *frame)
 {
-    return sgnode_number(frame->env, (double)sgnode_allocated());
+    return sgnode_number(frame->env, (double)sgb_allocated());
 }
 
-/* Node has no flock, by which the SDKs of all languages lock the file of tokens that they
- * share. */
+/* Locks a file with flock, which Node lacks. The SDKs of all languages lock the shared
+ * token file with flock. */
 static napi_value lock_file(sgnode_frame *frame)
 {
     int32_t fd;
@@ -257,45 +258,14 @@ static napi_value lock_file(sgnode_frame *frame)
     return sgnode_throw(frame, errno == EBADF ? SEGUE_E_INVALID : SEGUE_E_IO);
 }
 
-static const char *const event_names[SGNODE_EVENTS] = {
-    [SGNODE_CALLED] = "CALL",
-    [SGNODE_COMPLETION] = "COMPLETION",
-    [SGNODE_CANCEL] = "CANCEL",
-    [SGNODE_DRAIN] = "DRAIN",
-    [SGNODE_INPUT] = "INPUT",
-    [SGNODE_IDLE] = "IDLE",
-    [SGNODE_OPEN] = "OPEN",
-    [SGNODE_CLOSED] = "CLOSED",
-    [SGNODE_NOTIFICATION] = "NOTIFICATION",
-    [SGNODE_SEGMENTS] = "SEGMENTS",
-    [SGNODE_PROGRESS] = "PROGRESS",
-    [SGNODE_LOG] = "LOG",
-    [SGNODE_QUESTION] = "QUESTION",
-    [SGNODE_BECAME_TASK] = "TASK",
-    [SGNODE_STATUS] = "STATUS",
-    [SGNODE_COMPLETE] = "COMPLETE",
-    [SGNODE_STDERR] = "STDERR",
-    [SGNODE_AUTHORIZE] = "AUTHORIZE",
-    [SGNODE_RUNTIME_LOG] = "RUNTIME_LOG",
-    [SGNODE_EXCEPTION] = "EXCEPTION",
-    [SGNODE_TRANSPORT_START] = "TRANSPORT_START",
-    [SGNODE_TRANSPORT_SEND] = "TRANSPORT_SEND",
-    [SGNODE_TRANSPORT_CLOSE] = "TRANSPORT_CLOSE",
-    [SGNODE_TRANSPORT_PAUSE] = "TRANSPORT_PAUSE",
-    [SGNODE_TRANSPORT_REOPEN] = "TRANSPORT_REOPEN",
-    [SGNODE_TRANSPORT_FREE] = "TRANSPORT_FREE",
-    [SGNODE_RECONNECT] = "RECONNECT",
-    [SGNODE_CALLED_NOW] = "CALL_NOW",
-    [SGNODE_BECAME_RESUMABLE] = "RESUMABLE",
-};
-
 static napi_value list_events(sgnode_frame *frame)
 {
     napi_value list;
     if (napi_create_array(frame->env, &list) != napi_ok)
         return NULL;
-    for (uint32_t i = 0; i < SGNODE_EVENTS; i++)
-        napi_set_element(frame->env, list, i, sgnode_string(frame->env, event_names[i]));
+    for (uint32_t i = 0; i < SGB_EVENTS; i++)
+        napi_set_element(frame->env, list, i,
+                         sgnode_string(frame->env, sgb_event_names[i]));
     return list;
 }
 

@@ -1,16 +1,18 @@
-/* bindings/node: segue.h as functions of JavaScript, by N-API 8. It binds one to one:
- * handles as tagged externals, callbacks as events, objects as option structs, statuses
- * as exceptions. It knows no protocol and has no defaults.
+/* bindings/node: the functions of segue.h for JavaScript, with N-API 8. The binding is
+ * one to one: handles become tagged externals, callbacks become events, objects become
+ * option structs, statuses become exceptions. The binding knows no protocol and has no
+ * defaults.
  *
  *   addon.c    environment, table of functions     handle.c   handles
  *   values.c   text, numbers, exceptions           options.c  option structs
- *   host.c     runtime, doorbell, batch            events.c   callbacks as events
- *   hooks.c    questions answered at once          wire.c     transports of one's own
+ *   host.c     runtime, wake-up, batch             events.c   callbacks as events
+ *   hooks.c    callbacks that answer at once       wire.c     custom transports
  *   runtime.c transports.c stores.c content.c serving.c calls.c asking.c: the functions,
  *   by noun
  *
- * Everything runs on the thread of the environment, but for what is marked "any thread":
- * that part calls no function of N-API but napi_call_threadsafe_function. */
+ * Everything runs on the thread of the environment, except the functions marked "any
+ * thread". Functions for any thread call no function of N-API except
+ * napi_call_threadsafe_function. */
 #ifndef SGNODE_ADDON_H
 #define SGNODE_ADDON_H
 
@@ -19,10 +21,18 @@
 
 #include <pthread.h>
 #include <segue/segue.h>
+#include <segue/segue_auth.h>
 #include <segue/segue_ext.h>
+#include <segue/segue_util.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <uchar.h>
+
+#include "../common/counting_allocator.h"
+#include "../common/custom_transport.h"
+#include "../common/events.h"
+#include "../common/option_shapes.h"
+#include "../common/side_queue.h"
 
 /* ---- kinds ---- */
 
@@ -38,75 +48,40 @@ typedef enum sgnode_kind {
     SGNODE_REQUEST,
     SGNODE_TASK,
     SGNODE_CONTENT,
-    SGNODE_WIRE, /* JavaScript's side of a transport of its own */
+    SGNODE_WIRE, /* JavaScript's side of a custom transport */
     SGNODE_KINDS
 } sgnode_kind;
 
-/* Kinds of events; node/src/constants.ts says what each carries. */
-enum sgnode_event {
-    SGNODE_CALLED = 0,
-    SGNODE_COMPLETION,
-    SGNODE_CANCEL,
-    SGNODE_DRAIN,
-    SGNODE_INPUT,
-    SGNODE_IDLE,
-    SGNODE_OPEN,
-    SGNODE_CLOSED,
-    SGNODE_NOTIFICATION,
-    SGNODE_SEGMENTS,
-    SGNODE_PROGRESS,
-    SGNODE_LOG,
-    SGNODE_QUESTION,
-    SGNODE_BECAME_TASK,
-    SGNODE_STATUS,
-    SGNODE_COMPLETE,
-    SGNODE_STDERR,
-    SGNODE_AUTHORIZE,
-    SGNODE_RUNTIME_LOG,
-    SGNODE_EXCEPTION,
-    SGNODE_TRANSPORT_START,
-    SGNODE_TRANSPORT_SEND,
-    SGNODE_TRANSPORT_CLOSE,
-    SGNODE_TRANSPORT_PAUSE,
-    SGNODE_TRANSPORT_REOPEN,
-    SGNODE_TRANSPORT_FREE,
-    SGNODE_RECONNECT,
-    SGNODE_CALLED_NOW,
-    SGNODE_BECAME_RESUMABLE,
-    SGNODE_EVENTS
-};
-
-/* ---- environment, and one call of a function ---- */
+/* ---- environment, and the frame of one call ---- */
 
 typedef struct sgnode_host sgnode_host;
 typedef struct sgnode_user sgnode_user;
-typedef struct sgnode_wire sgnode_wire;
 typedef struct sgnode_box sgnode_box;
 typedef struct sgnode_block sgnode_block;
 
 enum { SGNODE_KNOWN = 256, SGNODE_ARGS = 8 };
 
-/* What the addon keeps for one environment: it has no other state. Lives as long as the
- * environment and every box. */
+/* The state of one environment. It lives as long as the environment and all its boxes. */
 typedef struct sgnode_env {
     napi_env env;
     long refs;
-    napi_ref factory; /* what makes exceptions; NULL = plain ones */
-    napi_ref gather;  /* makes an array of its arguments */
+    napi_ref factory; /* function that makes exceptions; NULL = plain exceptions */
+    napi_ref gather;  /* function that makes an array of its arguments */
     long live[SGNODE_KINDS];
-    const sgnode_box *known[SGNODE_KNOWN]; /* boxes whose tag was looked at, by address */
+    const sgnode_box *known[SGNODE_KNOWN]; /* boxes whose tag was checked, by address */
     sgnode_block *block;                   /* scratch memory of calls: the last block */
 } sgnode_env;
 
-/* One call of a function of JavaScript. */
+/* One call of a function from JavaScript. */
 typedef struct sgnode_frame {
     sgnode_env *self;
     napi_env env;
-    napi_value arg[SGNODE_ARGS]; /* those not given are undefined */
-    segue_error *error;          /* detail of a failure, for sgnode_throw */
+    napi_value arg[SGNODE_ARGS]; /* missing arguments are undefined */
+    segue_error *error;          /* details of a failure, for sgnode_throw */
 } sgnode_frame;
 
-/* NULL with an exception, or a value; NULL without one is undefined. */
+/* A function that JavaScript calls. Returns a value, or NULL with a pending exception.
+ * NULL without an exception means undefined. */
 typedef napi_value (*sgnode_function)(sgnode_frame *frame);
 
 typedef struct sgnode_row {
@@ -123,155 +98,166 @@ extern const sgnode_row sgnode_library_rows[], sgnode_runtime_rows[],
 sgnode_env *sgnode_env_ref(sgnode_env *self);
 void sgnode_env_unref(sgnode_env *self);
 
-/* Scratch memory until the call ends; NULL with an exception. */
+/* Returns scratch memory that lives until the call ends; NULL with an exception. */
 void *sgnode_scratch(sgnode_frame *frame, size_t size);
 
-/* ---- host: what the addon keeps for one runtime ---- */
+/* ---- host: the state of one runtime ---- */
 
-/* Values that become an array: all at once, which is several times as fast as one by
- * one. Good as long as the handle scope they were made in. */
+/* A list of JavaScript values that become one array at once, which is several times
+ * faster than appending one by one. The list is valid as long as the handle scope in
+ * which its values were made. */
 typedef struct sgnode_list {
     napi_value *items;
     size_t count;
     size_t room;
 } sgnode_list;
 
-typedef struct sgnode_side sgnode_side;   /* one entry of the side queue */
-typedef struct sgnode_front sgnode_front; /* waits for a runtime that lends */
-typedef struct sgnode_watch sgnode_watch; /* the library's threads that have rung */
+typedef struct sgnode_front sgnode_front; /* watches the wake-up descriptor of a
+                                           * runtime that lends its input */
+typedef struct sgnode_watch sgnode_watch; /* counts the library's threads that have
+                                           * used the bell */
 
-/* Lives as long as the runtime and all handles and callback tables of it. */
+/* The state of one runtime. It lives as long as the runtime and all its handles and
+ * callback tables. `bell` is the thread-safe function that wakes the environment's
+ * thread, and a "ring" is one call of it. */
 struct sgnode_host {
     _Atomic int refs;
     sgnode_env *self;
-    segue_runtime *runtime; /* NULL once freed */
-    sgnode_list batch;      /* values of the events so far */
-    bool has_batch;         /* else events are dropped */
-    sgnode_user *open;      /* users whose segments are not in the batch yet */
-    bool busy;              /* a dispatch, run or free is under way */
+    segue_runtime *runtime; /* the runtime; NULL once it is freed */
+    sgnode_list batch;      /* values of the current batch of events */
+    bool has_batch;         /* a batch is open; false = events are dropped */
+    sgnode_user *open;      /* users with segments that are not in the batch yet */
+    bool busy;              /* a dispatch, run or free is running */
     bool is_ended;          /* the runtime is freed, and its threads are joined */
-    bool has_hook;          /* the clean-up hook is set */
-    bool leaves_bell;       /* the bell is Node's to take down */
+    bool has_hook;          /* the clean-up hook of the environment is set */
+    bool leaves_bell;       /* Node frees the bell, not the host */
     pthread_t owner;        /* thread of the environment */
-    napi_ref log;           /* handler of log lines; NULL = none */
+    napi_ref log;           /* handler of log lines, or NULL */
     napi_threadsafe_function bell;
-    sgnode_front *front; /* NULL = the bell is rung instead */
+    sgnode_front *front; /* watches the descriptor; NULL = the bell is used instead */
     sgnode_watch *watch;
 
-    /* any thread: */
-    _Atomic bool rung; /* the bell has been rung, and not been heard */
-    pthread_mutex_t mutex;
-    sgnode_side *first, **last;
-    size_t side_count;     /* log lines in the queue */
-    _Atomic bool side_due; /* the queue is not empty; may be read without the mutex */
+    /* members for any thread: */
+    _Atomic bool rung; /* the bell was called, and its callback has not run yet */
+    sgb_side_queue side;
 };
 
 sgnode_host *sgnode_host_new(sgnode_env *self);
 sgnode_host *sgnode_host_ref(sgnode_host *host); /* any thread */
 void sgnode_host_unref(sgnode_host *host);       /* any thread */
-/* Makes the bell, whose ring calls on_wake, and sees to it that the runtime ends before
- * the environment does. */
+/* Makes the bell, whose callback calls on_wake, and sets a clean-up hook that ends the
+ * runtime before the environment ends. */
 bool sgnode_host_open(sgnode_host *host, napi_value on_wake);
-/* Frees the runtime, with a batch (from begin) or without, and what the host has of
- * JavaScript. */
+/* Frees the runtime, with or without a batch, and the host's references to JavaScript
+ * objects. */
 void sgnode_host_end(sgnode_host *host);
-/* Stops the runtime from inside of one of its callbacks, as the process exits. */
+/* Stops the runtime from inside one of its callbacks, when the process exits. */
 void sgnode_host_stop(sgnode_host *host);
 void sgnode_ring(sgnode_host *host); /* any thread */
 void sgnode_wake(void *host);        /* any thread; a segue_wake_fn */
 
-/* Of a runtime with a front, which rings nobody: any thread; a segue_wake_fn. */
+/* The wake-up callback of a runtime with a front. The front itself wakes JavaScript, so
+ * this callback only counts the calling thread. Any thread; a segue_wake_fn. */
 void sgnode_note_thread(void *host);
 
-/* A program that runs addons has what a front needs. */
+/* Returns whether this program has libuv, which a front needs. */
 bool sgnode_front_can_be(void);
-/* Calls on_wake while the descriptor is readable. NULL: there is no memory. */
+/* Makes a front that calls on_wake while the descriptor is readable. NULL: out of
+ * memory. */
 sgnode_front *sgnode_front_new(napi_env env, int fd, napi_value on_wake);
-/* No call any more: the descriptor of a stopped runtime is readable for ever. */
+/* Stops the calls of on_wake, because the descriptor of a stopped runtime stays readable
+ * for ever. */
 void sgnode_front_rest(sgnode_front *front);
-/* The same, and the descriptor may be closed. */
+/* Stops the calls of on_wake and frees the front. The descriptor may then be closed. */
 void sgnode_front_end(sgnode_front *front);
 
-/* Begins a batch, and ends one: the array. False with an exception. */
+/* sgnode_batch_begin begins a batch and returns false with an exception if it fails.
+ * sgnode_batch_end ends the batch and returns the array of its events. */
 bool sgnode_batch_begin(sgnode_frame *frame, sgnode_host *host);
 napi_value sgnode_batch_end(sgnode_host *host);
-bool sgnode_list_add(sgnode_list *list, napi_value value); /* NULL: false */
-/* The array of a list, which is empty then; NULL with an exception. */
+bool sgnode_list_add(sgnode_list *list, napi_value value); /* false when the value is
+                                                            * NULL */
+/* Makes an array of the list and empties the list. NULL with an exception. */
 napi_value sgnode_list_end(sgnode_env *self, sgnode_list *list);
-/* Puts the segments of a user into the batch. */
+/* Adds the collected segments of a user to the batch, as one event. */
 void sgnode_segments_end(sgnode_user *user);
-/* Appends (handler, kind, a, b, c) to the batch; NULL is null. */
+/* Appends one event to the batch for JavaScript: its handler, its kind and three values.
+ * A value that is NULL becomes null. */
 bool sgnode_push(sgnode_host *host, napi_ref handler, int kind, napi_value a,
                  napi_value b, napi_value c);
-/* Turns the current exception into an event. */
+/* Turns the pending exception into an event. where: the function that threw. */
 void sgnode_push_exception(sgnode_host *host, const char *where);
 
-/* Any thread: puts an entry at the end of the side queue and rings. The user is one of a
- * transport, or NULL. False when there is no room or memory. */
+/* Any thread: appends an entry to the side queue. False when there is no room or no
+ * memory, or when the runtime has ended. */
 bool sgnode_side_put(sgnode_host *host, int kind, sgnode_user *user, int64_t number,
                      const char *text, size_t len);
 void sgnode_on_log(void *host, int32_t level, const char *text); /* any thread */
 
-/* Allocator that counts, for leak checks. */
-const segue_allocator *sgnode_tracking(void);
-long long sgnode_allocated(void);
-
-/* ---- user: what a callback table points to ---- */
+/* ---- user: the `user` pointer of a callback table ---- */
 
 enum { SGNODE_HOOKS = 3 };
 
 struct sgnode_user {
-    sgnode_host *host;            /* a reference */
-    napi_ref handler;             /* or NULL */
-    napi_ref hooks[SGNODE_HOOKS]; /* functions that are asked at once, or NULL */
-    char *answer;                 /* text that a hook gave, kept for the library */
-    sgnode_wire *wire;            /* of a transport of JavaScript's own, else NULL */
-    sgnode_list segments;         /* of this batch */
-    size_t slot;                  /* place in the batch of their array */
-    sgnode_user *next;            /* in host->open */
+    sgnode_host *host;            /* a counted reference */
+    napi_ref handler;             /* the JavaScript function that receives the events, or
+                                   * NULL */
+    napi_ref hooks[SGNODE_HOOKS]; /* functions that must answer at once, or NULL */
+    char *answer;                 /* text that a hook returned, kept for the library */
+    sgb_transport *custom;        /* the custom transport of this user, else NULL */
+    sgnode_list segments;         /* collected segments of the current batch */
+    size_t slot;                  /* the index in the batch at which the segments' array
+                                   * belongs */
+    sgnode_user *next;            /* the next user in host->open */
     bool is_open;
-    uint64_t number; /* of the last segment, and its index */
+    uint64_t number; /* the number and the index of the last segment */
     uint64_t index;
-    bool is_broken;     /* of a request: an event is missing */
-    sgnode_box *keeper; /* of a request: keeps it for the next one; NULL = none */
-    bool is_idle;       /* no request has it; its reference to the handler is weak */
+    bool is_broken;     /* for a request: an event was lost */
+    sgnode_box *keeper; /* for a request: the box that keeps this user for the next
+                         * request; NULL = none */
+    bool is_idle;       /* no request uses this user, and its reference to the handler is
+                         * weak */
 };
 
-/* What is undefined or null gives NULL; what is no function, false with an exception. */
+/* Makes a user for a handler; *user is NULL when the handler is undefined or null. Any
+ * other value that is not a function gives false with an exception. */
 bool sgnode_user_new(sgnode_frame *frame, sgnode_host *host, napi_value handler,
                      sgnode_user **user);
 bool sgnode_user_hook(sgnode_frame *frame, sgnode_user *user, int which,
                       napi_value function);
-void sgnode_user_free(void *user); /* a segue_free_fn; one that is kept becomes idle */
-/* Makes a user that is idle serve another request. False with an exception: nobody holds
- * the handler any more, or another runtime has it. */
+void sgnode_user_free(void *user); /* a segue_free_fn. A user that a box keeps is not
+                                    * freed and becomes idle */
+/* Lets an idle user serve another request. False with an exception when the handler was
+ * collected or belongs to another runtime. */
 bool sgnode_user_again(sgnode_frame *frame, sgnode_user *user, sgnode_host *host);
 
 /* ---- handles ---- */
 
-/* The pointer of a handle that can be used, or NULL with an exception. */
+/* Returns the pointer of a usable handle, or NULL with an exception. */
 void *sgnode_unwrap(sgnode_frame *frame, napi_value value, sgnode_kind kind);
-/* As sgnode_unwrap; *host receives whose it is. */
+/* Does the same as sgnode_unwrap. *host receives the host of the handle. */
 void *sgnode_unwrap_of(sgnode_frame *frame, napi_value value, sgnode_kind kind,
                        sgnode_host **host);
-/* Makes the value of a handle, which owns it from then on, also when this fails: NULL. */
+/* Makes the value of a handle. The value owns the handle from then on. If this fails it
+ * frees the handle and returns NULL. */
 napi_value sgnode_wrap(sgnode_env *self, sgnode_kind kind, void *ptr, sgnode_host *host);
-/* As sgnode_wrap of a request; its box keeps the user, which becomes idle with the end of
- * the request, for the next one that uses the value again. */
+/* Does the same as sgnode_wrap, for a request. The box also keeps the user, which becomes
+ * idle when the request ends and serves the next request of the same value. */
 napi_value sgnode_wrap_kept(sgnode_env *self, segue_request *request, sgnode_user *user);
-/* The box, and the user, of a request that has ended and was freed; NULL with an
- * exception. */
+/* Returns the box and the user of a kept request that has ended and was freed; NULL with
+ * an exception. */
 sgnode_box *sgnode_find_kept(sgnode_frame *frame, napi_value value, sgnode_user **user);
 void sgnode_fill_kept(sgnode_box *box, segue_request *request);
-/* Frees the request of a box. */
+/* Frees the request of a box and keeps the box for the next request. */
 void sgnode_empty_kept(sgnode_box *box);
-/* The value of a handle that is not owned; whoever made it takes it back. */
+/* Makes a value for a handle that the value does not own. sgnode_view_end invalidates the
+ * value. */
 napi_value sgnode_wrap_view(sgnode_env *self, sgnode_kind kind, void *ptr,
                             sgnode_host *host, sgnode_box **box);
 void sgnode_view_end(sgnode_box *box);
-/* Takes the pointer out: the library consumed it. */
+/* Empties the box of a handle that the library has consumed. */
 void sgnode_consume(sgnode_frame *frame, napi_value value);
-/* X_free: an exception for one that was freed before. */
+/* Implements X_free. Throws for a handle that was freed before. */
 napi_value sgnode_release(sgnode_frame *frame, sgnode_kind kind);
 const char *sgnode_kind_name(sgnode_kind kind);
 
@@ -280,18 +266,19 @@ const char *sgnode_kind_name(sgnode_kind kind);
 bool sgnode_is_none(sgnode_frame *frame, napi_value value); /* undefined or null */
 napi_valuetype sgnode_typeof(sgnode_frame *frame, napi_value value);
 
-/* A string as UTF-8, or the bytes of a Uint8Array. undefined and null give NULL, 0 when
- * `optional`. False with an exception for anything else. Good until the call ends. */
+/* Reads a string as UTF-8, or the bytes of a Uint8Array. With `optional`, undefined and
+ * null give NULL and length 0. False with an exception for any other value. The text
+ * lives until the call ends. */
 bool sgnode_view(sgnode_frame *frame, napi_value value, bool optional, const char **text,
                  size_t *len);
-/* A string without NUL and without half a surrogate pair, for names, keys and tokens:
- * each string is another name. */
+/* Reads a string for names, keys and tokens. A NUL or half a surrogate pair is refused,
+ * so that different strings stay different names. */
 bool sgnode_name(sgnode_frame *frame, napi_value value, bool optional, const char **text);
-/* One for people: NUL and half a surrogate pair become U+FFFD. */
+/* Reads a string for people: NUL and half a surrogate pair become U+FFFD. */
 bool sgnode_message(sgnode_frame *frame, napi_value value, bool optional,
                     const char **text);
 
-/* What keeps a string from crossing as a name; text is its UTF-8. */
+/* Why a string cannot be used as a name. text is its UTF-8 form. */
 typedef enum sgnode_flaw {
     SGNODE_FLAWLESS,
     SGNODE_HAS_NUL,
@@ -299,10 +286,10 @@ typedef enum sgnode_flaw {
     SGNODE_UNREADABLE
 } sgnode_flaw;
 sgnode_flaw sgnode_flaw_of(napi_env env, napi_value value, const char *text, size_t len);
-/* An array of names; ends with NULL. */
+/* Reads an array of names into a list that ends with NULL. */
 bool sgnode_names(sgnode_frame *frame, napi_value value, const char *const **names,
                   size_t *count);
-/* A whole number, or a boolean; undefined and null give `fallback`. */
+/* Reads an integer, or a boolean. undefined and null give `fallback`. */
 bool sgnode_int64(sgnode_frame *frame, napi_value value, int64_t fallback,
                   int64_t *number);
 bool sgnode_int32(sgnode_frame *frame, napi_value value, int32_t fallback,
@@ -312,33 +299,36 @@ bool sgnode_double(sgnode_frame *frame, napi_value value, double fallback,
 bool sgnode_flag(sgnode_frame *frame, napi_value value, bool *flag);
 napi_value sgnode_type_error(sgnode_frame *frame, const char *wanted, const char *what);
 
-/* ---- values out; NULL when there is none to be had ---- */
+/* ---- values out; NULL when the value cannot be made ---- */
 
-napi_value sgnode_text(napi_env env, const char *text, size_t len); /* NULL is null */
-napi_value sgnode_string(napi_env env, const char *text);           /* NULL is null */
-/* Text that tells callers apart: what is no UTF-8 is an exception, not U+FFFD. */
+/* Make a string of the text; a NULL text becomes null. */
+napi_value sgnode_text(napi_env env, const char *text, size_t len);
+napi_value sgnode_string(napi_env env, const char *text);
+/* Makes a string of a text that identifies a caller. Invalid UTF-8 is an exception and
+ * does not become U+FFFD. */
 napi_value sgnode_exact(sgnode_frame *frame, const char *text, const char *what);
 napi_value sgnode_bytes(napi_env env, const void *data, size_t len);
 napi_value sgnode_number(napi_env env, double number);
 napi_value sgnode_bool(napi_env env, bool truth);
 napi_value sgnode_null(napi_env env);
-/* [status, message, code, data, retryable], or null. */
+/* Makes [status, message, code, data, retryable], or null. */
 napi_value sgnode_error_info(napi_env env, const segue_error *error);
 
-/* Throws for a status, with the detail of frame->error; returns NULL. */
+/* Throws the exception of a status, with the details of frame->error. Returns NULL. */
 napi_value sgnode_throw(sgnode_frame *frame, segue_status status);
-/* undefined, or an exception. */
+/* Returns undefined for SEGUE_OK, and throws for any other status. */
 napi_value sgnode_done(sgnode_frame *frame, segue_status status);
-/* What functions that send return: true, false for SEGUE_E_WOULD_BLOCK, or an
+/* The result of functions that send: true, false for SEGUE_E_WOULD_BLOCK, or an
  * exception. */
 napi_value sgnode_sent(sgnode_frame *frame, segue_status status);
 
 /* ---- options ---- */
 
-/* Zeroes the struct, and fills it from an object (or undefined, or null). False with an
- * exception. What it points to is good until the call ends. */
-bool sgnode_options(sgnode_frame *frame, napi_value object, int32_t which, void *target);
-/* {struct name: [members]} that objects can set. */
+/* Clears the struct and fills it from an object (or undefined, or null). False with an
+ * exception. The texts and lists in it live until the call ends. */
+bool sgnode_options(sgnode_frame *frame, napi_value object, option_shape which,
+                    void *target);
+/* Makes {struct name: [members that an object can set]}. */
 napi_value sgnode_option_names(sgnode_frame *frame);
 
 /* ---- callbacks: C tables whose user is an sgnode_user ---- */
@@ -360,8 +350,9 @@ void sgnode_on_notification(void *user, segue_session *session, const char *meth
 void sgnode_on_stderr(void *user, const char *text, size_t len);
 void sgnode_on_authorize(void *user, const char *url, const char *state);
 
-/* Hooks: 0 = principal, onHeaders, onBearer or onAssertion; 1 = validate or onLoad; 2 =
- * onSave. */
+/* The indexes in sgnode_user.hooks. The meaning of an index depends on the callback
+ * table: 0 is principal, onHeaders, onBearer or onAssertion; 1 is validate or onLoad; 2
+ * is onSave. */
 enum { SGNODE_HOOK_FIRST = 0, SGNODE_HOOK_SECOND = 1, SGNODE_HOOK_THIRD = 2 };
 segue_status sgnode_ask_principal(void *user, segue_transport *transport,
                                   const char **principal);
@@ -375,14 +366,14 @@ const char *sgnode_ask_assertion(void *user, const char *issuer, const char *res
 const char *sgnode_ask_load(void *user, const char *key, size_t *len);
 void sgnode_ask_save(void *user, const char *key, const char *json, size_t len);
 
-/* Text of an accessor that is asked for its length first, and again if it grew. */
+/* An accessor that copies a text into buf and sets *len. sgnode_read_text asks first for
+ * the length, then for the text, and again if the text has grown. */
 typedef segue_status (*sgnode_read_fn)(void *handle, char *buf, size_t *len);
 segue_status sgnode_read_text(napi_env env, void *handle, sgnode_read_fn read,
                               napi_value *text);
 segue_status sgnode_read_token(void *request, char *buf, size_t *len);
 
-/* The Wire of a transport, for its first event; and what frees it. */
-napi_value sgnode_wire_show(sgnode_user *user);
-void sgnode_wire_free(void *wire);
+/* Makes the Wire of a transport for its first event. */
+napi_value sgnode_wire_show(const sgnode_user *user);
 
 #endif

@@ -13,14 +13,14 @@ static bool hook_session(sgnode_frame *frame, sgnode_user *user,
 {
     if (!sgnode_user_hook(frame, user, SGNODE_HOOK_SECOND, frame->arg[5]))
         return false;
-    segue_struct_init(table, sizeof *table, SEGUE_STRUCT_SESSION_EVENTS);
+    *table = SEGUE_SESSION_EVENTS_INIT;
     table->user = user;
     table->free_user = sgnode_user_free;
     table->on_open = user->handler ? sgnode_on_open : NULL;
     table->on_closed = user->handler ? sgnode_on_closed : NULL;
-    if (user->handler && events & 1 << SGNODE_NOTIFICATION)
+    if (user->handler && events & 1 << SGB_NOTIFICATION)
         table->on_notification = sgnode_on_notification;
-    if (user->handler && events & 1 << SGNODE_RECONNECT)
+    if (user->handler && events & 1 << SGB_RECONNECT)
         table->on_reconnect = sgnode_on_reconnect;
     table->on_validate = user->hooks[SGNODE_HOOK_SECOND] ? sgnode_ask_validate : NULL;
     return true;
@@ -36,8 +36,7 @@ static napi_value session_open(sgnode_frame *frame)
     int32_t events;
     segue_runtime *runtime =
         sgnode_unwrap_of(frame, frame->arg[0], SGNODE_RUNTIME, &host);
-    if (!runtime ||
-        !sgnode_options(frame, frame->arg[2], SEGUE_STRUCT_SESSION_OPTIONS, &full) ||
+    if (!runtime || !sgnode_options(frame, frame->arg[2], OPTIONS_SESSION, &full) ||
         !sgnode_int32(frame, frame->arg[4], -1, &events))
         return NULL;
     segue_transport *transport = sgnode_unwrap(frame, frame->arg[1], SGNODE_TRANSPORT);
@@ -86,18 +85,20 @@ static napi_value session_free(sgnode_frame *frame)
 
 /* ---- requests ---- */
 
-/* What all that start a request have in common. */
+/* The values that all functions that start a request have in common. */
 typedef struct asking {
     segue_request_options options;
     segue_request_events events;
     sgnode_host *host;
     sgnode_user *user;
     segue_request *request;
-    bool is_kept; /* the value can be used again */
+    bool is_kept; /* the JavaScript value of the request can be used for another
+                   * request */
 } asking;
 
-/* Options, handler and mask are the arguments from `at` on; without options (at < 0) the
- * handler is the second argument. */
+/* Reads the options, the handler and the mask of events, which are the arguments from
+ * index `at` on. If at < 0 there are no options, and the handler is the second
+ * argument. */
 static bool begin_request(sgnode_frame *frame, asking *self, int at)
 {
     int32_t events;
@@ -106,7 +107,7 @@ static bool begin_request(sgnode_frame *frame, asking *self, int at)
     self->user = NULL;
     self->request = NULL;
     self->is_kept = false;
-    if (!sgnode_options(frame, options, SEGUE_STRUCT_REQUEST_OPTIONS, &self->options) ||
+    if (!sgnode_options(frame, options, OPTIONS_REQUEST, &self->options) ||
         !sgnode_int32(frame, frame->arg[handler + 1], -1, &events))
         return false;
     if (!sgnode_is_none(frame, frame->arg[handler]) &&
@@ -147,7 +148,7 @@ static napi_value request_start(sgnode_frame *frame)
     return end_request(frame, &self, status);
 }
 
-/* requestStart by the value and the handler of a request that was freed. */
+/* Starts a request with the value and handler of a request that was freed. */
 static napi_value request_again(sgnode_frame *frame)
 {
     asking self;
@@ -161,8 +162,7 @@ static napi_value request_again(sgnode_frame *frame)
         sgnode_unwrap_of(frame, frame->arg[1], SGNODE_SESSION, &self.host);
     if (!session || !sgnode_name(frame, frame->arg[2], false, &method) ||
         !sgnode_view(frame, frame->arg[3], true, &params, &len) ||
-        !sgnode_options(frame, frame->arg[4], SEGUE_STRUCT_REQUEST_OPTIONS,
-                        &self.options) ||
+        !sgnode_options(frame, frame->arg[4], OPTIONS_REQUEST, &self.options) ||
         !sgnode_int32(frame, frame->arg[5], -1, &events) ||
         !sgnode_user_again(frame, self.user, self.host))
         return NULL;
@@ -174,6 +174,18 @@ static napi_value request_again(sgnode_frame *frame)
     else
         sgnode_user_free(self.user);
     return sgnode_done(frame, status);
+}
+
+static napi_value session_take_input(sgnode_frame *frame)
+{
+    asking self;
+    segue_session *session =
+        sgnode_unwrap_of(frame, frame->arg[0], SGNODE_SESSION, &self.host);
+    if (!session || !begin_request(frame, &self, -1))
+        return NULL;
+    segue_status status =
+        segue_session_take_input(session, &self.events, &self.request, &frame->error);
+    return end_request(frame, &self, status);
 }
 
 static napi_value request_resume(sgnode_frame *frame)
@@ -281,19 +293,32 @@ static napi_value request_free(sgnode_frame *frame)
 
 /* ---- tasks ---- */
 
-static napi_value task_attach(sgnode_frame *frame)
+typedef segue_status (*attach_fn)(segue_session *session, const char *text,
+                                  segue_task **out, segue_error **error);
+
+static napi_value attach(sgnode_frame *frame, attach_fn by)
 {
-    const char *id;
+    const char *text;
     segue_task *task;
     sgnode_host *host;
     segue_session *session =
         sgnode_unwrap_of(frame, frame->arg[0], SGNODE_SESSION, &host);
-    if (!session || !sgnode_name(frame, frame->arg[1], false, &id))
+    if (!session || !sgnode_name(frame, frame->arg[1], false, &text))
         return NULL;
-    segue_status status = segue_task_attach(session, id, &task, &frame->error);
+    segue_status status = by(session, text, &task, &frame->error);
     if (status != SEGUE_OK)
         return sgnode_throw(frame, status);
     return sgnode_wrap(frame->self, SGNODE_TASK, task, host);
+}
+
+static napi_value task_attach(sgnode_frame *frame)
+{
+    return attach(frame, segue_task_attach);
+}
+
+static napi_value task_attach_token(sgnode_frame *frame)
+{
+    return attach(frame, segue_task_attach_token);
 }
 
 static napi_value task_id(sgnode_frame *frame)
@@ -345,17 +370,25 @@ static napi_value task_free(sgnode_frame *frame)
 }
 
 const sgnode_row sgnode_client_rows[] = {
-    {"sessionOpen", session_open},   {"sessionPeer", session_peer},
-    {"sessionClose", session_close}, {"sessionFree", session_free},
-    {"taskAttach", task_attach},     {"taskId", task_id},
-    {"taskGet", task_get},           {"taskGetState", task_get_state},
-    {"taskWatch", task_watch},       {"taskCancel", task_cancel},
-    {"taskFree", task_free},         {NULL, NULL},
+    {"sessionOpen", session_open},
+    {"sessionPeer", session_peer},
+    {"sessionClose", session_close},
+    {"sessionFree", session_free},
+    {"taskAttach", task_attach},
+    {"taskAttachToken", task_attach_token},
+    {"taskId", task_id},
+    {"taskGet", task_get},
+    {"taskGetState", task_get_state},
+    {"taskWatch", task_watch},
+    {"taskCancel", task_cancel},
+    {"taskFree", task_free},
+    {NULL, NULL},
 };
 
 const sgnode_row sgnode_request_rows[] = {
     {"requestStart", request_start},
     {"requestAgain", request_again},
+    {"sessionTakeInput", session_take_input},
     {"requestResume", request_resume},
     {"requestToken", request_token},
     {"requestMeta", request_meta},

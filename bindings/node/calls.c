@@ -1,4 +1,4 @@
-/* Calls: what a handler can ask of one and say in it. */
+/* Calls: what a handler can ask about a call, send and report. */
 #include "addon.h"
 
 #define CALL(name)                                                                       \
@@ -6,7 +6,7 @@
     if (!(name))                                                                         \
     return NULL
 
-/* What is absent is null. */
+/* Makes a string of the text, or null when the value is missing. */
 static napi_value text_or_null(sgnode_frame *frame, segue_status status, const char *text,
                                size_t len)
 {
@@ -104,13 +104,12 @@ static napi_value call_argument_int(sgnode_frame *frame)
 
 static napi_value call_watch(sgnode_frame *frame)
 {
-    segue_call_events events;
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     sgnode_host *host;
     sgnode_user *user;
     segue_call *call = sgnode_unwrap_of(frame, frame->arg[0], SGNODE_CALL, &host);
     if (!call || !sgnode_user_new(frame, host, frame->arg[1], &user))
         return NULL;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
     events.user = user;
     events.free_user = sgnode_user_free;
     events.on_cancel = sgnode_on_cancel;
@@ -127,7 +126,7 @@ static napi_value call_is_cancelled(sgnode_frame *frame)
     return sgnode_bool(frame->env, segue_call_is_cancelled(call));
 }
 
-/* ---- what is said ---- */
+/* ---- sending ---- */
 
 static napi_value call_send(sgnode_frame *frame)
 {
@@ -318,7 +317,7 @@ static napi_value call_resumed(sgnode_frame *frame)
     return list;
 }
 
-/* ---- the end ---- */
+/* ---- ending a call ---- */
 
 static napi_value call_complete(sgnode_frame *frame)
 {
@@ -332,8 +331,8 @@ static napi_value call_complete(sgnode_frame *frame)
     return sgnode_done(frame, segue_call_complete(call, content, &frame->error));
 }
 
-/* Adds the blocks of an array, each JSON. SEGUE_E_INVALID, perhaps with an exception,
- * when it is none. */
+/* Adds the blocks of an array of JSON texts. SEGUE_E_INVALID, possibly with an exception,
+ * when an item is not valid. */
 static segue_status add_blocks(sgnode_frame *frame, segue_content *content,
                                napi_value blocks)
 {
@@ -394,7 +393,8 @@ static napi_value call_reply(sgnode_frame *frame)
             status = segue_call_complete(call, content, &frame->error);
         segue_content_free(content);
     }
-    if (status == SEGUE_OK) /* else the caller shall tell why it failed */
+    if (status == SEGUE_OK) /* after a failure the call still exists, and the caller must
+                             * end it */
         return sgnode_release(frame, SGNODE_CALL);
     return sgnode_throw(frame, status);
 }

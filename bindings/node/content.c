@@ -1,4 +1,4 @@
-/* Contents. */
+/* Functions of segue_content. */
 #include "addon.h"
 
 #define CONTENT(name)                                                                    \

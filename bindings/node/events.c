@@ -1,19 +1,19 @@
-/* Callbacks of the library that become events. Each runs inside of runtimeDispatch (or
- * runtimeFree), copies what it is given into values and appends one event; handlers run
- * later, from the batch.
+/* Callbacks of the library that become events. Each callback runs inside runtimeDispatch
+ * (or runtimeFree), copies its arguments into JavaScript values and appends one event.
+ * The JavaScript handlers run later, when the batch is read.
  *
- * V8 ends the process when memory is short, but has no strings beyond 512 MB, and gives
- * nothing to a worker that is being terminated. What then lacks an event of a request is
- * withdrawn, hears no more but its end, and that says SEGUE_E_NOMEM.
+ * V8 ends the process when memory is short. V8 makes no string beyond 512 MB, and no
+ * value for a worker that is being terminated. A request that lost an event for such a
+ * reason is cancelled and receives no further event except its COMPLETE, with
+ * SEGUE_E_NOMEM.
  *
- * Segments of one request that meet in one batch share one event: a list that grows for
- * as long as nothing else of that request comes between. It has the values of one after
- * the other (segment.ts reads them):
+ * Segments of one request in one batch share one event, as long as no other event of
+ * that request comes between them. The event's list has the values of one segment
+ * after the other (segment.ts reads them):
  *
  *   text                                   a plain text block; number and index follow
  *                                          those of the segment before
- *   null number index replaces text JSON   any other; JSON null = a plain text block
- */
+ *   null number index replaces text JSON   any other; JSON null = a plain text block */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -59,7 +59,8 @@ bool sgnode_user_hook(sgnode_frame *frame, sgnode_user *user, int which,
     return refer(frame, function, &user->hooks[which]);
 }
 
-/* An idle user does not hold its handler: what keeps it is held by that. */
+/* Makes the user's reference to its handler weak. A strong reference would form a cycle:
+ * the handler keeps the box alive that keeps the idle user. */
 static void become_idle(sgnode_user *user)
 {
     napi_env env = user->host->self->env;
@@ -144,16 +145,17 @@ static void push_call(sgnode_user *user, segue_call *call, int kind)
         tell(user, kind, a, b, c);
 }
 
-/* The handler runs when the batch is handled: until then its first turn goes on. */
+/* Appends a CALLED event. The handler runs later, when the batch is read. Until then the
+ * call's first turn is held open. */
 void sgnode_on_call(void *user, segue_call *call)
 {
     bool waits = segue_call_hold_turn(call) == SEGUE_OK;
-    push_call(user, call, waits ? SGNODE_CALLED_NOW : SGNODE_CALLED);
+    push_call(user, call, waits ? SGB_CALLED_NOW : SGB_CALLED);
 }
 
 void sgnode_on_completion(void *user, segue_call *call)
 {
-    push_call(user, call, SGNODE_COMPLETION);
+    push_call(user, call, SGB_COMPLETION);
 }
 
 static void push_plain(sgnode_user *user, int kind)
@@ -165,18 +167,18 @@ static void push_plain(sgnode_user *user, int kind)
 void sgnode_on_cancel(void *user, segue_call *call)
 {
     (void)call;
-    push_plain(user, SGNODE_CANCEL);
+    push_plain(user, SGB_CANCEL);
 }
 
 void sgnode_on_drain(void *user, segue_call *call)
 {
     (void)call;
-    push_plain(user, SGNODE_DRAIN);
+    push_plain(user, SGB_DRAIN);
 }
 
 void sgnode_on_idle(void *user)
 {
-    push_plain(user, SGNODE_IDLE);
+    push_plain(user, SGB_IDLE);
 }
 
 void sgnode_on_input(void *user, segue_call *call, segue_status status, const char *json,
@@ -187,7 +189,7 @@ void sgnode_on_input(void *user, segue_call *call, segue_status status, const ch
     if (!env)
         return;
     napi_value answer = sgnode_text(env, json, len);
-    tell(user, SGNODE_INPUT, sgnode_number(env, answer ? status : SEGUE_E_NOMEM), answer,
+    tell(user, SGB_INPUT, sgnode_number(env, answer ? status : SEGUE_E_NOMEM), answer,
          NULL);
 }
 
@@ -196,7 +198,7 @@ void sgnode_on_input(void *user, segue_call *call, segue_status status, const ch
 void sgnode_on_open(void *user, segue_session *session)
 {
     (void)session;
-    push_plain(user, SGNODE_OPEN);
+    push_plain(user, SGB_OPEN);
 }
 
 void sgnode_on_closed(void *opaque, segue_session *session, const segue_error *error)
@@ -205,7 +207,7 @@ void sgnode_on_closed(void *opaque, segue_session *session, const segue_error *e
     napi_env env = begin(user);
     (void)session;
     if (env)
-        tell(user, SGNODE_CLOSED, sgnode_error_info(env, error), NULL, NULL);
+        tell(user, SGB_CLOSED, sgnode_error_info(env, error), NULL, NULL);
 }
 
 void sgnode_on_reconnect(void *opaque, segue_session *session, int32_t attempt,
@@ -215,7 +217,7 @@ void sgnode_on_reconnect(void *opaque, segue_session *session, int32_t attempt,
     napi_env env = begin(user);
     (void)session;
     if (env)
-        tell(user, SGNODE_RECONNECT, sgnode_number(env, attempt),
+        tell(user, SGB_RECONNECT, sgnode_number(env, attempt),
              sgnode_number(env, (double)delay_ms), sgnode_string(env, reason));
 }
 
@@ -226,7 +228,7 @@ void sgnode_on_notification(void *opaque, segue_session *session, const char *me
     napi_env env = begin(user);
     (void)session;
     if (env)
-        tell(user, SGNODE_NOTIFICATION, sgnode_string(env, method),
+        tell(user, SGB_NOTIFICATION, sgnode_string(env, method),
              sgnode_text(env, params, len), NULL);
 }
 
@@ -243,7 +245,8 @@ static void break_off(sgnode_user *user, segue_request *request)
     segue_request_cancel(request);
 }
 
-/* One of a, b and c that could not be made is NULL; `none` stands for null. */
+/* Appends an event of the request. An a, b or c that is NULL could not be made, so the
+ * request has lost the event. The JavaScript null is not NULL. */
 static void pass(sgnode_user *user, segue_request *request, int kind, napi_value a,
                  napi_value b, napi_value c)
 {
@@ -252,12 +255,12 @@ static void pass(sgnode_user *user, segue_request *request, int kind, napi_value
         break_off(user, request);
 }
 
-/* How a text block begins whose text is its last member, and how it ends. */
+/* The beginning and end of a text block whose text is its last member. */
 static const char head[] = "{\"type\":\"text\",\"text\":\"";
 static const char tail[] = "\"}";
 enum { HEAD = sizeof head - 1, TAIL = sizeof tail - 1 };
 
-/* Whether it has no other member. */
+/* Returns whether a text block has no other members than type and text. */
 static bool is_plain(const char *data, size_t len)
 {
     size_t at = HEAD;
@@ -268,7 +271,8 @@ static bool is_plain(const char *data, size_t len)
     return at + TAIL == len && data[at + 1] == '}';
 }
 
-/* The same, and nothing in its text is escaped: as it stands it is decoded. */
+/* Returns whether a block is plain and nothing in its text is escaped, so that the text
+ * needs no decoding. */
 static bool is_bare(const char *data, size_t len)
 {
     return len >= HEAD + TAIL && memcmp(data, head, HEAD) == 0 &&
@@ -295,7 +299,7 @@ void sgnode_segments_end(sgnode_user *user)
 static bool begin_list(sgnode_user *user)
 {
     sgnode_host *host = user->host;
-    if (!sgnode_push(host, user->handler, SGNODE_SEGMENTS, NULL, NULL, NULL))
+    if (!sgnode_push(host, user->handler, SGB_SEGMENTS, NULL, NULL, NULL))
         return false;
     user->slot = host->batch.count - 3;
     user->segments.count = 0;
@@ -305,37 +309,37 @@ static bool begin_list(sgnode_user *user)
     return true;
 }
 
-static bool add_full(sgnode_user *user, napi_env env, const segue_segment *segment,
-                     napi_value text, const char *data, size_t len)
+static bool add_full(sgnode_user *user, napi_env env, const segue_segment_view *view,
+                     napi_value text, bool plain)
 {
     sgnode_list *list = &user->segments;
     return sgnode_list_add(list, sgnode_null(env)) &&
-           sgnode_list_add(list, sgnode_number(env, (double)user->number)) &&
-           sgnode_list_add(list, sgnode_number(env, (double)user->index)) &&
-           sgnode_list_add(list, sgnode_bool(env, segue_segment_replaces(segment))) &&
+           sgnode_list_add(list, sgnode_number(env, (double)view->number)) &&
+           sgnode_list_add(list, sgnode_number(env, (double)view->index)) &&
+           sgnode_list_add(list, sgnode_bool(env, view->replaces)) &&
            sgnode_list_add(list, text) &&
-           sgnode_list_add(list, sgnode_text(env, data, len));
+           sgnode_list_add(list,
+                           sgnode_text(env, plain ? NULL : view->data, view->data_len));
 }
 
 static bool add_segment(sgnode_user *user, napi_env env, const segue_segment *segment)
 {
-    size_t text_len = 0, len = 0;
-    const char *data = segue_segment_data(segment, &len);
+    const segue_segment_view *view = segue_segment_read(segment);
+    const char *data = view->data;
+    size_t text_len = 0, len = view->data_len;
     bool bare = is_bare(data, len);
     const char *text = bare ? data + HEAD : segue_segment_text(segment, &text_len);
-    uint64_t number = segue_segment_number(segment);
-    uint64_t index = segue_segment_index(segment);
-    bool follows = user->segments.count > 0 && number == user->number + 1 &&
-                   index == user->index + 1 && !segue_segment_replaces(segment);
+    bool follows = user->segments.count > 0 && view->number == user->number + 1 &&
+                   view->index == user->index + 1 && !view->replaces;
     bool plain = bare || (text && is_plain(data, len));
     if (bare)
         text_len = len - HEAD - TAIL;
     napi_value decoded = sgnode_text(env, text, text_len);
-    user->number = number;
-    user->index = index;
+    user->number = view->number;
+    user->index = view->index;
     if (plain && follows)
         return sgnode_list_add(&user->segments, decoded);
-    return add_full(user, env, segment, decoded, plain ? NULL : data, len);
+    return add_full(user, env, view, decoded, plain);
 }
 
 static void on_segment(void *opaque, segue_request *request, const segue_segment *segment)
@@ -353,7 +357,7 @@ static void on_progress(void *user, segue_request *request, double progress, dou
 {
     napi_env env = goes_on(user);
     if (env)
-        pass(user, request, SGNODE_PROGRESS, sgnode_number(env, progress),
+        pass(user, request, SGB_PROGRESS, sgnode_number(env, progress),
              sgnode_number(env, total), sgnode_string(env, message));
 }
 
@@ -361,7 +365,7 @@ static void on_log(void *user, segue_request *request, const char *json, size_t 
 {
     napi_env env = goes_on(user);
     if (env)
-        pass(user, request, SGNODE_LOG, sgnode_text(env, json, len), sgnode_null(env),
+        pass(user, request, SGB_LOG, sgnode_text(env, json, len), sgnode_null(env),
              sgnode_null(env));
 }
 
@@ -370,12 +374,12 @@ static void on_question(void *user, segue_request *request, const char *key,
 {
     napi_env env = goes_on(user);
     if (env)
-        pass(user, request, SGNODE_QUESTION, sgnode_string(env, key),
+        pass(user, request, SGB_QUESTION, sgnode_string(env, key),
              sgnode_string(env, method), sgnode_text(env, params, len));
 }
 
-/* It covers what was delivered up to now, and nothing that the same batch brings behind
- * it. */
+/* Returns the current token of the request. The token covers the segments before this
+ * event and none that follow in the same batch. */
 static napi_value token_now(napi_env env, segue_request *request)
 {
     napi_value token;
@@ -388,7 +392,7 @@ static void on_task(void *user, segue_request *request, const char *task_id)
 {
     napi_env env = goes_on(user);
     if (env)
-        pass(user, request, SGNODE_BECAME_TASK, sgnode_string(env, task_id),
+        pass(user, request, SGB_BECAME_TASK, sgnode_string(env, task_id),
              token_now(env, request), sgnode_null(env));
 }
 
@@ -396,7 +400,7 @@ static void on_resumable(void *user, segue_request *request)
 {
     napi_env env = goes_on(user);
     if (env)
-        pass(user, request, SGNODE_BECAME_RESUMABLE, token_now(env, request),
+        pass(user, request, SGB_BECAME_RESUMABLE, token_now(env, request),
              sgnode_null(env), sgnode_null(env));
 }
 
@@ -405,7 +409,7 @@ static void on_status(void *user, segue_request *request, const char *status,
 {
     napi_env env = goes_on(user);
     if (env)
-        pass(user, request, SGNODE_STATUS, sgnode_string(env, status),
+        pass(user, request, SGB_STATUS, sgnode_string(env, status),
              sgnode_string(env, message), sgnode_null(env));
 }
 
@@ -420,35 +424,36 @@ static void on_complete(void *opaque, segue_request *request, segue_status statu
     sgnode_segments_end(user);
     napi_value result = user->is_broken ? NULL : sgnode_text(env, json, len);
     if (result && status == SEGUE_OK && user->keeper)
-        sgnode_empty_kept(user->keeper); /* nobody will ask for its token */
+        sgnode_empty_kept(user->keeper); /* the token of a finished request is not
+                                          * needed */
     if (result)
-        tell(user, SGNODE_COMPLETE, sgnode_number(env, status), result,
+        tell(user, SGB_COMPLETE, sgnode_number(env, status), result,
              sgnode_error_info(env, error));
     else
-        tell(user, SGNODE_COMPLETE, sgnode_number(env, SEGUE_E_NOMEM), NULL, NULL);
+        tell(user, SGB_COMPLETE, sgnode_number(env, SEGUE_E_NOMEM), NULL, NULL);
 }
 
 void sgnode_request_table(segue_request_events *table, sgnode_user *user, int32_t events)
 {
-    segue_struct_init(table, sizeof *table, SEGUE_STRUCT_REQUEST_EVENTS);
+    *table = SEGUE_REQUEST_EVENTS_INIT;
     if (!user)
         return;
     table->user = user;
     table->free_user = sgnode_user_free;
     table->on_complete = on_complete;
-    if (events & 1 << SGNODE_SEGMENTS)
+    if (events & 1 << SGB_SEGMENTS)
         table->on_segment = on_segment;
-    if (events & 1 << SGNODE_PROGRESS)
+    if (events & 1 << SGB_PROGRESS)
         table->on_progress = on_progress;
-    if (events & 1 << SGNODE_LOG)
+    if (events & 1 << SGB_LOG)
         table->on_log = on_log;
-    if (events & 1 << SGNODE_QUESTION)
+    if (events & 1 << SGB_QUESTION)
         table->on_input = on_question;
-    if (events & 1 << SGNODE_BECAME_TASK)
+    if (events & 1 << SGB_BECAME_TASK)
         table->on_task = on_task;
-    if (events & 1 << SGNODE_BECAME_RESUMABLE)
+    if (events & 1 << SGB_BECAME_RESUMABLE)
         table->on_resumable = on_resumable;
-    if (events & 1 << SGNODE_STATUS)
+    if (events & 1 << SGB_STATUS)
         table->on_status = on_status;
 }
 
@@ -459,7 +464,7 @@ void sgnode_on_stderr(void *opaque, const char *text, size_t len)
     sgnode_user *user = opaque;
     napi_env env = begin(user);
     if (env)
-        tell(user, SGNODE_STDERR, sgnode_text(env, text, len), NULL, NULL);
+        tell(user, SGB_STDERR, sgnode_text(env, text, len), NULL, NULL);
 }
 
 void sgnode_on_authorize(void *opaque, const char *url, const char *state)
@@ -467,6 +472,6 @@ void sgnode_on_authorize(void *opaque, const char *url, const char *state)
     sgnode_user *user = opaque;
     napi_env env = begin(user);
     if (env)
-        tell(user, SGNODE_AUTHORIZE, sgnode_string(env, url), sgnode_string(env, state),
+        tell(user, SGB_AUTHORIZE, sgnode_string(env, url), sgnode_string(env, state),
              NULL);
 }

@@ -1,28 +1,28 @@
-/* The front of a runtime that lends its input: the descriptor that its dispatch is to be
- * called for, waited for by the environment's own loop, libuv's. It takes the place of
- * the bell for what the loop's thread has to say, and does not keep the process alive.
+/* The front of a runtime that lends its input: it watches the runtime's wake-up
+ * descriptor with libuv, the event loop of the environment. A front replaces the bell
+ * (see host.c) for the events of the I/O thread, and does not keep the process alive.
  *
- * libuv is Node's, and its functions are looked up in the program: a libuv that one of
- * our libraries may have brought along is another one. Of its structs it is known here
- * that they begin with `data`. Where a program that runs addons has no libuv, nothing is
+ * The libuv functions are looked up in the program, because they must be those of
+ * Node. Another library may have loaded a different libuv. The only known member of
+ * libuv's structs is the first one, `data`. If the program has no libuv, no input is
  * lent.
  *
- * The end: the host stops the front before its runtime closes the descriptor, and lets go
- * of it. The memory goes when libuv has closed the handle, which the environment waits
- * for (the asynchronous hook), should it end meanwhile. */
+ * At the end the host stops the front before its runtime closes the descriptor. The
+ * memory is freed when libuv has closed the handle. An environment that ends meanwhile
+ * waits until the handle is closed (the asynchronous clean-up hook). */
 #include "addon.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* A uv_poll_t begins so. */
+/* The beginning of a uv_poll_t. */
 typedef struct uv_handle {
     void *data;
 } uv_handle;
 typedef void (*uv_poll_fn)(uv_handle *handle, int status, int events);
 typedef void (*uv_close_fn)(uv_handle *handle);
 
-/* Values of uv.h, which are the same in every libuv 1. */
+/* Values of uv.h, which are the same in every version 1 of libuv. */
 enum { UV_POLL = 8, UV_READABLE = 1 };
 
 typedef struct uv_functions {
@@ -72,7 +72,7 @@ bool sgnode_front_can_be(void)
     return find_uv(&uv);
 }
 
-/* ---- its life ---- */
+/* ---- making and ending a front ---- */
 
 static void report(napi_env env)
 {
@@ -108,7 +108,8 @@ static void on_closed(uv_handle *handle)
     free(front);
 }
 
-/* The host's own hook ends the front, and on_closed takes this one away. */
+/* The asynchronous clean-up hook, which keeps the environment waiting. It does nothing
+ * itself: the host's own hook ends the front, and on_closed removes this hook. */
 static void await_closed(napi_async_cleanup_hook_handle hook, void *user)
 {
     (void)hook;
@@ -134,7 +135,8 @@ static bool add_hook(sgnode_front *front)
            napi_ok;
 }
 
-/* From init_handle on only libuv may free it. */
+/* Frees a front whose handle was not initialised. After init_handle only libuv may free
+ * it. */
 static void undo(sgnode_front *front)
 {
     if (front->on_wake)

@@ -1,36 +1,37 @@
-/* Handles as JavaScript values: an external with the tag of its kind, which points to a
- * box.
+/* Handles as JavaScript values. A handle is an external with the tag of its kind,
+ * which points to a box.
  *
- *   wrapped   ptr set                   usable while the runtime is there
+ *   wrapped   ptr set                   usable while the runtime exists
  *   consumed  ptr NULL                  the library took it (an attached transport)
  *   freed     ptr NULL                  by xFree
  *
- * Each box owns its handle: what nobody freed is freed when the value is collected, which
- * the library allows at any time, also after the runtime was freed. A handle that is used
- * in another state throws ClosedError; one of another kind, or another addon's external,
- * is a TypeError: its tag tells, before the pointer is followed. As tags are slow to look
- * at, addresses of boxes that had the right one are remembered until the box goes.
+ * Each box owns its handle and frees it when the value is collected. The library allows
+ * freeing a handle at any time, even after the runtime was freed. Using a handle that is
+ * not in the state "wrapped" throws ClosedError. A handle of another kind, or an external
+ * of another addon, is a TypeError: the tag is checked before the pointer is used.
+ * Checking tags is slow, so the addresses of checked boxes are remembered until the box
+ * is freed.
  *
- * A box may be filled anew once its request was freed (kept): an external with a tag and
- * a finalizer costs V8 more than the rest of a short request. It keeps the user of its
- * requests besides.
+ * A "kept" box is reused for another request when its request was freed, because making
+ * an external with a tag and a finalizer costs more than the rest of a short request.
+ * Such a box also keeps the user of its requests.
  *
- * Views that a hook is shown (a transport inside of principal) are boxes that are emptied
- * when the hook returns. */
+ * The argument of a hook (such as a transport inside principal) is a view: a box that
+ * is emptied when the hook returns. */
 #include "addon.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
 struct sgnode_box {
-    sgnode_env *self;  /* a reference */
-    sgnode_host *host; /* a reference; NULL for stores */
-    void *ptr;         /* NULL once freed or consumed */
+    sgnode_env *self;  /* a counted reference */
+    sgnode_host *host; /* a counted reference; NULL for stores */
+    void *ptr;         /* the handle; NULL once it is freed or consumed */
     sgnode_kind kind;
-    sgnode_user *user; /* kept for the next request; else NULL */
+    sgnode_user *user; /* user for the next request, or NULL */
 };
 
-/* 62d3c5a6-8f0b-4a51-9d31-73656775xxxx: one of ours and of no other addon's. */
+/* The tag 62d3c5a6-8f0b-4a51-9d31-73656775xxxx, which no other addon uses. */
 #define TAG_LOW UINT64_C(0x62d3c5a68f0b4a51)
 #define TAG_HIGH UINT64_C(0x9d31736567750000)
 
@@ -58,7 +59,8 @@ typedef struct row {
     free_fn free;
 } row;
 
-/* A runtime is freed by its host. */
+/* The name of each kind of handle and the function that frees it. A runtime is freed by
+ * its host. */
 static const row rows[SGNODE_KINDS] = {
     [SGNODE_RUNTIME] = {"Runtime", NULL},
     [SGNODE_TRANSPORT] = {"Transport", free_transport},
@@ -71,7 +73,7 @@ static const row rows[SGNODE_KINDS] = {
     [SGNODE_REQUEST] = {"Request", free_request},
     [SGNODE_TASK] = {"Task", free_task},
     [SGNODE_CONTENT] = {"Content", free_content},
-    [SGNODE_WIRE] = {"Wire", sgnode_wire_free},
+    [SGNODE_WIRE] = {"Wire", sgb_transport_unref},
 };
 
 const char *sgnode_kind_name(sgnode_kind kind)
@@ -144,7 +146,8 @@ static sgnode_box *make_box(sgnode_env *self, sgnode_kind kind, void *ptr,
     return box;
 }
 
-/* The tag comes last: a box whose value has none frees what it has all the same. */
+/* Makes the value of a box. The tag is set last: a value without a tag still frees its
+ * box. */
 static napi_value show_box(sgnode_env *self, sgnode_box *box)
 {
     napi_value value;
@@ -254,7 +257,8 @@ void *sgnode_unwrap(sgnode_frame *frame, napi_value value, sgnode_kind kind)
     return sgnode_unwrap_of(frame, value, kind, NULL);
 }
 
-/* The value was unwrapped in this call. */
+/* Empties the box of a handle that the library has consumed. The value must have been
+ * unwrapped in this call. */
 void sgnode_consume(sgnode_frame *frame, napi_value value)
 {
     void *data = NULL;
@@ -273,7 +277,7 @@ napi_value sgnode_release(sgnode_frame *frame, sgnode_kind kind)
     return NULL;
 }
 
-/* ---- kept ---- */
+/* ---- kept boxes ---- */
 
 sgnode_box *sgnode_find_kept(sgnode_frame *frame, napi_value value, sgnode_user **user)
 {

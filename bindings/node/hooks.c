@@ -1,11 +1,11 @@
-/* Callbacks that the library wants answered at once: functions of JavaScript that run
- * inside of runtimeDispatch. What one throws becomes an event, and the answer is "no": a
- * principal is refused, a value not judged, a token not told. A transport they are shown
- * is a view that ends with the callback. Text they answer with is kept in the user until
- * the next callback, as the library asks for.
+/* Hooks: callbacks whose answer the library needs at once. They are functions of
+ * JavaScript that run inside runtimeDispatch. If a hook throws, the exception becomes
+ * an event and the answer is "no": the principal is refused, the value is not checked,
+ * no token is returned. A transport argument is a view that ends with the callback. A
+ * returned text is kept in the user until the next callback, as the library requires.
  *
- * No handle scope is opened: what a hook throws goes into the batch, which lives
- * longer. */
+ * Hooks open no handle scope, because a thrown exception goes into the batch, which lives
+ * longer than such a scope. */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ typedef struct question {
     const char *where;
 } question;
 
-/* Whether there is anybody to ask. */
+/* Returns whether the hook exists and may be called now. */
 static bool begin(question *self, void *opaque, int which, const char *where)
 {
     sgnode_user *user = opaque;
@@ -29,7 +29,8 @@ static bool begin(question *self, void *opaque, int which, const char *where)
     return true;
 }
 
-/* Calls a hook; an exception becomes an event. NULL then, and when an argument is. */
+/* Calls a hook. Returns NULL when an argument is NULL or the hook throws; the exception
+ * becomes an event. */
 static napi_value ask(question *self, int which, size_t count,
                       const napi_value *arguments)
 {
@@ -62,7 +63,7 @@ static bool is_none(question *self, napi_value value)
     return type == napi_undefined || type == napi_null;
 }
 
-/* Says that a hook gave what it must not. */
+/* Reports that a hook returned an invalid value. */
 static void complain(question *self, const char *why)
 {
     napi_throw_type_error(self->env, "ERR_INVALID_RETURN_VALUE", why);
@@ -70,18 +71,18 @@ static void complain(question *self, const char *why)
 }
 
 static const char *const another_type =
-    "a string, null or undefined is needed (is it async?)";
+    "the callback has to return a string, null or undefined, and not a Promise";
 
-/* Text that was read as UTF-8 has to be what the hook gave: no other text may become the
- * same, and nobody may read less of it. */
+/* Checks that the UTF-8 text is exactly the returned string. Otherwise two strings could
+ * become the same text, or a NUL could cut it short. */
 static bool is_exact(question *self, napi_value result, const char *text, size_t len)
 {
     switch (sgnode_flaw_of(self->env, result, text, len)) {
     case SGNODE_HAS_NUL:
-        complain(self, "a string without NUL is needed");
+        complain(self, "the string must not have a NUL character");
         return false;
     case SGNODE_HAS_HALF_PAIR:
-        complain(self, "a string without half a surrogate pair is needed");
+        complain(self, "the string must not have half a surrogate pair");
         return false;
     case SGNODE_UNREADABLE:
         return false;
@@ -90,8 +91,9 @@ static bool is_exact(question *self, napi_value result, const char *text, size_t
     }
 }
 
-/* An answer that is a text, or none: NULL. Kept in the user. False when it is neither, or
- * cannot cross unchanged. */
+/* Reads the answer of a hook and keeps it in the user. The answer is a string, or null or
+ * undefined, which give NULL. False for any other answer, and for a string that cannot be
+ * converted exactly. */
 static bool keep_text(question *self, napi_value result, const char **text, size_t *len)
 {
     size_t size;
@@ -146,7 +148,7 @@ static void tell_reason(question *self, napi_value result, char *reason, size_t 
         napi_get_value_string_utf8(self->env, result, reason, size, &len);
     for (size_t i = 0; i < len; i++)
         if (!reason[i])
-            reason[i] = ' '; /* else the rest would not be read */
+            reason[i] = ' '; /* a NUL would cut the reason short */
 }
 
 segue_status sgnode_ask_validate(void *user, const char *tool, int32_t what,

@@ -1,53 +1,47 @@
-/* The host of a runtime: the doorbell, the batch of events, the side queue, the counting
- * allocator, and the end.
+/* The host of a runtime: the bell that wakes JavaScript, the batch of events, the side
+ * queue, the counting allocator, and the end.
  *
- * Callbacks of the library run inside of runtimeDispatch and append to host->batch, the
- * array that it returns; without a batch (the environment ends, or the garbage collector
- * frees the runtime) events are dropped, and no JavaScript is touched.
+ * Callbacks of the library run inside runtimeDispatch and append to host->batch, the
+ * array that it returns. Without a batch (the environment ends, or the garbage
+ * collector frees the runtime) events are dropped, and no JavaScript is touched.
  *
- * The bell is one thread-safe function, rung at most once until JavaScript has heard it,
- * so that its queue never holds more than one entry. It does not keep the process alive
- * unless it is told to (runtimeHold). Where the runtime lends its input there is a front
- * besides, for all but the side queue (front.c).
+ * The bell is one thread-safe function of N-API. The bell is called ("rung") again only
+ * after its callback has run, so its queue never has more than one entry. The bell keeps
+ * the process alive only after runtimeHold. A runtime that lends its input also has a
+ * front (front.c), which replaces the bell for everything except the side queue.
  *
- * What other threads have to say (log lines, custom transports) goes to the side queue,
- * under a mutex: dispatch moves it into the batch. Log lines are dropped beyond
- * MAX_LINES; entries of a transport are bounded by what it may have under way.
+ * Events of other threads (log lines, custom transports) go to the side queue, under a
+ * mutex, and dispatch moves them into the batch. Log lines beyond SGB_LINES_MAX are
+ * dropped. The entries of a transport are bounded by its limit of unwritten bytes.
  *
- * The end, in this order: the runtime is freed, which joins its threads; from then on
- * nobody rings; then the bell goes. When the environment ends first, our clean-up hook
- * does the former, as it was set behind the bell's own and hooks run from the last to the
- * first; the bell is then left to Node. A process that exits from inside of a callback
- * cannot free the runtime, which is busy: it is stopped, and its threads are waited for,
- * as long as STOP_WAIT_S, so that the loop's is not in a library that the process takes
- * down. A thread that has rung tells by a destructor of its own when it ends. */
+ * A host ends in this order. First the runtime is freed, which joins its threads, so no
+ * thread calls the bell any more. Then the bell is freed. If the environment ends first,
+ * the clean-up hook frees the runtime, and Node frees the bell: hooks run in reverse
+ * order, and the host's hook was set after the bell's own. A process that exits inside a
+ * callback cannot free the busy runtime. The host then stops the runtime and waits up to
+ * STOP_WAIT_S for its threads, so that none of them runs in a library that the process
+ * unloads. A thread that has called the bell reports its end with a destructor of
+ * thread-specific data. */
 #include "addon.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define MAX_LINES 1024
-/* Of a function that is called with the values of an array: they pass by the stack. */
+/* Maximum number of arguments of a call that makes an array of them. They are passed on
+ * the stack. */
 #define MAX_ARGUMENTS 4096
-/* The loop's thread of a stopped runtime ends within a turn of its loop. A store's worker
- * does so only when the runtime is freed, which cannot be here: one that has rung is
- * waited for all of this time, and left behind. */
+/* Seconds to wait for the threads of a stopped runtime. The I/O thread ends within one
+ * turn of its loop. A store's thread ends only when the runtime is freed, which is not
+ * possible here. If a store's thread has called the bell, the host waits the whole time
+ * and leaves the thread running. */
 #define STOP_WAIT_S 1
 
-struct sgnode_side {
-    sgnode_side *next;
-    sgnode_user *user; /* NULL = the host's log */
-    int64_t number;
-    int kind;
-    size_t len;
-    char text[];
-};
+/* ---- threads that call the bell ---- */
 
-/* ---- who rings ---- */
-
-/* Threads of the library that have rung and not ended. Held by the host and by each of
- * them: a store's thread may outlive the runtime. */
+/* Counts the threads of the library that have called the bell and not ended. The host and
+ * each of these threads hold a reference, because a store's thread may outlive the
+ * runtime. */
 struct sgnode_watch {
     _Atomic int refs;
     pthread_mutex_t mutex;
@@ -78,7 +72,7 @@ static void unref_watch(sgnode_watch *watch)
     free(watch);
 }
 
-/* A thread that has rung ends. */
+/* Runs when a thread that has called the bell ends. */
 static void leave_watch(void *value)
 {
     sgnode_watch *watch = value;
@@ -94,7 +88,7 @@ static void make_key(void)
     pthread_key_create(&ringer_key, leave_watch);
 }
 
-/* Notes, once for each thread of the library, that it is there. */
+/* Counts the calling thread, once for each thread of the library. */
 static void enter_watch(sgnode_host *host)
 {
     sgnode_watch *watch = host->watch;
@@ -118,8 +112,7 @@ sgnode_host *sgnode_host_new(sgnode_env *self)
         return NULL;
     host->refs = 1;
     host->self = sgnode_env_ref(self);
-    host->last = &host->first;
-    pthread_mutex_init(&host->mutex, NULL);
+    sgb_side_init(&host->side, sgnode_wake, host);
     host->watch = make_watch();
     if (host->watch)
         return host;
@@ -133,19 +126,14 @@ sgnode_host *sgnode_host_ref(sgnode_host *host)
     return host;
 }
 
-/* The last one goes on the environment's thread: other threads hold none that outlives
- * the runtime's. */
+/* Releases a reference. The last reference is always released on the environment's
+ * thread, because no other thread holds a reference that outlives the runtime. */
 void sgnode_host_unref(sgnode_host *host)
 {
     if (atomic_fetch_sub(&host->refs, 1) != 1)
         return;
-    while (host->first) {
-        sgnode_side *next = host->first->next;
-        free(host->first);
-        host->first = next;
-    }
     free(host->batch.items);
-    pthread_mutex_destroy(&host->mutex);
+    sgb_side_free(&host->side);
     if (host->watch)
         unref_watch(host->watch);
     sgnode_env_unref(host->self);
@@ -176,7 +164,7 @@ static void hear_bell(napi_env env, napi_value on_wake, void *context, void *dat
     sgnode_host *host = context;
     napi_value receiver, result;
     (void)data;
-    if (!env) /* it was in the queue when the bell went, and the host with it */
+    if (!env) /* the environment has ended, and the host was freed */
         return;
     atomic_store(&host->rung, false);
     if (on_wake && host->runtime && napi_get_undefined(env, &receiver) == napi_ok)
@@ -215,7 +203,7 @@ bool sgnode_host_open(sgnode_host *host, napi_value on_wake)
     return host->has_hook;
 }
 
-/* ---- the end ---- */
+/* ---- ending a host ---- */
 
 static void forget_log(sgnode_host *host)
 {
@@ -353,16 +341,17 @@ void sgnode_push_exception(sgnode_host *host, const char *where)
 {
     napi_value error;
     if (napi_get_and_clear_last_exception(host->self->env, &error) == napi_ok)
-        sgnode_push(host, NULL, SGNODE_EXCEPTION, error,
+        sgnode_push(host, NULL, SGB_EXCEPTION, error,
                     sgnode_string(host->self->env, where), NULL);
 }
 
 /* ---- the side queue ---- */
 
-/* After the end only what frees a transport that was never attached still comes. */
+/* Handles an entry that comes after the end of the host. Only the entry that frees an
+ * unattached transport is still handled. */
 static bool put_late(sgnode_user *user, int kind)
 {
-    if (kind == SGNODE_TRANSPORT_FREE)
+    if (kind == SGB_TRANSPORT_FREE)
         sgnode_user_free(user);
     return false;
 }
@@ -370,75 +359,39 @@ static bool put_late(sgnode_user *user, int kind)
 bool sgnode_side_put(sgnode_host *host, int kind, sgnode_user *user, int64_t number,
                      const char *text, size_t len)
 {
-    bool is_line = kind == SGNODE_RUNTIME_LOG;
     if (host->is_ended)
         return put_late(user, kind);
-    sgnode_side *side = malloc(sizeof *side + len);
-    if (!side)
-        return false;
-    side->next = NULL;
-    side->user = user;
-    side->number = number;
-    side->kind = kind;
-    side->len = len;
-    if (len)
-        memcpy(side->text, text, len);
-    pthread_mutex_lock(&host->mutex);
-    bool room = !is_line || host->side_count < MAX_LINES;
-    if (room) {
-        *host->last = side;
-        host->last = &side->next;
-        host->side_count += is_line;
-        atomic_store_explicit(&host->side_due, true, memory_order_release);
-    }
-    pthread_mutex_unlock(&host->mutex);
-    if (room)
-        sgnode_wake(host);
-    else
-        free(side);
-    return room;
+    return sgb_side_put(&host->side, kind, user, number, text, len);
 }
 
-static sgnode_side *take_side(sgnode_host *host)
+static void push_side(sgnode_host *host, const sgb_side *side)
 {
-    pthread_mutex_lock(&host->mutex);
-    sgnode_side *first = host->first;
-    host->first = NULL;
-    host->last = &host->first;
-    host->side_count = 0;
-    atomic_store(&host->side_due, false);
-    pthread_mutex_unlock(&host->mutex);
-    return first;
-}
-
-static void push_side(sgnode_host *host, const sgnode_side *side)
-{
+    const sgnode_user *user = side->user;
     napi_env env = host->self->env;
     napi_value a = NULL, b = NULL;
-    if (side->kind == SGNODE_RUNTIME_LOG) {
+    if (side->kind == SGB_RUNTIME_LOG) {
         a = sgnode_number(env, (double)side->number);
         b = sgnode_text(env, side->text, side->len);
-    } else if (side->kind == SGNODE_TRANSPORT_SEND) {
+    } else if (side->kind == SGB_TRANSPORT_SEND) {
         a = sgnode_bytes(env, side->text, side->len);
-    } else if (side->kind == SGNODE_TRANSPORT_PAUSE) {
+    } else if (side->kind == SGB_TRANSPORT_PAUSE) {
         a = sgnode_bool(env, side->number != 0);
-    } else if (side->kind == SGNODE_TRANSPORT_START) {
-        a = sgnode_wire_show(side->user);
+    } else if (side->kind == SGB_TRANSPORT_START) {
+        a = sgnode_wire_show(user);
     }
-    sgnode_push(host, side->user ? side->user->handler : host->log, side->kind, a, b,
-                NULL);
+    sgnode_push(host, user ? user->handler : host->log, side->kind, a, b, NULL);
 }
 
 static void drain_side(sgnode_host *host)
 {
-    if (!atomic_load_explicit(&host->side_due, memory_order_acquire))
+    if (!sgb_side_is_due(&host->side))
         return;
-    sgnode_side *side = take_side(host);
+    sgb_side *side = sgb_side_take(&host->side);
     while (side) {
-        sgnode_side *next = side->next;
+        sgb_side *next = side->next;
         if (host->has_batch)
             push_side(host, side);
-        if (side->kind == SGNODE_TRANSPORT_FREE)
+        if (side->kind == SGB_TRANSPORT_FREE)
             sgnode_user_free(side->user);
         free(side);
         side = next;
@@ -447,47 +400,5 @@ static void drain_side(sgnode_host *host)
 
 void sgnode_on_log(void *host, int32_t level, const char *text)
 {
-    sgnode_side_put(host, SGNODE_RUNTIME_LOG, NULL, level, text, strlen(text));
-}
-
-/* ---- the counting allocator; any thread ---- */
-
-static _Atomic long long allocated;
-
-static void *track_alloc(void *user, size_t size)
-{
-    (void)user;
-    void *ptr = malloc(size);
-    if (ptr)
-        atomic_fetch_add(&allocated, (long long)size);
-    return ptr;
-}
-
-static void *track_resize(void *user, void *ptr, size_t old_size, size_t new_size)
-{
-    (void)user;
-    void *moved = realloc(ptr, new_size);
-    if (moved)
-        atomic_fetch_add(&allocated, (long long)new_size - (long long)old_size);
-    return moved;
-}
-
-static void track_release(void *user, void *ptr, size_t size)
-{
-    (void)user;
-    if (ptr)
-        atomic_fetch_sub(&allocated, (long long)size);
-    free(ptr);
-}
-
-const segue_allocator *sgnode_tracking(void)
-{
-    static const segue_allocator tracking = {track_alloc, track_resize, track_release,
-                                             NULL};
-    return &tracking;
-}
-
-long long sgnode_allocated(void)
-{
-    return atomic_load(&allocated);
+    sgnode_side_put(host, SGB_RUNTIME_LOG, NULL, level, text, strlen(text));
 }

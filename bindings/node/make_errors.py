@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the error classes of the Node SDK, node/src/errors.ts, from the table of statuses,
-core/api/errors.def, and that of what a server says of its store, reasons.def: everything
-between its two marks. --check only compares."""
+core/api/errors.def, and the table of store failures that a server reports, reasons.def.
+It replaces everything between the two marks in errors.ts. --check only compares."""
 
 import argparse
 import pathlib
@@ -19,7 +19,8 @@ REASON = re.compile(
     r'^SGI_REASON\(SEGUE_\w+, "store_(\w+)", "([^"]*)", [01]\)$', re.MULTILINE
 )
 
-# Where the mechanical name would read badly; as in the Python SDK.
+# Names of classes that differ from the name made from the status, because that name would
+# read badly. The Python SDK has the same names.
 NAMES = {
     "E_NOMEM": "OutOfMemoryError",
     "E_CANCELLED": "RequestCancelledError",
@@ -61,7 +62,7 @@ def classes(rows: list[tuple[str, int, str, bool]]) -> str:
 def reasons() -> str:
     name = "ServerStoreError"
     out = [
-        "/** The store of the server refused it, or cannot give it back. */\n"
+        "/** The store of the server refused the operation, or cannot give it back. */\n"
         f"export class {name} extends RemoteError {{\n"
         f'    override readonly name: string = "{name}";\n'
         "}\n"
@@ -70,15 +71,16 @@ def reasons() -> str:
     for word, text in REASON.findall(REASONS.read_text()):
         name = "".join(part.capitalize() for part in f"server_store_{word}".split("_"))
         name += "Error"
+        why = text.replace("it is", "the operation is")
         out.append(
-            f"/** Said by the server: {text}. */\n"
+            f"/** The server reports that {why}. */\n"
             f"export class {name} extends ServerStoreError {{\n"
             f'    override readonly name = "{name}";\n'
             "}\n"
         )
         table += f'    ["store_{word}", {name}],\n'
     out.append(
-        "/** By data.reason of the peer's error. */\n"
+        "/** The error class of each data.reason in an error of a peer. */\n"
         "export const byReason: ReadonlyMap<string, ErrorClass> = new Map"
         f"<string, ErrorClass>([\n{table}]);\n"
     )
@@ -86,7 +88,8 @@ def reasons() -> str:
 
 
 def wrap(text: str) -> str:
-    """As the formatter does: a call that is too wide has an argument a line."""
+    """Wraps the text as the formatter does: a call that is too wide has one argument on
+    each line."""
     lines = []
     for line in text.splitlines():
         call = re.fullmatch(r"describe\((\w+), (-?\d+), (\".*?\"), (\".*\"), (\w+)\);", line)

@@ -1,10 +1,10 @@
-/* Objects as option structs. A row of a table is one member of a struct: its name in
- * camelCase is the key. What is missing, undefined or null stays zero, the default; a key
- * that is no member is a TypeError, so that a misspelt one is not silently without
- * effect. Callbacks are not set from objects. Texts and lists are copies that live until
- * the call ends, as getters may run while an object is read.
+/* Fills option structs from objects. A row of a table is one member of a struct: its
+ * name in camelCase is the key. A member that is missing, undefined or null stays
+ * zero, the default. An unknown key is a TypeError, so that a misspelt key is noticed.
+ * Callbacks are not set from objects. Texts and lists are copies that live until the
+ * call ends, because getters may run while an object is read.
  *
- * A test compares the tables with segue.h, so that no member is forgotten. */
+ * A test compares the tables with the headers, so that no member is missing. */
 #include "addon.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../option_members.h"
+#include "../common/option_members.h"
 
 /* ---- one member ---- */
 
@@ -45,8 +45,9 @@ static bool fill_number(sgnode_frame *frame, void *place, member_kind kind,
     } else if (number >= 0 && number <= UINT32_MAX) {
         *(uint32_t *)place = (uint32_t)number;
     } else {
-        napi_throw_range_error(frame->env, "ERR_OUT_OF_RANGE",
-                               "a number of 32 bits, not negative, is needed");
+        napi_throw_range_error(
+            frame->env, "ERR_OUT_OF_RANGE",
+            "a whole number of 32 bits that is not negative is required");
         return false;
     }
     return true;
@@ -75,7 +76,7 @@ static bool fill_member(sgnode_frame *frame, const option *member, char *target,
 
 /* ---- a whole object ---- */
 
-/* The name of a member as JavaScript writes it: max_depth is maxDepth. */
+/* Writes the camelCase name of a member: max_depth becomes maxDepth. */
 static void make_camel(const char *name, char *camel, size_t size)
 {
     size_t len = 0;
@@ -109,7 +110,7 @@ static const option *find_member(const option *members, const char *key)
     return NULL;
 }
 
-/* Says which option an exception of ours is about. */
+/* Adds the option's name to the pending exception. */
 static void name_option(sgnode_frame *frame, const char *key)
 {
     napi_value error, old, made;
@@ -132,9 +133,10 @@ static void name_option(sgnode_frame *frame, const char *key)
 static void refuse_key(sgnode_frame *frame, const option_struct *shape, const char *key)
 {
     char message[160];
-    if (snprintf(message, sizeof message, "%s has no %s", shape->name, key) >=
-        (int)sizeof message) /* a name that long may be cut amidst a character */
-        snprintf(message, sizeof message, "%s has no member of that name", shape->name);
+    if (snprintf(message, sizeof message, "%s has no option %s", shape->name, key) >=
+        (int)sizeof message) /* a name that snprintf cut could end in the middle of a
+                              * character */
+        snprintf(message, sizeof message, "%s has no such option", shape->name);
     napi_throw_type_error(frame->env, "ERR_INVALID_ARG_VALUE", message);
 }
 
@@ -157,12 +159,14 @@ static bool fill_key(sgnode_frame *frame, const option_struct *shape, char *targ
     return false;
 }
 
-bool sgnode_options(sgnode_frame *frame, napi_value object, int32_t which, void *target)
+bool sgnode_options(sgnode_frame *frame, napi_value object, option_shape which,
+                    void *target)
 {
     const option_struct *shape = &shapes[which];
     napi_value keys, key;
     uint32_t count;
-    segue_struct_init(target, shape->size, which);
+    memset(target, 0, shape->size);
+    memcpy(target, &shape->size, sizeof shape->size); /* struct_size */
     if (!object || sgnode_is_none(frame, object))
         return true;
     if (sgnode_typeof(frame, object) != napi_object) {

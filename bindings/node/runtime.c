@@ -1,4 +1,4 @@
-/* Runtimes. */
+/* Functions of segue_runtime. */
 #include "addon.h"
 
 static bool refer_log(sgnode_frame *frame, sgnode_host *host, napi_value log)
@@ -27,7 +27,8 @@ static bool open_front(sgnode_host *host, napi_value on_wake)
     return host->front != NULL;
 }
 
-/* Without a front it goes on as a runtime that lends nothing. */
+/* Opens the runtime. If the front cannot be made, the function opens a runtime that does
+ * not lend its input. */
 static segue_status open_runtime(sgnode_frame *frame, sgnode_host *host,
                                  segue_runtime_options *full)
 {
@@ -45,7 +46,7 @@ static napi_value runtime_new(sgnode_frame *frame)
 {
     segue_runtime_options full;
     bool track;
-    if (!sgnode_options(frame, frame->arg[0], SEGUE_STRUCT_RUNTIME_OPTIONS, &full) ||
+    if (!sgnode_options(frame, frame->arg[0], OPTIONS_RUNTIME, &full) ||
         !check_wake(frame) || !sgnode_flag(frame, frame->arg[3], &track))
         return NULL;
     sgnode_host *host = sgnode_host_new(frame->self);
@@ -53,7 +54,7 @@ static napi_value runtime_new(sgnode_frame *frame)
         return sgnode_throw(frame, SEGUE_E_NOMEM);
     segue_status status = SEGUE_E_NOMEM;
     if (refer_log(frame, host, frame->arg[2]) && sgnode_host_open(host, frame->arg[1])) {
-        full.allocator = track ? sgnode_tracking() : NULL;
+        full.allocator = track ? sgb_counting_allocator() : NULL;
         full.user = host;
         full.lend_input = full.lend_input && sgnode_front_can_be();
         full.log = host->log ? sgnode_on_log : NULL;
@@ -113,7 +114,7 @@ static napi_value runtime_dispatch(sgnode_frame *frame)
     segue_status status = segue_runtime_dispatch(runtime, timeout_ms, max_events, &ran);
     if (status == SEGUE_E_CLOSED && host->front)
         sgnode_front_rest(host->front);
-    bool is_silent = host->batch.count == 0 && !host->side_due;
+    bool is_silent = host->batch.count == 0 && !sgb_side_is_due(&host->side);
     napi_value batch = sgnode_batch_end(host);
     if (status == SEGUE_OK || !is_silent)
         return batch;
@@ -126,7 +127,8 @@ static napi_value runtime_stop(sgnode_frame *frame)
     return runtime ? sgnode_done(frame, segue_runtime_stop(runtime)) : NULL;
 }
 
-/* In a callback it can only be stopped: that is what a process does that exits there. */
+/* Frees the runtime. In a callback, where a process may exit, the runtime can only be
+ * stopped. */
 static napi_value runtime_free(sgnode_frame *frame)
 {
     sgnode_host *host;

@@ -28,8 +28,7 @@ static napi_value server_new(sgnode_frame *frame)
     sgnode_user *user;
     segue_runtime *runtime =
         sgnode_unwrap_of(frame, frame->arg[0], SGNODE_RUNTIME, &host);
-    if (!runtime ||
-        !sgnode_options(frame, frame->arg[1], SEGUE_STRUCT_SERVER_OPTIONS, &full) ||
+    if (!runtime || !sgnode_options(frame, frame->arg[1], OPTIONS_SERVER, &full) ||
         !sgnode_user_new(frame, host, frame->arg[2], &user))
         return NULL;
     segue_status status = SEGUE_E_INVALID;
@@ -52,7 +51,7 @@ static napi_value server_add(sgnode_frame *frame)
     bool completion;
     segue_server *server = sgnode_unwrap_of(frame, frame->arg[0], SGNODE_SERVER, &host);
     if (!server || !sgnode_int32(frame, frame->arg[1], 0, &item) ||
-        !sgnode_options(frame, frame->arg[3], SEGUE_STRUCT_ITEM_OPTIONS, &full) ||
+        !sgnode_options(frame, frame->arg[3], OPTIONS_ITEM, &full) ||
         !sgnode_view(frame, frame->arg[2], false, &json, &len) ||
         !sgnode_flag(frame, frame->arg[5], &completion) ||
         !sgnode_user_new(frame, host, frame->arg[4], &user))
@@ -125,11 +124,11 @@ static napi_value server_free(sgnode_frame *frame)
 
 /* ---- listeners ---- */
 
-/* Fills listen options that ask for tokens. False with an exception. */
+/* Fills the listen options that require tokens. False with an exception. */
 static bool fill_bearer(sgnode_frame *frame, sgnode_host *host,
                         segue_bearer_options *full, sgnode_user **user)
 {
-    if (!sgnode_options(frame, frame->arg[2], SEGUE_STRUCT_BEARER_OPTIONS, full))
+    if (!sgnode_options(frame, frame->arg[2], OPTIONS_BEARER, full))
         return false;
     if (!sgnode_user_new(frame, host, NULL, user))
         return false;
@@ -151,8 +150,7 @@ static napi_value server_listen(sgnode_frame *frame)
     sgnode_host *host;
     sgnode_user *user = NULL;
     segue_server *server = sgnode_unwrap_of(frame, frame->arg[0], SGNODE_SERVER, &host);
-    if (!server ||
-        !sgnode_options(frame, frame->arg[1], SEGUE_STRUCT_LISTEN_OPTIONS, &full))
+    if (!server || !sgnode_options(frame, frame->arg[1], OPTIONS_LISTEN, &full))
         return NULL;
     if (!sgnode_is_none(frame, frame->arg[2])) {
         if (!fill_bearer(frame, host, &gate, &user))

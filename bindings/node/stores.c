@@ -1,13 +1,13 @@
-/* Stores. Opening one recovers a file or connects to a server, and closing one writes out
- * what it has: that may take its time, so it is done on a thread of Node's pool, and the
+/* Stores. Opening a store recovers a file or connects to a server, and closing it
+ * writes its data. Both may take long, so they run on a thread of Node's pool, and the
  * functions return promises.
  *
  *   called -- begin --> queued -- run (pool) --> finish (environment) --> settled
  *
- * A work owns what it was given (name, options by value, the handle to free) and what it
- * made, until finish. Node waits for works of an environment that ends, and finishes
- * them; no value can be made any more then, and a store that was opened is freed at
- * once. */
+ * A work (struct store_work) owns its arguments (name, a copy of the options, the handle
+ * to free) and its result until finish. When the environment ends, Node still waits for
+ * its works and finishes them. No JavaScript value can be made at that time, so an opened
+ * store is freed at once. */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -17,10 +17,10 @@ typedef segue_status (*open_fn)(const char *name, const segue_store_options *opt
                                 segue_store **out, segue_error **error);
 
 typedef struct store_work {
-    sgnode_env *self; /* a reference */
+    sgnode_env *self; /* a counted reference */
     napi_async_work work;
     napi_deferred deferred;
-    open_fn open; /* NULL = free the store */
+    open_fn open; /* the function that opens a store; NULL = the work frees a store */
     segue_store_options options;
     char *name;
     segue_store *store;
@@ -37,7 +37,7 @@ static void free_work(store_work *self)
     free(self);
 }
 
-/* On a thread of the pool. */
+/* Opens or closes the store. Runs on a thread of the pool. */
 static void run_work(napi_env env, void *data)
 {
     store_work *self = data;
@@ -51,7 +51,7 @@ static void run_work(napi_env env, void *data)
     self->status = SEGUE_OK;
 }
 
-/* The exception that a failure is; NULL when none can be made. */
+/* Makes the exception of a failure; NULL when it cannot be made. */
 static napi_value make_failure(napi_env env, store_work *self)
 {
     napi_value failure = NULL;
@@ -95,7 +95,7 @@ static void finish_work(napi_env env, napi_status status, void *data)
     free_work(self);
 }
 
-/* Owns the work from here on. */
+/* Starts the work and takes ownership of it. Returns the promise. */
 static napi_value begin_work(sgnode_frame *frame, store_work *self)
 {
     napi_env env = frame->env;
@@ -130,14 +130,14 @@ static napi_value open_store(sgnode_frame *frame, open_fn open)
 {
     segue_store_options full;
     const char *name;
-    if (!sgnode_options(frame, frame->arg[1], SEGUE_STRUCT_STORE_OPTIONS, &full) ||
+    if (!sgnode_options(frame, frame->arg[1], OPTIONS_STORE, &full) ||
         !sgnode_name(frame, frame->arg[0], false, &name))
         return NULL;
     store_work *work = make_work(frame);
     if (!work)
         return NULL;
     work->open = open;
-    work->options = full; /* numbers only */
+    work->options = full; /* a copy is enough: all members are numbers */
     work->name = strdup(name);
     if (work->name)
         return begin_work(frame, work);
@@ -159,7 +159,7 @@ static napi_value store_memory(sgnode_frame *frame)
 {
     segue_store_options full;
     segue_store *store;
-    if (!sgnode_options(frame, frame->arg[0], SEGUE_STRUCT_STORE_OPTIONS, &full))
+    if (!sgnode_options(frame, frame->arg[0], OPTIONS_STORE, &full))
         return NULL;
     segue_status status = segue_store_memory(&full, &store);
     if (status != SEGUE_OK)

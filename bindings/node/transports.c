@@ -1,6 +1,6 @@
-/* Transports: the functions that take options and callbacks. A table is given to the
- * library with a user of its own; when the call fails nothing was taken, and the user is
- * freed here. */
+/* Transports: the functions that take options and callbacks. The library gets a callback
+ * table with a user of its own. If the call fails, the library has taken nothing, and the
+ * user is freed here. */
 #include "addon.h"
 
 static napi_value wrap_transport(sgnode_frame *frame, segue_status status,
@@ -67,8 +67,7 @@ static napi_value transport_spawn(sgnode_frame *frame)
     sgnode_user *user = NULL;
     segue_runtime *runtime =
         sgnode_unwrap_of(frame, frame->arg[0], SGNODE_RUNTIME, &host);
-    if (!runtime ||
-        !sgnode_options(frame, frame->arg[1], SEGUE_STRUCT_SPAWN_OPTIONS, &full))
+    if (!runtime || !sgnode_options(frame, frame->arg[1], OPTIONS_SPAWN, &full))
         return NULL;
     if (!sgnode_is_none(frame, frame->arg[2])) {
         if (!sgnode_user_new(frame, host, frame->arg[2], &user))
@@ -93,8 +92,7 @@ static napi_value transport_http(sgnode_frame *frame)
     const char *url;
     segue_runtime *runtime =
         sgnode_unwrap_of(frame, frame->arg[0], SGNODE_RUNTIME, &host);
-    if (!runtime ||
-        !sgnode_options(frame, frame->arg[2], SEGUE_STRUCT_HTTP_OPTIONS, &full) ||
+    if (!runtime || !sgnode_options(frame, frame->arg[2], OPTIONS_HTTP, &full) ||
         !sgnode_name(frame, frame->arg[1], false, &url) ||
         !sgnode_user_new(frame, host, NULL, &user))
         return NULL;
@@ -142,8 +140,7 @@ static napi_value transport_set_oauth(sgnode_frame *frame)
     sgnode_user *user;
     segue_transport *transport =
         sgnode_unwrap_of(frame, frame->arg[0], SGNODE_TRANSPORT, &host);
-    if (!transport ||
-        !sgnode_options(frame, frame->arg[1], SEGUE_STRUCT_OAUTH_OPTIONS, &full) ||
+    if (!transport || !sgnode_options(frame, frame->arg[1], OPTIONS_OAUTH, &full) ||
         !sgnode_user_new(frame, host, frame->arg[2], &user))
         return NULL;
     segue_status status = SEGUE_E_INVALID;

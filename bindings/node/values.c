@@ -1,13 +1,15 @@
-/* Values that cross: text and numbers in and out, statuses as exceptions.
+/* Converts values between JavaScript and C: text, numbers, and statuses as exceptions.
  *
- * Text comes in as UTF-8 in scratch memory. In payloads and in text for people half a
- * surrogate pair becomes U+FFFD, so that the library never meets bad UTF-8 from here. A
- * name with such a half is refused: two names must never become one. Text that goes out
- * is mostly ASCII, for which V8 has a copy without decoding. What is no UTF-8 becomes
- * U+FFFD there too; in what a caller is known by it is an exception (sgnode_exact).
+ * Strings from JavaScript are read as UTF-8 into scratch memory. In payloads and in
+ * text for people, half a surrogate pair becomes U+FFFD, so that the library never
+ * gets invalid UTF-8. A name with such a half is refused, because two names must never
+ * become the same. Text for JavaScript is mostly ASCII, which V8 copies without
+ * decoding. Invalid UTF-8 for JavaScript becomes U+FFFD. In text that identifies a
+ * caller, invalid UTF-8 is an exception (sgnode_exact).
  *
- * Exceptions are the SDK's (node/src/errors.ts): the module is told what makes them
- * (setErrorFactory), and throws plain errors until then. */
+ * The exceptions are the classes of the SDK (node/src/errors.ts). The SDK sets the
+ * function that makes exceptions (setErrorFactory). Until then the module throws plain
+ * errors. */
 #include "addon.h"
 
 #include <math.h>
@@ -15,11 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for a text that is read without asking for its length first. */
+/* Size of the first buffer for a text whose length is not known. */
 #define FIRST_READ 1024
-/* Bytes of one character at most, and the NUL: less room than that may have cut it. */
+/* Maximum size of one character, plus the NUL. If less room is left in the buffer, the
+ * text may have been cut. */
 #define LAST_BYTES 5
-/* U+FFFD, which stands for what has no UTF-8. */
+/* U+FFFD in UTF-8, which replaces half a surrogate pair. */
 #define REPLACEMENT "\xef\xbf\xbd"
 #define REPLACEMENT_LEN 3
 
@@ -31,7 +34,7 @@ napi_value sgnode_type_error(sgnode_frame *frame, const char *wanted, const char
 {
     char message[160];
     bool is_pending = false;
-    snprintf(message, sizeof message, "%s: %s is needed", what, wanted);
+    snprintf(message, sizeof message, "%s: %s is required", what, wanted);
     if (napi_is_exception_pending(frame->env, &is_pending) == napi_ok && !is_pending)
         napi_throw_type_error(frame->env, "ERR_INVALID_ARG_TYPE", message);
     return NULL;
@@ -42,19 +45,18 @@ static napi_value make_error(sgnode_frame *frame, segue_status status)
     napi_env env = frame->env;
     napi_value factory, receiver, error = NULL;
     const segue_error *detail = frame->error;
-    size_t len = 0;
-    const char *data = segue_error_data(detail, &len);
+    const segue_error_view *view = segue_error_read(detail);
     napi_value arguments[] = {
         sgnode_number(env, status),
-        sgnode_string(env, segue_error_message(detail)),
-        sgnode_number(env, segue_error_rpc_code(detail)),
-        sgnode_text(env, data, len),
-        detail ? sgnode_bool(env, segue_error_is_retryable(detail)) : sgnode_null(env),
+        sgnode_string(env, view->message),
+        sgnode_number(env, view->rpc_code),
+        sgnode_text(env, view->data, view->data_len),
+        detail ? sgnode_bool(env, view->retryable) : sgnode_null(env),
     };
     if (napi_get_reference_value(env, frame->self->factory, &factory) != napi_ok ||
         napi_get_undefined(env, &receiver) != napi_ok ||
         napi_call_function(env, receiver, factory, 5, arguments, &error) != napi_ok)
-        return NULL; /* what the factory threw is pending */
+        return NULL; /* an exception of the factory is pending */
     return error;
 }
 
@@ -66,7 +68,7 @@ napi_value sgnode_throw(sgnode_frame *frame, segue_status status)
         return NULL;
     if (!frame->self->factory) {
         napi_throw_error(frame->env, segue_status_name(status),
-                         segue_error_message(frame->error));
+                         segue_error_read(frame->error)->message);
         return NULL;
     }
     napi_value error = make_error(frame, status);
@@ -90,16 +92,13 @@ napi_value sgnode_sent(sgnode_frame *frame, segue_status status)
 napi_value sgnode_error_info(napi_env env, const segue_error *error)
 {
     napi_value list;
-    size_t len = 0;
     if (!error)
         return sgnode_null(env);
-    const char *data = segue_error_data(error, &len);
+    const segue_error_view *view = segue_error_read(error);
     const napi_value parts[] = {
-        sgnode_number(env, segue_error_status(error)),
-        sgnode_string(env, segue_error_message(error)),
-        sgnode_number(env, segue_error_rpc_code(error)),
-        sgnode_text(env, data, len),
-        sgnode_bool(env, segue_error_is_retryable(error)),
+        sgnode_number(env, view->status),   sgnode_string(env, view->message),
+        sgnode_number(env, view->rpc_code), sgnode_text(env, view->data, view->data_len),
+        sgnode_bool(env, view->retryable),
     };
     if (napi_create_array_with_length(env, 5, &list) != napi_ok)
         return NULL;
@@ -109,7 +108,7 @@ napi_value sgnode_error_info(napi_env env, const segue_error *error)
     return list;
 }
 
-/* ---- in ---- */
+/* ---- from JavaScript ---- */
 
 napi_valuetype sgnode_typeof(sgnode_frame *frame, napi_value value)
 {
@@ -124,7 +123,8 @@ bool sgnode_is_none(sgnode_frame *frame, napi_value value)
     return type == napi_undefined || type == napi_null;
 }
 
-/* A string that may have been longer than what was read of it. */
+/* Reads a string into a larger buffer, because the first reading may have cut the
+ * string. */
 static bool read_all(sgnode_frame *frame, napi_value value, const char **text,
                      size_t *len)
 {
@@ -191,7 +191,7 @@ bool sgnode_view(sgnode_frame *frame, napi_value value, bool optional, const cha
     return false;
 }
 
-/* Units of a string, of which those at odds with UTF-8 are half a surrogate pair. */
+/* Whether UTF-16 units contain half a surrogate pair. */
 static bool has_half_pair(const char16_t *units, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -223,7 +223,7 @@ sgnode_flaw sgnode_flaw_of(napi_env env, napi_value value, const char *text, siz
     return flaw;
 }
 
-/* A string, or none: then *text is NULL. */
+/* Reads an optional string: *text is NULL when it is missing. */
 static bool read_optional(sgnode_frame *frame, napi_value value, bool optional,
                           const char **text, size_t *len)
 {
@@ -243,7 +243,7 @@ bool sgnode_name(sgnode_frame *frame, napi_value value, bool optional, const cha
     static const char *const wanted[] = {
         [SGNODE_HAS_NUL] = "a string without NUL",
         [SGNODE_HAS_HALF_PAIR] = "a string without half a surrogate pair",
-        [SGNODE_UNREADABLE] = "a string that can be read",
+        [SGNODE_UNREADABLE] = "a valid string",
     };
     size_t len;
     if (!read_optional(frame, value, optional, text, &len))
@@ -326,7 +326,7 @@ bool sgnode_int64(sgnode_frame *frame, napi_value value, int64_t fallback,
         return false;
     if (!(real >= -MAX_SAFE && real <= MAX_SAFE) || real != floor(real)) {
         napi_throw_range_error(frame->env, "ERR_OUT_OF_RANGE",
-                               "a whole number of at most 53 bits is needed");
+                               "a whole number of at most 53 bits is required");
         return false;
     }
     *number = (int64_t)real;
@@ -341,7 +341,7 @@ bool sgnode_int32(sgnode_frame *frame, napi_value value, int32_t fallback,
         return false;
     if (wide != (int32_t)wide) {
         napi_throw_range_error(frame->env, "ERR_OUT_OF_RANGE",
-                               "a whole number of 32 bits is needed");
+                               "a whole number of 32 bits is required");
         return false;
     }
     *number = (int32_t)wide;
@@ -358,9 +358,10 @@ bool sgnode_flag(sgnode_frame *frame, napi_value value, bool *flag)
     return false;
 }
 
-/* ---- out ---- */
+/* ---- to JavaScript ---- */
 
-/* Words first: what a compiler makes of single bytes takes as long as the copy. */
+/* Returns whether a text is ASCII. It checks whole machine words first, because a check
+ * byte by byte would take as long as the copy. */
 static bool is_ascii(const char *text, size_t len)
 {
     uint64_t words[4], high = 0;

@@ -12,20 +12,20 @@ PyObject *sgpy_session_open(PyObject *runtime, PyObject *transport, PyObject *op
     segue_session *session;
     segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
     segue_transport *way = ptr ? sgpy_unwrap(transport, SGPY_TRANSPORT) : NULL;
-    if (!way || !sgpy_options_fill(&kept, SEGUE_STRUCT_SESSION_OPTIONS, &full, options))
+    if (!way || !sgpy_options_fill(&kept, OPTIONS_SESSION, &full, options))
         return NULL;
     segue_status status = SEGUE_E_NOMEM;
     sgpy_user *user = sgpy_user_new(sgpy_host_of(runtime), handler);
     if (user) {
         sgpy_user_hook(user, SGPY_HOOK_SECOND, validate);
-        segue_struct_init(&table, sizeof table, SEGUE_STRUCT_SESSION_EVENTS);
+        table = SEGUE_SESSION_EVENTS_INIT;
         table.user = user;
         table.free_user = sgpy_user_free;
         table.on_open = user->handler ? sgpy_on_open : NULL;
         table.on_closed = user->handler ? sgpy_on_closed : NULL;
-        if (user->handler && events & 1 << SGPY_NOTIFICATION)
+        if (user->handler && events & 1 << SGB_NOTIFICATION)
             table.on_notification = sgpy_on_notification;
-        if (user->handler && events & 1 << SGPY_RECONNECT)
+        if (user->handler && events & 1 << SGB_RECONNECT)
             table.on_reconnect = sgpy_on_reconnect;
         table.on_validate = user->hooks[SGPY_HOOK_SECOND] ? sgpy_ask_validate : NULL;
         status = segue_session_open(ptr, way, &full, &table, &session, sgpy_error_slot());
@@ -39,7 +39,8 @@ PyObject *sgpy_session_open(PyObject *runtime, PyObject *transport, PyObject *op
     return sgpy_wrap(SGPY_SESSION, session, sgpy_host_of(runtime));
 }
 
-/* Text of an accessor that is asked for its length first, and again if it grew. */
+/* An accessor that copies a text into buf and sets *len. The reader asks first for the
+ * length, then for the text, and again if the text has grown. */
 typedef segue_status (*text_fn)(void *handle, char *buf, size_t *len);
 
 static segue_status read_peer(void *handle, char *buf, size_t *len)
@@ -96,8 +97,9 @@ PyObject *sgpy_request_token(PyObject *request)
     return read_text(sgpy_unwrap(request, SGPY_REQUEST), read_token, true);
 }
 
-/* Read in a callback: it covers what was delivered up to there, and not what the same
- * batch brings behind it. NULL, and no error, when there is none. */
+/* Returns the current token of a request, inside a callback. The token covers the
+ * segments before this event and none that follow in the same batch. NULL without an
+ * exception when there is no token. */
 PyObject *sgpy_token_now(segue_request *request)
 {
     PyObject *token = read_text(request, read_token, true);
@@ -128,7 +130,7 @@ PyObject *sgpy_request_meta(PyObject *request, PyObject *key)
     return read_text(&self, read_meta, false);
 }
 
-/* What all that start a request have in common. */
+/* The values that all functions that start a request have in common. */
 typedef struct asking {
     segue_request_options options;
     segue_request_events events;
@@ -142,8 +144,7 @@ static bool begin_request(asking *self, PyObject *of, PyObject *options,
 {
     self->host = sgpy_host_of(of);
     self->user = NULL;
-    if (!sgpy_options_fill(&self->kept, SEGUE_STRUCT_REQUEST_OPTIONS, &self->options,
-                           options))
+    if (!sgpy_options_fill(&self->kept, OPTIONS_REQUEST, &self->options, options))
         return false;
     if (handler != Py_None) {
         self->user = sgpy_user_new(self->host, handler);
@@ -179,6 +180,18 @@ PyObject *sgpy_request_start(PyObject *session, PyObject *method, PyObject *para
         return NULL;
     segue_status status = segue_request_start(ptr, name, json, len, &self.options,
                                               &self.events, &request, sgpy_error_slot());
+    return end_request(&self, status, request);
+}
+
+PyObject *sgpy_session_take_input(PyObject *session, PyObject *handler, int events)
+{
+    asking self;
+    segue_request *request = NULL;
+    segue_session *ptr = sgpy_unwrap(session, SGPY_SESSION);
+    if (!ptr || !begin_request(&self, session, Py_None, handler, events))
+        return NULL;
+    segue_status status =
+        segue_session_take_input(ptr, &self.events, &request, sgpy_error_slot());
     return end_request(&self, status, request);
 }
 

@@ -1,18 +1,19 @@
-/* Callbacks of the library that become events. Each runs inside of runtime_dispatch (or
- * runtime_free), copies what it is given into Python objects and appends one event;
- * Python code runs later, from the batch.
+/* Callbacks of the library that become events. Each callback runs inside runtime_dispatch
+ * (or runtime_free), copies its arguments into Python objects and appends one event. The
+ * Python handlers run later, when the batch is read.
  *
- * Where there is no memory for an event of a request it has a gap: the request is
- * withdrawn, hears no more but its end, and that says SEGUE_E_NOMEM.
+ * If there is no memory for an event of a request, the request is cancelled and receives
+ * no further event except its COMPLETE, with SEGUE_E_NOMEM.
  *
- * Segments of one request that meet in one batch share one event: a list that grows for
- * as long as nothing else of that request comes between. user->segments is that list,
- * good for the round it was made in. */
+ * Segments of one request in one batch share one event, as long as no other event of
+ * that request comes between them. user->segments is the list of that event. The list is
+ * valid only for the batch (round) in which it was made. */
 #include "shim.h"
 
 #include <string.h>
 
-/* Whether a callback has something to do; if so, *entered is for sgpy_leave. */
+/* Returns whether events are collected now. If they are, *entered must be passed to
+ * sgpy_leave. */
 static bool begin(const sgpy_user *user, bool *entered)
 {
     if (!user->host->batch)
@@ -45,16 +46,17 @@ static void push_call(sgpy_user *user, segue_call *call, int kind)
     finish(user, entered, kind, a, b, c);
 }
 
-/* The handler runs when the batch is handled: until then its first turn goes on. */
+/* Appends a CALLED event. The handler runs later, when the batch is read. Until then the
+ * call's first turn is held open. */
 void sgpy_on_call(void *user, segue_call *call)
 {
     bool waits = segue_call_hold_turn(call) == SEGUE_OK;
-    push_call(user, call, waits ? SGPY_CALLED_NOW : SGPY_CALLED);
+    push_call(user, call, waits ? SGB_CALLED_NOW : SGB_CALLED);
 }
 
 void sgpy_on_completion(void *user, segue_call *call)
 {
-    push_call(user, call, SGPY_COMPLETION);
+    push_call(user, call, SGB_COMPLETION);
 }
 
 static void push_plain(sgpy_user *user, int kind)
@@ -67,18 +69,18 @@ static void push_plain(sgpy_user *user, int kind)
 void sgpy_on_cancel(void *user, segue_call *call)
 {
     (void)call;
-    push_plain(user, SGPY_CANCEL);
+    push_plain(user, SGB_CANCEL);
 }
 
 void sgpy_on_drain(void *user, segue_call *call)
 {
     (void)call;
-    push_plain(user, SGPY_DRAIN);
+    push_plain(user, SGB_DRAIN);
 }
 
 void sgpy_on_idle(void *user)
 {
-    push_plain(user, SGPY_IDLE);
+    push_plain(user, SGB_IDLE);
 }
 
 void sgpy_on_input(void *user, segue_call *call, segue_status status, const char *json,
@@ -87,7 +89,7 @@ void sgpy_on_input(void *user, segue_call *call, segue_status status, const char
     bool entered;
     (void)call;
     if (begin(user, &entered))
-        finish(user, entered, SGPY_INPUT, PyLong_FromLong(status), sgpy_bytes(json, len),
+        finish(user, entered, SGB_INPUT, PyLong_FromLong(status), sgpy_bytes(json, len),
                NULL);
 }
 
@@ -96,7 +98,7 @@ void sgpy_on_input(void *user, segue_call *call, segue_status status, const char
 void sgpy_on_open(void *user, segue_session *session)
 {
     (void)session;
-    push_plain(user, SGPY_OPEN);
+    push_plain(user, SGB_OPEN);
 }
 
 void sgpy_on_closed(void *user, segue_session *session, const segue_error *error)
@@ -104,7 +106,7 @@ void sgpy_on_closed(void *user, segue_session *session, const segue_error *error
     bool entered;
     (void)session;
     if (begin(user, &entered))
-        finish(user, entered, SGPY_CLOSED, sgpy_error_info(error), NULL, NULL);
+        finish(user, entered, SGB_CLOSED, sgpy_error_info(error), NULL, NULL);
 }
 
 void sgpy_on_reconnect(void *user, segue_session *session, int32_t attempt,
@@ -113,7 +115,7 @@ void sgpy_on_reconnect(void *user, segue_session *session, int32_t attempt,
     bool entered;
     (void)session;
     if (begin(user, &entered))
-        finish(user, entered, SGPY_RECONNECT, PyLong_FromLong(attempt),
+        finish(user, entered, SGB_RECONNECT, PyLong_FromLong(attempt),
                PyLong_FromLongLong(delay_ms), sgpy_string(reason));
 }
 
@@ -123,7 +125,7 @@ void sgpy_on_notification(void *user, segue_session *session, const char *method
     bool entered;
     (void)session;
     if (begin(user, &entered))
-        finish(user, entered, SGPY_NOTIFICATION, sgpy_string(method),
+        finish(user, entered, SGB_NOTIFICATION, sgpy_string(method),
                sgpy_bytes(params, len), NULL);
 }
 
@@ -134,7 +136,8 @@ static bool goes_on(const sgpy_user *user, bool *entered)
     return !user->is_broken && begin(user, entered);
 }
 
-/* The last step of a callback: the library may end the request, and free the user. */
+/* Ends a callback of a request. This function must be called last, because it may cancel
+ * the request, which may end the request and free the user. */
 static void finish_told(sgpy_user *user, segue_request *request, bool entered, bool told)
 {
     if (!told) {
@@ -151,15 +154,15 @@ static void pass(sgpy_user *user, segue_request *request, bool entered, int kind
     finish_told(user, request, entered, sgpy_tell(user, kind, a, b, c));
 }
 
-/* Begins a list of segments in the batch. */
+/* Begins an event with a list of segments in the batch. */
 static bool begin_list(sgpy_user *user, PyObject *item)
 {
     PyObject *list = PyList_New(1);
     if (list)
         PyList_SetItem(list, 0, Py_NewRef(item));
-    if (!sgpy_tell(user, SGPY_SEGMENTS, list, NULL, NULL))
+    if (!sgpy_tell(user, SGB_SEGMENTS, list, NULL, NULL))
         return false;
-    user->segments = list; /* the batch holds it */
+    user->segments = list; /* the batch holds the reference */
     user->round = user->host->round;
     return true;
 }
@@ -188,7 +191,7 @@ static void on_progress(void *user, segue_request *request, double progress, dou
 {
     bool entered;
     if (goes_on(user, &entered))
-        pass(user, request, entered, SGPY_PROGRESS, PyFloat_FromDouble(progress),
+        pass(user, request, entered, SGB_PROGRESS, PyFloat_FromDouble(progress),
              PyFloat_FromDouble(total), sgpy_string(message));
 }
 
@@ -196,7 +199,7 @@ static void on_log(void *user, segue_request *request, const char *json, size_t 
 {
     bool entered;
     if (goes_on(user, &entered))
-        pass(user, request, entered, SGPY_LOG, sgpy_bytes(json, len), NULL, NULL);
+        pass(user, request, entered, SGB_LOG, sgpy_bytes(json, len), NULL, NULL);
 }
 
 static void on_question(void *user, segue_request *request, const char *key,
@@ -204,7 +207,7 @@ static void on_question(void *user, segue_request *request, const char *key,
 {
     bool entered;
     if (goes_on(user, &entered))
-        pass(user, request, entered, SGPY_QUESTION, sgpy_string(key), sgpy_string(method),
+        pass(user, request, entered, SGB_QUESTION, sgpy_string(key), sgpy_string(method),
              sgpy_bytes(params, len));
 }
 
@@ -212,7 +215,7 @@ static void on_task(void *user, segue_request *request, const char *task_id)
 {
     bool entered;
     if (goes_on(user, &entered))
-        pass(user, request, entered, SGPY_BECAME_TASK, sgpy_string(task_id),
+        pass(user, request, entered, SGB_BECAME_TASK, sgpy_string(task_id),
              sgpy_token_now(request), NULL);
 }
 
@@ -220,7 +223,7 @@ static void on_resumable(void *user, segue_request *request)
 {
     bool entered;
     if (goes_on(user, &entered))
-        pass(user, request, entered, SGPY_BECAME_RESUMABLE, sgpy_token_now(request), NULL,
+        pass(user, request, entered, SGB_BECAME_RESUMABLE, sgpy_token_now(request), NULL,
              NULL);
 }
 
@@ -229,7 +232,7 @@ static void on_status(void *user, segue_request *request, const char *status,
 {
     bool entered;
     if (goes_on(user, &entered))
-        pass(user, request, entered, SGPY_STATUS, sgpy_string(status),
+        pass(user, request, entered, SGB_STATUS, sgpy_string(status),
              sgpy_string(message), NULL);
 }
 
@@ -242,33 +245,33 @@ static void on_complete(void *opaque, segue_request *request, segue_status statu
     if (!begin(user, &entered))
         return;
     if (user->is_broken)
-        finish(user, entered, SGPY_COMPLETE, PyLong_FromLong(SEGUE_E_NOMEM), NULL, NULL);
+        finish(user, entered, SGB_COMPLETE, PyLong_FromLong(SEGUE_E_NOMEM), NULL, NULL);
     else
-        finish(user, entered, SGPY_COMPLETE, PyLong_FromLong(status),
+        finish(user, entered, SGB_COMPLETE, PyLong_FromLong(status),
                sgpy_bytes(json, len), sgpy_error_info(error));
 }
 
 void sgpy_request_table(segue_request_events *table, sgpy_user *user, int32_t events)
 {
-    segue_struct_init(table, sizeof *table, SEGUE_STRUCT_REQUEST_EVENTS);
+    *table = SEGUE_REQUEST_EVENTS_INIT;
     if (!user)
         return;
     table->user = user;
     table->free_user = sgpy_user_free;
     table->on_complete = on_complete;
-    if (events & 1 << SGPY_SEGMENTS)
+    if (events & 1 << SGB_SEGMENTS)
         table->on_segment = on_segment;
-    if (events & 1 << SGPY_PROGRESS)
+    if (events & 1 << SGB_PROGRESS)
         table->on_progress = on_progress;
-    if (events & 1 << SGPY_LOG)
+    if (events & 1 << SGB_LOG)
         table->on_log = on_log;
-    if (events & 1 << SGPY_QUESTION)
+    if (events & 1 << SGB_QUESTION)
         table->on_input = on_question;
-    if (events & 1 << SGPY_BECAME_TASK)
+    if (events & 1 << SGB_BECAME_TASK)
         table->on_task = on_task;
-    if (events & 1 << SGPY_BECAME_RESUMABLE)
+    if (events & 1 << SGB_BECAME_RESUMABLE)
         table->on_resumable = on_resumable;
-    if (events & 1 << SGPY_STATUS)
+    if (events & 1 << SGB_STATUS)
         table->on_status = on_status;
 }
 
@@ -278,12 +281,12 @@ void sgpy_on_stderr(void *user, const char *text, size_t len)
 {
     bool entered;
     if (begin(user, &entered))
-        finish(user, entered, SGPY_STDERR, sgpy_text(text, len), NULL, NULL);
+        finish(user, entered, SGB_STDERR, sgpy_text(text, len), NULL, NULL);
 }
 
 void sgpy_on_authorize(void *user, const char *url, const char *state)
 {
     bool entered;
     if (begin(user, &entered))
-        finish(user, entered, SGPY_AUTHORIZE, sgpy_string(url), sgpy_string(state), NULL);
+        finish(user, entered, SGB_AUTHORIZE, sgpy_string(url), sgpy_string(state), NULL);
 }

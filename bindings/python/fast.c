@@ -1,16 +1,16 @@
-/* Functions that run for each message, written by hand: METH_FASTCALL, no keywords. Some
- * join what a common case needs into one step, as call_reply does; none can do what the
- * wrapped functions cannot. */
+/* Handwritten functions that run for each message: METH_FASTCALL, without keywords. Some
+ * of these functions, such as call_reply, join the steps of a common case. Generated
+ * wrappers could do the same, only slower. */
 #include "shim.h"
 
 typedef PyObject *const *arguments;
 
-/* Checks the number of arguments; missing ones become None. */
+/* Checks the number of arguments. A missing argument becomes None. */
 static bool take(arguments given, Py_ssize_t count, Py_ssize_t least, Py_ssize_t most,
                  PyObject **taken)
 {
     if (count < least || count > most) {
-        PyErr_Format(PyExc_TypeError, "%zd to %zd arguments are needed, not %zd", least,
+        PyErr_Format(PyExc_TypeError, "%zd to %zd arguments are required, not %zd", least,
                      most, count);
         return false;
     }
@@ -130,8 +130,8 @@ static PyObject *call_send_json(PyObject *module, arguments given, Py_ssize_t co
     return sgpy_sent(status);
 }
 
-/* Adds the blocks of a sequence, each JSON. SEGUE_E_INVALID with an exception when one is
- * no text. */
+/* Adds the blocks of a sequence of JSON texts. SEGUE_E_INVALID with an exception when an
+ * item is not a text. */
 static segue_status add_blocks(segue_content *content, PyObject *blocks)
 {
     segue_status status = SEGUE_OK;
@@ -190,7 +190,8 @@ static PyObject *call_reply(PyObject *module, arguments given, Py_ssize_t count)
             status = segue_call_complete(call, content, sgpy_error_slot());
         segue_content_free(content);
     }
-    if (status == SEGUE_OK) /* else the caller shall tell why it failed */
+    if (status == SEGUE_OK) /* after a failure the call still exists, and the caller must
+                             * end it */
         sgpy_release(taken[0], SGPY_CALL);
     return none_or_raise(status);
 }

@@ -1,21 +1,24 @@
 /* Handles as Python objects.
  *
- *   wrapped   ptr set                   usable while the runtime is there
+ *   wrapped   ptr set                   usable while the runtime exists
  *   consumed  ptr NULL                  the library took it (an attached transport)
  *   freed     ptr NULL                  by X_free
  *
- * Each object owns its handle: what nobody freed is freed when the object goes, which the
- * library allows at any time, also after the runtime was freed, and inside callbacks. A
- * handle that is used in another state raises ClosedError; the kind is the type of the
- * object, so a wrong one is a TypeError. Views that a hook is shown (a transport inside
- * of principal) are objects that are consumed when the hook returns.
+ * Each object owns its handle and frees it when the object is freed. The library allows
+ * freeing a handle at any time, even after the runtime was freed, and inside callbacks.
+ * Using a handle that is not in the state "wrapped" raises ClosedError. Each kind of
+ * handle is a Python type, so a wrong kind is a TypeError. The argument of a hook (such
+ * as a transport inside principal) is a view: an object that is consumed when the hook
+ * returns.
  *
- * In the child of a fork handles of the parent are as freed, and are left alone: their
- * threads are not there, and a lock of theirs may be held for ever.
+ * In the child of a fork, the parent's handles count as freed and are not touched.
+ * The threads of these handles do not exist in the child, and their locks may stay locked
+ * for ever.
  *
- * An object holds its host, never the Python object of the runtime: so what a callback
- * table refers to forms no cycle with the runtime that holds the table. A runtime that
- * nobody freed is freed when its object goes, without events. */
+ * An object refers to its host, never to the Python object of the runtime. So the
+ * objects of a callback table form no reference cycle with the runtime that holds the
+ * table. A runtime that was not freed is freed together with its object, without
+ * events. */
 #include "shim.h"
 
 #include <string.h>
@@ -29,7 +32,7 @@ static void free_transport(void *ptr)
 
 static void free_store(void *ptr)
 {
-    Py_BEGIN_ALLOW_THREADS /* the last one closes a file, or joins a thread */
+    Py_BEGIN_ALLOW_THREADS /* freeing a store may close a file or join a thread */
         segue_store_free(ptr);
     Py_END_ALLOW_THREADS
 }
@@ -96,7 +99,7 @@ static const row rows[SGPY_KINDS] = {
     [SGPY_REQUEST] = {"Request", free_request},
     [SGPY_TASK] = {"Task", free_task},
     [SGPY_CONTENT] = {"Content", free_content},
-    [SGPY_WIRE] = {"Wire", sgpy_wire_free},
+    [SGPY_WIRE] = {"Wire", sgb_transport_unref},
     [SGPY_SHELF] = {"Shelf", sgpy_shelf_free},
 };
 
@@ -125,8 +128,8 @@ static void raise_closed(const sgpy_handle *handle)
         sgpy_raise(SEGUE_E_CLOSED);
     else
         sgpy_raise_text(SEGUE_E_CLOSED,
-                        "it was opened before this process was forked, and works in the "
-                        "parent only: open a new one here");
+                        "this object was made before the process was forked and only "
+                        "works in the parent process: make a new one here");
 }
 
 static PyTypeObject *types[SGPY_KINDS];
@@ -136,7 +139,7 @@ static void free_one(sgpy_kind kind, void *ptr, sgpy_host *host)
     live[kind]--;
     if (kind == SGPY_RUNTIME) {
         host->runtime = NULL;
-        host->busy = true; /* no events: what comes now is dropped */
+        host->busy = true; /* events are dropped from now on */
     }
     rows[kind].free(ptr);
     if (kind == SGPY_RUNTIME) {
@@ -204,7 +207,7 @@ PyObject *sgpy_wrap(sgpy_kind kind, void *ptr, sgpy_host *host)
 void *sgpy_unwrap(PyObject *object, sgpy_kind kind)
 {
     if (Py_TYPE(object) != types[kind]) {
-        PyErr_Format(PyExc_TypeError, "a %s is needed, not %R", rows[kind].name,
+        PyErr_Format(PyExc_TypeError, "a %s is required, not %R", rows[kind].name,
                      (PyObject *)Py_TYPE(object));
         return NULL;
     }

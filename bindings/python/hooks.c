@@ -1,14 +1,14 @@
-/* Callbacks that the library wants answered at once: Python callables that run inside of
- * runtime_dispatch, on its thread. What one raises becomes an event, and the answer is
- * "no": a principal is refused, a value not judged, a token not told. A transport they
- * are shown is a view that ends with the callback. Text they answer with is kept in the
- * user until the next callback, as the library asks for. */
+/* Hooks: callbacks whose answer the library needs at once. They are Python callables that
+ * run inside runtime_dispatch, on its thread. If a hook raises, the exception becomes an
+ * event and the answer is "no": the principal is refused, the value is not checked, no
+ * token is returned. A transport argument is a view that ends with the callback. A
+ * returned text is kept in the user until the next callback, as the library requires. */
 #include "shim.h"
 
 #include <string.h>
 
-/* Calls a hook with what it gets; takes over a, b, c and d, of which the last may be
- * NULL. An exception becomes an event; the result is NULL then. */
+/* Calls a hook and takes over the references a, b, c and d; d may be NULL. Returns NULL
+ * when the hook raises; the exception becomes an event. */
 static PyObject *ask(sgpy_user *user, int which, const char *where, PyObject *a,
                      PyObject *b, PyObject *c, PyObject *d)
 {
@@ -24,7 +24,7 @@ static PyObject *ask(sgpy_user *user, int which, const char *where, PyObject *a,
     return result;
 }
 
-/* Whether there is anybody to ask. */
+/* Returns whether the hook exists and may be called now. */
 static bool begin(const sgpy_user *user, int which, bool *entered)
 {
     if (!user->host->batch || !user->hooks[which])
@@ -33,8 +33,9 @@ static bool begin(const sgpy_user *user, int which, bool *entered)
     return true;
 }
 
-/* An answer that is a str without NUL, or None; kept in the user. False when it is
- * neither: nobody may read less of it than the hook gave. */
+/* Reads the answer of a hook, which is a str without NUL or None, and keeps it in the
+ * user. False for any other answer. A NUL is refused because it would cut the answer
+ * short. */
 static bool keep_text(sgpy_user *user, PyObject *result, const char *where,
                       const char **text, size_t *len)
 {
@@ -85,11 +86,11 @@ static void tell_reason(PyObject *result, char *reason, size_t size)
     if (len >= size)
         len = size - 1;
     while (len && ((unsigned char)text[len] & 0xC0) == 0x80)
-        len--; /* not amidst a character */
+        len--; /* the cut must not be in the middle of a character */
     memcpy(reason, text, len);
     for (size_t i = 0; i < len; i++)
         if (!reason[i])
-            reason[i] = ' '; /* else the rest would not be read */
+            reason[i] = ' '; /* a NUL would cut the reason short */
     reason[len] = '\0';
 }
 

@@ -1,22 +1,23 @@
 /* The host of a runtime: the batch of events, the side queue, the counting allocator.
  *
- * Callbacks of the library run inside of runtime_dispatch and append to host->batch, a
- * list that runtime_dispatch returns; without a batch (the runtime is being freed by the
- * garbage collector) events are dropped. Where dispatch waits it lets the GIL go, and
- * each callback takes it back around its work: it is the same thread with its own thread
- * state, never a foreign one.
+ * Callbacks of the library run inside runtime_dispatch and append to host->batch, the
+ * list that runtime_dispatch returns. Without a batch (the garbage collector frees the
+ * runtime) events are dropped. When dispatch may wait it releases the GIL, and each
+ * callback takes the GIL back around its work. Each callback runs on the thread of the
+ * dispatch and with its thread state.
  *
- * What other threads have to say (log lines, custom transports) goes to the side queue,
- * under a mutex, without Python: dispatch moves it into the batch. Log lines are dropped
- * beyond MAX_LINES; entries of a transport are bounded by what
- * it may have under way. The descriptor is readable while the queue is not empty.
+ * Events of other threads (log lines, custom transports) go to the side queue, under a
+ * mutex and without Python, and dispatch moves them into the batch. Log lines beyond
+ * SGB_LINES_MAX are dropped. The entries of a transport are bounded by its limit of
+ * unwritten bytes. The descriptor is readable while the queue is not empty.
  *
- * Memory may be short. An entry of the side queue then stays there for the next batch. An
- * event is lost by itself, never with its batch; somebody may wait for it for ever if it
- * ends something (COMPLETE, CLOSED, INPUT) or says "go on" (OPEN, DRAIN, ...). So its
- * kind is kept in the user, who is kept in host->owing, and it is told without its values
- * at the end of the batch, or of a later one. That anything was lost is told by an event
- * that was made with the runtime. */
+ * When memory is short, an entry of the side queue stays in the queue for the next batch.
+ * An event that is lost never loses the other events of its batch. A program could wait
+ * for ever for an event that ends something (COMPLETE, CLOSED, INPUT) or lets it continue
+ * (OPEN, DRAIN, ...). So the kind of such an event is kept in its user (`owed`), and the
+ * user is kept in host->owing. The event is delivered without its values at the end of
+ * this batch or a later one. Another event, made in advance with the runtime, reports
+ * that events were lost. */
 #include "shim.h"
 
 #include <stdlib.h>
@@ -24,16 +25,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define MAX_LINES 1024
-
-struct sgpy_side {
-    sgpy_side *next;
-    sgpy_user *user; /* NULL = the host's log */
-    int64_t number;
-    int kind;
-    size_t len;
-    char text[];
-};
+/* Called with the mutex of the side queue. */
+static void make_readable(void *opaque)
+{
+    sgpy_host *host = opaque;
+    const uint64_t one = 1;
+    ssize_t put = write(host->side_fd, &one, sizeof one);
+    (void)put; /* the counter is at most 1, so this cannot block */
+}
 
 sgpy_host *sgpy_host_new(void)
 {
@@ -41,13 +40,12 @@ sgpy_host *sgpy_host_new(void)
     if (!host)
         return NULL;
     host->refs = 1;
-    host->last = &host->first;
     host->side_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (host->side_fd < 0) {
         free(host);
         return NULL;
     }
-    pthread_mutex_init(&host->mutex, NULL);
+    sgb_side_init(&host->side, make_readable, host);
     return host;
 }
 
@@ -61,18 +59,13 @@ void sgpy_host_unref(sgpy_host *host)
 {
     if (atomic_fetch_sub(&host->refs, 1) != 1)
         return;
-    while (host->first) {
-        sgpy_side *next = host->first->next;
-        free(host->first);
-        host->first = next;
-    }
-    pthread_mutex_destroy(&host->mutex);
+    sgb_side_free(&host->side);
     close(host->side_fd);
     free(host);
 }
 
-/* Of this thread, while it is in the library without the GIL. Others may be in Python
- * meanwhile, with a user of the same host. */
+/* The Python thread state of this thread while it is in the library without the GIL.
+ * Other threads may run Python meanwhile and use users of the same host. */
 static _Thread_local PyThreadState *saved;
 
 void sgpy_let_go(void)
@@ -135,7 +128,7 @@ bool sgpy_push(sgpy_host *host, PyObject *handler, int kind, PyObject *a, PyObje
 {
     if (append_event(host, handler, kind, a, b, c))
         return true;
-    PyErr_Clear(); /* also that of whoever made a, b or c */
+    PyErr_Clear(); /* also clears an error from making a, b or c */
     return false;
 }
 
@@ -148,123 +141,58 @@ void sgpy_push_exception(sgpy_host *host, const char *where)
         PyException_SetTraceback(value, trace);
     Py_XDECREF(type);
     Py_XDECREF(trace);
-    if (!sgpy_push(host, NULL, SGPY_EXCEPTION, value, sgpy_string(where), NULL))
+    if (!sgpy_push(host, NULL, SGB_EXCEPTION, value, sgpy_string(where), NULL))
         host->lost = true;
 }
 
 /* ---- the side queue ---- */
 
-static void ring(sgpy_host *host)
+static bool push_side(sgpy_host *host, const sgb_side *side)
 {
-    const uint64_t one = 1;
-    if (atomic_exchange(&host->side_due, true))
-        return;
-    ssize_t put = write(host->side_fd, &one, sizeof one);
-    (void)put; /* a counter of 1 is never full */
-}
-
-bool sgpy_side_put(sgpy_host *host, int kind, sgpy_user *user, int64_t number,
-                   const char *text, size_t len)
-{
-    bool is_line = kind == SGPY_RUNTIME_LOG;
-    sgpy_side *side = malloc(sizeof *side + len);
-    if (!side)
-        return false;
-    side->next = NULL;
-    side->user = user;
-    side->number = number;
-    side->kind = kind;
-    side->len = len;
-    if (len)
-        memcpy(side->text, text, len);
-    pthread_mutex_lock(&host->mutex);
-    bool room = !is_line || host->side_count < MAX_LINES;
-    if (room) {
-        *host->last = side;
-        host->last = &side->next;
-        host->side_count += is_line;
-        ring(host);
-    }
-    pthread_mutex_unlock(&host->mutex);
-    if (!room)
-        free(side);
-    return room;
-}
-
-static sgpy_side *take_side(sgpy_host *host)
-{
-    uint64_t count;
-    pthread_mutex_lock(&host->mutex);
-    sgpy_side *first = host->first;
-    host->first = NULL;
-    host->last = &host->first;
-    host->side_count = 0;
-    if (atomic_exchange(&host->side_due, false)) {
-        ssize_t got = read(host->side_fd, &count, sizeof count);
-        (void)got;
-    }
-    pthread_mutex_unlock(&host->mutex);
-    return first;
-}
-
-/* Puts entries that were taken, and could not be told, in front of the others. */
-static void put_back(sgpy_host *host, sgpy_side *first)
-{
-    sgpy_side *tail = first;
-    pthread_mutex_lock(&host->mutex);
-    host->side_count += first->kind == SGPY_RUNTIME_LOG;
-    while (tail->next) {
-        tail = tail->next;
-        host->side_count += tail->kind == SGPY_RUNTIME_LOG;
-    }
-    tail->next = host->first;
-    if (!host->first)
-        host->last = &tail->next;
-    host->first = first;
-    ring(host);
-    pthread_mutex_unlock(&host->mutex);
-}
-
-static bool push_side(sgpy_host *host, const sgpy_side *side)
-{
+    const sgpy_user *user = side->user;
     PyObject *a = NULL, *b = NULL;
     if (!host->batch)
         return true;
-    if (side->kind == SGPY_RUNTIME_LOG) {
+    if (side->kind == SGB_RUNTIME_LOG) {
         a = PyLong_FromLongLong(side->number);
         b = sgpy_text(side->text, side->len);
-    } else if (side->kind == SGPY_TRANSPORT_SEND) {
+    } else if (side->kind == SGB_TRANSPORT_SEND) {
         a = PyBytes_FromStringAndSize(side->text, (Py_ssize_t)side->len);
-    } else if (side->kind == SGPY_TRANSPORT_PAUSE) {
+    } else if (side->kind == SGB_TRANSPORT_PAUSE) {
         a = PyBool_FromLong(side->number != 0);
-    } else if (side->kind == SGPY_TRANSPORT_START) {
-        a = sgpy_wire_show(side->user);
+    } else if (side->kind == SGB_TRANSPORT_START) {
+        a = sgpy_wire_show(user);
     }
-    PyObject *handler = side->user ? side->user->handler : host->log;
-    return sgpy_push(host, handler, side->kind, a, b, NULL);
+    return sgpy_push(host, user ? user->handler : host->log, side->kind, a, b, NULL);
 }
 
+/* The descriptor is read first: what another thread adds after that is taken too, or
+ * makes the descriptor readable again. */
 void sgpy_side_drain(sgpy_host *host)
 {
-    if (!atomic_load_explicit(&host->side_due, memory_order_acquire))
+    uint64_t count;
+    if (!sgb_side_is_due(&host->side))
         return;
-    sgpy_side *side = take_side(host);
+    ssize_t got = read(host->side_fd, &count, sizeof count);
+    (void)got;
+    sgb_side *side = sgb_side_take(&host->side);
     while (side) {
-        sgpy_side *next = side->next;
+        sgb_side *next = side->next;
         if (!push_side(host, side) && host->runtime) {
-            put_back(host, side);
+            sgb_side_put_back(&host->side, side);
             return;
         }
-        if (side->kind == SGPY_TRANSPORT_FREE)
+        if (side->kind == SGB_TRANSPORT_FREE)
             sgpy_user_free(side->user);
         free(side);
         side = next;
     }
 }
 
-void sgpy_on_log(void *host, int32_t level, const char *text)
+void sgpy_on_log(void *opaque, int32_t level, const char *text)
 {
-    sgpy_side_put(host, SGPY_RUNTIME_LOG, NULL, level, text, strlen(text));
+    sgpy_host *host = opaque;
+    sgb_side_put(&host->side, SGB_RUNTIME_LOG, NULL, level, text, strlen(text));
 }
 
 /* ---- users ---- */
@@ -309,13 +237,13 @@ void sgpy_user_free(void *opaque)
     sgpy_leave(entered);
 }
 
-/* ---- what could not be told ---- */
+/* ---- lost events ---- */
 
 #define BIT(kind) (UINT32_C(1) << (kind))
 
-static const uint32_t awaited = BIT(SGPY_CANCEL) | BIT(SGPY_DRAIN) | BIT(SGPY_INPUT) |
-                                BIT(SGPY_IDLE) | BIT(SGPY_OPEN) | BIT(SGPY_CLOSED) |
-                                BIT(SGPY_COMPLETE);
+static const uint32_t awaited = BIT(SGB_CANCEL) | BIT(SGB_DRAIN) | BIT(SGB_INPUT) |
+                                BIT(SGB_IDLE) | BIT(SGB_OPEN) | BIT(SGB_CLOSED) |
+                                BIT(SGB_COMPLETE);
 
 static void lose(sgpy_user *user, int kind)
 {
@@ -329,16 +257,17 @@ static void lose(sgpy_user *user, int kind)
     host->owing = user;
 }
 
-/* In the order of their kinds, in which OPEN is before CLOSED. */
+/* Delivers the events that a user still has to get (`owed`), in the order of their kinds,
+ * so OPEN comes before CLOSED. */
 static bool pay(sgpy_user *user)
 {
     for (int kind = 0; user->owed; kind++) {
         PyObject *a = NULL;
         if (!(user->owed & BIT(kind)))
             continue;
-        if (kind == SGPY_COMPLETE || kind == SGPY_INPUT)
+        if (kind == SGB_COMPLETE || kind == SGB_INPUT)
             a = PyLong_FromLong(SEGUE_E_NOMEM);
-        else if (kind == SGPY_CLOSED)
+        else if (kind == SGB_CLOSED)
             a = Py_BuildValue("(isiOO)", SEGUE_E_NOMEM, "", 0, Py_None, Py_True);
         if (!sgpy_push(user->host, user->handler, kind, a, NULL, NULL))
             return false;
@@ -350,7 +279,7 @@ static bool pay(sgpy_user *user)
 bool sgpy_tell(sgpy_user *user, int kind, PyObject *a, PyObject *b, PyObject *c)
 {
     bool good = !PyErr_Occurred();
-    if (good && user->owed) /* first things first */
+    if (good && user->owed) /* earlier events are delivered first */
         good = pay(user);
     if (good && sgpy_push(user->host, user->handler, kind, a, b, c))
         return true;
@@ -371,7 +300,8 @@ static void forgive(sgpy_host *host)
         release_user(user);
 }
 
-/* After the runtime there is no later batch: what cannot be told then is dropped. */
+/* Delivers the events that users still have to get. After the runtime's end no later
+ * batch follows, so an event that still cannot be delivered is dropped. */
 void sgpy_settle(sgpy_host *host)
 {
     while (host->owing && (pay(host->owing) || !host->runtime))
@@ -381,9 +311,7 @@ void sgpy_settle(sgpy_host *host)
     PyErr_Clear();
     if (!host->runtime || (!host->lost && !host->owing))
         return;
-    pthread_mutex_lock(&host->mutex);
-    ring(host);
-    pthread_mutex_unlock(&host->mutex);
+    sgb_side_wake(&host->side);
 }
 
 void sgpy_host_end(sgpy_host *host)
@@ -392,46 +320,4 @@ void sgpy_host_end(sgpy_host *host)
         forgive(host);
     Py_CLEAR(host->log);
     Py_CLEAR(host->spare);
-}
-
-/* ---- the counting allocator; any thread ---- */
-
-static _Atomic long long allocated;
-
-static void *track_alloc(void *user, size_t size)
-{
-    (void)user;
-    void *ptr = malloc(size);
-    if (ptr)
-        atomic_fetch_add(&allocated, (long long)size);
-    return ptr;
-}
-
-static void *track_resize(void *user, void *ptr, size_t old_size, size_t new_size)
-{
-    (void)user;
-    void *moved = realloc(ptr, new_size);
-    if (moved)
-        atomic_fetch_add(&allocated, (long long)new_size - (long long)old_size);
-    return moved;
-}
-
-static void track_release(void *user, void *ptr, size_t size)
-{
-    (void)user;
-    if (ptr)
-        atomic_fetch_sub(&allocated, (long long)size);
-    free(ptr);
-}
-
-const segue_allocator *sgpy_tracking(void)
-{
-    static const segue_allocator tracking = {track_alloc, track_resize, track_release,
-                                             NULL};
-    return &tracking;
-}
-
-long long sgpy_allocated(void)
-{
-    return atomic_load(&allocated);
 }

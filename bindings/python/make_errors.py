@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the exceptions of the Python SDK, python/src/segue/errors.py, from the table of
-statuses, core/api/errors.def, and that of what a server says of its store, reasons.def:
-everything between its two marks. --check only compares."""
+statuses, core/api/errors.def, and the table of store failures that a server reports,
+reasons.def. It replaces everything between the two marks in errors.py. --check only
+compares."""
 
 import argparse
 import pathlib
@@ -19,7 +20,8 @@ REASON = re.compile(
     r'^SGI_REASON\(SEGUE_\w+, "store_(\w+)", "([^"]*)", [01]\)$', re.MULTILINE
 )
 
-# Where the mechanical name would read badly or hide one of Python's own.
+# Names of classes that differ from the name made from the status, because that name would
+# read badly or hide a built-in exception.
 NAMES = {
     "E_NOMEM": "OutOfMemoryError",
     "E_CANCELLED": "RequestCancelledError",
@@ -27,7 +29,8 @@ NAMES = {
     "E_TERMINAL": "EndedError",
     "E_IO": "InputOutputError",
 }
-# Python's own, so that what people catch already catches ours.
+# Built-in exceptions that the library's exceptions also inherit from. Existing code such
+# as `except TimeoutError` therefore catches them.
 EXTRA = {
     "E_NOMEM": "MemoryError",
     "E_TIMEOUT": "TimeoutError",
@@ -77,18 +80,19 @@ def classes(rows: list[tuple[str, int, str, bool]]) -> str:
 def reasons() -> str:
     out = [
         "class ServerStoreError(RemoteError):\n"
-        '    """The store of the server refused it, or cannot give it back."""\n'
+        '    """The store of the server refused the operation, or cannot give it back."""\n'
     ]
     table = ""
     for word, text in REASON.findall(REASONS.read_text()):
         name = "".join(part.capitalize() for part in f"server_store_{word}".split("_"))
+        why = text.replace("it is", "the operation is")
         out.append(
             f"class {name}Error(ServerStoreError):\n"
-            f'    """Said by the server: {text}."""\n'
+            f'    """The server reports that {why}."""\n'
         )
         table += f'    "store_{word}": {name}Error,\n'
     out.append(
-        "# By data.reason of the peer's error.\n"
+        "# The exception class of each data.reason in an error of a peer.\n"
         f"BY_REASON: dict[str, type[RemoteError]] = {{\n{table}}}\n"
     )
     return "\n\n".join(out)

@@ -1,16 +1,17 @@
-/* Dicts as option structs. A row of a table is one member of a struct: its name is the
- * key. What is missing or None stays zero, the default; a key that is no member is a
- * TypeError. Callbacks are not set from dicts. Strings are views of the dict's values,
- * good for the one call they are filled for; lists are copied, to be freed after it.
+/* Fills option structs from dicts. A row of a table is one member of a struct: its
+ * name is the key. A member that is missing or None stays zero, the default. An
+ * unknown key is a TypeError. Callbacks are not set from dicts. Strings in the struct are
+ * views of the dict's values, valid for one call. Lists in the struct are copies, which
+ * are freed after the call.
  *
- * A test compares the tables with segue.h, so that no member is forgotten. */
+ * A test compares the tables with the headers, so that no member is missing. */
 #include "shim.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../option_members.h"
+#include "../common/option_members.h"
 
 /* ---- one member ---- */
 
@@ -22,7 +23,7 @@ static bool fill_list(sgpy_options *kept, const char *const **out, PyObject *val
     Py_ssize_t count = PyTuple_Size(items);
     if (kept->count >= SGPY_OPTION_LISTS) {
         Py_DECREF(items);
-        PyErr_SetString(PyExc_ValueError, "too many lists");
+        PyErr_SetString(PyExc_ValueError, "there are too many lists");
         return false;
     }
     const char **texts = calloc((size_t)count + 1, sizeof *texts);
@@ -89,7 +90,7 @@ static const option *find_member(const option *members, PyObject *key)
     return NULL;
 }
 
-/* Says which option an exception is about. */
+/* Adds the option's name to the current exception. */
 static void name_option(PyObject *key)
 {
     PyObject *type, *value, *trace;
@@ -106,24 +107,26 @@ static void name_option(PyObject *key)
     PyErr_Restore(type, value, trace);
 }
 
-bool sgpy_options_fill(sgpy_options *kept, int32_t which, void *target, PyObject *dict)
+bool sgpy_options_fill(sgpy_options *kept, option_shape which, void *target,
+                       PyObject *dict)
 {
     const option_struct *shape = &shapes[which];
     PyObject *key, *value;
     Py_ssize_t place = 0;
     memset(kept, 0, sizeof *kept);
-    segue_struct_init(target, shape->size, which);
+    memset(target, 0, shape->size);
+    memcpy(target, &shape->size, sizeof shape->size); /* struct_size */
     if (dict == Py_None)
         return true;
     if (!PyDict_Check(dict)) {
-        PyErr_Format(PyExc_TypeError, "a dict of options is needed, not %R",
+        PyErr_Format(PyExc_TypeError, "the options have to be a dict, not %R",
                      (PyObject *)Py_TYPE(dict));
         return false;
     }
     while (PyDict_Next(dict, &place, &key, &value)) {
         const option *member = find_member(shape->members, key);
         if (!member) {
-            PyErr_Format(PyExc_TypeError, "%s has no %R", shape->name, key);
+            PyErr_Format(PyExc_TypeError, "%s has no option %R", shape->name, key);
         } else if (value == Py_None || fill_member(kept, member, target, value)) {
             continue;
         } else {

@@ -1,6 +1,6 @@
-/* Runtimes and transports: the functions that take options and callbacks. A table is
- * given to the library with a user of its own; when the call fails nothing was taken, and
- * the user is freed here. */
+/* Runtimes and transports: the functions that take options and callbacks. The library
+ * gets a callback table with a user of its own. If the call fails, the library has taken
+ * nothing, and the user is freed here. */
 #include "shim.h"
 
 PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
@@ -8,7 +8,7 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
     segue_runtime_options full;
     sgpy_options kept;
     segue_runtime *runtime;
-    if (!sgpy_options_fill(&kept, SEGUE_STRUCT_RUNTIME_OPTIONS, &full, options))
+    if (!sgpy_options_fill(&kept, OPTIONS_RUNTIME, &full, options))
         return NULL;
     sgpy_host *host = sgpy_host_new();
     if (!host) {
@@ -16,7 +16,7 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
         return PyErr_NoMemory();
     }
     host->spare = Py_BuildValue(
-        "(OiNsO)", Py_None, SGPY_EXCEPTION,
+        "(OiNsO)", Py_None, SGB_EXCEPTION,
         PyObject_CallFunction(PyExc_MemoryError, "s", "an event is missing"), "dispatch",
         Py_None);
     if (!host->spare) {
@@ -24,7 +24,7 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
         sgpy_host_unref(host);
         return NULL;
     }
-    full.allocator = track ? sgpy_tracking() : NULL;
+    full.allocator = track ? sgb_counting_allocator() : NULL;
     full.user = host;
     if (log != Py_None) {
         host->log = Py_NewRef(log);
@@ -43,7 +43,7 @@ PyObject *sgpy_runtime_new(PyObject *options, PyObject *log, bool track)
     return object;
 }
 
-/* A dispatch, run or free begins: a batch is there for what it delivers. */
+/* Begins a dispatch, run or free, with a new batch for its events. */
 static sgpy_host *begin_batch(PyObject *runtime)
 {
     if (!sgpy_unwrap(runtime, SGPY_RUNTIME))
@@ -61,7 +61,7 @@ static sgpy_host *begin_batch(PyObject *runtime)
     return host;
 }
 
-/* Takes the batch out, with what came from the side. */
+/* Ends the batch and returns it, with the entries of the side queue. */
 static PyObject *end_batch(sgpy_host *host)
 {
     sgpy_side_drain(host);
@@ -123,7 +123,7 @@ PyObject *sgpy_runtime_free(PyObject *runtime)
     segue_runtime *ptr = host->runtime;
     sgpy_consume(runtime);
     host->apart = true;
-    sgpy_let_go(); /* a store's thread may need it to end */
+    sgpy_let_go(); /* release the GIL, because a store's thread may need it to end */
     segue_runtime_free(ptr);
     sgpy_enter();
     host->apart = false;
@@ -164,7 +164,7 @@ PyObject *sgpy_transport_spawn(PyObject *runtime, PyObject *options, PyObject *h
     sgpy_options kept;
     segue_transport *transport;
     segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
-    if (!ptr || !sgpy_options_fill(&kept, SEGUE_STRUCT_SPAWN_OPTIONS, &full, options))
+    if (!ptr || !sgpy_options_fill(&kept, OPTIONS_SPAWN, &full, options))
         return NULL;
     sgpy_user *user = NULL;
     if (handler != Py_None) {
@@ -192,7 +192,7 @@ PyObject *sgpy_transport_http(PyObject *runtime, PyObject *url, PyObject *option
     const char *text;
     segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
     if (!ptr || !sgpy_name(url, false, &text) ||
-        !sgpy_options_fill(&kept, SEGUE_STRUCT_HTTP_OPTIONS, &full, options))
+        !sgpy_options_fill(&kept, OPTIONS_HTTP, &full, options))
         return NULL;
     sgpy_user *user = NULL;
     if (on_headers != Py_None) {
@@ -220,7 +220,7 @@ PyObject *sgpy_transport_set_oauth(PyObject *transport, PyObject *options,
     segue_oauth_options full;
     sgpy_options kept;
     segue_transport *ptr = sgpy_unwrap(transport, SGPY_TRANSPORT);
-    if (!ptr || !sgpy_options_fill(&kept, SEGUE_STRUCT_OAUTH_OPTIONS, &full, options))
+    if (!ptr || !sgpy_options_fill(&kept, OPTIONS_OAUTH, &full, options))
         return NULL;
     segue_status status = SEGUE_E_NOMEM;
     sgpy_user *user = sgpy_user_new(sgpy_host_of(transport), handler);

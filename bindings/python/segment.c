@@ -1,6 +1,6 @@
-/* A segment as a Python object: one allocation that holds copies of what the library
- * shows only inside of on_segment. Strings are made when they are asked for: of most
- * segments only the text is. */
+/* A segment as a Python object. One allocation holds copies of the values that the
+ * library shows only inside on_segment. Python strings are made when a program reads the
+ * attributes, because most programs read only the text. */
 #include "shim.h"
 
 #include <string.h>
@@ -13,34 +13,35 @@ typedef struct sgpy_segment {
     size_t type_len;
     size_t data_len;
     size_t text_len;
-    char bytes[]; /* type, data, text */
+    char bytes[]; /* the type, the data and the text, one after the other */
 } sgpy_segment;
 
 static PyTypeObject *segment_type;
-static PyObject *decoder; /* makes .content of .data */
+static PyObject *decoder; /* the callable that makes the attribute content from the
+                           * block's JSON in data */
 
 PyObject *sgpy_segment_new(const segue_segment *segment)
 {
-    size_t data_len = 0, text_len = 0;
-    const char *type = segue_segment_get_type(segment);
-    const char *data = segue_segment_data(segment, &data_len);
+    const segue_segment_view *view = segue_segment_read(segment);
+    size_t text_len = 0;
     const char *text = segue_segment_text(segment, &text_len);
-    size_t type_len = strlen(type);
+    size_t type_len = strlen(view->type);
+    size_t data_len = view->data_len;
     size_t size = type_len + data_len + (text ? text_len : 0);
     PyObject *object = PyType_GenericAlloc(segment_type, (Py_ssize_t)size);
     if (!object)
         return NULL;
     sgpy_segment *self = (sgpy_segment *)(void *)object;
-    self->number = segue_segment_number(segment);
-    self->index = segue_segment_index(segment);
-    self->replaces = segue_segment_replaces(segment) != 0;
+    self->number = view->number;
+    self->index = view->index;
+    self->replaces = view->replaces != 0;
     self->has_text = text != NULL;
     self->type_len = type_len;
     self->data_len = data_len;
     self->text_len = text ? text_len : 0;
-    memcpy(self->bytes, type, type_len);
+    memcpy(self->bytes, view->type, type_len);
     if (data_len)
-        memcpy(self->bytes + type_len, data, data_len);
+        memcpy(self->bytes + type_len, view->data, data_len);
     if (self->text_len)
         memcpy(self->bytes + type_len + data_len, text, text_len);
     return object;

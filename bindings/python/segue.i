@@ -1,18 +1,20 @@
-/* segue._segue: segue.h for Python, one function for each, by SWIG (4.1 or newer).
+/* segue._segue: the functions of the headers for Python, one to one, made by SWIG
+ * (4.1 or newer).
  *
- * The header itself is the list. What a typemap cannot say is in the shim: functions that
- * take options or callbacks (ignored below, and wrapped from sgpy_X under the name X),
- * and those that run for each message (fast.c adds them to the module). Segments and
- * errors are values here: segment_X and error_X are the attributes of Segment and the
- * parts of an exception. A test compares the module with core/api/api.def and with
- * _segue.pyi. */
+ * SWIG reads the functions from the headers themselves. The shim has the functions that a
+ * typemap cannot convert: functions that take options or callbacks (ignored below, and
+ * wrapped from sgpy_X under the name X), and functions that run for each message (fast.c
+ * adds them to the module). Segments and errors are values in Python: segment_X and
+ * error_X are the attributes of Segment and the parts of an exception. A test compares
+ * the module with core/api/api.def and with _segue.pyi. */
 %module _segue
 
 %{
 #include "shim.h"
 %}
 
-/* The function that this is put into returns a module, from SWIG 4.3 on a status. */
+/* SWIG puts this code into a function that returns a module, or from SWIG 4.3 on a
+ * status. */
 %init %{
 #if SWIG_VERSION >= 0x040300
     if (sgpy_init(m) < 0)
@@ -50,7 +52,7 @@
         SWIG_fail;
 }
 %typemap(in, numinputs=0) TYPE **out (TYPE *made) "made = NULL; $1 = &made;"
-/* What a function makes belongs to the runtime of what it is made from. */
+/* A new handle belongs to the runtime of the handle that it is made from. */
 %typemap(argout) TYPE **out
     "$result = sgpy_give($result, sgpy_wrap(KIND, *$1, sgpy_host_of(obj0)));"
 %enddef
@@ -72,7 +74,7 @@ SGPY_HANDLE(segue_content, SGPY_CONTENT)
         SWIG_fail;
 }
 
-/* ---- text that goes in ---- */
+/* ---- text from Python ---- */
 
 %define SGPY_NAME(NAME, OPTIONAL)
 %typemap(in) const char *NAME {
@@ -88,6 +90,7 @@ SGPY_NAME(type, false)
 SGPY_NAME(scope, false)
 SGPY_NAME(level, false)
 SGPY_NAME(task_id, false)
+SGPY_NAME(token, false)
 SGPY_NAME(principal, false)
 SGPY_NAME(redirect_url, false)
 SGPY_NAME(value, true)
@@ -120,7 +123,7 @@ SGPY_VIEW(const char, data, true)
     $1 = truth;
 }
 
-/* ---- text and numbers that come out ---- */
+/* ---- text and numbers to Python ---- */
 
 %typemap(in, numinputs=0) size_t *len (size_t size) "size = 0; $1 = &size;"
 %typemap(in, numinputs=0) (const char **json, size_t *len)
@@ -144,15 +147,16 @@ SGPY_VIEW(const char, data, true)
 %typemap(argout) (uint64_t *last_segment, const void **data, size_t *len)
     "$result = sgpy_give($result, sgpy_resumed(*$1, *$2, *$3));"
 
-/* The two accessors whose text comes with its length. */
+/* segue_call_params and segue_bearer_token return a text and its length. */
 %typemap(out) const char *segue_call_params "$result = sgpy_bytes($1, size2);"
 %typemap(out) const char *segue_bearer_token "$result = sgpy_text($1, size2);"
 
-/* What a caller is known by: two texts never become one. */
+/* The headers and the peer of a transport identify a caller, so different texts must stay
+ * different. */
 %typemap(out) const char *segue_transport_header "$result = sgpy_exact($1);"
 %typemap(out) const char *segue_transport_peer "$result = sgpy_exact($1);"
 
-/* What is absent is None. */
+/* The macro makes None the result of FUNCTION for a value that is missing. */
 %define SGPY_ABSENT_IS_NONE(FUNCTION)
 %typemap(out) segue_status FUNCTION {
     if ($1 == SEGUE_E_NOT_FOUND)
@@ -170,7 +174,7 @@ SGPY_ABSENT_IS_NONE(segue_call_argument_text)
 SGPY_ABSENT_IS_NONE(segue_call_argument_int)
 SGPY_ABSENT_IS_NONE(segue_call_resumed)
 
-/* What sends tells whether there was room. */
+/* A function that sends returns whether there was room. */
 %define SGPY_SENDS(FUNCTION)
 %typemap(out) segue_status FUNCTION {
     $result = sgpy_sent($1);
@@ -184,7 +188,7 @@ SGPY_SENDS(segue_call_set_field)
 SGPY_SENDS(segue_call_set_status)
 SGPY_SENDS(segue_call_checkpoint)
 
-/* ---- what the shim wraps instead ---- */
+/* ---- functions that the shim wraps ---- */
 
 %define SGPY_SHIM(NAME)
 %ignore segue_ ## NAME;
@@ -216,6 +220,7 @@ SGPY_SHIM(call_set_completion)
 SGPY_SHIM(call_require_input)
 SGPY_SHIM(session_open)
 SGPY_SHIM(session_peer)
+SGPY_SHIM(session_take_input)
 SGPY_SHIM(request_resume)
 SGPY_SHIM(request_token)
 SGPY_SHIM(request_meta)
@@ -225,11 +230,11 @@ SGPY_SHIM(task_cancel)
 %rename(runtime_side_fd) sgpy_runtime_side_fd;
 %rename(transport_took) sgpy_transport_took;
 %rename(store_serve) sgpy_store_serve;
-%rename(store_ring) sgpy_store_ring;
+%rename(store_wake) sgpy_store_wake;
 %rename(set_error_factory) sgpy_set_error_factory;
 %rename(set_block_decoder) sgpy_set_block_decoder;
 %rename(live_handles) sgpy_live_handles;
-%rename(allocated) sgpy_allocated;
+%rename(allocated) sgb_allocated;
 %rename(option_names) sgpy_option_names;
 
 PyObject *sgpy_runtime_new(PyObject *options = Py_None, PyObject *log = Py_None,
@@ -259,7 +264,7 @@ PyObject *sgpy_store_sqlite(PyObject *path, PyObject *options = Py_None);
 PyObject *sgpy_store_redis(PyObject *url, PyObject *options = Py_None);
 PyObject *sgpy_store_custom(PyObject *store, PyObject *options = Py_None);
 PyObject *sgpy_store_serve(PyObject *shelf);
-PyObject *sgpy_store_ring(PyObject *shelf);
+PyObject *sgpy_store_wake(PyObject *shelf);
 PyObject *sgpy_server_new(PyObject *runtime, PyObject *options = Py_None,
                           PyObject *handler = Py_None, PyObject *principal = Py_None,
                           PyObject *validate = Py_None);
@@ -278,6 +283,7 @@ PyObject *sgpy_session_open(PyObject *runtime, PyObject *transport,
                             PyObject *options = Py_None, PyObject *handler = Py_None,
                             int events = -1, PyObject *validate = Py_None);
 PyObject *sgpy_session_peer(PyObject *session);
+PyObject *sgpy_session_take_input(PyObject *session, PyObject *handler, int events = -1);
 PyObject *sgpy_request_resume(PyObject *session, PyObject *token, PyObject *options,
                               PyObject *handler, int events = -1);
 PyObject *sgpy_request_token(PyObject *request);
@@ -289,30 +295,32 @@ PyObject *sgpy_task_cancel(PyObject *task, PyObject *handler, int events = -1);
 PyObject *sgpy_set_error_factory(PyObject *factory);
 PyObject *sgpy_set_block_decoder(PyObject *callable);
 PyObject *sgpy_live_handles(void);
-long long sgpy_allocated(void);
+long long sgb_allocated(void);
 PyObject *sgpy_option_names(void);
 
-/* ---- what fast.c adds, what is a value here, and types ---- */
+/* ---- functions of fast.c, values, and types ---- */
 
 %ignore segue_runtime_dispatch;
 %ignore segue_runtime_cork;
 %ignore segue_runtime_uncork;
-%ignore segue_call_hold_turn; /* the shim does */
+%ignore segue_call_hold_turn; /* the shim calls it */
 %ignore segue_call_send_text;
 %ignore segue_call_extend_text;
 %ignore segue_call_is_cancelled;
 %ignore segue_request_start;
 %ignore segue_request_grant;
 %ignore segue_request_cancel;
-%ignore segue_struct_init; /* options are dicts */
 %rename("$ignore", %$isclass) "";
 %rename("%(strip:[SEGUE_])s", %$isenumitem) "";
-%rename("$ignore", regextarget=1, %$isenumitem) "^SEGUE_STRUCT_";
+%rename("$ignore", regextarget=1, %$isconstant) "^SEGUE_\w+_(INIT|SIZE)$";
+%rename("$ignore", regextarget=1, %$isenumitem) "^SEGUE_STORE_"; /* store.py has the
+                                                                  * constants
+                                                                  * SEGUE_STORE_... */
 %rename("%(strip:[segue_])s", %$isfunction) "";
 %rename("$ignore", regextarget=1, %$isfunction) "^segue_[a-z]+_free$";
 %rename("$ignore", regextarget=1, %$isfunction) "^segue_(segment|error)_";
 
-/* ---- segue.h ---- */
+/* ---- the headers ---- */
 
 %typemap(default) int64_t retry_ms, int64_t ttl_ms, int64_t expires_ms "$1 = 0;"
 %typemap(default) double total "$1 = 0;"
@@ -324,3 +332,6 @@ PyObject *sgpy_option_names(void);
 %define SEGUE_API
 %enddef
 %include "segue/segue.h"
+%include "segue/segue_auth.h"
+%include "segue/segue_util.h"
+%include "segue/segue_ext.h"

@@ -10,7 +10,7 @@ PyObject *sgpy_server_new(PyObject *runtime, PyObject *options, PyObject *handle
     sgpy_options kept;
     segue_server *server;
     segue_runtime *ptr = sgpy_unwrap(runtime, SGPY_RUNTIME);
-    if (!ptr || !sgpy_options_fill(&kept, SEGUE_STRUCT_SERVER_OPTIONS, &full, options))
+    if (!ptr || !sgpy_options_fill(&kept, OPTIONS_SERVER, &full, options))
         return NULL;
     segue_status status = SEGUE_E_NOMEM;
     sgpy_user *user = sgpy_user_new(sgpy_host_of(runtime), handler);
@@ -40,7 +40,7 @@ PyObject *sgpy_server_add(PyObject *server, int item, PyObject *json, PyObject *
     size_t len;
     segue_server *ptr = sgpy_unwrap(server, SGPY_SERVER);
     if (!ptr || !sgpy_view(json, false, &text, &len) ||
-        !sgpy_options_fill(&kept, SEGUE_STRUCT_ITEM_OPTIONS, &full, options))
+        !sgpy_options_fill(&kept, OPTIONS_ITEM, &full, options))
         return NULL;
     segue_status status = SEGUE_E_NOMEM;
     sgpy_user *user = sgpy_user_new(sgpy_host_of(server), handler);
@@ -70,11 +70,11 @@ PyObject *sgpy_server_attach(PyObject *server, PyObject *transport)
     return Py_NewRef(Py_None);
 }
 
-/* Fills listen options that ask for tokens. False with an exception. */
+/* Fills the listen options that require tokens. False with an exception. */
 static bool fill_bearer(sgpy_options *kept, segue_bearer_options *full, PyObject *server,
                         PyObject *options, PyObject *on_bearer, sgpy_user **user)
 {
-    if (!sgpy_options_fill(kept, SEGUE_STRUCT_BEARER_OPTIONS, full, options))
+    if (!sgpy_options_fill(kept, OPTIONS_BEARER, full, options))
         return false;
     if (on_bearer == Py_None)
         return true;
@@ -98,7 +98,7 @@ static PyObject *listen_with(PyObject *server, PyObject *options, PyObject *bear
     sgpy_user *user = NULL;
     segue_status status;
     segue_server *ptr = sgpy_unwrap(server, SGPY_SERVER);
-    if (!ptr || !sgpy_options_fill(&kept, SEGUE_STRUCT_LISTEN_OPTIONS, &full, options))
+    if (!ptr || !sgpy_options_fill(&kept, OPTIONS_LISTEN, &full, options))
         return NULL;
     if (bearer != Py_None) {
         if (!fill_bearer(&kept_gate, &gate, server, bearer, on_bearer, &user)) {
@@ -123,7 +123,8 @@ static PyObject *copy_dict(PyObject *dict)
     return PyDict_Check(dict) ? PyDict_Copy(dict) : Py_NewRef(dict);
 }
 
-/* While the GIL is let go others may change the dicts, whose values are pointed to. */
+/* Begins to listen. It copies the dicts first: the options point to their values, and
+ * other threads may change a dict while the GIL is released. */
 PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bearer,
                              PyObject *on_bearer)
 {
@@ -141,12 +142,11 @@ PyObject *sgpy_server_listen(PyObject *server, PyObject *options, PyObject *bear
 
 PyObject *sgpy_call_watch(PyObject *call, PyObject *handler)
 {
-    segue_call_events events;
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     segue_call *ptr = sgpy_unwrap(call, SGPY_CALL);
     sgpy_user *user = ptr ? sgpy_user_new(sgpy_host_of(call), handler) : NULL;
     if (!user)
         return NULL;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
     events.user = user;
     events.free_user = sgpy_user_free;
     events.on_cancel = sgpy_on_cancel;

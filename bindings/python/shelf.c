@@ -1,16 +1,17 @@
-/* Stores of Python's own (store_custom). The library calls the table on a thread of the
- * store's, which must not meet Python: it leaves one job in the shelf and waits for its
- * answer, while a thread of Python's runs them (store_serve).
+/* Custom stores in Python (store_custom). The library calls the table on the store's
+ * thread, which must not touch Python. So each call puts one job into the shelf (struct
+ * sgpy_shelf, the state of one custom store) and waits for the job's answer. A Python
+ * thread runs the jobs (store_serve).
  *
- *   job       set by the store's thread, one at a time; its memory is that thread's
- *   answered  set by Python's thread: job->status and job->rows are there
- *   served    a thread is in store_serve: no second one comes in
+ *   job       the current job, set by the store's thread, which owns its memory
+ *   answered  the Python thread has filled job->status and job->rows
+ *   served    a thread has called store_serve: a second thread is refused
  *   closed    the table was freed: store_serve returns
- *   left      store_serve has returned, or raised: jobs fail at once
- *   unheard   news that the library could not take: told again before others
+ *   left      store_serve has returned or raised: jobs fail at once
+ *   unheard change feed items ("news") that the library could not take yet
  *
- * Records and entries cross as tuples, in the order of the structs' members; what Python
- * gives is copied, so that nothing of Python's is held on the other thread. */
+ * Records and entries are passed as tuples, in the order of the structs' members. Values
+ * from Python are copied, so that the store's thread refers to no Python object. */
 #include "shim.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ typedef struct shelf_row {
     segue_store_record record;
     segue_store_entry entry;
     segue_store_news news;
-    char *texts; /* what they point to */
+    char *texts; /* the memory of the texts above */
 } shelf_row;
 
 typedef struct shelf_job {
@@ -44,18 +45,19 @@ typedef struct shelf_job {
     const segue_store_write *writes;
     size_t count;
     const char *task_id;
-    const uint8_t *id; /* or key, or principal */
+    const uint8_t *id; /* the id of an operation, a key, or a principal, depending on the
+                        * method */
     uint64_t after;
     int64_t at_ms;
     int64_t next_ms;
     bool on;
-    const char *data; /* a letter */
+    const char *data; /* a forwarded command for the operation's owner */
     size_t len;
     segue_store_stats stats;
     segue_status status;
     shelf_row *rows;
     size_t row_count;
-    size_t told; /* rows that need not be told again */
+    size_t told; /* change feed items that the library has taken */
 } shelf_job;
 
 struct sgpy_shelf {
@@ -68,10 +70,11 @@ struct sgpy_shelf {
     bool served;
     bool closed;
     bool left;
-    shelf_job unheard; /* the store's thread's */
-    pthread_mutex_t bell;
-    void (*ring)(void *user);
-    void *ring_user;
+    shelf_job unheard; /* the change feed items that the library could not take yet; used
+                        * by the store's thread only */
+    pthread_mutex_t wake_lock;
+    void (*wake)(void *user);
+    void *wake_user;
 };
 
 static void free_rows(shelf_job *job)
@@ -86,13 +89,13 @@ static void unref_shelf(sgpy_shelf *shelf)
     if (atomic_fetch_sub(&shelf->refs, 1) != 1)
         return;
     free_rows(&shelf->unheard);
-    pthread_mutex_destroy(&shelf->bell);
+    pthread_mutex_destroy(&shelf->wake_lock);
     pthread_cond_destroy(&shelf->changed);
     pthread_mutex_destroy(&shelf->mutex);
     free(shelf);
 }
 
-/* ---- the table; the store's thread ---- */
+/* ---- the callback table; the store's thread ---- */
 
 static segue_status ask(sgpy_shelf *shelf, shelf_job *job)
 {
@@ -170,13 +173,13 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
     return tell_records(&job, fn, user);
 }
 
-static void set_bell(void *self, void (*ring)(void *user), void *user)
+static void set_wake(void *self, void (*wake)(void *user), void *user)
 {
     sgpy_shelf *shelf = self;
-    pthread_mutex_lock(&shelf->bell);
-    shelf->ring = ring;
-    shelf->ring_user = user;
-    pthread_mutex_unlock(&shelf->bell);
+    pthread_mutex_lock(&shelf->wake_lock);
+    shelf->wake = wake;
+    shelf->wake_user = user;
+    pthread_mutex_unlock(&shelf->wake_lock);
 }
 
 static segue_status follow(void *self, const uint8_t *id, int32_t on)
@@ -191,7 +194,7 @@ static segue_status post(void *self, const uint8_t *id, const char *data, size_t
     return ask(self, &job);
 }
 
-/* False when the library has taken enough. */
+/* Passes change feed items to the library. False when the library takes no more. */
 static bool tell_news(shelf_job *job, segue_store_news_fn fn, void *user)
 {
     for (; job->told < job->row_count; job->told++)
@@ -238,7 +241,7 @@ static void close_shelf(void *self)
     unref_shelf(shelf);
 }
 
-/* ---- what Python is given ---- */
+/* ---- values to Python ---- */
 
 static PyObject *give_bytes(const uint8_t *bytes, size_t len)
 {
@@ -288,7 +291,7 @@ static PyObject *give_writes(const shelf_job *job)
     return items;
 }
 
-/* The arguments of the method. */
+/* Makes the arguments of the Python method that runs the job. */
 static PyObject *give(const shelf_job *job)
 {
     switch (job->op) {
@@ -316,10 +319,10 @@ static PyObject *give(const shelf_job *job)
     }
 }
 
-/* ---- what Python gives ---- */
+/* ---- values from Python ---- */
 
-/* Formats with a length ("y#") mean different things in different versions of Python, so
- * bytes are taken as objects. */
+/* Copies a hash of this size. Formats with a length ("y#") differ between versions of
+ * Python, so the bytes come as an object. */
 static bool take_hash(uint8_t *into, size_t size, PyObject *bytes)
 {
     const char *view;
@@ -334,7 +337,7 @@ static bool take_hash(uint8_t *into, size_t size, PyObject *bytes)
     return true;
 }
 
-/* Copies a text and its NUL, and data behind it. */
+/* Copies a text with its NUL, and the data after the text, into row->texts. */
 static bool take_texts(shelf_row *row, const char *text, PyObject *data,
                        const char **into, size_t *into_len)
 {
@@ -486,7 +489,7 @@ static bool take(shelf_job *job, PyObject *result)
     }
 }
 
-/* The status that an exception has, if it has one as our own do; else 0. */
+/* Returns the `status` attribute of an exception of Segue; 0 for any other exception. */
 static segue_status status_in(PyObject *value)
 {
     int overflow = 0;
@@ -502,7 +505,8 @@ static segue_status status_in(PyObject *value)
     return (segue_status)number;
 }
 
-/* What an exception stands for. One that is not ours is shown, with its traceback. */
+/* Returns the status of the current exception. An exception that is not one of Segue's is
+ * printed with its traceback. */
 static segue_status status_of_exception(void)
 {
     PyObject *type, *value, *trace;
@@ -533,14 +537,14 @@ static void answer(sgpy_shelf *shelf, shelf_job *job)
     Py_XDECREF(result);
 }
 
-/* ---- Python's side ---- */
+/* ---- the Python thread's side ---- */
 
 void sgpy_shelf_free(void *opaque)
 {
     unref_shelf(opaque);
 }
 
-/* The next job; NULL when the store is closed. */
+/* Waits for the next job; NULL when the store is closed. */
 static shelf_job *next_job(sgpy_shelf *shelf, bool answered)
 {
     shelf_job *next;
@@ -560,7 +564,8 @@ static shelf_job *next_job(sgpy_shelf *shelf, bool answered)
     Py_END_ALLOW_THREADS return next;
 }
 
-/* One thread serves a store, once: two would both answer one job. */
+/* Returns whether the calling thread may serve the store. A store is served once, by one
+ * thread, because two threads would answer the same job. */
 static bool may_serve(sgpy_shelf *shelf)
 {
     pthread_mutex_lock(&shelf->mutex);
@@ -585,19 +590,20 @@ PyObject *sgpy_store_serve(PyObject *object)
     return Py_NewRef(Py_None);
 }
 
-PyObject *sgpy_store_ring(PyObject *object)
+PyObject *sgpy_store_wake(PyObject *object)
 {
     sgpy_shelf *shelf = sgpy_unwrap(object, SGPY_SHELF);
     if (!shelf)
         return NULL;
-    pthread_mutex_lock(&shelf->bell);
-    if (shelf->ring)
-        shelf->ring(shelf->ring_user);
-    pthread_mutex_unlock(&shelf->bell);
+    pthread_mutex_lock(&shelf->wake_lock);
+    if (shelf->wake)
+        shelf->wake(shelf->wake_user);
+    pthread_mutex_unlock(&shelf->wake_lock);
     return Py_NewRef(Py_None);
 }
 
-/* What a store says of itself: an attribute that is true. -1 with an exception. */
+/* Reads a flag of the Python store. Returns 1 when the attribute is true, 0 when it is
+ * not, -1 with an exception. */
 static int says(PyObject *store, const char *name)
 {
     if (!PyObject_HasAttrString(store, name))
@@ -608,10 +614,10 @@ static int says(PyObject *store, const char *name)
     return is_true;
 }
 
-/* False with an exception. */
+/* Fills the callback table. False with an exception. */
 static bool fill_table(segue_store_vtable *table, PyObject *store)
 {
-    segue_struct_init(table, sizeof *table, SEGUE_STRUCT_STORE_VTABLE);
+    *table = SEGUE_STORE_VTABLE_INIT;
     table->blocking = 1;
     table->leased = says(store, "leased");
     table->forgets = says(store, "forgets");
@@ -625,7 +631,7 @@ static bool fill_table(segue_store_vtable *table, PyObject *store)
     table->follow = PyObject_HasAttrString(store, "follow") ? follow : NULL;
     table->post = PyObject_HasAttrString(store, "post") ? post : NULL;
     table->news = PyObject_HasAttrString(store, "news") ? news : NULL;
-    table->set_bell = table->follow || table->post || table->news ? set_bell : NULL;
+    table->set_wake = table->follow || table->post || table->news ? set_wake : NULL;
     table->stats = PyObject_HasAttrString(store, "stats") ? stats : NULL;
     return table->leased >= 0 && table->forgets >= 0;
 }
@@ -640,7 +646,7 @@ static sgpy_shelf *make_shelf(PyObject *store)
     shelf->refs = 1;
     shelf->store = Py_NewRef(store);
     pthread_mutex_init(&shelf->mutex, NULL);
-    pthread_mutex_init(&shelf->bell, NULL);
+    pthread_mutex_init(&shelf->wake_lock, NULL);
     pthread_cond_init(&shelf->changed, NULL);
     return shelf;
 }
@@ -651,7 +657,7 @@ PyObject *sgpy_store_custom(PyObject *store, PyObject *options)
     segue_store_vtable table;
     sgpy_options kept;
     segue_store *made;
-    if (!sgpy_options_fill(&kept, SEGUE_STRUCT_STORE_OPTIONS, &full, options))
+    if (!sgpy_options_fill(&kept, OPTIONS_STORE, &full, options))
         return NULL;
     sgpy_options_free(&kept);
     if (!fill_table(&table, store))

@@ -1,4 +1,4 @@
-/* Stores. */
+/* Functions of segue_store. */
 #include "shim.h"
 
 PyObject *sgpy_store_memory(PyObject *options)
@@ -6,7 +6,7 @@ PyObject *sgpy_store_memory(PyObject *options)
     segue_store_options full;
     sgpy_options kept;
     segue_store *store;
-    if (!sgpy_options_fill(&kept, SEGUE_STRUCT_STORE_OPTIONS, &full, options))
+    if (!sgpy_options_fill(&kept, OPTIONS_STORE, &full, options))
         return NULL;
     segue_status status = segue_store_memory(&full, &store);
     sgpy_options_free(&kept);
@@ -24,10 +24,10 @@ static PyObject *open_store(PyObject *object, PyObject *options, open_fn open)
     segue_status status;
     const char *name;
     if (!sgpy_name(object, false, &name) ||
-        !sgpy_options_fill(&kept, SEGUE_STRUCT_STORE_OPTIONS, &full, options))
+        !sgpy_options_fill(&kept, OPTIONS_STORE, &full, options))
         return NULL;
     segue_error **error = sgpy_error_slot();
-    Py_BEGIN_ALLOW_THREADS /* reads a file or connects, and may wait */
+    Py_BEGIN_ALLOW_THREADS /* opening a store reads a file or connects, and may wait */
         status = open(name, &full, &store, error);
     Py_END_ALLOW_THREADS sgpy_options_free(&kept);
     return status == SEGUE_OK ? sgpy_wrap(SGPY_STORE, store, NULL) : sgpy_raise(status);

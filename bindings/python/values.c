@@ -1,8 +1,9 @@
-/* Values that cross: statuses as exceptions, text and JSON as views and objects.
+/* Converts values between Python and C: text, JSON, and statuses as exceptions.
  *
- * The exceptions are the SDK's (segue.errors): the module is told what makes them
- * (set_error_factory), and raises RuntimeError until then. The detail of a failure comes
- * by an out-parameter; each thread has one slot for it, which sgpy_raise empties. */
+ * The exceptions are the classes of the SDK (segue.errors). The SDK sets the function
+ * that makes exceptions (set_error_factory). Until then the module raises RuntimeError.
+ * The library returns the details of a failure through an out-parameter. Each thread has
+ * one slot for these details, which sgpy_raise empties. */
 #include "shim.h"
 
 #include <string.h>
@@ -27,17 +28,15 @@ PyObject *sgpy_set_error_factory(PyObject *callable)
 
 static PyObject *error_tuple(const segue_error *error, segue_status status)
 {
-    size_t len = 0;
-    const char *data = segue_error_data(error, &len);
+    const segue_error_view *view = segue_error_read(error);
     PyObject *tuple = PyTuple_New(5);
     if (!tuple)
         return NULL;
-    const char *message = segue_error_message(error);
     PyTuple_SetItem(tuple, 0, PyLong_FromLong(status));
-    PyTuple_SetItem(tuple, 1, sgpy_text(message, strlen(message)));
-    PyTuple_SetItem(tuple, 2, PyLong_FromLong(segue_error_rpc_code(error)));
-    PyTuple_SetItem(tuple, 3, sgpy_bytes(data, len));
-    PyTuple_SetItem(tuple, 4, PyBool_FromLong(segue_error_is_retryable(error)));
+    PyTuple_SetItem(tuple, 1, sgpy_text(view->message, strlen(view->message)));
+    PyTuple_SetItem(tuple, 2, PyLong_FromLong(view->rpc_code));
+    PyTuple_SetItem(tuple, 3, sgpy_bytes(view->data, view->data_len));
+    PyTuple_SetItem(tuple, 4, PyBool_FromLong(view->retryable));
     if (PyErr_Occurred())
         Py_CLEAR(tuple);
     return tuple;
@@ -47,17 +46,18 @@ PyObject *sgpy_error_info(const segue_error *error)
 {
     if (!error)
         return Py_NewRef(Py_None);
-    return error_tuple(error, segue_error_status(error));
+    return error_tuple(error, segue_error_read(error)->status);
 }
 
 static void raise_plain(segue_status status, const segue_error *error)
 {
-    const char *message = segue_error_message(error);
+    const char *message = segue_error_read(error)->message;
     PyErr_Format(PyExc_RuntimeError, "%s%s%s", segue_status_name(status),
                  *message ? ": " : "", message);
 }
 
-/* Takes the arguments of the factory over. */
+/* Raises the exception that the factory makes of the arguments, and releases the
+ * arguments. */
 static PyObject *raise_made(PyObject *arguments)
 {
     PyObject *made = arguments ? PyObject_CallObject(factory, arguments) : NULL;
@@ -79,7 +79,8 @@ PyObject *sgpy_raise(segue_status status)
         return NULL;
     }
     PyObject *arguments = error_tuple(error, status);
-    if (arguments && !error) /* the exception knows whether its status is */
+    if (arguments && !error) /* without details the exception class decides whether the
+                              * error is retryable */
         PyTuple_SetItem(arguments, 4, Py_NewRef(Py_None));
     segue_error_free(error);
     return raise_made(arguments);
@@ -109,7 +110,7 @@ bool sgpy_view(PyObject *object, bool optional, const char **text, size_t *len)
         if (PyBytes_AsStringAndSize(object, &bytes, &size) == 0)
             *text = bytes;
     } else {
-        PyErr_Format(PyExc_TypeError, "bytes or str is needed, not %R",
+        PyErr_Format(PyExc_TypeError, "bytes or str is required, not %R",
                      (PyObject *)Py_TYPE(object));
     }
     *len = (size_t)size;
@@ -120,14 +121,14 @@ bool sgpy_name(PyObject *object, bool optional, const char **text)
 {
     size_t len;
     if (!PyUnicode_Check(object) && !(optional && object == Py_None)) {
-        PyErr_Format(PyExc_TypeError, "str is needed, not %R",
+        PyErr_Format(PyExc_TypeError, "str is required, not %R",
                      (PyObject *)Py_TYPE(object));
         return false;
     }
     if (!sgpy_view(object, optional, text, &len))
         return false;
     if (*text && strlen(*text) != len) {
-        PyErr_SetString(PyExc_ValueError, "a NUL character in a name");
+        PyErr_SetString(PyExc_ValueError, "a name has a NUL character");
         return false;
     }
     return true;

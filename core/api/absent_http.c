@@ -1,5 +1,6 @@
-/* A library that speaks stdio alone. No listener, no bearer and no transport over HTTP
- * exists in it: functions that take one refuse what they are given. */
+/* The HTTP functions of a library that was built without HTTP. No object of such a
+ * library is a listener, a bearer or an HTTP transport. So functions that take one of
+ * these refuse every argument. */
 #include "api/guard.h"
 #include "base/absent.h"
 #include "engine/error.h"
@@ -11,7 +12,7 @@ static segue_status refuse_as(segue_status status, segue_runtime *runtime,
                               segue_error **error)
 {
     const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(runtime));
-    return sgi_error_give(error, mem, status, "%s", absent);
+    return sgi_error_return(error, mem, status, "%s", absent);
 }
 
 static segue_status refuse(segue_runtime *runtime, segue_error **error)
@@ -41,7 +42,8 @@ segue_status segue_transport_http(segue_runtime *runtime, const char *url,
     (void)options;
     (void)out;
     segue_status status = sgi_guard_runtime(SGI_FN_segue_transport_http, runtime);
-    return status == SEGUE_OK ? refuse(runtime, error) : sgi_refused(status, error);
+    return status == SEGUE_OK ? refuse(runtime, error)
+                              : sgi_refuse_without_handle(status, error);
 }
 
 segue_status segue_runtime_authorize(segue_runtime *runtime, const char *redirect_url)
@@ -52,13 +54,13 @@ segue_status segue_runtime_authorize(segue_runtime *runtime, const char *redirec
     return status == SEGUE_OK ? SEGUE_E_UNSUPPORTED : status;
 }
 
-/* ---- transports: none is one of HTTP ---- */
+/* ---- transports: no transport is an HTTP transport ---- */
 
 static segue_status refuse_transport(const segue_transport *transport,
                                      segue_error **error)
 {
     if (!transport || transport->carrier.magic != SGI_MAGIC_TRANSPORT)
-        return sgi_refused(SEGUE_E_INVALID, error);
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     return refuse_as(SEGUE_E_STATE, sgi_transport_runtime(transport), error);
 }
 
@@ -67,7 +69,7 @@ segue_status segue_transport_set_header(segue_transport *transport, const char *
 {
     (void)value;
     return name ? refuse_transport(transport, error)
-                : sgi_refused(SEGUE_E_INVALID, error);
+                : sgi_refuse_without_handle(SEGUE_E_INVALID, error);
 }
 
 segue_status segue_transport_set_oauth(segue_transport *transport,
@@ -75,7 +77,7 @@ segue_status segue_transport_set_oauth(segue_transport *transport,
                                        segue_error **error)
 {
     return options ? refuse_transport(transport, error)
-                   : sgi_refused(SEGUE_E_INVALID, error);
+                   : sgi_refuse_without_handle(SEGUE_E_INVALID, error);
 }
 
 const char *segue_transport_header(const segue_transport *transport, const char *name)

@@ -1,30 +1,33 @@
-/* Call: the handler's side of an inbound request. */
+/* segue_call: the handler's side of a request. */
 #include "api/guard.h"
 #include "engine/error.h"
-#include "engine/serving/call.h"
-#include "engine/serving/grant.h"
+#include "engine/server/call.h"
+#include "engine/server/grant.h"
 
 const char *segue_call_method(const segue_call *call)
 {
-    return call && call->handle.magic == SGI_MAGIC_CALL ? call->op->kind->method : "";
+    return call && call->handle.magic == SGI_MAGIC_CALL ? call->op->served->kind->method
+                                                        : "";
 }
 
 const char *segue_call_name(const segue_call *call)
 {
-    return call && call->handle.magic == SGI_MAGIC_CALL ? call->op->item_name : "";
+    return call && call->handle.magic == SGI_MAGIC_CALL ? call->op->served->item_name
+                                                        : "";
 }
 
-/* Who has come from the store without a name gets it when he comes himself. */
+/* Takes the lock, because the name may change: a caller that was recovered from the
+ * store without a name gets its name when it calls again. */
 const char *segue_call_principal(const segue_call *call)
 {
     if (sgi_enter(SGI_FN_segue_call_principal, call, SGI_MAGIC_CALL) != SEGUE_OK)
         return "";
-    const char *name = call->op->who->name;
+    const char *name = call->op->served->who->name;
     sgi_leave(call);
     return name ? name : "";
 }
 
-/* A grant never changes: no lock. */
+/* This takes no lock, because the scopes of a call never change. */
 int32_t segue_call_has_scope(const segue_call *call, const char *scope)
 {
     bool ok = call && call->handle.magic == SGI_MAGIC_CALL && scope;
@@ -35,11 +38,11 @@ const char *segue_call_params(const segue_call *call, size_t *len)
 {
     bool ok = call && call->handle.magic == SGI_MAGIC_CALL;
     if (len)
-        *len = ok ? call->op->params_len : 0;
-    return ok ? call->op->params : "";
+        *len = ok ? call->op->served->params_len : 0;
+    return ok ? call->op->served->params : "";
 }
 
-/* Params never change, so that these need no lock. */
+/* The params of a call never change, so these functions need no lock. */
 segue_status segue_call_argument(const segue_call *call, const char *name,
                                  const char **json, size_t *len)
 {
@@ -109,7 +112,7 @@ segue_status segue_call_watch(segue_call *call, const segue_call_events *events)
     segue_status status = sgi_enter(SGI_FN_segue_call_watch, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
         return status;
-    status = events ? sgi_take_struct(&full, sizeof full, events) : SEGUE_E_INVALID;
+    status = events ? sgi_copy_struct_in(&full, sizeof full, events) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
         status = sgi_call_watch(call, &full);
     sgi_leave(call);
@@ -130,20 +133,20 @@ segue_status segue_call_send(segue_call *call, const segue_content *content,
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_send, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = content && content->handle.magic == SGI_MAGIC_CONTENT
                  ? sgi_call_send(call, content)
                  : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_replace(segue_call *call, segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_replace, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = sgi_call_replace(call);
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_set_field(segue_call *call, const char *name, const char *json,
@@ -151,9 +154,9 @@ segue_status segue_call_set_field(segue_call *call, const char *name, const char
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_set_field, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = name ? sgi_call_set_field(call, name, json, len) : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_set_completion(segue_call *call, const char *const *values,
@@ -163,11 +166,11 @@ segue_status segue_call_set_completion(segue_call *call, const char *const *valu
     segue_status status =
         sgi_enter(SGI_FN_segue_call_set_completion, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = values || !count
                  ? sgi_call_set_completion(call, values, count, total, has_more != 0)
                  : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_progress(segue_call *call, double progress, double total,
@@ -175,9 +178,9 @@ segue_status segue_call_progress(segue_call *call, double progress, double total
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_progress, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = sgi_call_progress(call, progress, total, message);
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_log(segue_call *call, const char *level, const char *json,
@@ -185,9 +188,9 @@ segue_status segue_call_log(segue_call *call, const char *level, const char *jso
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_log, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = level ? sgi_call_log(call, level, json, len) : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_set_status(segue_call *call, const char *message,
@@ -195,9 +198,9 @@ segue_status segue_call_set_status(segue_call *call, const char *message,
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_set_status, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = message ? sgi_call_set_status(call, message) : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_require_input(segue_call *call, const char *key,
@@ -208,20 +211,20 @@ segue_status segue_call_require_input(segue_call *call, const char *key,
     segue_status status =
         sgi_enter(SGI_FN_segue_call_require_input, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = method && on_input ? sgi_call_require_input(call, key, method, params, len,
                                                          on_input, user, free_user)
                                 : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms, segue_error **error)
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_hang_up, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = retry_ms >= 0 ? sgi_call_hang_up(call, retry_ms) : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_hold_turn(segue_call *call)
@@ -248,9 +251,9 @@ segue_status segue_call_defer(segue_call *call, int64_t ttl_ms, segue_error **er
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_defer, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = ttl_ms >= -1 ? sgi_call_defer(call, ttl_ms) : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_checkpoint(segue_call *call, const void *data, size_t len,
@@ -258,9 +261,9 @@ segue_status segue_call_checkpoint(segue_call *call, const void *data, size_t le
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_checkpoint, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = data || !len ? sgi_call_checkpoint(call, data, len) : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_complete(segue_call *call, const segue_content *content,
@@ -268,11 +271,11 @@ segue_status segue_call_complete(segue_call *call, const segue_content *content,
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_complete, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = !content || content->handle.magic == SGI_MAGIC_CONTENT
                  ? sgi_call_complete(call, content)
                  : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_fail(segue_call *call, int32_t code, const char *message,
@@ -280,20 +283,21 @@ segue_status segue_call_fail(segue_call *call, int32_t code, const char *message
 {
     segue_status status = sgi_enter(SGI_FN_segue_call_fail, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = message ? sgi_call_fail(call, code, message, data, len) : SEGUE_E_INVALID;
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
-/* The text is checked before the lock is taken: this is the hot path of a stream. */
+/* Checks the text before the lock is taken. The check is outside of the lock, because
+ * streams call this very often. */
 static segue_status check_text(const char *text, size_t len, segue_error **error)
 {
     size_t at = 0;
     if (!text && len)
-        return sgi_refused(SEGUE_E_INVALID, error);
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     if (!sgi_utf8_valid((sgi_str){text, len}, &at))
-        return sgi_error_give(error, &sgi_mem_libc, SEGUE_E_INVALID,
-                              "the text is not UTF-8 at byte %zu", at);
+        return sgi_error_return(error, &sgi_mem_libc, SEGUE_E_INVALID,
+                                "the text is not UTF-8 at byte %zu", at);
     return SEGUE_OK;
 }
 
@@ -305,9 +309,9 @@ segue_status segue_call_extend_text(segue_call *call, int64_t index, const char 
         return status;
     status = sgi_enter(SGI_FN_segue_call_extend_text, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = sgi_call_extend_text(call, index, (sgi_str){text, len});
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_send_text(segue_call *call, const char *text, size_t len,
@@ -318,9 +322,9 @@ segue_status segue_call_send_text(segue_call *call, const char *text, size_t len
         return status;
     status = sgi_enter(SGI_FN_segue_call_send_text, call, SGI_MAGIC_CALL);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = sgi_call_send_text(call, (sgi_str){text, len});
-    return sgi_leave_telling(call, status, error);
+    return sgi_leave_with_error(call, status, error);
 }
 
 segue_status segue_call_resumed(const segue_call *call, uint64_t *last_segment,
@@ -341,6 +345,6 @@ void segue_call_free(segue_call *call)
     segue_runtime *runtime = sgi_handle_runtime(call);
     sgi_engine *engine = call->handle.engine;
     sgi_call_free(call);
-    sgi_handle_freed(engine);
+    sgi_handle_uncount(engine);
     sgi_runtime_unlock(runtime);
 }

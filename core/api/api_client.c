@@ -1,13 +1,16 @@
-/* Session, request, task. */
+/* Functions of sessions, requests and tasks. */
 #include "api/guard.h"
-#include "engine/asking/request.h"
-#include "engine/dialect/response_modes.h"
-#include "engine/serving/server.h"
+#include "engine/client/request.h"
+#include "engine/dialect/following/follow.h"
+#include "engine/dialect/tasks_2025/follow_2025.h"
+#include "engine/response_modes.h"
+#include "engine/reverse/reverse.h"
+#include "engine/server/server.h"
 #include "transport/transport.h"
 
 /* ---- session ---- */
 
-/* What ties a session to its runtime: freed when the session is. */
+/* Connects a session with its runtime. It is freed together with the session. */
 typedef struct session_tie {
     sgi_stop_hook hook;
     segue_runtime *runtime;
@@ -22,7 +25,7 @@ static void runtime_stops(sgi_stop_hook *hook)
 static void session_gone(segue_session *session, void *user)
 {
     session_tie *tie = user;
-    sgi_runtime_off_stop(tie->runtime, &tie->hook);
+    sgi_runtime_remove_stop_hook(tie->runtime, &tie->hook);
     sgi_release(sgi_engine_mem(session->engine), tie, sizeof *tie);
 }
 
@@ -48,7 +51,7 @@ static void resolve_session(segue_session_options *o)
         o->cache_bytes = (int64_t)1 << 20;
 }
 
-/* NULL: all are right. */
+/* Returns the name of the first option with a wrong value, or NULL when all are right. */
 static const char *wrong_session_option(const segue_session_options *o)
 {
     const uint32_t dialects = SEGUE_DIALECT_DRAFT_TASKS | SEGUE_DIALECT_RESUMABLE;
@@ -77,7 +80,7 @@ static const char *wrong_session_option(const segue_session_options *o)
     return sgi_utf8_valid(sgi_str_of(o->version), NULL) ? NULL : "version";
 }
 
-/* Lock held. */
+/* Makes a session. The caller holds the lock. */
 static segue_status make_session(segue_runtime *runtime, segue_transport *transport,
                                  const segue_session_options *options,
                                  const segue_session_events *events, segue_session **out)
@@ -86,19 +89,22 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
     sgi_json capabilities = {0};
     const segue_server *host = options->host;
     const char *wrong = wrong_session_option(options);
-    segue_status status = wrong ? sgi_refuse(engine, SEGUE_E_INVALID,
-                                             "the option %s is out of range", wrong)
-                                : sgi_transport_may_attach(transport, runtime);
+    segue_status status = wrong
+                              ? sgi_refuse(engine, SEGUE_E_INVALID,
+                                           "the session option %s is out of range", wrong)
+                              : sgi_transport_may_attach(transport, runtime);
     if (status == SEGUE_OK && host &&
         (host->handle.magic != SGI_MAGIC_SERVER || host->engine != engine))
-        status = sgi_refuse(engine, SEGUE_E_INVALID,
-                            "the host is freed, or a server of another runtime");
+        status = sgi_refuse(
+            engine, SEGUE_E_INVALID,
+            "the option host is a server that was freed, or one of another runtime");
     if (status == SEGUE_OK && options->capabilities) {
-        status = sgi_engine_json(engine, options->capabilities,
-                                 strlen(options->capabilities), &capabilities, NULL);
+        status =
+            sgi_engine_check_json(engine, options->capabilities,
+                                  strlen(options->capabilities), &capabilities, NULL);
         if (status == SEGUE_OK && sgi_json_kind_of(capabilities) != SGI_JSON_OBJECT)
-            status =
-                sgi_refuse(engine, SEGUE_E_INVALID, "the capabilities are not an object");
+            status = sgi_refuse(engine, SEGUE_E_INVALID,
+                                "the option capabilities is not a JSON object");
     }
     if (status == SEGUE_OK)
         status = sgi_task_calls_may_declare(engine, options, capabilities);
@@ -108,6 +114,7 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
     if (!tie)
         return SEGUE_E_NOMEM;
     segue_session *session;
+    engine->hosting = &sgi_reverse_hosting;
     status = sgi_session_new(engine, transport, options, capabilities, events, &session);
     if (status != SEGUE_OK) {
         sgi_release(sgi_engine_mem(engine), tie, sizeof *tie);
@@ -117,8 +124,8 @@ static segue_status make_session(segue_runtime *runtime, segue_transport *transp
     session->gone = session_gone;
     session->gone_user = tie;
     session->conn->can_reopen = sgi_transport_can_reopen(transport);
-    sgi_runtime_on_stop(runtime, &tie->hook);
-    sgi_handle_given(session);
+    sgi_runtime_add_stop_hook(runtime, &tie->hook);
+    sgi_handle_count(session);
     *out = session;
     sgi_transport_attach(transport, session->conn);
     return SEGUE_OK;
@@ -135,11 +142,11 @@ segue_status segue_session_open(segue_runtime *runtime, segue_transport *transpo
     if (status == SEGUE_OK && !out)
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = sgi_take_struct(&full, sizeof full, options);
+        status = sgi_copy_struct_in(&full, sizeof full, options);
     if (status == SEGUE_OK)
-        status = sgi_take_struct(&callbacks, sizeof callbacks, events);
+        status = sgi_copy_struct_in(&callbacks, sizeof callbacks, events);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     resolve_session(&full);
     sgi_enter_runtime(runtime);
     status = make_session(runtime, transport, &full, &callbacks, out);
@@ -157,7 +164,7 @@ segue_status segue_session_peer(segue_session *session, char *buf, size_t *len)
     else if (!session->peer.len)
         status = SEGUE_E_STATE;
     else
-        status = sgi_give_text(sgi_buf_str(&session->peer), buf, len);
+        status = sgi_copy_text_out(sgi_buf_str(&session->peer), buf, len);
     sgi_leave(session);
     return status;
 }
@@ -180,24 +187,25 @@ void segue_session_free(segue_session *session)
     segue_runtime *runtime = sgi_handle_runtime(session);
     sgi_engine *engine = session->engine;
     sgi_session_unref(session);
-    sgi_handle_freed(engine);
+    sgi_handle_uncount(engine);
     sgi_runtime_unlock(runtime);
 }
 
 /* ---- request ---- */
 
-/* Lock held: the application gets a handle, if it wants one. */
+/* Gives the application a handle of the request if it wants one (out is not NULL). The
+ * caller holds the lock. */
 static void hand_out(segue_request *request, segue_request **out)
 {
     if (out) {
         *out = request;
-        sgi_handle_given(request);
+        sgi_handle_count(request);
     } else {
         sgi_request_unref(request);
     }
 }
 
-/* NULL: all are right. */
+/* Returns the name of the first option with a wrong value, or NULL when all are right. */
 static const char *wrong_request_option(const segue_request_options *o)
 {
     sgi_str key = sgi_str_of(o->idempotency_key);
@@ -207,6 +215,8 @@ static const char *wrong_request_option(const segue_request_options *o)
         return "credit";
     if (o->ttl_ms < 0)
         return "ttl_ms";
+    if (o->seen < 0 || o->seen >= SGI_COUNT_MAX)
+        return "seen";
     if (o->response_modes & ~(uint32_t)SGI_MODES_ALL)
         return "response_modes";
     if (!sgi_utf8_valid(sgi_str_of(o->log_level), NULL))
@@ -222,17 +232,18 @@ static segue_status take_request_structs(sgi_engine *engine,
                                          segue_request_events *events,
                                          const segue_request_events *given_events)
 {
-    segue_status status = sgi_take_struct(options, sizeof *options, given_options);
+    segue_status status = sgi_copy_struct_in(options, sizeof *options, given_options);
     if (status == SEGUE_OK)
-        status = sgi_take_struct(events, sizeof *events, given_events);
+        status = sgi_copy_struct_in(events, sizeof *events, given_events);
     if (status != SEGUE_OK)
         return status;
     const char *wrong = wrong_request_option(options);
-    return wrong ? sgi_refuse(engine, SEGUE_E_INVALID, "the option %s is %s", wrong,
-                              !strcmp(wrong, "idempotency_key")
-                                  ? "not 16 to 128 bytes of UTF-8"
-                                  : "out of range")
-                 : SEGUE_OK;
+    return wrong
+               ? sgi_refuse(engine, SEGUE_E_INVALID, "the request option %s is %s", wrong,
+                            !strcmp(wrong, "idempotency_key")
+                                ? "not 16 to 128 bytes of UTF-8"
+                                : "out of range")
+               : SEGUE_OK;
 }
 
 segue_status segue_request_start(segue_session *session, const char *method,
@@ -248,30 +259,49 @@ segue_status segue_request_start(segue_session *session, const char *method,
     segue_status status =
         sgi_enter(SGI_FN_segue_request_start, session, SGI_MAGIC_SESSION);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     spec.method = sgi_str_of(method);
-    if (!method || !sgi_utf8_valid(spec.method, NULL))
+    if (!spec.method.n || !sgi_utf8_valid(spec.method, NULL))
         status = sgi_refuse(session->engine, SEGUE_E_INVALID,
-                            "the method is NULL or not UTF-8");
+                            "the method is NULL, empty or not UTF-8");
     if (status == SEGUE_OK)
         status =
             take_request_structs(session->engine, &full, options, &callbacks, events);
-    if (status == SEGUE_OK && !spec.method.n && (params || !callbacks.on_input))
-        status = sgi_refuse(session->engine, SEGUE_E_INVALID,
-                            "a request of the method \"\" has no params and needs "
-                            "on_input");
     if (status == SEGUE_OK && params)
-        status = sgi_engine_json(session->engine, params, len, &spec.params, NULL);
+        status = sgi_engine_check_json(session->engine, params, len, &spec.params, NULL);
     if (status == SEGUE_OK && params && sgi_json_kind_of(spec.params) != SGI_JSON_OBJECT)
-        status =
-            sgi_refuse(session->engine, SEGUE_E_INVALID, "the params are not an object");
+        status = sgi_refuse(session->engine, SEGUE_E_INVALID,
+                            "the params are not a JSON object");
     if (status == SEGUE_OK)
         status = sgi_task_calls_may_list(session, full.response_modes);
     if (status == SEGUE_OK)
         status = sgi_request_new(session, &spec, &request);
     if (status == SEGUE_OK)
         hand_out(request, out);
-    return sgi_leave_telling(session, status, error);
+    return sgi_leave_with_error(session, status, error);
+}
+
+segue_status segue_session_take_input(segue_session *session,
+                                      const segue_request_events *events,
+                                      segue_request **out, segue_error **error)
+{
+    segue_request_options defaults = SEGUE_REQUEST_OPTIONS_INIT;
+    segue_request_events callbacks;
+    segue_request *request;
+    sgi_request_spec spec = {.options = &defaults, .events = &callbacks};
+    segue_status status =
+        sgi_enter(SGI_FN_segue_session_take_input, session, SGI_MAGIC_SESSION);
+    if (status != SEGUE_OK)
+        return sgi_refuse_without_handle(status, error);
+    status = sgi_copy_struct_in(&callbacks, sizeof callbacks, events);
+    if (status == SEGUE_OK && !callbacks.on_input)
+        status = sgi_refuse(session->engine, SEGUE_E_INVALID,
+                            "the callback on_input is missing");
+    if (status == SEGUE_OK)
+        status = sgi_request_new(session, &spec, &request);
+    if (status == SEGUE_OK)
+        hand_out(request, out);
+    return sgi_leave_with_error(session, status, error);
 }
 
 segue_status segue_request_resume(segue_session *session, const char *token,
@@ -285,15 +315,15 @@ segue_status segue_request_resume(segue_session *session, const char *token,
     segue_status status =
         sgi_enter(SGI_FN_segue_request_resume, session, SGI_MAGIC_SESSION);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status =
         token ? take_request_structs(session->engine, &full, options, &callbacks, events)
               : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = sgi_token_resume(session, token, &full, &callbacks, &request);
+        status = sgi_request_from_token(session, token, &full, &callbacks, &request);
     if (status == SEGUE_OK)
         hand_out(request, out);
-    return sgi_leave_telling(session, status, error);
+    return sgi_leave_with_error(session, status, error);
 }
 
 segue_status segue_request_token(segue_request *request, char *buf, size_t *len)
@@ -306,7 +336,7 @@ segue_status segue_request_token(segue_request *request, char *buf, size_t *len)
     sgi_buf_init(&token, sgi_engine_mem(request->engine));
     status = len ? sgi_token_write(request, &token) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = sgi_give_text(sgi_buf_str(&token), buf, len);
+        status = sgi_copy_text_out(sgi_buf_str(&token), buf, len);
     sgi_buf_free(&token);
     sgi_leave(request);
     return status;
@@ -325,7 +355,7 @@ segue_status segue_request_meta(segue_request *request, const char *key, char *b
     if (!key || !len)
         status = SEGUE_E_INVALID;
     else
-        status = value.n ? sgi_give_text(value, buf, len) : SEGUE_E_NOT_FOUND;
+        status = value.n ? sgi_copy_text_out(value, buf, len) : SEGUE_E_NOT_FOUND;
     sgi_leave(request);
     return status;
 }
@@ -335,7 +365,7 @@ static segue_status no_question(segue_request *request, const char *key,
 {
     return status == SEGUE_E_NOT_FOUND
                ? sgi_refuse(request->engine, status,
-                            "no question with the key %s waits for an answer", key)
+                            "the request has no open question with the key %s", key)
                : status;
 }
 
@@ -346,12 +376,12 @@ segue_status segue_request_answer(segue_request *request, const char *key,
     segue_status status =
         sgi_enter(SGI_FN_segue_request_answer, request, SGI_MAGIC_REQUEST);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
-    status =
-        key ? sgi_engine_json(request->engine, json, len, &value, NULL) : SEGUE_E_INVALID;
+        return sgi_refuse_without_handle(status, error);
+    status = key ? sgi_engine_check_json(request->engine, json, len, &value, NULL)
+                 : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
         status = no_question(request, key, sgi_request_answer(request, key, value));
-    return sgi_leave_telling(request, status, error);
+    return sgi_leave_with_error(request, status, error);
 }
 
 segue_status segue_request_answer_error(segue_request *request, const char *key,
@@ -363,15 +393,15 @@ segue_status segue_request_answer_error(segue_request *request, const char *key,
     segue_status status =
         sgi_enter(SGI_FN_segue_request_answer_error, request, SGI_MAGIC_REQUEST);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     if (!key || !message || !sgi_utf8_valid(text, NULL))
         status = SEGUE_E_INVALID;
     else if (data)
-        status = sgi_engine_json(request->engine, data, len, &value, NULL);
+        status = sgi_engine_check_json(request->engine, data, len, &value, NULL);
     if (status == SEGUE_OK)
         status = no_question(request, key,
                              sgi_request_answer_error(request, key, code, text, value));
-    return sgi_leave_telling(request, status, error);
+    return sgi_leave_with_error(request, status, error);
 }
 
 segue_status segue_request_grant(segue_request *request, int64_t n)
@@ -414,25 +444,42 @@ void segue_request_free(segue_request *request)
     segue_runtime *runtime = sgi_handle_runtime(request);
     sgi_engine *engine = request->engine;
     sgi_request_unref(request);
-    sgi_handle_freed(engine);
+    sgi_handle_uncount(engine);
     sgi_runtime_unlock(runtime);
 }
 
 /* ---- task ---- */
 
+typedef segue_status (*attach_fn)(segue_session *session, const char *text,
+                                  segue_task **out);
+
+static segue_status attach(sgi_fn fn, attach_fn by, segue_session *session,
+                           const char *text, segue_task **out, segue_error **error)
+{
+    segue_task *task;
+    segue_status status = sgi_enter(fn, session, SGI_MAGIC_SESSION);
+    if (status != SEGUE_OK)
+        return sgi_refuse_without_handle(status, error);
+    status = out ? by(session, text, &task) : SEGUE_E_INVALID;
+    if (status == SEGUE_OK) {
+        sgi_handle_count(task);
+        *out = task;
+    }
+    return sgi_leave_with_error(session, status, error);
+}
+
 segue_status segue_task_attach(segue_session *session, const char *task_id,
                                segue_task **out, segue_error **error)
 {
-    segue_task *task;
-    segue_status status = sgi_enter(SGI_FN_segue_task_attach, session, SGI_MAGIC_SESSION);
-    if (status != SEGUE_OK)
-        return sgi_refused(status, error);
-    status = out ? sgi_task_attach(session, task_id, &task) : SEGUE_E_INVALID;
-    if (status == SEGUE_OK) {
-        sgi_handle_given(task);
-        *out = task;
-    }
-    return sgi_leave_telling(session, status, error);
+    return attach(SGI_FN_segue_task_attach, sgi_task_handle_attach, session, task_id, out,
+                  error);
+}
+
+segue_status segue_task_attach_token(segue_session *session, const char *token,
+                                     segue_task **out, segue_error **error)
+{
+    return attach(SGI_FN_segue_task_attach_token, sgi_task_handle_from_token, session,
+                  token, out, error);
 }
 
 const char *segue_task_id(const segue_task *task)
@@ -451,7 +498,7 @@ static segue_status ask(sgi_fn fn, segue_task *task, ask_fn send,
     segue_status status = sgi_enter(fn, task, SGI_MAGIC_TASK);
     if (status != SEGUE_OK)
         return status;
-    status = sgi_take_struct(&callbacks, sizeof callbacks, events);
+    status = sgi_copy_struct_in(&callbacks, sizeof callbacks, events);
     if (status == SEGUE_OK)
         status = send(task, &callbacks, &request);
     if (status == SEGUE_OK)
@@ -490,14 +537,14 @@ segue_status segue_task_watch(segue_task *task, const segue_request_options *opt
     segue_request *request;
     segue_status status = sgi_enter(SGI_FN_segue_task_watch, task, SGI_MAGIC_TASK);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status =
         take_request_structs(task->handle.engine, &full, options, &callbacks, events);
     if (status == SEGUE_OK)
         status = sgi_task_handle_watch(task, &full, &callbacks, &request);
     if (status == SEGUE_OK)
         hand_out(request, out);
-    return sgi_leave_telling(task, status, error);
+    return sgi_leave_with_error(task, status, error);
 }
 
 void segue_task_free(segue_task *task)
@@ -507,6 +554,6 @@ void segue_task_free(segue_task *task)
     segue_runtime *runtime = sgi_handle_runtime(task);
     sgi_engine *engine = task->handle.engine;
     sgi_task_handle_unref(task);
-    sgi_handle_freed(engine);
+    sgi_handle_uncount(engine);
     sgi_runtime_unlock(runtime);
 }

@@ -1,7 +1,7 @@
-/* Serving HTTP. */
+/* Functions for serving HTTP. */
 #include "api/guard.h"
 #include "engine/error.h"
-#include "engine/serving/server.h"
+#include "engine/server/server.h"
 #include "transport/http_conn.h"
 
 segue_status segue_server_listen(segue_server *server,
@@ -15,18 +15,19 @@ segue_status segue_server_listen(segue_server *server,
     if (status != SEGUE_OK)
         return status;
     segue_runtime *runtime = sgi_handle_runtime(server);
-    sgi_leave(server); /* opening a socket reads files and may wait for others */
-    status = out ? sgi_take_struct(&full, sizeof full, options) : SEGUE_E_INVALID;
+    /* the lock is released, because opening a socket reads files and may take long */
+    sgi_leave(server);
+    status = out ? sgi_copy_struct_in(&full, sizeof full, options) : SEGUE_E_INVALID;
     if (status == SEGUE_OK && full.bearer) {
-        status = sgi_take_struct(&bearer, sizeof bearer, full.bearer);
+        status = sgi_copy_struct_in(&bearer, sizeof bearer, full.bearer);
         full.bearer = &bearer;
     }
     if (status != SEGUE_OK)
         return status;
     status = sgi_http_listen(runtime, server, &full, out, why);
     if (status != SEGUE_OK)
-        return sgi_error_give(error, sgi_engine_mem(sgi_runtime_engine(runtime)), status,
-                              "%s", why);
+        return sgi_error_return(error, sgi_engine_mem(sgi_runtime_engine(runtime)),
+                                status, "%s", why);
     sgi_runtime_ref(runtime);
     return SEGUE_OK;
 }
@@ -56,7 +57,7 @@ segue_status segue_listener_reload(segue_listener *listener, segue_error **error
     status = sgi_http_listener_reload(listener, why);
     return status == SEGUE_OK
                ? status
-               : sgi_error_give(error, sgi_engine_mem(engine), status, "%s", why);
+               : sgi_error_return(error, sgi_engine_mem(engine), status, "%s", why);
 }
 
 segue_status segue_listener_close(segue_listener *listener)
@@ -81,7 +82,7 @@ void segue_listener_free(segue_listener *listener)
     sgi_runtime_unref(runtime);
 }
 
-/* ---- the caller ---- */
+/* ---- the HTTP request of a transport ---- */
 
 static sgi_http_conn *conn_of(const segue_transport *transport)
 {
@@ -140,6 +141,6 @@ void segue_bearer_free(segue_bearer *bearer)
     segue_runtime *runtime = sgi_handle_runtime(bearer);
     sgi_engine *engine = bearer->handle.engine;
     sgi_bearer_free(bearer);
-    sgi_handle_freed(engine);
+    sgi_handle_uncount(engine);
     sgi_runtime_unlock(runtime);
 }

@@ -1,4 +1,4 @@
-/* The client's half of HTTP: transports. */
+/* Functions of the HTTP client: its transports. */
 #include "api/guard.h"
 #include "engine/error.h"
 #include "transport/http_client.h"
@@ -12,15 +12,15 @@ segue_status segue_transport_http(segue_runtime *runtime, const char *url,
     if (status == SEGUE_OK && (!out || !url))
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = sgi_take_struct(&full, sizeof full, options);
+        status = sgi_copy_struct_in(&full, sizeof full, options);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     char why[SGI_WHY_SIZE] = "";
     status = sgi_transport_http(runtime, url, &full, out, why);
     return status == SEGUE_OK
                ? status
-               : sgi_error_give(error, sgi_engine_mem(sgi_runtime_engine(runtime)),
-                                status, "%s: %s", url, why);
+               : sgi_error_return(error, sgi_engine_mem(sgi_runtime_engine(runtime)),
+                                  status, "%s: %s", url, why);
 }
 
 static bool is_transport(const segue_transport *transport)
@@ -28,15 +28,15 @@ static bool is_transport(const segue_transport *transport)
     return transport && transport->carrier.magic == SGI_MAGIC_TRANSPORT;
 }
 
-/* *why: empty when the status says all. */
+/* Fills *error. why: details for the message; empty = the text of the status is used. */
 static segue_status tell(const segue_transport *transport, segue_status status,
                          const char *why, segue_error **error)
 {
     sgi_engine *engine = sgi_runtime_engine(sgi_transport_runtime(transport));
     return status == SEGUE_OK
                ? status
-               : sgi_error_give(error, sgi_engine_mem(engine), status, "%s",
-                                *why ? why : sgi_status_text(status));
+               : sgi_error_return(error, sgi_engine_mem(engine), status, "%s",
+                                  *why ? why : sgi_status_text(status));
 }
 
 segue_status segue_transport_set_header(segue_transport *transport, const char *name,
@@ -44,7 +44,7 @@ segue_status segue_transport_set_header(segue_transport *transport, const char *
 {
     char why[SGI_WHY_SIZE] = "";
     if (!is_transport(transport) || !name)
-        return sgi_refused(SEGUE_E_INVALID, error);
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     segue_status status = sgi_transport_set_header(transport, name, value, why);
     return tell(transport, status, why, error);
 }
@@ -56,8 +56,8 @@ segue_status segue_transport_set_oauth(segue_transport *transport,
     segue_oauth_options full;
     char why[SGI_WHY_SIZE] = "";
     if (!is_transport(transport) || !options)
-        return sgi_refused(SEGUE_E_INVALID, error);
-    segue_status status = sgi_take_struct(&full, sizeof full, options);
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
+    segue_status status = sgi_copy_struct_in(&full, sizeof full, options);
     if (status == SEGUE_OK)
         status = sgi_transport_set_oauth(transport, &full, why);
     return tell(transport, status, why, error);
@@ -68,5 +68,5 @@ segue_status segue_runtime_authorize(segue_runtime *runtime, const char *redirec
     segue_status status = sgi_guard_runtime(SGI_FN_segue_runtime_authorize, runtime);
     if (status == SEGUE_OK && !redirect_url)
         status = SEGUE_E_INVALID;
-    return status == SEGUE_OK ? sgi_http_authorize(runtime, redirect_url) : status;
+    return status == SEGUE_OK ? sgi_http_pass_redirect(runtime, redirect_url) : status;
 }

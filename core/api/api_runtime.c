@@ -1,4 +1,4 @@
-/* Runtime, transports, stores. */
+/* Functions of runtimes, transports and stores. */
 #include "api/guard.h"
 #include "engine/error.h"
 #include "store/store.h"
@@ -10,7 +10,7 @@ segue_status segue_runtime_new(const segue_runtime_options *options, segue_runti
     segue_runtime_options full;
     if (!out)
         return SEGUE_E_INVALID;
-    segue_status status = sgi_take_struct(&full, sizeof full, options);
+    segue_status status = sgi_copy_struct_in(&full, sizeof full, options);
     return status == SEGUE_OK ? sgi_runtime_new(&full, out, error) : status;
 }
 
@@ -105,15 +105,15 @@ segue_status segue_transport_spawn(segue_runtime *runtime,
     if (status == SEGUE_OK && (!out || !options))
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = sgi_take_struct(&full, sizeof full, options);
+        status = sgi_copy_struct_in(&full, sizeof full, options);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     if (!full.argv || !full.argv[0] || !*full.argv[0])
-        return sgi_error_give(
+        return sgi_error_return(
             error, sgi_engine_mem(sgi_runtime_engine(runtime)), SEGUE_E_INVALID,
             "argv names no program: its first text is missing or empty");
     status = sgi_transport_spawn(runtime, &full, out);
-    return status == SEGUE_OK ? status : sgi_refused(status, error);
+    return status == SEGUE_OK ? status : sgi_refuse_without_handle(status, error);
 }
 
 segue_status segue_transport_custom(segue_runtime *runtime,
@@ -125,7 +125,7 @@ segue_status segue_transport_custom(segue_runtime *runtime,
     if (status == SEGUE_OK && (!out || !vtable))
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = sgi_take_struct(&full, sizeof full, vtable);
+        status = sgi_copy_struct_in(&full, sizeof full, vtable);
     if (status == SEGUE_OK && (!full.start || !full.send || !full.close))
         status = SEGUE_E_INVALID;
     return status == SEGUE_OK ? sgi_transport_custom(runtime, &full, self, out) : status;
@@ -165,7 +165,7 @@ void segue_transport_free(segue_transport *transport)
 static segue_status take_store_options(segue_store_options *full,
                                        const segue_store_options *options)
 {
-    segue_status status = sgi_take_struct(full, sizeof *full, options);
+    segue_status status = sgi_copy_struct_in(full, sizeof *full, options);
     if (status == SEGUE_OK &&
         (full->durability < SEGUE_DURABILITY_NORMAL ||
          full->durability > SEGUE_DURABILITY_FULL || full->max_bytes < 0 ||
@@ -195,8 +195,8 @@ segue_status segue_store_sqlite(const char *path, const segue_store_options *opt
         return status;
     status = sgi_store_sqlite_new(path, &full, out, message, sizeof message);
     if (status != SEGUE_OK)
-        sgi_error_give(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
-                       "%s", message);
+        sgi_error_return(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
+                         "%s", message);
     return status;
 }
 
@@ -212,8 +212,8 @@ segue_status segue_store_redis(const char *url, const segue_store_options *optio
         return status;
     status = sgi_store_redis_new(url, &full, out, message, sizeof message);
     if (status != SEGUE_OK)
-        sgi_error_give(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
-                       "%s", message);
+        sgi_error_return(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
+                         "%s", message);
     return status;
 }
 
@@ -224,7 +224,7 @@ segue_status segue_store_custom(const segue_store_vtable *vtable, void *self,
     segue_store_options store;
     if (!vtable || !out)
         return SEGUE_E_INVALID;
-    segue_status status = sgi_take_struct(&full, sizeof full, vtable);
+    segue_status status = sgi_copy_struct_in(&full, sizeof full, vtable);
     if (status == SEGUE_OK)
         status = take_store_options(&store, options);
     if (status == SEGUE_OK && (!full.commit || !full.find || !full.read || !full.claim))

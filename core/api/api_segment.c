@@ -1,23 +1,17 @@
-/* Segment: views of one callback, which need no lock. */
+/* Functions of segments. A segment is a view that is valid during one callback, so no
+ * lock is needed. */
 #include "api/guard.h"
-#include "engine/asking/request.h"
+#include "engine/client/request.h"
 
-uint64_t segue_segment_number(const segue_segment *segment)
+/* The text with which nearly every block of text begins. */
+static const char text_head[] = "{\"type\":\"text\",";
+
+static sgi_json block(const segue_segment *segment)
 {
-    return segment ? segment->number : 0;
+    return (sgi_json){segment->view.data, segment->view.data_len};
 }
 
-uint64_t segue_segment_index(const segue_segment *segment)
-{
-    return segment ? segment->index : 0;
-}
-
-int32_t segue_segment_replaces(const segue_segment *segment)
-{
-    return segment && segment->replaces;
-}
-
-/* Decodes a string member into the scratch of the segment. */
+/* Decodes a string member into a buffer of the segment. */
 static const char *decode_member(sgi_buf *scratch, sgi_json value)
 {
     sgi_buf_cut(scratch, 0);
@@ -26,20 +20,27 @@ static const char *decode_member(sgi_buf *scratch, sgi_json value)
     return scratch->p;
 }
 
-const char *segue_segment_get_type(const segue_segment *segment)
+static const char *find_type(segue_segment *segment)
 {
-    segue_segment *own = (segue_segment *)segment;
-    const char *type = NULL;
-    if (segment)
-        type = decode_member(&own->type, sgi_json_get(segment->block, "type"));
-    return type && strlen(type) == own->type.len ? type : ""; /* no other type's name */
+    const segue_segment_view *view = &segment->view;
+    if (view->data_len >= sizeof text_head - 1 &&
+        memcmp(view->data, text_head, sizeof text_head - 1) == 0)
+        return "text";
+    const char *type =
+        decode_member(&segment->type, sgi_json_get(block(segment), "type"));
+    /* a type with an embedded NUL must not look like another type */
+    return type && strlen(type) == segment->type.len ? type : "";
 }
 
-const char *segue_segment_data(const segue_segment *segment, size_t *len)
+const segue_segment_view *segue_segment_read(const segue_segment *segment)
 {
-    if (len)
-        *len = segment ? segment->block.n : 0;
-    return segment ? segment->block.p : "";
+    static const segue_segment_view none = {.type = "", .data = ""};
+    segue_segment *own = (segue_segment *)segment;
+    if (!segment)
+        return &none;
+    if (!own->view.type)
+        own->view.type = find_type(own);
+    return &own->view;
 }
 
 const char *segue_segment_text(const segue_segment *segment, size_t *len)
@@ -49,7 +50,7 @@ const char *segue_segment_text(const segue_segment *segment, size_t *len)
     sgi_json found[2];
     if (!segment)
         return NULL;
-    sgi_json_pick(segment->block, names, 2, found);
+    sgi_json_pick(block(segment), names, 2, found);
     if (!sgi_json_string_is(found[0], SGI_STR("text")))
         return NULL;
     const char *text = decode_member(&own->text, found[1]);

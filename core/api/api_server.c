@@ -1,9 +1,11 @@
-/* Content, server, call. */
+/* Functions of contents and servers. */
 #include "api/guard.h"
-#include "engine/serving/call.h"
-#include "engine/serving/stats.h"
+#include "engine/reverse/reverse.h"
+#include "engine/server/call.h"
+#include "engine/server/serving.h"
+#include "engine/server/stats.h"
 #include "engine/error.h"
-#include "engine/freshness.h"
+#include "wire/freshness.h"
 #include "store/store.h"
 #include "transport/transport.h"
 
@@ -27,15 +29,15 @@ static bool is_content(const segue_content *content)
     return content && content->handle.magic == SGI_MAGIC_CONTENT;
 }
 
-/* What was not added, and why. */
+/* Returns status. If the content could not be extended, *error receives the reason. */
 static segue_status added(segue_content *content, segue_status status,
                           segue_error **error)
 {
     if (status == SEGUE_OK)
         return status;
     const char *why = content->refusal;
-    sgi_error_give(error, content->blocks.mem, status, "%s",
-                   *why ? why : sgi_status_text(status));
+    sgi_error_return(error, content->blocks.mem, status, "%s",
+                     *why ? why : sgi_status_text(status));
     content->refusal[0] = 0;
     return status;
 }
@@ -44,7 +46,7 @@ segue_status segue_content_add_text(segue_content *content, const char *text, si
                                     segue_error **error)
 {
     if (!is_content(content) || (!text && len))
-        return sgi_refused(SEGUE_E_INVALID, error);
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     return added(content, sgi_content_add_text(content, (sgi_str){text, len}), error);
 }
 
@@ -53,12 +55,13 @@ segue_status segue_content_add_blob(segue_content *content, const char *type,
                                     segue_error **error)
 {
     if (!is_content(content) || !type || !mime_type || (!data && len))
-        return sgi_refused(SEGUE_E_INVALID, error);
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     return added(content, sgi_content_add_blob(content, type, mime_type, data, len),
                  error);
 }
 
-/* JSON is read with the lock held, so what is wrong with it is said in the engine. */
+/* A function of the engine that adds JSON to a content. It parses the JSON under the
+ * lock and reports errors in it. */
 typedef segue_status (*take_json)(segue_content *content, const char *json, size_t len);
 
 static segue_status add_read(sgi_fn fn, segue_content *content, take_json take,
@@ -66,10 +69,10 @@ static segue_status add_read(sgi_fn fn, segue_content *content, take_json take,
 {
     segue_status status = sgi_enter(fn, content, SGI_MAGIC_CONTENT);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = take(content, json, len);
     if (status == SEGUE_OK || !content->refusal[0])
-        return sgi_leave_telling(content, status, error);
+        return sgi_leave_with_error(content, status, error);
     added(content, status, error);
     sgi_leave(content);
     return status;
@@ -87,7 +90,7 @@ segue_status segue_content_add_resource_text(segue_content *content, const char 
                                              size_t len, segue_error **error)
 {
     if (!is_content(content) || !uri || (!text && len))
-        return sgi_refused(SEGUE_E_INVALID, error);
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     return added(content,
                  sgi_content_add_resource(content, uri, mime_type, "text",
                                           (sgi_str){text, len}, false),
@@ -99,7 +102,7 @@ segue_status segue_content_add_resource_blob(segue_content *content, const char 
                                              size_t len, segue_error **error)
 {
     if (!is_content(content) || !uri || (!data && len))
-        return sgi_refused(SEGUE_E_INVALID, error);
+        return sgi_refuse_without_handle(SEGUE_E_INVALID, error);
     return added(content,
                  sgi_content_add_resource(content, uri, mime_type, "blob",
                                           (sgi_str){data, len}, true),
@@ -137,7 +140,7 @@ void segue_content_free(segue_content *content)
 
 /* ---- server ---- */
 
-/* What ties a server to its runtime: freed when the server is. */
+/* Connects a server with its runtime. It is freed together with the server. */
 typedef struct server_tie {
     sgi_stop_hook hook;
     segue_runtime *runtime;
@@ -147,14 +150,14 @@ typedef struct server_tie {
 
 static void runtime_stops(sgi_stop_hook *hook)
 {
-    sgi_server_die(SGI_OWNER(hook, server_tie, hook)->server);
+    sgi_server_shut_down(SGI_OWNER(hook, server_tie, hook)->server);
 }
 
 static void server_gone(segue_server *server, void *user)
 {
     server_tie *tie = user;
-    sgi_runtime_off_stop(tie->runtime, &tie->hook);
-    sgi_runtime_remove_store(tie->runtime, &server->keeper);
+    sgi_runtime_remove_stop_hook(tie->runtime, &tie->hook);
+    sgi_runtime_remove_store(tie->runtime, &server->committer);
     sgi_store_unref(tie->store);
     sgi_release(sgi_engine_mem(server->engine), tie, sizeof *tie);
 }
@@ -176,7 +179,8 @@ static bool is_text(const char *text)
     return !text || sgi_utf8_valid(sgi_str_of(text), NULL);
 }
 
-/* What clients read has to be a safe integer for them. */
+/* True when the values are valid. ttl_ms must be an integer that JavaScript clients
+ * represent exactly. */
 static bool is_freshness(int64_t ttl_ms, int32_t scope)
 {
     return ttl_ms >= 0 && ttl_ms <= SGI_TTL_MAX &&
@@ -188,7 +192,7 @@ static bool is_seal_key(const void *key, size_t len)
     return key ? len == SGI_AEAD_KEY : !len;
 }
 
-/* A number among the options of a server: 0 stands for the standard. */
+/* A numeric option of a server. The value 0 selects its default. */
 typedef struct number_option {
     const char *name;
     size_t at;
@@ -234,7 +238,8 @@ static segue_status resolve_number(sgi_engine *engine, segue_server_options *o,
     void *place = (char *)o + number->at;
     int64_t value = number->is_wide ? *(int64_t *)place : *(int32_t *)place;
     if (value < number->least)
-        return sgi_refuse(engine, SEGUE_E_INVALID, "%s is %lld: the least is %lld",
+        return sgi_refuse(engine, SEGUE_E_INVALID,
+                          "the server option %s is %lld: it has to be at least %lld",
                           number->name, (long long)value, (long long)number->least);
     if (number->is_wide)
         put_default(place, number->standard);
@@ -253,7 +258,8 @@ static segue_status check_texts(sgi_engine *engine, const segue_server_options *
                  {"instructions", o->instructions}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!is_text(texts[i].text))
-            return sgi_refuse(engine, SEGUE_E_INVALID, "%s is not UTF-8", texts[i].name);
+            return sgi_refuse(engine, SEGUE_E_INVALID,
+                              "the server option %s is not UTF-8", texts[i].name);
     return SEGUE_OK;
 }
 
@@ -262,14 +268,15 @@ static segue_status check_seal_keys(sgi_engine *engine, const segue_server_optio
     if (!is_seal_key(o->seal_key, o->seal_key_len) ||
         !is_seal_key(o->seal_key_before, o->seal_key_before_len))
         return sgi_refuse(engine, SEGUE_E_INVALID,
-                          "seal_key and seal_key_before have %d bytes each",
+                          "seal_key and seal_key_before have to be %d bytes long",
                           SGI_AEAD_KEY);
     if (o->seal_key_before && !o->seal_key)
-        return sgi_refuse(engine, SEGUE_E_INVALID, "seal_key_before needs a seal_key");
+        return sgi_refuse(engine, SEGUE_E_INVALID,
+                          "seal_key_before is set without seal_key");
     return SEGUE_OK;
 }
 
-/* Lock held. */
+/* Fills in the defaults of the options and checks them. The caller holds the lock. */
 static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
 {
     uint32_t unknown = (o->dialects_on | o->dialects_off) & ~(uint32_t)SGI_DIALECTS_KNOWN;
@@ -282,8 +289,11 @@ static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
         status = resolve_number(engine, o, &numbers[i]);
     if (status == SEGUE_OK && unknown)
         status = sgi_refuse(engine, SEGUE_E_INVALID,
-                            "dialects_on or dialects_off has bits of no dialect: 0x%x",
+                            "dialects_on or dialects_off has unknown bits: 0x%x",
                             (unsigned)unknown);
+    if (status == SEGUE_OK && o->draft_ways & ~(uint32_t)SGI_WAYS_KNOWN)
+        status = sgi_refuse(engine, SEGUE_E_INVALID, "draft_ways has unknown bits: 0x%x",
+                            (unsigned)(o->draft_ways & ~(uint32_t)SGI_WAYS_KNOWN));
     if (status == SEGUE_OK && !is_freshness(o->list_ttl_ms, o->list_scope))
         status = sgi_refuse(
             engine, SEGUE_E_INVALID,
@@ -295,7 +305,8 @@ static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
     return status == SEGUE_OK ? check_seal_keys(engine, o) : status;
 }
 
-/* Lock held. store: a reference that is taken over on success. */
+/* Makes a server. store: a reference that the server takes over on success. given: the
+ * application chose the store. The caller holds the lock. */
 static segue_status make_server(segue_runtime *runtime,
                                 const segue_server_options *options, segue_store *store,
                                 bool given, segue_server **out)
@@ -305,29 +316,33 @@ static segue_status make_server(segue_runtime *runtime,
     server_tie *tie = sgi_zalloc(sgi_engine_mem(engine), sizeof *tie);
     if (!tie)
         return SEGUE_E_NOMEM;
-    segue_status status = sgi_server_new(engine, options, given, &server);
+    engine->question_tasks = &sgi_reverse_question_tasks;
+    segue_status status =
+        sgi_server_new(engine, &sgi_serving_mcp, options, given, &server);
     if (status == SEGUE_OK)
-        status = sgi_runtime_add_store(runtime, &server->keeper, store);
+        status = sgi_runtime_add_store(runtime, &server->committer, store);
     if (status != SEGUE_OK) {
         if (server) {
-            server->options.free_user = NULL; /* nothing was taken */
+            /* `user` still belongs to the application, because the call failed */
+            server->options.free_user = NULL;
             sgi_server_unref(server);
         }
         sgi_release(sgi_engine_mem(engine), tie, sizeof *tie);
         return status;
     }
     *tie = (server_tie){{.fn = runtime_stops}, runtime, server, store};
-    server->lists = sgi_store_lists(store);
-    server->forgets = sgi_store_forgets(store);
+    server->lists = sgi_store_can_list(store);
+    server->forgets = sgi_store_is_volatile(store);
     server->gone = server_gone;
     server->gone_user = tie;
-    sgi_runtime_on_stop(runtime, &tie->hook);
-    sgi_handle_given(server);
+    sgi_runtime_add_stop_hook(runtime, &tie->hook);
+    sgi_handle_count(server);
     *out = server;
     return SEGUE_OK;
 }
 
-/* Lock held: the server's store, counted. */
+/* Gives in *out a counted reference to the server's store. If the application gives no
+ * store, it is a new memory store. The caller holds the lock. */
 static segue_status take_store(sgi_engine *engine, segue_store *given, segue_store **out)
 {
     segue_store_options memory = {.struct_size = sizeof memory};
@@ -348,9 +363,9 @@ segue_status segue_server_new(segue_runtime *runtime, const segue_server_options
     if (status == SEGUE_OK && !out)
         status = SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = sgi_take_struct(&full, sizeof full, options);
+        status = sgi_copy_struct_in(&full, sizeof full, options);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     sgi_enter_runtime(runtime);
     sgi_engine *engine = sgi_runtime_engine(runtime);
     status = resolve_server(engine, &full);
@@ -370,10 +385,11 @@ static segue_status add_item(segue_server *server, int32_t item, const char *jso
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     sgi_json_error fault;
     sgi_json value;
-    segue_status status = sgi_engine_json(server->engine, json, len, &value, &fault);
+    segue_status status =
+        sgi_engine_check_json(server->engine, json, len, &value, &fault);
     if (status == SEGUE_E_JSON || status == SEGUE_E_TOO_LARGE)
-        return sgi_error_give(error, mem, status, "%s at byte %zu",
-                              sgi_json_fault_text(fault.fault), fault.at);
+        return sgi_error_return(error, mem, status, "%s at byte %zu",
+                                sgi_json_fault_text(fault.fault), fault.at);
     if (status == SEGUE_OK)
         status = sgi_item_add(server, item, value, options, error);
     if (status == SEGUE_OK)
@@ -394,7 +410,7 @@ segue_status segue_server_add(segue_server *server, int32_t item, const char *js
     segue_status status = sgi_enter(SGI_FN_segue_server_add, server, SGI_MAGIC_SERVER);
     if (status != SEGUE_OK)
         return status;
-    status = options ? sgi_take_struct(&full, sizeof full, options) : SEGUE_E_INVALID;
+    status = options ? sgi_copy_struct_in(&full, sizeof full, options) : SEGUE_E_INVALID;
     if (status == SEGUE_OK) {
         put_default(&full.ttl_ms, 3600 * 1000);
         put_default(&full.poll_ms, 1000);
@@ -447,7 +463,7 @@ segue_status segue_server_stats(segue_server *server, char *buf, size_t *len)
     else if (text.failed)
         status = SEGUE_E_NOMEM;
     else
-        status = sgi_give_text(sgi_buf_str(&text), buf, len);
+        status = sgi_copy_text_out(sgi_buf_str(&text), buf, len);
     sgi_buf_free(&text);
     sgi_leave(server);
     return status;
@@ -459,13 +475,13 @@ segue_status segue_server_attach(segue_server *server, segue_transport *transpor
     sgi_conn *conn = NULL;
     segue_status status = sgi_enter(SGI_FN_segue_server_attach, server, SGI_MAGIC_SERVER);
     if (status != SEGUE_OK)
-        return sgi_refused(status, error);
+        return sgi_refuse_without_handle(status, error);
     status = sgi_transport_may_attach(transport, sgi_handle_runtime(server));
     if (status == SEGUE_OK)
         status = sgi_server_accept(server, transport, &conn);
     if (status == SEGUE_OK)
         sgi_transport_attach(transport, conn);
-    return sgi_leave_telling(server, status, error);
+    return sgi_leave_with_error(server, status, error);
 }
 
 segue_status segue_server_close(segue_server *server)
@@ -484,7 +500,7 @@ void segue_server_free(segue_server *server)
         return;
     segue_runtime *runtime = sgi_handle_runtime(server);
     sgi_engine *engine = server->engine;
-    sgi_server_abandon(server);
-    sgi_handle_freed(engine);
+    sgi_server_handle_freed(server);
+    sgi_handle_uncount(engine);
     sgi_runtime_unlock(runtime);
 }

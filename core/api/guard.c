@@ -41,7 +41,7 @@ segue_status sgi_enter(sgi_fn fn, const void *handle, uint32_t magic)
     segue_status status = sgi_guard_runtime(fn, sgi_handle_runtime(handle));
     if (status == SEGUE_OK) {
         sgi_runtime_lock(sgi_handle_runtime(handle));
-        ((const sgi_handle *)handle)->engine->refusal[0] = 0;
+        sgi_refuse_begin(((const sgi_handle *)handle)->engine);
     }
     return status;
 }
@@ -56,14 +56,15 @@ static segue_status tell(const sgi_mem *mem, segue_status status, const char *wh
 {
     if (status == SEGUE_OK || status == SEGUE_E_WOULD_BLOCK)
         return status;
-    return sgi_error_give(error, mem, status, "%s", *why ? why : sgi_status_text(status));
+    return sgi_error_return(error, mem, status, "%s",
+                            *why ? why : sgi_status_text(status));
 }
 
-segue_status sgi_leave_telling(const void *handle, segue_status status,
-                               segue_error **error)
+segue_status sgi_leave_with_error(const void *handle, segue_status status,
+                                  segue_error **error)
 {
     const sgi_engine *engine = ((const sgi_handle *)handle)->engine;
-    tell(sgi_engine_mem(engine), status, engine->refusal, error);
+    tell(sgi_engine_mem(engine), status, sgi_refusal_text(engine), error);
     sgi_leave(handle);
     return status;
 }
@@ -71,39 +72,39 @@ segue_status sgi_leave_telling(const void *handle, segue_status status,
 void sgi_enter_runtime(segue_runtime *runtime)
 {
     sgi_runtime_lock(runtime);
-    sgi_runtime_engine(runtime)->refusal[0] = 0;
+    sgi_refuse_begin(sgi_runtime_engine(runtime));
 }
 
 segue_status sgi_leave_runtime(segue_runtime *runtime, segue_status status,
                                segue_error **error)
 {
     const sgi_engine *engine = sgi_runtime_engine(runtime);
-    tell(sgi_engine_mem(engine), status, engine->refusal, error);
+    tell(sgi_engine_mem(engine), status, sgi_refusal_text(engine), error);
     sgi_runtime_unlock(runtime);
     return status;
 }
 
-segue_status sgi_refused(segue_status status, segue_error **error)
+segue_status sgi_refuse_without_handle(segue_status status, segue_error **error)
 {
     return tell(&sgi_mem_libc, status,
                 status == SEGUE_E_INVALID
-                    ? "an argument is NULL, or a handle is freed or of another kind"
+                    ? "an argument is NULL, or a handle was freed or is of another type"
                     : "",
                 error);
 }
 
-void sgi_handle_given(const void *handle)
+void sgi_handle_count(const void *handle)
 {
     sgi_engine *engine = ((const sgi_handle *)handle)->engine;
     engine->host.retain(engine->host.user);
 }
 
-void sgi_handle_freed(sgi_engine *engine)
+void sgi_handle_uncount(sgi_engine *engine)
 {
     engine->host.release(engine->host.user);
 }
 
-segue_status sgi_take_struct(void *full, size_t full_size, const void *given)
+segue_status sgi_copy_struct_in(void *full, size_t full_size, const void *given)
 {
     size_t size = 0;
     memset(full, 0, full_size);
@@ -126,17 +127,19 @@ segue_status sgi_transport_may_attach(const segue_transport *transport,
     sgi_engine *engine = sgi_runtime_engine(runtime);
     if (!transport || transport->carrier.magic != SGI_MAGIC_TRANSPORT)
         return sgi_refuse(engine, SEGUE_E_INVALID,
-                          "the transport is NULL, freed or used up");
+                          "the transport is NULL, or was freed or used before");
     if (transport->carrier.runtime != runtime)
-        return sgi_refuse(engine, SEGUE_E_INVALID, "the transport is of another runtime");
+        return sgi_refuse(engine, SEGUE_E_INVALID,
+                          "the transport belongs to another runtime");
     if (transport->state != SGI_TRANSPORT_NEW)
-        return sgi_refuse(engine, SEGUE_E_STATE, "the transport is attached already");
+        return sgi_refuse(engine, SEGUE_E_STATE,
+                          "the transport is attached to a session or server already");
     return sgi_runtime_is_open(runtime)
                ? SEGUE_OK
                : sgi_refuse(engine, SEGUE_E_CLOSED, "the runtime was stopped");
 }
 
-segue_status sgi_give_text(sgi_str text, char *buf, size_t *len)
+segue_status sgi_copy_text_out(sgi_str text, char *buf, size_t *len)
 {
     size_t room = buf ? *len : 0;
     *len = text.n;

@@ -1,6 +1,7 @@
-/* api: the only place where segue_ functions are defined: check, one internal call. The
- * guard is the check: the kind of the handle, whether the call is allowed inside a
- * callback, and the lock. Its rows come from api.def. */
+/* api: the only folder that defines segue_ functions. Each of these functions checks
+ * its arguments and makes one internal call. The guard checks the kind of the handle
+ * and whether the call is allowed inside a callback, and takes the lock. Its table
+ * comes from api.def. */
 #ifndef SGI_GUARD_H
 #define SGI_GUARD_H
 
@@ -14,42 +15,49 @@ typedef enum sgi_fn {
     SGI_FN_COUNT
 } sgi_fn;
 
-/* SEGUE_E_REENTRANT when fn is refused in a callback and the caller is in one. */
+/* Returns SEGUE_E_REENTRANT when fn is not allowed inside a callback and the caller is
+ * in one. */
 segue_status sgi_guard_runtime(sgi_fn fn, const segue_runtime *runtime);
 
-/* Checks the handle and fn, and takes the lock. After SEGUE_OK: sgi_leave. */
+/* Checks the handle and fn, and takes the lock. After SEGUE_OK the caller must call
+ * sgi_leave. */
 segue_status sgi_enter(sgi_fn fn, const void *handle, uint32_t magic);
 void sgi_leave(const void *handle);
-/* The same at the end of a function that was refused, or not: *error, if it is wanted,
- * gets what sgi_refuse has said. SEGUE_E_WOULD_BLOCK is no refusal, and has none. */
-segue_status sgi_leave_telling(const void *handle, segue_status status,
-                               segue_error **error);
-/* The same for functions of a runtime that have no other handle. */
+/* Releases the lock and returns status. On an error, *error (error may be NULL)
+ * receives the message that was set with sgi_refuse. SEGUE_E_WOULD_BLOCK sets no
+ * error. */
+segue_status sgi_leave_with_error(const void *handle, segue_status status,
+                                  segue_error **error);
+/* As sgi_enter and sgi_leave_with_error, for functions whose only handle is a runtime. */
 void sgi_enter_runtime(segue_runtime *runtime);
 segue_status sgi_leave_runtime(segue_runtime *runtime, segue_status status,
                                segue_error **error);
-/* For what is refused before there is a handle to go by. */
-segue_status sgi_refused(segue_status status, segue_error **error);
+/* Sets *error for a call that is refused before its handle is known to be valid.
+ * Returns status. */
+segue_status sgi_refuse_without_handle(segue_status status, segue_error **error);
 
-/* Lock held. May the transport be attached to something of this runtime? After SEGUE_OK
- * attaching it cannot fail. */
+/* Checks that the transport can be attached to a server or session of this runtime.
+ * After SEGUE_OK attaching it cannot fail. The caller holds the lock. */
 segue_status sgi_transport_may_attach(const segue_transport *transport,
                                       segue_runtime *runtime);
 
-/* The runtime of a handle that has passed. */
+/* Returns the runtime of a valid handle. */
 segue_runtime *sgi_handle_runtime(const void *handle);
 
-/* Lock held: a handle was given to the application, or was freed by it. */
-void sgi_handle_given(const void *handle);
-void sgi_handle_freed(sgi_engine *engine);
+/* These two count the application's handles: the first is called when the application
+ * gets a handle, the second when it frees one. The caller holds the lock. */
+void sgi_handle_count(const void *handle);
+void sgi_handle_uncount(sgi_engine *engine);
 
-/* Hands a text to a caller: buf NULL = only its length, which *len receives in any case;
- * room for the length + 1, of which *len told, or SEGUE_E_TOO_SMALL. */
-segue_status sgi_give_text(sgi_str text, char *buf, size_t *len);
+/* Copies a text with its NUL into buf, which has *len bytes. *len receives the length
+ * in any case. buf: NULL = only the length is given. Returns SEGUE_E_TOO_SMALL when the
+ * text does not fit. */
+segue_status sgi_copy_text_out(sgi_str text, char *buf, size_t *len);
 
-/* Copies a caller's struct into full (of full_size, its newest form): what the caller's
- * is too short for becomes zero. given may be NULL. SEGUE_E_VERSION when it is longer and
- * its tail is not zero. */
-segue_status sgi_take_struct(void *full, size_t full_size, const void *given);
+/* Copies the caller's struct into `full`, which has the newest form and full_size
+ * bytes. Members that the caller's older, shorter struct lacks become zero. given may
+ * be NULL. Returns SEGUE_E_VERSION when the given struct is longer and its additional
+ * bytes are not zero. */
+segue_status sgi_copy_struct_in(void *full, size_t full_size, const void *given);
 
 #endif

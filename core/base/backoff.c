@@ -1,5 +1,5 @@
-/* Doubled step by step and compared before each step, so no number of failures makes it
- * overflow. Without chance a wait is what it would be on average. */
+/* The wait is doubled step by step and compared before each step, so no number of
+ * failures makes it overflow. The result has no random spread: it is the average wait. */
 #include "base/backoff.h"
 
 int64_t sgi_backoff_ms(const sgi_backoff *backoff, int32_t failures)
@@ -12,7 +12,7 @@ int64_t sgi_backoff_ms(const sgi_backoff *backoff, int32_t failures)
     return ms < backoff->most_ms ? ms : backoff->most_ms;
 }
 
-int64_t sgi_backoff_spread(int64_t ms, int32_t percent, const sgi_env *env)
+int64_t sgi_backoff_randomize(int64_t ms, int32_t percent, const sgi_env *env)
 {
     uint8_t chance = 128;
     if (ms <= 0 || percent <= 0 || !sgi_random(env, &chance, 1))
@@ -21,7 +21,8 @@ int64_t sgi_backoff_spread(int64_t ms, int32_t percent, const sgi_env *env)
     return ms - most + (most * 2 / 256) * chance + most * 2 % 256 * chance / 256;
 }
 
-int64_t sgi_backoff_wait(const sgi_backoff *backoff, int32_t failures, const sgi_env *env)
+int64_t sgi_backoff_random_ms(const sgi_backoff *backoff, int32_t failures,
+                              const sgi_env *env)
 {
-    return sgi_backoff_spread(sgi_backoff_ms(backoff, failures), backoff->spread, env);
+    return sgi_backoff_randomize(sgi_backoff_ms(backoff, failures), backoff->spread, env);
 }

@@ -1,6 +1,7 @@
-/* base: what every room stands on. Memory, buffers, views, maps, timers, and time, chance
- * and digests as injected interfaces. May use libc only (crypto.c alone uses OpenSSL);
- * knows no protocol word. Runs on whichever thread calls it; nothing here locks. */
+/* base: what all other folders use: memory, buffers, views of bytes, maps and timers.
+ * Time, random numbers and digests are injected interfaces. The folder uses only libc,
+ * except crypto.c, which uses OpenSSL. It has no knowledge of the protocol. Its
+ * functions run on the thread of the caller and take no locks. */
 #ifndef SGI_BASE_H
 #define SGI_BASE_H
 
@@ -12,7 +13,9 @@
 #include <sys/queue.h>
 
 #include <segue/segue.h>
+#include <segue/segue_auth.h>
 #include <segue/segue_ext.h>
+#include <segue/segue_util.h>
 
 /* ---- memory ---- */
 
@@ -23,13 +26,14 @@ extern const sgi_mem sgi_mem_libc;
 void *sgi_alloc(const sgi_mem *mem, size_t size);
 void *sgi_zalloc(const sgi_mem *mem, size_t size);
 void *sgi_resize(const sgi_mem *mem, void *ptr, size_t old_size, size_t new_size);
-/* size must be what was asked for. NULL is ignored. */
+/* Frees the memory. size must be the size that was allocated. NULL is ignored. */
 void sgi_release(const sgi_mem *mem, void *ptr, size_t size);
 
 /* ---- work ---- */
 
-/* Debug builds count what is done to bytes of a peer: bytes that are walked, compared,
- * hashed, copied and allocated. Tests hold it against the size of the input. */
+/* Debug builds count the work on bytes that a peer sent: bytes that are walked,
+ * compared, hashed, copied and allocated. Tests compare the count with the size of the
+ * input. */
 #ifdef SGI_COUNT_WORK
 extern uint64_t sgi_work;
 #define SGI_WORK(amount)                                                                 \
@@ -40,7 +44,7 @@ extern uint64_t sgi_work;
 
 /* ---- string view ---- */
 
-/* Bytes somebody else owns. p may be NULL only when n is 0. */
+/* A view of bytes that another object owns. p may be NULL only when n is 0. */
 typedef struct sgi_str {
     const char *p;
     size_t n;
@@ -48,7 +52,7 @@ typedef struct sgi_str {
 
 #define SGI_STR(literal) ((sgi_str){(literal), sizeof(literal) - 1})
 
-/* The same for initialisers of static tables. */
+/* As SGI_STR, but usable in the initialiser of a static table. */
 #define SGI_STR_INIT(literal)                                                            \
     {                                                                                    \
         (literal), sizeof(literal) - 1                                                   \
@@ -65,39 +69,44 @@ static inline bool sgi_str_eq(sgi_str a, sgi_str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* A NUL-terminated copy; release with sgi_text_free. NULL when out of memory. */
+/* Returns a NUL-terminated copy, which the caller frees with sgi_text_free. NULL when
+ * out of memory. */
 char *sgi_text_dup(const sgi_mem *mem, sgi_str text);
 void sgi_text_free(const sgi_mem *mem, char *text);
-/* Number of bytes of a UTF-8 text that fit into `most` bytes, cut between characters. */
-size_t sgi_text_fit(sgi_str text, size_t most);
-/* Copies the text without the characters that were cut in the middle; returns how many
- * bytes are left. `to` may be the text itself; NULL only counts. */
-size_t sgi_text_whole(char *to, sgi_str text);
-/* snprintf, which cuts between characters: at its end, and where a precision does. */
-void sgi_text_print(char *out, size_t size, const char *format, va_list args)
+/* Returns how many bytes of a UTF-8 text fit into `most` bytes without cutting a
+ * character. */
+size_t sgi_text_fitting_bytes(sgi_str text, size_t most);
+/* Copies the text without its incomplete UTF-8 characters and returns the number of
+ * bytes of the copy. `to` may be the text itself. If `to` is NULL, the function only
+ * counts the bytes. */
+size_t sgi_text_drop_broken_chars(char *to, sgi_str text);
+/* As snprintf, but it never cuts a UTF-8 character: neither at the end of `out` nor
+ * where a precision cuts a string. */
+void sgi_text_vformat(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
-void sgi_text_write(char *out, size_t size, const char *format, ...)
+void sgi_text_format(char *out, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- the object a member belongs to ---- */
+/* ---- from a pointer to a member to the object that contains the member ---- */
 
 #define SGI_OWNER(ptr, type, member)                                                     \
     ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
-/* TAILQ_FOREACH that survives the removal of the current element. */
+/* Like TAILQ_FOREACH, but the loop body may remove the current element. */
 #define SGI_TAILQ_EACH(var, head, field, next)                                           \
     for ((var) = TAILQ_FIRST(head); (var) && ((next) = TAILQ_NEXT(var, field), 1);       \
          (var) = (next))
 
-/* ---- time and chance, injected ---- */
+/* ---- time and random numbers, injected ---- */
 
 typedef struct sgi_env {
     const sgi_mem *mem;
-    segue_hooks *hooks; /* never NULL; filled by the runtime */
+    segue_hooks *hooks; /* the runtime's clocks and random numbers; never NULL */
 } sgi_env;
 
-/* Times and durations that a peer, a store or an option gives may be anything: what is
- * made of them stays at the ends of int64_t instead of going round. */
+/* Adds, subtracts and multiplies times and durations without overflow. A peer, a store
+ * or an option may give any number, so a result beyond int64_t is INT64_MIN or
+ * INT64_MAX. */
 static inline int64_t sgi_time_add(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -119,8 +128,10 @@ static inline int64_t sgi_time_mul(int64_t a, int64_t b)
                                                    : INT64_MAX;
 }
 
-int64_t sgi_now(const sgi_env *env);  /* monotonic, ms */
-int64_t sgi_wall(const sgi_env *env); /* since 1970, ms */
+/* returns the time of the monotonic clock in ms */
+int64_t sgi_now(const sgi_env *env);
+/* returns the time of the wall clock in ms since 1970 */
+int64_t sgi_wall_now(const sgi_env *env);
 bool sgi_random(const sgi_env *env, void *bytes, size_t len);
 
 #endif

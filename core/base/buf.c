@@ -1,4 +1,5 @@
-/* Growth is by half, at least 256 bytes: few copies, at most a third wasted. */
+/* A buffer grows by half of its size, at least by 256 bytes: few copies are made, and
+ * at most a third is unused. */
 #include "base/buf.h"
 
 void sgi_buf_init(sgi_buf *buf, const sgi_mem *mem)
@@ -97,7 +98,7 @@ void sgi_buf_add_base64(sgi_buf *buf, const void *bytes, size_t n, bool url)
         return;
     }
     if (!n)
-        return; /* there may be no room at all */
+        return; /* there is nothing to append, and buf->p may still be NULL */
     char *out = buf->p + buf->len;
     for (; n >= 3; n -= 3, in += 3) {
         *out++ = alphabet[in[0] >> 2];

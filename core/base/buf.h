@@ -1,5 +1,6 @@
-/* A growing run of bytes. Failure to grow is sticky: appends after it do nothing and
- * `failed` stays set, so a writer appends a whole message and checks once. */
+/* A growing array of bytes. When it cannot grow, `failed` is set and stays set, and
+ * later appends do nothing. So a writer appends a whole message and checks `failed`
+ * once. */
 #ifndef SGI_BUF_H
 #define SGI_BUF_H
 
@@ -15,9 +16,10 @@ typedef struct sgi_buf {
 
 void sgi_buf_init(sgi_buf *buf, const sgi_mem *mem);
 void sgi_buf_free(sgi_buf *buf);
-/* Empties the buffer and clears `failed`; keeps at most keep bytes of its room. */
+/* Empties the buffer and clears `failed`. At most `keep` bytes of its memory stay
+ * allocated. */
 void sgi_buf_reset(sgi_buf *buf, size_t keep);
-/* Room for n more bytes at p + len; false when out of memory. */
+/* Ensures that n more bytes fit at p + len. False when out of memory. */
 bool sgi_buf_reserve_slow(sgi_buf *buf, size_t n);
 
 static inline bool sgi_buf_reserve(sgi_buf *buf, size_t n)
@@ -49,11 +51,18 @@ static inline void sgi_buf_add_char(sgi_buf *buf, char c)
 
 void sgi_buf_add_int(sgi_buf *buf, int64_t value);
 void sgi_buf_add_uint(sgi_buf *buf, uint64_t value);
-/* Drops the first n bytes. */
+/* Drops the first n bytes of the buffer. */
 void sgi_buf_drop(sgi_buf *buf, size_t n);
-/* Cuts back to len bytes: undoes a half-written message. */
+/* Removes the bytes after len and clears `failed`. The caller withdraws a message that
+ * it could not write to the end. */
 void sgi_buf_cut(sgi_buf *buf, size_t len);
-/* A terminating NUL behind the bytes, not counted in len; false when out of memory. */
+/* Removes the bytes after len from a message that is still being written. `failed` is
+ * not changed. */
+static inline void sgi_buf_shorten(sgi_buf *buf, size_t len)
+{
+    buf->len = len;
+}
+/* Adds a terminating NUL that `len` does not count. False when out of memory. */
 bool sgi_buf_terminate(sgi_buf *buf);
 
 static inline sgi_str sgi_buf_str(const sgi_buf *buf)
@@ -61,9 +70,11 @@ static inline sgi_str sgi_buf_str(const sgi_buf *buf)
     return (sgi_str){buf->p, buf->len};
 }
 
-/* Base64, standard alphabet with padding, or URL alphabet without (RFC 4648). */
+/* Appends the bytes as base64 (RFC 4648): the standard alphabet with padding, or the
+ * URL alphabet without padding when url is set. */
 void sgi_buf_add_base64(sgi_buf *buf, const void *bytes, size_t n, bool url);
-/* Decodes either alphabet; false when the text is malformed. */
+/* Appends the bytes of a base64 text of either alphabet. False when the text is
+ * malformed. */
 bool sgi_buf_add_unbase64(sgi_buf *buf, sgi_str text);
 
 #endif

@@ -96,13 +96,14 @@ static bool open_sealed(const uint8_t key[SGI_AEAD_KEY],
 
 const sgi_aead sgi_crypto_aead = {seal, open_sealed};
 
-/* ---- signatures that others have made ---- */
+/* ---- checking signatures ---- */
 
 #define RSA_MIN_BITS 2048
-#define RSA_MAX_BITS 8192 /* beyond, a check costs more than a request may */
+#define RSA_MAX_BITS 8192 /* checking a signature with a larger key would take too long */
 #define RSA_MAX_EXPONENT 64
 
-/* The key of these parameters, NULL when they make none. Takes the builder. */
+/* Makes a key from the builder's parameters and frees the builder. Returns NULL when
+ * the parameters are not a valid key. */
 static sgi_crypto_key *make_key(const char *type, OSSL_PARAM_BLD *builder, bool ok)
 {
     EVP_PKEY *key = NULL;
@@ -114,7 +115,9 @@ static sgi_crypto_key *make_key(const char *type, OSSL_PARAM_BLD *builder, bool 
     OSSL_PARAM_free(params);
     OSSL_PARAM_BLD_free(builder);
     EVP_PKEY_CTX_free(context);
-    ERR_clear_error(); /* the queue is the thread's: others look into it */
+    /* the error queue belongs to the thread: other users of OpenSSL must not find our
+     * error */
+    ERR_clear_error();
     return (sgi_crypto_key *)key;
 }
 
@@ -187,8 +190,8 @@ void sgi_crypto_key_free(sgi_crypto_key *key)
 }
 
 static const struct {
-    int type; /* of key */
-    int bits; /* of a curve; 0 = any */
+    int type; /* the OpenSSL type of the key */
+    int bits; /* number of bits of the EC curve; 0 = not an EC key */
     const char *digest;
     bool is_pss;
 } schemes[SGI_CRYPTO_SCHEMES] = {
@@ -206,7 +209,7 @@ static const struct {
 static bool verify(EVP_PKEY *key, sgi_crypto_scheme scheme, sgi_str text,
                    const unsigned char *signature, size_t len)
 {
-    EVP_PKEY_CTX *options = NULL; /* the context's */
+    EVP_PKEY_CTX *options = NULL; /* `context` owns this pointer */
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     bool ok =
         context && EVP_DigestVerifyInit_ex(context, &options, schemes[scheme].digest,
@@ -221,7 +224,8 @@ static bool verify(EVP_PKEY *key, sgi_crypto_scheme scheme, sgi_str text,
     return ok;
 }
 
-/* OpenSSL wants r and s as ASN.1. */
+/* Checks an ECDSA signature. A JWT contains the numbers r and s one after the other;
+ * OpenSSL needs them as ASN.1. */
 static bool verify_ec(EVP_PKEY *key, sgi_crypto_scheme scheme, sgi_str text,
                       sgi_str signature)
 {
@@ -259,7 +263,7 @@ bool sgi_crypto_verify(const sgi_crypto_key *key, sgi_crypto_scheme scheme, sgi_
     return verify(pkey, scheme, text, (const unsigned char *)signature.p, signature.n);
 }
 
-/* ---- digests and signatures that we make ---- */
+/* ---- making digests and signatures ---- */
 
 bool sgi_crypto_sha256(uint8_t out[SGI_DIGEST_SIZE], sgi_str text)
 {
@@ -268,7 +272,8 @@ bool sgi_crypto_sha256(uint8_t out[SGI_DIGEST_SIZE], sgi_str text)
     return ok;
 }
 
-/* Else OpenSSL would ask whoever sits at the terminal. */
+/* Refuses to give a password for an encrypted key. Without this callback OpenSSL would
+ * prompt for it on the terminal. */
 static int no_password(char *into, int size, int writes, void *user)
 {
     (void)into;
@@ -287,7 +292,9 @@ static EVP_PKEY *read_pem(sgi_str pem)
     return key;
 }
 
-/* There is more than one curve of 256 bits. */
+/* True when an EC key is on one of the two NIST curves of JWT, and for keys of other
+ * kinds. The number of bits does not show the curve, because other curves have 256 bits
+ * too. */
 static bool is_nist(const EVP_PKEY *key)
 {
     char group[32] = "";
@@ -319,7 +326,8 @@ sgi_crypto_scheme sgi_crypto_pem_scheme(sgi_str pem)
     return scheme;
 }
 
-/* From the ASN.1 of OpenSSL to r and s. */
+/* Appends the numbers r and s of an ECDSA signature one after the other. `der` is the
+ * signature as OpenSSL makes it, in ASN.1. */
 static bool add_pair(sgi_buf *out, int bits, const unsigned char *der, size_t len)
 {
     int size = bits / 8;

@@ -1,4 +1,5 @@
-/* Randomness, digests and sealing; crypto.c is the one file that sees OpenSSL. */
+/* Random numbers, digests, encryption and signatures. crypto.c is the only file that
+ * uses OpenSSL. */
 #ifndef SGI_CRYPTO_H
 #define SGI_CRYPTO_H
 
@@ -6,20 +7,21 @@
 
 #define SGI_DIGEST_SIZE 32
 
-/* From the system's generator; 0 = success. */
+/* Fills `bytes` with random bytes from the operating system. Returns 0 for success. */
 int32_t sgi_crypto_random(void *user, void *bytes, size_t len);
-/* What it takes to digest, looked up once: the look-up costs more than hashing a key
- * does. Never changes, so threads may share it; belongs to the crypto library's memory.
- * NULL when that is out of it. */
+/* The digest algorithm. It is looked up once, because the look-up costs more than
+ * hashing a key. The object never changes, so threads may share it. OpenSSL owns its
+ * memory. sgi_crypto_hasher returns NULL when out of memory. */
 typedef struct sgi_hasher sgi_hasher;
 sgi_hasher *sgi_crypto_hasher(void);
-/* Takes NULL. */
+/* Frees the hasher; NULL is ignored. */
 void sgi_crypto_hasher_free(sgi_hasher *hasher);
-/* SHA-256 of the parts, each preceded by its length so that no two lists collide. hasher:
- * NULL = it is looked up each time. False when the crypto library is out of memory. */
+/* Computes SHA-256 of the parts. Each part is preceded by its length, so two different
+ * lists never give the same input. hasher: NULL = this call looks the algorithm up.
+ * False when OpenSSL is out of memory. */
 bool sgi_crypto_digest(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
                        const sgi_str *parts, size_t count);
-/* Compares in time that depends on len only. */
+/* Compares two byte strings in a time that depends on len only. */
 bool sgi_crypto_equal(const void *a, const void *b, size_t len);
 
 /* ---- authenticated encryption: AES-256-GCM ---- */
@@ -28,24 +30,26 @@ bool sgi_crypto_equal(const void *a, const void *b, size_t len);
 #define SGI_AEAD_NONCE 12
 #define SGI_AEAD_TAG 16
 
-/* How the engine sees it: injected like time and chance. aad is authenticated, not
- * hidden. A nonce is used once with a key. */
+/* The engine's interface to encryption; it is injected like time and random numbers.
+ * aad is authenticated but not encrypted. A nonce must be used only once with a key. */
 typedef struct sgi_aead {
-    /* out: plain.n + SGI_AEAD_TAG bytes. False when out of memory. */
+    /* Encrypts `plain`. out has plain.n + SGI_AEAD_TAG bytes. False when out of
+     * memory. */
     bool (*seal)(const uint8_t key[SGI_AEAD_KEY], const uint8_t nonce[SGI_AEAD_NONCE],
                  sgi_str aad, sgi_str plain, uint8_t *out);
-    /* out: sealed.n - SGI_AEAD_TAG bytes, to be read only when it says true. False when
-     * it was not sealed just so, or out of memory. */
+    /* Decrypts `sealed`. out has sealed.n - SGI_AEAD_TAG bytes, which are valid only
+     * when the result is true. False when the key, the nonce or aad differ from those
+     * of seal, when the bytes were changed, or when out of memory. */
     bool (*open)(const uint8_t key[SGI_AEAD_KEY], const uint8_t nonce[SGI_AEAD_NONCE],
                  sgi_str aad, sgi_str sealed, uint8_t *out);
 } sgi_aead;
 
 extern const sgi_aead sgi_crypto_aead;
 
-/* ---- signatures that others have made ---- */
+/* ---- checking signatures ---- */
 
-/* Each with its kind of key and its digest (RFC 7518, RFC 8037): a key is never tried in
- * a way that was not made for it. */
+/* The signature schemes. Each scheme has its own kind of key and its own digest (RFC
+ * 7518, RFC 8037). A key is never used with a scheme for which it was not made. */
 typedef enum sgi_crypto_scheme {
     SGI_CRYPTO_NONE = 0,
     SGI_CRYPTO_RS256, /* RSA, PKCS #1 v1.5 */
@@ -60,29 +64,34 @@ typedef enum sgi_crypto_scheme {
     SGI_CRYPTO_SCHEMES
 } sgi_crypto_scheme;
 
-/* A public key; belongs to the crypto library's memory. */
+/* A public key in OpenSSL's memory. */
 typedef struct sgi_crypto_key sgi_crypto_key;
 
-/* Made of their numbers, big-endian. NULL for what is no such key or a weak one (RSA:
- * 2048 to 8192 bits; a point has to lie on its curve), and when out of memory. */
+/* Makes an RSA public key from its numbers, which are big-endian. Returns NULL when the
+ * numbers are not a valid key, when the key does not have 2048 to 8192 bits, and when
+ * out of memory. */
 sgi_crypto_key *sgi_crypto_key_rsa(sgi_str modulus, sgi_str exponent);
-/* bits: 256 or 384. x and y have as many. */
+/* Makes an EC public key. bits: 256 or 384; x and y have this many bits each. Returns
+ * NULL when the point is not on the curve, and when out of memory. */
 sgi_crypto_key *sgi_crypto_key_ec(int32_t bits, sgi_str x, sgi_str y);
 sgi_crypto_key *sgi_crypto_key_ed25519(sgi_str x);
-/* Takes NULL. */
+/* Frees the key; NULL is ignored. */
 void sgi_crypto_key_free(sgi_crypto_key *key);
-/* True when the text was signed so with the private half. The key may be of any kind. */
+/* True when the signature of the text was made by this scheme with the matching
+ * private key. The key may be of any kind; a kind that does not fit the scheme gives
+ * false. */
 bool sgi_crypto_verify(const sgi_crypto_key *key, sgi_crypto_scheme scheme, sgi_str text,
                        sgi_str signature);
 
-/* ---- digests and signatures that we make ---- */
+/* ---- making digests and signatures ---- */
 
-/* SHA-256 of the text and nothing else: RFC 7636. */
+/* Computes SHA-256 of the text alone, for PKCE (RFC 7636). */
 bool sgi_crypto_sha256(uint8_t out[SGI_DIGEST_SIZE], sgi_str text);
-/* What a private key in PEM signs by: RS256, ES256, ES384 or EDDSA. NONE for what is no
- * such key, has a password, or is a weak one. */
+/* Returns the scheme with which a private key in PEM signs: RS256, ES256, ES384 or
+ * EDDSA. Returns SGI_CRYPTO_NONE when the text is not such a key, when the key has a
+ * password, and when the key is weak. */
 sgi_crypto_scheme sgi_crypto_pem_scheme(sgi_str pem);
-/* Appends the signature in the form of RFC 7518. */
+/* Signs the text and appends the signature in the form of RFC 7518. */
 bool sgi_crypto_sign(sgi_str pem, sgi_str text, sgi_buf *signature);
 
 #endif

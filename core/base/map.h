@@ -1,7 +1,7 @@
-/* A hash map from bytes to objects. Intrusive: the node lives in the object, so putting
- * one in cannot fail for lack of memory (a table that cannot grow only gets slower). Keys
- * are hashed with a secret seed (SipHash-1-3): a peer that chooses keys cannot choose
- * buckets. */
+/* A hash map from bytes to objects. Each object contains its map node, so adding an
+ * object never fails: when the table cannot grow for lack of memory, the map only gets
+ * slower. Keys are hashed with a secret seed (SipHash-1-3), so a peer that chooses
+ * keys cannot choose buckets. */
 #ifndef SGI_MAP_H
 #define SGI_MAP_H
 
@@ -9,29 +9,31 @@
 
 typedef struct sgi_map_node {
     struct sgi_map_node *next;
-    sgi_str key; /* owned by the object */
+    sgi_str key; /* the key; its bytes belong to the object that contains this node */
     uint64_t hash;
 } sgi_map_node;
 
 typedef struct sgi_map {
     const sgi_mem *mem;
     sgi_map_node **table;
-    size_t size; /* a power of two, or 0 */
+    size_t size; /* number of chains in the table: a power of two, or 0 */
     size_t count;
     uint64_t seed[2];
-    sgi_map_node *lone; /* chain in use while there is no table */
+    sgi_map_node *lone; /* the only chain of nodes while `table` is not allocated */
 } sgi_map;
 
 void sgi_map_init(sgi_map *map, const sgi_env *env);
-void sgi_map_free(sgi_map *map); /* the table only */
+void sgi_map_free(sgi_map *map); /* frees the table, but not the objects */
 sgi_map_node *sgi_map_find(const sgi_map *map, sgi_str key);
-/* key must stay valid while the node is in the map; the caller made sure it is new. */
+/* Adds a node. Its key must stay valid while the node is in the map. The map must not
+ * contain the key yet. */
 void sgi_map_put(sgi_map *map, sgi_map_node *node, sgi_str key);
 void sgi_map_remove(sgi_map *map, sgi_map_node *node);
-/* Each node once, in no order; fn must not change the map. */
+/* Calls fn for each node once, in no particular order. fn must not change the map. */
 void sgi_map_each(const sgi_map *map, void (*fn)(void *user, sgi_map_node *node),
                   void *user);
-/* Any node, or NULL when empty: for taking a map down. */
+/* Returns any node, or NULL when the map is empty. A loop that empties the map uses
+ * this. */
 sgi_map_node *sgi_map_any(const sgi_map *map);
 
 uint64_t sgi_siphash(const uint64_t seed[2], const void *bytes, size_t len);

@@ -1,6 +1,6 @@
-/* Allocation through the runtime's allocator, and text copies. Every block remembers
- * nothing: whoever releases it says how large it was, so an accounting allocator needs no
- * header. */
+/* Allocation through the runtime's allocator, and copies of texts. Blocks have no
+ * header: the caller that releases a block passes its size, so that an allocator can
+ * count bytes. */
 #include "base/base.h"
 
 #include <stdio.h>
@@ -71,14 +71,14 @@ char *sgi_text_dup(const sgi_mem *mem, sgi_str text)
     return copy;
 }
 
-/* Only for text without inner NUL: its length is its size. */
+/* The text must have no inner NUL, because its length is taken as its allocated size. */
 void sgi_text_free(const sgi_mem *mem, char *text)
 {
     if (text)
         sgi_release(mem, text, strlen(text) + 1);
 }
 
-size_t sgi_text_fit(sgi_str text, size_t most)
+size_t sgi_text_fitting_bytes(sgi_str text, size_t most)
 {
     if (text.n <= most)
         return text.n;
@@ -87,7 +87,7 @@ size_t sgi_text_fit(sgi_str text, size_t most)
     return most;
 }
 
-size_t sgi_text_whole(char *to, sgi_str text)
+size_t sgi_text_drop_broken_chars(char *to, sgi_str text)
 {
     size_t left = 0;
     for (size_t at = 0; at < text.n;) {
@@ -104,20 +104,20 @@ size_t sgi_text_whole(char *to, sgi_str text)
     return left;
 }
 
-void sgi_text_print(char *out, size_t size, const char *format, va_list args)
+void sgi_text_vformat(char *out, size_t size, const char *format, va_list args)
 {
     if (!size)
         return;
     if (vsnprintf(out, size, format, args) < 0)
         out[0] = 0;
-    out[sgi_text_whole(out, (sgi_str){out, strlen(out)})] = 0;
+    out[sgi_text_drop_broken_chars(out, (sgi_str){out, strlen(out)})] = 0;
 }
 
-void sgi_text_write(char *out, size_t size, const char *format, ...)
+void sgi_text_format(char *out, size_t size, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    sgi_text_print(out, size, format, args);
+    sgi_text_vformat(out, size, format, args);
     va_end(args);
 }
 
@@ -126,7 +126,7 @@ int64_t sgi_now(const sgi_env *env)
     return env->hooks->monotonic_ms(env->hooks->user);
 }
 
-int64_t sgi_wall(const sgi_env *env)
+int64_t sgi_wall_now(const sgi_env *env)
 {
     return env->hooks->wall_ms(env->hooks->user);
 }

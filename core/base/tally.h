@@ -1,5 +1,5 @@
-/* A tally of durations: how many, how long in all, and how they spread, in buckets that
- * double. Fixed in size, whatever it counts. */
+/* A histogram of durations: their number, their sum, their maximum, and buckets whose
+ * width doubles. It has a fixed size. */
 #ifndef SGI_TALLY_H
 #define SGI_TALLY_H
 
@@ -11,12 +11,13 @@ typedef struct sgi_tally {
     uint64_t count;
     uint64_t sum_us;
     uint64_t max_us;
-    uint64_t buckets[SGI_TALLY_BUCKETS]; /* [n]: below 2^n us, and not below half of it */
+    uint64_t buckets[SGI_TALLY_BUCKETS]; /* [n]: durations from 2^(n-1) to below 2^n us */
 } sgi_tally;
 
 void sgi_tally_add(sgi_tally *tally, uint64_t us);
-/* So much that `percent` of them took no longer: the upper end of a bucket, at most twice
- * the true one; 0 when there are none. */
+/* Returns the duration that `percent` of all durations do not exceed. The value is the
+ * upper end of a bucket, so it is at most twice the exact value. It is 0 when there are
+ * no durations. */
 uint64_t sgi_tally_percentile(const sgi_tally *tally, unsigned percent);
 
 #endif

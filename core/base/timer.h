@@ -1,7 +1,7 @@
-/* Deadlines in a binary heap. The timer lives in its object; the heap array grows when a
- * timer is first set, so sgi_timer_set can fail for lack of memory and says so. A timer
- * that somebody's end depends on is set by sgi_timer_must_set: what finds no room in the
- * heap stands in a list, which is slower to look through and needs no memory. */
+/* Deadlines in a binary heap. A timer is a member of the object that it belongs to. The
+ * heap array grows when a timer is first set, so sgi_timer_set can fail for lack of
+ * memory. sgi_timer_must_set never fails: when the heap cannot grow, it puts the timer
+ * into a linked list, which is slower to search but needs no memory. */
 #ifndef SGI_TIMER_H
 #define SGI_TIMER_H
 
@@ -11,10 +11,11 @@ typedef struct sgi_timer sgi_timer;
 typedef void (*sgi_timer_fn)(sgi_timer *timer);
 
 struct sgi_timer {
-    int64_t at_ms;   /* monotonic */
-    size_t slot;     /* place in the heap + 1; 0 = not set; SIZE_MAX = spilled */
-    sgi_timer_fn fn; /* runs once per set; may set again */
-    sgi_timer *next; /* among the spilled */
+    int64_t at_ms; /* the time at which the timer is due; monotonic clock, ms */
+    /* index of the timer in the heap + 1; 0 = not set; SIZE_MAX = in the spilled list */
+    size_t slot;
+    sgi_timer_fn fn; /* runs each time the timer is due; may set the timer again */
+    sgi_timer *next; /* the next timer in the spilled list */
 };
 
 typedef struct sgi_timers {
@@ -22,20 +23,21 @@ typedef struct sgi_timers {
     sgi_timer **heap;
     size_t count;
     size_t cap;
-    sgi_timer *spilled; /* set without room in the heap */
+    sgi_timer *spilled; /* the list of the timers for which the heap could not grow */
 } sgi_timers;
 
 void sgi_timers_init(sgi_timers *timers, const sgi_mem *mem);
 void sgi_timers_free(sgi_timers *timers);
-/* Sets or moves; false when out of memory (only possible for a timer that is not set). */
+/* Sets or moves a timer. Returns false when out of memory. Moving a timer that is
+ * already set never fails. */
 bool sgi_timer_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms, sgi_timer_fn fn);
-/* The same, and never fails. */
+/* As sgi_timer_set, but it never fails. */
 void sgi_timer_must_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms,
                         sgi_timer_fn fn);
 void sgi_timer_clear(sgi_timers *timers, sgi_timer *timer);
-/* When the next one is due; INT64_MAX when none is. */
+/* Returns the time at which the next timer is due, or INT64_MAX when no timer is set. */
 int64_t sgi_timers_next(const sgi_timers *timers);
-/* Runs what is due at now. */
+/* Runs all timers that are due at `now`. */
 void sgi_timers_run(sgi_timers *timers, int64_t now);
 
 #endif

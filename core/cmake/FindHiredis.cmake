@@ -1,6 +1,7 @@
-# Hiredis::Hiredis, and with TLS (hiredis_ssl, from 1.0 on) Hiredis_TLS. Its pkg-config
-# file says where its headers are: with or without a directory of their own. Installed
-# beside SegueConfig.cmake, because users of the static library need it too.
+# Finds hiredis: the target Hiredis::Hiredis, and the variable Hiredis_TLS when hiredis
+# has TLS (hiredis_ssl, from 1.0 on). The pkg-config file of hiredis says whether its
+# headers have a directory of their own. This module is installed beside
+# SegueConfig.cmake, because users of the static library need it too.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
     pkg_check_modules(HIREDIS_PC QUIET hiredis)

@@ -1,5 +1,6 @@
-# Libev::Libev. Distributions ship libev without a pkg-config file. Installed beside
-# SegueConfig.cmake, because users of the static library need it too.
+# Finds libev: the target Libev::Libev. Distributions ship libev without a pkg-config
+# file. This module is installed beside SegueConfig.cmake, because users of the static
+# library need it too.
 find_path(LIBEV_INCLUDE_DIR ev.h)
 find_library(LIBEV_LIBRARY ev)
 mark_as_advanced(LIBEV_INCLUDE_DIR LIBEV_LIBRARY)

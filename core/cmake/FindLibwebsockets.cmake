@@ -1,6 +1,7 @@
-# Libwebsockets::Libwebsockets. Its own CMake package asks for the development files of
-# every event library it was built with, of which one is used here. Installed beside
-# SegueConfig.cmake, because users of the static library need it too.
+# Finds libwebsockets: the target Libwebsockets::Libwebsockets. The CMake package of
+# libwebsockets is not used: it needs the development files of every event library that
+# libwebsockets was built with, and Segue uses only one of these. This module is installed
+# beside SegueConfig.cmake, because users of the static library need it too.
 find_path(LIBWEBSOCKETS_INCLUDE_DIR libwebsockets.h)
 find_library(LIBWEBSOCKETS_LIBRARY websockets)
 mark_as_advanced(LIBWEBSOCKETS_INCLUDE_DIR LIBWEBSOCKETS_LIBRARY)

@@ -1,14 +1,16 @@
-# What is installed: two headers, both libraries, segue.pc, a CMake package, the licence.
-# The shared and the static target are exported apart, so that users of the shared library
-# need no development package of what is inside it.
+# The installed files: headers, both libraries, segue.pc, a CMake package, the licence.
+# The shared and the static target are exported separately, so that users of the shared
+# library need no development packages of the libraries that it uses.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Segue)
 
-install(FILES core/include/segue/segue.h core/include/segue/segue_ext.h
+install(FILES core/include/segue/segue.h core/include/segue/segue_auth.h
+    core/include/segue/segue_ext.h core/include/segue/segue_util.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/segue)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/segue)
-# As `cmake --install --strip` does. Who builds with debug information keeps it.
+# Strips the libraries of a release build, as `cmake --install --strip` does. A build with
+# debug information keeps that information.
 install(CODE "if(CMAKE_INSTALL_CONFIG_NAME MATCHES \"^(Release|MinSizeRel)$\")
     set(CMAKE_INSTALL_DO_STRIP ON)
 endif()")
@@ -18,7 +20,7 @@ install(TARGETS segue_static EXPORT SegueStaticTargets
 install(EXPORT SegueTargets NAMESPACE Segue:: DESTINATION ${package_dir})
 install(EXPORT SegueStaticTargets NAMESPACE Segue:: DESTINATION ${package_dir})
 
-# What the static library links, for SegueConfig.cmake.
+# The libraries that the static library links, for SegueConfig.cmake.
 set(segue_find)
 set(segue_found)
 foreach(package IN LISTS segue_packages)
@@ -34,7 +36,7 @@ list(REMOVE_DUPLICATES segue_found)
 list(JOIN segue_found " AND " segue_found)
 configure_package_config_file(core/cmake/SegueConfig.cmake.in
     ${PROJECT_BINARY_DIR}/SegueConfig.cmake INSTALL_DESTINATION ${package_dir})
-# 0.x: another minor version is another ABI.
+# SameMinorVersion, because in 0.x every minor version has its own ABI.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/SegueConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
 install(FILES
@@ -44,7 +46,7 @@ install(FILES
     ${PROJECT_SOURCE_DIR}/core/cmake/FindLibwebsockets.cmake
     DESTINATION ${package_dir})
 
-# Relative to the .pc file, so that an installed tree can be moved.
+# The prefix is relative to the .pc file, so that an installed tree can be moved.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
     ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")

@@ -1,6 +1,7 @@
-# The parts of the library that a build may leave out. Each has a switch, the files that
-# are compiled only with it, a file absent_NAME.c that stands in their place, and what
-# only it links. Everything else in core is in each build.
+# The parts of the library that a build may leave out. Each part has a CMake option,
+# files that are compiled only with the part, a file absent_NAME.c that replaces these
+# files, and libraries that only this part links. Everything else in core is in each
+# build.
 include(CMakeDependentOption)
 
 option(SEGUE_HTTP "Streamable HTTP, client and server (libwebsockets, curl, libssl)" ON)
@@ -11,14 +12,15 @@ option(SEGUE_REDIS "The store that servers share (hiredis)" ON)
 
 file(GLOB segue_sources CONFIGURE_DEPENDS
     core/base/*.c core/wire/*.c core/engine/*.c core/engine/*/*.c
+    core/engine/*/*/*.c
     core/store/*.c core/runtime/*.c core/transport/*.c core/api/*.c)
 list(FILTER segue_sources EXCLUDE REGEX "/absent_[a-z]+[.]c$")
 set(segue_left_out)   # names of the parts that are off
-set(segue_packages)   # what find_package takes
-set(segue_libraries)  # targets
-set(segue_link_flags) # the same for pkg-config
+set(segue_packages)   # arguments of find_package
+set(segue_libraries)  # targets that are linked
+set(segue_link_flags) # the libraries as link flags, for pkg-config
 
-# part(NAME FILES pattern... [PACKAGES ...] [LIBRARIES ...] [FLAGS ...])
+# Declares a part: part(NAME FILES pattern... [PACKAGES ...] [LIBRARIES ...] [FLAGS ...]).
 macro(part name)
     cmake_parse_arguments(part "" "" "FILES;PACKAGES;LIBRARIES;FLAGS" ${ARGN})
     file(GLOB segue_files_${name} CONFIGURE_DEPENDS ${part_FILES})
@@ -36,14 +38,14 @@ macro(part name)
     else()
         list(APPEND segue_left_out ${name})
         list(REMOVE_ITEM segue_sources ${segue_files_${name}})
-        if(NOT "${name}" STREQUAL "OAUTH" OR SEGUE_HTTP) # it is a part of HTTP
+        if(NOT "${name}" STREQUAL "OAUTH" OR SEGUE_HTTP) # OAuth files need HTTP
             list(APPEND segue_sources ${segue_absent_${name}})
         endif()
     endif()
 endmacro()
 
 part(HTTP
-    FILES core/api/api_http*.c core/engine/authorizing/*.c core/transport/acceptor.c
+    FILES core/api/api_http*.c core/engine/oauth/*.c core/transport/acceptor.c
         core/transport/address.c core/transport/bearer*.c core/transport/fetch*.c
         core/transport/header_hook.c core/transport/http_*.c core/transport/link*.c
         core/transport/listen_socket.c core/transport/socket_guest.c core/transport/tls.c
@@ -51,8 +53,8 @@ part(HTTP
     LIBRARIES Libwebsockets::Libwebsockets CURL::libcurl OpenSSL::SSL
     FLAGS -lwebsockets -lcurl -lssl)
 part(OAUTH
-    FILES core/engine/authorizing/*.c core/transport/http_auth.c
-        core/transport/http_ask_token.c)
+    FILES core/engine/oauth/*.c core/transport/http_auth.c
+        core/transport/http_client_exchange_token.c)
 part(SQLITE
     FILES core/store/sqlite*.c
     PACKAGES SQLite3 LIBRARIES SQLite::SQLite3 FLAGS -lsqlite3)
@@ -63,10 +65,11 @@ if(SEGUE_REDIS AND Hiredis_TLS)
     find_package(OpenSSL 3.0 REQUIRED COMPONENTS SSL)
     list(APPEND segue_packages "OpenSSL 3.0 COMPONENTS SSL")
     list(APPEND segue_libraries OpenSSL::SSL)
+    list(APPEND segue_libraries_REDIS OpenSSL::SSL) # redis_tls.c calls libssl
     list(APPEND segue_link_flags -lhiredis_ssl -lssl)
 endif()
 
-# What each build links.
+# The packages that each build links.
 foreach(package "Threads" "Libev" "OpenSSL 3.0 COMPONENTS Crypto")
     string(REPLACE " " ";" arguments ${package})
     find_package(${arguments} REQUIRED)

@@ -1,6 +1,6 @@
-# The linker's version script: the functions of api.def are exported, nothing else is. A
-# function the table names but nobody defines is found by the symbol lint, not by the
-# linker.
+# Makes the linker's version script, which exports the functions of api.def and nothing
+# else. When a function of the table has no definition, the linker reports no error; the
+# symbol lint does.
 function(make_version_script table node output)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
     file(STRINGS ${table} entries REGEX "^SGI_API\\([a-z0-9_]+,")

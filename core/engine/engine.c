@@ -30,6 +30,62 @@ void sgi_engine_free(sgi_engine *engine)
     sgi_buf_free(&engine->fold_room);
 }
 
+/* sgi_engine_env casts an engine to its env, so env must be the first member. */
+_Static_assert(offsetof(sgi_engine, env) == 0, "an engine begins with its env");
+
+bool sgi_engine_digest(const sgi_engine *engine, uint8_t out[SGI_DIGEST_SIZE],
+                       const sgi_str *parts, size_t count)
+{
+    return engine->digest(engine->hasher, out, parts, count);
+}
+
+sgi_json_reader *sgi_engine_reader(sgi_engine *engine)
+{
+    return &engine->reader;
+}
+
+size_t sgi_engine_max_message(const sgi_engine *engine)
+{
+    return engine->max_message;
+}
+
+size_t sgi_engine_max_queue(const sgi_engine *engine)
+{
+    return engine->max_queue;
+}
+
+/* ---- calling user code ---- */
+
+void sgi_user_code_begin(sgi_engine *engine)
+{
+    engine->host.unlock(engine->host.user);
+}
+
+void sgi_user_code_end(sgi_engine *engine)
+{
+    engine->host.lock(engine->host.user);
+}
+
+int32_t sgi_user_data_free(sgi_engine *engine, segue_free_fn free_user, void *user)
+{
+    if (!free_user)
+        return 0;
+    sgi_user_code_begin(engine);
+    free_user(user);
+    sgi_user_code_end(engine);
+    return 1;
+}
+
+void sgi_engine_retain(sgi_engine *engine)
+{
+    engine->host.retain(engine->host.user);
+}
+
+void sgi_engine_release(sgi_engine *engine)
+{
+    engine->host.release(engine->host.user);
+}
+
 void sgi_ready_add(sgi_engine *engine, sgi_ready *ready)
 {
     if (ready->queued)
@@ -60,8 +116,8 @@ int32_t sgi_engine_deliver(sgi_engine *engine, int32_t budget)
     return ran;
 }
 
-void sgi_engine_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms,
-                      sgi_timer_fn fn)
+void sgi_engine_set_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms,
+                          sgi_timer_fn fn)
 {
     int64_t now = sgi_now(&engine->env);
     int64_t at = sgi_time_add(now, delay_ms);
@@ -71,13 +127,14 @@ void sgi_engine_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms,
         engine->host.wake(engine->host.user);
 }
 
-void sgi_engine_timer_clear(sgi_engine *engine, sgi_timer *timer)
+void sgi_engine_clear_timer(sgi_engine *engine, sgi_timer *timer)
 {
     sgi_timer_clear(&engine->timers, timer);
 }
 
-/* What a peer said stands in some texts: it begins no line of its own, and a terminal
- * that shows it obeys nothing. C1 controls are two bytes of UTF-8. */
+/* Replaces control characters in a text that may quote a peer, so that a quoted text
+ * cannot begin a line of its own or send commands to a terminal. A C1 control character
+ * is two bytes of UTF-8. */
 static void take_controls_out(char *text)
 {
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
@@ -89,6 +146,11 @@ static void take_controls_out(char *text)
     }
 }
 
+void sgi_engine_count_violation(sgi_engine *engine)
+{
+    engine->warnings++;
+}
+
 void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
 {
     if (!engine->host.log || level < engine->log_level)
@@ -96,7 +158,7 @@ void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
     char text[512];
     va_list args;
     va_start(args, format);
-    sgi_text_print(text, sizeof text, format, args);
+    sgi_text_vformat(text, sizeof text, format, args);
     va_end(args);
     take_controls_out(text);
     engine->host.log(engine->host.user, level, text);
@@ -111,8 +173,18 @@ segue_status sgi_refuse(sgi_engine *engine, segue_status status, const char *for
     return status;
 }
 
-segue_status sgi_engine_json(sgi_engine *engine, const char *text, size_t len,
-                             sgi_json *value, sgi_json_error *error)
+void sgi_refuse_begin(sgi_engine *engine)
+{
+    engine->refusal[0] = 0;
+}
+
+const char *sgi_refusal_text(const sgi_engine *engine)
+{
+    return engine->refusal;
+}
+
+segue_status sgi_engine_check_json(sgi_engine *engine, const char *text, size_t len,
+                                   sgi_json *value, sgi_json_error *error)
 {
     sgi_json_error fault = {SGI_JSON_OK, 0};
     sgi_str whole = {text, len};
@@ -144,9 +216,10 @@ bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1])
     return true;
 }
 
-#define STAMP_LAST_MS INT64_C(253402300799999) /* the end of the year 9999 */
+#define STAMP_LAST_MS INT64_C(253402300799999) /* the last millisecond of the year 9999 */
 
-/* Civil date from days since 1970-01-01, by eras of 400 years (proleptic Gregorian). */
+/* Computes a date from days since 1970-01-01, by eras of 400 years (proleptic Gregorian
+ * calendar). */
 static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
 {
     days += 719468;
@@ -155,15 +228,18 @@ static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
     unsigned year_of_era =
         (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
     unsigned in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    unsigned shifted = (5 * in_year + 2) / 153; /* March is 0 */
+    /* number of the month, counted from March = 0 */
+    unsigned shifted = (5 * in_year + 2) / 153;
     *day = in_year - (153 * shifted + 2) / 5 + 1;
     *month = shifted < 10 ? shifted + 3 : shifted - 9;
     *year = (int)(era * 400 + year_of_era) + (*month <= 2);
 }
 
-void sgi_stamp(int64_t wall_ms, char out[SGI_STAMP_SIZE])
+void sgi_timestamp_write(int64_t wall_ms, char out[SGI_STAMP_SIZE])
 {
-    if (wall_ms < 0 || wall_ms > STAMP_LAST_MS) /* RFC 3339 has four digits for a year */
+    /* a year in RFC 3339 has four digits, so other times are replaced by the nearest
+     * one */
+    if (wall_ms < 0 || wall_ms > STAMP_LAST_MS)
         wall_ms = wall_ms < 0 ? 0 : STAMP_LAST_MS;
     int64_t days = wall_ms / 86400000 - (wall_ms % 86400000 < 0);
     unsigned ms = (unsigned)(wall_ms - days * 86400000);

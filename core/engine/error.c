@@ -42,20 +42,20 @@ bool sgi_status_is_retryable(segue_status status)
     return row && row->retryable;
 }
 
-/* Handed out when there is no memory for another; const in spirit, freeing it does
+/* The error that is returned when there is no memory for another one. Freeing it does
  * nothing. */
 static segue_error out_of_memory = {
-    .status = SEGUE_E_NOMEM,
-    .message = (char *)"out of memory",
+    .view = {.status = SEGUE_E_NOMEM, .message = "out of memory"},
 };
 
-/* What a message quotes may have been cut for it. */
+/* Copies a text. If the text ends within a character, because a quotation was cut, the
+ * copy leaves this character out. */
 static char *copy_whole(const sgi_mem *mem, sgi_str text)
 {
-    size_t len = sgi_text_whole(NULL, text);
+    size_t len = sgi_text_drop_broken_chars(NULL, text);
     char *copy = sgi_alloc(mem, len + 1);
     if (copy) {
-        sgi_text_whole(copy, text);
+        sgi_text_drop_broken_chars(copy, text);
         copy[len] = 0;
     }
     return copy;
@@ -69,28 +69,29 @@ segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_
         return &out_of_memory;
     error->mem_copy = *mem;
     error->mem = &error->mem_copy;
-    error->status = status;
-    error->rpc_code = rpc_code;
-    if (message.n) /* a peer may have put a NUL into it: the rest is not shown */
+    error->view.status = status;
+    error->view.retryable = sgi_status_is_retryable(status);
+    error->view.rpc_code = rpc_code;
+    if (message.n) /* a peer's text may contain a NUL, and is then cut there */
         message.n = strnlen(message.p, message.n);
-    error->message = copy_whole(mem, message);
-    error->data = data.n ? sgi_text_dup(mem, data) : NULL;
-    error->data_len = data.n;
-    if (!error->message || (data.n && !error->data)) {
+    error->view.message = copy_whole(mem, message);
+    error->view.data = data.n ? sgi_text_dup(mem, data) : NULL;
+    error->view.data_len = data.n;
+    if (!error->view.message || (data.n && !error->view.data)) {
         sgi_error_free(error);
         return &out_of_memory;
     }
     return error;
 }
 
-segue_status sgi_error_give(segue_error **out, const sgi_mem *mem, segue_status status,
-                            const char *format, ...)
+segue_status sgi_error_return(segue_error **out, const sgi_mem *mem, segue_status status,
+                              const char *format, ...)
 {
     if (out) {
         char text[400];
         va_list args;
         va_start(args, format);
-        sgi_text_print(text, sizeof text, format, args);
+        sgi_text_vformat(text, sizeof text, format, args);
         va_end(args);
         *out = sgi_error_new(mem, status, 0, sgi_str_of(text), (sgi_str){0});
     }
@@ -102,8 +103,8 @@ void sgi_error_free(segue_error *error)
     if (!error || !error->mem)
         return;
     sgi_mem mem = *error->mem;
-    sgi_text_free(&mem, error->message);
-    if (error->data)
-        sgi_release(&mem, error->data, error->data_len + 1);
+    sgi_text_free(&mem, (char *)error->view.message);
+    if (error->view.data)
+        sgi_release(&mem, (char *)error->view.data, error->view.data_len + 1);
     sgi_release(&mem, error, sizeof *error);
 }

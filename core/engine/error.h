@@ -1,25 +1,26 @@
-/* segue_error: detail of a failure for the application. */
+/* segue_error: the details of a failure, for the application. */
 #ifndef SGI_ERROR_H
 #define SGI_ERROR_H
 
 #include "engine/engine.h"
 
 struct segue_error {
-    const sgi_mem *mem; /* NULL = lives elsewhere: never freed */
-    segue_status status;
-    int32_t rpc_code;
-    char *message; /* owned when mem is set */
-    char *data;    /* JSON text or NULL */
-    size_t data_len;
-    sgi_mem mem_copy; /* a copy outlives the runtime it came from */
+    /* the part that the application reads; its texts belong to the error when mem is
+     * set */
+    segue_error_view view;
+    const sgi_mem *mem; /* NULL = the error is static and never freed */
+    /* copy of the memory functions, because an error may outlive the runtime that made
+     * it */
+    sgi_mem mem_copy;
 };
 
-/* NULL parts are fine. Falls back to the static out-of-memory error, so never NULL. */
+/* Makes an error. The texts may be NULL. The function never returns NULL: without memory
+ * it returns the static out-of-memory error. */
 segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_code,
                            sgi_str message, sgi_str data);
-/* Fills *out, when the caller wants detail, and returns status. */
-segue_status sgi_error_give(segue_error **out, const sgi_mem *mem, segue_status status,
-                            const char *format, ...)
+/* Fills *out, unless out is NULL, and returns status. */
+segue_status sgi_error_return(segue_error **out, const sgi_mem *mem, segue_status status,
+                              const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void sgi_error_free(segue_error *error);
 

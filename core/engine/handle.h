@@ -1,10 +1,10 @@
-/* What every public handle begins with: a magic word that tells its kind, and the engine
- * whose lock guards it. The application's hold is one reference among the engine's
- * own. */
+/* The first member of every public handle: a magic number for the kind of the handle, and
+ * the engine whose lock protects the object. The application's reference to a handle is
+ * one of the references that the engine counts. */
 #ifndef SGI_HANDLE_H
 #define SGI_HANDLE_H
 
-#include "engine/engine.h"
+#include "engine/port.h"
 
 #define SGI_MAGIC_SERVER 0x53475356u
 #define SGI_MAGIC_CALL 0x5347434cu

@@ -1,40 +1,20 @@
-/* Cells of the matrix, read row by row: a version admits a dialect when the client said
- * what the cell asks for. P yields to a task of the same request, so it is dropped beside
- * L and S, where the client asks for one (C-14); with D only the call itself tells. E is
- * the stream of an X task: without X there is nothing it could stream. */
+/* The rows of the matrix, applied in this order. A row admits its dialect for a range of
+ * versions when the client has declared what the row requires. Partial results (P) are
+ * left out when the client may get a task or a stream for the same request (L, S) (C-14).
+ * In the draft (D) only the call itself shows that. Event streams (E) belong to the tasks
+ * of X, so E is admitted only with X. */
 #include "engine/negotiate.h"
 
 #include <segue/segue.h>
 
-static const sgi_str version_names[] = {
-    [SGI_VERSION_UNKNOWN] = SGI_STR_INIT(""),
-    [SGI_VERSION_2024_11_05] = SGI_STR_INIT("2024-11-05"),
-    [SGI_VERSION_2025_03_26] = SGI_STR_INIT("2025-03-26"),
-    [SGI_VERSION_2025_06_18] = SGI_STR_INIT("2025-06-18"),
-    [SGI_VERSION_2025_11_25] = SGI_STR_INIT("2025-11-25"),
-    [SGI_VERSION_DRAFT_2026_V1] = SGI_STR_INIT("DRAFT-2026-v1"),
-    [SGI_VERSION_2026_07_28] = SGI_STR_INIT("2026-07-28"),
-};
-
-sgi_version sgi_version_parse(sgi_str text)
-{
-    for (int v = SGI_VERSION_2024_11_05; v <= SGI_VERSION_2026_07_28; v++)
-        if (sgi_str_eq(text, version_names[v]))
-            return (sgi_version)v;
-    return SGI_VERSION_UNKNOWN;
-}
-
-const char *sgi_version_name(sgi_version version)
-{
-    return version_names[version].p;
-}
-
 static const struct cell {
-    uint8_t from, upto; /* versions */
-    uint8_t declared;   /* all of these; 0 = nothing is asked for */
+    uint8_t from, upto; /* first and last version for which the row holds */
+    uint8_t declared;   /* sgi_declared_bit flags that must all be declared; 0 = none */
     uint8_t dialect;
-    uint8_t unless; /* ... and none of these was admitted before it */
-    uint8_t beside; /* ... and all of these were */
+    /* the dialect is left out when one of these dialects was admitted before */
+    uint8_t unless;
+    /* the dialect is admitted only when all of these dialects were admitted before */
+    uint8_t beside;
 } cells[] = {
     {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25, SGI_SAYS_TASK_PARAM, SGI_DIALECT_L,
      0, 0},
@@ -66,7 +46,7 @@ uint32_t sgi_negotiate(sgi_version version, uint32_t declared, uint32_t enabled)
     return admitted;
 }
 
-sgi_verdict sgi_decide(sgi_version version, uint32_t dialects, int32_t task_policy)
+sgi_verdict sgi_decide_task(sgi_version version, uint32_t dialects, int32_t task_policy)
 {
     bool can_be_task = dialects & (SGI_DIALECT_L | SGI_DIALECT_D | SGI_DIALECT_X);
     if (task_policy == SEGUE_TASK_NEVER)

@@ -1,10 +1,10 @@
-/* Why there is none in the library: of the C libraries that Debian 12 has, none knows
- * JSON Schema 2020-12 (wjelement stops at draft 4, others are C++), and half a validator
- * that lets pass what it does not know is worse than none. So the application brings the
- * one it trusts, and what cannot be told counts as not fitting: a schema that is not
+/* The library has no validator of its own. No C library of Debian 12 knows JSON Schema
+ * 2020-12 (wjelement stops at draft 4, others are C++), and a validator that ignores
+ * unknown keywords would accept wrong values. So the application brings a validator that
+ * it trusts. A value that cannot be checked counts as not fitting: a schema that is not
  * understood must not be taken as permissive (2026-07-28 basic, "$ref Resolution").
  *
- * A reason goes to the peer: it is cut to one line of UTF-8, whatever was left there. */
+ * The reason is sent to the peer, so it is cut to one line of UTF-8. */
 #include "engine/validation.h"
 
 #include <stdio.h>
@@ -14,7 +14,9 @@ static void tidy(char *reason, const char *otherwise)
     size_t at = 0;
     reason[SGI_REASON_SIZE - 1] = 0;
     if (!sgi_utf8_valid(sgi_str_of(reason), &at))
-        reason[at] = 0; /* snprintf may have cut a character in two */
+        /* snprintf may have cut within a character: the incomplete character is
+         * removed */
+        reason[at] = 0;
     for (at = 0; reason[at] && reason[at] != '\r' && reason[at] != '\n';)
         at++;
     reason[at] = 0;
@@ -27,13 +29,13 @@ segue_status sgi_validate(sgi_engine *engine, sgi_validation *validation)
     sgi_json schema = validation->schema;
     sgi_json value = validation->value;
     memset(validation->reason, 0, sizeof validation->reason);
-    sgi_user_begin(engine);
+    sgi_user_code_begin(engine);
     segue_status status = validation->fn(
         validation->user, validation->tool, validation->what, schema.p, schema.n, value.p,
         value.n, validation->reason, sizeof validation->reason);
-    sgi_user_end(engine);
+    sgi_user_code_end(engine);
     bool is_told = status == SEGUE_OK || status == SEGUE_E_INVALID;
     tidy(validation->reason,
-         is_told ? "it does not fit the schema" : "the schema cannot be checked");
+         is_told ? "the value does not fit the schema" : "the schema cannot be checked");
     return is_told ? status : SEGUE_E_UNSUPPORTED;
 }

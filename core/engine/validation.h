@@ -1,5 +1,5 @@
-/* Asking the application whether a value fits a schema (segue_validate_fn): the library
- * has no validator of its own. */
+/* Asks the application whether a value fits a schema (segue_validate_fn), because the
+ * library has no validator of its own. */
 #ifndef SGI_VALIDATION_H
 #define SGI_VALIDATION_H
 
@@ -11,15 +11,16 @@ typedef struct sgi_validation {
     segue_validate_fn fn;
     void *user;
     const char *tool;
-    int32_t what; /* segue_validation */
+    int32_t what; /* which value is checked, a segue_validation */
     sgi_json schema;
     sgi_json value;
-    char reason[SGI_REASON_SIZE]; /* afterwards: one line of UTF-8, never empty */
+    /* set by sgi_validate: one line of UTF-8, never empty */
+    char reason[SGI_REASON_SIZE];
 } sgi_validation;
 
-/* Runs user code: the lock is let go meanwhile, and all that is given stays where it is.
- * SEGUE_OK; SEGUE_E_INVALID when the value does not fit; SEGUE_E_UNSUPPORTED when that
- * cannot be told. */
+/* Calls the application's validator. The lock is released for the call, so the arguments
+ * must stay valid and unchanged. Returns SEGUE_OK; SEGUE_E_INVALID when the value does
+ * not fit; SEGUE_E_UNSUPPORTED when this cannot be decided. */
 segue_status sgi_validate(sgi_engine *engine, sgi_validation *validation);
 
 #endif

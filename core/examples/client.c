@@ -1,14 +1,14 @@
-/* A client: starts a server, lists its tools, calls one, and prints the segments of its
- * result as they come.
+/* A client: starts or connects to a server, lists its tools, calls one, and prints the
+ * segments of its result as they arrive.
  *
  *   client TOOL ARGUMENTS URL
  *   client TOOL ARGUMENTS PROGRAM [ARGUMENT...]
  *   client count '{"n":3}' ./server
  *   client greet '{"name":"Ada"}' http://localhost:8080/mcp
  *
- * The same program serves for a plain answer, a task that is polled and one that is
- * streamed: the library does what the server can. When the server dies it is started
- * again, and a task goes on where it was. */
+ * The same code handles a plain answer, a task that is polled and a task that is
+ * streamed, whichever the server supports. When the server program dies it is started
+ * again, and the task continues where it was. */
 #include <segue/segue.h>
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static void print_tools(void *user, segue_request *request, segue_status status,
     if (status == SEGUE_OK)
         printf("tools: %.*s\n", (int)len, json);
     else
-        fprintf(stderr, "tools/list: %s\n", segue_error_message(error));
+        fprintf(stderr, "tools/list: %s\n", segue_error_read(error)->message);
 }
 
 static void print_segment(void *user, segue_request *request,
@@ -37,8 +37,8 @@ static void print_segment(void *user, segue_request *request,
     const char *text = segue_segment_text(segment, NULL);
     (void)user;
     (void)request;
-    printf("segment %" PRIu64 ": %s\n", segue_segment_number(segment),
-           text ? text : segue_segment_data(segment, NULL));
+    printf("segment %" PRIu64 ": %s\n", segue_segment_read(segment)->number,
+           text ? text : segue_segment_read(segment)->data);
 }
 
 static void print_result(void *user, segue_request *request, segue_status status,
@@ -50,9 +50,9 @@ static void print_result(void *user, segue_request *request, segue_status status
         printf("result: %.*s\n", (int)len, json);
     else
         fprintf(stderr, "%s: %s\n", segue_status_name(status),
-                segue_error_message(error));
+                segue_error_read(error)->message);
     c->failed = status != SEGUE_OK;
-    segue_session_close(c->session); /* on_closed follows */
+    segue_session_close(c->session); /* the callback on_closed follows */
 }
 
 static void stop(void *user, segue_session *session, const segue_error *error)
@@ -65,12 +65,11 @@ static void stop(void *user, segue_session *session, const segue_error *error)
 static segue_status ask(client *c, const char *tool, const char *arguments)
 {
     char params[4096];
-    segue_request_events events;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     int len = snprintf(params, sizeof params, "{\"name\":\"%s\",\"arguments\":%s}", tool,
                        arguments);
     if (len < 0 || (size_t)len >= sizeof params)
         return SEGUE_E_TOO_LARGE;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.on_complete = print_tools;
     segue_status status =
         segue_request_start(c->session, "tools/list", NULL, 0, NULL, &events, NULL, NULL);
@@ -86,10 +85,9 @@ static segue_status ask(client *c, const char *tool, const char *arguments)
 static segue_status connect_to(segue_runtime *runtime, char **where,
                                segue_transport **transport)
 {
-    segue_spawn_options options;
+    segue_spawn_options options = SEGUE_SPAWN_OPTIONS_INIT;
     if (!strncmp(where[0], "http", 4))
         return segue_transport_http(runtime, where[0], NULL, transport, NULL);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
     options.argv = (const char *const *)where;
     options.restart = 1;
     return segue_transport_spawn(runtime, &options, transport, NULL);
@@ -97,9 +95,8 @@ static segue_status connect_to(segue_runtime *runtime, char **where,
 
 static segue_status run(client *c, segue_runtime *runtime, char **argv)
 {
-    segue_session_events events;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     segue_transport *transport;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     events.user = runtime;
     events.on_closed = stop;
     segue_status status = connect_to(runtime, &argv[3], &transport);

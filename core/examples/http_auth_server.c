@@ -1,19 +1,19 @@
-/* A server on HTTP that is a protected resource: whoami is for every caller with a token
- * of the authorization server, remember for those whose token grants "notes:write".
- * Arguments: the issuer, the URL of its key set, the port (default: one that is free) and
- * the URL by which clients know this server (default: its own). Prints its URL; stops on
- * an interrupt.
+/* An HTTP server that accepts access tokens of an authorization server. The tool whoami
+ * is for every caller with a token; remember is for callers whose token has the scope
+ * "notes:write". Arguments: the issuer, the URL of its key set, the port (default: a free
+ * one) and the URL by which clients know this server (default: its own). Prints its URL;
+ * stops on an interrupt.
  *
- *     http_auth_server https://as.example.com https://as.example.com/jwks 8080
- */
+ *     http_auth_server https://as.example.com https://as.example.com/jwks 8080 */
 #include <segue/segue.h>
+#include <segue/segue_auth.h>
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static segue_runtime *runtime; /* the signal handler stops it */
+static segue_runtime *runtime; /* global, because the signal handler stops it */
 
 static void interrupt(int number)
 {
@@ -27,7 +27,8 @@ static void on_interrupt(void (*handler)(int))
     signal(SIGTERM, handler);
 }
 
-/* The issuer of the token, a blank, and its subject: a name that is the same tomorrow. */
+/* Answers with the token's issuer, a blank and its subject. This name never changes for a
+ * caller. */
 static void whoami(void *user, segue_call *call)
 {
     const char *name = segue_call_principal(call);
@@ -37,7 +38,8 @@ static void whoami(void *user, segue_call *call)
     segue_call_free(call);
 }
 
-/* Who has no "notes:write" has been sent to get it before this runs. */
+/* The library runs this only for callers with "notes:write". Other callers were told to
+ * get a token with this scope. */
 static void remember(void *user, segue_call *call)
 {
     (void)user;
@@ -49,8 +51,7 @@ static void remember(void *user, segue_call *call)
 static segue_status add_tool(segue_server *server, const char *json,
                              segue_call_fn on_call, const char *scopes)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = on_call;
     options.scopes = scopes;
     return segue_server_add(server, SEGUE_ITEM_TOOL, json, strlen(json), &options, NULL);
@@ -59,15 +60,13 @@ static segue_status add_tool(segue_server *server, const char *json,
 static segue_status listen_for(segue_server *server, int argc, char **argv,
                                segue_listener **listener, segue_error **error)
 {
-    segue_bearer_options bearer;
-    segue_listen_options options;
-    segue_struct_init(&bearer, sizeof bearer, SEGUE_STRUCT_BEARER_OPTIONS);
+    segue_bearer_options bearer = SEGUE_BEARER_OPTIONS_INIT;
+    segue_listen_options options = SEGUE_LISTEN_OPTIONS_INIT;
     bearer.authorization_servers = argv[1];
     bearer.jwks_url = argv[2];
     bearer.resource = argc > 4 ? argv[4] : NULL;
     bearer.scopes_supported = "notes:read";
     bearer.implied_scopes = "notes:write notes:read";
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
     options.port = argc > 3 ? atoi(argv[3]) : 0;
     options.bearer = &bearer;
     return segue_server_listen(server, &options, listener, error);
@@ -98,9 +97,10 @@ int main(int argc, char **argv)
     fflush(stdout);
     if (status == SEGUE_OK)
         status = segue_runtime_run(runtime);
-    on_interrupt(SIG_DFL); /* a second one ends the program at once */
+    on_interrupt(SIG_DFL); /* a second interrupt ends the program at once */
     if (status != SEGUE_OK)
-        fprintf(stderr, "%s %s\n", segue_status_name(status), segue_error_message(error));
+        fprintf(stderr, "%s %s\n", segue_status_name(status),
+                segue_error_read(error)->message);
     segue_error_free(error);
     segue_listener_free(listener);
     segue_server_free(server);

@@ -1,8 +1,9 @@
-/* A server on HTTP with two tools: greet answers at once, count is a task that streams
- * its result, or a call that tells how far it is. Arguments: the port (default: one that
- * is free) and the address (default: 127.0.0.1). Prints its URL; /health tells that it is
- * there; stops on an interrupt. */
+/* An HTTP server with two tools. greet answers at once; count streams its result as a
+ * task, or sends progress as a plain call. Arguments: the port (default: a free one) and
+ * the address (default: 127.0.0.1). Prints its URL; /health answers while it runs; stops
+ * on an interrupt. */
 #include <segue/segue.h>
+#include <segue/segue_util.h>
 
 #include <inttypes.h>
 #include <signal.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static segue_runtime *runtime; /* the signal handler stops it */
+static segue_runtime *runtime; /* global, because the signal handler stops it */
 
 static void interrupt(int number)
 {
@@ -48,7 +49,7 @@ static void count(void *user, segue_call *call)
         char text[32];
         int len = snprintf(text, sizeof text, "%" PRId64, i);
         segue_call_progress(call, (double)i, (double)n, NULL,
-                            NULL); /* for who asked for it */
+                            NULL); /* sent only if the client asked for progress */
         status = segue_call_send_text(call, text, (size_t)len, NULL);
     }
     if (status == SEGUE_OK)
@@ -59,8 +60,7 @@ static void count(void *user, segue_call *call)
 static segue_status add_tool(segue_server *server, const char *json,
                              segue_call_fn on_call, int32_t flags, int32_t task)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = on_call;
     options.flags = flags;
     options.task = task;
@@ -72,8 +72,7 @@ int main(int argc, char **argv)
     segue_server *server = NULL;
     segue_listener *listener = NULL;
     segue_error *error = NULL;
-    segue_listen_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
+    segue_listen_options options = SEGUE_LISTEN_OPTIONS_INIT;
     options.port = argc > 1 ? atoi(argv[1]) : 0;
     options.address = argc > 2 ? argv[2] : NULL;
     options.health_path = "/health";
@@ -97,9 +96,10 @@ int main(int argc, char **argv)
     fflush(stdout);
     if (status == SEGUE_OK)
         status = segue_runtime_run(runtime);
-    on_interrupt(SIG_DFL); /* a second one ends the program at once */
+    on_interrupt(SIG_DFL); /* a second interrupt ends the program at once */
     if (status != SEGUE_OK)
-        fprintf(stderr, "%s %s\n", segue_status_name(status), segue_error_message(error));
+        fprintf(stderr, "%s %s\n", segue_status_name(status),
+                segue_error_read(error)->message);
     segue_error_free(error);
     segue_listener_free(listener);
     segue_server_free(server);

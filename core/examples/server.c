@@ -1,10 +1,11 @@
-/* A server on standard input and output with two tools: greet answers at once, count is a
- * task that streams its result and can go on after a crash. Argument: a SQLite file for
- * the tasks; without it they are kept in memory.
+/* A server on standard input and output with two tools. greet answers at once; count is a
+ * task that streams its result and can continue after a crash. Argument: a SQLite file
+ * for the tasks; without it they are kept in memory.
  *
- * The handlers do their work at once. Work that takes long belongs on a thread of yours:
- * every segue_call_ function may be called from there. */
+ * The handlers here finish quickly. Long work belongs on a thread of your own: every
+ * segue_call_ function may be called from there. */
 #include <segue/segue.h>
+#include <segue/segue_util.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,15 +21,15 @@ static void greet(void *user, segue_call *call)
     char *text = malloc(size);
     int len = text ? snprintf(text, size, "Hello, %s!", name) : -1;
     if (len >= 0 && segue_call_send_text(call, text, (size_t)len, NULL) == SEGUE_OK)
-        segue_call_complete(call, NULL, NULL); /* the result is what was sent */
+        segue_call_complete(call, NULL, NULL); /* the result is the text that was sent */
     free(text);
-    segue_call_free(call); /* a call that has not been completed fails here */
+    segue_call_free(call); /* fails the call if it was not completed */
 }
 
 static void count(void *user, segue_call *call)
 {
     int64_t n = 3;
-    uint64_t done = 0; /* segments of an earlier run that are in the store */
+    uint64_t done = 0; /* number of segments that an earlier run has stored */
     segue_status status = SEGUE_OK;
     (void)user;
     segue_call_argument_int(call, "n", &n);
@@ -46,8 +47,7 @@ static void count(void *user, segue_call *call)
 static segue_status add_tool(segue_server *server, const char *json,
                              segue_call_fn on_call, int32_t flags, int32_t task)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = on_call;
     options.flags = flags;
     options.task = task;
@@ -61,15 +61,15 @@ static void stop(void *runtime)
 
 static segue_status serve(segue_runtime *runtime, segue_store *store)
 {
-    segue_server_options options;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     segue_server *server;
     segue_transport *transport;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.name = "example";
     options.version = "1.0";
     options.store = store; /* NULL = a store in memory */
     options.user = runtime;
-    options.on_idle = stop; /* the client has left; tasks go on at the next start */
+    /* the client has left; unfinished tasks continue at the next start */
+    options.on_idle = stop;
     segue_status status = segue_server_new(runtime, &options, &server, NULL);
     if (status != SEGUE_OK)
         return status;
@@ -88,7 +88,7 @@ static segue_status serve(segue_runtime *runtime, segue_store *store)
         status = segue_transport_stdio(runtime, &transport);
     if (status == SEGUE_OK)
         status = segue_server_attach(server, transport, NULL);
-    segue_server_free(server); /* it lives on while it has a client */
+    segue_server_free(server); /* the server lives on while a client is connected */
     return status == SEGUE_OK ? segue_runtime_run(runtime) : status;
 }
 
@@ -103,7 +103,8 @@ int main(int argc, char **argv)
     if (status == SEGUE_OK)
         status = serve(runtime, store);
     if (status != SEGUE_OK)
-        fprintf(stderr, "%s %s\n", segue_status_name(status), segue_error_message(error));
+        fprintf(stderr, "%s %s\n", segue_status_name(status),
+                segue_error_read(error)->message);
     segue_error_free(error);
     segue_store_free(store);
     segue_runtime_free(runtime);

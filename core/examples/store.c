@@ -1,13 +1,12 @@
-/* A store of your own: it keeps everything in one array and counts what it keeps. A
+/* A store of your own. It keeps everything in one array and counts what it keeps. A
  * server and a client in this process then run a task on it.
  *
- * The array has a row for each write, in order; what an operation is now follows from its
- * rows. So undoing a commit is cutting off its rows, and that is all there is to "all
- * writes or none". Rows are taken out by claim and purge only, which are no part of a
- * commit. To find something every row is looked at: a store for more than a few tasks
- * needs an index.
+ * The array has one row per write, in order; the state of an operation follows from its
+ * rows. To undo a commit, its rows are cut off, so a commit is applied as a whole or not
+ * at all. Only claim and purge remove single rows, and they are not part of a commit.
+ * Every search looks at all rows: a store for more than a few tasks needs an index.
  *
- * The bytes of a row are its own and do not move when the array grows. */
+ * The bytes of a row are allocated separately and do not move when the array grows. */
 #include <segue/segue.h>
 #include <segue/segue_ext.h>
 
@@ -17,11 +16,11 @@
 #include <string.h>
 
 typedef struct row {
-    int32_t kind; /* segue_store_write_kind */
+    int32_t kind; /* the kind of write: a segue_store_write_kind */
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    segue_store_record record; /* CREATE; its texts are in bytes */
-    segue_store_entry entry;   /* APPEND; its data is in bytes */
-    int64_t purge_ms;          /* END */
+    segue_store_record record; /* of CREATE; its texts are in bytes */
+    segue_store_entry entry;   /* of APPEND; its data is in bytes */
+    int64_t purge_ms;          /* of END */
     char *bytes;
 } row;
 
@@ -39,7 +38,8 @@ static int is_of(const row *r, const uint8_t *id)
     return memcmp(r->id, id, sizeof r->id) == 0;
 }
 
-/* Where the operation was created; NULL when it is not there, or not any more. */
+/* The CREATE row of an operation; NULL when the operation does not exist or was
+ * deleted. */
 static const row *find_created(const array_store *s, const uint8_t *id)
 {
     for (size_t i = s->count; i > 0; i--) {
@@ -52,7 +52,7 @@ static const row *find_created(const array_store *s, const uint8_t *id)
     return NULL;
 }
 
-/* The record as it is now. */
+/* The current record of an operation. */
 static segue_store_record describe(const array_store *s, const row *created)
 {
     segue_store_record record = created->record;
@@ -92,7 +92,8 @@ static uint64_t last_seq(const array_store *s, const row *created)
     return seq;
 }
 
-/* Did its server let go of it? It then has exactly one such row, until the next claim. */
+/* Whether the operation's server has released it. It then has exactly one RELEASE row,
+ * until the next claim. */
 static int is_loose(const array_store *s, const row *created)
 {
     for (const row *r = created + 1; r < s->rows + s->count; r++)
@@ -171,7 +172,7 @@ static segue_status apply(array_store *s, const segue_store_write *write)
     case SEGUE_STORE_RELEASE:
         return created && !is_loose(s, created) ? add_row(s, &plain) : SEGUE_OK;
     case SEGUE_STORE_DROP:
-        return SEGUE_OK; /* it may keep them */
+        return SEGUE_OK; /* a store may keep dropped entries */
     default:
         return SEGUE_E_INVALID;
     }
@@ -190,7 +191,7 @@ static segue_status commit(void *self, const segue_store_write *writes, size_t c
     return status;
 }
 
-/* ---- the other calls ---- */
+/* ---- finding, reading, claiming, purging ---- */
 
 static segue_status find(void *self, const char *task_id, const uint8_t *idempotency_key,
                          segue_store_record_fn fn, void *user)
@@ -218,8 +219,8 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
     return SEGUE_OK;
 }
 
-/* What a server let go of; nothing else can lose its owner, since the array lives no
- * longer than the process. */
+/* Claims the operations that a server has released. An operation loses its owner in no
+ * other way, because the array lives only as long as the process. */
 static segue_status claim(void *self, segue_store_record_fn fn, void *user)
 {
     array_store *s = self;
@@ -239,7 +240,7 @@ static segue_status claim(void *self, segue_store_record_fn fn, void *user)
     return SEGUE_OK;
 }
 
-/* Keeps the rows of operations that are there and not due. */
+/* Removes the rows of operations that were deleted or are due. */
 static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
 {
     array_store *s = self;
@@ -249,7 +250,8 @@ static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
         int there = created && created <= &s->rows[i];
         int64_t due_ms = there ? describe(s, created).purge_ms : INT64_MIN;
         if (created == &s->rows[i] && due_ms <= now_ms && due_ms != INT64_MAX) {
-            s->rows[i].kind = SEGUE_STORE_DELETE; /* its other rows follow */
+            /* the loop then removes its other rows */
+            s->rows[i].kind = SEGUE_STORE_DELETE;
         } else if (!there) {
             remove_row(s, i);
         } else {
@@ -271,12 +273,11 @@ static void free_store(void *self)
 
 static segue_status array_store_new(array_store **self, segue_store **out)
 {
-    segue_store_vtable vtable;
+    segue_store_vtable vtable = SEGUE_STORE_VTABLE_INIT;
     array_store *s = calloc(1, sizeof *s);
     if (!s)
         return SEGUE_E_NOMEM;
-    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_STORE_VTABLE);
-    vtable.forgets = 1; /* the array lives no longer than the process */
+    vtable.forgets = 1; /* the array lives only as long as the process */
     vtable.commit = commit;
     vtable.find = find;
     vtable.read = read_log;
@@ -312,11 +313,9 @@ static segue_status serve(segue_runtime *runtime, segue_store *store,
 {
     static const char json[] =
         "{\"name\":\"count\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_server_options options;
-    segue_item_options item;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
+    segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
     segue_server *server;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
-    segue_struct_init(&item, sizeof item, SEGUE_STRUCT_ITEM_OPTIONS);
     options.store = store;
     item.on_call = count;
     item.task = SEGUE_TASK_MUST;
@@ -346,16 +345,15 @@ static void stop(void *user, segue_request *request, segue_status status,
     (void)json;
     (void)len;
     if (status != SEGUE_OK)
-        fprintf(stderr, "%s\n", segue_error_message(error));
+        fprintf(stderr, "%s\n", segue_error_read(error)->message);
     segue_runtime_stop(user);
 }
 
 static segue_status ask(segue_runtime *runtime, segue_transport *transport)
 {
     static const char params[] = "{\"name\":\"count\"}";
-    segue_request_events events;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     segue_session *session;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.user = runtime;
     events.on_segment = print_segment;
     events.on_complete = stop;
@@ -400,7 +398,7 @@ int main(void)
         status = ask(runtime, near_end);
     segue_runtime_free(runtime);
     if (status == SEGUE_OK)
-        print_counts(self); /* our handle keeps the store alive */
+        print_counts(self); /* this handle keeps the store alive */
     else
         fprintf(stderr, "%s\n", segue_status_name(status));
     segue_store_free(store);

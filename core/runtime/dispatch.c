@@ -1,16 +1,18 @@
-/* Callbacks: who runs them, how a host hears of them, and run, start and dispatch.
+/* Callbacks: which thread runs them, and how the host (the application's event loop) is
+ * notified that callbacks are due. The functions run, start and dispatch are here too.
  *
- *   inline       the thread in run or dispatch is the loop thread and runs callbacks
- *                between two waits, at most TURN_BUDGET of them so that input is not
- *                starved
- *   background   the I/O thread loops; callbacks run in dispatch, on the host's thread
+ *   inline       the thread in run or dispatch is the loop thread. It runs callbacks
+ *                between two waits, at most TURN_BUDGET of them, so that reading input
+ *                is not delayed too long
+ *   background   the I/O thread runs the loop; callbacks run in dispatch, on the host's
+ *                thread
  *
- * Background doorbell: the first object in the ready queue rings (`rung`): ready_fd
- * becomes readable and on_wake is called. Nothing rings again until a dispatch has
- * emptied the queue and cleared the descriptor, or has left something behind and rings
- * anew. Both happen under the lock, so the descriptor is readable exactly while something
- * is due. Once the runtime was stopped it stays readable: a host that waits has to learn
- * of it. */
+ * In background mode, the first object in the ready queue notifies the host
+ * (`notified`): ready_fd becomes readable and on_wake is called. There is no further
+ * notification until a dispatch has emptied the queue and cleared ready_fd; if an
+ * object is left, dispatch notifies again. Both happen under the lock, so ready_fd is
+ * readable exactly while callbacks are due. After the runtime was stopped it stays
+ * readable, so that a waiting host notices the stop. */
 #include "runtime/state.h"
 
 #include <errno.h>
@@ -19,29 +21,29 @@
 #include <unistd.h>
 
 #define TURN_BUDGET 1024
-/* A dispatch without a limit gives up after so many turns, however much is due: a peer in
- * the same process may answer each callback with the next forever. */
+/* Maximum number of turns in a dispatch without a limit of callbacks. It ends the
+ * dispatch when a peer in the same process causes a new callback for each callback. */
 #define MAX_TURNS 1024
 
-void sgi_dispatch_ring(segue_runtime *rt)
+void sgi_dispatch_notify(segue_runtime *rt)
 {
-    if (rt->mode != SGI_MODE_BACKGROUND) {
-        sgi_loop_kick(rt);
+    if (rt->dispatch.mode != SGI_MODE_BACKGROUND) {
+        sgi_loop_request_turn(rt);
         return;
     }
-    if (rt->rung || rt->attended)
+    if (rt->dispatch.notified || rt->dispatch.attended)
         return;
-    rt->rung = true;
-    rt->ring_due = true;
+    rt->dispatch.notified = true;
+    rt->dispatch.notify_due = true;
 }
 
 int32_t sgi_dispatch_deliver(segue_runtime *rt, int32_t budget)
 {
     if (TAILQ_EMPTY(&rt->engine.ready))
         return 0;
-    rt->delivering = true;
+    rt->dispatch.delivering = true;
     int32_t ran = sgi_engine_deliver(&rt->engine, budget);
-    rt->delivering = false;
+    rt->dispatch.delivering = false;
     return ran;
 }
 
@@ -67,11 +69,11 @@ static int32_t budget_left(int32_t max_events, int32_t ran)
 
 static void leave_loop(segue_runtime *rt)
 {
-    rt->looping = false;
-    pthread_cond_broadcast(&rt->left);
+    rt->dispatch.looping = false;
+    pthread_cond_broadcast(&rt->dispatch.left);
 }
 
-/* ---- inline ---- */
+/* ---- inline runtimes ---- */
 
 static int32_t dispatch_inline(segue_runtime *rt, int64_t timeout_ms, int32_t max_events)
 {
@@ -93,13 +95,13 @@ static int32_t dispatch_inline(segue_runtime *rt, int64_t timeout_ms, int32_t ma
             continue;
         if (ran || time_left(timeout_ms, deadline) == 0)
             break;
-        turns = 0; /* only turns without a wait in between count */
+        turns = 0; /* only successive turns without a wait are counted */
     }
     return ran;
 }
 
-/* While run has its thread, a broken pipe is an EPIPE and no signal: blocking SIGPIPE
- * once is cheaper than around each write, which is a fifth of the cost of a small one. */
+/* Blocks SIGPIPE on the thread of run, so that a broken pipe only gives EPIPE. Blocking
+ * it around each write would cost a fifth of a small write. */
 static bool block_sigpipe(sigset_t *old)
 {
     sigset_t set, pending;
@@ -128,46 +130,47 @@ segue_status sgi_runtime_run(segue_runtime *rt)
     if (sgi_runtime_in_callback(rt))
         return SEGUE_E_REENTRANT;
     sgi_runtime_lock(rt);
-    if (rt->mode == SGI_MODE_BACKGROUND || rt->looping) {
+    if (rt->dispatch.mode == SGI_MODE_BACKGROUND || rt->dispatch.looping) {
         sgi_runtime_unlock(rt);
         return SEGUE_E_STATE;
     }
-    rt->mode = SGI_MODE_INLINE;
-    rt->looping = true;
+    rt->dispatch.mode = SGI_MODE_INLINE;
+    rt->dispatch.looping = true;
     bool was_pending = block_sigpipe(&old);
-    rt->signals_blocked = true;
+    rt->dispatch.signals_blocked = true;
     while (atomic_load(&rt->open))
         sgi_loop_turn(rt, -1, TURN_BUDGET);
-    rt->signals_blocked = false;
+    rt->dispatch.signals_blocked = false;
     leave_loop(rt);
     sgi_runtime_unlock(rt);
     unblock_sigpipe(&old, was_pending);
     return SEGUE_OK;
 }
 
-/* ---- background ---- */
+/* ---- background runtimes ---- */
 
 static void *run_io_thread(void *user)
 {
     segue_runtime *rt = user;
     sgi_runtime_lock(rt);
-    rt->signals_blocked = true;
+    rt->dispatch.signals_blocked = true;
     while (atomic_load(&rt->open))
         sgi_loop_turn(rt, -1, 0);
-    rt->signals_blocked = false;
-    rt->rung = rt->ring_due = true; /* the host learns that the runtime was stopped */
+    rt->dispatch.signals_blocked = false;
+    rt->dispatch.notified = rt->dispatch.notify_due =
+        true; /* the host is notified that the runtime was stopped */
     sgi_runtime_unlock(rt);
     return NULL;
 }
 
-/* Signals are the application's: none is delivered to a thread it does not know. SIGPIPE
- * above all, which then is only an EPIPE. */
+/* Starts the I/O thread with all signals blocked: the application must get its signals
+ * on its own threads. A broken pipe then only gives EPIPE. */
 static bool start_thread(segue_runtime *rt)
 {
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int fault = pthread_create(&rt->io_thread, NULL, run_io_thread, rt);
+    int fault = pthread_create(&rt->dispatch.io_thread, NULL, run_io_thread, rt);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return fault == 0;
 }
@@ -180,16 +183,16 @@ segue_status sgi_runtime_start(segue_runtime *rt)
     sgi_runtime_lock(rt);
     if (!atomic_load(&rt->open)) {
         status = SEGUE_E_CLOSED;
-    } else if (rt->mode != SGI_MODE_NEW) {
+    } else if (rt->dispatch.mode != SGI_MODE_NEW) {
         status = SEGUE_E_STATE;
     } else {
-        rt->mode = SGI_MODE_BACKGROUND;
+        rt->dispatch.mode = SGI_MODE_BACKGROUND;
         if (start_thread(rt)) {
-            rt->joinable = true;
+            rt->dispatch.joinable = true;
             if (!TAILQ_EMPTY(&rt->engine.ready))
-                sgi_dispatch_ring(rt);
+                sgi_dispatch_notify(rt);
         } else {
-            rt->mode = SGI_MODE_NEW;
+            rt->dispatch.mode = SGI_MODE_NEW;
             status = SEGUE_E_IO;
         }
     }
@@ -197,40 +200,42 @@ segue_status sgi_runtime_start(segue_runtime *rt)
     return status;
 }
 
-/* What a host waits for. */
+/* Returns the descriptor that the host waits for. */
 static int host_fd(const segue_runtime *rt)
 {
-    return rt->front_fd >= 0 ? rt->front_fd : rt->ready_fd;
+    return rt->lending.front_fd >= 0 ? rt->lending.front_fd : rt->dispatch.ready_fd;
 }
 
-/* Lock held, let go while waiting. False when the time is over. */
+/* Waits with the lock released. False when the time is over. */
 static bool wait_for_ready(segue_runtime *rt, int64_t left_ms)
 {
     struct pollfd poller = {.fd = host_fd(rt), .events = POLLIN};
     if (left_ms == 0)
         return false;
     int timeout = left_ms < 0 ? -1 : left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
-    rt->attended = false;
+    rt->dispatch.attended = false;
     sgi_runtime_unlock(rt);
     poll(&poller, 1, timeout);
     sgi_runtime_lock(rt);
-    rt->attended = true;
-    sgi_inlets_attend(rt);
+    rt->dispatch.attended = true;
+    sgi_inlets_read_some(rt);
     return true;
 }
 
-static void clear_bell(segue_runtime *rt)
+static void clear_notice(segue_runtime *rt)
 {
     uint64_t count;
     if (!TAILQ_EMPTY(&rt->engine.ready)) {
-        rt->rung = rt->ring_due = true;
-    } else if (rt->rung && atomic_load(&rt->open)) {
-        rt->rung = rt->ring_due = false;
-        ssize_t got = read(rt->ready_fd, &count, sizeof count);
-        (void)got; /* EAGAIN: it had not been rung yet */
+        rt->dispatch.notified = rt->dispatch.notify_due = true;
+    } else if (rt->dispatch.notified && atomic_load(&rt->open)) {
+        rt->dispatch.notified = rt->dispatch.notify_due = false;
+        ssize_t got = read(rt->dispatch.ready_fd, &count, sizeof count);
+        /* with EAGAIN the descriptor was not readable yet, so there is nothing to
+         * clear */
+        (void)got;
     }
-    if (!TAILQ_EMPTY(&rt->awaiting))
-        sgi_loop_kick(rt);
+    if (!TAILQ_EMPTY(&rt->loop.awaiting))
+        sgi_loop_request_turn(rt);
 }
 
 static int32_t dispatch_background(segue_runtime *rt, int64_t timeout_ms,
@@ -238,8 +243,8 @@ static int32_t dispatch_background(segue_runtime *rt, int64_t timeout_ms,
 {
     int64_t deadline = timeout_ms > 0 ? deadline_of(timeout_ms) : 0;
     int32_t ran = 0;
-    rt->attended = true;
-    sgi_inlets_attend(rt);
+    rt->dispatch.attended = true;
+    sgi_inlets_read_some(rt);
     for (int rounds = 0; rounds < MAX_TURNS; rounds++) {
         ran += sgi_dispatch_deliver(rt, budget_left(max_events, ran));
         if (max_events > 0 && ran >= max_events)
@@ -252,8 +257,8 @@ static int32_t dispatch_background(segue_runtime *rt, int64_t timeout_ms,
             break;
         rounds = 0;
     }
-    rt->attended = false;
-    clear_bell(rt);
+    rt->dispatch.attended = false;
+    clear_notice(rt);
     return ran;
 }
 
@@ -267,14 +272,14 @@ segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms,
     if (sgi_runtime_in_callback(rt))
         return SEGUE_E_REENTRANT;
     sgi_runtime_lock(rt);
-    if (rt->looping) {
+    if (rt->dispatch.looping) {
         sgi_runtime_unlock(rt);
         return SEGUE_E_THREAD;
     }
-    rt->looping = true;
-    if (rt->mode == SGI_MODE_NEW)
-        rt->mode = SGI_MODE_INLINE;
-    if (rt->mode == SGI_MODE_BACKGROUND)
+    rt->dispatch.looping = true;
+    if (rt->dispatch.mode == SGI_MODE_NEW)
+        rt->dispatch.mode = SGI_MODE_INLINE;
+    if (rt->dispatch.mode == SGI_MODE_BACKGROUND)
         count = dispatch_background(rt, timeout_ms, max_events);
     else
         count = dispatch_inline(rt, timeout_ms, max_events);
@@ -287,13 +292,14 @@ segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms,
     return status;
 }
 
-/* An inline runtime has none: libev does not hand out the descriptor it waits on, and one
- * that shows callbacks alone would miss the input they come from. */
+/* Gives the descriptor that the host waits for. An inline runtime has no descriptor:
+ * libev does not give out the one it waits on, and a descriptor only for callbacks
+ * would miss the input that leads to callbacks. */
 segue_status sgi_runtime_fd(segue_runtime *rt, int32_t *fd)
 {
     segue_status status = SEGUE_OK;
     sgi_runtime_lock(rt);
-    if (rt->mode == SGI_MODE_INLINE)
+    if (rt->dispatch.mode == SGI_MODE_INLINE)
         status = SEGUE_E_STATE;
     else
         *fd = host_fd(rt);

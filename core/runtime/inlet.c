@@ -1,25 +1,28 @@
-/* Who waits for input: the loop, or the application.
+/* Which thread waits for input: the loop's or the application's.
  *
- * A message that comes by a pipe wakes the I/O thread, which wakes the application. Where
- * calls go to and fro that second wake-up takes longer than all the rest. So a background
- * runtime may lend its pipes: the application waits for `front`, an epoll descriptor with
- * these pipes and ready_fd in it, and its dispatch reads before it runs callbacks.
+ * Normally a message in a pipe wakes the I/O thread, which then wakes the application.
+ * When messages go to and fro, this second wake-up takes longer than everything else.
+ * So a background runtime may lend its inlets (descriptors to read): the application
+ * waits for `front`, an epoll descriptor with these inlets and ready_fd, and its
+ * dispatch reads them before it runs callbacks.
  *
  *   with the loop --two dispatches within patience_ms--> lent
  *         \<------------ none for patience_ms -----------/
  *
- * Lending changes who reads and nothing else. An application that computes, or never
- * comes, finds that the loop has read meanwhile, answered pings and noted cancellations,
- * if patience_ms late. A deadline cannot overtake an answer that waits in a pipe: the
- * loop reads it before it lets time pass (sgi_inlets_read_all in its turn).
+ * Lending only changes which thread reads. While the application computes or does not
+ * dispatch, the loop takes the inlets back, reads, answers pings and notes
+ * cancellations, at most patience_ms late. A deadline cannot overtake an answer that is
+ * still in a pipe, because the loop reads lent inlets before it handles timers
+ * (sgi_inlets_read_all).
  *
- * Watchers of libev are the loop thread's, epoll is anybody's under the lock. So a
- * dispatch asks the loop to lend; what it finds that is not for it, the end of a pipe or
- * a flood, it takes out of the front, and leaves to the loop to wait for (`regroup`). An
- * inlet is read without the lock only by the loop while that waits for it, and changes
- * hands only when nobody reads: by the loop thread, or by who has read it under the lock.
+ * libev's watchers belong to the loop thread; any thread may use epoll under the lock.
+ * So dispatch asks the loop to lend. When dispatch finds the end of a pipe or a flood
+ * (much input), it takes the inlet out of the front and gives it back to the loop
+ * (`regroup`). Only the loop reads an inlet without the lock, and only while it waits
+ * for that inlet itself. An inlet changes hands only while no thread reads it. The loop
+ * thread changes it, or the thread that has read it under the lock.
  *
- * What epoll refuses, such as a file, is kept by the loop. */
+ * A descriptor that epoll refuses, such as a file, stays with the loop. */
 #include "runtime/inlet.h"
 
 #include <sys/epoll.h>
@@ -27,43 +30,47 @@
 
 #include "runtime/state.h"
 
-/* Long enough for a turn of an application's loop, and short for a peer that waits for
- * the answer to a ping. */
+/* The time in ms without a dispatch after which the loop takes the inlets back. It is
+ * long enough for one turn of an application's event loop, and short enough for a peer
+ * that waits for the answer to a ping. */
 #define PATIENCE_MS 50
-/* Inlets that one dispatch reads; the front stays readable while there are others. */
+/* Number of inlets that one dispatch reads at most. While more inlets have input, the
+ * front stays readable. */
 #define AT_ONCE 16
-/* ... and so often that before a deadline: what is left then comes too late. */
+/* Maximum number of passes that read the lent inlets before a deadline. Input that is
+ * left after them counts as late. */
 #define ALL_TURNS 64
-/* A flood is over when so many reads in a row have found little. */
+/* A flood (much input) is over after this many small reads in a row. */
 #define CALM_READS 8
 
-/* ---- the front ---- */
+/* ---- the front: an epoll descriptor ---- */
 
 static bool watch_in_front(segue_runtime *rt, int fd, sgi_inlet *inlet)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = inlet};
-    return epoll_ctl(rt->front_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+    return epoll_ctl(rt->lending.front_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 segue_status sgi_inlets_open(segue_runtime *rt)
 {
-    rt->patience_ms = PATIENCE_MS;
-    rt->front_room = sgi_alloc(&rt->mem, SGI_READ_SIZE);
-    if (!rt->front_room)
+    rt->lending.patience_ms = PATIENCE_MS;
+    rt->lending.room = sgi_alloc(&rt->mem, SGI_READ_SIZE);
+    if (!rt->lending.room)
         return SEGUE_E_NOMEM;
-    rt->front_fd = epoll_create1(EPOLL_CLOEXEC);
-    return rt->front_fd >= 0 && watch_in_front(rt, rt->ready_fd, NULL) ? SEGUE_OK
-                                                                       : SEGUE_E_IO;
+    rt->lending.front_fd = epoll_create1(EPOLL_CLOEXEC);
+    return rt->lending.front_fd >= 0 && watch_in_front(rt, rt->dispatch.ready_fd, NULL)
+               ? SEGUE_OK
+               : SEGUE_E_IO;
 }
 
 void sgi_inlets_close(segue_runtime *rt)
 {
-    if (rt->front_fd >= 0)
-        close(rt->front_fd);
-    if (rt->front_room)
-        sgi_release(&rt->mem, rt->front_room, SGI_READ_SIZE);
-    rt->front_fd = -1;
-    rt->front_room = NULL;
+    if (rt->lending.front_fd >= 0)
+        close(rt->lending.front_fd);
+    if (rt->lending.room)
+        sgi_release(&rt->mem, rt->lending.room, SGI_READ_SIZE);
+    rt->lending.front_fd = -1;
+    rt->lending.room = NULL;
 }
 
 /* ---- one inlet ---- */
@@ -91,22 +98,23 @@ static void put_into_front(sgi_inlet *inlet)
 
 static void take_from_front(sgi_inlet *inlet)
 {
-    epoll_ctl(inlet->rt->front_fd, EPOLL_CTL_DEL, inlet->fd, NULL);
+    epoll_ctl(inlet->rt->lending.front_fd, EPOLL_CTL_DEL, inlet->fd, NULL);
     inlet->lent = false;
 }
 
-/* Loop thread. Sees to it that who should wait for it does. */
+/* Moves the inlet to the front or back to the loop, depending on whether inlets are
+ * lent now. It is called on the loop thread. */
 static void place(sgi_inlet *inlet)
 {
     segue_runtime *rt = inlet->rt;
-    if (rt->lent && !inlet->kept && !inlet->lent)
+    if (rt->lending.lent && !inlet->kept && !inlet->lent)
         put_into_front(inlet);
-    else if (!rt->lent && inlet->lent)
+    else if (!rt->lending.lent && inlet->lent)
         take_from_front(inlet);
     if (inlet->lent)
-        ev_io_stop(rt->loop, &inlet->watcher);
+        ev_io_stop(rt->loop.ev, &inlet->watcher);
     else
-        ev_io_start(rt->loop, &inlet->watcher);
+        ev_io_start(rt->loop.ev, &inlet->watcher);
 }
 
 void sgi_inlet_open(sgi_inlet *inlet)
@@ -114,23 +122,23 @@ void sgi_inlet_open(sgi_inlet *inlet)
     if (inlet->open)
         return;
     inlet->open = true;
-    TAILQ_INSERT_TAIL(&inlet->rt->inlets, inlet, link);
+    TAILQ_INSERT_TAIL(&inlet->rt->lending.inlets, inlet, link);
     place(inlet);
 }
 
-void sgi_inlet_shut(sgi_inlet *inlet)
+void sgi_inlet_close(sgi_inlet *inlet)
 {
     if (!inlet->open)
         return;
     inlet->open = false;
-    TAILQ_REMOVE(&inlet->rt->inlets, inlet, link);
+    TAILQ_REMOVE(&inlet->rt->lending.inlets, inlet, link);
     if (inlet->lent)
         take_from_front(inlet);
     else
-        ev_io_stop(inlet->rt->loop, &inlet->watcher);
+        ev_io_stop(inlet->rt->loop.ev, &inlet->watcher);
 }
 
-bool sgi_inlet_has_read(sgi_inlet *inlet, size_t bytes)
+bool sgi_inlet_note_read(sgi_inlet *inlet, size_t bytes)
 {
     if (!inlet->kept || !inlet->open)
         return false;
@@ -143,28 +151,29 @@ bool sgi_inlet_has_read(sgi_inlet *inlet, size_t bytes)
     return inlet->lent;
 }
 
-/* ---- the application's part ---- */
+/* ---- on the application's thread ---- */
 
-/* The loop waits for it from now on. */
+/* Gives the inlet back to the loop. */
 static void give_back(sgi_inlet *inlet)
 {
     take_from_front(inlet);
     inlet->kept = true;
     inlet->calm = 0;
-    inlet->rt->regroup_due = true;
-    sgi_loop_kick(inlet->rt);
+    inlet->rt->lending.regroup_due = true;
+    sgi_loop_request_turn(inlet->rt);
 }
 
-/* false: there may be others. */
+/* Reads up to AT_ONCE inlets. False when more inlets may be readable. */
 static bool read_some(segue_runtime *rt)
 {
     struct epoll_event events[AT_ONCE];
-    if (!rt->lent || !atomic_load(&rt->open))
+    if (!rt->lending.lent || !atomic_load(&rt->open))
         return true;
-    int count = epoll_wait(rt->front_fd, events, AT_ONCE, 0);
+    int count = epoll_wait(rt->lending.front_fd, events, AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
-        sgi_inlet *inlet = events[i].data.ptr; /* NULL: callbacks are due */
-        if (inlet && !inlet->ops->read_here(inlet, rt->front_room) && inlet->open)
+        /* an event without inlet: ready_fd is readable, because callbacks are due */
+        sgi_inlet *inlet = events[i].data.ptr;
+        if (inlet && !inlet->ops->read_here(inlet, rt->lending.room) && inlet->open)
             give_back(inlet);
     }
     return count < AT_ONCE;
@@ -176,31 +185,32 @@ void sgi_inlets_read_all(segue_runtime *rt)
         ;
 }
 
-void sgi_inlets_attend(segue_runtime *rt)
+void sgi_inlets_read_some(segue_runtime *rt)
 {
-    if (rt->front_fd < 0)
+    if (rt->lending.front_fd < 0)
         return;
     int64_t now = sgi_real_now();
-    if (!rt->lent && !rt->lend_due && !TAILQ_EMPTY(&rt->inlets) && rt->attended_ms &&
-        now - rt->attended_ms < rt->patience_ms) {
-        rt->lend_due = true;
-        sgi_loop_kick(rt);
+    if (!rt->lending.lent && !rt->lending.lend_due && !TAILQ_EMPTY(&rt->lending.inlets) &&
+        rt->lending.attended_ms &&
+        now - rt->lending.attended_ms < rt->lending.patience_ms) {
+        rt->lending.lend_due = true;
+        sgi_loop_request_turn(rt);
     }
-    rt->attended_ms = now;
+    rt->lending.attended_ms = now;
     read_some(rt);
 }
 
-/* ---- the loop's part ---- */
+/* ---- on the loop's thread ---- */
 
 static int64_t patience_left(const segue_runtime *rt)
 {
-    int64_t left = rt->attended_ms + rt->patience_ms - sgi_real_now();
+    int64_t left = rt->lending.attended_ms + rt->lending.patience_ms - sgi_real_now();
     return left > 0 ? left : 0;
 }
 
-int64_t sgi_inlets_wait(const segue_runtime *rt, int64_t wait_ms)
+int64_t sgi_inlets_limit_wait(const segue_runtime *rt, int64_t wait_ms)
 {
-    if (!rt->lent)
+    if (!rt->lending.lent)
         return wait_ms;
     int64_t left = patience_left(rt);
     return wait_ms < 0 || left < wait_ms ? left : wait_ms;
@@ -209,18 +219,18 @@ int64_t sgi_inlets_wait(const segue_runtime *rt, int64_t wait_ms)
 static void regroup(segue_runtime *rt, bool lent)
 {
     sgi_inlet *inlet;
-    rt->lent = lent;
-    rt->lend_due = rt->regroup_due = false;
-    TAILQ_FOREACH(inlet, &rt->inlets, link)
+    rt->lending.lent = lent;
+    rt->lending.lend_due = rt->lending.regroup_due = false;
+    TAILQ_FOREACH(inlet, &rt->lending.inlets, link)
         place(inlet);
 }
 
-void sgi_inlets_turn(segue_runtime *rt)
+void sgi_inlets_change_hands(segue_runtime *rt)
 {
-    if (rt->lent && patience_left(rt) == 0)
+    if (rt->lending.lent && patience_left(rt) == 0)
         regroup(rt, false);
-    else if (rt->lend_due || rt->regroup_due)
-        regroup(rt, rt->lent || rt->lend_due);
+    else if (rt->lending.lend_due || rt->lending.regroup_due)
+        regroup(rt, rt->lending.lent || rt->lending.lend_due);
 }
 
 void sgi_inlets_take_back(segue_runtime *rt)

@@ -1,6 +1,6 @@
-/* inlet: a descriptor that a transport reads, and who waits for it: the loop, or, where
- * the runtime lends its input (segue_runtime_options), the application for as long as it
- * dispatches often. */
+/* inlet: a descriptor that a transport reads. Either the loop waits for it, or the
+ * application does while it dispatches often, if the runtime lends its input (see
+ * segue_runtime_options). */
 #ifndef SGI_INLET_H
 #define SGI_INLET_H
 
@@ -10,16 +10,18 @@
 
 typedef struct sgi_inlet sgi_inlet;
 
-/* So much in one read is a flood, which is the loop's: parsing it would hold the
- * application up, while on a thread of its own it goes on beside it. */
+/* A read of at least this size is a flood. The loop keeps such an inlet, because
+ * parsing so much input on the application's thread would delay the application. */
 #define SGI_FLOOD_SIZE ((size_t)16 * 1024)
 
 typedef struct sgi_inlet_ops {
-    /* Loop thread, lock not held: there is something to read, or the end. */
+    /* Called on the loop thread without the lock when there is input or the end of
+     * input. */
     void (*readable)(sgi_inlet *inlet);
-    /* Any thread, lock held throughout, only while it is lent: one read into room, of at
-     * most SGI_READ_SIZE bytes. May shut the inlet and end nothing. False: there was no
-     * input but the end, or a flood; the loop reads on. */
+    /* Called on any thread under the lock, only while the inlet is lent. Reads once, at
+     * most SGI_READ_SIZE bytes, into room. It may shut the inlet, but must not end the
+     * connection. It returns false at the end of input or in a flood; the loop then
+     * continues to read. */
     bool (*read_here)(sgi_inlet *inlet, char *room);
 } sgi_inlet_ops;
 
@@ -29,22 +31,24 @@ struct sgi_inlet {
     int fd;
     ev_io watcher;
     bool open;
-    bool lent;    /* the application waits for it, else the loop does */
-    bool kept;    /* not to be lent */
-    int32_t calm; /* reads in a row that found little, while it is kept */
+    bool lent;    /* the application waits for the descriptor, not the loop */
+    bool kept;    /* the loop keeps the inlet after a flood, so it is not lent */
+    int32_t calm; /* number of small reads in a row while `kept` is set */
     TAILQ_ENTRY(sgi_inlet) link;
 };
 
-/* Lock held and loop thread, except where it says otherwise. */
+/* All functions are called on the loop thread with the lock held, unless a comment says
+ * otherwise. */
 void sgi_inlet_init(sgi_inlet *inlet, segue_runtime *rt, const sgi_inlet_ops *ops,
                     int fd);
-/* Has the descriptor waited for. Takes one that is open. */
+/* Starts waiting for the descriptor. May be called when the inlet is already open. */
 void sgi_inlet_open(sgi_inlet *inlet);
-/* ... no longer. Takes one that is not open, also before init. In read_here, any
- * thread. */
-void sgi_inlet_shut(sgi_inlet *inlet);
-/* The loop has read so many bytes. When a flood is over the inlet is lent again; true:
- * it is not the loop's any more. */
-bool sgi_inlet_has_read(sgi_inlet *inlet, size_t bytes);
+/* Stops waiting for the descriptor. May be called when the inlet is not open, also
+ * before init. read_here may call it on any thread. */
+void sgi_inlet_close(sgi_inlet *inlet);
+/* Reports that the loop has read this many bytes. An inlet that the loop kept after a
+ * flood may then be lent again. Returns true when the loop no longer waits for the
+ * inlet. */
+bool sgi_inlet_note_read(sgi_inlet *inlet, size_t bytes);
 
 #endif

@@ -1,27 +1,28 @@
-/* Life of a runtime.
+/* The life of a runtime.
  *
  *   NEW --run, dispatch--> INLINE \
  *    \--start--> BACKGROUND -------> stopped --free--> draining --> dead
  *
- * The struct is counted: the application's handle is one reference, every handle that was
- * given out, every transport one more. `refs` is guarded by the lock, and whoever takes
- * it to zero frees the struct in the unlock that follows: nobody else can be waiting for
- * the lock then, because waiting takes a reference.
+ * The struct has a reference count: the application's handle is one reference, every
+ * other handle and every transport holds one more. `refs` is guarded by the lock. The
+ * thread that takes the count to zero frees the struct in the unlock that follows. No
+ * other thread can be waiting for the lock then, because waiting takes a reference.
  *
- * What sgi_runtime_free does, in this order: stops and joins the I/O thread; from here on
- * its caller is the loop thread and runs the callbacks. The stop hooks let servers and
- * sessions close themselves. Every transport is asked to close and gets its grace to
- * write what is left; then those that are still there are cut off. The store workers
- * finish what is dirty, the callbacks that come of it run, until nothing is due. Then
- * workers, loop and descriptors go. While this goes on engine time follows the real
- * clock, also under an injected one: nobody could move it, and a timer might be all that
- * ends the wait.
+ * sgi_runtime_free does the following in order. It stops and joins the I/O thread; from
+ * then on its caller is the loop thread and runs the callbacks. The stop hooks let
+ * servers and sessions close themselves. Every transport is asked to close and gets its
+ * grace time to write its remaining output; transports that are left are then cut off.
+ * The store workers commit what is dirty, and callbacks run until none is due. Then
+ * workers, loop and descriptors are freed. During all this the engine's time follows
+ * the real clock, even with an injected clock: no thread could move the injected clock
+ * now, and a timer may be the only thing that ends the wait.
  *
- * `outside` records who is in code of the application. It is written without the lock by
- * the thread it names, thread first, so that a thread finds itself there only if it is
- * inside. */
+ * `outside` records which thread is in the application's code. Only that thread writes
+ * it, without the lock, the thread id first. So a thread finds its own id there only if
+ * it is inside the application's code. */
 #include "runtime/state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,7 +39,7 @@
 
 enum { OUTSIDE_CALLBACK = 0, OUTSIDE_TRANSPORT = 1 };
 
-/* ---- time and chance ---- */
+/* ---- time and random numbers ---- */
 
 static int64_t clock_ms(clockid_t id)
 {
@@ -58,8 +59,8 @@ static int64_t default_monotonic(void *user)
     return clock_ms(CLOCK_MONOTONIC);
 }
 
-/* Stamps need no more than the few milliseconds that the coarse clock is behind, and each
- * entry of a log gets one. */
+/* The time stamp of each log entry uses this clock. The coarse clock is a few
+ * milliseconds behind, which is enough for time stamps, and it is cheap. */
 static int64_t default_wall(void *user)
 {
     (void)user;
@@ -69,8 +70,8 @@ static int64_t default_wall(void *user)
 static int64_t hook_monotonic(void *user)
 {
     const segue_runtime *rt = user;
-    if (rt->draining)
-        return rt->drain_base_ms + (sgi_real_now() - rt->drain_real_ms);
+    if (rt->life != SGI_LIFE_LIVE)
+        return rt->drain.base_ms + (sgi_real_now() - rt->drain.real_ms);
     return rt->given.monotonic_ms(rt->given.user);
 }
 
@@ -80,20 +81,21 @@ static int64_t hook_wall(void *user)
     return rt->given.wall_ms(rt->given.user);
 }
 
-/* A draw from the system's generator costs more than the ids made of it: it is made for
- * many at once. What is handed out is wiped. Lock held, or nobody else there yet. */
+/* Gives random bytes from a pool, because one call of the system's generator costs more
+ * than the ids made of its bytes. Used bytes are wiped. The caller holds the lock,
+ * unless no other thread uses the runtime yet. */
 static int32_t pooled_random(segue_runtime *rt, void *bytes, size_t len)
 {
-    if (len > sizeof rt->chance / 4)
+    if (len > sizeof rt->entropy.bytes / 4)
         return sgi_crypto_random(NULL, bytes, len);
-    if (rt->chance_left < len) {
-        if (sgi_crypto_random(NULL, rt->chance, sizeof rt->chance) != 0)
+    if (rt->entropy.left < len) {
+        if (sgi_crypto_random(NULL, rt->entropy.bytes, sizeof rt->entropy.bytes) != 0)
             return -1;
-        rt->chance_left = sizeof rt->chance;
+        rt->entropy.left = sizeof rt->entropy.bytes;
     }
-    rt->chance_left -= len;
-    memcpy(bytes, rt->chance + rt->chance_left, len);
-    memset(rt->chance + rt->chance_left, 0, len);
+    rt->entropy.left -= len;
+    memcpy(bytes, rt->entropy.bytes + rt->entropy.left, len);
+    memset(rt->entropy.bytes + rt->entropy.left, 0, len);
     return 0;
 }
 
@@ -123,7 +125,7 @@ static void destroy(segue_runtime *rt)
     sgi_mem mem = rt->mem;
     sgi_engine_free(&rt->engine);
     sgi_crypto_hasher_free(rt->engine.hasher);
-    pthread_cond_destroy(&rt->left);
+    pthread_cond_destroy(&rt->dispatch.left);
     pthread_mutex_destroy(&rt->mutex);
     rt->magic = 0;
     sgi_release(&mem, rt, sizeof *rt);
@@ -134,11 +136,12 @@ void sgi_runtime_lock(segue_runtime *rt)
     pthread_mutex_lock(&rt->mutex);
 }
 
-/* Lock held. What a handle leaves that is freed after its runtime, which is its free_user
- * at most, has nobody else to run it. */
+/* Runs callbacks that are still due after the runtime was freed. Usually that is the
+ * free_user of a handle that was freed later. The caller holds the lock. */
 static void deliver_late(segue_runtime *rt)
 {
-    rt->refs++; /* a free_user may free the last handle */
+    /* this reference is needed because a free_user may free the last handle */
+    rt->refs++;
     while (sgi_dispatch_deliver(rt, DRAIN_BUDGET))
         ;
     rt->refs--;
@@ -146,10 +149,10 @@ static void deliver_late(segue_runtime *rt)
 
 void sgi_runtime_unlock(segue_runtime *rt)
 {
-    if (rt->dead && !rt->delivering)
+    if (rt->life == SGI_LIFE_DEAD && !rt->dispatch.delivering)
         deliver_late(rt);
     bool last = rt->refs == 0;
-    sgi_loop_signal(rt);
+    sgi_loop_wake_threads(rt);
     pthread_mutex_unlock(&rt->mutex);
     if (last)
         destroy(rt);
@@ -180,13 +183,13 @@ bool sgi_runtime_in_callback(const segue_runtime *rt)
            is_outside(&rt->outside[OUTSIDE_TRANSPORT]);
 }
 
-void sgi_runtime_leave(segue_runtime *rt)
+void sgi_runtime_user_code_begin(segue_runtime *rt)
 {
     enter_outside(&rt->outside[OUTSIDE_TRANSPORT]);
     sgi_runtime_unlock(rt);
 }
 
-void sgi_runtime_return(segue_runtime *rt)
+void sgi_runtime_user_code_end(segue_runtime *rt)
 {
     sgi_runtime_lock(rt);
     leave_outside(&rt->outside[OUTSIDE_TRANSPORT]);
@@ -251,7 +254,7 @@ bool sgi_runtime_is_open(const segue_runtime *rt)
     return atomic_load(&rt->open);
 }
 
-/* ---- beginning ---- */
+/* ---- creation ---- */
 
 static void set_up_engine(segue_runtime *rt, const segue_runtime_options *options)
 {
@@ -262,8 +265,8 @@ static void set_up_engine(segue_runtime *rt, const segue_runtime_options *option
                      .log = host_log,
                      .retain = host_retain,
                      .release = host_release};
-    sgi_loop_host(&host);
-    sgi_stores_host(&host);
+    sgi_loop_fill_host(&host);
+    sgi_stores_fill_host(&host);
     sgi_engine_init(&rt->engine, &env, &host, sgi_crypto_digest, &sgi_crypto_aead);
     rt->engine.hasher = sgi_crypto_hasher();
     rt->engine.log_level = options->log_level;
@@ -288,12 +291,12 @@ static segue_runtime *make(const segue_runtime_options *options)
     rt->user = options->user;
     rt->log = options->log;
     rt->on_wake = options->on_wake;
-    rt->front_fd = -1;
+    rt->lending.front_fd = -1;
     atomic_init(&rt->open, true);
     pthread_mutex_init(&rt->mutex, NULL);
-    pthread_cond_init(&rt->left, NULL);
-    TAILQ_INIT(&rt->stores);
-    TAILQ_INIT(&rt->closing_stores);
+    pthread_cond_init(&rt->dispatch.left, NULL);
+    TAILQ_INIT(&rt->stores.slots);
+    TAILQ_INIT(&rt->stores.closing);
     LIST_INIT(&rt->hooks_on_stop);
     set_hooks(rt, options->hooks);
     set_up_engine(rt, options);
@@ -304,25 +307,26 @@ segue_status sgi_runtime_new(const segue_runtime_options *options, segue_runtime
                              segue_error **error)
 {
     segue_runtime *rt = make(options);
-    sgi_hold_standard_fds();
+    sgi_standard_fds_occupy();
     if (!rt)
-        return sgi_error_give(error,
-                              options->allocator ? options->allocator : &sgi_mem_libc,
-                              SEGUE_E_NOMEM, "out of memory");
+        return sgi_error_return(error,
+                                options->allocator ? options->allocator : &sgi_mem_libc,
+                                SEGUE_E_NOMEM, "out of memory");
     segue_status status = sgi_loop_open(rt);
-    rt->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (status == SEGUE_OK && rt->ready_fd < 0)
+    rt->dispatch.ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (status == SEGUE_OK && rt->dispatch.ready_fd < 0)
         status = SEGUE_E_IO;
     if (status == SEGUE_OK && options->lend_input)
         status = sgi_inlets_open(rt);
     if (status != SEGUE_OK) {
-        sgi_error_give(error, &rt->mem, status, "%s",
-                       status == SEGUE_E_NOMEM ? "out of memory"
-                                               : "the system has no descriptor to spare");
+        sgi_error_return(error, &rt->mem, status, "%s",
+                         status == SEGUE_E_NOMEM
+                             ? "out of memory"
+                             : "the system has no free file descriptor for the runtime");
         sgi_inlets_close(rt);
         sgi_loop_close(rt);
-        if (rt->ready_fd >= 0)
-            close(rt->ready_fd);
+        if (rt->dispatch.ready_fd >= 0)
+            close(rt->dispatch.ready_fd);
         destroy(rt);
         return status;
     }
@@ -330,15 +334,15 @@ segue_status sgi_runtime_new(const segue_runtime_options *options, segue_runtime
     return SEGUE_OK;
 }
 
-/* ---- end ---- */
+/* ---- stopping and freeing ---- */
 
-void sgi_runtime_on_stop(segue_runtime *rt, sgi_stop_hook *hook)
+void sgi_runtime_add_stop_hook(segue_runtime *rt, sgi_stop_hook *hook)
 {
     hook->set = true;
     LIST_INSERT_HEAD(&rt->hooks_on_stop, hook, link);
 }
 
-void sgi_runtime_off_stop(segue_runtime *rt, sgi_stop_hook *hook)
+void sgi_runtime_remove_stop_hook(segue_runtime *rt, sgi_stop_hook *hook)
 {
     (void)rt;
     if (!hook->set)
@@ -347,29 +351,30 @@ void sgi_runtime_off_stop(segue_runtime *rt, sgi_stop_hook *hook)
     LIST_REMOVE(hook, link);
 }
 
-/* A signal handler may call this, on a thread that holds the lock. So it takes no lock
- * and uses only what is safe there: an atomic flag, write, and libev's wake-up, which
- * saves errno itself. The flag is set first, and every thread looks at it before it
- * waits. The I/O thread of a background runtime rings for good when it ends
- * (run_io_thread): a dispatch that clears the descriptor at this moment does not hide the
- * stop. */
+/* Stops the runtime. A signal handler may call this, on a thread that holds the lock.
+ * So it takes no lock and uses only what is safe in a signal handler: an atomic flag,
+ * write, and libev's wake-up, which saves errno itself. The flag is set first, and
+ * every thread checks it before it waits. When the I/O thread ends it makes ready_fd
+ * readable for good (run_io_thread), so a dispatch that clears ready_fd at this moment
+ * does not hide the stop. */
 segue_status sgi_runtime_stop(segue_runtime *rt)
 {
     uint64_t one = 1;
     int fault = errno;
     if (!atomic_exchange(&rt->open, false))
         return SEGUE_OK;
-    ssize_t written = write(rt->ready_fd, &one, sizeof one);
-    (void)written; /* EAGAIN: the counter is full, so it is readable */
+    ssize_t written = write(rt->dispatch.ready_fd, &one, sizeof one);
+    /* EAGAIN means that the counter is full, so the descriptor is readable */
+    (void)written;
     errno = fault;
-    ev_async_send(rt->loop, &rt->wake_up);
+    ev_async_send(rt->loop.ev, &rt->loop.wake_up);
     return SEGUE_OK;
 }
 
 segue_status sgi_runtime_cork(segue_runtime *rt)
 {
     sgi_runtime_lock(rt);
-    rt->corks++;
+    rt->loop.corks++;
     sgi_runtime_unlock(rt);
     return SEGUE_OK;
 }
@@ -378,8 +383,8 @@ segue_status sgi_runtime_uncork(segue_runtime *rt)
 {
     segue_status status = SEGUE_E_STATE;
     sgi_runtime_lock(rt);
-    if (rt->corks > 0) {
-        rt->corks--;
+    if (rt->loop.corks > 0) {
+        rt->loop.corks--;
         status = SEGUE_OK;
     }
     sgi_runtime_unlock(rt);
@@ -390,26 +395,26 @@ static void run_stop_hooks(segue_runtime *rt)
 {
     sgi_stop_hook *hook;
     while ((hook = LIST_FIRST(&rt->hooks_on_stop))) {
-        sgi_runtime_off_stop(rt, hook);
+        sgi_runtime_remove_stop_hook(rt, hook);
         hook->fn(hook);
     }
 }
 
-/* Lets callbacks and stores go on until neither has anything left. */
+/* Runs callbacks and the work of stores until neither is left. */
 static void deliver_all(segue_runtime *rt)
 {
     do {
         while (sgi_dispatch_deliver(rt, DRAIN_BUDGET))
             ;
         sgi_stores_work(rt);
-        sgi_stores_settle(rt);
-    } while (!TAILQ_EMPTY(&rt->engine.ready) || rt->loop_stores_due);
+        sgi_stores_wait_idle(rt);
+    } while (!TAILQ_EMPTY(&rt->engine.ready) || rt->stores.due);
 }
 
 static sgi_carrier *first_attached(const segue_runtime *rt)
 {
     sgi_carrier *carrier;
-    TAILQ_FOREACH(carrier, &rt->carriers, link)
+    TAILQ_FOREACH(carrier, &rt->loop.carriers, link)
         if (carrier->attached)
             return carrier;
     return NULL;
@@ -419,8 +424,8 @@ static void close_carriers(segue_runtime *rt)
 {
     sgi_carrier *carrier;
     int64_t grace = 0;
-    TAILQ_FOREACH(carrier, &rt->carriers, link) {
-        sgi_carrier_raise(carrier, SGI_WORK_CLOSE);
+    TAILQ_FOREACH(carrier, &rt->loop.carriers, link) {
+        sgi_carrier_request_work(carrier, SGI_WORK_CLOSE);
         if (carrier->attached && carrier->grace_ms > grace)
             grace = carrier->grace_ms;
     }
@@ -433,18 +438,27 @@ static void close_carriers(segue_runtime *rt)
     }
 }
 
-/* Attached ones retire; the others are their owner's, who may drop them at any time. */
+/* Abandons all carriers. Attached carriers retire. The other carriers belong to the
+ * application, which may drop them at any time. */
 static void abandon_carriers(segue_runtime *rt)
 {
     sgi_carrier *carrier;
-    while ((carrier = TAILQ_FIRST(&rt->carriers))) {
+    while ((carrier = TAILQ_FIRST(&rt->loop.carriers))) {
         if (!carrier->attached) {
             carrier->listed = false;
-            TAILQ_REMOVE(&rt->carriers, carrier, link);
+            TAILQ_REMOVE(&rt->loop.carriers, carrier, link);
         }
         carrier->ops->abandon(carrier);
     }
-    sgi_loop_bury(rt);
+    sgi_loop_destroy_retired(rt);
+}
+
+/* Moves the runtime to the next stage of its life: LIVE -> DRAINING -> DEAD. No other
+ * function changes the stage. */
+static void live_on(segue_runtime *rt, sgi_runtime_life life)
+{
+    assert((int)life == (int)rt->life + 1);
+    rt->life = life;
 }
 
 void sgi_runtime_free(segue_runtime *rt)
@@ -452,14 +466,14 @@ void sgi_runtime_free(segue_runtime *rt)
     if (!rt || sgi_runtime_in_callback(rt))
         return;
     sgi_runtime_stop(rt);
-    if (rt->joinable)
-        pthread_join(rt->io_thread, NULL);
+    if (rt->dispatch.joinable)
+        pthread_join(rt->dispatch.io_thread, NULL);
     sgi_runtime_lock(rt);
-    while (rt->looping)
-        pthread_cond_wait(&rt->left, &rt->mutex);
-    rt->drain_base_ms = sgi_now(&rt->engine.env);
-    rt->drain_real_ms = sgi_real_now();
-    rt->draining = true;
+    while (rt->dispatch.looping)
+        pthread_cond_wait(&rt->dispatch.left, &rt->mutex);
+    rt->drain.base_ms = sgi_now(&rt->engine.env);
+    rt->drain.real_ms = sgi_real_now();
+    live_on(rt, SGI_LIFE_DRAINING);
     sgi_inlets_take_back(rt);
     run_stop_hooks(rt);
     close_carriers(rt);
@@ -468,11 +482,12 @@ void sgi_runtime_free(segue_runtime *rt)
     sgi_stores_close(rt);
     while (sgi_dispatch_deliver(rt, DRAIN_BUDGET))
         ;
-    rt->dead = true;
-    rt->kick_due = rt->flush_due = rt->ring_due = rt->asleep = false;
+    live_on(rt, SGI_LIFE_DEAD);
+    rt->loop.kick_due = rt->loop.flush_due = rt->dispatch.notify_due = rt->loop.asleep =
+        false;
     sgi_inlets_close(rt);
     sgi_loop_close(rt);
-    close(rt->ready_fd);
+    close(rt->dispatch.ready_fd);
     rt->refs--;
     sgi_runtime_unlock(rt);
 }

@@ -3,14 +3,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-void sgi_hold_standard_fds(void)
+void sgi_standard_fds_occupy(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
-        int held = open("/dev/null", O_PATH | O_CLOEXEC); /* the lowest free number */
+        /* open gives the lowest free number, which is fd */
+        int held = open("/dev/null", O_PATH | O_CLOEXEC);
         if (held > STDERR_FILENO)
-            close(held); /* another thread was faster */
+            close(held); /* another thread has taken the number first */
     }
 }
 

@@ -1,8 +1,8 @@
-/* The insides of a runtime, for the files of this room.
+/* The private state of a runtime, for the files of this folder.
  *
- * Lock order: the runtime's lock is the only one taken here; a store's own mutex is taken
- * under it (a store that does not block) or without it (by its worker), never around
- * it. */
+ * Lock order: the runtime's lock is the only lock that these files take. A store's own
+ * mutex is taken under the runtime's lock (a store that does not block) or without it
+ * (by the store's worker). The runtime's lock is never taken under the mutex. */
 #ifndef SGI_RUNTIME_STATE_H
 #define SGI_RUNTIME_STATE_H
 
@@ -10,10 +10,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "engine/engine.h"
 #include "runtime/runtime.h"
 
 typedef enum sgi_runtime_mode {
-    SGI_MODE_NEW = 0, /* not used yet */
+    SGI_MODE_NEW = 0, /* neither run, dispatch nor start was called yet */
     SGI_MODE_INLINE,
     SGI_MODE_BACKGROUND
 } sgi_runtime_mode;
@@ -22,133 +23,181 @@ TAILQ_HEAD(sgi_carrier_list, sgi_carrier);
 typedef struct sgi_store_slot sgi_store_slot;
 TAILQ_HEAD(sgi_store_slot_list, sgi_store_slot);
 
-/* Which thread is outside, in code of the application. Written by that thread alone, read
- * by any: a thread can only ever find its own name here if it wrote it. */
+/* The thread that is inside the application's code. Only that thread writes this, and
+ * any thread reads it: a thread finds its own id here only if it is inside. */
 typedef struct sgi_outside {
     atomic_uintptr_t thread;
     atomic_int depth;
 } sgi_outside;
 
-struct segue_runtime {
-    uint32_t magic;
-    sgi_mem mem;
-    pthread_mutex_t mutex;
-    int64_t refs; /* under the lock */
-    sgi_engine engine;
-    segue_hooks given;    /* clocks, complete; chance, if it was injected */
-    uint8_t chance[1024]; /* drawn from the system in one go; used up from the end */
-    size_t chance_left;
-    segue_hooks hooks; /* what the engine calls */
-    void *user;
-    segue_log_fn log;
-    segue_wake_fn on_wake;
-
-    sgi_runtime_mode mode;
-    bool draining;       /* sgi_runtime_free is at it; its thread is the loop thread */
-    bool dead;           /* nothing but the struct is left */
-    bool looping;        /* run or dispatch is on */
-    bool delivering;     /* callbacks are being run */
-    pthread_cond_t left; /* looping ended; a store worker has become idle */
-    pthread_t io_thread;
-    bool joinable;
-    bool signals_blocked;   /* on the thread that loops now */
-    sgi_outside outside[2]; /* callbacks; functions of custom transports */
-    int64_t drain_base_ms;  /* engine time and */
-    int64_t drain_real_ms;  /* real time when draining began */
-
-    /* loop.c */
-    struct ev_loop *loop;
+/* loop.c: the libev loop, its carriers, and the flags that wake it. Only the loop
+ * thread uses `ev`. */
+typedef struct sgi_loop {
+    struct ev_loop *ev;
     ev_async wake_up;
     ev_timer timeout;
     char *scratch;
-    bool asleep;      /* the loop waits, or is about to */
-    bool kick_due;    /* ... and has to be woken */
-    bool flush_due;   /* ... unless output can be passed on without it */
-    int64_t corks;    /* output is held back until there is none */
-    int64_t armed_ms; /* the loop wakes by itself no later than this */
+    bool asleep;   /* the loop waits or is about to wait */
+    bool kick_due; /* the loop must be woken */
+    /* the loop must be woken, unless the output can be written without the loop */
+    bool flush_due;
+    int64_t corks; /* output is held back while this is above 0 */
+    /* engine time of the deadline at which the loop wakes up by itself */
+    int64_t armed_ms;
     struct sgi_carrier_list carriers;
     struct sgi_carrier_list retired;
     struct sgi_carrier_list work;
     struct sgi_carrier_list awaiting;
     size_t work_count;
+} sgi_loop;
 
-    /* inlet.c */
-    TAILQ_HEAD(, sgi_inlet) inlets; /* those that are open */
-    int front_fd;        /* epoll: ready_fd and what is lent; -1: nothing ever is */
-    char *front_room;    /* for one read, under the lock */
-    bool lent;           /* inlets are the application's, but those that are kept */
-    bool lend_due;       /* the loop is to make it so */
-    bool regroup_due;    /* an inlet was given back, and nobody waits for it */
-    int64_t attended_ms; /* real time of the last dispatch; 0 = none yet */
+/* inlet.c: inlets (descriptors to read) that the application reads instead of the loop
+ * while it dispatches. */
+typedef struct sgi_lending {
+    TAILQ_HEAD(, sgi_inlet) inlets; /* all inlets that are open */
+    /* epoll descriptor with ready_fd and the lent inlets; -1 = lending is off */
+    int front_fd;
+    char *room;       /* buffer for one read, used under the lock */
+    bool lent;        /* inlets are lent to the application, except those that are kept */
+    bool lend_due;    /* the loop must lend the inlets */
+    bool regroup_due; /* an inlet was given back; the loop must wait for it */
+    /* real time of the last dispatch; 0 = there was no dispatch yet */
+    int64_t attended_ms;
     int64_t patience_ms;
+} sgi_lending;
 
-    /* dispatch.c */
+/* dispatch.c: which thread runs callbacks, and how the host is notified of due
+ * callbacks. */
+typedef struct sgi_dispatching {
+    sgi_runtime_mode mode;
+    bool looping;         /* a thread is in run or dispatch */
+    bool delivering;      /* a thread is running callbacks */
+    bool signals_blocked; /* all signals are blocked on the loop thread */
+    bool joinable;
+    pthread_t io_thread;
+    /* signalled when `looping` becomes false, and when a store worker becomes idle */
+    pthread_cond_t left;
     int ready_fd; /* readable while a background runtime has callbacks due */
-    bool rung;
-    bool attended; /* dispatch looks at the queue before it ends */
-    bool ring_due;
+    bool notified;
+    bool attended; /* a dispatch is running and will check the queue before it returns */
+    bool notify_due;
+} sgi_dispatching;
 
-    /* store_worker.c */
-    struct sgi_store_slot_list stores;
-    struct sgi_store_slot_list closing_stores;
-    size_t loop_stores_due; /* keepers at stores that do not block */
-    size_t slots_finished;  /* workers that wait to be joined */
-    atomic_bool bells;      /* a store has rung */
+/* The stores of the runtime and their threads (store_worker.c, store_changes.c). */
+typedef struct sgi_stores {
+    struct sgi_store_slot_list slots;
+    struct sgi_store_slot_list closing;
+    size_t due;        /* number of committers with work at stores that do not block */
+    size_t finished;   /* number of workers that have ended and are not joined yet */
+    atomic_bool woken; /* a store has reported news */
+} sgi_stores;
 
+/* Random bytes, read from the system many at a time and used from the end. */
+typedef struct sgi_entropy {
+    uint8_t bytes[1024];
+    size_t left;
+} sgi_entropy;
+
+/* The stages of a runtime's life, which only goes forward. sgi_runtime_free drains the
+ * runtime, on the thread that becomes the loop thread, until only the struct is left. */
+typedef enum sgi_runtime_life {
+    SGI_LIFE_LIVE = 0,
+    SGI_LIFE_DRAINING,
+    SGI_LIFE_DEAD
+} sgi_runtime_life;
+
+/* The time at which draining began. Engine time then follows the real clock, even if an
+ * injected clock stands still. */
+typedef struct sgi_drain {
+    int64_t base_ms; /* the engine's time when draining began */
+    int64_t real_ms; /* the real time when draining began */
+} sgi_drain;
+
+struct segue_runtime {
+    uint32_t magic;
+    sgi_mem mem;
+    pthread_mutex_t mutex;
+    int64_t refs; /* number of references; guarded by the lock */
+    sgi_engine engine;
+    /* the clocks, with defaults filled in, and the random generator if one was
+     * injected */
+    segue_hooks given;
+    segue_hooks hooks; /* the hooks that the engine calls */
+    sgi_entropy entropy;
+    void *user;
+    segue_log_fn log;
+    segue_wake_fn on_wake;
+
+    sgi_runtime_life life;
+    sgi_drain drain;
+    /* [0]: the thread in a callback; [1]: the thread in a function of a custom
+     * transport */
+    sgi_outside outside[2];
+    sgi_loop loop;
+    sgi_lending lending;
+    sgi_dispatching dispatch;
+    sgi_stores stores;
     LIST_HEAD(, sgi_stop_hook) hooks_on_stop;
 
-    /* Written without the lock, so it has a word of its own: a compiler may read what
-     * lies beside a plain member along with that. */
-    _Alignas(8) atomic_bool open; /* stop has not begun */
+    /* The flag is written without the lock, so it has a word of its own: a compiler may
+     * read neighbouring bytes together with a plain member. */
+    _Alignas(8) atomic_bool open; /* stop was not called yet */
 };
 
-/* Milliseconds of CLOCK_MONOTONIC, whatever clock was injected. */
+/* Returns the time of CLOCK_MONOTONIC in ms, even if a clock was injected. */
 int64_t sgi_real_now(void);
 
-/* loop.c */
+/* ---- loop.c ---- */
 segue_status sgi_loop_open(segue_runtime *rt);
 void sgi_loop_close(segue_runtime *rt);
-/* Lock held. The host functions of the engine that concern the loop. */
-void sgi_loop_host(sgi_host *host);
-/* Lock held: the loop looks at things anew. */
-void sgi_loop_kick(segue_runtime *rt);
-/* Lock held; wakes who has to be woken. To be called before the lock is let go. */
-void sgi_loop_signal(segue_runtime *rt);
-/* Lock held, let go while waiting: one turn that waits at most wait_ms (-1 = no limit)
- * and runs at most budget callbacks. Returns how many ran. */
+/* Sets the engine's host functions that concern the loop. The caller holds the lock. */
+void sgi_loop_fill_host(sgi_host *host);
+/* Makes the loop check its flags and timers again. The caller holds the lock. */
+void sgi_loop_request_turn(segue_runtime *rt);
+/* Wakes every thread that must be woken. The caller holds the lock and releases it
+ * next. */
+void sgi_loop_wake_threads(segue_runtime *rt);
+/* Runs one turn, which waits at most wait_ms (-1 = no limit) and runs at most `budget`
+ * callbacks. Returns the number of callbacks that ran. The caller holds the lock, which
+ * is released while waiting. */
 int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget);
-/* Lock held: another turn has something to do without waiting. */
+/* True when another turn has something to do without waiting. The caller holds the
+ * lock. */
 bool sgi_loop_is_due(const segue_runtime *rt);
-/* Lock held: destroys what was retired. */
-void sgi_loop_bury(segue_runtime *rt);
+/* Destroys the retired carriers. The caller holds the lock. */
+void sgi_loop_destroy_retired(segue_runtime *rt);
 
-/* inlet.c; lock held, loop thread where nothing else is said */
-/* Has a runtime lend its input; when that fails, close undoes what was done. */
+/* ---- inlet.c: on the loop thread with the lock, unless a comment says otherwise ---- */
+/* Enables lending. On failure, sgi_inlets_close undoes the steps that were done. */
 segue_status sgi_inlets_open(segue_runtime *rt);
 void sgi_inlets_close(segue_runtime *rt);
-/* Before time passes: reads the lent inlets that have something. */
+/* Reads all lent inlets that have input. It is called before timers run. */
 void sgi_inlets_read_all(segue_runtime *rt);
-/* Any thread: dispatch is here. Reads some of them, once each. */
-void sgi_inlets_attend(segue_runtime *rt);
-/* The longest wait, if it might be so long: lent inlets are looked after. */
-int64_t sgi_inlets_wait(const segue_runtime *rt, int64_t wait_ms);
-/* After the wait: lends what is due, or takes it back. */
-void sgi_inlets_turn(segue_runtime *rt);
+/* Reads some of the lent inlets, once each. dispatch calls this on any thread. */
+void sgi_inlets_read_some(segue_runtime *rt);
+/* Returns the longest time that the loop may wait, at most wait_ms, so that it takes
+ * lent inlets back in time. */
+int64_t sgi_inlets_limit_wait(const segue_runtime *rt, int64_t wait_ms);
+/* Lends inlets that are due, or takes them back. It is called after each wait. */
+void sgi_inlets_change_hands(segue_runtime *rt);
 void sgi_inlets_take_back(segue_runtime *rt);
 
-/* dispatch.c */
-/* Lock held: the queue of callbacks is no longer empty. */
-void sgi_dispatch_ring(segue_runtime *rt);
-/* Lock held: runs at most budget callbacks. */
+/* ---- dispatch.c ---- */
+/* Notifies the host that the queue of callbacks is no longer empty. The caller holds
+ * the lock. */
+void sgi_dispatch_notify(segue_runtime *rt);
+/* Runs at most `budget` callbacks. The caller holds the lock. */
 int32_t sgi_dispatch_deliver(segue_runtime *rt, int32_t budget);
 
-/* store_worker.c */
-void sgi_stores_host(sgi_host *host);
-/* Lock held: works on stores that do not block. */
+/* ---- store_worker.c ---- */
+void sgi_stores_fill_host(sgi_host *host);
+/* Does the work of stores that do not block. The caller holds the lock. */
 void sgi_stores_work(segue_runtime *rt);
-/* Lock held, let go meanwhile: waits until no worker has anything to do. */
-void sgi_stores_settle(segue_runtime *rt);
-/* Lock held, let go meanwhile: ends the workers and forgets all keepers. */
+/* Waits until no worker has anything to do. The caller holds the lock, which is
+ * released while waiting. */
+void sgi_stores_wait_idle(segue_runtime *rt);
+/* Ends the workers and removes all committers. The caller holds the lock, which is
+ * released for a time. */
 void sgi_stores_close(segue_runtime *rt);
 
 #endif

@@ -1,68 +1,73 @@
-/* Stores at work. A slot is one store of this runtime, a desk is one keeper at it.
+/* Store work. A slot is one store of this runtime. A queue is the work of one committer
+ * (the operations of a server) at that store.
  *
- * A store that blocks has a thread: it takes what is dirty at a desk, commits it without
- * the lock, says how it went, takes the next job of that desk, and goes on until the desk
- * is empty; everything that becomes dirty meanwhile is in the next commit. A store that
- * does not block is worked on by the loop at the end of its turn, under the lock and
- * before the output is flushed, so answers that wait for it leave in the same turn.
+ * A blocking store has a thread. The thread takes what is dirty in a queue, commits it
+ * without the lock, reports the result, takes the next job of that queue, and repeats
+ * this until the queue is empty. What becomes dirty meanwhile is in the next commit.
+ * For a store that does not block, the loop works at the end of its turn, under the
+ * lock and before the output is flushed. So answers that wait for the store are sent in
+ * the same turn.
  *
- *   desk:  idle --host.store--> due (on slot->due) --taken--> busy --> idle or due
+ *   queue:  idle --host.store--> due (on slot->due) --taken--> busy --> idle or due
  *
- * keeper->host_user points at the desk and is NULL once the runtime has let go of it. A
- * desk belongs to its slot; the one that works on it holds it by `busy`. When its keeper
- * is removed, here or by what a commit or job led to (on this very thread), `removed`
- * tells the worker to let the keeper alone and to free the desk, without the lock as far
- * as the store is asked: leaving what was followed may take its time.
+ * committer->host_user points at the queue and is NULL once the runtime has released the
+ * committer. A queue belongs to its slot; `busy` protects the queue while a thread works
+ * on it. A committer may be removed during this work, even by a callback on this very
+ * thread. `removed` then tells the worker not to use the committer any more and to free
+ * the queue. The worker calls the store for that without the lock, because unfollowing
+ * operations may take time.
  *
- * A slot closes with its last desk: its worker drops the store, since that may take time,
- * and ends; the loop joins it when it has. Nobody but sgi_runtime_free waits for that. */
-#include "runtime/store_desk.h"
+ * A slot closes with its last queue. Its worker drops the store, which may take time,
+ * and ends; the loop joins the worker later. Only sgi_runtime_free waits for that. */
+#include "runtime/store_queue.h"
 
 #include <signal.h>
 #include <time.h>
 
-/* Rounds of a store in one turn of the loop; the rest waits for the next. */
+/* Maximum number of passes over the due queues in one turn of the loop. Queues that are
+ * still due then wait for the next turn. */
 #define LOOP_ROUNDS 64
 
-typedef sgi_desk desk;
+typedef sgi_store_queue store_queue;
 
 /* ---- work ---- */
 
-void sgi_desk_put_due(desk *d)
+void sgi_store_queue_put_due(store_queue *q)
 {
-    d->due = true;
-    TAILQ_INSERT_TAIL(&d->slot->due, d, due_link);
-    if (!d->slot->blocking)
-        d->slot->rt->loop_stores_due++;
+    q->due = true;
+    TAILQ_INSERT_TAIL(&q->slot->due, q, due_link);
+    if (!q->slot->blocking)
+        q->slot->rt->stores.due++;
 }
 
-static void take_due(desk *d)
+static void take_due(store_queue *q)
 {
-    d->due = false;
-    TAILQ_REMOVE(&d->slot->due, d, due_link);
-    if (!d->slot->blocking)
-        d->slot->rt->loop_stores_due--;
+    q->due = false;
+    TAILQ_REMOVE(&q->slot->due, q, due_link);
+    if (!q->slot->blocking)
+        q->slot->rt->stores.due--;
 }
 
-static void host_store(void *user, sgi_keeper *keeper)
+static void host_store(void *user, sgi_committer *committer)
 {
     segue_runtime *rt = user;
-    desk *d = keeper->host_user;
-    if (!d || d->due || d->removed || rt->dead)
+    store_queue *q = committer->host_user;
+    if (!q || q->due || q->removed || rt->life == SGI_LIFE_DEAD)
         return;
-    sgi_desk_put_due(d);
-    if (d->slot->blocking)
-        pthread_cond_signal(&d->slot->wanted);
+    sgi_store_queue_put_due(q);
+    if (q->slot->blocking)
+        pthread_cond_signal(&q->slot->wanted);
     else
-        sgi_loop_kick(rt);
+        sgi_loop_request_turn(rt);
 }
 
-void sgi_stores_host(sgi_host *host)
+void sgi_stores_fill_host(sgi_host *host)
 {
     host->store = host_store;
 }
 
-/* What grows while it is read is news. */
+/* Reads a log. The log is followed first, so that entries that are added during the
+ * read are reported. */
 static segue_status read_log(segue_store *store, sgi_store_listener *by, sgi_job *job)
 {
     segue_status status = SEGUE_OK;
@@ -98,7 +103,7 @@ static segue_status ask(segue_store *store, sgi_store_listener *by, sgi_job *job
     case SGI_JOB_LEAVE:
         return sgi_store_follow(by, job->id, false);
     case SGI_JOB_POST:
-        return sgi_store_post(by, job->id, job->letter.p, job->letter.len);
+        return sgi_store_post(by, job->id, job->command.p, job->command.len);
     case SGI_JOB_RELEASE:
         return release(by, job);
     case SGI_JOB_NOTHING:
@@ -107,13 +112,13 @@ static segue_status ask(segue_store *store, sgi_store_listener *by, sgi_job *job
     return SEGUE_E_INVALID;
 }
 
-void sgi_slot_step_out(sgi_store_slot *slot)
+void sgi_slot_unlock(sgi_store_slot *slot)
 {
     if (slot->blocking)
         sgi_runtime_unlock(slot->rt);
 }
 
-void sgi_slot_step_in(sgi_store_slot *slot)
+void sgi_slot_lock(sgi_store_slot *slot)
 {
     if (slot->blocking)
         sgi_runtime_lock(slot->rt);
@@ -126,33 +131,33 @@ static uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static bool commit_once(sgi_store_slot *slot, desk *d)
+static bool commit_once(sgi_store_slot *slot, store_queue *q)
 {
-    if (d->removed || !sgi_keeper_take(d->keeper, &slot->batch))
+    if (q->removed || !sgi_committer_take_batch(q->committer, &slot->batch))
         return false;
-    sgi_keeper *keeper = d->keeper;
-    segue_store_stats stats = keeper->counts.store;
-    sgi_slot_step_out(slot);
+    sgi_committer *committer = q->committer;
+    segue_store_stats stats = committer->counts.store;
+    sgi_slot_unlock(slot);
     uint64_t begun = now_us();
     segue_status status =
-        sgi_store_commit_by(d->listener, slot->batch.writes, slot->batch.count);
+        sgi_store_commit_by(q->listener, slot->batch.writes, slot->batch.count);
     slot->batch.took_us = now_us() - begun;
     sgi_store_stats(slot->store, &stats);
-    sgi_slot_step_in(slot);
-    keeper->counts.store = stats;
-    sgi_keeper_done(keeper, &slot->batch, status);
+    sgi_slot_lock(slot);
+    committer->counts.store = stats;
+    sgi_committer_batch_done(committer, &slot->batch, status);
     return true;
 }
 
-static bool ask_once(sgi_store_slot *slot, desk *d)
+static bool ask_once(sgi_store_slot *slot, store_queue *q)
 {
-    sgi_job *job = d->removed ? NULL : sgi_keeper_job(d->keeper);
+    sgi_job *job = q->removed ? NULL : sgi_committer_take_job(q->committer);
     if (!job)
         return false;
-    sgi_slot_step_out(slot);
-    segue_status status = ask(slot->store, d->listener, job);
-    sgi_slot_step_in(slot);
-    if (job->status == SEGUE_OK) /* a callback that ran out of memory has said so there */
+    sgi_slot_unlock(slot);
+    segue_status status = ask(slot->store, q->listener, job);
+    sgi_slot_lock(slot);
+    if (job->status == SEGUE_OK) /* an error that a callback has set is not overwritten */
         job->status = status;
     job->done(job);
     return true;
@@ -160,49 +165,50 @@ static bool ask_once(sgi_store_slot *slot, desk *d)
 
 static void close_slot(sgi_store_slot *slot);
 
-static void free_desk(desk *d)
+static void free_queue(store_queue *q)
 {
-    sgi_store_slot *slot = d->slot;
-    sgi_desk_unlisten(d);
-    if (d->due)
-        take_due(d);
-    TAILQ_REMOVE(&slot->desks, d, link);
-    sgi_release(&slot->rt->mem, d, sizeof *d);
-    if (TAILQ_EMPTY(&slot->desks))
+    sgi_store_slot *slot = q->slot;
+    sgi_store_queue_unlisten(q);
+    if (q->due)
+        take_due(q);
+    TAILQ_REMOVE(&slot->queues, q, link);
+    sgi_release(&slot->rt->mem, q, sizeof *q);
+    if (TAILQ_EMPTY(&slot->queues))
         close_slot(slot);
 }
 
-/* One commit, one job and the news; true when there was any of it. */
-static bool work_once(sgi_store_slot *slot, desk *d)
+/* Does one commit, one job and one delivery of news. True when any of them had work. */
+static bool work_once(sgi_store_slot *slot, store_queue *q)
 {
-    bool committed = commit_once(slot, d);
-    bool asked = ask_once(slot, d);
-    bool told = sgi_desk_read_news(d);
+    bool committed = commit_once(slot, q);
+    bool asked = ask_once(slot, q);
+    bool told = sgi_store_queue_read_changes(q);
     return committed || asked || told;
 }
 
-/* Works on the desk that has been due longest. */
+/* Works on the queue that has waited longest. */
 static void work_on_next(sgi_store_slot *slot)
 {
-    desk *d = TAILQ_FIRST(&slot->due);
-    take_due(d);
-    d->busy = true;
-    bool more = work_once(slot, d);
-    if (d->removed) {
-        free_desk(d);
+    store_queue *q = TAILQ_FIRST(&slot->due);
+    take_due(q);
+    q->busy = true;
+    bool more = work_once(slot, q);
+    if (q->removed) {
+        free_queue(q);
         return;
     }
-    d->busy = false;
-    if (more && !d->due)
-        sgi_desk_put_due(d);
+    q->busy = false;
+    if (more && !q->due)
+        sgi_store_queue_put_due(q);
 }
 
-/* Until there is something to do, or it is time to ask for news. */
+/* Waits until there is work or it is time to poll for news. */
 static void await_work(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;
-    sgi_loop_signal(rt); /* first: output that is passed on may lead to work here */
-    int64_t until = sgi_slot_news_ms(slot);
+    /* the loop is signalled first, because output written there may lead to new work */
+    sgi_loop_wake_threads(rt);
+    int64_t until = sgi_slot_poll_due(slot);
     struct timespec at = {until / 1000, until % 1000 * 1000000};
     if (!TAILQ_EMPTY(&slot->due))
         return;
@@ -220,7 +226,7 @@ static void *run_worker(void *user)
     for (;;) {
         if (!TAILQ_EMPTY(&slot->due)) {
             work_on_next(slot);
-            pthread_cond_broadcast(&rt->left);
+            pthread_cond_broadcast(&rt->dispatch.left);
         } else if (slot->closing) {
             break;
         } else {
@@ -228,11 +234,12 @@ static void *run_worker(void *user)
         }
     }
     sgi_runtime_unlock(rt);
-    sgi_store_unref(slot->store); /* closing a file may take its time */
+    /* closing a file may take time, so the lock is not held */
+    sgi_store_unref(slot->store);
     sgi_runtime_lock(rt);
     slot->finished = true;
-    rt->slots_finished++;
-    sgi_loop_kick(rt);
+    rt->stores.finished++;
+    sgi_loop_request_turn(rt);
     sgi_runtime_unlock(rt);
     return NULL;
 }
@@ -257,7 +264,7 @@ static void free_slot(sgi_store_slot *slot)
     sgi_release(&rt->mem, slot, sizeof *slot);
 }
 
-/* Waits by the clock of sgi_real_now. */
+/* Initialises a condition variable whose timed waits use the clock of sgi_real_now. */
 static void init_cond(pthread_cond_t *cond)
 {
     pthread_condattr_t attr;
@@ -276,44 +283,45 @@ static segue_status open_slot(segue_runtime *rt, segue_store *store, sgi_store_s
     slot->store = store;
     slot->blocking = sgi_store_is_blocking(store);
     init_cond(&slot->wanted);
-    TAILQ_INIT(&slot->desks);
+    TAILQ_INIT(&slot->queues);
     TAILQ_INIT(&slot->due);
     if (slot->blocking && !start_worker(slot)) {
         free_slot(slot);
         return SEGUE_E_IO;
     }
     sgi_store_ref(store);
-    TAILQ_INSERT_TAIL(&rt->stores, slot, link);
+    TAILQ_INSERT_TAIL(&rt->stores.slots, slot, link);
     *out = slot;
     return SEGUE_OK;
 }
 
-/* Its last desk is gone: no keeper finds it any more, the loop frees it. */
+/* Closes a slot (a store of this runtime) whose last committer was removed. The loop
+ * frees the slot. */
 static void close_slot(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;
     slot->closing = true;
-    TAILQ_REMOVE(&rt->stores, slot, link);
-    TAILQ_INSERT_TAIL(&rt->closing_stores, slot, link);
+    TAILQ_REMOVE(&rt->stores.slots, slot, link);
+    TAILQ_INSERT_TAIL(&rt->stores.closing, slot, link);
     if (slot->blocking) {
         pthread_cond_signal(&slot->wanted);
         return;
     }
     sgi_store_unref(slot->store);
     slot->finished = true;
-    rt->slots_finished++;
-    sgi_loop_kick(rt);
+    rt->stores.finished++;
+    sgi_loop_request_turn(rt);
 }
 
-/* Frees slots whose worker is at its end, so that the join does not wait. */
+/* Frees slots whose worker has ended, so that joining it does not wait. */
 static void free_finished(segue_runtime *rt)
 {
     sgi_store_slot *slot, *next;
-    SGI_TAILQ_EACH(slot, &rt->closing_stores, link, next) {
+    SGI_TAILQ_EACH(slot, &rt->stores.closing, link, next) {
         if (!slot->finished)
             continue;
-        TAILQ_REMOVE(&rt->closing_stores, slot, link);
-        rt->slots_finished--;
+        TAILQ_REMOVE(&rt->stores.closing, slot, link);
+        rt->stores.finished--;
         if (slot->blocking)
             pthread_join(slot->worker, NULL);
         free_slot(slot);
@@ -322,9 +330,9 @@ static void free_finished(segue_runtime *rt)
 
 static bool is_busy(const sgi_store_slot *slot)
 {
-    const desk *d;
-    TAILQ_FOREACH(d, &slot->desks, link)
-        if (d->due || d->busy)
+    const store_queue *q;
+    TAILQ_FOREACH(q, &slot->queues, link)
+        if (q->due || q->busy)
             return true;
     return false;
 }
@@ -332,7 +340,7 @@ static bool is_busy(const sgi_store_slot *slot)
 static sgi_store_slot *first_due_here(const segue_runtime *rt)
 {
     sgi_store_slot *slot;
-    TAILQ_FOREACH(slot, &rt->stores, link)
+    TAILQ_FOREACH(slot, &rt->stores.slots, link)
         if (!slot->blocking && !TAILQ_EMPTY(&slot->due))
             return slot;
     return NULL;
@@ -340,104 +348,106 @@ static sgi_store_slot *first_due_here(const segue_runtime *rt)
 
 void sgi_stores_work(segue_runtime *rt)
 {
-    sgi_desks_answer_bells(rt);
-    for (int i = 0; i < LOOP_ROUNDS && rt->loop_stores_due; i++) {
+    sgi_store_queues_find_due(rt);
+    for (int i = 0; i < LOOP_ROUNDS && rt->stores.due; i++) {
         sgi_store_slot *slot = first_due_here(rt);
-        TAILQ_REMOVE(&rt->stores, slot, link);
-        TAILQ_INSERT_TAIL(&rt->stores, slot, link);
+        TAILQ_REMOVE(&rt->stores.slots, slot, link);
+        TAILQ_INSERT_TAIL(&rt->stores.slots, slot, link);
         work_on_next(slot);
     }
-    if (rt->slots_finished)
+    if (rt->stores.finished)
         free_finished(rt);
 }
 
-/* ---- keepers ---- */
+/* ---- committers ---- */
 
-segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_keeper *keeper,
+segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_committer *committer,
                                    segue_store *store)
 {
     sgi_store_slot *slot;
     segue_status status;
-    keeper->host_user = NULL;
-    if (rt->dead)
+    committer->host_user = NULL;
+    if (rt->life == SGI_LIFE_DEAD)
         return SEGUE_E_CLOSED;
-    desk *d = sgi_zalloc(&rt->mem, sizeof *d);
-    if (!d)
+    store_queue *q = sgi_zalloc(&rt->mem, sizeof *q);
+    if (!q)
         return SEGUE_E_NOMEM;
-    TAILQ_FOREACH(slot, &rt->stores, link)
+    TAILQ_FOREACH(slot, &rt->stores.slots, link)
         if (slot->store == store)
             break;
     if (!slot) {
         status = open_slot(rt, store, &slot);
         if (status != SEGUE_OK) {
-            sgi_release(&rt->mem, d, sizeof *d);
+            sgi_release(&rt->mem, q, sizeof *q);
             return status;
         }
     }
-    keeper->leased = sgi_store_is_leased(store);
-    d->keeper = keeper;
-    d->slot = slot;
-    keeper->host_user = d;
-    TAILQ_INSERT_TAIL(&slot->desks, d, link);
-    status = sgi_desk_listen(d);
+    committer->leased = sgi_store_is_leased(store);
+    q->committer = committer;
+    q->slot = slot;
+    committer->host_user = q;
+    TAILQ_INSERT_TAIL(&slot->queues, q, link);
+    status = sgi_store_queue_listen(q);
     if (status == SEGUE_OK)
         return SEGUE_OK;
-    keeper->host_user = NULL;
-    free_desk(d);
+    committer->host_user = NULL;
+    free_queue(q);
     return status;
 }
 
-/* Only under the lock does a store that does not block work, so if its desk is busy now,
- * what runs here is part of that work. */
-static bool works_here(const desk *d)
+/* True when this thread is working on the queue now. A store that does not block works
+ * only under the lock. So if the queue of such a store is busy, this code is part of
+ * that work. */
+static bool works_here(const store_queue *q)
 {
-    return d->busy &&
-           (!d->slot->blocking || pthread_equal(d->slot->worker, pthread_self()));
+    return q->busy &&
+           (!q->slot->blocking || pthread_equal(q->slot->worker, pthread_self()));
 }
 
-/* Its keeper goes: whoever works on it frees it. */
-static void remove_desk(desk *d)
+/* Removes the queue of a committer at its store. If a thread is working on the queue,
+ * that thread frees it. */
+static void remove_queue(store_queue *q)
 {
-    d->keeper->host_user = NULL;
-    d->removed = true;
-    if (!d->slot->blocking) {
-        free_desk(d);
+    q->committer->host_user = NULL;
+    q->removed = true;
+    if (!q->slot->blocking) {
+        free_queue(q);
         return;
     }
-    sgi_desk_put_due(d);
-    pthread_cond_signal(&d->slot->wanted);
+    sgi_store_queue_put_due(q);
+    pthread_cond_signal(&q->slot->wanted);
 }
 
-void sgi_runtime_remove_store(segue_runtime *rt, sgi_keeper *keeper)
+void sgi_runtime_remove_store(segue_runtime *rt, sgi_committer *committer)
 {
-    desk *d = keeper->host_user;
-    if (!d)
+    store_queue *q = committer->host_user;
+    if (!q)
         return;
-    if (works_here(d)) {
-        d->removed = true;
-        keeper->host_user = NULL;
+    if (works_here(q)) {
+        q->removed = true;
+        committer->host_user = NULL;
         return;
     }
-    d->deaf = true;
-    while (d->due || d->busy) {
-        if (d->slot->blocking) {
-            sgi_loop_signal(rt);
-            pthread_cond_wait(&rt->left, &rt->mutex);
+    q->deaf = true;
+    while (q->due || q->busy) {
+        if (q->slot->blocking) {
+            sgi_loop_wake_threads(rt);
+            pthread_cond_wait(&rt->dispatch.left, &rt->mutex);
         } else {
-            work_on_next(d->slot);
+            work_on_next(q->slot);
         }
     }
-    remove_desk(d);
+    remove_queue(q);
 }
 
-void sgi_stores_settle(segue_runtime *rt)
+void sgi_stores_wait_idle(segue_runtime *rt)
 {
-    sgi_store_slot *slot = TAILQ_FIRST(&rt->stores);
+    sgi_store_slot *slot = TAILQ_FIRST(&rt->stores.slots);
     while (slot) {
         if (slot->blocking && is_busy(slot)) {
-            sgi_loop_signal(rt);
-            pthread_cond_wait(&rt->left, &rt->mutex);
-            slot = TAILQ_FIRST(&rt->stores);
+            sgi_loop_wake_threads(rt);
+            pthread_cond_wait(&rt->dispatch.left, &rt->mutex);
+            slot = TAILQ_FIRST(&rt->stores.slots);
         } else {
             slot = TAILQ_NEXT(slot, link);
         }
@@ -447,15 +457,16 @@ void sgi_stores_settle(segue_runtime *rt)
 void sgi_stores_close(segue_runtime *rt)
 {
     sgi_store_slot *slot;
-    desk *d;
-    sgi_stores_settle(rt);
-    while ((slot = TAILQ_FIRST(&rt->stores))) {
-        d = TAILQ_FIRST(&slot->desks); /* the last one closes the slot */
-        remove_desk(d);
-        sgi_stores_settle(rt);
+    store_queue *q;
+    sgi_stores_wait_idle(rt);
+    while ((slot = TAILQ_FIRST(&rt->stores.slots))) {
+        /* removing the last queue closes the slot of the store */
+        q = TAILQ_FIRST(&slot->queues);
+        remove_queue(q);
+        sgi_stores_wait_idle(rt);
     }
-    while ((slot = TAILQ_FIRST(&rt->closing_stores))) {
-        TAILQ_REMOVE(&rt->closing_stores, slot, link);
+    while ((slot = TAILQ_FIRST(&rt->stores.closing))) {
+        TAILQ_REMOVE(&rt->stores.closing, slot, link);
         if (slot->blocking) {
             sgi_runtime_unlock(rt);
             pthread_join(slot->worker, NULL);
@@ -463,5 +474,5 @@ void sgi_stores_close(segue_runtime *rt)
         }
         free_slot(slot);
     }
-    rt->slots_finished = 0;
+    rt->stores.finished = 0;
 }

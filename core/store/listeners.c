@@ -1,14 +1,16 @@
-/* The listeners of a store handle. Each operation that somebody follows is in a map; its
- * follows, one per listener, are marked when somebody else writes to it. So growth is a
- * flag: it needs no memory, and no number of commits makes it more. Only letters queue,
- * and are bounded (letters.c).
+/* The listeners of a store handle. A map has each operation that at least one listener
+ * follows. A `follow` connects one listener with one operation. When another listener
+ * or process writes to the operation, the `follow` is marked. So the news "this
+ * operation grew" is a flag: it needs no memory, however many commits there are. Only
+ * forwarded commands are queued, and their number is limited (commands.c).
  *
  *   commit --> follow.grew --> listener->grown --> hand
- *   post ----> letters ------> listener->heard --> hand
+ *   post ----> commands -----> listener->received --> hand
  *
- * A listener is rung when it becomes due, and not again until it answers. Rings are
- * made without any lock, since what they lead to may wait for a thread that is in here;
- * whoever removes a listener waits for `ringing` to come down.
+ * A listener is due when there is news for it. The store then calls its wake-up
+ * callback (wake) once, and not again until the listener asks for its news. The
+ * callback runs without any lock, because it may wait for a thread that is inside the
+ * store. sgi_listeners_remove waits until `waking` is 0.
  *
  * Lock order: the mutex of the store, then `lock`. hand calls fn under `lock`. */
 #include "store/listeners.h"
@@ -18,7 +20,7 @@
 typedef struct operation {
     sgi_map_node node;
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    bool ended; /* since somebody follows it */
+    bool ended; /* true when the operation ended while a listener followed it */
     TAILQ_HEAD(follow_list, follow) follows;
 } operation;
 
@@ -34,20 +36,21 @@ typedef struct follow {
 struct sgi_store_listener {
     TAILQ_ENTRY(sgi_store_listener) link;
     segue_store *store;
-    void (*ring)(void *user);
+    void (*wake)(void *user);
     void *user;
     struct follow_list follows;
     struct follow_list grown;
-    uint64_t heard; /* place of the last letter that was told */
+    /* the position of the last forwarded command that the listener has received */
+    uint64_t received;
     bool orphans;
     bool missed;
     bool doubt;
     bool due;
-    bool rung;
-    int ringing;
+    bool woken;
+    int waking;
 };
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
 segue_status sgi_listeners_init(sgi_listeners *listeners, const sgi_mem *mem, bool lends)
 {
@@ -62,28 +65,28 @@ segue_status sgi_listeners_init(sgi_listeners *listeners, const sgi_mem *mem, bo
     segue_hooks hooks = {.struct_size = sizeof hooks, .random = sgi_crypto_random};
     sgi_env env = {&listeners->mem, &hooks};
     sgi_map_init(&listeners->followed, &env);
-    sgi_letters_init(&listeners->letters, &listeners->mem);
+    sgi_store_commands_init(&listeners->commands, &listeners->mem);
     TAILQ_INIT(&listeners->all);
     return SEGUE_OK;
 }
 
 void sgi_listeners_free(sgi_listeners *listeners)
 {
-    sgi_letters_free(&listeners->letters);
+    sgi_store_commands_free(&listeners->commands);
     sgi_map_free(&listeners->followed);
     pthread_cond_destroy(&listeners->quiet);
     pthread_mutex_destroy(&listeners->lock);
 }
 
 segue_status sgi_listeners_add(sgi_listeners *listeners, segue_store *store,
-                               void (*ring)(void *user), void *user,
+                               void (*wake)(void *user), void *user,
                                sgi_store_listener **out)
 {
     sgi_store_listener *listener = sgi_zalloc(&listeners->mem, sizeof *listener);
     if (!listener)
         return SEGUE_E_NOMEM;
     listener->store = store;
-    listener->ring = ring;
+    listener->wake = wake;
     listener->user = user;
     TAILQ_INIT(&listener->follows);
     TAILQ_INIT(&listener->grown);
@@ -122,7 +125,8 @@ static operation *add_operation(sgi_listeners *listeners, const uint8_t *id)
     return op;
 }
 
-/* False when others follow it still. */
+/* Removes the operation from the map. If a listener still follows the operation, it
+ * does nothing and returns false. */
 static bool drop_if_unfollowed(sgi_listeners *listeners, operation *op)
 {
     if (!TAILQ_EMPTY(&op->follows))
@@ -188,8 +192,9 @@ segue_status sgi_listeners_follow(sgi_listeners *listeners, sgi_store_listener *
     return status;
 }
 
-bool sgi_listeners_followed(sgi_listeners *listeners, const sgi_store_listener *listener,
-                            uint8_t id[SEGUE_STORE_ID_SIZE])
+bool sgi_listeners_find_followed(sgi_listeners *listeners,
+                                 const sgi_store_listener *listener,
+                                 uint8_t id[SEGUE_STORE_ID_SIZE])
 {
     pthread_mutex_lock(&listeners->lock);
     const follow *f = TAILQ_FIRST(&listener->follows);
@@ -199,35 +204,35 @@ bool sgi_listeners_followed(sgi_listeners *listeners, const sgi_store_listener *
     return f != NULL;
 }
 
-/* ---- bells ---- */
+/* ---- wake-up calls ---- */
 
 static sgi_store_listener *first_due(const sgi_listeners *listeners)
 {
     sgi_store_listener *listener;
     TAILQ_FOREACH(listener, &listeners->all, link)
-        if (listener->due && !listener->rung)
+        if (listener->due && !listener->woken)
             break;
     return listener;
 }
 
-static void ring_due(sgi_listeners *listeners)
+static void wake_due(sgi_listeners *listeners)
 {
     sgi_store_listener *listener;
     while ((listener = first_due(listeners))) {
-        listener->rung = true;
-        listener->ringing++;
+        listener->woken = true;
+        listener->waking++;
         pthread_mutex_unlock(&listeners->lock);
-        listener->ring(listener->user);
+        listener->wake(listener->user);
         pthread_mutex_lock(&listeners->lock);
-        if (!--listener->ringing)
+        if (!--listener->waking)
             pthread_cond_broadcast(&listeners->quiet);
     }
 }
 
-void sgi_listeners_ring(sgi_listeners *listeners)
+void sgi_listeners_wake(sgi_listeners *listeners)
 {
     pthread_mutex_lock(&listeners->lock);
-    ring_due(listeners);
+    wake_due(listeners);
     pthread_mutex_unlock(&listeners->lock);
 }
 
@@ -236,7 +241,7 @@ void sgi_listeners_remove(sgi_listeners *listeners, sgi_store_listener *listener
     follow *f;
     pthread_mutex_lock(&listeners->lock);
     TAILQ_REMOVE(&listeners->all, listener, link);
-    while (listener->ringing)
+    while (listener->waking)
         pthread_cond_wait(&listeners->quiet, &listeners->lock);
     while ((f = TAILQ_FIRST(&listener->follows)))
         drop_follow(listeners, f);
@@ -244,7 +249,7 @@ void sgi_listeners_remove(sgi_listeners *listeners, sgi_store_listener *listener
     sgi_release(&listeners->mem, listener, sizeof *listener);
 }
 
-/* ---- what is new ---- */
+/* ---- marking listeners that have news ---- */
 
 static void mark_follow(follow *f)
 {
@@ -293,12 +298,12 @@ static void mark_all(sgi_listeners *listeners)
         listener->due = true;
 }
 
-void sgi_listeners_bell(void *user)
+void sgi_listeners_wake_all(void *user)
 {
     sgi_listeners *listeners = user;
     pthread_mutex_lock(&listeners->lock);
     mark_all(listeners);
-    ring_due(listeners);
+    wake_due(listeners);
     pthread_mutex_unlock(&listeners->lock);
 }
 
@@ -315,38 +320,38 @@ static void note_write(sgi_listeners *listeners, const sgi_store_listener *by,
         if ((op = find_operation(listeners, write->id)))
             op->ended = true;
         mark_operation(op, by);
-        sgi_letters_take(&listeners->letters, write->id, UINT64_MAX);
+        sgi_store_commands_remove(&listeners->commands, write->id, UINT64_MAX);
         break;
     case SEGUE_STORE_RELEASE:
         mark_orphans(listeners, by);
         break;
     case SEGUE_STORE_TAKEN:
-        sgi_letters_take(&listeners->letters, write->id, write->entry.seq);
+        sgi_store_commands_remove(&listeners->commands, write->id, write->entry.seq);
         break;
     default:
         break;
     }
 }
 
-void sgi_listeners_wrote(sgi_listeners *listeners, const sgi_store_listener *by,
-                         const segue_store_write *writes, size_t count)
+void sgi_listeners_report_writes(sgi_listeners *listeners, const sgi_store_listener *by,
+                                 const segue_store_write *writes, size_t count)
 {
     pthread_mutex_lock(&listeners->lock);
     for (size_t i = 0; i < count; i++)
         note_write(listeners, by, &writes[i]);
-    ring_due(listeners);
+    wake_due(listeners);
     pthread_mutex_unlock(&listeners->lock);
 }
 
-/* Up to which place everybody has heard. */
-static uint64_t heard_by_all(const sgi_listeners *listeners)
+/* Returns the position up to which every listener has received the forwarded commands. */
+static uint64_t received_by_all(const sgi_listeners *listeners)
 {
     const sgi_store_listener *listener;
-    uint64_t heard = UINT64_MAX;
+    uint64_t received = UINT64_MAX;
     TAILQ_FOREACH(listener, &listeners->all, link)
-        if (listener->heard < heard)
-            heard = listener->heard;
-    return heard;
+        if (listener->received < received)
+            received = listener->received;
+    return received;
 }
 
 segue_status sgi_listeners_post(sgi_listeners *listeners, const uint8_t *id,
@@ -356,25 +361,26 @@ segue_status sgi_listeners_post(sgi_listeners *listeners, const uint8_t *id,
     memcpy(news.id, id, sizeof news.id);
     pthread_mutex_lock(&listeners->lock);
     const operation *op = find_operation(listeners, id);
-    segue_status status = op && op->ended ? SEGUE_E_TERMINAL
-                                          : sgi_letters_post(&listeners->letters, &news,
-                                                             heard_by_all(listeners));
+    segue_status status = op && op->ended
+                              ? SEGUE_E_TERMINAL
+                              : sgi_store_commands_post(&listeners->commands, &news,
+                                                        received_by_all(listeners));
     if (!status)
         mark_all(listeners);
-    ring_due(listeners);
+    wake_due(listeners);
     pthread_mutex_unlock(&listeners->lock);
     return status;
 }
 
-void sgi_listeners_claimed(sgi_listeners *listeners, const uint8_t *id)
+void sgi_listeners_report_claim(sgi_listeners *listeners, const uint8_t *id)
 {
     pthread_mutex_lock(&listeners->lock);
-    if (sgi_letters_retell(&listeners->letters, id))
+    if (sgi_store_commands_redeliver(&listeners->commands, id))
         mark_all(listeners);
     pthread_mutex_unlock(&listeners->lock);
 }
 
-int32_t sgi_listeners_told(void *user, const segue_store_news *news)
+int32_t sgi_listeners_take_change(void *user, const segue_store_news *news)
 {
     sgi_listeners *listeners = user;
     int32_t stop = 0;
@@ -384,9 +390,9 @@ int32_t sgi_listeners_told(void *user, const segue_store_news *news)
         mark_operation(find_operation(listeners, news->id), NULL);
         break;
     case SEGUE_STORE_LETTER:
-        if (!sgi_letters_has_room(&listeners->letters) ||
-            sgi_letters_add(&listeners->letters, news))
-            stop = 1; /* the store tells it again */
+        if (!sgi_store_commands_has_room(&listeners->commands) ||
+            sgi_store_commands_add(&listeners->commands, news))
+            stop = 1; /* the list is full: the store delivers this command again later */
         else
             mark_all(listeners);
         break;
@@ -396,7 +402,9 @@ int32_t sgi_listeners_told(void *user, const segue_store_news *news)
     case SEGUE_STORE_DOUBT:
         mark_doubt(listeners);
         break;
-    default: /* what a newer store may tell is safe to take for everything */
+    /* the kind is unknown, so a newer store sent it: every listener reads everything
+     * again */
+    default:
         mark_missed(listeners);
         break;
     }
@@ -404,16 +412,17 @@ int32_t sgi_listeners_told(void *user, const segue_store_news *news)
     return stop;
 }
 
-/* ---- handing over ---- */
+/* ---- delivering news ---- */
 
-void sgi_listeners_answer(sgi_listeners *listeners, sgi_store_listener *listener)
+void sgi_listeners_rearm(sgi_listeners *listeners, sgi_store_listener *listener)
 {
     pthread_mutex_lock(&listeners->lock);
-    listener->due = listener->rung = false;
+    listener->due = listener->woken = false;
     pthread_mutex_unlock(&listeners->lock);
 }
 
-/* Growth first: whoever gets a letter has then been told what came before it. */
+/* Reports that operations grew. This comes before the forwarded commands, so that a
+ * listener that gets a command already knows of everything written before the command. */
 static bool hand_growth(sgi_store_listener *listener, segue_store_news_fn fn, void *user)
 {
     follow *f;
@@ -437,29 +446,30 @@ static bool hand_flag(bool *flag, int32_t kind, segue_store_news_fn fn, void *us
     return false;
 }
 
-static bool hand_letters(sgi_listeners *listeners, sgi_store_listener *listener,
-                         segue_store_news_fn fn, void *user)
+static bool hand_commands(sgi_listeners *listeners, sgi_store_listener *listener,
+                          segue_store_news_fn fn, void *user)
 {
-    const sgi_letter *letter;
-    while ((letter = sgi_letters_next(&listeners->letters, listener->heard))) {
-        if (fn(user, &letter->news))
+    const sgi_store_command *command;
+    while (
+        (command = sgi_store_commands_next(&listeners->commands, listener->received))) {
+        if (fn(user, &command->news))
             return true;
-        listener->heard = letter->place;
+        listener->received = command->place;
     }
     return false;
 }
 
-bool sgi_listeners_hand(sgi_listeners *listeners, sgi_store_listener *listener,
-                        segue_store_news_fn fn, void *user)
+bool sgi_listeners_deliver(sgi_listeners *listeners, sgi_store_listener *listener,
+                           segue_store_news_fn fn, void *user)
 {
     pthread_mutex_lock(&listeners->lock);
     bool stopped = hand_flag(&listener->doubt, SEGUE_STORE_DOUBT, fn, user) ||
                    hand_flag(&listener->missed, SEGUE_STORE_MISSED, fn, user) ||
                    hand_growth(listener, fn, user) ||
-                   hand_letters(listeners, listener, fn, user) ||
+                   hand_commands(listeners, listener, fn, user) ||
                    hand_flag(&listener->orphans, SEGUE_STORE_ORPHANS, fn, user);
     if (listeners->lends)
-        sgi_letters_trim(&listeners->letters, heard_by_all(listeners));
+        sgi_store_commands_trim(&listeners->commands, received_by_all(listeners));
     pthread_mutex_unlock(&listeners->lock);
     return stopped;
 }

@@ -1,62 +1,71 @@
-/* Who listens at a store handle, to what, and what is new to them. store.c has the calls
- * that keepers use; this knows nothing of the vtable. */
+/* The listeners of a store handle, the operations they follow, and their undelivered
+ * news. store.c has the functions that other folders call. This file does not use the
+ * store's vtable. */
 #ifndef SGI_LISTENERS_H
 #define SGI_LISTENERS_H
 
 #include <pthread.h>
 
 #include "base/map.h"
-#include "store/letters.h"
+#include "store/commands.h"
 #include "store/store.h"
 
 typedef struct sgi_listeners {
     sgi_mem mem;
     pthread_mutex_t lock;
-    pthread_cond_t quiet; /* a ring has returned */
+    pthread_cond_t quiet; /* signalled when a wake-up callback has returned */
     TAILQ_HEAD(sgi_listener_list, sgi_store_listener) all;
-    sgi_map followed; /* id to those that follow it */
-    sgi_letters letters;
-    bool lends; /* the store has letters of its own: here they only pass through */
+    /* maps an operation id to the listeners that follow the operation */
+    sgi_map followed;
+    sgi_store_commands commands;
+    /* the store itself stores the forwarded commands; `commands` only passes them on */
+    bool lends;
 } sgi_listeners;
 
 segue_status sgi_listeners_init(sgi_listeners *listeners, const sgi_mem *mem, bool lends);
-/* All have been removed. */
+/* Frees the lists. All listeners must have been removed before. */
 void sgi_listeners_free(sgi_listeners *listeners);
 
 segue_status sgi_listeners_add(sgi_listeners *listeners, segue_store *store,
-                               void (*ring)(void *user), void *user,
+                               void (*wake)(void *user), void *user,
                                sgi_store_listener **out);
-/* It follows nothing any more. Waits while it is being rung. */
+/* Removes a listener, which must not follow any operation. Waits while its wake-up
+ * callback runs. */
 void sgi_listeners_remove(sgi_listeners *listeners, sgi_store_listener *listener);
 segue_store *sgi_listeners_store(const sgi_store_listener *listener);
-/* One that the listener follows; false when there is none. */
-bool sgi_listeners_followed(sgi_listeners *listeners, const sgi_store_listener *listener,
-                            uint8_t id[SEGUE_STORE_ID_SIZE]);
+/* Gives the id of one operation that the listener follows. False when it follows none. */
+bool sgi_listeners_find_followed(sgi_listeners *listeners,
+                                 const sgi_store_listener *listener,
+                                 uint8_t id[SEGUE_STORE_ID_SIZE]);
 
-/* *changed: it is now followed by somebody for the first time, or by nobody any more. */
+/* Starts or stops following an operation. *changed is set when this listener is the
+ * first that follows the operation, or was the last one. */
 segue_status sgi_listeners_follow(sgi_listeners *listeners, sgi_store_listener *listener,
                                   const uint8_t *id, bool on, bool *changed);
 
-/* by (may be NULL) has committed this. */
-void sgi_listeners_wrote(sgi_listeners *listeners, const sgi_store_listener *by,
-                         const segue_store_write *writes, size_t count);
-/* A letter to whoever runs the operation here. */
+/* Reports these writes to all listeners except `by`, which committed them (NULL = no
+ * listener committed them). */
+void sgi_listeners_report_writes(sgi_listeners *listeners, const sgi_store_listener *by,
+                                 const segue_store_write *writes, size_t count);
+/* Forwards a command to the listener that runs the operation in this process. */
 segue_status sgi_listeners_post(sgi_listeners *listeners, const uint8_t *id,
                                 const char *data, size_t len);
-/* The operation has a new owner here. */
-void sgi_listeners_claimed(sgi_listeners *listeners, const uint8_t *id);
-/* News of the store itself; a segue_store_news_fn whose user is a sgi_listeners. Nobody
- * is rung by it. */
-int32_t sgi_listeners_told(void *user, const segue_store_news *news);
-/* Everybody should ask the store: a bell for set_bell; user is a sgi_listeners. */
-void sgi_listeners_bell(void *user);
-/* Rings whoever has something new and does not know yet. */
-void sgi_listeners_ring(sgi_listeners *listeners);
+/* Called when a listener of this handle has claimed the operation. */
+void sgi_listeners_report_claim(sgi_listeners *listeners, const uint8_t *id);
+/* Records news that the store itself reports. It makes no wake-up call. The function is
+ * a segue_store_news_fn whose user is a sgi_listeners. */
+int32_t sgi_listeners_take_change(void *user, const segue_store_news *news);
+/* The callback that the store gets by set_wake. It tells every listener to ask for
+ * news. user is a sgi_listeners. */
+void sgi_listeners_wake_all(void *user);
+/* Calls the wake-up callback of each listener that has news and was not called yet. */
+void sgi_listeners_wake(sgi_listeners *listeners);
 
-/* From here on the listener is rung again. */
-void sgi_listeners_answer(sgi_listeners *listeners, sgi_store_listener *listener);
-/* Hands over what is new to it; true when fn stopped before the end. */
-bool sgi_listeners_hand(sgi_listeners *listeners, sgi_store_listener *listener,
-                        segue_store_news_fn fn, void *user);
+/* Called when the listener asks for its news. From then on the listener is woken up
+ * again. */
+void sgi_listeners_rearm(sgi_listeners *listeners, sgi_store_listener *listener);
+/* Delivers the listener's news. Returns true when fn stopped before the end. */
+bool sgi_listeners_deliver(sgi_listeners *listeners, sgi_store_listener *listener,
+                           segue_store_news_fn fn, void *user);
 
 #endif

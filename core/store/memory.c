@@ -1,9 +1,10 @@
-/* The store in memory. An operation is one block, its record, task id and data together,
- * and a packed log (memory_log.c).
+/* The store in memory. An operation has two parts: one block with its record, task id
+ * and data, and a packed log (memory_log.c).
  *
- * Every operation is in two maps (three with an idempotency key), in the order of its
- * principal (memory_owner.c), in the heap of purge times (at INT64_MAX when it is never
- * due, so that moving it cannot fail) and in one list:
+ * Every operation is in two maps (in three with an idempotency key), in the ordered
+ * list of its principal (memory_owner.c), in the heap of purge times and in one of the
+ * lists below. An operation that is never purged has the purge time INT64_MAX in the
+ * heap. So setting another purge time later needs no memory and cannot fail.
  *
  *     CREATE -> live --RELEASE--> loose --claim--> live
  *                 \----------- END --> ended (oldest first: the order of eviction) */
@@ -43,7 +44,7 @@ void sgi_memory_free(sgi_memory_store *store, sgi_memory_operation *op)
 {
     sgi_timer_clear(&store->purges, &op->purge);
     sgi_memory_log_free(&op->log, &store->mem);
-    sgi_memory_owner_drop(&store->owners, &store->mem, &op->place);
+    sgi_memory_owner_release(&store->owners, &store->mem, &op->place);
     sgi_release(&store->mem, op, sgi_memory_size(op));
 }
 
@@ -84,12 +85,12 @@ static segue_store_record record_of(const sgi_memory_operation *op)
                                  .data_len = op->data_len};
     memcpy(record.id, op->id, sizeof record.id);
     memcpy(record.idempotency_key, op->key, sizeof record.idempotency_key);
-    memcpy(record.principal, sgi_memory_owner_principal(&op->place),
+    memcpy(record.principal, sgi_memory_owner_entry_principal(&op->place),
            sizeof record.principal);
     return record;
 }
 
-/* ---- the other calls ---- */
+/* ---- finding, reading, claiming, purging ---- */
 
 static segue_status find(void *self, const char *task_id, const uint8_t *idempotency_key,
                          segue_store_record_fn fn, void *user)
@@ -121,7 +122,7 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
                          const char *task_id, segue_store_record_fn fn, void *user)
 {
     sgi_memory_store *store = self;
-    sgi_memory_place *place =
+    sgi_memory_owner_entry *place =
         sgi_memory_owner_first(&store->owners, principal, created_ms, task_id);
     for (; place; place = sgi_memory_owner_next(place)) {
         segue_store_record record =
@@ -183,7 +184,8 @@ static void free_list(sgi_memory_store *store, struct sgi_memory_list *list)
 static void free_store(void *self)
 {
     sgi_memory_store *store = self;
-    /* The heap first: a timer that is in no heap costs nothing to clear. */
+    /* The heap is freed first, because clearing a timer that is in no heap costs
+     * nothing. */
     sgi_timers_free(&store->purges);
     free_list(store, &store->live);
     free_list(store, &store->loose);

@@ -1,15 +1,16 @@
-/* Writing to the memory store. A commit works in two steps. Staging applies the writes
- * one by one, which may fail at any of them; before an operation is changed for the first
- * time its state goes to `touches`. Then either undo puts these states back or apply
- * moves operations to their lists and frees what was deleted, which cannot fail. Staging
- * leaves the lists alone and frees nothing.
+/* Writing to the memory store. A commit has two steps. Staging applies the writes one
+ * by one; each of them may fail. Before staging changes an operation for the first
+ * time, it saves the operation's state in `touches`. If a write failed, undo then
+ * restores these states. Otherwise apply moves the operations to their lists and frees
+ * the deleted ones. Neither undo nor apply can fail. Staging does not change the lists
+ * and frees nothing.
  *
- * What is dropped from logs is dropped when all else has been applied: it needs nothing,
- * and nothing undoes it.
+ * DROP writes come last, when everything else has been applied: they need no memory and
+ * are never undone.
  *
- * `used` counts blocks as they were allocated plus an allowance for what the maps, the
- * heap and the allocator add. Room is made last: only then is it sure that the commit
- * goes through, so no operation is evicted for one that fails. */
+ * `used` counts blocks as they were allocated, plus an allowance for the maps, the heap
+ * and the allocator. Eviction comes after staging: only then is it certain that the
+ * commit succeeds, so no operation is evicted for a commit that fails. */
 #include "store/memory_store.h"
 
 #define TOUCHES_KEPT 256
@@ -43,7 +44,8 @@ static sgi_memory_touch *remember(sgi_memory_store *store, sgi_memory_operation 
     return t;
 }
 
-/* To be called before an operation is changed; NULL when out of memory. */
+/* Saves the state of an operation before its first change in this commit. Returns NULL
+ * when out of memory. */
 static sgi_memory_touch *touch_operation(sgi_memory_store *store,
                                          sgi_memory_operation *op)
 {
@@ -72,13 +74,13 @@ static sgi_memory_operation *new_operation(sgi_memory_store *store,
     memcpy(op->text, record->task_id, task_len + 1);
     if (record->data_len)
         memcpy(op->text + task_len + 1, record->data, record->data_len);
-    if (!sgi_memory_owner_hold(&store->owners, &store->mem, &op->place,
-                               record->principal)) {
+    if (!sgi_memory_owner_set(&store->owners, &store->mem, &op->place,
+                              record->principal)) {
         sgi_release(&store->mem, op, size);
         return NULL;
     }
     if (!sgi_timer_set(&store->purges, &op->purge, record->purge_ms, NULL)) {
-        sgi_memory_owner_drop(&store->owners, &store->mem, &op->place);
+        sgi_memory_owner_release(&store->owners, &store->mem, &op->place);
         sgi_release(&store->mem, op, size);
         return NULL;
     }
@@ -150,7 +152,8 @@ static segue_status stage_release(sgi_memory_store *store, sgi_memory_operation 
     return SEGUE_OK;
 }
 
-/* recent: where the last write went, most likely the place of this one too. */
+/* Applies one write. *recent: the operation of the write before. It often is the
+ * operation of this write too, which saves the look-up. */
 static segue_status stage(sgi_memory_store *store, const segue_store_write *write,
                           sgi_memory_operation **recent)
 {
@@ -170,13 +173,13 @@ static segue_status stage(sgi_memory_store *store, const segue_store_write *writ
     case SEGUE_STORE_RELEASE:
         return op ? stage_release(store, op) : SEGUE_OK;
     case SEGUE_STORE_DROP:
-        return SEGUE_OK; /* comes last */
+        return SEGUE_OK; /* DROP writes are applied after all others */
     default:
         return SEGUE_E_INVALID;
     }
 }
 
-/* ---- the two ends of a commit ---- */
+/* ---- undoing and applying ---- */
 
 static void undo_touch(sgi_memory_store *store, sgi_memory_touch *t)
 {
@@ -213,8 +216,9 @@ static void apply_touch(sgi_memory_store *store, sgi_memory_touch *t)
     }
 }
 
-/* Evicts what ended first until the commit fits, or nothing when it cannot fit. What the
- * commit itself touches stays. */
+/* Evicts ended operations, oldest first, until the store is within max_bytes. If
+ * evicting all of them is not enough, it evicts nothing. Operations that this commit
+ * changes are not evicted. */
 static bool make_room(sgi_memory_store *store)
 {
     sgi_memory_operation *op, *next;
@@ -244,13 +248,13 @@ static bool is_over(const sgi_memory_store *store, int64_t operations, int64_t b
            (store->max_bytes_each && bytes > store->max_bytes_each);
 }
 
-/* Whether evicting what ended of the principal of a new operation keeps it within its
- * bounds; it is done if evict says so. */
+/* True when the principal of a new operation is within its limits, perhaps after its
+ * ended operations are evicted. They are evicted only if `evict` is set. */
 static bool fits_principal(sgi_memory_store *store, const sgi_memory_operation *made,
                            bool evict)
 {
     int64_t operations = 0, bytes = 0;
-    sgi_memory_place *place = sgi_memory_owner_oldest(&made->place), *next;
+    sgi_memory_owner_entry *place = sgi_memory_owner_oldest(&made->place), *next;
     for (; place; place = sgi_memory_owner_newer(place)) {
         operations++;
         bytes +=

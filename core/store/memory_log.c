@@ -1,42 +1,45 @@
-/* Packed logs. The first chunk is small, since most operations have two or three entries;
- * each further one is as large as all before it, up to CHUNK_MAX, so that a log wastes at
- * most half of what it occupies and a long one at most one chunk. An entry is never
- * split: one larger than that gets a chunk of its own size.
+/* Packed logs. The first chunk is small, because most operations have two or three
+ * entries. Each further chunk is as large as all chunks before it, up to CHUNK_MAX: a
+ * log wastes at most half of its memory, and a long log at most one chunk. An entry is
+ * never split; an entry that is too large gets a chunk of its own size.
  *
- * Chunks are appended to, so a state of a log is one position in it. Numbers are not
- * stored: each chunk knows its first, and where entries were dropped a head without a
- * payload says how many. Dropping moves what is left together; a chunk that holds nothing
- * any more goes, one that holds little becomes smaller when there is memory for that. */
+ * Chunks are only appended to, so one position describes a state of the log. Entries do
+ * not store their numbers. Each chunk has the number of its first entry, and a head
+ * without payload (a gap) says how many entries were dropped at this position. Dropping
+ * moves the remaining entries of a chunk together. An empty chunk is freed, and a chunk
+ * that is mostly empty is reallocated smaller when there is memory for that. */
 #include "store/memory_log.h"
 
 #define CHUNK_FIRST 256
 #define CHUNK_MIN 512
 #define CHUNK_MAX (64 * 1024 - 64)
-/* What an allocator adds to a block, more or less. */
+/* The estimated number of bytes that an allocator adds to each block. */
 #define CHUNK_ALLOWANCE 16
 
 struct sgi_memory_chunk {
     struct sgi_memory_chunk *next;
     uint64_t first_seq;
-    size_t used; /* of bytes */
-    size_t size; /* of bytes */
+    size_t used; /* number of bytes of the chunk that are in use */
+    size_t size; /* number of bytes of the chunk */
     char bytes[];
 };
 
 typedef struct sgi_memory_chunk chunk;
 
-/* In front of each payload, unaligned. */
+/* The head of an entry, which stands before its payload. It is not aligned. */
 typedef struct entry_head {
-    uint64_t segment; /* of a gap: the number of entries */
+    /* number of the entry's segment; in a gap: the number of dropped entries */
+    uint64_t segment;
     uint64_t event;
     int64_t at_ms;
     int32_t kind;
-    uint32_t len; /* GAP = of none */
+    uint32_t len; /* length of the payload; GAP = this head is a gap */
 } entry_head;
 
 #define GAP UINT32_MAX
 
-/* An entry takes one, a gap as many as it stands for. */
+/* Returns how many entry numbers a head covers: 1 for an entry, the number of dropped
+ * entries for a gap. */
 static uint64_t numbers_of(const entry_head *head)
 {
     return head->len == GAP ? head->segment : 1;
@@ -120,9 +123,9 @@ void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
     log->bytes = mark->bytes;
 }
 
-/* The chunk that holds the entry behind `after`. Most readers are near the end, and who
- * is not goes on where it was: from the beginning a long log would be walked each
- * time. */
+/* Returns the chunk that has the entry after number `after`. The last chunk and the
+ * chunk of the last read are tried first, so that readers of a long log do not walk it
+ * from the beginning each time. */
 static chunk *seek(const sgi_memory_log *log, uint64_t after)
 {
     chunk *at = log->first;
@@ -161,11 +164,12 @@ void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_
 
 /* ---- dropping ---- */
 
-/* What is left of a chunk, as it is written over the chunk itself. */
+/* The state of packing a chunk. Packing moves the remaining entries to the beginning of
+ * the chunk. */
 typedef struct packing {
     chunk *at;
     size_t used;
-    uint64_t gap; /* entries that were passed over, and are not written yet */
+    uint64_t gap; /* number of dropped entries for which no gap is written yet */
 } packing;
 
 static void write_gap(packing *p)
@@ -180,7 +184,8 @@ static void write_gap(packing *p)
     p->gap = 0;
 }
 
-/* A gap takes no more room than any entry that it stands for. */
+/* Drops a chunk's entries of a kind up to number `upto`. It needs no further memory,
+ * because a gap never needs more bytes than the entries that it replaces. */
 static void pack(chunk *at, int32_t kind, uint64_t upto, bool is_last)
 {
     packing p = {.at = at};
@@ -198,7 +203,8 @@ static void pack(chunk *at, int32_t kind, uint64_t upto, bool is_last)
         memmove(at->bytes + p.used, at->bytes + pos, size);
         p.used += size;
     }
-    if (is_last) /* else the next one knows where it begins */
+    /* other chunks need no gap here: the first number of the next chunk shows it */
+    if (is_last)
         write_gap(&p);
     at->used = p.used;
 }

@@ -1,5 +1,5 @@
-/* The log of one operation in memory: entries packed into a chain of chunks, header and
- * payload, in order; no block per entry. */
+/* The log of one operation in memory: entries (a header and a payload each) in order,
+ * packed into a chain of chunks instead of one block per entry. */
 #ifndef SGI_MEMORY_LOG_H
 #define SGI_MEMORY_LOG_H
 
@@ -10,12 +10,13 @@ typedef struct sgi_memory_chunk sgi_memory_chunk;
 typedef struct sgi_memory_log {
     sgi_memory_chunk *first;
     sgi_memory_chunk *last;
-    sgi_memory_chunk *recent; /* where the last read ended: the next one goes on there */
+    /* the chunk in which the last read ended; the next read starts there */
+    sgi_memory_chunk *recent;
     uint64_t last_seq;
-    size_t bytes; /* what it occupies */
+    size_t bytes; /* memory that the log occupies */
 } sgi_memory_log;
 
-/* A state of a log that it can be cut back to. */
+/* A saved state of a log; sgi_memory_log_cut restores it. */
 typedef struct sgi_memory_mark {
     sgi_memory_chunk *last;
     size_t used;
@@ -23,17 +24,20 @@ typedef struct sgi_memory_mark {
     size_t bytes;
 } sgi_memory_mark;
 
-/* Copies an entry behind the last one; the caller made sure that its number is next. */
+/* Appends a copy of an entry. The caller has checked that the entry's number is the
+ * next number of the log. */
 segue_status sgi_memory_log_append(sgi_memory_log *log, const sgi_mem *mem,
                                    const segue_store_entry *entry);
 sgi_memory_mark sgi_memory_log_mark(const sgi_memory_log *log);
-/* Undoes every append since the mark. */
+/* Removes every entry that was appended after the mark. */
 void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
                         const sgi_memory_mark *mark);
-/* Shows the entries behind `after`, in order, until fn says stop. */
+/* Calls fn for each entry with a number above `after`, in order, until fn returns
+ * nonzero. */
 void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_fn fn,
                          void *user);
-/* Lets go of entries of a kind up to upto; needs no memory. No mark is good after it. */
+/* Removes entries of a kind up to number `upto`. It needs no memory. Marks that were
+ * made before are invalid afterwards. */
 void sgi_memory_log_drop(sgi_memory_log *log, const sgi_mem *mem, int32_t kind,
                          uint64_t upto);
 void sgi_memory_log_free(sgi_memory_log *log, const sgi_mem *mem);

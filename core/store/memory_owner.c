@@ -1,17 +1,22 @@
-/* Places stand in the order of a list. Those of the newest millisecond stand apart, as
- * they came, until a later one comes or somebody looks: then all of them are put in order
- * at once. A busy server makes hundreds of operations in one tick of its clock, and would
- * else look for the place of each among them. Only where the clock went back does a place
- * look for its own. */
+/* The ordered list of each principal's operations. An entry of the list, which is a
+ * member of its operation, is called a place.
+ *
+ * Places with the newest creation time are in the list `fresh`, unsorted. They are
+ * sorted and merged into `places` when a place with a later time is added or when the
+ * list is read. A busy server creates hundreds of operations in one millisecond;
+ * without `fresh` it would search the position of each of them. The position of a
+ * single place is searched only when the clock went back. */
 #include "store/memory_owner.h"
 
-TAILQ_HEAD(place_list, sgi_memory_place);
+TAILQ_HEAD(place_list, sgi_memory_owner_entry);
 
 struct sgi_memory_owner {
     sgi_map_node node;
-    struct place_list places; /* in order */
-    struct place_list fresh;  /* of one moment, which none of places is behind */
-    size_t count;             /* of places that hold it */
+    struct place_list places; /* the places, sorted by creation time, newest first */
+    /* places that all have the same creation time; none is older than a place in
+     * `places` */
+    struct place_list fresh;
+    size_t count; /* number of places that refer to this owner */
     uint8_t principal[SEGUE_STORE_HASH_SIZE];
 };
 
@@ -22,8 +27,9 @@ static sgi_memory_owner *find_owner(const sgi_map *owners, const uint8_t *princi
     return node ? SGI_OWNER(node, sgi_memory_owner, node) : NULL;
 }
 
-bool sgi_memory_owner_hold(sgi_map *owners, const sgi_mem *mem, sgi_memory_place *place,
-                           const uint8_t principal[SEGUE_STORE_HASH_SIZE])
+bool sgi_memory_owner_set(sgi_map *owners, const sgi_mem *mem,
+                          sgi_memory_owner_entry *place,
+                          const uint8_t principal[SEGUE_STORE_HASH_SIZE])
 {
     sgi_memory_owner *owner = find_owner(owners, principal);
     if (!owner) {
@@ -41,7 +47,8 @@ bool sgi_memory_owner_hold(sgi_map *owners, const sgi_mem *mem, sgi_memory_place
     return true;
 }
 
-void sgi_memory_owner_drop(sgi_map *owners, const sgi_mem *mem, sgi_memory_place *place)
+void sgi_memory_owner_release(sgi_map *owners, const sgi_mem *mem,
+                              sgi_memory_owner_entry *place)
 {
     sgi_memory_owner *owner = place->owner;
     if (--owner->count)
@@ -50,12 +57,12 @@ void sgi_memory_owner_drop(sgi_map *owners, const sgi_mem *mem, sgi_memory_place
     sgi_release(mem, owner, sizeof *owner);
 }
 
-const uint8_t *sgi_memory_owner_principal(const sgi_memory_place *place)
+const uint8_t *sgi_memory_owner_entry_principal(const sgi_memory_owner_entry *place)
 {
     return place->owner->principal;
 }
 
-static bool is_behind(const sgi_memory_place *place, int64_t created_ms,
+static bool is_behind(const sgi_memory_owner_entry *place, int64_t created_ms,
                       const char *task_id)
 {
     if (place->created_ms != created_ms)
@@ -63,10 +70,10 @@ static bool is_behind(const sgi_memory_place *place, int64_t created_ms,
     return strcmp(place->task_id, task_id) < 0;
 }
 
-/* Both are in order. */
+/* Merges two sorted lists. */
 static void merge(struct place_list *into, struct place_list *from)
 {
-    sgi_memory_place *at = TAILQ_FIRST(into), *place;
+    sgi_memory_owner_entry *at = TAILQ_FIRST(into), *place;
     while ((place = TAILQ_FIRST(from))) {
         while (at && !is_behind(at, place->created_ms, place->task_id))
             at = TAILQ_NEXT(at, link);
@@ -79,11 +86,12 @@ static void merge(struct place_list *into, struct place_list *from)
     }
 }
 
-/* Merge sort: heaps[i] is empty or has 2^i places. */
+/* Sorts `fresh` by merge sort and merges it into `places`. Each heaps[i] is empty or
+ * has 2^i places. */
 static void settle(sgi_memory_owner *owner)
 {
     struct place_list heaps[64], one = TAILQ_HEAD_INITIALIZER(one);
-    sgi_memory_place *place;
+    sgi_memory_owner_entry *place;
     size_t used = 0;
     while ((place = TAILQ_FIRST(&owner->fresh))) {
         size_t i = 0;
@@ -102,10 +110,10 @@ static void settle(sgi_memory_owner *owner)
     merge(&owner->places, &one);
 }
 
-void sgi_memory_owner_add(sgi_memory_place *place)
+void sgi_memory_owner_add(sgi_memory_owner_entry *place)
 {
     sgi_memory_owner *owner = place->owner;
-    const sgi_memory_place *other = TAILQ_FIRST(&owner->fresh);
+    const sgi_memory_owner_entry *other = TAILQ_FIRST(&owner->fresh);
     if (other && other->created_ms != place->created_ms)
         settle(owner);
     other = TAILQ_FIRST(&owner->places);
@@ -119,38 +127,39 @@ void sgi_memory_owner_add(sgi_memory_place *place)
     }
 }
 
-void sgi_memory_owner_remove(sgi_memory_place *place)
+void sgi_memory_owner_remove(sgi_memory_owner_entry *place)
 {
     sgi_memory_owner *owner = place->owner;
     TAILQ_REMOVE(place->is_fresh ? &owner->fresh : &owner->places, place, link);
 }
 
-sgi_memory_place *sgi_memory_owner_first(const sgi_map *owners,
-                                         const uint8_t principal[SEGUE_STORE_HASH_SIZE],
-                                         int64_t created_ms, const char *task_id)
+sgi_memory_owner_entry *
+sgi_memory_owner_first(const sgi_map *owners,
+                       const uint8_t principal[SEGUE_STORE_HASH_SIZE], int64_t created_ms,
+                       const char *task_id)
 {
     sgi_memory_owner *owner = find_owner(owners, principal);
     if (!owner)
         return NULL;
     settle(owner);
-    sgi_memory_place *place = TAILQ_FIRST(&owner->places);
+    sgi_memory_owner_entry *place = TAILQ_FIRST(&owner->places);
     while (place && task_id && !is_behind(place, created_ms, task_id))
         place = TAILQ_NEXT(place, link);
     return place;
 }
 
-sgi_memory_place *sgi_memory_owner_next(const sgi_memory_place *place)
+sgi_memory_owner_entry *sgi_memory_owner_next(const sgi_memory_owner_entry *place)
 {
     return TAILQ_NEXT(place, link);
 }
 
-sgi_memory_place *sgi_memory_owner_oldest(const sgi_memory_place *place)
+sgi_memory_owner_entry *sgi_memory_owner_oldest(const sgi_memory_owner_entry *place)
 {
     settle(place->owner);
     return TAILQ_LAST(&place->owner->places, place_list);
 }
 
-sgi_memory_place *sgi_memory_owner_newer(const sgi_memory_place *place)
+sgi_memory_owner_entry *sgi_memory_owner_newer(const sgi_memory_owner_entry *place)
 {
     return TAILQ_PREV(place, place_list, link);
 }

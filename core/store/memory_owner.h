@@ -1,4 +1,4 @@
-/* The operations of each principal in order, newest first: what a list is made of. */
+/* The operations of each principal, sorted newest first, for listing and for eviction. */
 #ifndef SGI_MEMORY_OWNER_H
 #define SGI_MEMORY_OWNER_H
 
@@ -7,33 +7,40 @@
 
 typedef struct sgi_memory_owner sgi_memory_owner;
 
-/* An operation's place; part of it. created_ms and task_id are set by the operation. */
-typedef struct sgi_memory_place {
-    TAILQ_ENTRY(sgi_memory_place) link;
-    sgi_memory_owner *owner; /* counted */
+/* An entry in the list of a principal's operations; a member of the operation. The
+ * operation sets created_ms and task_id. */
+typedef struct sgi_memory_owner_entry {
+    TAILQ_ENTRY(sgi_memory_owner_entry) link;
+    sgi_memory_owner *owner; /* the list of the principal; a counted reference */
     int64_t created_ms;
     const char *task_id;
-    bool is_fresh; /* it stands apart from the order */
-} sgi_memory_place;
+    bool is_fresh; /* the place is in the unsorted list of the newest places */
+} sgi_memory_owner_entry;
 
-/* Gives the place its owner, in a map of them; false when out of memory. */
-bool sgi_memory_owner_hold(sgi_map *owners, const sgi_mem *mem, sgi_memory_place *place,
-                           const uint8_t principal[SEGUE_STORE_HASH_SIZE]);
-/* Takes the owner away again; the last place frees it. Not while it is in the order. */
-void sgi_memory_owner_drop(sgi_map *owners, const sgi_mem *mem, sgi_memory_place *place);
-const uint8_t *sgi_memory_owner_principal(const sgi_memory_place *place);
-/* Among those of its owner, and out of them. */
-void sgi_memory_owner_add(sgi_memory_place *place);
-void sgi_memory_owner_remove(sgi_memory_place *place);
+/* Sets the owner of a place: the list of this principal, which is made if `owners` does
+ * not have it. False when out of memory. */
+bool sgi_memory_owner_set(sgi_map *owners, const sgi_mem *mem,
+                          sgi_memory_owner_entry *place,
+                          const uint8_t principal[SEGUE_STORE_HASH_SIZE]);
+/* Releases the reference of a place to its owner; the last reference frees the owner.
+ * The place must not be in the list. */
+void sgi_memory_owner_release(sgi_map *owners, const sgi_mem *mem,
+                              sgi_memory_owner_entry *place);
+const uint8_t *sgi_memory_owner_entry_principal(const sgi_memory_owner_entry *place);
+/* Adds the place to the list of its owner, or removes it from that list. */
+void sgi_memory_owner_add(sgi_memory_owner_entry *place);
+void sgi_memory_owner_remove(sgi_memory_owner_entry *place);
 
-/* The first of a principal that comes behind this position, or of all when task_id is
- * NULL; NULL when there is none. */
-sgi_memory_place *sgi_memory_owner_first(const sgi_map *owners,
-                                         const uint8_t principal[SEGUE_STORE_HASH_SIZE],
-                                         int64_t created_ms, const char *task_id);
-sgi_memory_place *sgi_memory_owner_next(const sgi_memory_place *place);
-/* The oldest of those that this place is among, and the next newer. */
-sgi_memory_place *sgi_memory_owner_oldest(const sgi_memory_place *place);
-sgi_memory_place *sgi_memory_owner_newer(const sgi_memory_place *place);
+/* Returns the principal's first place after the position (created_ms, task_id), or its
+ * first of all when task_id is NULL. Returns NULL when there is none. */
+sgi_memory_owner_entry *
+sgi_memory_owner_first(const sgi_map *owners,
+                       const uint8_t principal[SEGUE_STORE_HASH_SIZE], int64_t created_ms,
+                       const char *task_id);
+sgi_memory_owner_entry *sgi_memory_owner_next(const sgi_memory_owner_entry *place);
+/* The two functions return the oldest place of the same owner, and the next newer
+ * place. */
+sgi_memory_owner_entry *sgi_memory_owner_oldest(const sgi_memory_owner_entry *place);
+sgi_memory_owner_entry *sgi_memory_owner_newer(const sgi_memory_owner_entry *place);
 
 #endif

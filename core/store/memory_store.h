@@ -1,5 +1,5 @@
-/* What the files of the memory store share: its objects. memory.c has them and what is
- * asked, memory_commit.c what is written. */
+/* The objects of the memory store, which its files share. memory.c finds, reads, claims
+ * and purges operations; memory_commit.c writes them. */
 #ifndef SGI_MEMORY_STORE_H
 #define SGI_MEMORY_STORE_H
 
@@ -16,16 +16,19 @@ typedef struct sgi_memory_operation {
     TAILQ_ENTRY(sgi_memory_operation) link;
     sgi_timer purge;
     sgi_memory_log log;
-    sgi_memory_place place; /* among those of its principal; since when it is there */
+    /* the operation's entry in the sorted list of its principal, which has the creation
+     * time */
+    sgi_memory_owner_entry place;
     size_t data_len;
     uint32_t task_len;
-    uint32_t touch; /* place in touches + 1, 0 = as it was */
+    /* the index in `touches` + 1; 0 = the current commit has not changed the operation */
+    uint32_t touch;
     bool has_key;
     bool ended;
-    bool loose; /* nobody owns it */
+    bool loose; /* no instance owns the operation */
     uint8_t id[SEGUE_STORE_ID_SIZE];
     uint8_t key[SEGUE_STORE_HASH_SIZE];
-    char text[]; /* task id, NUL, data */
+    char text[]; /* the task id, a NUL, and the data */
 } sgi_memory_operation;
 
 TAILQ_HEAD(sgi_memory_list, sgi_memory_operation);
@@ -44,7 +47,8 @@ typedef struct sgi_memory_store {
     sgi_mem mem;
     size_t max_bytes;
     size_t used;
-    int64_t max_operations_each; /* of one principal; 0 = any number */
+    /* maximum number of operations per principal; 0 = no limit */
+    int64_t max_operations_each;
     int64_t max_bytes_each;
     sgi_map by_id;
     sgi_map by_task;
@@ -80,12 +84,12 @@ sgi_memory_operation *sgi_memory_find(const sgi_memory_store *store, const uint8
 struct sgi_memory_list *sgi_memory_list_of(sgi_memory_store *store, bool ended,
                                            bool loose);
 size_t sgi_memory_size(const sgi_memory_operation *op);
-/* Its share of `used`. */
+/* Returns the number of bytes that the operation adds to `used`. */
 size_t sgi_memory_weight(const sgi_memory_operation *op);
 void sgi_memory_free(sgi_memory_store *store, sgi_memory_operation *op);
 void sgi_memory_put_in_maps(sgi_memory_store *store, sgi_memory_operation *op);
 void sgi_memory_take_from_maps(sgi_memory_store *store, sgi_memory_operation *op);
-/* Outside of a commit: takes the operation away for good. */
+/* Deletes the operation. It is called outside of a commit, and nothing can undo it. */
 void sgi_memory_drop(sgi_memory_store *store, sgi_memory_operation *op);
 
 segue_status sgi_memory_commit(void *self, const segue_store_write *writes, size_t count);

@@ -1,19 +1,21 @@
-/* The store on a Redis server, which several servers share: opening, closing, and the
- * vtable. redis_script.c has the layout and what is atomic, redis_store.h says who does
- * the rest.
+/* The store on a Redis server that several servers of this library share: opening,
+ * closing and the vtable. redis_script.c describes the keys and the atomic scripts;
+ * redis_store.h lists the other files.
  *
- * An instance is an owner with a number that is given once, and a random part, so that
- * not even a server that lost its memory gives it twice. It lives while its lease is in
- * Redis; its thread renews that. Whether it may write is asked in the script of each
- * commit, by the owner that the operation has: a clock never decides that.
+ * Each instance is an owner. Its name has two parts: a number that Redis gives out
+ * once, and a random part. The random part makes the name unique even when Redis has
+ * lost its data. The owner is alive while its lease is in Redis; the instance's thread
+ * renews the lease. The script of each commit checks that the operation belongs to this
+ * owner: no clock decides whether an instance may write.
  *
- *     open:  connect (fit? whose data?) -> become an owner -> thread
- *     close: thread ends -> lease given up, so that others claim at once -> disconnect
+ *     open:  connect (right server? which data?) -> become an owner -> start the thread
+ *     close: end the thread -> give up the lease, so others claim at once -> disconnect
  *
- * What Redis keeps of it when it stops is its own setting: appendfsync always keeps every
- * commit that was answered; everysec may lose the last second, for which a server that
- * goes on finds a hole (SEGUE_E_STATE) and ends the operation; without AOF all since the
- * last snapshot goes. No setting alters what is kept. */
+ * The settings of the Redis server decide which data survive when Redis stops.
+ * appendfsync always keeps every commit that was answered. everysec may lose the last
+ * second; a server of this library then finds a hole in its log (SEGUE_E_STATE) and
+ * ends the operation. Without AOF everything since the last snapshot is lost. This
+ * library changes no setting. */
 #include "store/redis_store.h"
 
 #include <stdarg.h>
@@ -21,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/crypto.h"
+#include "base/limit.h"
 
 #define TIMEOUT_MS 5000
 #define LEASE_MS 10000
@@ -43,16 +46,16 @@ fail(opening *o, segue_status status, const char *format, ...)
         return status;
     va_list args;
     va_start(args, format);
-    sgi_text_print(o->message + n, o->size - (size_t)n, format, args);
+    sgi_text_vformat(o->message + n, o->size - (size_t)n, format, args);
     va_end(args);
     return status;
 }
 
-/* ---- becoming one of them ---- */
+/* ---- opening ---- */
 
 static segue_status ask(opening *o, redisReply **reply)
 {
-    segue_status status = sgi_redis_ask(o->store, 1, reply);
+    segue_status status = sgi_redis_execute(o->store, 1, reply);
     if (status && status != SEGUE_E_NOMEM)
         fail(o, status, "%s", o->store->link.fault);
     return status;
@@ -69,7 +72,7 @@ static segue_status become_owner(opening *o)
     snprintf(text, sizeof text, "%02x%02x%02x%02x", chance[0], chance[1], chance[2],
              chance[3]);
     sgi_buf_reset(&store->commands, SIZE_MAX);
-    sgi_redis_call(store, SGI_REDIS_OPEN, 3);
+    sgi_redis_begin_script(store, SGI_REDIS_OPEN, 3);
     sgi_redis_arg_text(&store->commands, text);
     sgi_redis_arg_text(&store->commands, SGI_REDIS_FORMAT);
     sgi_redis_arg_text(&store->commands, store->lease);
@@ -83,14 +86,15 @@ static segue_status become_owner(opening *o)
                       store->url.prefix, reply->str, SGI_REDIS_FORMAT);
     else if (!sgi_redis_is_array(reply, 1) || !sgi_redis_is_text(reply->element[0]) ||
              reply->element[0]->len >= sizeof store->me)
-        status = fail(o, SEGUE_E_STORE_CORRUPT, "an unexpected answer");
+        status = fail(o, SEGUE_E_STORE_CORRUPT, "Redis sent an unexpected answer");
     else
         memcpy(store->me, reply->element[0]->str, reply->element[0]->len + 1);
     freeReplyObject(reply);
     return status;
 }
 
-/* A server that is loading its file will be there soon; one that refuses will not. */
+/* Connects. While the Redis server still loads its file, the function tries again until
+ * the time limit. When the server refuses for another reason, it does not try again. */
 static segue_status connect_server(opening *o)
 {
     sgi_redis_store *store = o->store;
@@ -105,14 +109,14 @@ static segue_status connect_server(opening *o)
     }
 }
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
 static void say_good_bye(sgi_redis_store *store)
 {
     if (!sgi_redis_link_is_up(&store->link) || !*store->me)
         return;
     sgi_buf_reset(&store->commands, SIZE_MAX);
-    sgi_redis_change(store, SGI_REDIS_BYE, 0);
+    sgi_redis_begin_write_script(store, SGI_REDIS_BYE, 0);
     if (store->commands.failed ||
         !sgi_redis_link_send(&store->link, store->commands.p, store->commands.len))
         return;
@@ -128,12 +132,12 @@ static void free_store(void *self)
     sgi_redis_watch_stop(store);
     say_good_bye(store);
     sgi_redis_link_close(&store->link);
-    sgi_redis_marks_free(store);
+    sgi_redis_known_ops_free(store);
     sgi_buf_free(&store->loading);
     sgi_buf_free(&store->commands);
     sgi_buf_free(&store->beat_commands);
     pthread_mutex_destroy(&store->lock);
-    pthread_mutex_destroy(&store->bell_lock);
+    pthread_mutex_destroy(&store->wake_lock);
     pthread_cond_destroy(&store->has_tried);
     sgi_mem mem = store->mem;
     explicit_bzero(&store->url, sizeof store->url);
@@ -156,26 +160,30 @@ static segue_status take_options(opening *o, const segue_store_options *options)
     sgi_redis_store *store = o->store;
     int64_t timeout = options ? options->timeout_ms : 0;
     int64_t lease = options ? options->lease_ms : 0;
+    char why[SGI_RANGE_TOLD];
     store->timeout_ms = timeout ? timeout : TIMEOUT_MS;
     store->lease_ms = lease ? lease : LEASE_MS;
-    if (store->timeout_ms < 0 || store->timeout_ms > TIME_MOST_MS ||
-        store->lease_ms < LEASE_LEAST_MS || store->lease_ms > TIME_MOST_MS)
-        return fail(o, SEGUE_E_INVALID, "a time limit is negative, or out of bounds");
     store->max_operations = options ? options->max_principal_operations : 0;
     store->max_bytes = options ? options->max_principal_bytes : 0;
-    if (store->max_operations < 0 || store->max_bytes < 0)
-        return fail(o, SEGUE_E_INVALID, "a bound is negative");
+    const sgi_range numbers[] = {
+        {"timeout_ms", store->timeout_ms, 0, TIME_MOST_MS},
+        {"lease_ms", store->lease_ms, LEASE_LEAST_MS, TIME_MOST_MS},
+        {"max_principal_operations", store->max_operations, 0, INT64_MAX},
+        {"max_principal_bytes", store->max_bytes, 0, INT64_MAX},
+    };
+    if (!sgi_ranges_check(numbers, sizeof numbers / sizeof *numbers, why, sizeof why))
+        return fail(o, SEGUE_E_INVALID, "%s", why);
     snprintf(store->lease, sizeof store->lease, "%lld", (long long)store->lease_ms);
     snprintf(store->keys, sizeof store->keys, "{%s}:", store->url.prefix);
     return SEGUE_OK;
 }
 
-/* Afterwards free_store is right, whatever comes. */
+/* Initialises every member, so that free_store may be called after any failure. */
 static void init(sgi_redis_store *store, const sgi_mem *mem)
 {
     segue_hooks hooks = {.struct_size = sizeof hooks, .random = sgi_crypto_random};
     store->mem = *mem;
-    store->wake = -1;
+    store->stop_fd = -1;
     store->operations = -1;
     sgi_env env = {&store->mem, &hooks};
     sgi_map_init(&store->marks, &env);
@@ -184,7 +192,7 @@ static void init(sgi_redis_store *store, const sgi_mem *mem)
     sgi_buf_init(&store->commands, &store->mem);
     sgi_buf_init(&store->beat_commands, &store->mem);
     pthread_mutex_init(&store->lock, NULL);
-    pthread_mutex_init(&store->bell_lock, NULL);
+    pthread_mutex_init(&store->wake_lock, NULL);
     pthread_cond_init(&store->has_tried, NULL);
 }
 
@@ -195,7 +203,8 @@ static segue_status start(opening *o, const segue_store_options *options)
     if (status)
         return status;
     sgi_redis_scripts_add(&store->loading);
-    /* The most that the thread ever says: a step of follows, 25 bytes each. */
+    /* Memory for the largest command of the thread: one step of FOLLOW, 25 bytes for
+     * each operation. */
     sgi_buf_reserve(&store->beat_commands, 1024 + SGI_REDIS_FOLLOW_STEP * 32);
     sgi_buf_reserve(&store->commands, 4096);
     if (store->loading.failed || store->beat_commands.failed || store->commands.failed)
@@ -206,7 +215,7 @@ static segue_status start(opening *o, const segue_store_options *options)
     if (!status)
         status = become_owner(o);
     if (!status && !sgi_redis_watch_start(store))
-        status = fail(o, SEGUE_E_STORE, "no thread can be started");
+        status = fail(o, SEGUE_E_STORE, "the system cannot start a thread");
     if (!status && *store->refused)
         status = fail(o, SEGUE_E_STORE, "SUBSCRIBE: %s", store->refused);
     return status;
@@ -225,10 +234,10 @@ segue_status sgi_store_redis_new(const char *url, const segue_store_options *opt
                                               .purge = sgi_redis_purge,
                                               .free = free_store,
                                               .list = sgi_redis_list,
-                                              .set_bell = sgi_redis_set_bell,
+                                              .set_wake = sgi_redis_set_wake_callback,
                                               .follow = sgi_redis_follow,
                                               .post = sgi_redis_post,
-                                              .news = sgi_redis_news,
+                                              .news = sgi_redis_read_changes,
                                               .stats = stats};
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;

@@ -1,12 +1,14 @@
-/* Asking the server on the connection of the calls, again and again if need be.
+/* Commands on the connection that the vtable's calls use. A command is repeated until
+ * it succeeds or the time limit is over.
  *
  *     send -> replies -> done
- *       \-> lost, or an error that passes (FAULTS) -> pause -> connect -> the same bytes
+ *       \-> connection lost, or a temporary error -> pause -> connect -> again
  *
- * The bytes are the same, so a call that changes something has the number of its first
- * try and the script knows when it has been applied: asking again is always right. What
- * reads can be asked twice anyway. When the time limit is over the outcome of the last
- * try is not known, and the status says that the store failed. */
+ * A call that changes something has a number. Each try sends the same bytes with the
+ * same number, and the script can see whether that number was applied, so repeating is
+ * always safe. Calls that only read may be repeated anyway. When the time limit is
+ * over, the outcome of the last try is unknown, and the status says that the store
+ * failed. */
 #include "store/redis_store.h"
 
 #include <stdio.h>
@@ -18,8 +20,8 @@ static const sgi_backoff PACE = {.first_ms = 5, .most_ms = 500};
 
 /* ---- commands ---- */
 
-void sgi_redis_key(const sgi_redis_store *store, sgi_buf *commands, const char *name,
-                   const uint8_t *id)
+void sgi_redis_arg_key(const sgi_redis_store *store, sgi_buf *commands, const char *name,
+                       const uint8_t *id)
 {
     size_t keys = strlen(store->keys), len = strlen(name);
     sgi_redis_arg_begin(commands, keys + len + (id ? SEGUE_STORE_ID_SIZE : 0));
@@ -30,24 +32,25 @@ void sgi_redis_key(const sgi_redis_store *store, sgi_buf *commands, const char *
     sgi_redis_arg_end(commands);
 }
 
-void sgi_redis_call_on(const sgi_redis_store *store, const sgi_redis_link *link,
-                       sgi_buf *commands, sgi_redis_script script, size_t count)
+void sgi_redis_begin_script_on(const sgi_redis_store *store, const sgi_redis_link *link,
+                               sgi_buf *commands, sgi_redis_script script, size_t count)
 {
-    sgi_redis_begin(commands, 4 + count);
+    sgi_redis_command_begin(commands, 4 + count);
     sgi_redis_arg_text(commands, "EVALSHA");
     sgi_redis_arg(commands, link->shas[script], SGI_REDIS_SHA);
     sgi_redis_arg_text(commands, "1");
-    sgi_redis_key(store, commands, "", NULL);
+    sgi_redis_arg_key(store, commands, "", NULL);
 }
 
-void sgi_redis_call(sgi_redis_store *store, sgi_redis_script script, size_t count)
+void sgi_redis_begin_script(sgi_redis_store *store, sgi_redis_script script, size_t count)
 {
-    sgi_redis_call_on(store, &store->link, &store->commands, script, count);
+    sgi_redis_begin_script_on(store, &store->link, &store->commands, script, count);
 }
 
-void sgi_redis_change(sgi_redis_store *store, sgi_redis_script script, size_t count)
+void sgi_redis_begin_write_script(sgi_redis_store *store, sgi_redis_script script,
+                                  size_t count)
 {
-    sgi_redis_call(store, script, count + 3);
+    sgi_redis_begin_script(store, script, count + 3);
     sgi_redis_arg_text(&store->commands, store->me);
     sgi_redis_arg_int(&store->commands, (int64_t)++store->calls);
     sgi_redis_arg_text(&store->commands, store->lease);
@@ -56,19 +59,22 @@ void sgi_redis_change(sgi_redis_store *store, sgi_redis_script script, size_t co
 /* ---- errors ---- */
 
 typedef enum deed {
-    GIVE_UP,   /* it stays so */
-    TRY_AGAIN, /* nothing was done, and soon it may be otherwise */
-    RECONNECT, /* nothing was done here; elsewhere, or signed in anew, it may be */
+    GIVE_UP,   /* the error is permanent */
+    TRY_AGAIN, /* the call had no effect, and the error may pass soon */
+    RECONNECT, /* the call had no effect; it may succeed on a new connection */
 } deed;
 
 typedef struct fault {
-    const char *word; /* with which it begins, by itself or out of a script */
+    /* the first word of the error; within a script, the error is a part of a longer
+     * text */
+    const char *word;
     deed deed;
     segue_status status;
 } fault;
 
-/* Each comes before anything has been written. What a disk, a replica or an administrator
- * may mend is worth waiting for; room is not, for others make it by what they end. */
+/* The errors that Redis replies before it has written anything. Faults of a disk, a
+ * replica or a configuration may be repaired soon, so the call is repeated. OOM is not
+ * repeated: memory is only freed when operations end or are purged. */
 static const fault FAULTS[] = {
     {"OOM", GIVE_UP, SEGUE_E_STORE_FULL},     {"LOADING", TRY_AGAIN, SEGUE_E_STORE},
     {"BUSY", TRY_AGAIN, SEGUE_E_STORE},       {"MISCONF", TRY_AGAIN, SEGUE_E_STORE},
@@ -80,8 +86,8 @@ static const fault FAULTS[] = {
     {"CROSSSLOT", GIVE_UP, SEGUE_E_STORE},
 };
 
-/* As Redis 7 says it, or 5 and 6 when a script met it: "ERR Error running script ...:
- * -WORD ...". */
+/* True when the error starts with the word. Redis 5 and 6 put an error inside a script
+ * into a longer text: "ERR Error running script ...: -WORD ...". */
 static bool means(const char *text, const char *word)
 {
     size_t len = strlen(word);
@@ -98,7 +104,8 @@ static bool means(const char *text, const char *word)
     return false;
 }
 
-/* A script that was stopped from outside had not written: else it could not be. */
+/* Returns the fault for an error reply. A killed script may be repeated, because Redis
+ * kills only scripts that have not written yet. */
 static fault fault_of(const char *text)
 {
     for (size_t i = 0; i < sizeof FAULTS / sizeof *FAULTS; i++)
@@ -108,7 +115,7 @@ static fault fault_of(const char *text)
                    SEGUE_E_STORE};
 }
 
-/* ---- asking ---- */
+/* ---- sending commands ---- */
 
 static void free_replies(redisReply **replies, size_t count)
 {
@@ -118,7 +125,7 @@ static void free_replies(redisReply **replies, size_t count)
 
 typedef enum outcome {
     ANSWERED,
-    REFUSED, /* by an error that stays */
+    REFUSED, /* Redis replied to a command with a permanent error */
     AGAIN
 } outcome;
 
@@ -166,7 +173,7 @@ static void pause_for(int64_t ms)
         nanosleep(&time, NULL);
 }
 
-segue_status sgi_redis_ask(sgi_redis_store *store, size_t count, redisReply **replies)
+segue_status sgi_redis_execute(sgi_redis_store *store, size_t count, redisReply **replies)
 {
     int64_t deadline = sgi_redis_now() + store->timeout_ms;
     if (store->commands.failed)
@@ -186,10 +193,10 @@ segue_status sgi_redis_ask(sgi_redis_store *store, size_t count, redisReply **re
     }
 }
 
-segue_status sgi_redis_ask_status(sgi_redis_store *store)
+segue_status sgi_redis_execute_for_status(sgi_redis_store *store)
 {
     redisReply *reply;
-    segue_status status = sgi_redis_ask(store, 1, &reply);
+    segue_status status = sgi_redis_execute(store, 1, &reply);
     if (status)
         return status;
     status = reply->type == REDIS_REPLY_INTEGER ? (segue_status)reply->integer

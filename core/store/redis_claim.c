@@ -1,16 +1,17 @@
 /* Claiming and purging in Redis.
  *
- * A claim makes a few operations ours at a time, in one script that also looks whether
- * their owner is gone. They stand in a set of their own until the next call says that
- * they have been shown: when the answer of a claim is lost, asking again gives the same
- * ones. When that next call is lost, the claim after it says so, be it another server's
- * on this handle: `store->shown` are those that nobody is shown again. What could not be
- * shown is given back as nobody's. Nothing is allocated here, so a claim that has begun
- * cannot fail for lack of memory.
+ * One script call claims a few operations whose owner is gone. Redis has these
+ * operations in a separate set until the next call acknowledges that fn was called for
+ * them. If the answer of a claim is lost, repeating the claim gives the same
+ * operations. If the acknowledgement is lost, the next claim on this handle sends it
+ * again: `store->shown` has the operations for which fn must not be called twice. An
+ * operation that was claimed but not passed to fn is given back and then has no owner.
+ * A claim allocates nothing after it has begun, so it cannot fail halfway for lack of
+ * memory.
  *
- * Keys have no time to live of their own: half of an operation could go before the other.
- * Purges of any server delete all of it at once, its memory being freed by Redis in the
- * background. */
+ * Keys have no expiry time in Redis, because one half of an operation could expire
+ * before the other. Any server's purge deletes all keys of an operation at once; Redis
+ * frees the memory in the background. */
 #include "store/redis_store.h"
 
 #define PURGE_STEP 1000
@@ -23,14 +24,14 @@ static void add_shown(sgi_redis_store *store)
         sgi_redis_arg(&store->commands, store->shown[i], SEGUE_STORE_ID_SIZE);
 }
 
-/* Acknowledges what was shown and asks for more. */
+/* Acknowledges to Redis the operations that were passed to fn, and claims more. */
 static segue_status next_claim(sgi_redis_store *store, redisReply **reply)
 {
     sgi_buf_reset(&store->commands, SIZE_MAX);
-    sgi_redis_change(store, SGI_REDIS_CLAIM, 1 + store->shown_count);
+    sgi_redis_begin_write_script(store, SGI_REDIS_CLAIM, 1 + store->shown_count);
     sgi_redis_arg_int(&store->commands, SGI_REDIS_CLAIM_STEP);
     add_shown(store);
-    segue_status status = sgi_redis_ask(store, 1, reply);
+    segue_status status = sgi_redis_execute(store, 1, reply);
     if (status)
         return status;
     store->shown_count = 0;
@@ -40,7 +41,8 @@ static segue_status next_claim(sgi_redis_store *store, redisReply **reply)
     return SEGUE_E_STORE_CORRUPT;
 }
 
-/* One that has been deleted meanwhile counts as shown: there is nothing to show. */
+/* Passes the claimed operations to fn. True when fn stopped. An operation that was
+ * deleted in the meantime is skipped and counts as passed. */
 static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
                          segue_store_record_fn fn, void *user)
 {
@@ -59,7 +61,8 @@ static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
         if (row->elements > 4 && sgi_redis_is_text(row->element[4]) &&
             *row->element[4]->str == '1')
             record.ended = SEGUE_STORE_TORN;
-        sgi_redis_letters_gone(store, record.id, UINT64_MAX); /* they are told anew */
+        /* the operation's forwarded commands are delivered again to the new owner */
+        sgi_redis_commands_taken(store, record.id, UINT64_MAX);
         stop = fn(user, &record) != 0;
     }
     pthread_mutex_lock(&store->lock);
@@ -68,16 +71,17 @@ static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
     return stop;
 }
 
-/* Acknowledges what was shown and gives the rest back. */
+/* Acknowledges to Redis the operations that were passed to fn, and gives the others
+ * back. */
 static void end_claim(sgi_redis_store *store)
 {
     sgi_buf_reset(&store->commands, SIZE_MAX);
-    sgi_redis_change(store, SGI_REDIS_UNCLAIM, store->shown_count);
+    sgi_redis_begin_write_script(store, SGI_REDIS_UNCLAIM, store->shown_count);
     add_shown(store);
-    if (sgi_redis_ask_status(store) == SEGUE_OK)
+    if (sgi_redis_execute_for_status(store) == SEGUE_OK)
         store->shown_count = 0;
     else
-        sgi_redis_set_flag(store, &store->orphans); /* the next claim shows the rest */
+        sgi_redis_set_flag(store, &store->orphans); /* the others are claimed again */
 }
 
 segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
@@ -86,13 +90,14 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
     bool any = false, stop = false;
     while (!stop) {
         redisReply *reply;
-        /* Room for the acknowledgement too, before anything is shown. */
+        /* Memory for the acknowledgement is reserved before the first call of fn. */
         sgi_buf_reset(&store->commands, SIZE_MAX);
         if (!sgi_buf_reserve(&store->commands, 512 + SGI_REDIS_CLAIM_STEP * 32))
             return SEGUE_E_NOMEM;
         segue_status status = next_claim(store, &reply);
         if (status) {
-            /* What was shown is ours; what was not, the next claim shows. */
+            /* This instance owns the operations that were passed to fn. The next claim
+             * passes the others to fn. */
             sgi_redis_set_flag(store, &store->orphans);
             return any ? SEGUE_OK : status;
         }
@@ -106,7 +111,9 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
             end_claim(store);
     }
     if (any)
-        sgi_redis_ring(store); /* letters may wait */
+        /* the wake-up leads to a delivery of the commands that wait for the claimed
+         * operations */
+        sgi_redis_wake(store);
     return SEGUE_OK;
 }
 
@@ -118,10 +125,10 @@ static segue_status purge_step(sgi_redis_store *store, int64_t now_ms, int64_t *
     uint8_t now[8];
     sgi_redis_put_int(now, now_ms);
     sgi_buf_reset(&store->commands, SIZE_MAX);
-    sgi_redis_change(store, SGI_REDIS_PURGE, 2);
+    sgi_redis_begin_write_script(store, SGI_REDIS_PURGE, 2);
     sgi_redis_arg(&store->commands, now, sizeof now);
     sgi_redis_arg_int(&store->commands, PURGE_STEP);
-    segue_status status = sgi_redis_ask(store, 1, &reply);
+    segue_status status = sgi_redis_execute(store, 1, &reply);
     if (status)
         return status;
     if (!sgi_redis_is_array(reply, 2) || !sgi_redis_is_text(reply->element[1]))

@@ -1,17 +1,18 @@
-/* Writing to Redis. A commit is one call of one script, which checks all writes and then
- * applies all: nobody ever sees a part of it.
+/* Writing to Redis. A commit is one call of one script that first checks all writes and
+ * then applies all of them, so no other client sees half a commit.
  *
- * Redis serves nobody else meanwhile, so a call is bounded: PART_WRITES writes and
- * PART_BYTES bytes. A larger commit goes in several calls, cut so that all writes to one
- * operation are in the same call and in their order. So what every commit promises holds
- * for each operation; that it holds for all of them together ends at that size. What was
- * applied before a later part failed is there and, asked for again, is there already.
+ * Redis serves no other client while a script runs, so a call is limited to PART_WRITES
+ * writes and PART_BYTES bytes. A larger commit is split into several calls; all writes
+ * to one operation stay in the same call and in their order. So a large commit is
+ * atomic for each operation, but not as a whole. When a later call fails, the writes of
+ * the earlier calls stay. When the commit is repeated, the script finds these writes
+ * and does not write them twice.
  *
- * A write is four arguments: kind, id, and two that depend on the kind (see `apply` in
- * redis_script_commit.c). Small entries of one operation that follow on go as one, a
- * bundle, which is one entry of the stream: what Redis does for each is most of what a
- * commit costs. A bundle whose beginning is there already, since it is sent again, is
- * refused with SPLIT, and all go one by one. */
+ * A write has four arguments: kind, id, and two that depend on the kind (see `apply` in
+ * redis_script_commit.c). Small entries with consecutive numbers of one operation are
+ * sent as one bundle, which is one entry of the stream, because most of the cost of a
+ * commit is per stream entry. When a repeated bundle starts with entries that exist
+ * already, the script answers SPLIT, and then all entries are sent one by one. */
 #include "store/redis_store.h"
 
 #include <stdio.h>
@@ -19,7 +20,8 @@
 
 #define PART_WRITES 4096
 #define PART_BYTES ((size_t)16 * 1024 * 1024)
-#define OPERATION_BYTES ((size_t)256 * 1024 * 1024) /* well below what Redis takes */
+/* the maximum size of one operation; it is well below the limit of Redis */
+#define OPERATION_BYTES ((size_t)256 * 1024 * 1024)
 #define COMMANDS_KEPT ((size_t)256 * 1024)
 
 #define ENTRY_HEAD 28
@@ -149,7 +151,8 @@ static void add_number(sgi_buf *commands, uint64_t value)
     sgi_redis_arg(commands, text + n, sizeof text - n);
 }
 
-/* 0 = nothing is said. */
+/* Adds a number as text. The number 0 means that it is unknown, and becomes an empty
+ * argument. */
 static void add_known(sgi_buf *commands, uint64_t number)
 {
     if (number)
@@ -160,7 +163,7 @@ static void add_known(sgi_buf *commands, uint64_t number)
 
 static void add_write(sgi_buf *commands, const segue_store_write *write)
 {
-    /* By kind; 0 is none. */
+    /* The letter that stands for each kind of write. Kind 0 does not exist. */
     static const char letters[] = " CAEDRXT";
     uint8_t bytes[8];
     sgi_redis_arg(commands, &letters[write->kind], 1);
@@ -194,14 +197,15 @@ static void add_write(sgi_buf *commands, const segue_store_write *write)
     sgi_redis_arg(commands, "", 0);
 }
 
-/* ---- one call ---- */
+/* ---- one script call ---- */
 
-/* Which writes go: those at order[0..count), or the first `count` when it is NULL. */
+/* The writes of one call: the elements of `writes` whose indexes are order[0..count),
+ * or its first `count` elements when order is NULL. */
 typedef struct part {
     const segue_store_write *writes;
     const size_t *order;
     size_t count;
-    bool split; /* no bundles */
+    bool split; /* the entries are sent one by one, without bundles */
 } part;
 
 static const segue_store_write *nth(const part *p, size_t i)
@@ -209,18 +213,19 @@ static const segue_store_write *nth(const part *p, size_t i)
     return &p->writes[p->order ? p->order[i] : i];
 }
 
-/* What this instance remembers of letters goes with what they were for. */
+/* Updates the memory of this instance after a call: it removes the forwarded commands
+ * that the writes have removed, and remembers the operations that ended. */
 static void note_done(sgi_redis_store *store, const part *p)
 {
     for (size_t i = 0; i < p->count; i++) {
         const segue_store_write *write = nth(p, i);
         if (write->kind == SEGUE_STORE_END)
-            sgi_redis_note_end(store, write->id);
+            sgi_redis_remember_ended_op(store, write->id);
         if (write->kind == SEGUE_STORE_TAKEN)
-            sgi_redis_letters_gone(store, write->id, write->entry.seq);
+            sgi_redis_commands_taken(store, write->id, write->entry.seq);
         else if (write->kind == SEGUE_STORE_END || write->kind == SEGUE_STORE_DELETE ||
                  write->kind == SEGUE_STORE_RELEASE)
-            sgi_redis_letters_gone(store, write->id, UINT64_MAX);
+            sgi_redis_commands_taken(store, write->id, UINT64_MAX);
     }
 }
 
@@ -229,7 +234,8 @@ static size_t bundled(const segue_store_write *write)
     return 4 + ENTRY_HEAD + write->entry.data_len;
 }
 
-/* How many writes from i on go as one, and (for more than one) their bytes. */
+/* Returns how many writes from index i on form one bundle (1 = no bundle). *bytes
+ * receives the size of the bundle. */
 static size_t run_of(const part *p, size_t i, size_t *bytes)
 {
     const segue_store_write *first = nth(p, i);
@@ -268,8 +274,9 @@ static void add_bundle(sgi_buf *commands, const part *p, size_t i, size_t n, siz
     sgi_redis_arg_end(commands);
 }
 
-/* All as quadruples: the command is added, or (commands NULL) they are counted. at: which
- * one to look for; its first write goes to *found. */
+/* Adds each write or bundle as four arguments, or only counts them when commands is
+ * NULL. Returns the number of writes and bundles. *found (found may be NULL) receives
+ * the index of the first write in number `at` of them. */
 static size_t add_writes(sgi_buf *commands, const part *p, size_t at, size_t *found)
 {
     size_t count = 0, bytes = 0;
@@ -296,8 +303,8 @@ static void add_commit(sgi_redis_store *store, const part *p)
     }
     sgi_buf_reset(&store->commands, COMMANDS_KEPT);
     sgi_buf_reserve(&store->commands, size);
-    sgi_redis_change(store, SGI_REDIS_COMMIT,
-                     3 + WRITE_ARGS * add_writes(NULL, p, 0, NULL));
+    sgi_redis_begin_write_script(store, SGI_REDIS_COMMIT,
+                                 3 + WRITE_ARGS * add_writes(NULL, p, 0, NULL));
     sgi_redis_arg_text(&store->commands, grows ? "1" : "0");
     sgi_redis_arg_int(&store->commands, store->max_operations);
     sgi_redis_arg_int(&store->commands, store->max_bytes);
@@ -308,7 +315,7 @@ static segue_status send_part(sgi_redis_store *store, const part *p)
 {
     redisReply *reply;
     add_commit(store, p);
-    segue_status status = sgi_redis_ask(store, 1, &reply);
+    segue_status status = sgi_redis_execute(store, 1, &reply);
     if (status)
         return status;
     size_t at = 0, first = 0;
@@ -325,16 +332,17 @@ static segue_status send_part(sgi_redis_store *store, const part *p)
         note_done(store, p);
     } else if (status == SEGUE_E_FENCED) {
         add_writes(NULL, p, at, &first);
-        sgi_redis_letters_gone(store, id_of(nth(p, first)), UINT64_MAX);
+        sgi_redis_commands_taken(store, id_of(nth(p, first)), UINT64_MAX);
     }
     return status;
 }
 
-/* ---- more than one call ---- */
+/* ---- commits that need several calls ---- */
 
 typedef struct ranks {
     const segue_store_write *writes;
-    const size_t *first; /* of each write: the first one to its operation */
+    /* first[i]: index of the first write to the same operation as write i */
+    const size_t *first;
 } ranks;
 
 static int by_number(size_t a, size_t b)
@@ -358,8 +366,8 @@ static int by_first(const void *a, const void *b, void *user)
                                       : by_number(i, j);
 }
 
-/* Brings what belongs to one operation together, operations in the order in which they
- * first come. */
+/* Sorts the writes by operation. The order of the operations is that of their first
+ * writes. */
 static void group(const segue_store_write *writes, size_t count, size_t *order,
                   size_t *first)
 {

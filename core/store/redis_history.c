@@ -1,30 +1,33 @@
-/* Connections, each looked at before it is used: is what was written still there?
+/* Each new connection checks whether Redis may have lost data since this instance last
+ * checked.
  *
- *     open -> INFO (redis_peer.c) -> scripts -> HISTORY -> ready
+ *     open -> INFO (redis_server_info.c) -> scripts -> HISTORY -> ready
  *
- * Redis holds which history its data are of, and counts the breaks: `n` goes up by one
- * each time that another server, or one that may have forgotten something, is found to be
- * serving them. Each operation has the count of when its owner last knew all of its log
- * to be there (`h`). An owner that lives finds out with its next commit, which either
- * follows on what is there or does not; so that this is soon, this instance tells
- * SEGUE_STORE_DOUBT and its servers say of all that they run how far it is. An operation
- * whose owner went before it could say so may lack the newest entries, which clients may
- * have seen: a claim shows it as SEGUE_STORE_TORN, to be ended and never run again.
+ * The key `history` says which server process wrote the data (r) and counts the breaks
+ * (n). A break is found when another server process has the data, or a process that may
+ * have lost some of them. Field h of each operation has the break count at which its
+ * owner last knew that the log was complete. A living owner notices lost entries with
+ * its next commit, because the numbers are then not consecutive. To notice it soon,
+ * this instance reports SEGUE_STORE_DOUBT, and its servers check all operations that
+ * they run. When an owner died before it could check, the newest entries of its
+ * operation may be missing although clients have seen them. A claim reports such an
+ * operation as SEGUE_STORE_TORN: it must be ended and not run again.
  *
- * When all owners had said good-bye before a server with an append-only file went, there
- * is no doubt: that they had is the last that happened, or nothing they did would be
- * known. (One that opened, claimed and wrote in the very last moments, and went with all
- * of that, is not seen; nothing in the data tells of it.)
+ * The data are complete when all owners had closed before a server with an append-only
+ * file stopped: their closing is the last write in the data, so everything before it is
+ * in the file too. (One case goes unnoticed: an instance opened, claimed and wrote in
+ * the very last moments, and all of this was lost.)
  *
- * An end may be lost, too, and its operation be alive again, with an owner that is done
- * with it. So this instance remembers what has ended here lately, and lets go of it.
+ * The end of an operation may be lost too. Then the operation is open again, but its
+ * owner has finished with it. So each instance remembers the operations that ended
+ * lately and releases those that are open again.
  *
- * Claims may be lost as well: then the operation is again that of an owner which had been
- * silent for a lease, while another one went on with it. What is left shows that, if less
- * is missing than a sixth of a lease: the others have prolonged theirs (`seen`, by the
- * clock of one server) half a lease after it did, or later. Such an owner is noted as
- * `away`, and cannot vouch for its operations any more.
- */
+ * Claims may be lost as well. Then an operation again belongs to an owner whose lease
+ * had lapsed, while another instance had already continued it. The remaining data show
+ * this unless more than a sixth of a lease is missing: the other instances prolonged
+ * their leases (`seen`, by the clock of one Redis server) half a lease or more after
+ * that owner did. Such an owner is recorded in `away`, and its operations count as
+ * torn. */
 #include "store/redis_store.h"
 
 #include <stdio.h>
@@ -37,15 +40,17 @@ static void lose(sgi_redis_link *link, const char *why)
     sgi_redis_link_close(link);
 }
 
-/* What has changed since this instance last looked, on whichever connection. */
-static void note(sgi_redis_store *store, const sgi_redis_peer *peer, long long breaks)
+/* Sets `doubt` and `retell` when Redis may have lost data since this instance last
+ * checked, on any of its connections. */
+static void note(sgi_redis_store *store, const sgi_redis_server_info *peer,
+                 long long breaks)
 {
     bool doubt = false;
     pthread_mutex_lock(&store->lock);
     if (*store->history) {
         bool other = strcmp(store->history, peer->history) != 0;
-        doubt =
-            breaks != store->breaks || !sgi_redis_peer_continues(peer, store->history);
+        doubt = breaks != store->breaks ||
+                !sgi_redis_server_info_continues(peer, store->history);
         store->retell = store->retell || other;
         store->doubt = store->doubt || doubt;
     }
@@ -53,12 +58,12 @@ static void note(sgi_redis_store *store, const sgi_redis_peer *peer, long long b
     store->breaks = breaks;
     pthread_mutex_unlock(&store->lock);
     if (doubt)
-        sgi_redis_ring(store);
+        sgi_redis_wake(store);
 }
 
 static segue_status look(sgi_redis_store *store, sgi_redis_link *link, int64_t deadline)
 {
-    const sgi_redis_peer *peer = &link->peer;
+    const sgi_redis_server_info *peer = &link->peer;
     char sha[SGI_REDIS_SHA + 1];
     memcpy(sha, link->shas[SGI_REDIS_HISTORY], SGI_REDIS_SHA);
     sha[SGI_REDIS_SHA] = 0;
@@ -72,24 +77,24 @@ static segue_status look(sgi_redis_store *store, sgi_redis_link *link, int64_t d
                           : peer->logs ? "1"
                                        : "0",
                           peer->promoted ? "1" : "0"};
-    redisReply *reply = sgi_redis_link_demand(link, 8, args, deadline);
+    redisReply *reply = sgi_redis_link_execute(link, 8, args, deadline);
     if (!reply)
         return SEGUE_E_STORE;
     bool ok = reply->type == REDIS_REPLY_INTEGER;
     if (ok)
         note(store, peer, reply->integer);
     else
-        lose(link, "an unexpected answer");
+        lose(link, "Redis sent an unexpected answer");
     freeReplyObject(reply);
     return ok ? SEGUE_OK : SEGUE_E_STORE;
 }
 
-void sgi_redis_note_end(sgi_redis_store *store, const uint8_t *id)
+void sgi_redis_remember_ended_op(sgi_redis_store *store, const uint8_t *id)
 {
     memcpy(store->ends[store->end_count++ % SGI_REDIS_ENDS], id, SEGUE_STORE_ID_SIZE);
 }
 
-segue_status sgi_redis_recall_ends(sgi_redis_store *store)
+segue_status sgi_redis_release_ended_ops(sgi_redis_store *store)
 {
     segue_store_write writes[RECALL_STEP];
     size_t all =
@@ -106,7 +111,8 @@ segue_status sgi_redis_recall_ends(sgi_redis_store *store)
             return status;
     }
     if (all)
-        sgi_redis_set_flag(store, &store->orphans); /* perhaps */
+        /* orphans are reported, because there may be operations to claim */
+        sgi_redis_set_flag(store, &store->orphans);
     return SEGUE_OK;
 }
 

@@ -1,16 +1,16 @@
-/* One connection to Redis. hiredis connects, formats nothing and parses everything; waits
- * are ours: the socket does not block, and poll knows the time limit and a descriptor
- * that ends the wait when the store goes.
+/* One connection to Redis. hiredis connects and parses replies; this file formats
+ * commands and waits. The socket does not block: poll waits for it with a time limit
+ * and with a descriptor that ends the wait when the store closes.
  *
- *     down --open--> up --a fault, a time limit, close--> down
+ *     down --open--> up --error, time limit or close--> down
  *
- * There is no half-broken state: after a reply that did not come in time nobody knows
- * what the next bytes belong to, so the connection is closed. Whoever asked decides
- * whether to ask again (redis_call.c).
+ * After a time limit the connection is closed, because a late reply could be taken for
+ * the reply to the next command. The caller decides whether to send the command again
+ * (redis_call.c).
  *
- * hiredis writes with write(), which may raise SIGPIPE; it is held back in the calling
- * thread around each write and taken back if it came, so that neither the process'
- * disposition nor another thread is touched. */
+ * hiredis writes with write(), which may raise SIGPIPE. The signal is blocked in the
+ * calling thread around each write and is removed if it is pending. Neither the signal
+ * settings of the process nor other threads are affected. */
 #include "store/redis_link.h"
 
 #include <errno.h>
@@ -28,9 +28,9 @@ int64_t sgi_redis_now(void)
 }
 
 void sgi_redis_link_init(sgi_redis_link *link, const sgi_redis_url *url, sgi_str loading,
-                         int wake)
+                         int stop_fd)
 {
-    *link = (sgi_redis_link){.url = url, .loading = loading, .wake = wake};
+    *link = (sgi_redis_link){.url = url, .loading = loading, .stop_fd = stop_fd};
 }
 
 void sgi_redis_link_close(sgi_redis_link *link)
@@ -86,20 +86,20 @@ static void let(const held *h, bool raised)
     errno = error;
 }
 
-/* ---- bytes ---- */
+/* ---- sending and receiving bytes ---- */
 
-/* Until the socket is ready; false when the time is over or the store goes. */
+/* Waits until the socket is ready. False at the deadline, or when the store closes. */
 static bool await(sgi_redis_link *link, short events, int64_t deadline)
 {
     for (;;) {
         int64_t left = deadline - sgi_redis_now();
         struct pollfd fds[] = {{.fd = link->context->fd, .events = events},
-                               {.fd = link->wake, .events = POLLIN}};
+                               {.fd = link->stop_fd, .events = POLLIN}};
         if (left < 0)
             left = 0;
         int ready = poll(fds, 2, left > 60000 ? 60000 : (int)left);
         if (fds[1].revents && ready > 0)
-            return lose(link, "the store is being closed");
+            return lose(link, "the store was closed");
         if (ready > 0)
             return true;
         if (ready < 0 && errno != EINTR)
@@ -179,7 +179,7 @@ bool sgi_redis_link_poll(sgi_redis_link *link, redisReply **reply)
 
 /* ---- commands ---- */
 
-void sgi_redis_begin(sgi_buf *commands, size_t count)
+void sgi_redis_command_begin(sgi_buf *commands, size_t count)
 {
     sgi_buf_add_char(commands, '*');
     sgi_buf_add_uint(commands, count);
@@ -219,8 +219,8 @@ void sgi_redis_arg_int(sgi_buf *commands, int64_t value)
 
 /* ---- opening ---- */
 
-redisReply *sgi_redis_link_demand(sgi_redis_link *link, int count, const char **args,
-                                  int64_t deadline)
+redisReply *sgi_redis_link_execute(sgi_redis_link *link, int count, const char **args,
+                                   int64_t deadline)
 {
     if (redisAppendCommandArgv(link->context, count, args, NULL) != REDIS_OK) {
         lose_context(link);
@@ -234,10 +234,11 @@ redisReply *sgi_redis_link_demand(sgi_redis_link *link, int count, const char **
     return NULL;
 }
 
-/* One command of the opening whose reply says no more than yes or no. */
+/* Runs one command while connecting and ignores the content of its reply. False when
+ * the command fails. */
 static bool demand(sgi_redis_link *link, int count, const char **args, int64_t deadline)
 {
-    redisReply *reply = sgi_redis_link_demand(link, count, args, deadline);
+    redisReply *reply = sgi_redis_link_execute(link, count, args, deadline);
     if (reply)
         freeReplyObject(reply);
     return reply != NULL;
@@ -258,7 +259,8 @@ static bool sign_in(sgi_redis_link *link, int64_t deadline)
     return !url->db || demand(link, 2, select, deadline);
 }
 
-/* Whoever may not see the configuration is not told what the server keeps. */
+/* Asks for the setting appendfsync. A user without the right to read the configuration
+ * gets an error reply. */
 static redisReply *ask_appendfsync(sgi_redis_link *link, int64_t deadline)
 {
     const char *config[] = {"CONFIG", "GET", "appendfsync"};
@@ -279,15 +281,15 @@ static segue_status inspect(sgi_redis_link *link, int64_t deadline)
 {
     const char *command[] = {"INFO"};
     char fault[sizeof link->fault];
-    redisReply *config = NULL, *info = sgi_redis_link_demand(link, 1, command, deadline);
+    redisReply *config = NULL, *info = sgi_redis_link_execute(link, 1, command, deadline);
     segue_status status = SEGUE_E_STORE;
     if (info && info->type == REDIS_REPLY_STRING)
         config = ask_appendfsync(link, deadline);
     else if (info)
-        lose(link, "INFO says nothing");
+        lose(link, "Redis sent an empty answer to INFO");
     if (config) {
-        status = sgi_redis_peer_read(&link->peer, info->str, value_of(config), fault,
-                                     sizeof fault);
+        status = sgi_redis_server_info_read(&link->peer, info->str, value_of(config),
+                                            fault, sizeof fault);
         if (status)
             lose(link, fault);
         freeReplyObject(config);
@@ -355,7 +357,7 @@ segue_status sgi_redis_link_open(sgi_redis_link *link, int64_t deadline)
     sgi_redis_link_close(link);
 #ifndef SGI_REDIS_TLS
     if (link->url->tls) {
-        lose(link, "this library was built with a hiredis that has no TLS");
+        lose(link, "this library was built without TLS for Redis");
         return SEGUE_E_UNSUPPORTED;
     }
 #endif

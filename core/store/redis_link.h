@@ -1,11 +1,11 @@
-/* One connection to a Redis server: connecting, commands out, replies in, each with a
- * time limit. Used by one thread at a time. */
+/* One connection to a Redis server: it connects, sends commands and receives replies,
+ * each with a time limit. Only one thread at a time uses a connection. */
 #ifndef SGI_REDIS_LINK_H
 #define SGI_REDIS_LINK_H
 
 #include <hiredis/hiredis.h>
 
-#include "store/redis_peer.h"
+#include "store/redis_server_info.h"
 #include "store/redis_script.h"
 #include "store/redis_url.h"
 
@@ -13,24 +13,30 @@
 
 typedef struct sgi_redis_link {
     const sgi_redis_url *url;
-    sgi_str loading; /* SCRIPT LOAD commands to send; none = it runs no scripts */
-    int wake;        /* a descriptor that ends every wait when readable; -1 = none */
-    redisContext *context; /* NULL = down */
+    /* SCRIPT LOAD commands, sent when the link opens; empty = the link runs no scripts */
+    sgi_str loading;
+    /* a descriptor that ends every wait of the link when it is readable; -1 = none */
+    int stop_fd;
+    redisContext *context; /* hiredis's connection; NULL = not connected */
     void *tls;
-    sgi_redis_peer peer; /* if it runs scripts: who is there, since it was opened */
+    /* the result of INFO at opening; only filled if the link runs scripts */
+    sgi_redis_server_info peer;
     char shas[SGI_REDIS_SCRIPTS][SGI_REDIS_SHA];
-    char fault[200]; /* why it is down */
+    char fault[200]; /* says why the link is not connected */
 } sgi_redis_link;
 
-/* Monotonic milliseconds. A store that blocks has its own clock: its waits are real. */
+/* Returns the monotonic time in ms. The store has its own clock (not the injected one),
+ * because its calls really wait. */
 int64_t sgi_redis_now(void);
 
-/* wake: -1 or a descriptor. loading must live as long as the link. */
+/* Initialises a link. stop_fd: a descriptor that ends waits, or -1. loading must live
+ * as long as the link. */
 void sgi_redis_link_init(sgi_redis_link *link, const sgi_redis_url *url, sgi_str loading,
-                         int wake);
-/* Connects, signs in, selects the database, looks who is there and loads the scripts;
- * deadlines are times of sgi_redis_now. SEGUE_E_STORE with fault, SEGUE_E_UNSUPPORTED for
- * TLS without a library for it, and for a server that can never be the store. */
+                         int stop_fd);
+/* Connects, signs in, selects the database, checks what kind of server it is and loads
+ * the scripts. deadline is a time of sgi_redis_now. On failure `fault` says why.
+ * Returns SEGUE_E_UNSUPPORTED for TLS when the library was built without it, and for a
+ * server that cannot be used as a store; otherwise SEGUE_E_STORE. */
 segue_status sgi_redis_link_open(sgi_redis_link *link, int64_t deadline);
 void sgi_redis_link_close(sgi_redis_link *link);
 static inline bool sgi_redis_link_is_up(const sgi_redis_link *link)
@@ -38,36 +44,39 @@ static inline bool sgi_redis_link_is_up(const sgi_redis_link *link)
     return link->context != NULL;
 }
 
-/* Queues whole commands; they leave with the next call below. */
+/* Queues complete commands. The next call of flush, reply or poll sends them. */
 bool sgi_redis_link_send(sgi_redis_link *link, const char *bytes, size_t len);
 bool sgi_redis_link_flush(sgi_redis_link *link, int64_t deadline);
-/* The next reply, to be freed with freeReplyObject; NULL when there is none in time: the
- * connection is closed then. */
+/* Waits for the next reply, which the caller frees with freeReplyObject. Returns NULL
+ * when no reply comes in time. The connection is then closed. */
 redisReply *sgi_redis_link_reply(sgi_redis_link *link, int64_t deadline);
-/* The next that has arrived already, without waiting; *reply NULL when there is none.
- * False when the connection was lost, and is closed. */
+/* Gives a reply that has already arrived, without waiting. *reply is NULL when none
+ * has. Returns false when the connection was lost; it is then closed. */
 bool sgi_redis_link_poll(sgi_redis_link *link, redisReply **reply);
 
-/* One command, from arguments on the stack; its reply, which is no error and to be freed,
- * or NULL: the connection is closed then. */
-redisReply *sgi_redis_link_demand(sgi_redis_link *link, int count, const char **args,
-                                  int64_t deadline);
+/* Sends one command and waits for its reply, which the caller frees. Returns NULL on an
+ * error reply or a timeout. The connection is then closed. */
+redisReply *sgi_redis_link_execute(sgi_redis_link *link, int count, const char **args,
+                                   int64_t deadline);
 
 /* ---- commands ---- */
 
-/* Begins a command of so many arguments, then one call for each. */
-void sgi_redis_begin(sgi_buf *commands, size_t count);
+/* Begins a command with `count` arguments. The caller then adds each argument by one
+ * call. */
+void sgi_redis_command_begin(sgi_buf *commands, size_t count);
 void sgi_redis_arg(sgi_buf *commands, const void *bytes, size_t len);
 void sgi_redis_arg_text(sgi_buf *commands, const char *text);
 void sgi_redis_arg_int(sgi_buf *commands, int64_t value);
-/* The head of an argument whose len bytes and sgi_redis_arg_end follow. */
+/* Begins an argument. The caller then appends its len bytes and calls
+ * sgi_redis_arg_end. */
 void sgi_redis_arg_begin(sgi_buf *commands, size_t len);
 void sgi_redis_arg_end(sgi_buf *commands);
 
 /* ---- TLS ---- */
 
-/* Both do nothing useful in a library that was built without it. *tls is freed by
- * redisFree with the context but for what is returned here. */
+/* Starts TLS on a connection. redisFree frees the TLS session together with the
+ * context. The caller frees *tls with sgi_redis_tls_free. In a library without TLS,
+ * start fails and free does nothing. */
 bool sgi_redis_tls_start(redisContext *context, const sgi_redis_url *url, void **tls,
                          char *fault, size_t size);
 void sgi_redis_tls_free(void *tls);

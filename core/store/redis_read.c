@@ -1,7 +1,7 @@
-/* Finding, reading and listing in Redis. Whatever may be long comes in pages, so that
- * neither side holds it all: entries by their number, lists by the place of the last one
- * shown. Replies are checked before they are believed: what is not as this store writes
- * it is SEGUE_E_STORE_CORRUPT. */
+/* Finding, reading and listing in Redis. Long results come in pages, so that neither
+ * side holds all of them. A page of entries begins after an entry number, a page of a
+ * list after the position of the last record of the page before. Replies are checked; a
+ * reply in another form than this store writes gives SEGUE_E_STORE_CORRUPT. */
 #include "store/redis_store.h"
 
 #include <stdlib.h>
@@ -50,13 +50,13 @@ segue_status sgi_redis_find(void *self, const char *task_id,
     segue_store_record record;
     char text[SGI_REDIS_TASK_MAX + 1];
     sgi_buf_reset(&store->commands, SIZE_MAX);
-    sgi_redis_call(store, SGI_REDIS_FIND, 2);
+    sgi_redis_begin_script(store, SGI_REDIS_FIND, 2);
     sgi_redis_arg_text(&store->commands, task_id ? "task" : "key");
     if (task_id)
         sgi_redis_arg_text(&store->commands, task_id);
     else
         sgi_redis_arg(&store->commands, idempotency_key, SEGUE_STORE_HASH_SIZE);
-    segue_status status = sgi_redis_ask(store, 1, &reply);
+    segue_status status = sgi_redis_execute(store, 1, &reply);
     if (status)
         return status;
     if (reply->type == REDIS_REPLY_INTEGER)
@@ -80,7 +80,7 @@ static int32_t get_int32(const char *from)
     return (int32_t)value;
 }
 
-/* What is shown, and where it has come to. */
+/* The callback of a read, and the number of the last entry that was passed to it. */
 typedef struct reading {
     segue_store_entry_fn fn;
     void *user;
@@ -92,7 +92,8 @@ static bool show_entry(reading *r, uint64_t seq, const char *packed, size_t len)
 {
     if (len < ENTRY_HEAD)
         return false;
-    if (seq <= r->last) /* the bundle began before what was asked for */
+    /* the entry is before the one that the caller asked for, but in the same bundle */
+    if (seq <= r->last)
         return true;
     segue_store_entry entry = {.seq = seq,
                                .kind = get_int32(packed),
@@ -106,7 +107,8 @@ static bool show_entry(reading *r, uint64_t seq, const char *packed, size_t len)
     return true;
 }
 
-/* The length of the part at *at, behind which *at then is; false when it is cut off. */
+/* Reads the length of the part at *at and moves *at to the end of the part. False when
+ * the bundle is cut off. */
 static bool next_part(const redisReply *bundle, size_t *at, size_t *len)
 {
     if (bundle->len - *at < 4)
@@ -119,7 +121,7 @@ static bool next_part(const redisReply *bundle, size_t *at, size_t *len)
     return true;
 }
 
-/* seq: of its last part. */
+/* Passes the entries of a bundle to the callback. seq is the number of the last entry. */
 static bool show_bundle(reading *r, uint64_t seq, const redisReply *bundle)
 {
     uint64_t count = 0;
@@ -137,7 +139,7 @@ static bool show_bundle(reading *r, uint64_t seq, const redisReply *bundle)
     return true;
 }
 
-/* [id, [field, bytes]] */
+/* Passes the entries of one stream row to the callback. A row is [id, [field, bytes]]. */
 static bool show_row(reading *r, const redisReply *row)
 {
     if (!sgi_redis_is_array(row, 2) || !sgi_redis_is_text(row->element[0]) ||
@@ -152,7 +154,8 @@ static bool show_row(reading *r, const redisReply *row)
                               : show_entry(r, seq, packed->str, packed->len);
 }
 
-/* *more says whether there may be another page. */
+/* Passes the entries of a page to the callback. *more is set when there may be another
+ * page. */
 static segue_status show_page(reading *r, const redisReply *page, bool *more)
 {
     *more = false;
@@ -174,9 +177,9 @@ static void add_range(sgi_redis_store *store, const uint8_t *id, uint64_t after)
     from[--n] = '-';
     for (after++; after || n == sizeof from - 2; after /= 10)
         from[--n] = (char)('0' + after % 10);
-    sgi_redis_begin(commands, 6);
+    sgi_redis_command_begin(commands, 6);
     sgi_redis_arg_text(commands, "XRANGE");
-    sgi_redis_key(store, commands, "log:", id);
+    sgi_redis_arg_key(store, commands, "log:", id);
     sgi_redis_arg(commands, from + n, sizeof from - n);
     sgi_redis_arg_text(commands, "+");
     sgi_redis_arg_text(commands, "COUNT");
@@ -188,16 +191,17 @@ segue_status sgi_redis_read(void *self, const uint8_t *id, uint64_t after,
 {
     sgi_redis_store *store = self;
     bool more = true;
-    /* Numbers of entries end long before those of streams do. */
+    /* `after` is lowered if it is UINT64_MAX, because a stream id cannot come after
+     * that. No entry has such a number. */
     reading r = {.fn = fn, .user = user, .last = after < UINT64_MAX ? after : after - 1};
     while (more) {
         redisReply *replies[2];
         sgi_buf_reset(&store->commands, SIZE_MAX);
-        sgi_redis_begin(&store->commands, 2);
+        sgi_redis_command_begin(&store->commands, 2);
         sgi_redis_arg_text(&store->commands, "EXISTS");
-        sgi_redis_key(store, &store->commands, "op:", id);
+        sgi_redis_arg_key(store, &store->commands, "op:", id);
         add_range(store, id, r.last);
-        segue_status status = sgi_redis_ask(store, 2, replies);
+        segue_status status = sgi_redis_execute(store, 2, replies);
         if (status)
             return status;
         if (replies[0]->type != REDIS_REPLY_INTEGER || !replies[0]->integer)
@@ -212,9 +216,9 @@ segue_status sgi_redis_read(void *self, const uint8_t *id, uint64_t after,
     return SEGUE_OK;
 }
 
-/* ---- lists ---- */
+/* ---- lists of operations ---- */
 
-/* Where the next page begins; nothing is allocated for it. */
+/* The position at which the next page begins, in a buffer of fixed size. */
 typedef struct list_end {
     char bytes[1 + 8 + SGI_REDIS_TASK_MAX + 1 + SEGUE_STORE_ID_SIZE];
     size_t len;
@@ -227,7 +231,7 @@ static void set_end(list_end *end, const void *bytes, size_t len)
     end->len = 1 + len;
 }
 
-/* Shows a page; end receives the place of its last one. */
+/* Passes the records of a page to fn. *end receives the position of the last record. */
 static segue_status show_list(const redisReply *page, list_end *end, bool *more,
                               segue_store_record_fn fn, void *user)
 {
@@ -258,7 +262,8 @@ segue_status sgi_redis_list(void *self, const uint8_t *principal, int64_t create
     list_end end = {.bytes = "+", .len = 1};
     if (task_id) {
         char place[8 + SGI_REDIS_TASK_MAX + 1];
-        size_t len = strlen(task_id) + 1; /* whatever id is behind the NUL */
+        /* the NUL is included, so that the position comes before that of every id */
+        size_t len = strlen(task_id) + 1;
         if (len > SGI_REDIS_TASK_MAX + 1)
             return SEGUE_E_INVALID;
         sgi_redis_put_int((uint8_t *)place, created_ms);
@@ -268,11 +273,11 @@ segue_status sgi_redis_list(void *self, const uint8_t *principal, int64_t create
     for (bool more = true; more && !status;) {
         redisReply *reply;
         sgi_buf_reset(&store->commands, SIZE_MAX);
-        sgi_redis_call(store, SGI_REDIS_LIST, 3);
+        sgi_redis_begin_script(store, SGI_REDIS_LIST, 3);
         sgi_redis_arg(&store->commands, principal, SEGUE_STORE_HASH_SIZE);
         sgi_redis_arg(&store->commands, end.bytes, end.len);
         sgi_redis_arg_int(&store->commands, LIST_PAGE);
-        status = sgi_redis_ask(store, 1, &reply);
+        status = sgi_redis_execute(store, 1, &reply);
         if (!status) {
             status = show_list(reply, &end, &more, fn, user);
             freeReplyObject(reply);

@@ -1,54 +1,56 @@
 /* The scripts of the Redis store.
  *
- * Keys, all behind one prefix with a hash tag ("{segue}:"), KEYS[1] of every script:
+ * Keys. All start with one prefix that is a hash tag ("{segue}:"), KEYS[1] of every
+ * script:
  *
  *   format          "1"
  *   owner           counter of owner numbers
- *   owners          hash: owner -> its lease in ms (0 = it said good-bye)
+ *   owners          hash: owner -> its lease in ms (0 = it has closed)
  *   done            hash: owner -> number of its last call that changed something
- *   history         hash: r which history the data are of, n how many breaks it has had
+ *   history         hash: r which history the data are of, n number of breaks
  *                   (redis_history.c)
- *   seen            hash: owner -> when it last took or prolonged its lease, in ms
- *   away            hash: owner -> breaks there were when one more came and it had been
- *                   silent
- *   lease:<owner>   is there while the owner lives (PX)
- *   open:<owner>    set: what it owns and has not ended; "open:" = nobody owns it
- *   claimed:<owner> set: claimed, and not known to have been shown yet
- *   mail:<owner>    set: what it owns and letters wait for
- *   op:<id>         hash: o owner, e ended, u purge time, m last letter, f is followed,
- *                   x how many numbers the log has more than entries (what has been
- *                   dropped, what shares one), d<kind> dropped up to where, b bytes,
- *                   h breaks there were when its owner last knew it to be whole
- *   rec:<id>        what never changes: created (8), has key (1), key (32), principal
+ *   seen            hash: owner -> time at which it last took or prolonged its lease, ms
+ *   away            hash: owner that was silent at a break -> number of breaks before it
+ *   lease:<owner>   exists while the owner lives (PX)
+ *   open:<owner>    set: its operations that have not ended; "open:" = without an owner
+ *   claimed:<owner> set: claimed, and not yet acknowledged as shown
+ *   mail:<owner>    set: its operations for which forwarded commands wait
+ *   op:<id>         hash: o owner, e ended, u purge time, m number of the last command,
+ *                   f is followed, x how many more numbers than entries the log has
+ *                   (dropped entries, bundled entries), d<kind> number up to which this
+ *                   kind was dropped, b bytes, h number of breaks when its owner last
+ *                   knew that its log was complete
+ *   rec:<id>        the constant part: created (8), has key (1), key (32), principal
  *                   (32), length of the task id (2), task id, data
  *   log:<id>        stream: entry seq is seq-0, one field "e": kind (4), segment (8),
- *                   event (8), time (8), data; or "b", several small ones that came in
- *                   one commit, each behind its length (4): seq is that of the last
- *   post:<id>       list: letters up to number m that wait
- *   fol:<id>        set: owners that follow it
+ *                   event (8), time (8), data; or "b" (a bundle): several small entries
+ *                   of one commit, each after its length (4); seq is the last one's
+ *   post:<id>       list: waiting commands; the last one has number m
+ *   fol:<id>        set: owners that follow the operation
  *   task, key       hashes: task id, idempotency key -> id
  *   list:<principal> sorted by bytes: created, task id, NUL, id
- *   bytes           hash: principal -> bytes of records and entries, if that is bounded
- *   purge           sorted by bytes: purge time, id; what is never purged is not in it
+ *   bytes           hash: principal -> bytes of records and entries, if limited
+ *   purge           sorted by bytes: purge time, id; only operations that have one
  *
- * Numbers in what is sorted are big-endian with the sign turned, so that bytes sort as
- * numbers do. Channels: news:<owner> ("G" and ids: they grew; "L" and an id: a letter),
- * all ("O" and who says so: there may be something to claim).
+ * Numbers in sorted sets are big-endian with the sign bit flipped, so that their bytes
+ * sort as the numbers do. Channels: news:<owner> ("G" and ids of operations that grew;
+ * "L" and the id of an operation that got a command), all ("O" and the sender: there may
+ * be an operation to claim).
  *
- * A script is not undone when it fails in the middle, so nothing may fail there: what can
- * be refused is refused before the first write. Redis refuses for lack of memory at the
- * first write only; a script whose first write needs none (DEL of a key that never is)
- * goes through, and that is how what must work in a full store does.
+ * Redis does not undo a script that fails in the middle. So scripts check everything
+ * before the first write, and no write fails after that. Redis refuses a script for lack
+ * of memory only at its first write. A script that must work in a full store therefore
+ * begins with a write that needs no memory (DEL of a key that never exists).
  *
- * Numbers of calls: a call that was repeated because its answer was lost has the number
- * of the first try, which `done` knows. A copy that comes late, out of a connection that
- * was given up, after calls that followed it, has a lower one and does nothing. Who
- * repeats it later, in other words, meets the bytes: the same entry under the same
- * number, the same record of the same owner, is there already and is no error. */
+ * Numbers of calls: a call that is repeated because its answer was lost has the number of
+ * the first try, and `done` shows that it was applied. A late copy from an abandoned
+ * connection has a lower number than the calls after it, so it does nothing. A commit may
+ * also be repeated under a new number: the same entry with the same number and the same
+ * record of the same owner exist already, which is no error. */
 #include "store/redis_script.h"
 
-/* An owner has its lease from now on, and `seen` knows since when: one that has a lease
- * and is not in it would never be noted as away. */
+/* Gives an owner its lease and writes the time to `seen`. Both are set together,
+ * because an owner that is not in `seen` is never recorded in `away`. */
 static const char LEASE[] =
     "local function hold(o, ms)\n"
     "  redis.call('SET', KEYS[1] .. 'lease:' .. o, '1', 'PX', ms)\n"
@@ -58,7 +60,7 @@ static const char LEASE[] =
     "    string.format('%.0f', now[1] * 1000 + now[2] / 1000))\n"
     "end\n";
 
-/* What every script that changes something begins with. */
+/* The beginning of every script that changes something. */
 static const char LIFE[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local me, number, lease = ARGV[1], ARGV[2], ARGV[3]\n"
@@ -74,8 +76,9 @@ static const char LIFE[] =
     "local function anyway() call('DEL', P .. 'none') end\n"
     "local function began() call('HSET', P .. 'done', me, number) live() end\n";
 
-/* News for those who follow; one message for each, however much has grown. A follower
- * that nobody listens for has gone, or will follow anew when it is back. */
+/* Collects news for the followers of operations and sends one message to each follower.
+ * A follower that does not receive the message is gone, or follows the operations again
+ * when it reconnects. */
 static const char TELL[] =
     "local news = {}\n"
     "local function grew(id)\n"
@@ -132,11 +135,12 @@ static const char SHOW[] = "local call, P = redis.call, KEYS[1]\n"
                            "  return {id, call('GET', P .. 'rec:' .. id), v[1], v[2]}\n"
                            "end\n";
 
-/* ARGV: "task" or "key", the name. */
+/* Finds an operation. ARGV: "task" or "key", the name. */
 static const char FIND[] = "local id = call('HGET', P .. ARGV[1], ARGV[2])\n"
                            "return id and show(id) or -8\n";
 
-/* ARGV: principal, where the page ends, how many. Each: its place, and the record. */
+/* Lists a page. ARGV: principal, the position at which the page before ended, maximum
+ * count. The reply is the position and the record of each operation. */
 static const char LIST[] =
     "local page = call('ZREVRANGEBYLEX', P .. 'list:' .. ARGV[1], ARGV[2], '-',\n"
     "  'LIMIT', 0, ARGV[3])\n"
@@ -146,8 +150,8 @@ static const char LIST[] =
 
 /* ---- owners ---- */
 
-/* An owner is gone when its lease is. But a lease that went while Redis itself was away
- * says nothing: its owner gets as long as it lasts from when Redis is back. */
+/* An owner is gone when its lease has expired. If a lease expired while Redis itself
+ * was down, its owner gets one full lease of time after Redis is back. */
 static const char GONE[] =
     "local uptime\n"
     "local function gone(o, ms)\n"
@@ -173,9 +177,10 @@ static const char GONE[] =
     "  call('UNLINK', P .. 'mail:' .. o, P .. 'claimed:' .. o)\n"
     "end\n";
 
-/* ARGV: format, the history that the server carries on, whether it keeps what it has
- * answered (2 = all of it, 1 = all but the last moments), whether it was a replica.
- * Answers how many breaks there were. What is of another format is left alone. */
+/* Counts breaks. ARGV: format, the history of this server, the data that the server
+ * keeps when it stops (2 = all that it answered, 1 = all except the last moments, 0 =
+ * unknown), whether it was a replica. The reply is the number of breaks. Data of
+ * another format are not changed. */
 static const char HISTORY[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local format = call('GET', P .. 'format')\n"
@@ -205,7 +210,8 @@ static const char HISTORY[] =
     "call('HSET', P .. 'history', 'r', ARGV[2], 'n', n)\n"
     "return n\n";
 
-/* ARGV: chance, format, lease. Another format is answered with it. */
+/* Makes a new owner. ARGV: random part of its name, format, lease. When the data have
+ * another format, the reply is that format. */
 static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
                            "local format = call('GET', P .. 'format')\n"
                            "if format and format ~= ARGV[2] then return format end\n"
@@ -215,10 +221,12 @@ static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
                            "hold(me, ARGV[3])\n"
                            "return {me}\n";
 
-/* ARGV: who, number, lease, how many at most, ids that have been shown. A claim whose
- * answer was lost is answered again, and by no more. What was claimed and then let go, or
- * taken by another when the lease had lapsed, is not shown. Behind each record: whether
- * the end of its log may be missing. */
+/* Claims operations. ARGV: owner, call number, lease, maximum count, ids to acknowledge
+ * (operations of the last claim that were passed to the callback). When the call is
+ * repeated, the reply has the same operations and no new ones. It lacks operations that
+ * were released in the meantime, and operations that another owner claimed after the
+ * lease had lapsed. After each record, the reply says whether the end of its log may be
+ * missing. */
 static const char CLAIM[] =
     "local again, mine = done(), P .. 'claimed:' .. me\n"
     "anyway()\n"
@@ -264,7 +272,8 @@ static const char CLAIM[] =
     "end\n"
     "return out\n";
 
-/* ARGV: who, number, lease, ids that have been shown. */
+/* Ends a claim: acknowledges the operations that were passed to the callback, and gives
+ * the others back. ARGV: owner, call number, lease, ids to acknowledge. */
 static const char UNCLAIM[] =
     "if done() then return 0 end\n"
     "anyway()\n"
@@ -281,8 +290,9 @@ static const char UNCLAIM[] =
     "if #rest > 0 then call('PUBLISH', P .. 'all', 'O' .. me) end\n"
     "return 0\n";
 
-/* ARGV: who, number, lease, now, how much work: an operation counts one and each entry of
- * its log one. Answers how many went, and when the next is due. */
+/* Purges. ARGV: owner, call number, lease, now, maximum work (1 for each operation and
+ * each log entry). The reply is the number of purged operations, and the time at which
+ * the next operation is due. */
 static const char PURGE[] =
     "local left, n = tonumber(ARGV[5]), 0\n"
     "local upto = '[' .. ARGV[4] .. string.rep('\\255', 17)\n"
@@ -304,7 +314,8 @@ static const char PURGE[] =
 
 /* ---- news ---- */
 
-/* ARGV: who, number, lease, "1" or "0", ids. */
+/* Starts ("1") or stops ("0") following operations. ARGV: owner, call number, lease, "1"
+ * or "0", ids. */
 static const char FOLLOW[] = "local status = 0\n"
                              "for i = 5, #ARGV do\n"
                              "  local id = ARGV[i]\n"
@@ -320,7 +331,8 @@ static const char FOLLOW[] = "local status = 0\n"
                              "end\n"
                              "return status\n";
 
-/* ARGV: who, number, lease, id, data, how many may wait. 1 = it is to ourselves. */
+/* Posts a forwarded command. ARGV: owner, call number, lease, id, data, maximum number
+ * of waiting commands. The reply is 1 when the caller itself owns the operation. */
 static const char POST[] =
     "local id = ARGV[4]\n"
     "if done() then return 1 end\n"
@@ -336,16 +348,18 @@ static const char POST[] =
     "call('PUBLISH', P .. 'news:' .. v[1], 'L' .. id)\n"
     "return 0\n";
 
-/* ARGV: who, id. The last number, and all that wait; -8 when it is not ours. */
-static const char LETTERS[] =
+/* Reads forwarded commands. ARGV: owner, id. The reply is the number of the last
+ * command and all waiting commands, or -8 when this owner does not own the operation. */
+static const char COMMANDS[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local v = call('HMGET', P .. 'op:' .. ARGV[2], 'o', 'm', 'e')\n"
     "if v[1] ~= ARGV[1] or v[3] == '1' then return -8 end\n"
     "return {tonumber(v[2] or 0), call('LRANGE', P .. 'post:' .. ARGV[2], 0, -1)}\n";
 
-/* ARGV: who, number, lease, the line of data. Prolongs the lease; answers whether it had
- * lapsed, whether there is something to claim, and how many operations there are; or -1
- * and nothing is done, when the server has gone over to another line. */
+/* Prolongs the lease. ARGV: owner, call number, lease, line of data (master_replid).
+ * The reply says whether the lease had lapsed, whether there may be an operation to
+ * claim, and how many operations there are. When the server now has another line of
+ * data, the script does nothing and replies -1. */
 static const char BEAT[] =
     "local told, text = pcall(call, 'INFO', 'replication')\n"
     "local line = told and tostring(text):match('master_replid:(%x+)')\n"
@@ -358,7 +372,7 @@ static const char BEAT[] =
     "end)\n"
     "return {lapsed and 1 or 0, orphans, call('HLEN', P .. 'task')}\n";
 
-/* ARGV: who, number, lease. */
+/* Closes an owner. ARGV: owner, call number, lease. */
 static const char BYE[] = "anyway()\n"
                           "call('DEL', P .. 'lease:' .. me)\n"
                           "if call('EXISTS', P .. 'open:' .. me) == 0 then\n"
@@ -384,7 +398,7 @@ static const char *const SCRIPTS[SGI_REDIS_SCRIPTS][PARTS_MAX + 1] = {
     [SGI_REDIS_PURGE] = {LEASE, LIFE, TELL, RECORD, PURGE},
     [SGI_REDIS_FOLLOW] = {LEASE, LIFE, FOLLOW},
     [SGI_REDIS_POST] = {LEASE, LIFE, POST},
-    [SGI_REDIS_LETTERS] = {LETTERS},
+    [SGI_REDIS_COMMANDS] = {COMMANDS},
     [SGI_REDIS_BEAT] = {LEASE, LIFE, GONE, BEAT},
     [SGI_REDIS_BYE] = {LEASE, LIFE, GONE, BYE},
 };

@@ -1,5 +1,5 @@
-/* What Redis does for the store, in Lua: each script is atomic and checks before it
- * changes anything. redis_script.c has the keys. */
+/* The scripts in Lua that Redis runs for the store. Each script is atomic and checks
+ * everything before it changes anything. redis_script.c describes the keys. */
 #ifndef SGI_REDIS_SCRIPT_H
 #define SGI_REDIS_SCRIPT_H
 
@@ -16,7 +16,7 @@ typedef enum sgi_redis_script {
     SGI_REDIS_PURGE,
     SGI_REDIS_FOLLOW,
     SGI_REDIS_POST,
-    SGI_REDIS_LETTERS,
+    SGI_REDIS_COMMANDS,
     SGI_REDIS_BEAT,
     SGI_REDIS_BYE,
     SGI_REDIS_SCRIPTS
@@ -24,14 +24,14 @@ typedef enum sgi_redis_script {
 
 #define SGI_REDIS_FORMAT "1"
 
-/* Parts of one, of redis_script_commit.c. */
+/* The parts of the commit script, in redis_script_commit.c. */
 extern const char sgi_redis_lua_haste[];
 extern const char sgi_redis_lua_check[];
 extern const char sgi_redis_lua_room[];
 extern const char sgi_redis_lua_apply[];
 extern const char sgi_redis_lua_commit[];
 
-/* Appends a SCRIPT LOAD command for each, in the order of the enum. */
+/* Appends one SCRIPT LOAD command per script, in the order of the enum. */
 void sgi_redis_scripts_add(sgi_buf *commands);
 
 #endif

@@ -1,19 +1,22 @@
-/* The script of a commit, in parts that redis_script.c puts together with those that
- * other scripts have too; the keys are described there.
+/* The script of a commit, in parts. redis_script.c joins them with parts that other
+ * scripts use too, and describes the keys.
  *
- *     haste: the usual -> done
- *     check: each write, in a picture of what those before it make (ops) -> a status
- *     room:  principals with bounds -> what else has to go, or "full"
- *     apply: all of it, which can fail no more
+ *     haste: the most common commit, applied at once -> done
+ *     check: each write, in view of the writes before it (ops) -> a status
+ *     room:  principals with limits -> operations to evict, or "full"
+ *     apply: all writes; cannot fail any more
  *
- * `same` marks writes that are there already or have nothing to do. What ends an
- * operation may say from which number on its entries are `behind` a hole: what is missing
- * is lost, and their numbers are above all that anybody has seen. */
+ * `same` marks writes that were applied already or change nothing. The write that ends
+ * an operation may have a number: the entries from this number on come after a hole
+ * (`behind`). The missing entries are lost, and the new numbers are higher than any
+ * number that a client has seen. */
 #include "store/redis_script.h"
 
-/* The commit there is most of: entries that follow on, of operations of ours that nobody
- * follows. It stands before all else, since even the functions below take time to be
- * made. Applied twice it would not follow on, so it needs no number. */
+/* A fast path for the most common commit: entries with consecutive numbers, to
+ * operations that belong to this owner and that no instance follows. It comes first,
+ * because creating the Lua functions below takes time too. It needs no call number: a
+ * repeated call fails the checks, because its entry numbers are no longer the next
+ * ones. */
 const char sgi_redis_lua_haste[] =
     "local function haste(call, P, me)\n"
     "  local breaks\n"
@@ -190,8 +193,9 @@ const char sgi_redis_lua_check[] =
     "  return append(i, s, id, ARGV[i + 2], ARGV[i + 3])\n"
     "end\n";
 
-/* What has to go so that the principals of new operations stay within their bounds: what
- * has ended, oldest first. More than so many are not looked at. */
+/* Chooses ended operations to evict, oldest first, so that the principals of new
+ * operations stay within their limits. It examines only a limited number of
+ * operations. */
 const char sgi_redis_lua_room[] =
     "local victims = {}\n"
     "local function room(p, n, bytes)\n"
@@ -295,9 +299,10 @@ const char sgi_redis_lua_apply[] =
     "  end\n"
     "end\n";
 
-/* ARGV: who, number, lease, "1" when it needs memory, bounds of a principal (operations,
- * bytes; 0 = none), then kind, id, a, b of each. Answers a status, which write it is
- * about, and how many operations had to go. */
+/* ARGV: owner, call number, lease, "1" when the commit needs memory, limits of a
+ * principal (operations, bytes; 0 = no limit), then kind, id, a, b of each write. The
+ * reply is a status, the index of the write that failed, and the number of evicted
+ * operations. */
 const char sgi_redis_lua_commit[] =
     "if done() then return {0, 0, 0} end\n"
     "for i = 7, #ARGV, 4 do\n"

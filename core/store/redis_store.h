@@ -1,8 +1,8 @@
-/* What the files of the Redis store share. redis.c opens and closes, redis_history.c
- * connects and looks whether something is lost, redis_call.c asks the server,
- * redis_commit.c writes, redis_read.c finds, reads and lists, redis_claim.c claims and
- * purges, redis_news.c tells what others did, redis_watch.c is the thread that listens
- * and keeps this instance alive as an owner. */
+/* The object of the Redis store, which its files share. redis.c opens and closes,
+ * redis_history.c connects and checks whether data were lost, redis_call.c sends
+ * commands, redis_commit.c writes, redis_read.c finds, reads and lists, redis_claim.c
+ * claims and purges, redis_changes.c delivers news, redis_watch.c is the thread that
+ * receives news and renews the lease. */
 #ifndef SGI_REDIS_STORE_H
 #define SGI_REDIS_STORE_H
 
@@ -14,24 +14,29 @@
 
 #define SGI_REDIS_ME_MAX 40
 #define SGI_REDIS_NEWS_MAX 1024
-#define SGI_REDIS_LETTERS_MAX 64
+#define SGI_REDIS_COMMANDS_MAX 64
 #define SGI_REDIS_FOLLOW_STEP 64
 #define SGI_REDIS_CLAIM_STEP 32
 #define SGI_REDIS_ENDS 1024
 
-/* An operation of which this instance remembers something. */
-typedef struct sgi_redis_mark {
+/* What this instance knows of one operation: whether it follows the operation, and
+ * which forwarded commands were delivered. */
+typedef struct sgi_redis_known_op {
     sgi_map_node node;
-    TAILQ_ENTRY(sgi_redis_mark) link;
+    TAILQ_ENTRY(sgi_redis_known_op) link;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     bool followed;
-    uint64_t told;  /* its letters up to this number */
-    uint64_t round; /* the thread's: when it was last followed anew */
-} sgi_redis_mark;
+    /* number of the last forwarded command that was delivered; 0 = none */
+    uint64_t delivered;
+    /* The number of the last round of the thread that handled this operation. In each
+     * round, after a new subscription, the thread follows all its operations in Redis
+     * again. */
+    uint64_t round;
+} sgi_redis_known_op;
 
-TAILQ_HEAD(sgi_redis_mark_list, sgi_redis_mark);
+TAILQ_HEAD(sgi_redis_known_op_list, sgi_redis_known_op);
 
-/* Identifiers of operations, each once. */
+/* A set of operation ids. */
 typedef struct sgi_redis_ids {
     uint8_t ids[SGI_REDIS_NEWS_MAX][SEGUE_STORE_ID_SIZE];
     size_t count;
@@ -40,82 +45,105 @@ typedef struct sgi_redis_ids {
 typedef struct sgi_redis_store {
     sgi_mem mem;
     sgi_redis_url url;
-    char keys[SGI_REDIS_PREFIX_MAX + 4]; /* "{prefix}:" */
-    char me[SGI_REDIS_ME_MAX];           /* the owner that this instance is */
-    char lease[24];                      /* milliseconds, as text */
+    char keys[SGI_REDIS_PREFIX_MAX + 4]; /* the beginning of every key: "{prefix}:" */
+    char me[SGI_REDIS_ME_MAX];           /* the name of this instance as an owner */
+    char lease[24];                      /* the lease in milliseconds, as text */
     int64_t lease_ms;
     int64_t timeout_ms;
-    int64_t max_operations; /* of a principal; 0 = no bound */
+    int64_t max_operations; /* maximum number of operations per principal; 0 = no limit */
     int64_t max_bytes;
-    uint64_t calls; /* numbers those that change something */
+    uint64_t calls; /* the number of the last call of a script that changes something */
     sgi_buf loading;
-    /* Calls of the vtable, one at a time. */
+    /* The following members are used by calls of the vtable, one call at a time. */
     sgi_redis_link link;
     sgi_buf commands;
-    uint8_t shown[SGI_REDIS_CLAIM_STEP][SEGUE_STORE_ID_SIZE]; /* by a claim, of which */
-    size_t shown_count; /* ... the server has not been told yet */
+    /* operations that a claim has passed to its callback and not yet acknowledged to
+     * Redis */
+    uint8_t shown[SGI_REDIS_CLAIM_STEP][SEGUE_STORE_ID_SIZE];
+    size_t shown_count; /* number of ids in `shown` */
     int64_t purged;
     int64_t evicted;
-    uint8_t ends[SGI_REDIS_ENDS][SEGUE_STORE_ID_SIZE]; /* what has ended here lately */
-    uint64_t end_count;                                /* ... since it was opened */
-    /* Between them and the thread, under lock. */
+    /* a ring of the operations that ended lately in this instance */
+    uint8_t ends[SGI_REDIS_ENDS][SEGUE_STORE_ID_SIZE];
+    /* number of operations of this instance that have ended since the store was opened */
+    uint64_t end_count;
+    /* The following members are shared by the calls and the thread, under `lock`. */
     pthread_mutex_t lock;
-    sgi_map marks;                        /* changed by calls only, */
-    struct sgi_redis_mark_list mark_list; /* ... but for the order */
-    sgi_redis_ids grown;                  /* what news will tell */
-    sgi_redis_ids mail;                   /* what letters came for */
-    bool mail_all;                        /* ... and perhaps for others */
+    sgi_map marks; /* only calls of the vtable add, change and remove marks */
+    struct sgi_redis_known_op_list mark_list; /* the watch thread may change the order */
+    /* operations that grew and are not yet reported */
+    sgi_redis_ids grown;
+    /* operations for which forwarded commands came that are not yet delivered */
+    sgi_redis_ids mail;
+    /* forwarded commands may wait for operations that are not in `mail` */
+    bool mail_all;
     bool missed;
     bool orphans;
-    bool retell; /* the server may have lost letters, and given out numbers twice */
-    bool doubt;  /* ... and what was committed */
-    char history[sizeof((sgi_redis_peer *)0)->history]; /* of its data, when last seen */
-    long long breaks;                                   /* ... as counted there */
-    int64_t operations;                                 /* -1 = not known */
-    pthread_mutex_t bell_lock;
-    void (*ring)(void *user);
-    void *ring_user;
-    /* The thread's. */
+    /* true when the server may have lost forwarded commands and given out their numbers
+     * twice: the waiting commands are delivered again */
+    bool retell;
+    bool doubt; /* the server may have lost commits, which is not yet reported */
+    /* the history of the server's data when this instance last checked it */
+    char history[sizeof((sgi_redis_server_info *)0)->history];
+    long long breaks;   /* the break count in Redis when this instance last checked it */
+    int64_t operations; /* number of operations in Redis; -1 = unknown */
+    pthread_mutex_t wake_lock;
+    void (*wake)(void *user);
+    void *wake_user;
+    /* The following members are used by the thread only. */
     pthread_t thread;
     bool has_thread;
-    bool tried; /* it has listened once, or could not: under lock, told by has_tried */
-    char refused[160]; /* why it may not listen; written by the thread before that */
+    /* The thread has tried to subscribe for the first time. Written under `lock`;
+     * has_tried signals the change. */
+    bool tried;
+    /* says why Redis refused to subscribe; the thread writes it before it sets `tried` */
+    char refused[160];
     pthread_cond_t has_tried;
-    int wake; /* eventfd: readable once the store closes */
+    int stop_fd; /* an eventfd that is readable once the store closes */
     sgi_redis_link beat;
     sgi_redis_link ear;
-    sgi_buf beat_commands; /* never grows: the thread allocates nothing */
+    /* a buffer of fixed size, because the thread allocates nothing */
+    sgi_buf beat_commands;
 } sgi_redis_store;
 
 /* ---- connecting (redis_history.c) ---- */
 
-/* As sgi_redis_link_open, for one that runs scripts; notes what became of the data. */
+/* As sgi_redis_link_open, for a connection that runs scripts. It also records whether
+ * Redis may have lost data. */
 segue_status sgi_redis_connect(sgi_redis_store *store, sgi_redis_link *link,
                                int64_t deadline);
 
-/* An operation of ours has ended: remembered for the next. */
-void sgi_redis_note_end(sgi_redis_store *store, const uint8_t *id);
-/* Lets go of what has ended here and is alive there again, so that it is claimed. */
-segue_status sgi_redis_recall_ends(sgi_redis_store *store);
+/* Remembers that an operation of this instance has ended. */
+void sgi_redis_remember_ended_op(sgi_redis_store *store, const uint8_t *id);
+/* Releases the operations that ended here lately but are open in Redis again, so that
+ * they can be claimed. */
+segue_status sgi_redis_release_ended_ops(sgi_redis_store *store);
 
-/* ---- asking (redis_call.c) ---- */
+/* ---- sending commands (redis_call.c) ---- */
 
-/* Begins the call of a script with so many arguments, for that link. */
-void sgi_redis_call_on(const sgi_redis_store *store, const sgi_redis_link *link,
-                       sgi_buf *commands, sgi_redis_script script, size_t count);
-/* The same on the connection of the calls. */
-void sgi_redis_call(sgi_redis_store *store, sgi_redis_script script, size_t count);
-/* The same for one that changes something: who, number and lease are its first. */
-void sgi_redis_change(sgi_redis_store *store, sgi_redis_script script, size_t count);
-/* A key: the prefix, a name, an id (may be NULL). */
-void sgi_redis_key(const sgi_redis_store *store, sgi_buf *commands, const char *name,
-                   const uint8_t *id);
-/* Sends store->commands, which are `count` whole ones, and waits for the replies. What is
- * lost on the way is asked again until the time limit is over. SEGUE_OK: replies are all
- * there, none an error, each to be freed. */
-segue_status sgi_redis_ask(sgi_redis_store *store, size_t count, redisReply **replies);
-/* One script that answers with a status. */
-segue_status sgi_redis_ask_status(sgi_redis_store *store);
+/* Begins the call of a script, with `count` arguments, in `commands`. The call must be
+ * sent on `link`. */
+void sgi_redis_begin_script_on(const sgi_redis_store *store, const sgi_redis_link *link,
+                               sgi_buf *commands, sgi_redis_script script, size_t count);
+/* Begins the call of a script in store->commands, for the connection store->link. */
+void sgi_redis_begin_script(sgi_redis_store *store, sgi_redis_script script,
+                            size_t count);
+/* Begins the call of a script that changes something: its first three arguments are the
+ * owner, the call number and the lease. */
+void sgi_redis_begin_write_script(sgi_redis_store *store, sgi_redis_script script,
+                                  size_t count);
+/* Adds one argument to the command: the key of this name and id (NULL = no id), with
+ * the prefix. */
+void sgi_redis_arg_key(const sgi_redis_store *store, sgi_buf *commands, const char *name,
+                       const uint8_t *id);
+/* Sends store->commands, which has `count` complete commands, and waits for the
+ * replies. A lost connection or a temporary error is retried until the time limit.
+ * SEGUE_OK means that all replies came and none is an error; the caller frees each
+ * reply. */
+segue_status sgi_redis_execute(sgi_redis_store *store, size_t count,
+                               redisReply **replies);
+/* As sgi_redis_execute, for one script whose reply is a status. */
+segue_status sgi_redis_execute_for_status(sgi_redis_store *store);
 
 static inline bool sgi_redis_is_array(const redisReply *reply, size_t least)
 {
@@ -127,33 +155,35 @@ static inline bool sgi_redis_is_text(const redisReply *reply)
     return reply && reply->type == REDIS_REPLY_STRING;
 }
 
-/* ---- numbers whose bytes sort as they do ---- */
+/* ---- numbers as bytes that sort in the order of the numbers ---- */
 
 void sgi_redis_put_int(uint8_t to[8], int64_t value);
 int64_t sgi_redis_get_int(const char *from);
 void sgi_redis_put_uint(uint8_t to[8], uint64_t value);
 uint64_t sgi_redis_get_uint(const char *from);
 
-/* ---- records: {id, rec, ended, purge} as scripts show them ---- */
+/* ---- records in the form of the scripts: {id, rec, ended, purge} ---- */
 
 #define SGI_REDIS_RECORD_HEAD 75
 #define SGI_REDIS_TASK_MAX 1024
 
-/* False when it is gone (no bytes) or not a record. Views into the reply. */
+/* Fills record with views into the reply. False when the operation was deleted (its
+ * record is missing), or when the bytes are not a record. */
 bool sgi_redis_fill_record(redisReply *const *shown, segue_store_record *record,
                            char task_id[SGI_REDIS_TASK_MAX + 1]);
 
-/* ---- marks and news (redis_news.c) ---- */
+/* ---- marks and news (redis_changes.c) ---- */
 
-sgi_redis_mark *sgi_redis_mark_of(sgi_redis_store *store, const uint8_t *id);
-/* The letters up to seq are nobody's business any more, or (UINT64_MAX) all of them. */
-void sgi_redis_letters_gone(sgi_redis_store *store, const uint8_t *id, uint64_t seq);
-void sgi_redis_marks_free(sgi_redis_store *store);
+sgi_redis_known_op *sgi_redis_known_op_of(sgi_redis_store *store, const uint8_t *id);
+/* Records that the forwarded commands up to seq (UINT64_MAX: all) were taken, or that
+ * this instance no longer owns the operation. */
+void sgi_redis_commands_taken(sgi_redis_store *store, const uint8_t *id, uint64_t seq);
+void sgi_redis_known_ops_free(sgi_redis_store *store);
 bool sgi_redis_ids_add(sgi_redis_ids *list, const uint8_t *id);
-/* Sets it under the lock. */
+/* Sets one of the flags under the lock. */
 void sgi_redis_set_flag(sgi_redis_store *store, bool *flag);
-/* Rings, from any thread; never with `lock` held. */
-void sgi_redis_ring(sgi_redis_store *store);
+/* Calls the wake-up callback, from any thread; `lock` must not be held. */
+void sgi_redis_wake(sgi_redis_store *store);
 
 /* ---- the thread (redis_watch.c) ---- */
 
@@ -172,10 +202,10 @@ segue_status sgi_redis_list(void *self, const uint8_t *principal, int64_t create
                             const char *task_id, segue_store_record_fn fn, void *user);
 segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user);
 segue_status sgi_redis_purge(void *self, int64_t now_ms, int64_t *next_ms);
-void sgi_redis_set_bell(void *self, void (*ring)(void *user), void *user);
+void sgi_redis_set_wake_callback(void *self, void (*wake)(void *user), void *user);
 segue_status sgi_redis_follow(void *self, const uint8_t *id, int32_t on);
 segue_status sgi_redis_post(void *self, const uint8_t *id, const char *data, size_t len);
-segue_status sgi_redis_news(void *self, segue_store_news_fn fn, void *user,
-                            int64_t *within_ms);
+segue_status sgi_redis_read_changes(void *self, segue_store_news_fn fn, void *user,
+                                    int64_t *within_ms);
 
 #endif

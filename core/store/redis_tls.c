@@ -1,6 +1,7 @@
-/* TLS to a Redis server, where hiredis has it (hiredis_ssl, from 1.0 on). hiredis checks
- * a certificate's chain but not its name, so the session is made here: with the system's
- * authorities or those of the URL, and the host that the URL names. */
+/* TLS to a Redis server, when hiredis supports it (hiredis_ssl, from 1.0 on). hiredis
+ * checks a certificate's chain but not its name. So this file makes the session itself,
+ * with the system's CA certificates or the file of the URL, and with the host name of
+ * the URL. */
 #include "store/redis_link.h"
 
 #ifdef SGI_REDIS_TLS
@@ -47,10 +48,10 @@ bool sgi_redis_tls_start(redisContext *context, const sgi_redis_url *url, void *
     if (!ok) {
         SSL_free(ssl);
         snprintf(fault, size, "TLS: %s",
-                 *url->ca_file ? "the file of authorities cannot be used"
-                               : "it cannot be set up");
+                 *url->ca_file ? "the file of certificate authorities (ca) cannot be read"
+                               : "TLS cannot be set up");
     } else if (redisInitiateSSL(context, ssl) != REDIS_OK) {
-        ok = false; /* whether it took the session or not: redisFree frees it */
+        ok = false; /* redisFree frees `ssl` in either case */
         snprintf(fault, size, "TLS: %s", context->errstr);
     }
     ERR_clear_error();

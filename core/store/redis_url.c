@@ -1,6 +1,7 @@
-/* URLs of Redis servers. All of it is bounded and copied into fixed fields, so that
- * nothing here can fail for lack of memory; the store wipes them when it goes. Whatever
- * is not understood is refused: a mistyped option must not be a silent default. */
+/* URLs of Redis servers. All parts are copied into fields of fixed size, so parsing
+ * cannot fail for lack of memory. The store wipes the fields when it closes. Unknown
+ * parts and options are refused, so that a mistyped option does not become a silent
+ * default. */
 #include "store/redis_url.h"
 
 #include <stdio.h>
@@ -14,7 +15,8 @@ static int hex_of(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Copies with percent-decoding; false when it is too long, malformed or has a NUL. */
+/* Copies a text with percent-decoding. False when the text is too long, is malformed or
+ * has a NUL. */
 static bool take(char *to, size_t size, sgi_str from)
 {
     size_t n = 0;
@@ -50,8 +52,8 @@ static bool take_number(sgi_str from, int32_t most, int32_t *out)
     return value <= most;
 }
 
-/* What is before c goes to *head, what is behind it to *tail; false when there is no c
- * and all of it is the head. */
+/* Splits text at the first c. When there is no c, *head is the whole text and the
+ * function returns false. */
 static bool split(sgi_str text, char c, sgi_str *head, sgi_str *tail)
 {
     const char *at = text.n ? memchr(text.p, c, text.n) : NULL;
@@ -64,7 +66,7 @@ static bool split(sgi_str text, char c, sgi_str *head, sgi_str *tail)
     return true;
 }
 
-/* A name that can stand between the braces of a hash tag. */
+/* Accepts only a name that can stand between the braces of a hash tag. */
 static bool take_prefix(sgi_redis_url *url, sgi_str text)
 {
     if (!text.n || text.n > SGI_REDIS_PREFIX_MAX)
@@ -87,7 +89,8 @@ static bool take_option(sgi_redis_url *url, sgi_str name, sgi_str value)
     if (sgi_str_eq(name, SGI_STR("ca")))
         return url->tls && value.n && take(url->ca_file, sizeof url->ca_file, value);
     if (url->port)
-        return false; /* the rest has its place before the question mark */
+        /* a URL with a host has these parts before its question mark */
+        return false;
     if (sgi_str_eq(name, SGI_STR("db")))
         return take_number(value, 65535, &url->db);
     if (sgi_str_eq(name, SGI_STR("user")))
@@ -131,13 +134,13 @@ static const char *take_network(sgi_redis_url *url, sgi_str rest)
 {
     sgi_str place, db, who, user, password;
     split(rest, '/', &place, &db);
-    /* The last @ ends it: passwords have been seen with one inside. */
+    /* The last @ ends the password, which may contain an @ itself. */
     const char *at = place.n ? memrchr(place.p, '@', place.n) : NULL;
     if (at) {
         who = (sgi_str){place.p, (size_t)(at - place.p)};
         place = (sgi_str){at + 1, place.n - who.n - 1};
         if (!split(who, ':', &user, &password) || !password.n)
-            return "user and password are written user:password@ or :password@";
+            return "user and password have to be written as user:password@ or :password@";
         if (!take(url->user, sizeof url->user, user) ||
             !take(url->password, sizeof url->password, password))
             return "user or password is malformed or too long";
@@ -157,7 +160,7 @@ static const char *take_all(sgi_redis_url *url, sgi_str text)
                           memcmp(text.p, schemes[scheme].p, schemes[scheme].n) != 0))
         scheme++;
     if (scheme == 3)
-        return "the URL begins with redis://, rediss:// or unix://";
+        return "the URL has to begin with redis://, rediss:// or unix://";
     text = (sgi_str){text.p + schemes[scheme].n, text.n - schemes[scheme].n};
     split(text, '?', &rest, &query);
     url->tls = scheme == 1;
@@ -167,9 +170,9 @@ static const char *take_all(sgi_redis_url *url, sgi_str text)
     else if (rest.n < 2 || *rest.p != '/' || !take(url->host, 108, rest))
         reason = "the path of the socket is missing, not absolute or too long";
     if (!reason && !take_options(url, query))
-        reason = "an option behind the question mark is unknown or malformed";
+        reason = "an option after the question mark is unknown or malformed";
     if (!reason && *url->user && !*url->password)
-        reason = "there is a user without a password";
+        reason = "the URL has a user but no password";
     return reason;
 }
 

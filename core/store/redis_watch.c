@@ -1,21 +1,22 @@
 /* The thread of a Redis store. It has two connections of its own:
  *
- *     beat   a script every third of a lease: prolongs ours, and looks whether owners
- *            have gone whose operations somebody should claim
- *     ear    SUBSCRIBE: what this instance follows has grown, a letter came, something
- *            was released
+ *     beat   runs a script every third of a lease: prolongs this instance's lease, and
+ *            searches for operations whose owners are gone
+ *     ear    SUBSCRIBE: receives that a followed operation grew, that a forwarded
+ *            command came, or that an operation was released
  *
- * Both are made again when they are lost, after ever longer pauses. When the ear is back
- * all that is followed is followed anew and what may have been missed is said to have
- * been: letters and logs are in the store, so nothing is lost with a message.
+ * A lost connection is opened again after ever longer pauses. When `ear` is connected
+ * again, the thread follows all followed operations again and reports `missed`.
+ * Commands and logs are in the store, so a lost message loses no data.
  *
- * When our own lease has lapsed the others may have claimed what was ours; commits find
- * that out, here it is only a reason to look at everything again. Those whose leases
- * lapsed with ours, because the server was out of reach, get one lease to come back
- * before this instance speaks of orphans.
+ * When the lease of this instance has lapsed, other owners may have claimed its
+ * operations. Commits find that out; the thread only reports that everything must be
+ * read again. When Redis was unreachable, the other owners' leases lapsed too. They get
+ * one lease of time to reconnect before this thread reports orphans (operations without
+ * an owner).
  *
- * Nothing is allocated here, so that allocations of a program stay as they are counted;
- * hiredis does, by itself. */
+ * This code allocates nothing, so that the counted allocations of a program stay the
+ * same; hiredis does allocate. */
 #include "store/redis_store.h"
 
 #include <poll.h>
@@ -27,7 +28,8 @@
 
 #include "base/backoff.h"
 
-#define HEAR_MOST 256 /* messages that come one after the other, until we ring */
+/* number of messages after which the listeners are woken up, even if more arrive */
+#define HEAR_MOST 256
 
 static const sgi_backoff PACE = {.first_ms = 20, .most_ms = 1000};
 
@@ -35,8 +37,9 @@ typedef struct watch {
     sgi_redis_store *store;
     int64_t beat_at;
     int64_t ear_at;
-    int64_t alive_until; /* our lease, by our clock */
-    int64_t quiet_until; /* no word of orphans before */
+    /* the time at which the lease of this instance ends, by its own clock */
+    int64_t alive_until;
+    int64_t quiet_until; /* no orphans are reported before this time */
     int64_t heard_at;
     int32_t beat_failures;
     int32_t ear_failures;
@@ -50,11 +53,13 @@ static int64_t limit_of(const sgi_redis_store *store)
     return sgi_redis_now() + (store->timeout_ms < third ? store->timeout_ms : third);
 }
 
-/* Calls a script that changes something, without a number: all here can be repeated. */
+/* Begins the call of a script that changes something. It has no call number, because
+ * all scripts that the thread runs may be repeated. */
 static void begin(sgi_redis_store *store, sgi_redis_script script, size_t count)
 {
     sgi_buf_reset(&store->beat_commands, SIZE_MAX);
-    sgi_redis_call_on(store, &store->beat, &store->beat_commands, script, count + 3);
+    sgi_redis_begin_script_on(store, &store->beat, &store->beat_commands, script,
+                              count + 3);
     sgi_redis_arg_text(&store->beat_commands, store->me);
     sgi_redis_arg_text(&store->beat_commands, "0");
     sgi_redis_arg_text(&store->beat_commands, store->lease);
@@ -69,7 +74,7 @@ static redisReply *ask(sgi_redis_store *store)
     if (reply && reply->type == REDIS_REPLY_ERROR) {
         snprintf(link->fault, sizeof link->fault, "%s", reply->str);
         freeReplyObject(reply);
-        sgi_redis_link_close(link); /* the next one loads the scripts */
+        sgi_redis_link_close(link); /* the next connection loads the scripts */
         return NULL;
     }
     return reply;
@@ -81,10 +86,10 @@ static void note_all(sgi_redis_store *store)
     store->missed = true;
     store->mail_all = true;
     pthread_mutex_unlock(&store->lock);
-    sgi_redis_ring(store);
+    sgi_redis_wake(store);
 }
 
-/* ---- the beat ---- */
+/* ---- beat: the lease ---- */
 
 static bool beat_once(watch *w)
 {
@@ -102,7 +107,8 @@ static bool beat_once(watch *w)
     bool ok = sgi_redis_is_array(reply, 3);
     if (ok && reply->element[0]->integer < 0) {
         freeReplyObject(reply);
-        sgi_redis_link_close(&store->beat); /* the next one looks again */
+        /* the next connection checks whether the server has lost data */
+        sgi_redis_link_close(&store->beat);
         return false;
     }
     bool lapsed = ok && reply->element[0]->integer;
@@ -119,7 +125,7 @@ static bool beat_once(watch *w)
     if (lapsed)
         note_all(store);
     else if (orphans)
-        sgi_redis_ring(store);
+        sgi_redis_wake(store);
     return ok;
 }
 
@@ -136,20 +142,21 @@ static void beat(watch *w)
                                                       : third);
     if (sgi_redis_link_is_up(&w->store->ear)) {
         if (sgi_redis_now() - w->heard_at > w->store->lease_ms)
-            sgi_redis_link_close(&w->store->ear); /* not even a pong */
+            sgi_redis_link_close(&w->store->ear); /* not even the reply to a PING came */
         else if (sgi_redis_link_send(&w->store->ear, "*1\r\n$4\r\nPING\r\n", 14))
             sgi_redis_link_flush(&w->store->ear, limit_of(w->store));
     }
 }
 
-/* ---- the ear ---- */
+/* ---- ear: the subscription ---- */
 
-/* Up to a step of what is followed and was not in this round; adds it to the command. */
+/* Collects up to FOLLOW_STEP followed operations that this round of following again has
+ * not handled yet. */
 static size_t next_followed(watch *w, uint8_t ids[][SEGUE_STORE_ID_SIZE])
 {
     sgi_redis_store *store = w->store;
     size_t count = 0;
-    sgi_redis_mark *mark;
+    sgi_redis_known_op *mark;
     pthread_mutex_lock(&store->lock);
     while (count < SGI_REDIS_FOLLOW_STEP && (mark = TAILQ_FIRST(&store->mark_list)) &&
            mark->round != w->round) {
@@ -182,7 +189,7 @@ static bool follow_all(watch *w)
     return true;
 }
 
-/* Confirmations come first, then whatever there is. */
+/* Subscribes to the two channels. Redis confirms both before it sends any message. */
 static bool subscribe(watch *w)
 {
     sgi_redis_store *store = w->store;
@@ -190,9 +197,9 @@ static bool subscribe(watch *w)
     size_t keys = strlen(store->keys), me = strlen(store->me);
     int64_t deadline = limit_of(store);
     sgi_buf_reset(commands, SIZE_MAX);
-    sgi_redis_begin(commands, 3);
+    sgi_redis_command_begin(commands, 3);
     sgi_redis_arg_text(commands, "SUBSCRIBE");
-    sgi_redis_key(store, commands, "all", NULL);
+    sgi_redis_arg_key(store, commands, "all", NULL);
     sgi_redis_arg_begin(commands, keys + 5 + me);
     sgi_buf_add(commands, store->keys, keys);
     sgi_buf_add_lit(commands, "news:");
@@ -222,7 +229,7 @@ static void open_ear(watch *w)
     if (ok) {
         w->ear_failures = 0;
         w->heard_at = sgi_redis_now();
-        if (w->was_deaf) /* at first there is nothing to miss */
+        if (w->was_deaf) /* no news was missed before the first subscription */
             note_all(store);
         w->was_deaf = true;
     } else {
@@ -233,7 +240,8 @@ static void open_ear(watch *w)
     }
 }
 
-/* Under the lock. Of orphans the beat tells as well, when they may be spoken of again. */
+/* Records one message. The caller holds the lock. Orphans are recorded only after
+ * quiet_until; the beat reports them as well. */
 static void note(const watch *w, const char *p, size_t len)
 {
     sgi_redis_store *store = w->store;
@@ -253,7 +261,7 @@ static void note(const watch *w, const char *p, size_t len)
         store->orphans = true;
 }
 
-/* Whether it says something that is to be told. */
+/* Handles one message. Returns true when the message brings news. */
 static bool hear(watch *w, const redisReply *reply)
 {
     sgi_redis_store *store = w->store;
@@ -261,7 +269,7 @@ static bool hear(watch *w, const redisReply *reply)
     if (!sgi_redis_is_array(reply, 3) || !sgi_redis_is_text(reply->element[0]) ||
         strcmp(reply->element[0]->str, "message") != 0 ||
         !sgi_redis_is_text(reply->element[2]) || !reply->element[2]->len)
-        return false; /* a pong */
+        return false; /* not a message but, for example, the reply to a PING */
     pthread_mutex_lock(&store->lock);
     note(w, reply->element[2]->str, reply->element[2]->len);
     pthread_mutex_unlock(&store->lock);
@@ -270,12 +278,13 @@ static bool hear(watch *w, const redisReply *reply)
 
 static bool is_closing(const sgi_redis_store *store)
 {
-    struct pollfd fd = {.fd = store->wake, .events = POLLIN};
+    struct pollfd fd = {.fd = store->stop_fd, .events = POLLIN};
     return poll(&fd, 1, 0) > 0;
 }
 
-/* Takes all that has come, and rings once. There may be no end to it: who listens is told
- * meanwhile, the lease is kept, and the store can close. */
+/* Handles all messages that have arrived, then wakes the listeners once. Messages may
+ * come without end. So after every HEAR_MOST messages the function wakes the listeners,
+ * prolongs the lease and checks whether the store closes. */
 static void listen_to(watch *w)
 {
     bool any = false;
@@ -288,7 +297,7 @@ static void listen_to(watch *w)
             continue;
         left = HEAR_MOST;
         if (any)
-            sgi_redis_ring(w->store);
+            sgi_redis_wake(w->store);
         any = false;
         if (is_closing(w->store))
             return;
@@ -296,14 +305,15 @@ static void listen_to(watch *w)
             beat(w);
     }
     if (any)
-        sgi_redis_ring(w->store);
+        sgi_redis_wake(w->store);
     if (!sgi_redis_link_is_up(&w->store->ear))
         w->ear_at = sgi_redis_now();
 }
 
 /* ---- the thread ---- */
 
-/* Waits for the ear, the clock or the end; false at the end. */
+/* Waits for a message, for the next deadline or for the closing. False when the store
+ * closes. */
 static bool await(watch *w)
 {
     sgi_redis_store *store = w->store;
@@ -311,7 +321,7 @@ static bool await(watch *w)
     int64_t until = !has_ear && w->ear_at < w->beat_at ? w->ear_at : w->beat_at;
     int64_t left = until - sgi_redis_now();
     struct pollfd fds[] = {
-        {.fd = store->wake, .events = POLLIN},
+        {.fd = store->stop_fd, .events = POLLIN},
         {.fd = has_ear ? store->ear.context->fd : -1, .events = POLLIN}};
     poll(fds, 2, left > 60000 ? 60000 : left > 0 ? (int)left : 0);
     return !fds[0].revents;
@@ -350,17 +360,18 @@ static void *run(void *user)
 bool sgi_redis_watch_start(sgi_redis_store *store)
 {
     sigset_t all, old;
-    store->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (store->wake < 0)
+    store->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (store->stop_fd < 0)
         return false;
     sgi_str scripts = {store->loading.p, store->loading.len};
-    sgi_redis_link_init(&store->beat, &store->url, scripts, store->wake);
-    sgi_redis_link_init(&store->ear, &store->url, (sgi_str){NULL, 0}, store->wake);
+    sgi_redis_link_init(&store->beat, &store->url, scripts, store->stop_fd);
+    sgi_redis_link_init(&store->ear, &store->url, (sgi_str){NULL, 0}, store->stop_fd);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     store->has_thread = pthread_create(&store->thread, NULL, run, store) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    /* So that nothing that comes after the opening goes unheard, as a rule. */
+    /* The opening waits for the first subscription, so that normally no later message
+     * is missed. */
     pthread_mutex_lock(&store->lock);
     while (store->has_thread && !store->tried)
         pthread_cond_wait(&store->has_tried, &store->lock);
@@ -372,12 +383,12 @@ void sgi_redis_watch_stop(sgi_redis_store *store)
 {
     uint64_t one = 1;
     if (store->has_thread) {
-        while (write(store->wake, &one, sizeof one) < 0)
+        while (write(store->stop_fd, &one, sizeof one) < 0)
             ;
         pthread_join(store->thread, NULL);
         sgi_redis_link_close(&store->beat);
         sgi_redis_link_close(&store->ear);
     }
-    if (store->wake >= 0)
-        close(store->wake);
+    if (store->stop_fd >= 0)
+        close(store->stop_fd);
 }

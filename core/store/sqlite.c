@@ -1,19 +1,21 @@
 /* The store in a SQLite file: writing.
  *
- * One commit is one IMMEDIATE transaction; any failure rolls all of it back. The key of a
- * log row is `operation number << 26 | seq`. Beside a table without rowid and primary key
- * (op, seq) this is 1.3 to 1.5 times faster on one stream and as fast or faster on many.
- * (A table in order of arrival with an index on the key gains up to three times when a
- * commit goes round a thousand operations, but takes half as long again on one stream,
- * and a read of one log then jumps about in the file.) An append to an operation whose
- * slot is filled is one insertion without a look-up.
+ * One commit is one IMMEDIATE transaction; any failure rolls all of it back. The key of
+ * a log row is `operation number << 26 | seq`. Measured against a table without rowid
+ * and with primary key (op, seq), this is 1.3 to 1.5 times faster on one stream, and as
+ * fast or faster on many. (A table in order of arrival with an index on the key is up
+ * to three times faster when a commit writes to a thousand operations. But it takes
+ * half as long again on one stream, and reading one log then accesses many parts of the
+ * file.) An append to an operation whose slot is filled is one insertion without a
+ * look-up.
  *
- * Only the owner of an operation writes to it, or anybody when it has none: each write
- * compares the number in the row with our own, inside of the transaction. Whoever lost
- * an operation, having released it or slept, is told SEGUE_E_FENCED.
+ * Only the owner of an operation writes to it; an operation without an owner can be
+ * written by any instance. Each write compares the owner in the row with its own number
+ * inside the transaction. An instance that lost the operation (it released the
+ * operation, or slept too long) gets SEGUE_E_FENCED.
  *
- * The handle's mutex makes the calls one at a time, so the connection needs none. Nothing
- * is allocated between opening and closing except the list of a claim. */
+ * The handle's mutex serialises the calls, so the connection needs no mutex. Between
+ * opening and closing, the only memory that is allocated is the list of a claim. */
 #include "store/sqlite_open.h"
 #include "store/sqlite_store.h"
 
@@ -29,8 +31,8 @@ static sgi_sqlite_slot *slot_of(sgi_sqlite_store *store, const uint8_t *id)
     return &store->slots[mixed >> 32 & (SGI_SQLITE_SLOTS - 1)];
 }
 
-/* What a look-up found takes the place of what the slot knew. The bytes it has counted
- * are good as long as the log has got no longer than it knew. */
+/* Overwrites the slot with the result of a look-up. The byte count of the slot stays
+ * valid if its last seq has not changed. */
 static void fill_slot(sgi_sqlite_store *store, sgi_sqlite_slot *slot, const uint8_t *id,
                       const sgi_sqlite_slot *found)
 {
@@ -62,7 +64,8 @@ static int look_up(sgi_sqlite_store *store, const uint8_t *id, sgi_sqlite_slot *
     return code;
 }
 
-/* *out: the slot of the operation, filled. */
+/* Gives the slot of the operation in *out. The slot is filled by a look-up if it is not
+ * valid. */
 static segue_status locate(sgi_sqlite_store *store, const uint8_t *id,
                            sgi_sqlite_slot **out)
 {
@@ -250,7 +253,7 @@ static segue_status commit(void *self, const segue_store_write *writes, size_t c
     return sgi_sqlite_finish(store, status);
 }
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
 static void free_store(void *self)
 {
@@ -288,11 +291,11 @@ segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *o
                                               .purge = sgi_sqlite_purge,
                                               .free = free_store,
                                               .list = sgi_sqlite_list,
-                                              .set_bell = sgi_sqlite_set_bell,
+                                              .set_wake = sgi_sqlite_set_wake_callback,
                                               .follow = sgi_sqlite_follow_log,
                                               .post = sgi_sqlite_post,
-                                              .news = sgi_sqlite_news,
-                                              .stats = sgi_sqlite_tell_stats};
+                                              .news = sgi_sqlite_read_changes,
+                                              .stats = sgi_sqlite_get_stats};
     const sgi_mem *mem =
         options && options->allocator ? options->allocator : &sgi_mem_libc;
     if (message && size)

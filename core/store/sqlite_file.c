@@ -1,14 +1,14 @@
-/* Opening the SQLite file of a store. What is opened here sqlite.c closes through
- * sgi_sqlite_file_close; on failure it is closed here.
+/* Opening the SQLite file of a store. On failure this file closes what it has opened;
+ * after success sqlite.c closes it with sgi_sqlite_file_close.
  *
- *     open -> check -> WAL -> (new: create, older: upgrade) -> number -> in use
- *               \-> not ours, newer, damaged: closed again, not a byte changed
+ *     open -> check -> WAL -> (new: create, older: upgrade) -> owner number -> in use
+ *               \-> foreign, newer, damaged: closed again, not a byte changed
  *
- * Checking (sqlite_format.c) reads only. The checkpoint that SQLite makes at close is off
- * until the file has passed, since it too would write.
+ * Checking (sqlite_format.c) only reads. SQLite's checkpoint at close is off until the
+ * file has passed the check, because the checkpoint writes too.
  *
- * No other descriptor of the database itself may be opened here, not even to look at it:
- * closing it would drop the POSIX locks of every connection this process has to it.
+ * No other descriptor of the database itself may be opened here, not even for reading:
+ * closing it would drop the POSIX locks of every connection that this process has to it.
  *
  * Settings, and what they gave when measured (two processors, ext4 on a virtual disk):
  *
@@ -16,16 +16,17 @@
  *   synchronous NORMAL  syncs at checkpoints only: 34,000 commits of one segment a
  *                       second, 260,000 segments in commits of 256.
  *   synchronous FULL    syncs at each commit: 220 of one, 108,000 in commits of 256.
- *                       (EXTRA is for rollback journals; OFF would make a cut of power
- *                       do damage.)
- *   wal_autocheckpoint 1000 (4 MiB): more gains nothing on one stream (to 8000) and a
- *                       sixth at best on a thousand (4000), the commit that does it
- *                       waits longer, and NORMAL may lose that much.
- *   journal_size_limit 16 MiB: cuts the log back that grew while a long read held the
+ *                       (EXTRA is for rollback journals; with OFF a power cut would
+ *                       damage the file.)
+ *   wal_autocheckpoint 1000 (4 MiB): 8000 gains nothing on one stream, 4000 gains at
+ *                       most a sixth on a thousand streams. A larger value makes the
+ *                       commit that checkpoints wait longer, and NORMAL may lose that
+ *                       much more.
+ *   journal_size_limit 16 MiB: shrinks the log that grew while a long read held the
  *                       checkpoint up.
  *   cache_size 8 MiB    holds the inner nodes of the trees of some 100,000 operations.
- *   trusted_schema OFF  a file from elsewhere runs no functions through its schema.
- *   mmap_size 0         as it is: an I/O error would be a signal, not a status. */
+ *   trusted_schema OFF  a foreign file runs no functions through its schema.
+ *   mmap_size 0         not mapped: an I/O error would be a signal, not a status. */
 #include "store/sqlite_open.h"
 
 #include <errno.h>
@@ -36,6 +37,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/limit.h"
 
 #define BUSY_TIMEOUT_MS 5000
 #define RETRY_MS 5
@@ -64,8 +67,8 @@ segue_status sgi_sqlite_status(int code, int error)
     }
     if (code == SQLITE_IOERR_NOMEM)
         return SEGUE_E_NOMEM;
-    /* SQLite knows ENOSPC in a plain write only; quotas, size limits and the files it
-     * grows by other means come as I/O errors. */
+    /* SQLite recognises ENOSPC only in a plain write. When a file grows by other means,
+     * or reaches a quota or a size limit, SQLite reports an I/O error. */
     return error == ENOSPC || error == EDQUOT || error == EFBIG ? SEGUE_E_STORE_FULL
                                                                 : SEGUE_E_STORE;
 }
@@ -82,7 +85,7 @@ segue_status sgi_sqlite_fail(sgi_sqlite_opening *o, segue_status status,
         return status;
     va_list args;
     va_start(args, format);
-    sgi_text_print(o->message + n, o->size - (size_t)n, format, args);
+    sgi_text_vformat(o->message + n, o->size - (size_t)n, format, args);
     va_end(args);
     return status;
 }
@@ -92,11 +95,12 @@ segue_status sgi_sqlite_fail_code(sgi_sqlite_opening *o, int code)
     sqlite3 *db = o->file->db;
     segue_status status = sgi_sqlite_status(code, db ? sqlite3_system_errno(db) : 0);
     if ((code & 0xff) == SQLITE_NOTADB)
-        return sgi_sqlite_fail(o, status, "not a Segue store (not a database)");
+        return sgi_sqlite_fail(o, status,
+                               "not a Segue store (the file is not an SQLite database)");
     if (status == SEGUE_E_STORE_CORRUPT)
         return sgi_sqlite_fail(o, status, "damaged: %s", sqlite3_errmsg(db));
     if ((code & 0xff) == SQLITE_BUSY)
-        return sgi_sqlite_fail(o, status, "another process holds it locked");
+        return sgi_sqlite_fail(o, status, "another process has locked the database");
     return sgi_sqlite_fail(o, status, "%s",
                            db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
 }
@@ -123,8 +127,9 @@ int sgi_sqlite_exec(sqlite3 *db, const char *sql)
 
 /* ---- opening ---- */
 
-/* *wal: the file is in WAL mode now. The row comes before the change is written, so it is
- * the end of the statement that tells whether it has been. */
+/* Changes to WAL mode; *wal is set when the file is then in WAL mode. The pragma
+ * returns its row before the change is written, so only the end of the statement shows
+ * whether the change succeeded. */
 static int change_to_wal(sqlite3 *db, bool *wal)
 {
     sqlite3_stmt *statement;
@@ -138,7 +143,8 @@ static int change_to_wal(sqlite3 *db, bool *wal)
     return sqlite3_finalize(statement);
 }
 
-/* It needs the file alone and does not wait for that by itself. */
+/* Changes to WAL mode, which needs exclusive access. SQLite does not wait for exclusive
+ * access, so the change is retried. */
 static segue_status set_wal(sgi_sqlite_opening *o)
 {
     for (int64_t waited = 0;; waited += RETRY_MS) {
@@ -147,18 +153,20 @@ static segue_status set_wal(sgi_sqlite_opening *o)
         if (!code && wal)
             return SEGUE_OK;
         if (!code)
-            return sgi_sqlite_fail(o, SEGUE_E_STORE,
-                                   "the file system cannot do a write-ahead log");
+            return sgi_sqlite_fail(
+                o, SEGUE_E_STORE,
+                "the file system does not support SQLite's write-ahead log");
         if ((code & 0xff) != SQLITE_BUSY || waited >= o->busy_ms)
             return sgi_sqlite_fail_code(o, code);
         sqlite3_sleep(RETRY_MS);
     }
 }
 
-/* A file that is new is its owner's alone, as what tasks were given and what they gave is
- * in it: SQLite would let everybody read it, and gives what it puts beside a file the
- * file's permissions. It is made elsewhere and moved here, so that no descriptor of the
- * database is ever closed. Where that cannot be done SQLite makes it. */
+/* Creates a new file with permissions for its owner only, because it contains inputs
+ * and results of tasks. SQLite would create it readable for everybody. (SQLite gives
+ * its side files the same permissions as the file.) The file is created under another
+ * name and moved, so that no descriptor of the database is ever closed in this process.
+ * When this function fails, SQLite creates the file. */
 static void make_private(const char *path)
 {
     struct stat info;
@@ -188,7 +196,7 @@ static segue_status connect_file(sgi_sqlite_opening *o)
     sqlite3_busy_timeout(file->db, o->busy_ms > INT_MAX ? INT_MAX : (int)o->busy_ms);
     sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (sqlite3_db_readonly(file->db, "main") == 1)
-        return sgi_sqlite_fail(o, SEGUE_E_STORE, "the file cannot be written");
+        return sgi_sqlite_fail(o, SEGUE_E_STORE, "the file is not writable");
     code = sgi_sqlite_exec(file->db, "PRAGMA trusted_schema = OFF");
     return code ? sgi_sqlite_fail_code(o, code) : SEGUE_OK;
 }
@@ -205,7 +213,7 @@ static segue_status apply_settings(sgi_sqlite_opening *o, int32_t durability)
     return code ? sgi_sqlite_fail_code(o, code) : SEGUE_OK;
 }
 
-/* ---- the whole of it ---- */
+/* ---- the steps of opening ---- */
 
 static segue_status open_checked(sgi_sqlite_opening *o)
 {
@@ -217,13 +225,26 @@ static segue_status open_checked(sgi_sqlite_opening *o)
     return status ? status : sgi_sqlite_upgrade(o);
 }
 
-/* Whether a write-ahead log with something in it lies beside the file. */
+/* True when a write-ahead log that is not empty lies beside the file. */
 static bool has_wal(sqlite3 *db)
 {
     char wal[PATH_MAX];
     struct stat info;
     int n = snprintf(wal, sizeof wal, "%s-wal", sqlite3_db_filename(db, "main"));
     return n > 0 && (size_t)n < sizeof wal && !stat(wal, &info) && info.st_size > 0;
+}
+
+/* Checks the numbers of the options. When one is out of its range, returns false, and
+ * `why` says which. */
+static bool check_numbers(const segue_store_options *o, char *why, size_t size)
+{
+    const sgi_range numbers[] = {
+        {"durability", o->durability, SEGUE_DURABILITY_NORMAL, SEGUE_DURABILITY_FULL},
+        {"busy_timeout_ms", o->busy_timeout_ms, 0, INT64_MAX},
+        {"max_principal_operations", o->max_principal_operations, 0, INT64_MAX},
+        {"max_principal_bytes", o->max_principal_bytes, 0, INT64_MAX},
+    };
+    return sgi_ranges_check(numbers, sizeof numbers / sizeof *numbers, why, size);
 }
 
 segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
@@ -235,16 +256,13 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
                             .busy_ms = BUSY_TIMEOUT_MS,
                             .message = message,
                             .size = size};
+    char why[SGI_RANGE_TOLD];
     int32_t durability = options ? options->durability : SEGUE_DURABILITY_NORMAL;
     *file = (sgi_sqlite_file){.owners = -1};
     if (!path || !*path || !strcmp(path, ":memory:"))
-        return sgi_sqlite_fail(&o, SEGUE_E_INVALID, "a file name is needed");
-    if (durability < SEGUE_DURABILITY_NORMAL || durability > SEGUE_DURABILITY_FULL ||
-        (options &&
-         (options->busy_timeout_ms < 0 || options->max_principal_operations < 0 ||
-          options->max_principal_bytes < 0)))
-        return sgi_sqlite_fail(&o, SEGUE_E_INVALID,
-                               "unknown durability, or a negative timeout or bound");
+        return sgi_sqlite_fail(&o, SEGUE_E_INVALID, "the store needs a file name");
+    if (options && !check_numbers(options, why, sizeof why))
+        return sgi_sqlite_fail(&o, SEGUE_E_INVALID, "%s", why);
     if (options && options->busy_timeout_ms)
         o.busy_ms = options->busy_timeout_ms;
     segue_status status = connect_file(&o);
@@ -256,8 +274,9 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
     if (!status)
         status = sgi_sqlite_become_owner(&o);
     if (status) {
-        /* Reading a file in WAL mode makes an empty log; a checkpoint of that one writes
-         * nothing and takes it away again. */
+        /* Reading a file in WAL mode creates an empty log beside it. A checkpoint of an
+         * empty log writes nothing and removes the log. So the checkpoint is off only
+         * if there was a log before. */
         if (file->db && !wal)
             sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
         sgi_sqlite_file_close(file);
@@ -267,7 +286,8 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
 
 void sgi_sqlite_file_close(sgi_sqlite_file *file)
 {
-    /* The database first: while it is open, our operations are ours. */
+    /* The database is closed first: while it is open, this instance must keep its owner
+     * lock. */
     sqlite3_close(file->db);
     if (file->owners >= 0)
         close(file->owners);

@@ -1,20 +1,21 @@
-/* What is in the SQLite file of a store, and since when.
+/* The format of a store's SQLite file: its tables and their versions.
  *
- * Format 1: operations and their logs. Format 2 adds what several processes on one file
- * need, letters to the owner of an operation, and what keeps a principal within bounds:
- * how many operations it has, and how many bytes. Triggers keep both right, whatever
- * statement it was. `bytes` of an operation counts its own data from the start and its
- * log from its end on: a sum kept with each append would be two more pages in every
- * commit.
+ * Format 1 has the operations and their logs. Format 2 adds a table of forwarded
+ * commands, which several processes on one file need, and the number of
+ * operations and of bytes of each principal, which its limits need. Triggers keep both
+ * numbers right for every statement. An operation's `bytes` includes its own data from
+ * the start and its log only after its end: updating the sum with each append would
+ * write two more pages in every commit.
  *
- * A new file takes every step from format 0 on, an older one those it lacks, in one
- * transaction: whoever is killed in it, or finds the disk full, leaves the file as it
- * was. A library of format 1 refuses what has been brought to format 2, and says so; one
- * that has the file open meanwhile goes on, since all that it writes is still true.
+ * A new file gets all steps from format 0 on, an older file the steps that it lacks, in
+ * one transaction. So if a process is killed in between, or the disk is full, the file
+ * stays unchanged. A library of format 1 refuses a file of format 2 with a message. A
+ * process of format 1 that has the file open during the upgrade continues, since all
+ * that it writes is still valid.
  *
- * Checking reads only: application_id and user_version (our format), and both ends of
- * every tree, which finds a missing table and a ruined root in the time of a few page
- * reads (a full integrity check would read the whole file). */
+ * Checking only reads: application_id, user_version (the format) and both ends of every
+ * tree. A few page reads find a missing table and a damaged root; a full integrity
+ * check would read the whole file. */
 #include "store/sqlite_open.h"
 
 #include <stdio.h>
@@ -22,8 +23,8 @@
 #define APPLICATION_ID 0x53656775
 #define FORMAT 2
 
-/* AUTOINCREMENT: the number of a deleted operation is not given out again, so log rows
- * that are still to be removed cannot become somebody else's. */
+/* The SQL of format 1. AUTOINCREMENT: the number of a deleted operation is not used
+ * again, so log rows that still wait for removal never belong to another operation. */
 static const char STEP_1[] =
     "CREATE TABLE owners (last INTEGER NOT NULL);"
     "INSERT INTO owners VALUES (0);"
@@ -53,7 +54,7 @@ static const char STEP_1[] =
     "CREATE TABLE garbage (op INTEGER PRIMARY KEY);"
     "PRAGMA application_id = 1399154549;";
 
-/* Numbers of sqlite_file.h as the SQL has them. */
+/* The SQL contains the values of these constants of sqlite_file.h too. */
 _Static_assert(SGI_SQLITE_SEQ_BITS == 26, "a log key is op << 26 | seq");
 _Static_assert(SGI_SQLITE_RECORD_COST == 256 && SGI_SQLITE_ENTRY_COST == 32, "costs");
 _Static_assert(APPLICATION_ID == 1399154549, "set by step 1");
@@ -92,11 +93,11 @@ static const char STEP_2[] =
 static const char *const STEPS[FORMAT] = {STEP_1, STEP_2};
 
 typedef struct tree {
-    int since; /* format */
+    int since; /* the format that introduced the tree */
     const char *select;
 } tree;
 
-/* Each tree once, and each column once. */
+/* A query for every tree (table or index). Together they read every column once. */
 static const tree TREES[] = {
     {1, "last FROM owners ORDER BY rowid"},
     {1, "op, id, task_id, idempotency_key, principal, owner, ended, created, purge, data"
@@ -139,7 +140,8 @@ static segue_status check_trees(sgi_sqlite_opening *o)
     return SEGUE_OK;
 }
 
-/* Inside a transaction, so that nobody creates between two of the questions. */
+/* Reads the format into o->format. It runs inside a transaction, so that no other
+ * process creates the tables between two of the queries. */
 static segue_status look_at_format(sgi_sqlite_opening *o)
 {
     sqlite3 *db = o->file->db;
@@ -155,13 +157,14 @@ static segue_status look_at_format(sgi_sqlite_opening *o)
     if (!objects && !application && !format)
         return SEGUE_OK;
     if (application != APPLICATION_ID)
-        return sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT,
-                               "not a Segue store (a database of another program)");
-    if (format > FORMAT)
         return sgi_sqlite_fail(
             o, SEGUE_E_STORE_CORRUPT,
-            "written by a newer version (format %lld, this one reads %d)",
-            (long long)format, FORMAT);
+            "not a Segue store (the database belongs to another program)");
+    if (format > FORMAT)
+        return sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT,
+                               "written by a newer version of Segue (format %lld, this "
+                               "version reads up to %d)",
+                               (long long)format, FORMAT);
     if (format < 1)
         return sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT, "damaged: format %lld",
                                (long long)format);
@@ -172,9 +175,9 @@ static segue_status look_at_format(sgi_sqlite_opening *o)
     code = sgi_sqlite_query_int(db, "SELECT last FROM owners", &last);
     if (code)
         return sgi_sqlite_fail_code(o, code);
-    return last >= 0
-               ? SEGUE_OK
-               : sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT, "damaged: no owner counter");
+    return last >= 0 ? SEGUE_OK
+                     : sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT,
+                                       "damaged: the owner counter is missing");
 }
 
 static segue_status take_steps(sgi_sqlite_opening *o)

@@ -1,16 +1,17 @@
-/* Who may write: a file beside the SQLite file of a store says which of its owners live.
+/* The owner numbers: which instance may write. A side file beside a store's SQLite file
+ * shows which owners are alive.
  *
- * Every instance that opens the file takes a number that was never used before (a counter
- * in the file) and locks the byte of that number in `<path>-owners`. Operations carry the
- * number of the instance that runs them. The kernel drops the lock when the instance
- * goes, however it goes, so a number whose byte is free belongs to nobody any more and
- * never will again: its operations may be claimed, without timeouts and without a way to
- * take a live one's. The locks are those of an open file description (F_OFD_SETLK): two
- * instances in one process are two owners, and closing some other descriptor of the file
- * does not drop them. A byte that is locked although its number is new belongs to the
- * users of a file that was here before: the next number is taken. Number 0 is nobody's.
- * (A child forked without exec shares the lock and keeps it while it lives; exec drops
- * it.) */
+ * Every instance that opens the store takes an owner number that was never used before
+ * (a counter in the database) and locks the byte at that offset in `<path>-owners`.
+ * Operations carry the number of the instance that runs them. The kernel drops the lock
+ * when the instance ends, in whatever way. So a number whose byte is not locked belongs
+ * to a dead instance and is never used again: its operations may be claimed without a
+ * timeout, and a living instance cannot lose its operations. The locks belong to an
+ * open file description (F_OFD_SETLK): two instances in one process are two owners, and
+ * closing another descriptor of the file does not drop them. If the byte of a new
+ * number is already locked, the lock belongs to a user of an earlier file of this name,
+ * and the next number is tried. Number 0 means no owner. (A child that was forked
+ * without exec shares the lock and keeps it while it lives; exec drops it.) */
 #include "store/sqlite_open.h"
 
 #include <errno.h>
@@ -42,13 +43,15 @@ bool sgi_sqlite_owner_lives(const sgi_sqlite_file *file, int64_t owner)
 
 bool sgi_sqlite_others_live(const sgi_sqlite_file *file)
 {
-    /* Our own lock is no conflict. Length 0: to the end of all numbers. */
+    /* F_OFD_GETLK does not report this instance's own lock. Length 0 means up to the
+     * end of the file. */
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1};
     return fcntl(file->owners, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-/* Beside the database as SQLite resolved it, with its permissions: whoever may write one
- * must be able to lock in the other. */
+/* Opens the side file beside the database (as SQLite resolved its path). The side file
+ * gets the permissions of the database, because a user who may write the database must
+ * be able to lock the side file. */
 static segue_status open_owners(sgi_sqlite_opening *o)
 {
     const char *database = sqlite3_db_filename(o->file->db, "main");
@@ -56,7 +59,7 @@ static segue_status open_owners(sgi_sqlite_opening *o)
     struct stat info;
     int n = snprintf(path, sizeof path, "%s-owners", database);
     if (n < 0 || (size_t)n >= sizeof path)
-        return sgi_sqlite_fail(o, SEGUE_E_STORE, "the name is too long");
+        return sgi_sqlite_fail(o, SEGUE_E_STORE, "the file name is too long");
     mode_t mode = stat(database, &info) ? 0600 : info.st_mode & 0666;
     o->file->owners = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
     if (o->file->owners < 0)
@@ -86,7 +89,9 @@ static segue_status take_number(sgi_sqlite_opening *o)
             return SEGUE_OK;
         }
         if (errno != EAGAIN && errno != EACCES)
-            return sgi_sqlite_fail(o, SEGUE_E_STORE, "cannot lock: %s", strerror(errno));
+            return sgi_sqlite_fail(o, SEGUE_E_STORE,
+                                   "the file of owners cannot be locked: %s",
+                                   strerror(errno));
     }
 }
 

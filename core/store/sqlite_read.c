@@ -1,10 +1,11 @@
-/* Finding, reading and listing in a SQLite store, and values to and from its columns.
+/* Finding, reading and listing in a SQLite store, and reading and binding of columns.
  *
- * Rows are shown as they are found, so a callback sees views of SQLite's own memory; a
- * statement is reset before its function returns. */
+ * Callbacks get views of SQLite's own memory, which are valid while the callback runs.
+ * Each statement is reset before its function returns. */
 #include "store/sqlite_store.h"
 
-/* bind_blob takes a NULL pointer for SQL's NULL, whatever the length. */
+/* Binds bytes to a parameter of a statement. sqlite3_bind_blob64 treats a NULL pointer
+ * as SQL's NULL, so empty bytes are bound as "". */
 int sgi_sqlite_bind_bytes(sqlite3_stmt *statement, int column, const void *bytes,
                           size_t len)
 {
@@ -49,14 +50,14 @@ static bool fill_record(sqlite3_stmt *statement, segue_store_record *record)
            sgi_sqlite_column_bytes(statement, 7, &record->data, &record->data_len);
 }
 
-segue_status sgi_sqlite_unreadable(const sgi_sqlite_store *store)
+segue_status sgi_sqlite_unreadable_status(const sgi_sqlite_store *store)
 {
     return sqlite3_errcode(store->file.db) == SQLITE_NOMEM ? SEGUE_E_NOMEM
                                                            : SEGUE_E_STORE_CORRUPT;
 }
 
-segue_status sgi_sqlite_show(sgi_sqlite_store *store, sgi_sqlite_statement which,
-                             segue_store_record_fn fn, void *user, bool *stop)
+segue_status sgi_sqlite_pass_record(sgi_sqlite_store *store, sgi_sqlite_statement which,
+                                    segue_store_record_fn fn, void *user, bool *stop)
 {
     sqlite3_stmt *statement = store->statements[which];
     segue_store_record record;
@@ -67,7 +68,7 @@ segue_status sgi_sqlite_show(sgi_sqlite_store *store, sgi_sqlite_statement which
         if (fill_record(statement, &record))
             *stop = fn(user, &record) != 0;
         else
-            status = sgi_sqlite_unreadable(store);
+            status = sgi_sqlite_unreadable_status(store);
     }
     sqlite3_reset(statement);
     return status;
@@ -85,7 +86,7 @@ segue_status sgi_sqlite_find(void *self, const char *task_id,
     else
         sgi_sqlite_bind_bytes(store->statements[which], 1, idempotency_key,
                               SEGUE_STORE_HASH_SIZE);
-    return sgi_sqlite_show(store, which, fn, user, &stop);
+    return sgi_sqlite_pass_record(store, which, fn, user, &stop);
 }
 
 static segue_status show_entries(sgi_sqlite_store *store, segue_store_entry_fn fn,
@@ -101,7 +102,7 @@ static segue_status show_entries(sgi_sqlite_store *store, segue_store_entry_fn f
             .kind = sqlite3_column_int(statement, 3),
             .at_ms = sqlite3_column_int64(statement, 4)};
         if (!sgi_sqlite_column_bytes(statement, 5, &entry.data, &entry.data_len))
-            return sgi_sqlite_unreadable(store);
+            return sgi_sqlite_unreadable_status(store);
         if (fn(user, &entry))
             break;
     }
@@ -122,7 +123,8 @@ segue_status sgi_sqlite_read(void *self, const uint8_t *id, uint64_t after,
         int64_t op = sqlite3_column_int64(lookup, 0);
         sgi_sqlite_bind_range(store, SGI_SQLITE_READ, op);
         sqlite3_bind_int64(statement, 1, sgi_sqlite_key(op, (int64_t)after + 1));
-        /* lookup stays open meanwhile, so both see the same state of the file. */
+        /* The statement `lookup` is reset only after this call, so that both statements
+         * read the same state of the file. */
         status = show_entries(store, fn, user);
         sqlite3_reset(statement);
     }
@@ -130,7 +132,7 @@ segue_status sgi_sqlite_read(void *self, const uint8_t *id, uint64_t after,
     return status;
 }
 
-/* Rows are shown as they are found; what the index holds makes that their order. */
+/* Passes all rows of a statement to fn, in the order of the statement's index. */
 static segue_status show_records(sgi_sqlite_store *store, sqlite3_stmt *statement,
                                  segue_store_record_fn fn, void *user)
 {
@@ -138,7 +140,7 @@ static segue_status show_records(sgi_sqlite_store *store, sqlite3_stmt *statemen
     int code;
     while ((code = sgi_sqlite_step(store, statement)) == SQLITE_ROW) {
         if (!fill_record(statement, &record))
-            return sgi_sqlite_unreadable(store);
+            return sgi_sqlite_unreadable_status(store);
         if (fn(user, &record))
             break;
     }

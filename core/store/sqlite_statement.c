@@ -1,12 +1,12 @@
-/* The SQL of the store, and how it is run. Statements are prepared once and reset after
- * each use, so no read transaction outlives a call: a reader that stays would keep the
- * write-ahead log from being reused.
+/* The SQL statements of the store and how they are run. Statements are prepared once
+ * and reset after each use, so no read transaction outlives a call: an open read would
+ * keep the write-ahead log from being reused.
  *
- * Slots remember number, owner and last seq of operations that were written to. They are
- * right as long as nobody else writes. SQLite's data version tells: it is compared at
- * each begin with what it was after our own last commit, and after any difference or
- * rollback they are looked up again. How many bytes a log has is still true then if its
- * last seq is. */
+ * Slots cache the number, the owner and the last seq of operations that were written
+ * to. They are valid while no other connection writes. Each begin compares SQLite's
+ * data version with the version after this store's last commit. After any difference or
+ * rollback, the slots are looked up again. The byte count of a slot stays valid if its
+ * last seq is still the same. */
 #include "store/sqlite_store.h"
 
 #include <errno.h>
@@ -67,15 +67,15 @@ static const char *const SQL[SGI_SQLITE_STATEMENTS] = {
         "SELECT ended, owner, coalesce((SELECT key FROM log WHERE key BETWEEN ?2 AND ?3"
         " ORDER BY key DESC LIMIT 1), 0) FROM operation WHERE op = ?1",
     [SGI_SQLITE_POST] = "INSERT INTO letter (op, data) VALUES (?1, ?2)",
-    [SGI_SQLITE_LETTERS] = "SELECT 1 FROM letter LIMIT 1",
-    [SGI_SQLITE_LETTERS_BEHIND] =
+    [SGI_SQLITE_COMMANDS] = "SELECT 1 FROM letter LIMIT 1",
+    [SGI_SQLITE_COMMANDS_BEHIND] =
         "SELECT number, id, owner, letter.data FROM letter"
         " JOIN operation ON operation.op = letter.op WHERE number > ?1 ORDER BY number",
-    [SGI_SQLITE_LETTERS_OF] =
+    [SGI_SQLITE_COMMANDS_OF] =
         "SELECT number, id, owner, letter.data FROM letter"
         " JOIN operation ON operation.op = letter.op"
         " WHERE letter.op = ?1 AND number > ?2 AND number <= ?3 ORDER BY number",
-    [SGI_SQLITE_LETTER_COUNT] = "SELECT count(*) FROM letter WHERE op = ?1",
+    [SGI_SQLITE_COMMAND_COUNT] = "SELECT count(*) FROM letter WHERE op = ?1",
     [SGI_SQLITE_TAKE] = "DELETE FROM letter WHERE op = ?1 AND number <= ?2",
     [SGI_SQLITE_OPERATIONS] = "SELECT coalesce(sum(operations), 0) FROM principal",
     [SGI_SQLITE_PAGES] = "PRAGMA page_count",
@@ -94,8 +94,9 @@ int sgi_sqlite_prepare(sgi_sqlite_store *store)
     return SQLITE_OK;
 }
 
-/* sqlite3_system_errno would be the way to ask, but it is not set by a commit that fails
- * (seen with 3.40) and then tells of an earlier error. */
+/* Runs sqlite3_step and stores errno in store->error when it fails.
+ * sqlite3_system_errno is not used: a commit that fails does not set it (seen with
+ * SQLite 3.40), so it may be the errno of an earlier call. */
 int sgi_sqlite_step(sgi_sqlite_store *store, sqlite3_stmt *statement)
 {
     errno = 0;
@@ -146,7 +147,7 @@ void sgi_sqlite_bind_range(sgi_sqlite_store *store, sgi_sqlite_statement which,
 
 /* ---- transactions ---- */
 
-void sgi_sqlite_forget(sgi_sqlite_store *store)
+void sgi_sqlite_invalidate_slots(sgi_sqlite_store *store)
 {
     store->epoch++;
 }
@@ -164,7 +165,7 @@ segue_status sgi_sqlite_begin(sgi_sqlite_store *store)
     if (code)
         return sgi_sqlite_status_of(store, code);
     if (data_version(store) != store->version)
-        sgi_sqlite_forget(store);
+        sgi_sqlite_invalidate_slots(store);
     return SEGUE_OK;
 }
 
@@ -178,12 +179,12 @@ segue_status sgi_sqlite_finish(sgi_sqlite_store *store, segue_status status)
         store->version = data_version(store);
         return SEGUE_OK;
     }
-    sgi_sqlite_forget(store);
-    /* Some errors make SQLite roll back by itself. */
+    sgi_sqlite_invalidate_slots(store);
+    /* After some errors SQLite has already rolled back by itself. */
     if (!sqlite3_get_autocommit(store->file.db))
         sgi_sqlite_run(store, SGI_SQLITE_ROLLBACK);
-    /* What the log holds may fit into pages the database has already; then the log starts
-     * again at its beginning, which is room. */
+    /* The write-ahead log may fit into pages that the database already has. After this
+     * checkpoint SQLite writes the log from its beginning again, which frees space. */
     if (status == SEGUE_E_STORE_FULL)
         sqlite3_wal_checkpoint_v2(store->file.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
                                   NULL);

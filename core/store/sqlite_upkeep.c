@@ -1,13 +1,14 @@
 /* Claiming, evicting and purging in a SQLite store.
  *
- * A claim first makes the operations ours, in one transaction, and then shows them:
- * whoever saw a record must be sure to own it. What could not be shown is given back as
- * number 0's, which is nobody. Which owners are gone sqlite_file.c knows.
+ * A claim first makes this instance the owner, in one transaction, and then passes the
+ * operations to fn: an instance sees only the records of operations that it owns.
+ * Operations that were claimed but not passed to fn are given back (owner 0 = no
+ * owner). sqlite_owners.c knows which owners are gone.
  *
- * Deleting goes in bounded steps, since a log may be long and the writer is one. The row
- * of an operation goes at once and with it all that can be found; log rows beyond the
- * bound are left to `garbage`, which later purges work off. Pages set free are used
- * again; the file does not shrink. */
+ * Operations are deleted in bounded steps, since a log may be long and SQLite has only
+ * one writer at a time. The row of an operation is deleted at once, so it can no longer
+ * be found. Log rows beyond the bound are noted in the table `garbage`, and later
+ * purges delete them. Freed pages are used again; the file does not shrink. */
 #include "store/sqlite_store.h"
 
 #define REMOVE_STEP 1000
@@ -71,7 +72,8 @@ static segue_status adopt_all(sgi_sqlite_store *store, sgi_sqlite_ops *list)
     }
 }
 
-/* *count: how many of the list were dealt with. */
+/* Passes the claimed operations to fn. *count receives the number of operations of the
+ * list that were passed. */
 static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_ops *list,
                              size_t *count, segue_store_record_fn fn, void *user)
 {
@@ -80,16 +82,16 @@ static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_ops *list
         sqlite3_bind_int64(store->statements[SGI_SQLITE_FIND_NUMBER], 1,
                            list->ops[*count]);
         segue_status status =
-            sgi_sqlite_show(store, SGI_SQLITE_FIND_NUMBER, fn, user, &stop);
-        /* Not found: another process purged it just now. */
+            sgi_sqlite_pass_record(store, SGI_SQLITE_FIND_NUMBER, fn, user, &stop);
+        /* SEGUE_E_NOT_FOUND means that another process has just purged the operation. */
         if (status && status != SEGUE_E_NOT_FOUND)
             return status;
     }
     return SEGUE_OK;
 }
 
-/* If this fails too they stay ours until this store closes; then anybody's claim finds
- * them. */
+/* Gives the operations from index `from` on back. If this fails, this instance owns
+ * them until the store closes; then any instance can claim them. */
 static void disown(sgi_sqlite_store *store, const sgi_sqlite_ops *list, size_t from)
 {
     if (from == list->count || sgi_sqlite_begin(store))
@@ -108,7 +110,8 @@ segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
     segue_status status = sgi_sqlite_begin(store);
     if (status)
         return status;
-    sgi_sqlite_forget(store); /* it may know who owned what */
+    /* the slots are looked up again, because they may have the old owners */
+    sgi_sqlite_invalidate_slots(store);
     status = adopt_all(store, &list);
     if (!status)
         status = sgi_sqlite_watch_claimed(store, &list);
@@ -123,26 +126,27 @@ segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
 
 /* ---- removing ---- */
 
-/* Removes up to *budget log rows, oldest first, and subtracts them; *done when none is
- * left (a log has no holes, so fewer rows than keys means its end). */
+/* Removes the oldest log rows of an operation, at most *budget, and lowers *budget by
+ * their number. *done is set when no row is left. Each pass of the loop covers a range
+ * of row numbers, which may have holes, so a pass can remove fewer rows than the budget
+ * allows. */
 static int remove_log(sgi_sqlite_store *store, int64_t op, int64_t *budget, bool *done)
 {
-    int64_t first = -1;
-    sgi_sqlite_bind_range(store, SGI_SQLITE_FIRST_KEY, op);
-    int code = sgi_sqlite_query(store, SGI_SQLITE_FIRST_KEY, &first);
-    *done = first < 0;
-    if (code || *done || *budget <= 0)
-        return code;
-    int64_t last = first + *budget - 1;
-    if (last > sgi_sqlite_key(op, SGI_SQLITE_SEQ_MAX))
-        last = sgi_sqlite_key(op, SGI_SQLITE_SEQ_MAX);
-    code = sgi_sqlite_run_with_two(store, SGI_SQLITE_REMOVE_LOG, first, last);
-    if (code)
-        return code;
-    int64_t removed = sqlite3_changes(store->file.db);
-    *done = removed < last - first + 1;
-    *budget -= removed;
-    return SQLITE_OK;
+    int64_t most = sgi_sqlite_key(op, SGI_SQLITE_SEQ_MAX);
+    for (;;) {
+        int64_t first = -1;
+        sgi_sqlite_bind_range(store, SGI_SQLITE_FIRST_KEY, op);
+        int code = sgi_sqlite_query(store, SGI_SQLITE_FIRST_KEY, &first);
+        *done = first < 0;
+        if (code || *done || *budget <= 0)
+            return code;
+        int64_t last = most - first < *budget ? most : first + *budget - 1;
+        code = sgi_sqlite_run_with_two(store, SGI_SQLITE_REMOVE_LOG, first, last);
+        int64_t removed = sqlite3_changes(store->file.db);
+        if (code || !removed)
+            return code ? code : SQLITE_CORRUPT;
+        *budget -= removed;
+    }
 }
 
 static int remove_within(sgi_sqlite_store *store, int64_t op, int64_t *budget)
@@ -160,7 +164,7 @@ int sgi_sqlite_remove(sgi_sqlite_store *store, int64_t op)
     return remove_within(store, op, &budget);
 }
 
-/* ---- room for a principal ---- */
+/* ---- keeping a principal within its limits ---- */
 
 static segue_status count_principal(sgi_sqlite_store *store, const uint8_t *principal,
                                     bool *over)
@@ -176,8 +180,9 @@ static segue_status count_principal(sgi_sqlite_store *store, const uint8_t *prin
     return code == SQLITE_ROW ? SEGUE_OK : sgi_sqlite_status_of(store, code);
 }
 
-/* A bound that was set lower than what is there is reached in steps: each new operation
- * takes some of the old ones away, and may come in as long as there are any. */
+/* Evicts ended operations of the principal, the oldest first, at most EVICT_STEP per
+ * call. A new operation is accepted although a lowered limit is still exceeded, unless
+ * no ended operation is left to evict. */
 segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *principal,
                                   int64_t newest)
 {
@@ -197,7 +202,8 @@ segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *princi
             code = sgi_sqlite_remove(store, op);
         if (code)
             return sgi_sqlite_status_of(store, code);
-        sgi_sqlite_forget(store); /* it may know what went */
+        /* the slots are looked up again, because one may be for an evicted operation */
+        sgi_sqlite_invalidate_slots(store);
         store->stats.evicted++;
     }
     return SEGUE_OK;
@@ -205,7 +211,8 @@ segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *princi
 
 /* ---- purge ---- */
 
-/* When the next operation is due, and which; INT64_MAX when none is. */
+/* Finds the next operation to purge and the time at which it is due; INT64_MAX when
+ * there is no such operation. */
 static int next_due(sgi_sqlite_store *store, int64_t *due_ms, int64_t *op)
 {
     sqlite3_stmt *statement = store->statements[SGI_SQLITE_DUE];
@@ -219,7 +226,8 @@ static int next_due(sgi_sqlite_store *store, int64_t *due_ms, int64_t *op)
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* One piece of work: the rest of an operation that is gone, or the next that is due. */
+/* Does one step of a purge: removes more of a deleted operation's log, or the next
+ * operation that is due. */
 static int purge_piece(sgi_sqlite_store *store, int64_t now_ms, int64_t *budget,
                        bool *idle)
 {
@@ -261,7 +269,8 @@ segue_status sgi_sqlite_purge(void *self, int64_t now_ms, int64_t *next_ms)
         status = sgi_sqlite_begin(store);
         if (status)
             return status;
-        sgi_sqlite_forget(store); /* it may know what goes now */
+        /* the slots are looked up again, because one may be for a purged operation */
+        sgi_sqlite_invalidate_slots(store);
         bool idle = false;
         int code = SQLITE_OK;
         for (int64_t budget = REMOVE_STEP; budget > 0 && !idle && !code;)
@@ -275,9 +284,9 @@ segue_status sgi_sqlite_purge(void *self, int64_t now_ms, int64_t *next_ms)
     return status;
 }
 
-/* ---- how it is ---- */
+/* ---- statistics ---- */
 
-void sgi_sqlite_tell_stats(void *self, segue_store_stats *stats)
+void sgi_sqlite_get_stats(void *self, segue_store_stats *stats)
 {
     sgi_sqlite_store *store = self;
     int64_t now_ms = sgi_sqlite_now_ms(), operations = -1, pages = -1;

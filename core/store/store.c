@@ -1,13 +1,14 @@
-/* The handle of a store: a count, a mutex and a vtable.
+/* The handle of a store: a reference count, a mutex and a vtable.
  *
- * The application holds one reference, each server one more; whoever drops the last frees
- * the store behind it. The mutex makes one call at a time out of calls from any thread;
- * it is held while the callbacks of find, read, claim and list run. The allocator is the
- * store's own copy: a store may outlive every runtime that used it.
+ * The application holds one reference and each server one more. Dropping the last
+ * reference frees the store. The mutex serialises calls from all threads; it is held
+ * while the callbacks of find, read, claim and list run. The store has its own copy of
+ * the allocator, because it may outlive every runtime that used it.
  *
- * Who listens is in listeners.c. A store that others write to as well brings news of its
- * own: whoever asks first takes them out and puts them to all listeners. One that nobody
- * else writes to knows nothing of letters; they stay in memory until they are taken. */
+ * listeners.c has the listeners. If other processes write to a store, the store reports
+ * their changes as news. The first listener that asks takes this news from the store,
+ * and it is passed to all listeners. If no other process writes to a store, the store
+ * does not keep commands; listeners.c keeps them in memory until they are taken. */
 #include "store/listeners.h"
 
 #include <pthread.h>
@@ -22,10 +23,12 @@ struct segue_store {
     sgi_listeners listeners;
 };
 
-/* Until there is room or memory for a letter. */
+/* The time to wait before a forwarded command is delivered again, after there was no
+ * space or memory for it. */
 #define LETTER_RETRY_MS 50
 
-/* Takes what both sides know; refuses a longer vtable that uses what we do not know. */
+/* Copies the members of the vtable that this library knows. A longer vtable is refused
+ * if one of its further members is set. */
 static segue_status copy_vtable(segue_store_vtable *to, const segue_store_vtable *from)
 {
     size_t size = from->struct_size;
@@ -35,7 +38,7 @@ static segue_status copy_vtable(segue_store_vtable *to, const segue_store_vtable
             return SEGUE_E_VERSION;
     memset(to, 0, sizeof *to);
     memcpy(to, from, size < sizeof *to ? size : sizeof *to);
-    int verbs = !!to->set_bell + !!to->follow + !!to->post + !!to->news;
+    int verbs = !!to->set_wake + !!to->follow + !!to->post + !!to->news;
     bool news_fit = verbs == 4 || (verbs == 0 && !to->leased);
     return to->commit && to->find && to->read && to->claim && news_fit ? SEGUE_OK
                                                                        : SEGUE_E_INVALID;
@@ -66,8 +69,8 @@ segue_status sgi_store_new(const segue_store_vtable *vtable, void *self,
     store->self = self;
     store->mem = *mem;
     atomic_init(&store->refs, 1);
-    if (copy.set_bell)
-        copy.set_bell(self, sgi_listeners_bell, &store->listeners);
+    if (copy.set_wake)
+        copy.set_wake(self, sgi_listeners_wake_all, &store->listeners);
     *out = store;
     return SEGUE_OK;
 }
@@ -81,8 +84,8 @@ void sgi_store_unref(segue_store *store)
 {
     if (!store || atomic_fetch_sub_explicit(&store->refs, 1, memory_order_acq_rel) != 1)
         return;
-    if (store->vtable.set_bell)
-        store->vtable.set_bell(store->self, NULL, NULL);
+    if (store->vtable.set_wake)
+        store->vtable.set_wake(store->self, NULL, NULL);
     if (store->vtable.free)
         store->vtable.free(store->self);
     sgi_listeners_free(&store->listeners);
@@ -101,12 +104,13 @@ bool sgi_store_is_leased(const segue_store *store)
     return store->vtable.leased != 0;
 }
 
-bool sgi_store_forgets(const segue_store *store)
+bool sgi_store_is_volatile(const segue_store *store)
 {
     return store->vtable.forgets != 0;
 }
 
-/* A store without letters does not know what it is to take one. */
+/* Commits all writes except those of kind TAKEN. It is used for a store that does not
+ * forward commands, because such a store does not know TAKEN. */
 static segue_status commit_without_taken(segue_store *store,
                                          const segue_store_write *writes, size_t count,
                                          size_t left)
@@ -145,7 +149,7 @@ static segue_status commit_as(segue_store *store, const sgi_store_listener *by,
     segue_status status = commit(store, writes, count);
     pthread_mutex_unlock(&store->lock);
     if (!status)
-        sgi_listeners_wrote(&store->listeners, by, writes, count);
+        sgi_listeners_report_writes(&store->listeners, by, writes, count);
     return status;
 }
 
@@ -186,7 +190,7 @@ typedef struct claiming {
 static int32_t show_claimed(void *user, const segue_store_record *record)
 {
     claiming *c = user;
-    sgi_listeners_claimed(c->listeners, record->id);
+    sgi_listeners_report_claim(c->listeners, record->id);
     return c->fn(c->user, record);
 }
 
@@ -196,11 +200,11 @@ segue_status sgi_store_claim(segue_store *store, segue_store_record_fn fn, void 
     pthread_mutex_lock(&store->lock);
     segue_status status = store->vtable.claim(store->self, show_claimed, &c);
     pthread_mutex_unlock(&store->lock);
-    sgi_listeners_ring(&store->listeners);
+    sgi_listeners_wake(&store->listeners);
     return status;
 }
 
-bool sgi_store_lists(const segue_store *store)
+bool sgi_store_can_list(const segue_store *store)
 {
     return store->vtable.list != NULL;
 }
@@ -240,10 +244,10 @@ segue_status sgi_store_purge(segue_store *store, int64_t now_ms, int64_t *next_m
 
 /* ---- news ---- */
 
-segue_status sgi_store_listen(segue_store *store, void (*ring)(void *user), void *user,
+segue_status sgi_store_listen(segue_store *store, void (*wake)(void *user), void *user,
                               sgi_store_listener **out)
 {
-    return sgi_listeners_add(&store->listeners, store, ring, user, out);
+    return sgi_listeners_add(&store->listeners, store, wake, user, out);
 }
 
 segue_status sgi_store_commit_by(sgi_store_listener *by, const segue_store_write *writes,
@@ -259,7 +263,8 @@ static int32_t stop_at_once(void *user, const segue_store_entry *entry)
     return 1;
 }
 
-/* Of a store without news: is the operation there? */
+/* Checks, by reading, that the operation exists. It is used for a store that reports no
+ * news. */
 static segue_status look_for(segue_store *store, const uint8_t *id)
 {
     return store->vtable.read(store->self, id, 0, stop_at_once, NULL);
@@ -288,14 +293,15 @@ segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, b
     return on ? status : SEGUE_OK;
 }
 
-/* A store that fails here may do so after a long wait: it is not asked for the rest. */
+/* Removes a listener. It stops following operations one by one. When the store fails
+ * for one operation, the others are skipped, since each such call may take long. */
 void sgi_store_unlisten(sgi_store_listener *listener)
 {
     segue_store *store = sgi_listeners_store(listener);
     uint8_t id[SEGUE_STORE_ID_SIZE];
     segue_status status = SEGUE_OK;
     while ((!status || status == SEGUE_E_NOT_FOUND) &&
-           sgi_listeners_followed(&store->listeners, listener, id))
+           sgi_listeners_find_followed(&store->listeners, listener, id))
         status = follow(listener, id, false);
     sgi_listeners_remove(&store->listeners, listener);
 }
@@ -322,7 +328,7 @@ typedef struct asking {
 static int32_t put_to_listeners(void *user, const segue_store_news *news)
 {
     asking *a = user;
-    a->stopped = sgi_listeners_told(a->listeners, news) != 0;
+    a->stopped = sgi_listeners_take_change(a->listeners, news) != 0;
     return a->stopped;
 }
 
@@ -340,15 +346,15 @@ static segue_status ask_store(segue_store *store, int64_t *within_ms)
     return status;
 }
 
-segue_status sgi_store_news(sgi_store_listener *listener, segue_store_news_fn fn,
-                            void *user, int64_t *within_ms)
+segue_status sgi_store_read_changes(sgi_store_listener *listener, segue_store_news_fn fn,
+                                    void *user, int64_t *within_ms)
 {
     segue_store *store = sgi_listeners_store(listener);
     *within_ms = -1;
-    sgi_listeners_answer(&store->listeners, listener);
+    sgi_listeners_rearm(&store->listeners, listener);
     segue_status status = ask_store(store, within_ms);
-    if (sgi_listeners_hand(&store->listeners, listener, fn, user))
+    if (sgi_listeners_deliver(&store->listeners, listener, fn, user))
         *within_ms = 0;
-    sgi_listeners_ring(&store->listeners);
+    sgi_listeners_wake(&store->listeners);
     return status;
 }

@@ -1,22 +1,23 @@
-/* A client without OAuth: it sends the headers of the application and nothing else. */
+/* The OAuth functions of a client in a library that was built without OAuth. Such a
+ * client sends only the headers of the application. */
 #include "base/absent.h"
-#include "transport/http_ask.h"
+#include "transport/http_client_exchange.h"
 #include "transport/http_client.h"
 
-bool sgi_http_ask_wants_token(sgi_http_ask *ask)
+bool sgi_client_exchange_wants_token(sgi_client_exchange *exchange)
 {
-    (void)ask;
+    (void)exchange;
     return false;
 }
 
-void sgi_http_ask_admitted(sgi_http_ask *ask)
+void sgi_client_exchange_token_accepted(sgi_client_exchange *exchange)
 {
-    (void)ask;
+    (void)exchange;
 }
 
-bool sgi_http_ask_renew(sgi_http_ask *ask)
+bool sgi_client_exchange_retry_with_new_token(sgi_client_exchange *exchange)
 {
-    (void)ask;
+    (void)exchange;
     return false;
 }
 
@@ -30,7 +31,7 @@ segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,
                       SGI_ABSENT_TEXT("OAuth", "SEGUE_OAUTH"));
 }
 
-void sgi_http_auth_end(sgi_http_auth *auth)
+void sgi_http_auth_release(sgi_http_auth *auth)
 {
     (void)auth;
 }
@@ -42,7 +43,7 @@ sgi_str sgi_http_auth_header(const sgi_http_auth *auth, uint64_t *token)
     return (sgi_str){0};
 }
 
-segue_status sgi_http_authorize(segue_runtime *rt, const char *redirect_url)
+segue_status sgi_http_pass_redirect(segue_runtime *rt, const char *redirect_url)
 {
     (void)rt;
     (void)redirect_url;

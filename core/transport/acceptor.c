@@ -1,11 +1,12 @@
-/* Accepting, as long as there is room.
+/* Accepting connections up to a maximum number.
  *
- * At the limit of connections the watcher rests: what comes waits in the system's
- * backlog, and is taken when a connection is returned. When the system has no descriptor
- * or memory to spare, or refuses for another reason that lasts, accepting would fail
- * again and again while the socket stays readable; so it pauses, and tries anew after a
- * while or when a connection is returned. A few connections per event, so that those that
- * are there get their turn. */
+ * At the maximum number of connections the watcher is stopped: new connections wait in
+ * the system's backlog and are accepted when the listener gives another connection
+ * back. When the system has no descriptor or memory left, or accepting fails for
+ * another lasting reason, it would fail again and again while the socket stays
+ * readable. So the acceptor pauses. It tries again after a while or when a connection
+ * is given back. Each event accepts only a few connections, so that existing
+ * connections get their turn. */
 #include "transport/listen_socket.h"
 
 #include <errno.h>
@@ -51,10 +52,11 @@ static void pause_accepting(sgi_acceptor *acceptor, int fault)
     sgi_transport_explain(why, "accepting pauses", fault);
     sgi_engine_log(engine_of(acceptor), SEGUE_LOG_WARNING, "%s", why);
     acceptor->paused = true;
-    sgi_engine_timer(engine_of(acceptor), &acceptor->retry, RETRY_MS, try_again);
+    sgi_engine_set_timer(engine_of(acceptor), &acceptor->retry, RETRY_MS, try_again);
 }
 
-/* A connection broke before it was taken, which is nobody's error (accept(2)). */
+/* True when the connection broke before it was accepted, which is no error of the
+ * server (accept(2)). */
 static bool is_of_connection(int fault)
 {
     static const int faults[] = {EINTR,       ECONNABORTED, EPROTO,       EPERM,
@@ -66,8 +68,9 @@ static bool is_of_connection(int fault)
     return false;
 }
 
-/* Lock held. False when there is nothing more to take now. *broken counts connections
- * that broke: when there is nothing else in an event, the error is not theirs. */
+/* Accepts one connection. False when no more can be accepted now. *broken counts
+ * connections that broke; they are not the reason why accepting ended. The caller holds
+ * the lock. */
 static bool accept_one(sgi_acceptor *acceptor, int *broken)
 {
     int fd = accept4(acceptor->readable.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -115,7 +118,7 @@ void sgi_acceptor_stop(sgi_acceptor *acceptor)
     if (!acceptor->running)
         return;
     acceptor->running = false;
-    sgi_engine_timer_clear(engine_of(acceptor), &acceptor->retry);
+    sgi_engine_clear_timer(engine_of(acceptor), &acceptor->retry);
     watch(acceptor);
 }
 
@@ -125,6 +128,6 @@ void sgi_acceptor_return(sgi_acceptor *acceptor)
     if (!acceptor->running)
         return;
     acceptor->paused = false;
-    sgi_engine_timer_clear(engine_of(acceptor), &acceptor->retry);
+    sgi_engine_clear_timer(engine_of(acceptor), &acceptor->retry);
     watch(acceptor);
 }

@@ -1,5 +1,6 @@
-/* The special-purpose registries of IANA (RFC 6890 and its successors), without what is
- * globally reachable. Addresses that carry one of IPv4 are judged by that. */
+/* The special-purpose address registries of IANA (RFC 6890 and its successors), without
+ * the globally reachable ranges. For an IPv6 address that contains an IPv4 address, the
+ * registry of IPv4 decides. */
 #include "transport/address.h"
 
 #include <arpa/inet.h>
@@ -12,13 +13,13 @@ typedef struct range {
 } range;
 
 static const range special_4[] = {
-    {{0}, 8},             /* this network, and 0.0.0.0 */
+    {{0}, 8},             /* "this network", with 0.0.0.0 */
     {{10}, 8},            /* private */
-    {{100, 64}, 10},      /* shared by a provider */
-    {{127}, 8},           /* this machine */
-    {{169, 254}, 16},     /* this link; metadata of clouds */
+    {{100, 64}, 10},      /* shared address space of providers */
+    {{127}, 8},           /* loopback */
+    {{169, 254}, 16},     /* link-local, with the metadata services of clouds */
     {{172, 16}, 12},      /* private */
-    {{192, 0, 0}, 24},    /* protocols */
+    {{192, 0, 0}, 24},    /* protocol assignments */
     {{192, 0, 2}, 24},    /* documentation */
     {{192, 88, 99}, 24},  /* 6to4 relays */
     {{192, 168}, 16},     /* private */
@@ -30,22 +31,22 @@ static const range special_4[] = {
 
 static const range special_6[] = {
     {{0}, 96},                         /* ::, ::1, IPv4-compatible */
-    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48}, /* translation, local */
-    {{1}, 64},                         /* discarded */
-    {{0x20, 0x01}, 23},                /* protocols, Teredo */
+    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48}, /* IPv4/IPv6 translation, local */
+    {{1}, 64},                         /* discard-only */
+    {{0x20, 0x01}, 23},                /* protocol assignments, Teredo */
     {{0x20, 0x01, 0x0d, 0xb8}, 32},    /* documentation */
     {{0x3f, 0xff}, 20},                /* documentation */
     {{0x5f}, 16},                      /* segment routing */
     {{0xfc}, 7},                       /* unique local */
-    {{0xfe, 0x80}, 10},                /* this link */
-    {{0xfe, 0xc0}, 10},                /* this site, as it was */
+    {{0xfe, 0x80}, 10},                /* link-local */
+    {{0xfe, 0xc0}, 10},                /* site-local (deprecated) */
     {{0xff}, 8},                       /* multicast */
 };
 
-/* Where one of IPv4 stands in one of IPv6, behind these bytes. */
+/* IPv6 prefixes that have an IPv4 address after them. */
 static const range carriers[] = {
-    {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96}, /* mapped */
-    {{0, 0x64, 0xff, 0x9b}, 96},                      /* translation */
+    {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96}, /* IPv4-mapped */
+    {{0, 0x64, 0xff, 0x9b}, 96},                      /* IPv4/IPv6 translation */
     {{0x20, 0x02}, 16},                               /* 6to4 */
 };
 
@@ -57,23 +58,24 @@ static bool is_within(const range *r, const uint8_t *bytes)
            (!rest || !((r->bytes[whole] ^ bytes[whole]) & mask));
 }
 
-static void unwrap(sgi_address *address)
+static void unwrap(sgi_ip_address *address)
 {
     for (size_t i = 0; i < sizeof carriers / sizeof *carriers; i++)
         if (is_within(&carriers[i], address->bytes)) {
             uint8_t inner[4];
             memcpy(inner, address->bytes + carriers[i].bits / 8, sizeof inner);
-            *address = (sgi_address){.family = AF_INET};
+            *address = (sgi_ip_address){.family = AF_INET};
             memcpy(address->bytes, inner, sizeof inner);
             return;
         }
 }
 
-bool sgi_address_of(const struct sockaddr *from, sgi_address *address, uint16_t *port)
+bool sgi_ip_address_of(const struct sockaddr *from, sgi_ip_address *address,
+                       uint16_t *port)
 {
     const struct sockaddr_in *in = (const void *)from;
     const struct sockaddr_in6 *in6 = (const void *)from;
-    *address = (sgi_address){.family = from->sa_family};
+    *address = (sgi_ip_address){.family = from->sa_family};
     if (from->sa_family == AF_INET) {
         memcpy(address->bytes, &in->sin_addr, 4);
         *port = ntohs(in->sin_port);
@@ -87,13 +89,13 @@ bool sgi_address_of(const struct sockaddr *from, sgi_address *address, uint16_t 
     return true;
 }
 
-bool sgi_address_parse(sgi_str host, sgi_address *address)
+bool sgi_ip_address_parse(sgi_str host, sgi_ip_address *address)
 {
     char text[INET6_ADDRSTRLEN + 1];
     struct in_addr in;
     bool bracket = host.n > 2 && host.p[0] == '[';
     sgi_str bare = {host.p + bracket, host.n - 2 * (size_t)bracket};
-    *address = (sgi_address){0};
+    *address = (sgi_ip_address){0};
     if (!bare.n || bare.n >= sizeof text)
         return false;
     memcpy(text, bare.p, bare.n);
@@ -101,14 +103,14 @@ bool sgi_address_parse(sgi_str host, sgi_address *address)
     if (inet_pton(AF_INET6, text, address->bytes) == 1) {
         address->family = AF_INET6;
         unwrap(address);
-    } else if (inet_aton(text, &in)) { /* also 0x7f.1 */
+    } else if (inet_aton(text, &in)) { /* inet_aton also accepts forms such as 0x7f.1 */
         address->family = AF_INET;
         memcpy(address->bytes, &in, sizeof in);
     }
     return address->family != 0;
 }
 
-bool sgi_address_is_public(const sgi_address *address)
+bool sgi_ip_address_is_public(const sgi_ip_address *address)
 {
     bool is_4 = address->family == AF_INET;
     const range *ranges = is_4 ? special_4 : special_6;
@@ -120,7 +122,7 @@ bool sgi_address_is_public(const sgi_address *address)
     return address->family != 0;
 }
 
-bool sgi_address_is_loopback(const sgi_address *address)
+bool sgi_ip_address_is_loopback(const sgi_ip_address *address)
 {
     static const uint8_t one[16] = {[15] = 1};
     return address->family == AF_INET
@@ -128,7 +130,7 @@ bool sgi_address_is_loopback(const sgi_address *address)
                : address->family == AF_INET6 && !memcmp(address->bytes, one, sizeof one);
 }
 
-bool sgi_address_same(const sgi_address *a, const sgi_address *b)
+bool sgi_ip_address_same(const sgi_ip_address *a, const sgi_ip_address *b)
 {
     return a->family && a->family == b->family &&
            !memcmp(a->bytes, b->bytes, sizeof a->bytes);

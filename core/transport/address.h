@@ -1,5 +1,5 @@
-/* Which addresses are of the public network: what a peer names may not lead a client to
- * machines that only it can reach. */
+/* Tells public IP addresses from others. A URL that a peer names must not lead a client
+ * to machines that only the client can reach. */
 #ifndef SGI_ADDRESS_H
 #define SGI_ADDRESS_H
 
@@ -9,19 +9,22 @@
 
 #include "base/base.h"
 
-typedef struct sgi_address {
-    int32_t family; /* AF_INET or AF_INET6; 0 = none */
+typedef struct sgi_ip_address {
+    int32_t family; /* AF_INET or AF_INET6; 0 = no address */
     uint8_t bytes[16];
-} sgi_address;
+} sgi_ip_address;
 
-/* False for what is no IP address. An IPv4 address within one of IPv6 becomes IPv4. */
-bool sgi_address_of(const struct sockaddr *from, sgi_address *address, uint16_t *port);
-/* A host of a URL that is an address, in any spelling that systems take for one. */
-bool sgi_address_parse(sgi_str host, sgi_address *address);
+/* Gives the IP address of `from`. False when `from` is not an IP address. An IPv4
+ * address inside an IPv6 address becomes IPv4. */
+bool sgi_ip_address_of(const struct sockaddr *from, sgi_ip_address *address,
+                       uint16_t *port);
+/* Parses the host of a URL as an address, in any form that operating systems accept. */
+bool sgi_ip_address_parse(sgi_str host, sgi_ip_address *address);
 
-/* Neither private, nor of this machine or link, nor set apart for another purpose. */
-bool sgi_address_is_public(const sgi_address *address);
-bool sgi_address_is_loopback(const sgi_address *address);
-bool sgi_address_same(const sgi_address *a, const sgi_address *b);
+/* True when the address is public: it is not private, does not belong to this machine
+ * or link, and is not reserved for another purpose. */
+bool sgi_ip_address_is_public(const sgi_ip_address *address);
+bool sgi_ip_address_is_loopback(const sgi_ip_address *address);
+bool sgi_ip_address_same(const sgi_ip_address *a, const sgi_ip_address *b);
 
 #endif

@@ -1,17 +1,22 @@
-/* What a gate is made of, and what it says. All that clients are told is written once,
- * when the listener is made: its metadata (RFC 9728) and where that is found.
+/* The gate of a listener that requires access tokens: its options and its texts. The
+ * protected resource metadata (RFC 9728) and its URL are written once, when the
+ * listener is made.
  *
- * The metadata is served at the well-known place of the resource, which is where clients
- * are sent; at that of the endpoint, if a proxy shows it under another path; and at the
- * bare one, where clients look who were sent nowhere (2025-11-25 basic/authorization,
- * "Protected Resource Metadata Discovery Requirements").
+ * The metadata is served at three paths. The first is the well-known path of the
+ * resource, which challenges name. The second is the well-known path of the endpoint,
+ * in case a proxy shows the endpoint under another path. The third is the well-known
+ * path without suffix, for clients that got no challenge (2025-11-25
+ * basic/authorization, "Protected Resource Metadata Discovery Requirements").
  *
- * A challenge names all scopes that the request needs, so that one step up is enough. */
+ * A challenge names all scopes that the request needs, so that one new token is
+ * enough. */
 #include "transport/bearer.h"
 
 #include <stdio.h>
 
+#include "base/limit.h"
 #include "wire/challenge.h"
+#include "wire/json_write.h"
 #include "wire/scopes.h"
 #include "wire/url.h"
 
@@ -55,7 +60,8 @@ static void put_defaults(segue_bearer_options *o)
         o->jwks_refresh_ms = 30000;
 }
 
-/* An http URL only where nobody can listen in. */
+/* True when the text is a URL without query and fragment that is safe from
+ * eavesdropping: https, or http on this machine. */
 static bool is_place(sgi_str text)
 {
     sgi_url url;
@@ -63,7 +69,8 @@ static bool is_place(sgi_str text)
            (url.https || sgi_url_is_loopback(&url));
 }
 
-/* How many; 0 when one is none. */
+/* Returns the number of servers in the list. It is 0 when one of them is not a valid
+ * URL. */
 static int count_servers(sgi_str list)
 {
     sgi_str one;
@@ -79,7 +86,7 @@ static bool is_plain(const char *text)
     return sgi_scopes_valid(sgi_str_of(text));
 }
 
-/* Lines of scopes. */
+/* True when each line of the text is a list of valid scopes. */
 static bool are_implied(const char *text)
 {
     for (; text && *text; text++)
@@ -94,27 +101,38 @@ static const char *problem_of(const segue_bearer_options *o)
                (o->jwks_url != NULL);
     int servers = count_servers(sgi_str_of(o->authorization_servers));
     if (!servers)
-        return "authorization_servers are https URLs without query, one at least";
+        return "authorization_servers has to be one or more https URLs without query";
     if (ways != 1)
-        return "tokens are checked by one of on_bearer, jwks, jwks_file and jwks_url";
+        return "set exactly one of on_bearer, jwks, jwks_file and jwks_url";
     if (servers > 1 && !o->on_bearer)
-        return "authorization_servers names several, and a key set is that of one "
-               "issuer: "
-               "name one, or check tokens by on_bearer";
+        return "authorization_servers names several servers, but a key set belongs to "
+               "one: name one server, or check tokens with on_bearer";
     if (!is_plain(o->scopes_supported) || !is_plain(o->required_scopes) ||
         !are_implied(o->implied_scopes))
-        return "scopes are words without quotes and backslashes";
+        return "a list of scopes has a character that is not allowed: scopes are words "
+               "without quotes and backslashes";
     if (!is_plain(o->issuer) || (o->issuer && strchr(o->issuer, ' ')))
-        return "issuer is one URL";
+        return "issuer has to be one URL";
     if (!is_plain(o->audience))
-        return "audience is text without quotes and backslashes";
+        return "audience must not have quotes or backslashes";
     if (!sgi_utf8_valid(sgi_str_of(o->resource_name), NULL) ||
         !sgi_utf8_valid(sgi_str_of(o->documentation), NULL))
-        return "a text is not UTF-8";
-    if (o->check_timeout_ms < 0 || o->leeway_ms < 0 || o->jwks_age_ms < 0 ||
-        o->jwks_refresh_ms < 0 || o->max_tokens < 0)
-        return "a limit is negative";
+        return "resource_name or documentation is not UTF-8";
     return NULL;
+}
+
+/* Checks the numbers of the options. When one is out of its range, returns false, and
+ * `why` says which. */
+static bool check_numbers(const segue_bearer_options *o, char why[SGI_WHY_SIZE])
+{
+    const sgi_range numbers[] = {
+        {"bearer: check_timeout_ms", o->check_timeout_ms, 0, INT64_MAX},
+        {"bearer: leeway_ms", o->leeway_ms, 0, INT64_MAX},
+        {"bearer: jwks_age_ms", o->jwks_age_ms, 0, INT64_MAX},
+        {"bearer: jwks_refresh_ms", o->jwks_refresh_ms, 0, INT64_MAX},
+        {"bearer: max_tokens", o->max_tokens, 0, INT32_MAX},
+    };
+    return sgi_ranges_check(numbers, sizeof numbers / sizeof *numbers, why, SGI_WHY_SIZE);
 }
 
 static bool read_algorithms(sgi_str list, uint32_t *schemes)
@@ -128,7 +146,8 @@ static bool read_algorithms(sgi_str list, uint32_t *schemes)
         *schemes |= 1u << scheme;
     }
     if (!*schemes)
-        *schemes = (1u << SGI_CRYPTO_SCHEMES) - 2; /* all but NONE */
+        /* all schemes except SGI_CRYPTO_NONE */
+        *schemes = (1u << SGI_CRYPTO_SCHEMES) - 2;
     return true;
 }
 
@@ -163,7 +182,7 @@ static void write_list(sgi_jw *w, const char *name, const char *words)
 static void write_metadata(sgi_bearer_gate *gate)
 {
     const segue_bearer_options *o = &gate->options;
-    sgi_jw w = sgi_jw_on(&gate->metadata);
+    sgi_jw w = sgi_jw_to(&gate->metadata);
     sgi_jw_open(&w, '{');
     sgi_jw_member_string(&w, "resource", sgi_str_of(o->resource));
     write_list(&w, "authorization_servers", o->authorization_servers);
@@ -234,7 +253,7 @@ sgi_str sgi_bearer_challenge(sgi_bearer_gate *gate, sgi_bearer_verdict verdict,
     return out->failed ? SGI_STR("Bearer") : sgi_buf_str(out);
 }
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
 static void free_gate(sgi_bearer_gate *gate)
 {
@@ -265,14 +284,15 @@ static int32_t run_free_user(sgi_ready *ready, int32_t budget)
     void *user = gate->options.user;
     (void)budget;
     unref(gate);
-    return sgi_user_free(engine, fn, user);
+    return sgi_user_data_free(engine, fn, user);
 }
 
 void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken)
 {
     if (!gate)
         return;
-    /* the server, whose grants these are, may be gone when free_user runs */
+    /* The server's objects are released first, because free_user may run after the
+     * server is gone. */
     sgi_bearer_keys_close(&gate->keys);
     sgi_bearer_cache_clear(&gate->cache);
     if (taken && gate->options.free_user)
@@ -294,7 +314,8 @@ segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *g
         return SEGUE_E_STATE;
     segue_status status = sgi_bearer_keys_reload(&mine->keys, why);
     sgi_runtime_lock(rt);
-    if (status == SEGUE_OK) /* what an old key has signed may be good no more */
+    /* the cache is cleared: tokens signed with a removed key may no longer be valid */
+    if (status == SEGUE_OK)
         sgi_bearer_cache_clear(&mine->cache);
     unref(mine);
     sgi_runtime_unlock(rt);
@@ -315,7 +336,7 @@ static sgi_bearer_gate *make(segue_runtime *rt, segue_server *server,
     gate->server = server;
     gate->options = *options;
     gate->ready.run = run_free_user;
-    gate->keys.done = sgi_bearer_key_done;
+    gate->keys.done = sgi_bearer_keys_fetched;
     TAILQ_INIT(&gate->waiting);
     sgi_jwt_init(&gate->jwt, mem);
     sgi_buf_init(&gate->metadata, mem);
@@ -340,7 +361,7 @@ static segue_status settle(sgi_bearer_gate *gate, const char *path,
         .leeway_s = o->leeway_ms / 1000,
     };
     if (!read_algorithms(sgi_str_of(o->algorithms), &gate->rules.schemes)) {
-        snprintf(why, SGI_WHY_SIZE, "algorithms has one that is not known");
+        snprintf(why, SGI_WHY_SIZE, "algorithms names an unknown algorithm");
         return SEGUE_E_INVALID;
     }
     if (!write_texts(gate, path))
@@ -348,7 +369,7 @@ static segue_status settle(sgi_bearer_gate *gate, const char *path,
     if (o->on_bearer)
         return SEGUE_OK;
     segue_status status = sgi_bearer_keys_open(&gate->keys, gate->runtime, o, why);
-    gate->keys.done = sgi_bearer_key_done;
+    gate->keys.done = sgi_bearer_keys_fetched;
     return status;
 }
 
@@ -363,15 +384,16 @@ segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
     if (!full.resource && is_url)
         full.resource = url;
     if (!problem && !full.resource)
-        problem = "resource: this listener has no URL by which clients could know it";
+        problem =
+            "set resource: the listener has no URL of its own that clients could use";
     sgi_url place;
     if (!problem && (!sgi_url_parse(sgi_str_of(full.resource), &place) || place.query.p ||
                      place.has_fragment))
-        problem = "resource is no http or https URL without query";
-    if (problem) {
+        problem = "resource has to be an http or https URL without query and fragment";
+    if (problem)
         snprintf(why, SGI_WHY_SIZE, "bearer: %s", problem);
+    if (problem || !check_numbers(&full, why))
         return SEGUE_E_INVALID;
-    }
     sgi_bearer_gate *gate = make(rt, server, &full);
     if (!gate)
         return SEGUE_E_NOMEM;

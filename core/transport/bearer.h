@@ -1,11 +1,13 @@
-/* The gate of a listener that asks its callers for tokens: from the Authorization header
- * to a grant, and from a refusal to its challenge. It knows no connection; who waits for
- * a verdict has a check. Lock held, unless it says otherwise.
+/* The gate of a listener that requires access tokens: it turns an Authorization header
+ * into a grant (the caller's rights), and a refusal into a challenge. It knows no
+ * connections: a request that waits for a verdict has a sgi_bearer_check. The caller of
+ * each function holds the lock, unless the function's comment says otherwise.
  *
- *   bearer.c         options, texts: the metadata and the challenges
- *   bearer_check.c   one request
- *   bearer_ask.c     the application is asked
- *   bearer_keys.c, bearer_cache.c */
+ *   bearer.c         options and texts: metadata and challenges
+ *   bearer_check.c   checking one request
+ *   bearer_application.c     asking the application
+ *   bearer_keys.c    the keys that sign tokens
+ *   bearer_cache.c   valid tokens seen before */
 #ifndef SGI_BEARER_H
 #define SGI_BEARER_H
 
@@ -13,105 +15,121 @@
 #include "transport/bearer_keys.h"
 #include "wire/jwt.h"
 
-#define SGI_BEARER_WAITING_MAX 1024 /* requests that wait for keys */
+#define SGI_BEARER_WAITING_MAX 1024 /* maximum number of requests that wait for keys */
 #define SGI_BEARER_TEXTS 14
 #define SGI_BEARER_METADATA "/.well-known/oauth-protected-resource"
 
 typedef enum sgi_bearer_verdict {
-    SGI_BEARER_IN = 0,    /* there is a grant */
-    SGI_BEARER_WAITING,   /* told comes later */
-    SGI_BEARER_NONE,      /* no token: 401 without an error (RFC 6750 3.1) */
-    SGI_BEARER_BAD,       /* 401 */
-    SGI_BEARER_LACKS,     /* a scope: 403 */
-    SGI_BEARER_MISPLACED, /* a token in the query: 400 */
-    SGI_BEARER_UNCHECKED  /* no keys, no time, no memory: 503 */
+    SGI_BEARER_IN = 0,  /* the request is accepted; grant is set */
+    SGI_BEARER_WAITING, /* the verdict comes later, by the callback `told` */
+    /* the request has no token: 401 without an error (RFC 6750 3.1) */
+    SGI_BEARER_NONE,
+    SGI_BEARER_BAD,       /* the token is not valid: 401 */
+    SGI_BEARER_LACKS,     /* the token lacks a scope: 403 */
+    SGI_BEARER_MISPLACED, /* the token is in the query: 400 */
+    /* the token was not checked for lack of keys, time or memory: 503 */
+    SGI_BEARER_UNCHECKED
 } sgi_bearer_verdict;
 
 typedef struct sgi_bearer_gate sgi_bearer_gate;
 
-/* One request. Zero it once; belongs to whoever serves the request. */
+/* The check of one request's token; a member of the object that serves the request.
+ * That object sets it to zero once. */
 typedef struct sgi_bearer_check {
-    sgi_bearer_gate *gate; /* while it waits */
+    sgi_bearer_gate *gate; /* set while the check waits; otherwise NULL */
     TAILQ_ENTRY(sgi_bearer_check) link;
-    bool for_keys;       /* it is among those that wait for keys */
-    segue_bearer *asked; /* the application has it */
-    sgi_str token;       /* the request's */
+    bool for_keys; /* the check waits for keys and is in gate->waiting */
+    /* the handle with which the application was asked about the token */
+    segue_bearer *asked;
+    sgi_str token; /* the token, a view of the request */
     sgi_bearer_verdict verdict;
-    sgi_grant *grant; /* counted; set with IN and LACKS */
-    int64_t retry_ms; /* UNCHECKED: it may come again then; 0 = as usual */
-    char why[208];    /* what the caller may be told of a refusal */
-    /* The verdict is there. Perhaps not on the loop thread. */
-    void (*told)(struct sgi_bearer_check *check);
-    /* Around the application's callback: what it is shown stays as it is. */
+    sgi_grant *grant; /* a counted reference; set with IN and LACKS */
+    /* for UNCHECKED: the time in ms after which the client may try again; 0 = the
+     * default */
+    int64_t retry_ms;
+    char why[208]; /* the reason of a refusal, as a text for the client */
+    /* Called once the verdict is known, perhaps not on the loop thread. */
+    void (*decided)(struct sgi_bearer_check *check);
+    /* Called before (true) and after (false) the application's callback, during which the
+     * request must not change. */
     void (*shown)(struct sgi_bearer_check *check, bool shown);
     segue_transport *transport;
 } sgi_bearer_check;
 
 struct sgi_bearer_gate {
-    int32_t refs; /* the listener, and who reloads its keys */
+    /* number of references: the listener has one, and each thread that reloads the
+     * keys */
+    int32_t refs;
     segue_runtime *runtime;
     sgi_engine *engine;
     segue_server *server;
-    segue_bearer_options options; /* numbers resolved; texts owned */
+    /* the options with defaults filled in; their texts are those of `texts` */
+    segue_bearer_options options;
     char *texts[SGI_BEARER_TEXTS];
     sgi_str required;
     sgi_jwt_rules rules;
     sgi_jwt jwt;
     sgi_bearer_keys keys;
     sgi_bearer_cache cache;
-    TAILQ_HEAD(, sgi_bearer_check) waiting; /* for keys */
+    TAILQ_HEAD(, sgi_bearer_check) waiting; /* the list of checks that wait for keys */
     size_t waiting_count;
-    sgi_buf metadata;     /* JSON */
-    sgi_buf metadata_url; /* of it, as clients are told */
-    sgi_buf paths;        /* where it is served, each with a NUL behind */
-    sgi_buf text;         /* for a challenge, or scopes */
-    sgi_ready ready;      /* free_user is due */
+    sgi_buf metadata;     /* the metadata as JSON */
+    sgi_buf metadata_url; /* URL of the metadata, for challenges */
+    sgi_buf paths;        /* the paths that serve the metadata, each followed by a NUL */
+    sgi_buf text;         /* buffer for a challenge or for scopes */
+    sgi_ready ready;      /* queues the call of free_user */
 };
 
-/* Lock not held. url, path: of the endpoint; what is wrong is told in why. */
+/* Makes a gate. url and path are those of the endpoint. On failure `why` receives the
+ * reason. The caller does not hold the lock. */
 segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
                                  const segue_bearer_options *options, const char *url,
                                  bool is_url, const char *path, sgi_bearer_gate **out,
                                  char why[SGI_WHY_SIZE]);
-/* free_user runs if the gate was taken, which is said with `taken`; then the memory
- * goes. */
+/* Ends the gate and frees its memory. taken: the gate was in use, so free_user must run
+ * before. */
 void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken);
-/* Lock not held. Reads the file of its keys again, whether it ends meanwhile or not;
- * SEGUE_E_STATE when it has none. *gate: where the listener has it. */
+/* Reads the file with the keys again. Returns SEGUE_E_STATE when there is no file. The
+ * caller does not hold the lock, so the gate may end meanwhile: *gate is the listener's
+ * pointer to its gate. */
 segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *gate,
                                     char why[SGI_WHY_SIZE]);
 
 bool sgi_bearer_is_metadata(const sgi_bearer_gate *gate, sgi_str path);
 
-/* What a request says of its caller. told and shown are set. WAITING: told comes, once,
- * unless it is cancelled. */
+/* Checks the token of a request. decided and shown must be set. If the result is WAITING,
+ * `told` is called later, once, unless the check is cancelled. */
 sgi_bearer_verdict sgi_bearer_begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
                                     sgi_str authorization, sgi_str query);
-/* Nobody waits any more; takes one that does not wait. The verdict is UNCHECKED then. */
+/* Cancels a check that waits; its verdict is then UNCHECKED. For a check that does not
+ * wait, it does nothing. */
 void sgi_bearer_cancel(sgi_bearer_check *check);
-/* The header of a refusal: lives until the next one. lacks: scopes that an item needs, or
- * NULL. */
+/* Returns the WWW-Authenticate header of a refusal. It is valid until the next call.
+ * lacks: the scopes that the requested item (such as a tool) needs, or NULL. */
 sgi_str sgi_bearer_challenge(sgi_bearer_gate *gate, sgi_bearer_verdict verdict,
                              const char *why, const char *lacks);
 
-/* ---- between the files ---- */
+/* ---- private to the bearer files ---- */
 
-/* A good token: scopes are completed, and the required ones looked for. */
+/* Makes the grant of a valid token: adds implied scopes and checks the required ones. */
 sgi_bearer_verdict sgi_bearer_grant(sgi_bearer_gate *gate, sgi_bearer_check *check,
                                     const char *principal, sgi_str scopes,
                                     int64_t expires_ms);
-/* Asks the application: WAITING, or UNCHECKED. */
-sgi_bearer_verdict sgi_bearer_ask(sgi_bearer_gate *gate, sgi_bearer_check *check);
-/* Its check is cancelled. */
-void sgi_bearer_unask(segue_bearer *bearer);
-void sgi_bearer_key_done(sgi_bearer_keys *keys, bool changed);
+/* Asks the application about the token. Returns WAITING, or UNCHECKED on failure. */
+sgi_bearer_verdict sgi_bearer_ask_application(sgi_bearer_gate *gate,
+                                              sgi_bearer_check *check);
+/* Detaches the handle from a cancelled check: the application's answer is then
+ * ignored. */
+void sgi_bearer_ignore_application(segue_bearer *bearer);
+void sgi_bearer_keys_fetched(sgi_bearer_keys *keys, bool changed);
 
-/* ---- for the api ---- */
+/* ---- for core/api ---- */
 
 struct segue_bearer {
     sgi_handle handle;
-    sgi_ready ready;         /* the application is to be asked */
-    sgi_bearer_check *check; /* NULL = nobody waits */
+    sgi_ready ready; /* queues the callback that asks the application */
+    /* the check that waits for the answer; NULL = it was cancelled or decided */
+    sgi_bearer_check *check;
     bool decided;
     size_t len;
     char token[];

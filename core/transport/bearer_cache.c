@@ -1,4 +1,4 @@
-/* The digest stands for the token, so that no token lies in memory longer than its
+/* The cache stores digests of tokens, so that no token stays in memory longer than its
  * request. */
 #include "transport/bearer_cache.h"
 
@@ -6,13 +6,13 @@ typedef struct sgi_bearer_kept {
     sgi_map_node node;
     TAILQ_ENTRY(sgi_bearer_kept) link;
     uint8_t digest[SGI_DIGEST_SIZE];
-    sgi_grant *grant; /* counted */
+    sgi_grant *grant; /* the grant of the token; a counted reference */
 } sgi_bearer_kept;
 
 void sgi_bearer_cache_init(sgi_bearer_cache *cache, sgi_engine *engine, size_t most)
 {
     *cache = (sgi_bearer_cache){.engine = engine, .most = most};
-    sgi_map_init(&cache->by_digest, &engine->env);
+    sgi_map_init(&cache->by_digest, sgi_engine_env(engine));
     TAILQ_INIT(&cache->by_use);
 }
 
@@ -30,7 +30,7 @@ void sgi_bearer_cache_clear(sgi_bearer_cache *cache)
     while (!TAILQ_EMPTY(&cache->by_use))
         drop(cache, TAILQ_FIRST(&cache->by_use));
     sgi_map_free(&cache->by_digest);
-    sgi_map_init(&cache->by_digest, &cache->engine->env);
+    sgi_map_init(&cache->by_digest, sgi_engine_env(cache->engine));
 }
 
 sgi_grant *sgi_bearer_cache_find(sgi_bearer_cache *cache, sgi_str token, int64_t wall_ms,

@@ -1,26 +1,30 @@
-/* Tokens that were found good, by their digest: the same token comes with each request of
- * a client, and a signature costs more than the request. Bounded; the one unused longest
- * goes first. Lock held, everywhere. */
+/* A cache of valid tokens, by their digest. A client sends the same token with each
+ * request, and checking its signature costs more than the request itself. The size is
+ * limited; the token that was unused longest is removed first. The callers of all
+ * functions hold the lock. */
 #ifndef SGI_BEARER_CACHE_H
 #define SGI_BEARER_CACHE_H
 
+#include "base/map.h"
 #include "transport/transport.h"
 
 typedef struct sgi_bearer_cache {
     sgi_engine *engine;
-    size_t most; /* 0 = nothing is kept */
+    size_t most; /* maximum number of tokens; 0 = no cache */
     size_t count;
     sgi_map by_digest;
-    TAILQ_HEAD(, sgi_bearer_kept) by_use; /* unused longest first */
+    /* the tokens in the order of their last use, oldest first */
+    TAILQ_HEAD(, sgi_bearer_kept) by_use;
 } sgi_bearer_cache;
 
 void sgi_bearer_cache_init(sgi_bearer_cache *cache, sgi_engine *engine, size_t most);
 void sgi_bearer_cache_clear(sgi_bearer_cache *cache);
-/* Borrowed; NULL when it is not there, or has expired. digest: of the token; false in
- * *known when it could not be told for lack of memory. */
+/* Returns the grant of a token (not a new reference), or NULL when the token is not in
+ * the cache or has expired. digest receives the token's digest. *known is false when
+ * there was no memory to compute the digest. */
 sgi_grant *sgi_bearer_cache_find(sgi_bearer_cache *cache, sgi_str token, int64_t wall_ms,
                                  uint8_t digest[SGI_DIGEST_SIZE], bool *known);
-/* Keeps it if there is memory. */
+/* Adds a token to the cache. When out of memory, the token is not added. */
 void sgi_bearer_cache_put(sgi_bearer_cache *cache, const uint8_t digest[SGI_DIGEST_SIZE],
                           sgi_grant *grant);
 

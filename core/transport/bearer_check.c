@@ -1,10 +1,10 @@
-/* One request and its token. A token that was found good is found again by its digest;
- * else it is checked here and now, unless its key has to be fetched, or the application
- * decides. What waits for keys is checked once more when they are there, and not a second
- * time: a key that is still missing is an invention. Where nobody may look now, or the
- * look brought nothing, that is not known: the caller is told to come again.
+/* Checking the token of one request. A valid token is found in the cache by its digest.
+ * Any other token is checked at once, unless its key must be fetched or the application
+ * decides. A check that waits for keys is repeated once after the fetch. If the key is
+ * still missing then, the token counts as a fake. If the keys cannot be fetched now,
+ * nobody knows whether the key exists, and the client is asked to try again later.
  *
- * What a caller is told of a bad token are fixed texts: nothing of the token itself. */
+ * The texts about bad tokens are fixed and contain nothing of the token. */
 #include "transport/bearer.h"
 
 #include <stdio.h>
@@ -21,7 +21,8 @@ static sgi_bearer_verdict refuse(sgi_bearer_check *check, const char *why)
 
 /* ---- reading ---- */
 
-/* The scheme is told apart without case; false when it is another one. */
+/* Reads the Bearer token from an Authorization header. False for another scheme. The
+ * name of the scheme is compared without case. */
 static bool read_token(sgi_str header, sgi_str *token)
 {
     static const sgi_str scheme = SGI_STR_INIT("Bearer");
@@ -32,7 +33,7 @@ static bool read_token(sgi_str header, sgi_str *token)
     return true;
 }
 
-/* b64token of RFC 6750 2.1. */
+/* True when the text is a b64token of RFC 6750 2.1. */
 static bool is_token(sgi_str text)
 {
     size_t n = 0;
@@ -49,7 +50,8 @@ static bool is_token(sgi_str text)
     return n == text.n;
 }
 
-/* Whatever else comes with it: it stands in somebody's log by now. */
+/* True when the query has an access token. Such a request is refused even with a valid
+ * header, because the URL, and so the token, may be in logs. */
 static bool is_misplaced(sgi_bearer_gate *gate, sgi_str query)
 {
     if (!query.n)
@@ -61,7 +63,8 @@ static bool is_misplaced(sgi_bearer_gate *gate, sgi_str query)
 
 /* ---- grants ---- */
 
-/* The grant is the check's, IN or LACKS. */
+/* Gives the grant to the check. Returns IN, or LACKS when the grant has too few
+ * scopes. */
 static sgi_bearer_verdict judge(const sgi_bearer_gate *gate, sgi_bearer_check *check,
                                 sgi_grant *grant)
 {
@@ -79,17 +82,19 @@ sgi_bearer_verdict sgi_bearer_grant(sgi_bearer_gate *gate, sgi_bearer_check *che
     sgi_scopes_join(all, scopes);
     sgi_scopes_imply(all, sgi_str_of(gate->options.implied_scopes));
     sgi_grant *grant = all->failed ? NULL
-                                   : sgi_serve_grant(gate->server, principal,
-                                                     sgi_buf_str(all), expires_ms);
+                                   : sgi_serve_new_grant(gate->server, principal,
+                                                         sgi_buf_str(all), expires_ms);
     return grant ? judge(gate, check, grant) : SGI_BEARER_UNCHECKED;
 }
 
 /* ---- JWT ---- */
 
-/* "<issuer> <subject>": an issuer has no blank. */
+/* Makes the grant of a JWT. Its principal is "<issuer> <subject>", which is unique
+ * because an issuer has no blank. */
 static sgi_bearer_verdict grant_jwt(sgi_bearer_gate *gate, sgi_bearer_check *check)
 {
-    sgi_buf *name = &gate->jwt.claims; /* is not needed any more */
+    /* the name is built in the buffer of the claims, which are no longer needed */
+    sgi_buf *name = &gate->jwt.claims;
     int64_t expires_ms =
         sgi_time_mul(sgi_time_add(gate->jwt.expires_s, gate->rules.leeway_s), 1000);
     sgi_buf_cut(name, 0);
@@ -107,10 +112,11 @@ static sgi_bearer_verdict refuse_key(sgi_bearer_check *check)
     return refuse(check, sgi_jwt_fault_text(SGI_JWT_UNKNOWN_KEY));
 }
 
-/* Nobody can say now whether there is such a key. */
+/* Refuses a token whose key may exist but could not be fetched: the client may try
+ * again after the pause. */
 static sgi_bearer_verdict come_later(const sgi_bearer_gate *gate, sgi_bearer_check *check)
 {
-    check->retry_ms = sgi_bearer_keys_pause(&gate->keys);
+    check->retry_ms = sgi_bearer_keys_pause_ms(&gate->keys);
     return SGI_BEARER_UNCHECKED;
 }
 
@@ -118,7 +124,7 @@ static sgi_bearer_verdict wait_for_keys(sgi_bearer_gate *gate, sgi_bearer_check 
 {
     if (gate->waiting_count == SGI_BEARER_WAITING_MAX)
         return SGI_BEARER_UNCHECKED;
-    if (!sgi_bearer_keys_miss(&gate->keys))
+    if (!sgi_bearer_keys_fetch_missing(&gate->keys))
         return gate->keys.fetcher ? come_later(gate, check) : refuse_key(check);
     check->gate = gate;
     check->for_keys = true;
@@ -127,22 +133,23 @@ static sgi_bearer_verdict wait_for_keys(sgi_bearer_gate *gate, sgi_bearer_check 
     return SGI_BEARER_WAITING;
 }
 
-/* last: who waited does not wait again. */
+/* Checks a JWT. last: this check has already waited for keys and must not wait again. */
 static sgi_bearer_verdict check_jwt(sgi_bearer_gate *gate, sgi_bearer_check *check,
                                     bool last)
 {
     uint8_t digest[SGI_DIGEST_SIZE];
     bool known;
-    int64_t now_ms = sgi_wall(&gate->engine->env);
-    sgi_bearer_keys_look(&gate->keys);
+    int64_t now_ms = sgi_wall_now(sgi_engine_env(gate->engine));
+    sgi_bearer_keys_refresh(&gate->keys);
     sgi_grant *grant =
         sgi_bearer_cache_find(&gate->cache, check->token, now_ms, digest, &known);
     if (grant) {
         sgi_grant_ref(grant);
         return judge(gate, check, grant);
     }
-    sgi_jwt_fault fault = sgi_jwt_check(&gate->jwt, &gate->engine->reader, check->token,
-                                        &gate->keys.set, &gate->rules, now_ms / 1000);
+    sgi_jwt_fault fault =
+        sgi_jwt_check(&gate->jwt, sgi_engine_reader(gate->engine), check->token,
+                      &gate->keys.set, &gate->rules, now_ms / 1000);
     if (fault == SGI_JWT_UNKNOWN_KEY && !last)
         return wait_for_keys(gate, check);
     if (fault == SGI_JWT_NOMEM)
@@ -166,20 +173,21 @@ static void leave_queue(sgi_bearer_gate *gate, sgi_bearer_check *check)
     check->gate = NULL;
 }
 
-void sgi_bearer_key_done(sgi_bearer_keys *keys, bool changed)
+void sgi_bearer_keys_fetched(sgi_bearer_keys *keys, bool changed)
 {
     sgi_bearer_gate *gate = SGI_OWNER(keys, sgi_bearer_gate, keys);
     sgi_bearer_check *check;
-    if (changed) /* what an old key has signed may be good no more */
+    /* the cache is cleared: tokens signed with a removed key may no longer be valid */
+    if (changed)
         sgi_bearer_cache_clear(&gate->cache);
     while ((check = TAILQ_FIRST(&gate->waiting))) {
         leave_queue(gate, check);
         check->verdict = check_jwt(gate, check, true);
-        check->told(check);
+        check->decided(check);
     }
 }
 
-/* ---- the way in ---- */
+/* ---- beginning and ending a check ---- */
 
 static sgi_bearer_verdict begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
                                 sgi_str authorization, sgi_str query)
@@ -192,7 +200,7 @@ static sgi_bearer_verdict begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
         return refuse(check, sgi_jwt_fault_text(SGI_JWT_TOO_LARGE));
     if (!is_token(check->token))
         return refuse(check, sgi_jwt_fault_text(SGI_JWT_MALFORMED));
-    return gate->options.on_bearer ? sgi_bearer_ask(gate, check)
+    return gate->options.on_bearer ? sgi_bearer_ask_application(gate, check)
                                    : check_jwt(gate, check, false);
 }
 
@@ -213,7 +221,7 @@ void sgi_bearer_cancel(sgi_bearer_check *check)
     if (check->for_keys)
         leave_queue(check->gate, check);
     if (check->asked)
-        sgi_bearer_unask(check->asked);
+        sgi_bearer_ignore_application(check->asked);
     check->asked = NULL;
     check->gate = NULL;
     check->verdict = SGI_BEARER_UNCHECKED;

@@ -1,10 +1,10 @@
-/* One fetch at a time. A key that is unknown may be a new one of the issuer, or an
- * invention of the caller: so it makes us fetch only LOOKS_MAX times in refresh_ms,
- * however many such tokens come. One time would not do: an invention could use it up
- * right before the keys change. Until there are keys at all it may be sooner, as nobody
- * can be served.
- * What cannot be fetched leaves the keys as they were: an issuer that is down must not
- * lock out those who have its tokens. */
+/* The keys of an authorization server. There is one fetch at a time. An unknown key may
+ * be a new key of the issuer, or a fake in a caller's token. So unknown keys cause at
+ * most LOOKS_MAX fetches per refresh_ms, however many such tokens come. One fetch per
+ * window would not be enough: a fake could use it up right before the keys change.
+ * While there are no keys at all, retries are sooner, since no caller can be served.
+ * When a fetch fails the old keys stay valid: callers with good tokens must not be
+ * locked out because the issuer is down. */
 #include "transport/bearer_keys.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "wire/url.h"
 
 #define LOOKS_MAX 2
-#define RETRY_MS 1000 /* while there are no keys; once then */
+#define RETRY_MS 1000 /* the window for fetches while there are no keys */
 
 static sgi_engine *engine_of(const sgi_bearer_keys *keys)
 {
@@ -21,18 +21,17 @@ static sgi_engine *engine_of(const sgi_bearer_keys *keys)
 
 /* ---- texts and files ---- */
 
-/* A set that has nothing to offer is a mistake, where a person gave it. */
+/* Replaces the keys by those of the text. A key set without usable keys is an error. */
 static const char *replace_set(sgi_bearer_keys *keys, sgi_str text)
 {
     const char *problem = NULL;
     sgi_jwks fresh;
     sgi_jwks_init(&fresh, keys->set.names.mem);
-    if (!sgi_jwks_read(&fresh, &engine_of(keys)->reader, text, &problem))
+    if (!sgi_jwks_read(&fresh, sgi_engine_reader(engine_of(keys)), text, &problem))
         return problem;
     if (!fresh.count || keys->closed) {
         sgi_jwks_free(&fresh);
-        return keys->closed ? "the listener has closed"
-                            : "the key set has no key that can be used";
+        return keys->closed ? "the listener has closed" : "the key set has no usable key";
     }
     sgi_jwks_free(&keys->set);
     keys->set = fresh;
@@ -56,7 +55,7 @@ static segue_status read_file(sgi_bearer_keys *keys, char why[SGI_WHY_SIZE])
     sgi_buf text;
     FILE *file = fopen(keys->path, "re");
     segue_status status = SEGUE_E_IO;
-    snprintf(why, SGI_WHY_SIZE, "the key set %s cannot be read", keys->path);
+    snprintf(why, SGI_WHY_SIZE, "the key set cannot be read from %s", keys->path);
     if (!file)
         return status;
     sgi_buf_init(&text, keys->set.names.mem);
@@ -94,12 +93,13 @@ static void on_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t len
     sgi_bearer_keys *keys = user;
     (void)fetch;
     if (keys->failed || keys->body.len + len > SGI_JWKS_BYTES)
-        keys->failed = true; /* read on, and forget it */
+        keys->failed = true; /* the rest of the body is read and dropped */
     else
         sgi_buf_add(&keys->body, bytes, len);
 }
 
-/* NULL when the set was taken. */
+/* Replaces the keys by the fetched key set. Returns NULL, or a text that says what is
+ * wrong. */
 static const char *take_body(sgi_bearer_keys *keys, bool *changed)
 {
     sgi_engine *engine = engine_of(keys);
@@ -107,19 +107,20 @@ static const char *take_body(sgi_bearer_keys *keys, bool *changed)
     const char *problem = NULL;
     sgi_str text = sgi_buf_str(&keys->body);
     if (keys->status != 200)
-        return "the answer is not 200";
+        return "the HTTP status is not 200";
     if (keys->failed || keys->body.failed)
         return "the answer is too large";
     if (!sgi_engine_digest(engine, digest, &text, 1))
         return "out of memory";
     *changed = !keys->loaded || memcmp(digest, keys->digest, sizeof digest) != 0;
-    if (*changed && !sgi_jwks_read(&keys->set, &engine->reader, text, &problem)) {
+    if (*changed &&
+        !sgi_jwks_read(&keys->set, sgi_engine_reader(engine), text, &problem)) {
         *changed = false;
         return problem;
     }
     memcpy(keys->digest, digest, sizeof digest);
     keys->loaded = true;
-    keys->fetched_ms = sgi_now(&engine->env);
+    keys->fetched_ms = sgi_now(sgi_engine_env(engine));
     return NULL;
 }
 
@@ -127,7 +128,7 @@ static void end_fetch(sgi_bearer_keys *keys, const char *problem)
 {
     bool changed = false;
     keys->fetch = NULL;
-    sgi_engine_timer_clear(engine_of(keys), &keys->deadline);
+    sgi_engine_clear_timer(engine_of(keys), &keys->deadline);
     if (!problem)
         problem = take_body(keys, &changed);
     keys->answered = !problem;
@@ -150,17 +151,26 @@ static void on_deadline(sgi_timer *timer)
     end_fetch(keys, "no answer in time");
 }
 
-/* ms until looks count anew. */
+/* Starts the time limit of a fetch. It does not run while the fetch waits for the slot
+ * of a fetch that was cancelled before. */
+static void on_start(void *user, sgi_fetch *fetch)
+{
+    sgi_bearer_keys *keys = user;
+    (void)fetch;
+    sgi_engine_set_timer(engine_of(keys), &keys->deadline, keys->timeout_ms, on_deadline);
+}
+
+/* Returns the time in ms until the count of fetches begins again at 0. */
 static int64_t window_left(const sgi_bearer_keys *keys)
 {
     int64_t window =
         keys->loaded || keys->refresh_ms < RETRY_MS ? keys->refresh_ms : RETRY_MS;
     if (!keys->looks)
         return 0;
-    return window - (sgi_now(&engine_of(keys)->env) - keys->looked_ms);
+    return window - (sgi_now(sgi_engine_env(engine_of(keys))) - keys->looked_ms);
 }
 
-int64_t sgi_bearer_keys_pause(const sgi_bearer_keys *keys)
+int64_t sgi_bearer_keys_pause_ms(const sgi_bearer_keys *keys)
 {
     int64_t left = window_left(keys);
     return left > 0 && keys->looks >= (keys->loaded ? LOOKS_MAX : 1) ? left : 0;
@@ -171,17 +181,17 @@ bool sgi_bearer_keys_may_come(const sgi_bearer_keys *keys)
     return keys->fetcher && !keys->answered;
 }
 
-/* False when it cannot even begin. */
+/* Starts a fetch of the key set. False when the fetch cannot be started. */
 static bool fetch(sgi_bearer_keys *keys)
 {
-    static const sgi_fetch_events events = {on_head, on_bytes, on_done};
+    static const sgi_fetch_events events = {on_start, on_head, on_bytes, on_done};
     static const sgi_fetch_header_line accept = {SGI_STR_INIT("Accept"),
                                                  SGI_STR_INIT("application/json")};
     sgi_fetch_request request = {.headers = &accept, .header_count = 1};
     sgi_engine *engine = engine_of(keys);
     if (window_left(keys) <= 0) {
         keys->looks = 0;
-        keys->looked_ms = sgi_now(&engine->env);
+        keys->looked_ms = sgi_now(sgi_engine_env(engine));
     }
     keys->looks++;
     keys->answered = false;
@@ -192,24 +202,24 @@ static bool fetch(sgi_bearer_keys *keys)
         keys->fetch = NULL;
         return false;
     }
-    sgi_engine_timer(engine, &keys->deadline, keys->timeout_ms, on_deadline);
     return true;
 }
 
-void sgi_bearer_keys_look(sgi_bearer_keys *keys)
+void sgi_bearer_keys_refresh(sgi_bearer_keys *keys)
 {
     if (keys->fetcher && keys->loaded && !keys->fetch &&
-        sgi_now(&engine_of(keys)->env) - keys->fetched_ms >= keys->age_ms &&
+        sgi_now(sgi_engine_env(engine_of(keys))) - keys->fetched_ms >= keys->age_ms &&
         window_left(keys) <= 0)
         fetch(keys);
 }
 
-bool sgi_bearer_keys_miss(sgi_bearer_keys *keys)
+bool sgi_bearer_keys_fetch_missing(sgi_bearer_keys *keys)
 {
-    return keys->fetch || (keys->fetcher && !sgi_bearer_keys_pause(keys) && fetch(keys));
+    return keys->fetch ||
+           (keys->fetcher && !sgi_bearer_keys_pause_ms(keys) && fetch(keys));
 }
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
 static segue_status open_url(sgi_bearer_keys *keys, const segue_bearer_options *o,
                              char why[SGI_WHY_SIZE])
@@ -221,7 +231,7 @@ static segue_status open_url(sgi_bearer_keys *keys, const segue_bearer_options *
                                    .max_exchanges = 1};
     if (!sgi_url_parse(sgi_str_of(o->jwks_url), &url) ||
         (!url.https && !sgi_url_is_loopback(&url))) {
-        snprintf(why, SGI_WHY_SIZE, "jwks_url is no https URL");
+        snprintf(why, SGI_WHY_SIZE, "jwks_url has to be an https URL");
         return SEGUE_E_INVALID;
     }
     return sgi_fetcher_new(keys->runtime, &settings, &keys->fetcher, why);
@@ -248,7 +258,7 @@ void sgi_bearer_keys_close(sgi_bearer_keys *keys)
     if (!keys->runtime || keys->closed)
         return;
     keys->closed = true;
-    sgi_engine_timer_clear(engine_of(keys), &keys->deadline);
+    sgi_engine_clear_timer(engine_of(keys), &keys->deadline);
     sgi_fetcher_free(keys->fetcher);
     keys->fetcher = NULL;
     keys->fetch = NULL;

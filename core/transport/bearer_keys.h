@@ -1,5 +1,6 @@
-/* The keys of an authorization server: given as a text, read from a file, or fetched and
- * kept fresh. Lock held, unless it says otherwise. */
+/* The keys of an authorization server. They are given as a text, read from a file, or
+ * fetched from a URL and kept up to date. The caller of each function holds the lock,
+ * unless the function's comment says otherwise. */
 #ifndef SGI_BEARER_KEYS_H
 #define SGI_BEARER_KEYS_H
 
@@ -10,43 +11,49 @@ typedef struct sgi_bearer_keys {
     segue_runtime *runtime;
     sgi_jwks set;
     bool closed;
-    bool loaded;      /* the set came from where it should, once at least */
-    const char *path; /* of its file; the owner's, or NULL */
+    bool loaded;      /* a key set was loaded at least once */
+    const char *path; /* the file with the keys (a view of the owner's text), or NULL */
     int64_t age_ms, refresh_ms, timeout_ms;
-    /* from a URL */
-    sgi_fetcher *fetcher; /* NULL = it does not */
-    sgi_fetch *fetch;     /* under way */
-    int32_t status;       /* of its answer */
+    /* The following members are used for keys from a URL. */
+    sgi_fetcher *fetcher; /* fetches the keys; NULL = the keys are not from a URL */
+    sgi_fetch *fetch;     /* the running fetch */
+    int32_t status;       /* HTTP status of the running fetch */
     bool failed;
     sgi_buf body;
-    int32_t looks;      /* fetches since the first of the last refresh_ms, */
-    int64_t looked_ms;  /* which began then; monotonic */
-    bool answered;      /* the newest fetch brought a set */
-    int64_t fetched_ms; /* ... and the newest good one ended */
+    int32_t looks; /* number of fetches in the current window of refresh_ms */
+    /* the time at which the current window of refresh_ms began; monotonic clock */
+    int64_t looked_ms;
+    bool answered;      /* true when the last fetch brought a key set */
+    int64_t fetched_ms; /* the time at which the last successful fetch ended */
     uint8_t digest[SGI_DIGEST_SIZE];
     sgi_timer deadline;
-    /* A fetch is over. changed: the keys are others now. May ask for another. */
+    /* Called when a fetch has ended. changed: the set of keys is different now. The
+     * callee may start another fetch. */
     void (*done)(struct sgi_bearer_keys *keys, bool changed);
 } sgi_bearer_keys;
 
-/* Lock not held. The texts of the options must last. SEGUE_E_INVALID when the set, or the
- * URL, is none; SEGUE_E_IO for a file that cannot be read. */
+/* Opens the keys. The texts of the options must stay valid. Returns SEGUE_E_INVALID
+ * when the key set or the URL is invalid, and SEGUE_E_IO when the file cannot be read.
+ * The caller does not hold the lock. */
 segue_status sgi_bearer_keys_open(sgi_bearer_keys *keys, segue_runtime *rt,
                                   const segue_bearer_options *options,
                                   char why[SGI_WHY_SIZE]);
-/* Lock not held: reads the file again; the keys stay as they were unless SEGUE_OK, and
- * are not touched any more once they were closed. */
+/* Reads the file again. The keys are replaced only on SEGUE_OK, and not after
+ * sgi_bearer_keys_close. The caller does not hold the lock. */
 segue_status sgi_bearer_keys_reload(sgi_bearer_keys *keys, char why[SGI_WHY_SIZE]);
-/* Nothing is fetched any more; done is not called. Also for one that was not opened. */
+/* Ends the running fetch without calling `done`. May be called when the keys were never
+ * opened. */
 void sgi_bearer_keys_close(sgi_bearer_keys *keys);
 
-/* Keys that are old are fetched anew, behind the back of whoever asks. */
-void sgi_bearer_keys_look(sgi_bearer_keys *keys);
-/* A key is missing: true when done will tell whether it is there now. */
-bool sgi_bearer_keys_miss(sgi_bearer_keys *keys);
-/* How long nobody looks again, in ms. */
-int64_t sgi_bearer_keys_pause(const sgi_bearer_keys *keys);
-/* A key that is not there may be there later: nobody could look, or may look now. */
+/* Starts a fetch in the background if the keys are old. */
+void sgi_bearer_keys_refresh(sgi_bearer_keys *keys);
+/* Called when a token's key is missing. Returns true when a fetch is running; `done` is
+ * called after it. */
+bool sgi_bearer_keys_fetch_missing(sgi_bearer_keys *keys);
+/* Returns the time in ms until another fetch is allowed. */
+int64_t sgi_bearer_keys_pause_ms(const sgi_bearer_keys *keys);
+/* True when a missing key may be found later: no fetch was possible, or a fetch is
+ * possible now. */
 bool sgi_bearer_keys_may_come(const sgi_bearer_keys *keys);
 
 #endif

@@ -1,10 +1,11 @@
-/* posix_spawn does the delicate part: it runs nothing of ours between fork and exec, and
- * it returns what exec said. The child starts with default signal handlers, no signal
- * blocked, and the three standard descriptors alone: everything of ours is close-on-exec,
- * and what others left open is closed where the C library can (a pipe that leaks into a
- * child keeps its reader waiting forever).
+/* Starting a child process with posix_spawn, which runs none of this library's code
+ * between fork and exec and returns the error of exec. The child starts with default
+ * signal handlers, no blocked signals, and only the three standard descriptors. This
+ * library's descriptors are close-on-exec; other open descriptors are closed where the C
+ * library supports it, because a pipe that leaks into a child keeps its reader waiting
+ * forever.
  *
- * It is watched and signalled through a pidfd, which cannot come to mean another
+ * The child is watched and signalled through a pidfd, which never refers to another
  * process. */
 #include "transport/child.h"
 
@@ -18,8 +19,8 @@
 
 #include "runtime/standard_fds.h"
 
-/* A child that streams fills what a pipe has by default (64 KiB) so soon that writer and
- * reader take turns. */
+/* A child that streams fills a pipe of the default size (64 KiB) so fast that writer
+ * and reader must take turns. A larger pipe avoids that. */
 #define OUTPUT_PIPE_BYTES (256 * 1024)
 
 extern char **environ;
@@ -50,14 +51,16 @@ static void put_texts(char **to, const char *const *texts, size_t count, char **
     to[count] = NULL;
 }
 
-sgi_command *sgi_command_copy(const sgi_mem *mem, const segue_spawn_options *options)
+sgi_child_command *sgi_child_command_copy(const sgi_mem *mem,
+                                          const segue_spawn_options *options)
 {
     size_t args, vars;
     size_t text = measure(options->argv, &args) + measure(options->env, &vars);
     if (options->working_dir)
         text += strlen(options->working_dir) + 1;
-    size_t size = sizeof(sgi_command) + (args + 1 + vars + 1) * sizeof(char *) + text;
-    sgi_command *command = sgi_zalloc(mem, size);
+    size_t size =
+        sizeof(sgi_child_command) + (args + 1 + vars + 1) * sizeof(char *) + text;
+    sgi_child_command *command = sgi_zalloc(mem, size);
     if (!command)
         return NULL;
     command->size = size;
@@ -74,15 +77,15 @@ sgi_command *sgi_command_copy(const sgi_mem *mem, const segue_spawn_options *opt
     return command;
 }
 
-void sgi_command_free(const sgi_mem *mem, sgi_command *command)
+void sgi_child_command_free(const sgi_mem *mem, sgi_child_command *command)
 {
     if (command)
         sgi_release(mem, command, command->size);
 }
 
-/* ---- start ---- */
+/* ---- starting a child ---- */
 
-/* The child's ends of the pipes; -1 = none. */
+/* The ends of the pipes that the child uses; -1 = no pipe. */
 typedef struct far_ends {
     int in;
     int out;
@@ -96,7 +99,8 @@ static void close_one(int *fd)
     *fd = -1;
 }
 
-/* Not 0, 1 or 2, even if the process has closed those: they are about to be replaced. */
+/* Moves a descriptor to a number above 2, because the descriptors 0, 1 and 2 are
+ * replaced afterwards. Returns the new number. */
 static int move_up(int fd)
 {
     if (fd > STDERR_FILENO)
@@ -123,7 +127,7 @@ static int make_pipes(sgi_child *child, far_ends *far, bool with_err)
     int fault = make_pipe(&far->in, &child->in);
     if (!fault)
         fault = make_pipe(&child->out, &far->out);
-    if (!fault) /* where that is refused, the default does */
+    if (!fault) /* the result is ignored, because a pipe of the default size also works */
         (void)fcntl(child->out, F_SETPIPE_SZ, OUTPUT_PIPE_BYTES);
     if (!fault && with_err) {
         fault = make_pipe(&child->err, &far->err);
@@ -133,9 +137,10 @@ static int make_pipes(sgi_child *child, far_ends *far, bool with_err)
     return fault;
 }
 
-/* A program may have marked its standard error close-on-exec, as Node does: dup2 onto
- * itself takes the mark away. One that is closed becomes /dev/null: otherwise the first
- * file that the child opens would be its standard error. */
+/* Plans which descriptor becomes the child's standard error. The program's own standard
+ * error may be close-on-exec, as in Node; dup2 onto itself clears that flag. If it is
+ * closed, the child gets /dev/null, because otherwise the first file that the child
+ * opens would get the number 2. */
 static int plan_errors(posix_spawn_file_actions_t *files, const far_ends *far)
 {
     if (far->err >= 0)
@@ -145,7 +150,7 @@ static int plan_errors(posix_spawn_file_actions_t *files, const far_ends *far)
     return posix_spawn_file_actions_addopen(files, STDERR_FILENO, "/dev/null", O_RDWR, 0);
 }
 
-static int plan_files(posix_spawn_file_actions_t *files, const sgi_command *command,
+static int plan_files(posix_spawn_file_actions_t *files, const sgi_child_command *command,
                       const far_ends *far)
 {
     int fault = posix_spawn_file_actions_adddup2(files, far->in, STDIN_FILENO);
@@ -176,7 +181,8 @@ static int plan_signals(posix_spawnattr_t *attributes)
     return fault;
 }
 
-static int spawn_it(sgi_child *child, const sgi_command *command, const far_ends *far)
+static int spawn_it(sgi_child *child, const sgi_child_command *command,
+                    const far_ends *far)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -197,7 +203,8 @@ static int spawn_it(sgi_child *child, const sgi_command *command, const far_ends
     return fault;
 }
 
-/* Without a descriptor to watch it by, the child is of no use. */
+/* Opens the pidfd of the child. If this fails, the child is killed, because it could
+ * not be watched. */
 static int open_pidfd(sgi_child *child)
 {
     child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
@@ -212,7 +219,7 @@ static int open_pidfd(sgi_child *child)
     return fault;
 }
 
-int sgi_child_start(sgi_child *child, const sgi_command *command, bool with_err)
+int sgi_child_start(sgi_child *child, const sgi_child_command *command, bool with_err)
 {
     far_ends far = {-1, -1, -1};
     *child = (sgi_child){0, -1, -1, -1, -1};
@@ -231,7 +238,7 @@ int sgi_child_start(sgi_child *child, const sgi_command *command, bool with_err)
     return fault;
 }
 
-/* ---- end ---- */
+/* ---- ending a child ---- */
 
 void sgi_child_signal(const sgi_child *child, int signal)
 {

@@ -1,4 +1,4 @@
-/* A child process: how it is started, signalled and reaped. Knows nothing of
+/* A child process: starting, signalling and reaping it. This code knows nothing of
  * conversations. */
 #ifndef SGI_CHILD_H
 #define SGI_CHILD_H
@@ -7,40 +7,45 @@
 
 #include "base/base.h"
 
-/* What to start: one block of memory with all texts in it. */
-typedef struct sgi_command {
+/* The command to start, in one block of memory with all its texts. */
+typedef struct sgi_child_command {
     size_t size;
     char **argv;
-    char **env; /* NULL = inherit */
-    char *dir;  /* NULL = inherit */
-} sgi_command;
+    char **env; /* environment of the child; NULL = inherited */
+    char *dir;  /* working directory of the child; NULL = inherited */
+} sgi_child_command;
 
-/* NULL when out of memory. */
-sgi_command *sgi_command_copy(const sgi_mem *mem, const segue_spawn_options *options);
-void sgi_command_free(const sgi_mem *mem, sgi_command *command);
+/* Copies the command of the options. NULL when out of memory. */
+sgi_child_command *sgi_child_command_copy(const sgi_mem *mem,
+                                          const segue_spawn_options *options);
+void sgi_child_command_free(const sgi_mem *mem, sgi_child_command *command);
 
 typedef struct sgi_child {
-    pid_t pid; /* 0 = there is none */
-    int pidfd; /* readable once it has ended */
-    int in;    /* our end of its standard input, and so on; -1 = closed */
+    pid_t pid; /* the process id; 0 = no child */
+    int pidfd; /* the pidfd, which is readable after the child has ended */
+    /* the ends of the child's standard streams that this process uses; -1 = closed */
+    int in;
     int out;
     int err;
 } sgi_child;
 
-/* 0, or the errno of what failed; exec included. Standard error is inherited unless
- * wanted. */
-int sgi_child_start(sgi_child *child, const sgi_command *command, bool with_err);
+/* Starts the child. Returns 0, or the errno of the step that failed, including exec.
+ * Standard error is inherited unless with_err is set. */
+int sgi_child_start(sgi_child *child, const sgi_child_command *command, bool with_err);
 void sgi_child_signal(const sgi_child *child, int signal);
 
 typedef struct sgi_exit {
-    bool known;  /* false: somebody else in this process has reaped it */
-    bool killed; /* value is a signal, else a status */
+    /* false: other code of this process reaped the child, so its end is unknown */
+    bool known;
+    /* true: a signal ended the child, and `value` is the signal; else the exit status */
+    bool killed;
     int value;
 } sgi_exit;
 
-/* Reaps it; false when it has not ended yet (only without wait). */
+/* Reaps the child. Returns false when it has not ended yet (only possible without
+ * `wait`). */
 bool sgi_child_reap(sgi_child *child, bool wait, sgi_exit *how);
-/* Closes what is open. The child must have been reaped. */
+/* Closes the open descriptors. The child must have been reaped. */
 void sgi_child_close(sgi_child *child);
 
 #endif

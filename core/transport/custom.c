@@ -1,17 +1,18 @@
-/* A transport of the application. Its functions are called on the loop thread without the
- * lock, one at a time; feed, writable and closed come from any thread and only leave a
- * note under the lock, which the loop finds as SGI_WORK_OWN.
+/* A transport of the application. The loop thread calls its functions without the lock,
+ * one at a time. feed, writable and closed may be called on any thread. They only
+ * record the call under the lock, and the loop handles it as SGI_WORK_OWN.
  *
- *   OPEN --closed()--> what was fed is read --> LOST --reopen--> OPEN
- *     \--own close: output out, vtable->close--> CLOSING --closed()--> gone
+ *   OPEN --closed()--> the fed bytes are read --> LOST --reopen--> OPEN
+ *     \--own close: output sent, vtable->close--> CLOSING --closed()--> gone
  *
- * Output: `rest` is offered to send; what it does not take waits for writable. writable
- * may overtake the return of the very send that makes it necessary, hence `room`, which
- * is cleared before each send and looked at after it.
+ * Output: the bytes of `rest` are passed to vtable->send; bytes that send does not
+ * accept wait for writable(). writable() may be called before that send has returned,
+ * so `room` records the call: it is cleared before each send and checked after it.
  *
- * Input: feed fills `inbox`; the loop takes it over as `reading` and feeds it piece by
- * piece while the conversation wants input. Beyond max_queue_bytes feed refuses, and
- * pause(0) tells when to go on; otherwise pause is told of changes only. */
+ * Input: feed fills `inbox`; the loop moves it to `reading` and passes it on in pieces
+ * while the conversation wants input. Above max_queue_bytes feed refuses more, and
+ * vtable->pause(0) tells the application when to continue. Otherwise pause is called
+ * only when the state changes. */
 #include "transport/transport.h"
 
 #define FEED_BYTES ((size_t)64 * 1024)
@@ -24,16 +25,17 @@ typedef struct custom {
     segue_transport_vtable vtable;
     void *self;
     stage stage;
-    bool finishing;   /* vtable->close is due once the output is out */
-    bool said_closed; /* closed() was called for this connection */
-    bool room;        /* writable() was called */
-    bool blocked;     /* send took less than it was offered */
-    bool sending;     /* inside send */
-    bool paused;      /* as it was told */
-    bool refused;     /* a feed was turned away */
+    bool finishing;   /* vtable->close is to be called once all output is sent */
+    bool said_closed; /* the application has called closed() for this connection */
+    bool room;        /* the application has called writable() since the last send */
+    bool blocked;     /* send accepted fewer bytes than it was given */
+    bool sending;     /* vtable->send is running */
+    bool paused;      /* the last value with which vtable->pause was called */
+    /* segue_transport_feed refused a call since the last check */
+    bool refused;
     sgi_buf inbox;
     sgi_buf reading;
-    size_t read; /* of reading, fed already */
+    size_t read; /* number of bytes of `reading` that were passed to the conversation */
     sgi_buf rest;
     size_t sent;
 } custom;
@@ -50,7 +52,7 @@ static segue_runtime *runtime_of(const custom *c)
 
 static size_t max_waiting(const custom *c)
 {
-    return sgi_runtime_engine(runtime_of(c))->max_queue;
+    return sgi_engine_max_queue(sgi_runtime_engine(runtime_of(c)));
 }
 
 static size_t waiting(const custom *c)
@@ -60,7 +62,8 @@ static size_t waiting(const custom *c)
 
 /* ---- output ---- */
 
-/* Lock held, let go during send. True when all of rest is out. */
+/* Sends the bytes of `rest`. Returns true when all of them were sent. The caller holds
+ * the lock; it is released during each send. */
 static bool send_rest(custom *c)
 {
     while (c->sent < c->rest.len) {
@@ -69,9 +72,9 @@ static bool send_rest(custom *c)
             len = MAX_SEND;
         c->room = false;
         c->sending = true;
-        sgi_runtime_leave(runtime_of(c));
+        sgi_runtime_user_code_begin(runtime_of(c));
         size_t took = c->vtable.send(c->self, c->rest.p + c->sent, len);
-        sgi_runtime_return(runtime_of(c));
+        sgi_runtime_user_code_end(runtime_of(c));
         c->sending = false;
         c->sent += took < len ? took : len;
         if (took < len && !c->room) {
@@ -88,9 +91,9 @@ static void close_user(custom *c)
     if (c->stage != OPEN)
         return;
     c->stage = CLOSING;
-    sgi_runtime_leave(runtime_of(c));
+    sgi_runtime_user_code_begin(runtime_of(c));
     c->vtable.close(c->self);
-    sgi_runtime_return(runtime_of(c));
+    sgi_runtime_user_code_end(runtime_of(c));
 }
 
 static void flush(segue_transport *transport)
@@ -104,7 +107,7 @@ static void flush(segue_transport *transport)
         if (c->finishing)
             close_user(c);
     } else if (send_rest(c) && c->finishing) {
-        sgi_carrier_raise(&transport->carrier, SGI_WORK_FLUSH);
+        sgi_carrier_request_work(&transport->carrier, SGI_WORK_FLUSH);
     }
 }
 
@@ -117,9 +120,9 @@ static void tell_pause(custom *c, bool paused)
     c->paused = paused;
     if (!c->vtable.pause)
         return;
-    sgi_runtime_leave(runtime_of(c));
+    sgi_runtime_user_code_begin(runtime_of(c));
     c->vtable.pause(c->self, paused);
-    sgi_runtime_return(runtime_of(c));
+    sgi_runtime_user_code_end(runtime_of(c));
 }
 
 static bool take_inbox(custom *c)
@@ -134,7 +137,7 @@ static bool take_inbox(custom *c)
     return c->reading.len > 0;
 }
 
-/* Feeds what is there while it is wanted. */
+/* Passes the waiting input to the conversation while the conversation wants input. */
 static void read_inbox(custom *c)
 {
     sgi_conn *conn = sgi_transport_conn(&c->base);
@@ -145,17 +148,17 @@ static void read_inbox(custom *c)
             len = FEED_BYTES;
         size_t at = c->read;
         c->read += len;
-        sgi_conn_feed(conn, c->reading.p + at, len);
+        sgi_conn_add_input(conn, c->reading.p + at, len);
         wanted = sgi_conn_wants_input(conn);
     }
     bool full = !wanted || waiting(c) > max_waiting(c);
     if (c->refused && !full)
-        c->paused = true; /* it was told by a status */
+        c->paused = true; /* the result of feed has paused the application */
     c->refused = false;
     tell_pause(c, full);
 }
 
-/* closed() was called and what came before it is read. */
+/* Handles closed(), after all input that came before it was read. */
 static void lose(custom *c)
 {
     if (c->stage == LOST || c->stage == WAITING)
@@ -165,7 +168,8 @@ static void lose(custom *c)
     c->inbox.len = c->reading.len = c->read = 0;
     c->rest.len = c->sent = 0;
     c->blocked = false;
-    sgi_conn_lost(sgi_transport_conn(&c->base), "the transport has closed");
+    sgi_conn_lost(sgi_transport_conn(&c->base),
+                  "the application has closed the transport");
     if (closing || c->finishing || !c->base.carrier.can_reopen)
         sgi_transport_end(&c->base);
 }
@@ -178,28 +182,31 @@ static void poke(segue_transport *transport)
     if (c->room && c->blocked) {
         c->blocked = false;
         flush(transport);
-        sgi_carrier_raise(&transport->carrier, SGI_WORK_FLUSH); /* asked for meanwhile */
+        /* new output may have been queued while send ran */
+        sgi_carrier_request_work(&transport->carrier, SGI_WORK_FLUSH);
     }
     if (c->said_closed && (!waiting(c) || c->stage == CLOSING))
         lose(c);
 }
 
-/* ---- beginning and end ---- */
+/* ---- opening and closing ---- */
 
 static void open_up(custom *c)
 {
     c->stage = OPEN;
     c->paused = false;
     sgi_conn_start(sgi_transport_conn(&c->base));
-    sgi_carrier_raise(&c->base.carrier, SGI_WORK_OWN); /* fed meanwhile */
+    /* feed may have been called while the conversation started: the loop then handles
+     * the input in its next turn */
+    sgi_carrier_request_work(&c->base.carrier, SGI_WORK_OWN);
 }
 
 static void start(segue_transport *transport)
 {
     custom *c = custom_of(transport);
-    sgi_runtime_leave(runtime_of(c));
+    sgi_runtime_user_code_begin(runtime_of(c));
     c->vtable.start(c->self, transport);
-    sgi_runtime_return(runtime_of(c));
+    sgi_runtime_user_code_end(runtime_of(c));
     open_up(c);
 }
 
@@ -209,9 +216,9 @@ static void reopen(segue_transport *transport)
     if (c->stage != LOST)
         return;
     c->said_closed = false;
-    sgi_runtime_leave(runtime_of(c));
+    sgi_runtime_user_code_begin(runtime_of(c));
     int32_t refused = c->vtable.reopen(c->self);
-    sgi_runtime_return(runtime_of(c));
+    sgi_runtime_user_code_end(runtime_of(c));
     if (refused)
         sgi_transport_end(transport);
     else
@@ -228,9 +235,11 @@ static void finish(segue_transport *transport)
         flush(transport);
 }
 
-/* One that was never attached is released on its owner's thread, where "inside a function
- * of a transport" must not be noted: that is the loop thread's note. While the lock is
- * let go its memory may be freed: by the owner, when the runtime is freed elsewhere. */
+/* Frees the application's object. A transport that was never attached is released on
+ * its owner's thread. There the record "inside a function of a transport" must not be
+ * set, because it belongs to the loop thread. The lock is released while the
+ * application's function runs, so another thread may free the runtime, and the owner
+ * then frees the transport's memory. */
 static void release(segue_transport *transport)
 {
     custom *c = custom_of(transport);
@@ -241,9 +250,9 @@ static void release(segue_transport *transport)
     if (!free_self)
         return;
     if (transport->carrier.attached) {
-        sgi_runtime_leave(rt);
+        sgi_runtime_user_code_begin(rt);
         free_self(self);
-        sgi_runtime_return(rt);
+        sgi_runtime_user_code_end(rt);
     } else {
         sgi_runtime_unlock(rt);
         free_self(self);
@@ -295,9 +304,10 @@ segue_status sgi_transport_custom(segue_runtime *rt, const segue_transport_vtabl
     return status;
 }
 
-/* ---- from any thread ---- */
+/* ---- functions for any thread ---- */
 
-/* Lock held. */
+/* Checks that the application may call feed, writable or closed now. The caller holds
+ * the lock. */
 static segue_status check_call(const custom *c)
 {
     if (c->base.state == SGI_TRANSPORT_NEW)
@@ -331,7 +341,7 @@ segue_status sgi_transport_feed(segue_transport *transport, const char *bytes, s
     if (status == SEGUE_OK)
         status = put_in_inbox(c, bytes, len);
     if (status == SEGUE_OK)
-        sgi_carrier_raise(&transport->carrier, SGI_WORK_OWN);
+        sgi_carrier_request_work(&transport->carrier, SGI_WORK_OWN);
     sgi_runtime_unlock(rt);
     return status;
 }
@@ -347,7 +357,7 @@ segue_status sgi_transport_writable(segue_transport *transport)
     if (status == SEGUE_OK) {
         c->room = true;
         if (!c->sending)
-            sgi_carrier_raise(&transport->carrier, SGI_WORK_OWN);
+            sgi_carrier_request_work(&transport->carrier, SGI_WORK_OWN);
     }
     sgi_runtime_unlock(rt);
     return status;
@@ -363,7 +373,7 @@ segue_status sgi_transport_closed(segue_transport *transport)
     segue_status status = check_call(c);
     if (status == SEGUE_OK) {
         c->said_closed = true;
-        sgi_carrier_raise(&transport->carrier, SGI_WORK_OWN);
+        sgi_carrier_request_work(&transport->carrier, SGI_WORK_OWN);
     }
     sgi_runtime_unlock(rt);
     return status;

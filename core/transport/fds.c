@@ -1,7 +1,7 @@
-/* Two descriptors, or standard input and output. Descriptors that were handed over are
- * closed at the end. Those of stdio stay open, because the numbers 0 and 1 must not come
- * to mean something else, and get back the flags they had: they may be shared with the
- * shell that started the process. */
+/* A transport on two descriptors, or on standard input and output. Descriptors from the
+ * application are closed at the end. Standard input and output stay open, because the
+ * numbers 0 and 1 must not be reused for other files. Their flags are restored, because
+ * they may be shared with the shell that started the process. */
 #include "transport/stream.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
-/* Fetchers and exchanges as their owners see them. An exchange is one block of memory:
- * the struct, the nodes of the list of headers that libcurl reads, and their texts. The
- * request's body is taken over and stays until the end, for libcurl sends it again when a
- * pooled connection turns out to be dead. */
+/* The interface of fetchers and exchanges. An exchange is one block of memory: the
+ * struct, the list of headers for libcurl, and their texts. The exchange takes over the
+ * request's body and holds it until the end, because libcurl sends the body again when
+ * a pooled connection turns out to be dead. */
 #include "transport/fetch_state.h"
 
 #include <stdio.h>
@@ -99,7 +99,7 @@ segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settin
     segue_status status = SEGUE_E_CLOSED;
     why = why ? why : scrap;
     *why = 0;
-    if (!sgi_fetch_ready(why))
+    if (!sgi_fetch_is_possible(why))
         return SEGUE_E_FATAL;
     segue_status valid = check_url(settings->url, why);
     if (valid != SEGUE_OK)
@@ -115,15 +115,15 @@ segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settin
     return status;
 }
 
-const sgi_address *sgi_fetcher_address(const sgi_fetcher *fetcher)
+const sgi_ip_address *sgi_fetcher_address(const sgi_fetcher *fetcher)
 {
-    static const sgi_address local = {AF_INET, {127, 0, 0, 1}};
+    static const sgi_ip_address local = {AF_INET, {127, 0, 0, 1}};
     if (fetcher->settings.unix_socket)
         return &local;
     return fetcher->address.family ? &fetcher->address : NULL;
 }
 
-segue_status sgi_fetcher_elsewhere(const sgi_fetcher *like, sgi_fetcher **out)
+segue_status sgi_fetcher_new_for_other_hosts(const sgi_fetcher *like, sgi_fetcher **out)
 {
     sgi_fetch_settings settings = like->settings;
     settings.unix_socket = NULL;
@@ -158,7 +158,7 @@ void sgi_fetcher_free(sgi_fetcher *fetcher)
 
 /* ---- the request ---- */
 
-/* RFC 9110, section 5.6.2. */
+/* True when the name is a token (RFC 9110, section 5.6.2). */
 static bool is_token(sgi_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -171,7 +171,7 @@ static bool is_token(sgi_str text)
     return text.n > 0;
 }
 
-/* Nothing that could end the line. */
+/* True when the value has no character that could end the line. */
 static bool is_value(sgi_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -195,8 +195,9 @@ static bool is_valid(const sgi_fetch_request *request)
     return request->method == SGI_FETCH_POST || !request->body || !request->body->len;
 }
 
-/* What libcurl would add by itself: a line without value takes it out. A body waits for
- * no 100, and its type is the caller's to name. */
+/* The headers that libcurl adds by itself. A line without value removes such a header.
+ * They are unwanted because no body waits for "100 Continue", and because the caller
+ * sets the type of its body. */
 static const char *const unwanted[] = {"Expect", "Content-Type"};
 
 #define UNWANTED_COUNT (sizeof unwanted / sizeof *unwanted)
@@ -209,7 +210,8 @@ static bool is_given(const sgi_fetch_request *request, const char *name)
     return false;
 }
 
-/* libcurl sends a header without value when a semicolon stands for it. */
+/* Writes a header line and returns its end. A header without value is written with a
+ * semicolon, because libcurl then sends the header with an empty value. */
 static char *put_line(char *to, sgi_str name, sgi_str value)
 {
     memcpy(to, name.p, name.n);
@@ -283,7 +285,7 @@ static void enqueue(sgi_fetch *fetch)
     fetch->stage = SGI_FETCH_QUEUED;
     fetch->counted = true;
     fetch->fetcher->busy[fetch->lane]++;
-    sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
+    sgi_fetch_pool_queue_change(fetch->fetcher->pool, fetch);
 }
 
 void sgi_fetch_end_wait(sgi_fetch *fetch)
@@ -303,7 +305,8 @@ static bool has_room(const sgi_fetcher *fetcher, sgi_fetch_lane lane)
     return !most || (busy[lane] < most && (!may_turn || turning < 2 * most));
 }
 
-/* One of the lane has ended, or is now of another lane. */
+/* Starts the next waiting exchange of a lane. It is called after an exchange has ended
+ * or changed its lane. */
 static void start_next(sgi_fetcher *fetcher, sgi_fetch_lane lane)
 {
     sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting[lane]);
@@ -330,7 +333,7 @@ segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *requ
     fetch->events = events;
     fetch->user = user;
     fetcher->refs++;
-    sgi_fetch_pool_add(pool, fetch);
+    sgi_fetch_pool_queue_new(pool, fetch);
     if (has_room(fetcher, fetch->lane))
         enqueue(fetch);
     else
@@ -339,7 +342,7 @@ segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *requ
     return SEGUE_OK;
 }
 
-void sgi_fetch_lasts(sgi_fetch *fetch)
+void sgi_fetch_became_stream(sgi_fetch *fetch)
 {
     sgi_fetcher *fetcher = fetch->fetcher;
     if (fetch->lane != SGI_FETCH_REQUEST)
@@ -354,7 +357,7 @@ void sgi_fetch_pause(sgi_fetch *fetch, bool paused)
 {
     fetch->paused = paused;
     if (!paused && fetch->held)
-        sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
+        sgi_fetch_pool_queue_change(fetch->fetcher->pool, fetch);
 }
 
 void sgi_fetch_cancel(sgi_fetch *fetch)
@@ -363,10 +366,10 @@ void sgi_fetch_cancel(sgi_fetch *fetch)
         return;
     fetch->cancelled = true;
     sgi_fetch_end_wait(fetch);
-    sgi_fetch_pool_ask(fetch->fetcher->pool, fetch);
+    sgi_fetch_pool_queue_change(fetch->fetcher->pool, fetch);
 }
 
-void sgi_fetch_gone(sgi_fetch *fetch)
+void sgi_fetch_end(sgi_fetch *fetch)
 {
     sgi_fetcher *fetcher = fetch->fetcher;
     const sgi_mem *mem = mem_of(fetcher->pool);
@@ -391,7 +394,8 @@ static sgi_str trimmed(const char *p, size_t n)
     return (sgi_str){p, n};
 }
 
-/* The next line of that name at *at or behind it; p NULL when there is none. */
+/* Returns the value of the next header of that name at or after *at; p is NULL when
+ * there is none. */
 static sgi_str next_header(const sgi_fetch *fetch, const char *name, size_t *at)
 {
     while (*at < fetch->head.len) {

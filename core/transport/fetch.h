@@ -1,53 +1,66 @@
-/* fetch: outgoing HTTP exchanges. One exchange is a method, headers and a body out, then
- * a status with headers, the body as it comes, and the end. It knows no MCP and no SSE.
+/* fetch: outgoing HTTP exchanges. An exchange sends a method, headers and a body, and
+ * receives a status with headers, the body in pieces, and the end. This code knows
+ * neither MCP nor SSE.
  *
- * A fetcher is one client endpoint: where it is and how it is reached. All fetchers of a
- * runtime share one pool of connections, which ends with the runtime.
+ * A fetcher is one client endpoint: its URL and the settings of its connections. All
+ * fetchers of a runtime share one pool of connections, which ends with the runtime.
  *
- * Any thread, lock held, except sgi_fetcher_new. Events come on the loop thread with the
- * lock held, never inside a function of this header. */
+ * Functions may be called on any thread with the lock held, except sgi_fetcher_new.
+ * Events come on the loop thread with the lock held, never inside a function of this
+ * header. */
 #ifndef SGI_FETCH_H
 #define SGI_FETCH_H
 
 #include "transport/address.h"
 #include "transport/transport.h"
 
-#define SGI_FETCH_HEAD_MAX ((size_t)64 * 1024) /* bytes of response headers */
+#define SGI_FETCH_HEAD_MAX ((size_t)64 * 1024) /* maximum bytes of response headers */
 
 typedef struct sgi_fetcher sgi_fetcher;
 typedef struct sgi_fetch sgi_fetch;
 
-/* Zero is the default of each; texts are copied. Files are PEM, read when a connection is
- * made: one that is missing is a fault of the exchange. */
+/* The settings of a fetcher. Zero means the default, and texts are copied. Files are
+ * PEM and are read when a connection is made: a missing file is a fault of the
+ * exchange. */
 typedef struct sgi_fetch_settings {
-    const char *url;     /* http or https */
-    const char *ca_file; /* instead of the system's certificates */
+    const char *url; /* the URL of the endpoint, http or https */
+    /* a file of certificates that are trusted instead of the system's */
+    const char *ca_file;
     const char *ca_path;
     const char *client_cert;
-    const char *client_key; /* NULL = in client_cert */
+    /* file of the client's key; NULL = the key is in client_cert */
+    const char *client_key;
     const char *key_password;
-    const char *proxy;       /* NULL = as the environment says; "" = none */
-    const char *unix_socket; /* connect to this path, whatever the host in the URL is */
-    bool insecure;           /* anybody may be at the other end of a TLS connection */
-    bool http1_only;         /* no HTTP/2 where TLS offers it */
-    int64_t connect_timeout_ms; /* name, connection and TLS together; 30 s */
-    int64_t keepalive_s;        /* idle time before TCP probes; 30; negative = none */
-    /* Of each lane at once; more wait; 0 = no limit. Where requests turned into streams
-     * there may be more streams, but no more of both together. */
+    /* the URL of a proxy; NULL = the proxy of the environment; "" = no proxy */
+    const char *proxy;
+    /* path of a Unix socket to connect to, instead of the URL's host */
+    const char *unix_socket;
+    bool insecure;   /* do not verify TLS certificates */
+    bool http1_only; /* do not use HTTP/2 over TLS */
+    /* the limit for name look-up, connection and TLS together; default 30 s */
+    int64_t connect_timeout_ms;
+    /* idle time before TCP probes, in s; default 30; negative = no probes */
+    int64_t keepalive_s;
+    /* Maximum number of exchanges per lane; further exchanges wait; 0 = no limit. A
+     * request that turns into a stream moves to the lane of streams, whose number may
+     * then exceed the limit. Requests and streams together stay within the sum of both
+     * limits. */
     size_t max_exchanges;
 } sgi_fetch_settings;
 
-/* Lock not held. SEGUE_E_INVALID when the URL is none, SEGUE_E_FATAL when libcurl is of
- * no use, SEGUE_E_CLOSED once the runtime has stopped; why, where it is wanted, says
- * more. */
+/* Makes a fetcher. Returns SEGUE_E_INVALID for an invalid URL, SEGUE_E_FATAL when
+ * libcurl is unusable, and SEGUE_E_CLOSED after the runtime has stopped. why (may be
+ * NULL) receives details. The caller does not hold the lock. */
 segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settings,
                              sgi_fetcher **out, char why[SGI_WHY_SIZE]);
-/* Lock held: one that is like another, but for hosts elsewhere: unix_socket, which is the
- * way to one host, is not gone. SEGUE_E_NOMEM. */
-segue_status sgi_fetcher_elsewhere(const sgi_fetcher *like, sgi_fetcher **out);
-/* Lock held: where the last response of this fetcher came from; NULL = none has come. */
-const sgi_address *sgi_fetcher_address(const sgi_fetcher *fetcher);
-/* Cancels what is under way. Takes NULL. */
+/* Makes a fetcher with the settings of `like`, for other hosts. unix_socket is not
+ * copied, since it leads to one host. SEGUE_E_NOMEM when out of memory. The caller
+ * holds the lock. */
+segue_status sgi_fetcher_new_for_other_hosts(const sgi_fetcher *like, sgi_fetcher **out);
+/* Returns the address that sent the last response; NULL = no response came yet. The
+ * caller holds the lock. */
+const sgi_ip_address *sgi_fetcher_address(const sgi_fetcher *fetcher);
+/* Frees a fetcher and cancels its running exchanges. NULL is ignored. */
 void sgi_fetcher_free(sgi_fetcher *fetcher);
 
 typedef enum sgi_fetch_method {
@@ -56,14 +69,15 @@ typedef enum sgi_fetch_method {
     SGI_FETCH_DELETE
 } sgi_fetch_method;
 
-/* Each lane has places of its own, as exchanges of one may wait for those of another: a
- * stream goes on when a question in it was answered, and the answer is brief. */
+/* The kind of an exchange. Each lane has its own limit, because exchanges of one lane
+ * may wait for those of another: a stream may continue only after an answer was sent as
+ * a brief exchange. */
 typedef enum sgi_fetch_lane {
-    SGI_FETCH_BRIEF = 0, /* ends soon, whatever the others do */
-    SGI_FETCH_REQUEST,   /* may turn out to be a stream */
-    SGI_FETCH_STREAM,    /* without a foreseeable end */
-    SGI_FETCH_STANDING,  /* a stream that is open as long as its owner is */
-    SGI_FETCH_LANES      /* how many there are */
+    SGI_FETCH_BRIEF = 0, /* an exchange that ends soon, independently of others */
+    SGI_FETCH_REQUEST,   /* an exchange that may become a stream */
+    SGI_FETCH_STREAM,    /* an exchange without a foreseeable end */
+    SGI_FETCH_STANDING,  /* a stream that stays open as long as its owner exists */
+    SGI_FETCH_LANES      /* number of lanes */
 } sgi_fetch_lane;
 
 typedef struct sgi_fetch_header_line {
@@ -73,73 +87,84 @@ typedef struct sgi_fetch_header_line {
 
 typedef struct sgi_fetch_request {
     sgi_fetch_method method;
-    const char *url;                      /* copied; NULL = that of the settings */
-    const sgi_fetch_header_line *headers; /* copied */
+    /* the URL (copied); NULL = the URL of the settings */
+    const char *url;
+    const sgi_fetch_header_line *headers; /* the request's headers (copied) */
     size_t header_count;
-    sgi_buf *body; /* of a POST: taken on success, then empty; may be NULL */
+    sgi_buf *body; /* the body of a POST, which is emptied on success; may be NULL */
     sgi_fetch_lane lane;
-    bool public_only; /* a peer has named the URL: no connection is made to an
-                                    address that is not public */
-    const sgi_address
-        *excepted; /* a connection is made to this address all the same; when
-                                    it is of this machine, to all of this machine; NULL =
-                                    to none */
-    bool once;     /* may not be acted on twice: a pooled connection that dies when some
-                      of the body has left is a fault, else it is sent again; one that was
-                      idle for more than 3 s is not used */
+    /* true when a peer named the URL: only connections to public addresses are made */
+    bool public_only;
+    /* An address that is allowed although it is not public. If it is a loopback
+     * address, all loopback addresses are allowed. NULL = no exception. */
+    const sgi_ip_address *excepted;
+    /* True when the request must not be processed twice. If a connection breaks after a
+     * part of the body was sent, the exchange then fails instead of being retried.
+     * Connections that were idle for over 3 s are not used. */
+    bool once;
 } sgi_fetch_request;
 
-/* Where nothing was sent, nothing was sent on a new connection: one of the pool may have
- * died with the request before, and without an answer. */
+/* The reason why an exchange failed. "Nothing was sent" is true for a new connection.
+ * An older pooled connection may have received the request and died without an answer. */
 typedef enum sgi_fetch_fault {
     SGI_FETCH_OK = 0,
-    SGI_FETCH_UNRESOLVED,  /* no such host; nothing was sent */
-    SGI_FETCH_UNREACHABLE, /* no connection, or the proxy has none; nothing was sent */
-    SGI_FETCH_UNTRUSTED,   /* TLS: certificates, names, versions; nothing was sent */
-    SGI_FETCH_TIMEOUT,     /* no connection in time; nothing was sent */
-    SGI_FETCH_BROKEN,      /* the connection broke after it had been made */
-    SGI_FETCH_REDIRECTED,  /* refused: no redirect is followed */
-    SGI_FETCH_TOO_LARGE,   /* headers beyond SGI_FETCH_HEAD_MAX */
-    SGI_FETCH_MALFORMED,   /* what answers speaks no HTTP */
-    SGI_FETCH_SHUT_OUT,    /* the address is not public; nothing was sent */
+    SGI_FETCH_UNRESOLVED, /* unknown host; nothing was sent */
+    /* no connection to the host, or the proxy gave none; nothing was sent */
+    SGI_FETCH_UNREACHABLE,
+    /* a fault of the TLS certificate, its name or the TLS version; nothing was sent */
+    SGI_FETCH_UNTRUSTED,
+    SGI_FETCH_TIMEOUT,    /* no connection was made in time; nothing was sent */
+    SGI_FETCH_BROKEN,     /* the connection broke after it was made */
+    SGI_FETCH_REDIRECTED, /* the response was a redirect, which is never followed */
+    /* the response's headers have more than SGI_FETCH_HEAD_MAX bytes */
+    SGI_FETCH_TOO_LARGE,
+    SGI_FETCH_MALFORMED, /* the answer is not valid HTTP */
+    SGI_FETCH_SHUT_OUT,  /* the address is not a public one; nothing was sent */
     SGI_FETCH_NOMEM,
-    SGI_FETCH_CLOSED /* the runtime ends */
+    SGI_FETCH_CLOSED /* the runtime is ending */
 } sgi_fetch_fault;
 
 typedef struct sgi_fetch_outcome {
     sgi_fetch_fault fault;
-    const char *text; /* one line; "" when all is well */
+    const char *text; /* one line that describes the fault; "" on success */
 } sgi_fetch_outcome;
 
-/* head once at most, then bytes, then done exactly once, after which the exchange is
- * gone. After sgi_fetch_cancel none is called. Each may pause, cancel and start. */
+/* The callbacks of an exchange. started and head are called at most once, then bytes
+ * for each piece, then done exactly once. The exchange is then freed. After
+ * sgi_fetch_cancel no callback is called. Each callback may pause, cancel and start
+ * exchanges. */
 typedef struct sgi_fetch_events {
+    /* called when the exchange no longer waits for a slot; may be NULL */
+    void (*started)(void *user, sgi_fetch *fetch);
     void (*head)(void *user, sgi_fetch *fetch, int32_t status);
     void (*bytes)(void *user, sgi_fetch *fetch, const char *bytes, size_t len);
     void (*done)(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outcome);
 } sgi_fetch_events;
 
-/* SEGUE_E_INVALID for a header that is none and for a body where none belongs,
- * SEGUE_E_CLOSED once the runtime ends. *out is set before any event; events stay the
- * caller's and must last. */
+/* Starts an exchange. Returns SEGUE_E_INVALID for a malformed header and for a body
+ * where none is allowed, and SEGUE_E_CLOSED when the runtime is ending. *out is set
+ * before any event. events must stay valid. */
 segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *request,
                              const sgi_fetch_events *events, void *user, sgi_fetch **out);
-/* In head or bytes: a request turns out to be a stream, and is counted as one. What is
- * brief remains so. */
-void sgi_fetch_lasts(sgi_fetch *fetch);
-/* While paused no bytes are handed out, and the peer is slowed down; head may come. */
+/* Moves the exchange to the lane of streams: the request has become a stream. It is
+ * called in head or bytes. A BRIEF exchange stays BRIEF. */
+void sgi_fetch_became_stream(sgi_fetch *fetch);
+/* Pauses or resumes an exchange. While it is paused, no bytes are delivered and the
+ * peer is slowed down; head may still come. */
 void sgi_fetch_pause(sgi_fetch *fetch, bool paused);
-/* The exchange is gone for the caller. Its stream is closed in the next turn: over
- * HTTP/1.1 with its connection, over HTTP/2 alone. */
+/* Cancels an exchange. The caller must not use the exchange any more. Its stream is
+ * closed in the next turn of the loop: over HTTP/1.1 by closing the connection, over
+ * HTTP/2 only the stream. */
 void sgi_fetch_cancel(sgi_fetch *fetch);
-/* From head on, inside the events or out of them: the first header of that name, without
- * blanks around it; p is NULL when there is none. Lives as long as the exchange. */
+/* Returns the value of the first header of that name, without surrounding blanks; p is
+ * NULL when there is none. It may be called from head on, and the text is valid as long
+ * as the exchange exists. */
 sgi_str sgi_fetch_header(const sgi_fetch *fetch, const char *name);
-/* Appends all headers of that name, with commas between. */
+/* Appends the values of all headers of that name, separated by commas. */
 void sgi_fetch_add_headers(const sgi_fetch *fetch, const char *name, sgi_buf *out);
 
-/* In head: for how long the peer asks to be left alone (Retry-After, seconds or a date);
- * 0 = it does not. */
+/* Returns the time that the peer asks the client to wait (Retry-After, seconds or a
+ * date), or 0 when the response has no such header. It is called in head. */
 int64_t sgi_fetch_retry_after_ms(const sgi_fetch *fetch);
 
 #endif

@@ -1,20 +1,20 @@
-/* One exchange as libcurl sees it: the options of its handle, the callbacks that bring
- * the response, and what the end means.
+/* One exchange from libcurl's side: the options of its handle, the callbacks for the
+ * response, and the meaning of the result.
  *
- * Headers are kept as they come, line by line; a new status line (after a 100, say)
- * begins them anew, and the empty line after the last block is the head. Trailers come
- * behind it and are dropped.
+ * Headers are stored line by line. A new status line (for example after a 100) clears
+ * them; the empty line after the last block completes the head. Trailers come later and
+ * are dropped.
  *
- * Pause: bytes that come while the owner has paused are refused (CURL_WRITEFUNC_PAUSE).
- * libcurl keeps that one piece, stops reading, and hands the same piece out again later.
- * What was handed out before the owner paused is consumed whole. Over HTTP/1.1 no more
- * than that piece is kept. Over HTTP/2 the stream's window is shut, but when other
- * streams of the connection are read, libcurl keeps what the peer was still allowed to
- * send: up to the window, 32 MiB in 7.88, per paused stream. Where that is too much,
- * http1_only is the way.
+ * Pause: bytes that arrive while the owner has paused are refused
+ * (CURL_WRITEFUNC_PAUSE). libcurl keeps this one piece, stops reading, and delivers the
+ * same piece again later. A piece that was delivered before the owner paused is
+ * consumed whole. Over HTTP/1.1 libcurl keeps no more than one piece. Over HTTP/2 the
+ * stream's window is closed; but while other streams of the connection are read,
+ * libcurl stores what the peer may still send: up to the window, 32 MiB in 7.88, per
+ * paused stream. The option http1_only avoids that.
  *
- * A transfer that we end ourselves (cancelled, redirected, head too large) is ended by
- * refusing what libcurl hands us; `fault` and `why` then say what it was about. */
+ * This code ends a transfer itself (cancelled, redirected, head too large) by refusing
+ * what libcurl delivers; `fault` and `why` then have the reason. */
 #include "transport/fetch_state.h"
 
 #include <arpa/inet.h>
@@ -25,10 +25,12 @@
 
 #define DEFAULT_CONNECT_MS 30000
 #define DEFAULT_KEEPALIVE_S 30
-/* Common servers close a connection that is idle for 5 s. What is sent at that moment is
- * lost, and nobody knows whether the server has it. */
+/* The idle time after which a connection is not used for a request that must be sent
+ * only once. Common servers close a connection that is idle for 5 s. When a request is
+ * sent at that moment, it is unknown whether the server received it. */
 #define ONCE_IDLE_S 3
-/* Each write of the peer's, coalesced to 64 KiB by ours, in one read. */
+/* The size of libcurl's read buffer. One write of a peer that combines its output to 64
+ * KiB fits into it. */
 #define READ_BYTES (256L * 1024)
 
 /* ---- callbacks ---- */
@@ -39,7 +41,8 @@ static void set_fault(sgi_fetch *fetch, sgi_fetch_fault fault, const char *why)
     snprintf(fetch->why, sizeof fetch->why, "%s", why);
 }
 
-/* "scheme://host:port" of where the response points to, as far as it can be told. */
+/* Writes "scheme://host:port" of the redirect's target, or "elsewhere" when the target
+ * cannot be parsed. */
 static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size_t size)
 {
     char *scheme = NULL, *host = NULL, *port = NULL;
@@ -61,16 +64,17 @@ static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size
     curl_url_cleanup(url);
 }
 
-/* A redirect could carry headers and a body to somebody they are not meant for. */
+/* True when the response is a redirect, which is refused because headers and a body
+ * could go to the wrong server. */
 static bool is_redirect(sgi_fetch *fetch, int32_t status)
 {
-    char origin[SGI_WHY_SIZE - 48];
+    char origin[SGI_WHY_SIZE - 64];
     sgi_str location = sgi_fetch_header(fetch, "location");
     if (status < 300 || status > 399 || !location.p)
         return false;
     name_origin(fetch, location, origin, sizeof origin);
-    snprintf(fetch->why, sizeof fetch->why, "redirected to %s (%d), not followed", origin,
-             (int)status);
+    snprintf(fetch->why, sizeof fetch->why,
+             "redirected to %s (%d), which is not followed", origin, (int)status);
     fetch->fault = SGI_FETCH_REDIRECTED;
     return true;
 }
@@ -78,17 +82,18 @@ static bool is_redirect(sgi_fetch *fetch, int32_t status)
 static void note_address(sgi_fetch *fetch)
 {
     char *text = NULL;
-    sgi_address address;
+    sgi_ip_address address;
     if (curl_easy_getinfo(fetch->easy, CURLINFO_PRIMARY_IP, &text) == CURLE_OK && text &&
-        sgi_address_parse(sgi_str_of(text), &address))
+        sgi_ip_address_parse(sgi_str_of(text), &address))
         fetch->fetcher->address = address;
 }
 
-/* Lock held. False ends the transfer. */
+/* Handles the end of a head. Returns false to end the transfer. The caller holds the
+ * lock. */
 static bool take_head(sgi_fetch *fetch, int32_t status)
 {
     if (status < 200)
-        return true; /* another head follows */
+        return true; /* another head follows a status below 200 */
     if (is_redirect(fetch, status))
         return false;
     fetch->headed = true;
@@ -97,13 +102,14 @@ static bool take_head(sgi_fetch *fetch, int32_t status)
     return !fetch->cancelled;
 }
 
-/* Lock held. False ends the transfer. */
+/* Handles one line of the head. Returns false to end the transfer. The caller holds the
+ * lock. */
 static bool take_line(sgi_fetch *fetch, const char *line, size_t n, int32_t status)
 {
     if (fetch->cancelled)
         return false;
     if (fetch->headed)
-        return true; /* a trailer */
+        return true; /* the line is a trailer, which is dropped */
     if (n <= 2 && (line[0] == '\r' || line[0] == '\n'))
         return take_head(fetch, status);
     if (n >= 5 && memcmp(line, "HTTP/", 5) == 0) {
@@ -120,13 +126,13 @@ static bool take_line(sgi_fetch *fetch, const char *line, size_t n, int32_t stat
     return !fetch->head.failed;
 }
 
-/* CURLOPT_HEADERFUNCTION: a line at a time. */
+/* CURLOPT_HEADERFUNCTION: called with one line at a time. */
 static size_t on_line(char *line, size_t size, size_t n, void *user)
 {
     sgi_fetch *fetch = user;
     segue_runtime *rt = sgi_fetch_runtime(fetch);
     long status = 0;
-    (void)size; /* 1 */
+    (void)size; /* size is always 1 */
     if (n == 0)
         return 0;
     curl_easy_getinfo(fetch->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -136,13 +142,13 @@ static size_t on_line(char *line, size_t size, size_t n, void *user)
     return go_on ? n : 0;
 }
 
-/* CURLOPT_WRITEFUNCTION */
+/* CURLOPT_WRITEFUNCTION: called with a piece of the body. */
 static size_t on_bytes(char *bytes, size_t size, size_t n, void *user)
 {
     sgi_fetch *fetch = user;
     segue_runtime *rt = sgi_fetch_runtime(fetch);
     size_t taken = n;
-    (void)size; /* 1 */
+    (void)size; /* size is always 1 */
     sgi_runtime_lock(rt);
     if (!fetch->cancelled && fetch->paused) {
         fetch->held = true;
@@ -151,12 +157,12 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *user)
         fetch->events->bytes(fetch->user, fetch, bytes, n);
     }
     if (fetch->cancelled)
-        taken = n + 1; /* not what it was given: an error */
+        taken = n + 1; /* libcurl takes any other number than n for an error */
     sgi_runtime_unlock(rt);
     return taken;
 }
 
-/* CURLOPT_READFUNCTION, for a body that is sent once. */
+/* CURLOPT_READFUNCTION: copies the next bytes of a body that must be sent only once. */
 static size_t on_body(char *into, size_t size, size_t n, void *user)
 {
     sgi_fetch *fetch = user;
@@ -169,8 +175,9 @@ static size_t on_body(char *into, size_t size, size_t n, void *user)
     return take;
 }
 
-/* CURLOPT_SEEKFUNCTION: asked for when a connection that was used before died without an
- * answer. What has left may have been acted on, so it is not sent again. */
+/* CURLOPT_SEEKFUNCTION: libcurl calls it to send the body again after a reused
+ * connection died without an answer. When a part of the body was sent, the server may
+ * have processed that part, so the function refuses. */
 static int on_seek(void *user, curl_off_t offset, int origin)
 {
     sgi_fetch *fetch = user;
@@ -190,7 +197,7 @@ int64_t sgi_fetch_retry_after_ms(const sgi_fetch *fetch)
 
 /* ---- options ---- */
 
-/* One after another until one fails. */
+/* Sets an option. On the first failure it returns from the calling function. */
 #define SET(option, value)                                                               \
     do {                                                                                 \
         CURLcode fault_ = curl_easy_setopt(easy, option, value);                         \
@@ -215,7 +222,8 @@ static CURLcode set_callbacks(CURL *easy, sgi_fetch *fetch)
     SET(CURLOPT_BUFFERSIZE, READ_BYTES);
     SET(CURLOPT_NOSIGNAL, 1L);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    SET(CURLOPT_QUICK_EXIT, 1L); /* older ones wait for a lookup that is cancelled */
+    /* without this option, libcurl waits for a cancelled name look-up */
+    SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
     return CURLE_OK;
 }
@@ -259,7 +267,8 @@ static CURLcode set_protocols(CURL *easy, const sgi_fetch *fetch)
     return CURLE_OK;
 }
 
-/* A proxy that was named is used, whatever NO_PROXY says. */
+/* Sets the route of the connection: Unix socket, proxy and time limits. If the settings
+ * name a proxy, it is used even if NO_PROXY excludes the host. */
 static CURLcode set_route(CURL *easy, const sgi_fetch_settings *settings)
 {
     const char *proxy = settings->proxy;
@@ -304,36 +313,37 @@ static CURLcode set_tls(CURL *easy, const sgi_fetch_settings *settings)
     return CURLE_OK;
 }
 
-/* ---- where connections go ---- */
+/* ---- allowed addresses ---- */
 
-static bool is_allowed(const sgi_fetch *fetch, const sgi_address *address)
+static bool is_allowed(const sgi_fetch *fetch, const sgi_ip_address *address)
 {
-    const sgi_address *excepted = &fetch->excepted;
-    return sgi_address_is_public(address) || sgi_address_same(address, excepted) ||
-           (sgi_address_is_loopback(address) && sgi_address_is_loopback(excepted));
+    const sgi_ip_address *excepted = &fetch->excepted;
+    return sgi_ip_address_is_public(address) || sgi_ip_address_same(address, excepted) ||
+           (sgi_ip_address_is_loopback(address) && sgi_ip_address_is_loopback(excepted));
 }
 
 static void shut_out(sgi_fetch *fetch, sgi_str what)
 {
     fetch->shut_out = true;
     snprintf(fetch->why, sizeof fetch->why,
-             "%.*s is no public address, and only those are asked for what a server "
-             "names: allow_private_addresses lets them be",
+             "%.*s is not a public address: for URLs that a server names it is only used "
+             "with allow_private_addresses",
              (int)what.n, what.p);
 }
 
-/* CURLOPT_OPENSOCKETFUNCTION: behind the lookup, so that a name that means another
- * address each time gets no further. A proxy, which looks names up itself, is at another
- * port than the URL's; the application has chosen it. */
+/* CURLOPT_OPENSOCKETFUNCTION: checks the address after the name look-up, so that a name
+ * that resolves to different addresses cannot get around the check. A proxy is not
+ * checked: the application has chosen it, and it looks up names itself. A proxy is
+ * recognised by its port, which differs from the URL's. */
 static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *to)
 {
     sgi_fetch *fetch = user;
-    sgi_address address;
+    sgi_ip_address address;
     sgi_url url;
     char text[INET6_ADDRSTRLEN];
     uint16_t port;
     (void)purpose;
-    if (sgi_address_of(&to->addr, &address, &port) && !is_allowed(fetch, &address) &&
+    if (sgi_ip_address_of(&to->addr, &address, &port) && !is_allowed(fetch, &address) &&
         (!sgi_url_parse(sgi_str_of(fetch->url), &url) || url.port == port)) {
         if (!inet_ntop(address.family, address.bytes, text, sizeof text))
             *text = 0;
@@ -343,19 +353,21 @@ static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_soc
     return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
-/* An address in the URL itself, which a proxy would reach. */
+/* True when the URL itself names an address that is not allowed. A proxy would
+ * otherwise reach that address. */
 static bool names_private(sgi_fetch *fetch)
 {
     sgi_url url;
-    sgi_address address;
+    sgi_ip_address address;
     if (!sgi_url_parse(sgi_str_of(fetch->url), &url) ||
-        !sgi_address_parse(url.host, &address) || is_allowed(fetch, &address))
+        !sgi_ip_address_parse(url.host, &address) || is_allowed(fetch, &address))
         return false;
     shut_out(fetch, url.host);
     return true;
 }
 
-/* A connection of the pool may have been made for somebody who may go there. */
+/* Restricts the exchange to public addresses. It must not reuse a connection of the pool,
+ * which may have been made for an exchange without this restriction. */
 static CURLcode set_public(CURL *easy, sgi_fetch *fetch)
 {
     if (!fetch->public_only)
@@ -408,7 +420,7 @@ static bool is_within_head(const sgi_fetch *fetch)
 static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
 {
     switch (result) {
-    case CURLE_OK: /* also for a connection that ended within the headers */
+    case CURLE_OK: /* also the result when the connection ended within the headers */
         return fetch->headed ? SGI_FETCH_OK : SGI_FETCH_BROKEN;
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -427,14 +439,15 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
         return SGI_FETCH_UNTRUSTED;
     case CURLE_OPERATION_TIMEDOUT:
         return SGI_FETCH_TIMEOUT;
-    case CURLE_OUT_OF_MEMORY: /* also for a line that is longer than libcurl takes */
+    /* also the result for a header line that is too long for libcurl */
+    case CURLE_OUT_OF_MEMORY:
         return is_within_head(fetch) ? SGI_FETCH_TOO_LARGE : SGI_FETCH_NOMEM;
 #if LIBCURL_VERSION_NUM >= 0x080600
     case CURLE_TOO_LARGE:
         return SGI_FETCH_TOO_LARGE;
 #endif
     case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_UNSUPPORTED_PROTOCOL: /* an answer without a status line */
+    case CURLE_UNSUPPORTED_PROTOCOL: /* the result when the answer has no status line */
     case CURLE_BAD_CONTENT_ENCODING:
         return SGI_FETCH_MALFORMED;
     default:
@@ -443,7 +456,7 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
     }
 }
 
-/* libcurl names the host of the URL, and a port, where it was neither. */
+/* Names the Unix socket in the error text. libcurl would name the URL's host and port. */
 static void name_unix_socket(sgi_fetch *fetch, CURLcode result)
 {
     const char *path = fetch->fetcher->settings.unix_socket;
@@ -452,11 +465,12 @@ static void name_unix_socket(sgi_fetch *fetch, CURLcode result)
     if (result != CURLE_COULDNT_CONNECT || !path || !fetch->easy)
         return;
     curl_easy_getinfo(fetch->easy, CURLINFO_OS_ERRNO, &fault);
-    snprintf(fetch->text, sizeof fetch->text, "Failed to connect to the socket %s: %s",
-             path, fault ? strerror_r((int)fault, text, sizeof text) : "it is not there");
+    snprintf(
+        fetch->text, sizeof fetch->text, "Failed to connect to the socket %s: %s", path,
+        fault ? strerror_r((int)fault, text, sizeof text) : "no server listens there");
 }
 
-void sgi_fetch_judge(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome *outcome)
+void sgi_fetch_read_outcome(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome *outcome)
 {
     outcome->fault = fetch->fault ? fetch->fault : fault_of(fetch, result);
     name_unix_socket(fetch, result);
@@ -467,13 +481,16 @@ void sgi_fetch_judge(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome *outco
     }
     if (fetch->once && fetch->sent &&
         (outcome->fault == SGI_FETCH_UNREACHABLE || outcome->fault == SGI_FETCH_TIMEOUT))
-        outcome->fault = SGI_FETCH_BROKEN; /* it had left by a connection that died */
+        /* the request was sent on an older connection that died, so it may have
+         * arrived */
+        outcome->fault = SGI_FETCH_BROKEN;
     if (outcome->fault == SGI_FETCH_OK)
         outcome->text = "";
     else if (fetch->fault)
         outcome->text = fetch->why;
-    else if (result == CURLE_SEND_FAIL_REWIND) /* on_seek said so */
-        outcome->text = "the connection broke before the answer came";
+    /* libcurl reports this when on_seek refused to send the body again */
+    else if (result == CURLE_SEND_FAIL_REWIND)
+        outcome->text = "the connection was lost before the answer came";
     else if (fetch->text[0])
         outcome->text = fetch->text;
     else

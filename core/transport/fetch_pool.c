@@ -1,22 +1,23 @@
 /* One CURLM per runtime: libcurl's sockets and its one timer on the runtime's loop, and
  * the exchanges from start to end.
  *
- * The pool is a carrier without a conversation. It counts as attached while there are
- * exchanges: only then is there work to raise, and only then does a runtime that ends
- * wait for it. A runtime has one, which is found by its functions.
+ * The pool is a carrier without a conversation. It counts as attached while it has
+ * exchanges: only then can it get work, and only then does an ending runtime wait for
+ * it. A runtime has one pool, found by its ops (sgi_carrier_find).
  *
  *   sgi_fetch_start -> to_do -> work step: launch -> libcurl: connect, send, ...
  *   socket or timer -> curl_multi_socket_action -> callbacks of fetch_easy.c -> reap
  *
- * Latency: a start that comes of an event of libcurl's is launched in the same turn of
- * the loop; one that comes of another carrier's work in the next, which does not wait.
+ * Latency: an exchange that is started in an event of libcurl is launched in the same
+ * turn of the loop. An exchange that is started in the work of another carrier is
+ * launched in the next turn, which begins without waiting.
  *
- * The pool allocates the watchers for the sockets of an exchange before the exchange
- * starts, because libcurl fails as a whole when a socket cannot be watched. So lack of
- * memory fails one start and not all streams.
+ * The pool allocates the watchers for an exchange's sockets before the exchange starts,
+ * because libcurl fails as a whole when it cannot watch a socket. So lack of memory
+ * fails one start and not all streams.
  *
- * libcurl writes to sockets with MSG_NOSIGNAL, but the TLS library under it may not: see
- * sigpipe.h. */
+ * libcurl writes to sockets with MSG_NOSIGNAL, but the TLS library below it may not:
+ * see sigpipe.h. */
 #include "transport/fetch_state.h"
 
 #include <pthread.h>
@@ -24,10 +25,12 @@
 
 #include "transport/sigpipe.h"
 
-/* Two addresses tried at once, a resolver, and one in reserve. */
+/* Number of sockets of one exchange: two addresses tried at once, a resolver, and one
+ * in reserve. */
 #define SOCKETS_PER_EXCHANGE 4
 #define SPARE_WATCHES ((size_t)64)
-/* Connections without an exchange, at most. libcurl counts the busy ones too. */
+/* Maximum number of connections without an exchange. libcurl's own limit counts busy
+ * connections too. */
 #define IDLE_CONNECTIONS ((size_t)64)
 
 static segue_runtime *runtime_of(const sgi_fetch_pool *pool)
@@ -45,28 +48,31 @@ static const sgi_mem *mem_of(const sgi_fetch_pool *pool)
     return sgi_engine_mem(sgi_runtime_engine(runtime_of(pool)));
 }
 
-/* ---- libcurl as a whole ---- */
+/* ---- initialising libcurl ---- */
 
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 static CURLcode library_fault;
 
-/* Never undone: others in the process may use it. */
+/* Initialises libcurl. It is never cleaned up, because other code in the process may use
+ * it. */
 static void init_library(void)
 {
     library_fault = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-bool sgi_fetch_ready(char why[SGI_WHY_SIZE])
+bool sgi_fetch_is_possible(char why[SGI_WHY_SIZE])
 {
     pthread_once(&library_once, init_library);
     const curl_version_info_data *about = curl_version_info(CURLVERSION_NOW);
     if (library_fault)
         snprintf(why, SGI_WHY_SIZE, "libcurl: %s", curl_easy_strerror(library_fault));
     else if (!(about->features & CURL_VERSION_ASYNCHDNS))
-        snprintf(why, SGI_WHY_SIZE, "libcurl %s looks names up on the caller's thread",
+        snprintf(why, SGI_WHY_SIZE,
+                 "libcurl %s resolves host names on the calling thread, which would "
+                 "block: use one with AsynchDNS",
                  about->version);
     else if (!(about->features & CURL_VERSION_SSL))
-        snprintf(why, SGI_WHY_SIZE, "libcurl %s has no TLS", about->version);
+        snprintf(why, SGI_WHY_SIZE, "libcurl %s was built without TLS", about->version);
     else
         return true;
     return false;
@@ -90,9 +96,9 @@ static void on_socket(struct ev_loop *loop, ev_io *io, int revents)
         what |= CURL_CSELECT_OUT;
     if (revents & EV_ERROR)
         what |= CURL_CSELECT_ERR;
-    sgi_sigpipe_hold(&held, runtime_of(pool));
-    drive(pool, io->fd, what); /* may put the watcher away */
-    sgi_sigpipe_let(&held, true);
+    sgi_sigpipe_block(&held, runtime_of(pool));
+    drive(pool, io->fd, what); /* drive may remove this watcher */
+    sgi_sigpipe_unblock(&held, true);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -101,9 +107,9 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
     sgi_sigpipe held;
     (void)loop;
     (void)revents;
-    sgi_sigpipe_hold(&held, runtime_of(pool));
+    sgi_sigpipe_block(&held, runtime_of(pool));
     drive(pool, CURL_SOCKET_TIMEOUT, 0);
-    sgi_sigpipe_let(&held, true);
+    sgi_sigpipe_unblock(&held, true);
 }
 
 static bool add_spare(sgi_fetch_pool *pool)
@@ -153,7 +159,8 @@ static sgi_fetch_watch *take_watch(sgi_fetch_pool *pool)
     return watch;
 }
 
-/* CURLMOPT_SOCKETFUNCTION. What cannot be watched cannot go on: -1 ends the CURLM. */
+/* CURLMOPT_SOCKETFUNCTION: starts or stops watching a socket. The result -1 (out of
+ * memory) makes the CURLM fail. */
 static int set_watch(CURL *easy, curl_socket_t fd, int what, void *user, void *of_socket)
 {
     sgi_fetch_pool *pool = user;
@@ -178,7 +185,7 @@ static int set_watch(CURL *easy, curl_socket_t fd, int what, void *user, void *o
     return 0;
 }
 
-/* CURLMOPT_TIMERFUNCTION */
+/* CURLMOPT_TIMERFUNCTION: sets or stops libcurl's timer. */
 static int set_timer(CURLM *multi, long timeout_ms, void *user)
 {
     sgi_fetch_pool *pool = user;
@@ -225,8 +232,8 @@ static void allow_idle(const sgi_fetch_pool *pool)
 
 /* ---- the end of an exchange ---- */
 
-/* No lock. Takes the exchange away from libcurl, which closes a stream that has not
- * ended. */
+/* Removes the exchange from libcurl, which closes a stream that has not ended. The
+ * caller does not hold the lock. */
 static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     if (!fetch->easy)
@@ -240,7 +247,8 @@ static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
     fetch->easy = NULL;
 }
 
-/* Lock held. outcome NULL = it was cancelled. */
+/* Ends the exchange and calls done. outcome: NULL = the exchange was cancelled. The
+ * caller holds the lock. */
 static void end(sgi_fetch_pool *pool, sgi_fetch *fetch, const sgi_fetch_outcome *outcome)
 {
     sgi_fetch_end_wait(fetch);
@@ -252,12 +260,13 @@ static void end(sgi_fetch_pool *pool, sgi_fetch *fetch, const sgi_fetch_outcome 
         pool->to_do_count--;
     }
     TAILQ_REMOVE(&pool->fetches, fetch, link);
-    sgi_fetch_gone(fetch);
+    sgi_fetch_end(fetch);
     if (TAILQ_EMPTY(&pool->fetches))
-        sgi_carrier_raise(&pool->carrier, SGI_WORK_OWN);
+        sgi_carrier_request_work(&pool->carrier, SGI_WORK_OWN);
 }
 
-/* Lock held, let go meanwhile. */
+/* Ends the exchange with this fault. The caller holds the lock; the function releases
+ * it for a time and holds it again when it returns. */
 static void end_with(sgi_fetch_pool *pool, sgi_fetch *fetch, sgi_fetch_fault fault,
                      const char *text)
 {
@@ -268,11 +277,12 @@ static void end_with(sgi_fetch_pool *pool, sgi_fetch *fetch, sgi_fetch_fault fau
     end(pool, fetch, &outcome);
 }
 
-/* No lock. The connection is back in the pool before done is called. */
+/* Ends the exchange with libcurl's result. Its connection is back in the pool before
+ * done is called. The caller does not hold the lock. */
 static void finish(sgi_fetch_pool *pool, sgi_fetch *fetch, CURLcode result)
 {
     sgi_fetch_outcome outcome;
-    sgi_fetch_judge(fetch, result, &outcome);
+    sgi_fetch_read_outcome(fetch, result, &outcome);
     take_back(pool, fetch);
     sgi_runtime_lock(runtime_of(pool));
     end(pool, fetch, &outcome);
@@ -292,7 +302,8 @@ static void reap(sgi_fetch_pool *pool)
     }
 }
 
-/* No lock. libcurl has given up as a whole: so has everything that it had. */
+/* Ends all exchanges with a fault, because libcurl has failed as a whole. The caller
+ * does not hold the lock. */
 static void break_down(sgi_fetch_pool *pool, CURLMcode fault)
 {
     sgi_fetch *fetch;
@@ -309,7 +320,8 @@ static void break_down(sgi_fetch_pool *pool, CURLMcode fault)
     close_multi(pool);
 }
 
-/* No lock. */
+/* Lets libcurl handle an event of a socket, or its timer. The caller does not hold the
+ * lock. */
 static void drive(sgi_fetch_pool *pool, curl_socket_t fd, int what)
 {
     int running;
@@ -322,7 +334,7 @@ static void drive(sgi_fetch_pool *pool, curl_socket_t fd, int what)
 
 /* ---- work ---- */
 
-/* No lock. */
+/* Makes the exchange ready to run in libcurl. The caller does not hold the lock. */
 static CURLcode open_exchange(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     size_t sockets = (pool->live + 1) * SOCKETS_PER_EXCHANGE;
@@ -334,17 +346,22 @@ static CURLcode open_exchange(sgi_fetch_pool *pool, sgi_fetch *fetch)
     return result;
 }
 
-/* Lock held, let go meanwhile. */
+/* Starts the exchange in libcurl. The caller holds the lock, which is released for a
+ * time. */
 static void launch(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     sgi_fetch_outcome outcome;
+    if (fetch->events->started)
+        fetch->events->started(fetch->user, fetch);
+    if (fetch->cancelled)
+        return; /* the pool ends the exchange in its next work step */
     sgi_runtime_unlock(runtime_of(pool));
     CURLcode result = open_exchange(pool, fetch);
     if (result == CURLE_OK) {
         pool->live++;
         allow_idle(pool);
     } else {
-        sgi_fetch_judge(fetch, result, &outcome);
+        sgi_fetch_read_outcome(fetch, result, &outcome);
         take_back(pool, fetch);
     }
     sgi_runtime_lock(runtime_of(pool));
@@ -354,7 +371,8 @@ static void launch(sgi_fetch_pool *pool, sgi_fetch *fetch)
         end(pool, fetch, &outcome);
 }
 
-/* Lock held, let go meanwhile: libcurl hands out what it kept. */
+/* Lets libcurl deliver the bytes that it kept during the pause. The caller holds the
+ * lock, which is released for a time. */
 static void resume(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     fetch->held = false;
@@ -373,8 +391,8 @@ static void look_at(sgi_fetch_pool *pool, sgi_fetch *fetch)
         resume(pool, fetch);
 }
 
-/* Only as many as there are now, so that starts which fail at once and are made again at
- * once do not keep the loop. */
+/* Handles the exchanges that are on the list to_do now. An exchange that fails at once
+ * and is started again waits for the next turn, so it does not block the loop. */
 static void do_what_was_asked(sgi_fetch_pool *pool)
 {
     sgi_fetch *fetch;
@@ -386,12 +404,11 @@ static void do_what_was_asked(sgi_fetch_pool *pool)
         look_at(pool, fetch);
     }
     if (pool->to_do_count)
-        sgi_carrier_raise(&pool->carrier, SGI_WORK_OWN);
+        sgi_carrier_request_work(&pool->carrier, SGI_WORK_OWN);
 }
 
-/* The runtime ends, and nobody is left who could fetch. The connections that wait for
- * another exchange close then, as the other end may be in this runtime and wait for
- * that. */
+/* True when the runtime is ending and no fetcher is left. The pool then closes idle
+ * connections, because the other end may be in this runtime and wait for the close. */
 static bool is_over(const sgi_fetch_pool *pool)
 {
     return pool->stopping && !pool->fetchers;
@@ -402,7 +419,7 @@ static void look_whether_over(sgi_fetch_pool *pool)
     if (!is_over(pool))
         return;
     pool->carrier.attached = true;
-    sgi_carrier_raise(&pool->carrier, SGI_WORK_OWN);
+    sgi_carrier_request_work(&pool->carrier, SGI_WORK_OWN);
 }
 
 static void on_stop(sgi_stop_hook *hook)
@@ -412,15 +429,15 @@ static void on_stop(sgi_stop_hook *hook)
     look_whether_over(pool);
 }
 
-/* Lock held, let go meanwhile. */
+/* Closes all connections. The caller holds the lock, which is released for a time. */
 static void hang_up(sgi_fetch_pool *pool)
 {
     sgi_sigpipe held;
-    sgi_sigpipe_hold(&held, runtime_of(pool));
+    sgi_sigpipe_block(&held, runtime_of(pool));
     sgi_runtime_unlock(runtime_of(pool));
     close_multi(pool);
     sgi_runtime_lock(runtime_of(pool));
-    sgi_sigpipe_let(&held, true);
+    sgi_sigpipe_unblock(&held, true);
 }
 
 static void work(sgi_carrier *carrier, uint32_t work)
@@ -429,13 +446,13 @@ static void work(sgi_carrier *carrier, uint32_t work)
     sgi_sigpipe held;
     (void)work;
     if (pool->to_do_count) {
-        sgi_sigpipe_hold(&held, runtime_of(pool));
+        sgi_sigpipe_block(&held, runtime_of(pool));
         do_what_was_asked(pool);
         sgi_runtime_unlock(runtime_of(pool));
         if (pool->multi)
-            drive(pool, CURL_SOCKET_TIMEOUT, 0); /* what was added connects and sends */
+            drive(pool, CURL_SOCKET_TIMEOUT, 0); /* new exchanges begin to connect */
         sgi_runtime_lock(runtime_of(pool));
-        sgi_sigpipe_let(&held, true);
+        sgi_sigpipe_unblock(&held, true);
     }
     if (TAILQ_EMPTY(&pool->fetches)) {
         if (is_over(pool))
@@ -451,10 +468,10 @@ static void abandon(sgi_carrier *carrier)
     sgi_sigpipe held;
     sgi_fetch *fetch;
     pool->closed = true;
-    sgi_sigpipe_hold(&held, runtime_of(pool));
+    sgi_sigpipe_block(&held, runtime_of(pool));
     while ((fetch = TAILQ_FIRST(&pool->fetches)))
-        end_with(pool, fetch, SGI_FETCH_CLOSED, "the runtime ends");
-    sgi_sigpipe_let(&held, true);
+        end_with(pool, fetch, SGI_FETCH_CLOSED, "the runtime was stopped");
+    sgi_sigpipe_unblock(&held, true);
     hang_up(pool);
     trim_watches(pool, 0);
     if (carrier->attached)
@@ -495,7 +512,7 @@ static sgi_fetch_pool *make_pool(segue_runtime *rt)
     pool->carrier.ops = &pool_ops;
     sgi_carrier_add(rt, &pool->carrier);
     pool->on_stop.fn = on_stop;
-    sgi_runtime_on_stop(rt, &pool->on_stop);
+    sgi_runtime_add_stop_hook(rt, &pool->on_stop);
     return pool;
 }
 
@@ -518,18 +535,18 @@ void sgi_fetch_pool_leave(sgi_fetch_pool *pool)
         look_whether_over(pool);
 }
 
-void sgi_fetch_pool_add(sgi_fetch_pool *pool, sgi_fetch *fetch)
+void sgi_fetch_pool_queue_new(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     TAILQ_INSERT_TAIL(&pool->fetches, fetch, link);
     pool->carrier.attached = true;
 }
 
-void sgi_fetch_pool_ask(sgi_fetch_pool *pool, sgi_fetch *fetch)
+void sgi_fetch_pool_queue_change(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     if (!fetch->asked) {
         fetch->asked = true;
         TAILQ_INSERT_TAIL(&pool->to_do, fetch, to_do);
         pool->to_do_count++;
     }
-    sgi_carrier_raise(&pool->carrier, SGI_WORK_OWN);
+    sgi_carrier_request_work(&pool->carrier, SGI_WORK_OWN);
 }

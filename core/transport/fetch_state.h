@@ -1,20 +1,21 @@
-/* The insides of fetch, for its three files:
+/* The private state of fetch, for its three files:
  *
- *   fetch.c       fetchers and exchanges as their owners see them; never enters libcurl's
- *                 transfers
+ *   fetch.c       the interface of fetchers and exchanges; never runs libcurl's transfers
  *   fetch_pool.c  one CURLM per runtime on the runtime's loop
- *   fetch_easy.c  one exchange as libcurl sees it: options, callbacks, outcome
+ *   fetch_easy.c  one exchange from libcurl's side: options, callbacks, outcome
  *
- * One rule about locks: libcurl is entered on the loop thread only and without the
- * runtime's lock; its callbacks take it. What is asked for under the lock (a start, a
- * pause, a cancel) is noted in the exchange, which is put on the pool's list of things to
- * do; the pool, a carrier of the runtime, does them in its work step. So libcurl is never
- * entered from one of its own callbacks, and an owner may ask for anything anywhere.
+ * The rule about the lock: libcurl is called only on the loop thread and without the
+ * runtime's lock; its callbacks take the lock. When a start, a pause or a cancel is
+ * requested under the lock, the request is recorded in the exchange, and the exchange
+ * is put on the pool's to_do list. The pool, a carrier of the runtime, handles the list
+ * in its work step. So libcurl is never called from one of its own callbacks, and an
+ * owner may make requests anywhere.
  *
- *   WAITING --its turn, or its end--> QUEUED --work step--> RUNNING --> ENDED
+ *   WAITING --free slot, or cancelled--> QUEUED --work step--> RUNNING --> ENDED
  *
- * Only the loop thread frees an exchange: in the work step when it was cancelled, else
- * after done. Fields are under the lock unless it says "loop". */
+ * Only the loop thread frees an exchange: in the work step when it was cancelled,
+ * otherwise after done. Members are protected by the lock unless their comment begins
+ * with "loop" (used on the loop thread only). */
 #ifndef SGI_FETCH_STATE_H
 #define SGI_FETCH_STATE_H
 
@@ -28,54 +29,63 @@ TAILQ_HEAD(sgi_fetch_list, sgi_fetch);
 
 struct sgi_fetcher {
     sgi_fetch_pool *pool;
-    sgi_fetch_settings settings;  /* its texts are the fetcher's own; never changes */
-    sgi_address address;          /* of the last response */
-    size_t refs;                  /* the owner and each exchange */
-    size_t busy[SGI_FETCH_LANES]; /* exchanges that do not wait */
+    /* the settings with copies of their texts; they never change */
+    sgi_fetch_settings settings;
+    /* the address that sent the last response; see sgi_fetcher_address */
+    sgi_ip_address address;
+    /* number of references: the owner and each exchange have one */
+    size_t refs;
+    /* for each lane: number of exchanges that are not WAITING */
+    size_t busy[SGI_FETCH_LANES];
     struct sgi_fetch_list waiting[SGI_FETCH_LANES];
 };
 
 typedef enum sgi_fetch_stage {
     SGI_FETCH_WAITING = 0,
     SGI_FETCH_QUEUED,
-    SGI_FETCH_RUNNING, /* libcurl has it */
-    SGI_FETCH_ENDED    /* done is being called */
+    SGI_FETCH_RUNNING, /* libcurl runs the exchange */
+    SGI_FETCH_ENDED    /* the callback `done` is running */
 } sgi_fetch_stage;
 
 struct sgi_fetch {
     sgi_fetcher *fetcher;
     const sgi_fetch_events *events;
     void *user;
-    size_t size; /* of the block, with the request's headers behind the struct */
+    size_t size; /* size of this block, which includes the request's headers */
     sgi_fetch_stage stage;
-    bool counted; /* in fetcher->busy */
+    bool counted; /* the exchange is counted in fetcher->busy */
     bool cancelled;
     bool paused;
-    bool held;                    /* libcurl keeps bytes that were refused */
-    bool headed;                  /* head was called */
-    bool asked;                   /* on the pool's list */
-    TAILQ_ENTRY(sgi_fetch) link;  /* of the pool's exchanges */
-    TAILQ_ENTRY(sgi_fetch) to_do; /* of those with something to do, or that wait */
-    sgi_fetch_method method;      /* never changes, nor do the URL, headers and body */
-    const char *url;              /* behind the struct, or the fetcher's */
+    /* libcurl keeps bytes that on_bytes refused because of a pause */
+    bool held;
+    bool headed;                 /* the callback `head` was called */
+    bool asked;                  /* the exchange is in the pool's to_do list */
+    TAILQ_ENTRY(sgi_fetch) link; /* entry in the pool's list of exchanges */
+    /* entry in to_do, or in the fetcher's list of waiting exchanges */
+    TAILQ_ENTRY(sgi_fetch) to_do;
+    /* the method; like the URL, the headers and the body it never changes */
+    sgi_fetch_method method;
+    const char *url; /* text in this block, or the fetcher's URL */
     struct curl_slist *headers;
     sgi_buf body;
     sgi_fetch_lane lane;
-    bool once;        /* never sent again */
-    bool public_only; /* never changes, nor does what is excepted */
-    sgi_address excepted;
-    bool shut_out;         /* loop: an address was not public */
-    size_t sent;           /* loop: of the body, when it is sent once */
-    sgi_buf head;          /* lines of the response: name, colon, value, CRLF */
-    sgi_fetch_fault fault; /* why we ended it ourselves */
+    /* the request must not be processed twice, as in sgi_fetch_request */
+    bool once;
+    bool public_only; /* as in sgi_fetch_request; like `excepted` it never changes */
+    sgi_ip_address excepted;
+    bool shut_out; /* loop: a connection was refused because its address is not public */
+    /* loop: number of bytes of the body that were sent; only used if `once` is set */
+    size_t sent;
+    sgi_buf head;          /* lines of the response's head: name, colon, value, CRLF */
+    sgi_fetch_fault fault; /* the reason, if this code has ended the transfer itself */
     char why[SGI_WHY_SIZE];
-    CURL *easy;                 /* loop */
-    char text[CURL_ERROR_SIZE]; /* loop: written by libcurl */
+    CURL *easy;                 /* loop: libcurl's handle */
+    char text[CURL_ERROR_SIZE]; /* loop: the error text of libcurl */
 };
 
-/* One socket of libcurl's on our loop. */
+/* One of libcurl's sockets, watched by the runtime's loop. */
 typedef struct sgi_fetch_watch {
-    ev_io io; /* first */
+    ev_io io; /* the first member */
     sgi_fetch_pool *pool;
     LIST_ENTRY(sgi_fetch_watch) link;
 } sgi_fetch_watch;
@@ -83,49 +93,53 @@ typedef struct sgi_fetch_watch {
 LIST_HEAD(sgi_fetch_watches, sgi_fetch_watch);
 
 struct sgi_fetch_pool {
-    sgi_carrier carrier;           /* first; attached while there is something to do */
-    struct sgi_fetch_list fetches; /* all that are not gone */
+    sgi_carrier carrier; /* the first member; attached while there are exchanges */
+    struct sgi_fetch_list fetches; /* all exchanges that are not freed */
     struct sgi_fetch_list to_do;
     size_t to_do_count;
     size_t fetchers;
     sgi_stop_hook on_stop;
-    bool stopping; /* the runtime ends, and what is open may end in good order */
-    bool closed;   /* the runtime ends: nothing is taken any more */
-    bool orphaned; /* the carrier is gone; the last fetcher frees the memory */
-    CURLM *multi;  /* loop, and all that follows; made at first use */
-    size_t live;   /* exchanges in multi */
+    bool stopping; /* the runtime is ending; running exchanges may finish */
+    bool closed;   /* the runtime is ending; no exchange is accepted any more */
+    bool orphaned; /* the carrier was destroyed; the last fetcher frees the memory */
+    /* loop: libcurl's pool, made at first use; all members after it are "loop" too */
+    CURLM *multi;
+    size_t live; /* number of exchanges that libcurl runs */
     ev_timer timer;
     struct sgi_fetch_watches watched;
     struct sgi_fetch_watches spare;
-    size_t watches; /* of both kinds */
+    size_t watches; /* number of watches, both in use and spare */
 };
 
 /* ---- fetch_pool.c ---- */
 
-/* libcurl is initialised and can do what is needed; any thread. */
-bool sgi_fetch_ready(char why[SGI_WHY_SIZE]);
-/* Lock held. The runtime's pool with one more fetcher; NULL when out of memory. */
+/* True when libcurl is initialised and has the needed features. For any thread. */
+bool sgi_fetch_is_possible(char why[SGI_WHY_SIZE]);
+/* Adds a fetcher to the runtime's pool, which is made if it does not exist. Returns
+ * NULL when out of memory. The caller holds the lock. */
 sgi_fetch_pool *sgi_fetch_pool_join(segue_runtime *rt);
 void sgi_fetch_pool_leave(sgi_fetch_pool *pool);
-/* Lock held. The pool takes the exchange up, or looks at it again, in its next work
- * step. */
-void sgi_fetch_pool_add(sgi_fetch_pool *pool, sgi_fetch *fetch);
-void sgi_fetch_pool_ask(sgi_fetch_pool *pool, sgi_fetch *fetch);
+/* Both functions queue the exchange for the pool's next work step: add for a new
+ * exchange, ask for a change. The caller holds the lock. */
+void sgi_fetch_pool_queue_new(sgi_fetch_pool *pool, sgi_fetch *fetch);
+void sgi_fetch_pool_queue_change(sgi_fetch_pool *pool, sgi_fetch *fetch);
 
 /* ---- fetch.c ---- */
 
-/* Lock held. The exchange waits for no place any more; nothing when it did not. */
+/* Removes the exchange from the fetcher's waiting list, if it is in the list. The
+ * caller holds the lock. */
 void sgi_fetch_end_wait(sgi_fetch *fetch);
-/* Lock held, loop thread. The exchange is off libcurl and off the pool: frees it, and the
- * next one that waits is queued. */
-void sgi_fetch_gone(sgi_fetch *fetch);
+/* Frees an exchange that was removed from libcurl and the pool, and queues the next
+ * waiting exchange. For the loop thread, which holds the lock. */
+void sgi_fetch_end(sgi_fetch *fetch);
 
 /* ---- fetch_easy.c ---- */
 
-/* Loop thread, no lock. Makes the handle with all its options. */
+/* Makes libcurl's handle with all its options. For the loop thread, without the lock. */
 CURLcode sgi_fetch_easy_open(sgi_fetch *fetch);
-/* Loop thread, no lock. What the end of a transfer means. */
-void sgi_fetch_judge(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome *outcome);
+/* Turns libcurl's result into an outcome. For the loop thread, without the lock. */
+void sgi_fetch_read_outcome(sgi_fetch *fetch, CURLcode result,
+                            sgi_fetch_outcome *outcome);
 
 static inline segue_runtime *sgi_fetch_runtime(const sgi_fetch *fetch)
 {

@@ -1,6 +1,6 @@
-/* The application is asked from the ready queue, like for any callback. While it answers,
- * the transport it is given stays in memory, whatever the loop does meanwhile. */
-#include "transport/http_ask.h"
+/* Asking the application for headers. Its callback runs from the queue of callbacks.
+ * While the callback runs, the transport that it was given stays in memory. */
+#include "transport/http_client_exchange.h"
 
 struct sgi_header_hook {
     sgi_engine *engine;
@@ -8,17 +8,18 @@ struct sgi_header_hook {
     segue_headers_fn fn;
     void *user;
     segue_free_fn free_user;
-    sgi_http_client *client; /* who asks; NULL = nobody */
+    /* the client that waits for the headers; NULL = no client waits */
+    sgi_http_client *client;
     int32_t status;
     bool ended;
 };
 
 static void let_go(sgi_http_client *client)
 {
-    sgi_http_ask *ask, *next;
-    SGI_TAILQ_EACH(ask, &client->asks, link, next) {
-        if (ask->waits_for_headers)
-            sgi_http_ask_go(ask);
+    sgi_client_exchange *exchange, *next;
+    SGI_TAILQ_EACH(exchange, &client->exchanges, link, next) {
+        if (exchange->waits_for_headers)
+            sgi_client_exchange_send(exchange);
     }
 }
 
@@ -29,9 +30,9 @@ static int32_t ask_application(sgi_header_hook *hook)
     hook->client = NULL;
     hook->status = 0;
     client->base.carrier.held++;
-    sgi_user_begin(hook->engine);
+    sgi_user_code_begin(hook->engine);
     hook->fn(hook->user, &client->base, status);
-    sgi_user_end(hook->engine);
+    sgi_user_code_end(hook->engine);
     client->base.carrier.held--;
     if (client->base.state == SGI_TRANSPORT_ATTACHED)
         let_go(client);
@@ -44,7 +45,7 @@ static int32_t finish(sgi_header_hook *hook)
     segue_free_fn free_user = hook->free_user;
     void *user = hook->user;
     sgi_header_hook_undo(hook);
-    return sgi_user_free(engine, free_user, user);
+    return sgi_user_data_free(engine, free_user, user);
 }
 
 static int32_t deliver(sgi_ready *ready, int32_t budget)
@@ -79,12 +80,12 @@ void sgi_header_hook_undo(sgi_header_hook *hook)
     sgi_release(sgi_engine_mem(hook->engine), hook, sizeof *hook);
 }
 
-bool sgi_header_hook_asks(const sgi_header_hook *hook)
+bool sgi_header_hook_is_running(const sgi_header_hook *hook)
 {
     return hook && hook->fn;
 }
 
-void sgi_header_hook_ask(sgi_header_hook *hook, sgi_http_client *client, int32_t status)
+void sgi_header_hook_run(sgi_header_hook *hook, sgi_http_client *client, int32_t status)
 {
     hook->client = client;
     if (status)

@@ -1,5 +1,5 @@
-/* Heads are written into a buffer that is checked once, by whoever sends it. The usual
- * one, a JSON text with status 200, is three appends and a number. */
+/* The heads of answers are written into a buffer, which the sender checks once. The
+ * usual head (a JSON text with status 200) is three appends and a number. */
 #include "transport/http_answer.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "wire/http1_head.h"
 #include "wire/jsonrpc.h"
 
-/* RFC 9110 5.6.7, in English whatever the locale is. */
+/* Writes the Date header (RFC 9110 5.6.7), in English whatever the locale is. */
 static void make_date(sgi_http_date *date, int64_t second)
 {
     static const char days[] = "SunMonTueWedThuFriSat";
@@ -54,7 +54,8 @@ static void add_type(sgi_buf *out, const sgi_http_answer_head *head)
     }
 }
 
-/* 204 has no length (RFC 9110 8.6). */
+/* Adds the headers that say where the body ends. An answer with status 204 has no
+ * Content-Length (RFC 9110 8.6). */
 static void add_framing(sgi_buf *out, const sgi_http_answer_head *head)
 {
     if (head->chunked)
@@ -67,8 +68,9 @@ static void add_framing(sgi_buf *out, const sgi_http_answer_head *head)
         sgi_buf_add_lit(out, "Connection: keep-alive\r\n");
 }
 
-/* Parameters that are repeated in headers have names that only the client knows, but all
- * begin alike. */
+/* True when CORS allows a client to send this header. Only the client knows the names
+ * of the headers that repeat tool parameters, so these are recognised by their common
+ * prefix. */
 static bool may_send(sgi_str name)
 {
     static const sgi_str names[] = {SGI_STR_INIT("content-type"), SGI_STR_INIT("accept"),
@@ -97,7 +99,7 @@ static void add_allowed_headers(sgi_buf *out, sgi_str wanted)
     sgi_buf_add_lit(out, "\r\n");
 }
 
-#define KEEP "3600" /* seconds: a resource does not change its server every hour */
+#define KEEP "3600" /* in seconds; the metadata rarely changes */
 
 static void add_public(sgi_buf *out, const sgi_http_answer_head *head)
 {
@@ -154,7 +156,8 @@ void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
     if (head->retry_s)
         sgi_http1_add_header_uint(out, SGI_STR("Retry-After"), (uint64_t)head->retry_s);
     else if (head->status == 429 || head->status == 503)
-        sgi_buf_add_lit(out, "Retry-After: 1\r\n"); /* what is full may soon have room */
+        /* a full server may soon accept requests again */
+        sgi_buf_add_lit(out, "Retry-After: 1\r\n");
     add_cors(out, head);
     sgi_http1_add_head_end(out);
 }

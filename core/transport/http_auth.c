@@ -1,34 +1,36 @@
-/* What the flow of a transport needs, done: exchanges through the runtime's pool, the
- * application's callbacks from the ready queue, and the limits of time for both. One
- * thing at a time; sgi_http_auth_drive looks what is next whenever something has come of
- * the last one.
+/* Runs a transport's OAuth flow (the flow itself is in the engine): HTTP exchanges
+ * through the runtime's pool, callbacks of the application from the queue of callbacks,
+ * and time limits for both. There is one step at a time. Whenever a step has ended,
+ * sgi_http_auth_drive does the next one.
  *
  *     refused --> drive --> fetch ... done --> drive --> ready ... callback --> drive
- *                                                 \--> through: the requests go
+ *                                                 \--> flow ended: requests are sent
  *
- * Lifetime: like that of a header hook. The end of the transport ends the flow at once
- * and leaves free_user, which runs from the ready queue, perhaps after the transport is
- * gone. While a callback runs the transport stays in memory.
+ * Lifetime: the same as that of a header hook. The end of the transport ends the flow
+ * at once. Only free_user is left to call; it runs from the queue of callbacks, perhaps
+ * after the transport is freed. While a callback runs the transport stays in memory.
  *
- * The endpoint's own host is reached as the endpoint is, by a Unix socket if that is the
- * way; everybody else by name, with the same proxy and the same trust. */
+ * The endpoint's own host is reached in the same way as the endpoint, perhaps through a
+ * Unix socket. Other hosts are reached by name, with the same proxy and certificates. */
 #include "transport/http_client.h"
 
-#include "transport/http_ask.h"
+#include "transport/http_client_exchange.h"
 
 struct sgi_http_auth {
     sgi_engine *engine;
-    sgi_http_client *client; /* NULL once the transport has ended */
+    sgi_http_client *client; /* the transport; NULL after it has ended */
     sgi_flow *flow;
     sgi_fetcher *elsewhere;
     sgi_fetch *fetch;
-    int32_t status; /* of the answer under way */
+    int32_t status; /* HTTP status of the running exchange */
     sgi_buf body;
     bool overflown;
-    sgi_timer timer;      /* limit of the exchange, or of the user */
-    bool driving;         /* so that what comes of a step waits for its end */
-    bool consent_is_told; /* the browser is out */
-    uint64_t token;       /* number of the last one seen */
+    /* the time limit of the exchange, or of the user's visit to the browser */
+    sgi_timer timer;
+    bool driving;         /* a step is running; the next step begins after it */
+    bool consent_is_told; /* the application was asked to send the user to the browser */
+    /* number of the last token that was reported to the conversation */
+    uint64_t token;
     sgi_ready ready;
     segue_authorize_fn on_authorize;
     segue_assertion_fn on_assertion;
@@ -56,7 +58,7 @@ static void stop_fetch(sgi_http_auth *auth)
     if (auth->fetch)
         sgi_fetch_cancel(auth->fetch);
     auth->fetch = NULL;
-    sgi_engine_timer_clear(auth->engine, &auth->timer);
+    sgi_engine_clear_timer(auth->engine, &auth->timer);
     sgi_buf_reset(&auth->body, 0);
 }
 
@@ -64,12 +66,22 @@ static void took_too_long(sgi_timer *timer)
 {
     sgi_http_auth *auth = SGI_OWNER(timer, sgi_http_auth, timer);
     if (auth->consent_is_told) {
-        sgi_flow_give_up(auth->flow); /* unless the browser has just come back */
+        /* this has no effect if the user has just come back from the browser */
+        sgi_flow_on_consent_timeout(auth->flow);
     } else {
         stop_fetch(auth);
-        sgi_flow_unanswered(auth->flow, "no answer in time", true);
+        sgi_flow_on_no_answer(auth->flow, "no answer in time", true);
     }
     sgi_http_auth_drive(auth);
+}
+
+/* Starts the time limit of the exchange. It does not run while the exchange waits for a
+ * slot of max_connections. */
+static void take_start(void *user, sgi_fetch *fetch)
+{
+    sgi_http_auth *auth = user;
+    (void)fetch;
+    sgi_engine_set_timer(auth->engine, &auth->timer, SGI_FLOW_EXCHANGE_MS, took_too_long);
 }
 
 static void take_head(void *user, sgi_fetch *fetch, int32_t status)
@@ -91,7 +103,7 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
         return;
     bool overflown = auth->overflown;
     stop_fetch(auth);
-    sgi_flow_unanswered(
+    sgi_flow_on_no_answer(
         auth->flow, overflown ? "the answer is too large" : "out of memory", !overflown);
     sgi_http_auth_drive(auth);
 }
@@ -109,30 +121,31 @@ static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outc
     sgi_buf body = auth->body;
     sgi_buf_init(&auth->body, body.mem);
     auth->fetch = NULL;
-    sgi_engine_timer_clear(auth->engine, &auth->timer);
+    sgi_engine_clear_timer(auth->engine, &auth->timer);
     if (outcome->fault == SGI_FETCH_OK)
-        sgi_flow_answered(auth->flow, auth->status, sgi_buf_str(&body));
+        sgi_flow_on_answer(auth->flow, auth->status, sgi_buf_str(&body));
     else if (outcome->fault == SGI_FETCH_REDIRECTED)
-        sgi_flow_redirected(auth->flow, sgi_fetch_header(fetch, "location"));
+        sgi_flow_on_http_redirect(auth->flow, sgi_fetch_header(fetch, "location"));
     else
-        sgi_flow_unanswered(auth->flow, outcome->text, may_pass(outcome->fault));
+        sgi_flow_on_no_answer(auth->flow, outcome->text, may_pass(outcome->fault));
     sgi_buf_free(&body);
     sgi_http_auth_drive(auth);
 }
 
 static const sgi_fetch_events events = {
-    .head = take_head, .bytes = take_bytes, .done = take_end};
+    .started = take_start, .head = take_head, .bytes = take_bytes, .done = take_end};
 
-/* What a server names may be where the server is, and else nowhere that only this machine
- * can reach. Before the server has answered only its URL says where it is: of a name that
- * says nothing, but TLS does. */
+/* True when an exchange may only go to public addresses. A URL that the server names
+ * may lead to the server's own address (*excepted), but not to another address that
+ * only this machine can reach. Before the first response of the server, its address is
+ * known only if its URL names this machine. */
 static bool must_be_public(const sgi_http_auth *auth, const sgi_flow_exchange *exchange,
-                           const sgi_address **excepted)
+                           const sgi_ip_address **excepted)
 {
-    static const sgi_address local = {AF_INET, {127, 0, 0, 1}};
-    const sgi_address *address = sgi_fetcher_address(auth->client->fetcher);
+    static const sgi_ip_address local = {AF_INET, {127, 0, 0, 1}};
+    const sgi_ip_address *address = sgi_fetcher_address(auth->client->fetcher);
     *excepted = address ? address : exchange->is_local ? &local : NULL;
-    bool may_be_there = !address || !sgi_address_is_public(address);
+    bool may_be_there = !address || !sgi_ip_address_is_public(address);
     return exchange->public_only && !(exchange->same_host && may_be_there);
 }
 
@@ -141,7 +154,7 @@ static void send_exchange(sgi_http_auth *auth)
     sgi_flow_exchange exchange;
     sgi_fetch_header_line lines[4];
     sgi_buf body;
-    sgi_flow_look(auth->flow, &exchange);
+    sgi_flow_get_exchange(auth->flow, &exchange);
     sgi_fetch_request request = {.method = exchange.post ? SGI_FETCH_POST : SGI_FETCH_GET,
                                  .url = exchange.url,
                                  .headers = lines,
@@ -168,19 +181,19 @@ static void send_exchange(sgi_http_auth *auth)
                                                            : auth->elsewhere,
                                       &request, &events, auth, &auth->fetch);
     sgi_buf_free(&body);
-    if (status == SEGUE_OK) {
-        sgi_engine_timer(auth->engine, &auth->timer, SGI_FLOW_EXCHANGE_MS, took_too_long);
+    if (status == SEGUE_OK)
         return;
-    }
     auth->fetch = NULL;
-    sgi_flow_unanswered(auth->flow,
-                        status == SEGUE_E_NOMEM ? "out of memory" : "it cannot be sent",
-                        status == SEGUE_E_NOMEM);
+    sgi_flow_on_no_answer(auth->flow,
+                          status == SEGUE_E_NOMEM ? "out of memory"
+                                                  : "the request cannot be sent",
+                          status == SEGUE_E_NOMEM);
 }
 
-/* ---- the next thing ---- */
+/* ---- the next step ---- */
 
-/* Who has agreed now may be another user than before. */
+/* Reports a new token to the conversation, because another user may have agreed this
+ * time. */
 static void note_token(sgi_http_auth *auth)
 {
     sgi_conn *conn = sgi_transport_conn(&auth->client->base);
@@ -196,22 +209,22 @@ static void set_consent_told(sgi_http_auth *auth, bool is_told)
     sgi_conn *conn = auth->client ? sgi_transport_conn(&auth->client->base) : NULL;
     auth->consent_is_told = is_told;
     if (conn)
-        sgi_ask_user_decides(conn, is_told);
+        sgi_exchange_set_user_decides(conn, is_told);
 }
 
-/* True when there is another at once. */
+/* Does one step. True when the next step can follow at once. */
 static bool do_next(sgi_http_auth *auth)
 {
-    sgi_flow_need need = sgi_flow_next(auth->flow);
+    sgi_flow_need need = sgi_flow_next_need(auth->flow);
     if (need != SGI_FLOW_CONSENT && auth->consent_is_told) {
         set_consent_told(auth, false);
-        sgi_engine_timer_clear(auth->engine, &auth->timer);
+        sgi_engine_clear_timer(auth->engine, &auth->timer);
     }
     switch (need) {
     case SGI_FLOW_NOTHING:
         note_token(auth);
-        sgi_http_ask_admit(auth->client);
-        return auth->client && sgi_flow_next(auth->flow) != SGI_FLOW_NOTHING;
+        sgi_client_exchanges_send_waiting(auth->client);
+        return auth->client && sgi_flow_next_need(auth->flow) != SGI_FLOW_NOTHING;
     case SGI_FLOW_EXCHANGE:
         if (auth->fetch)
             return false;
@@ -246,9 +259,9 @@ static void load(sgi_http_auth *auth, sgi_buf *text)
 {
     size_t len = 0;
     const char *key = sgi_flow_key(auth->flow).p;
-    sgi_user_begin(auth->engine);
+    sgi_user_code_begin(auth->engine);
     const char *found = auth->on_load(auth->user, key, &len);
-    sgi_user_end(auth->engine);
+    sgi_user_code_end(auth->engine);
     if (found && len <= SGI_FLOW_BODY_MAX)
         sgi_buf_add(text, found, len);
 }
@@ -257,9 +270,9 @@ static void save(sgi_http_auth *auth)
 {
     const char *key = sgi_flow_key(auth->flow).p;
     sgi_str text = sgi_flow_record(auth->flow);
-    sgi_user_begin(auth->engine);
+    sgi_user_code_begin(auth->engine);
     auth->on_save(auth->user, key, text.p, text.n);
-    sgi_user_end(auth->engine);
+    sgi_user_code_end(auth->engine);
 }
 
 static void be_told(sgi_http_auth *auth, sgi_buf *text)
@@ -277,32 +290,33 @@ static void be_told(sgi_http_auth *auth, sgi_buf *text)
         sgi_buf_free(&names);
         return;
     }
-    sgi_user_begin(auth->engine);
+    sgi_user_code_begin(auth->engine);
     const char *found =
         auth->on_assertion(auth->user, names.p, names.p + issuer.n + 1, &len);
-    sgi_user_end(auth->engine);
+    sgi_user_code_end(auth->engine);
     if (found && len <= SGI_FLOW_BODY_MAX)
         sgi_buf_add(text, found, len);
     sgi_buf_free(&names);
 }
 
-/* The user may be back before the callback returns: it is given copies. */
+/* Asks the application to send the user to the browser. The callback gets copies of the
+ * texts, because the user may be back before it returns. */
 static void send_user(sgi_http_auth *auth, sgi_buf *text)
 {
     sgi_str url = sgi_flow_url(auth->flow);
     sgi_str state = sgi_flow_state(auth->flow);
     set_consent_told(auth, true);
-    sgi_engine_timer(auth->engine, &auth->timer, sgi_flow_patience(auth->flow),
-                     took_too_long);
+    sgi_engine_set_timer(auth->engine, &auth->timer,
+                         sgi_flow_consent_timeout_ms(auth->flow), took_too_long);
     sgi_buf_add(text, url.p, url.n + 1);
     sgi_buf_add(text, state.p, state.n + 1);
     if (text->failed) {
-        sgi_flow_give_up(auth->flow);
+        sgi_flow_on_consent_timeout(auth->flow);
         return;
     }
-    sgi_user_begin(auth->engine);
+    sgi_user_code_begin(auth->engine);
     auth->on_authorize(auth->user, text->p, text->p + url.n + 1);
-    sgi_user_end(auth->engine);
+    sgi_user_code_end(auth->engine);
 }
 
 static void free_auth(sgi_http_auth *auth)
@@ -319,28 +333,30 @@ static int32_t finish(sgi_http_auth *auth)
     segue_free_fn free_user = auth->free_user;
     void *user = auth->user;
     free_auth(auth);
-    return sgi_user_free(engine, free_user, user);
+    return sgi_user_data_free(engine, free_user, user);
 }
 
-/* One callback; the texts it is given belong to the flow, which stands still: whatever
- * else happens meanwhile, only `ready` takes it on. */
+/* Runs one callback. Its texts belong to the flow, which must not change while the
+ * callback runs. So only `ready` continues the flow. */
 static int32_t call(sgi_http_auth *auth)
 {
     sgi_buf text;
     int32_t ran = 0;
-    sgi_flow_need need = sgi_flow_next(auth->flow);
+    sgi_flow_need need = sgi_flow_next_need(auth->flow);
     sgi_buf_init(&text, sgi_engine_mem(auth->engine));
     if (need == SGI_FLOW_LOAD) {
         load(auth, &text);
-        sgi_flow_loaded(auth->flow, text.failed ? (sgi_str){0} : sgi_buf_str(&text));
+        sgi_flow_on_record_loaded(auth->flow,
+                                  text.failed ? (sgi_str){0} : sgi_buf_str(&text));
         ran = 1;
     } else if (need == SGI_FLOW_SAVE) {
         save(auth);
-        sgi_flow_saved(auth->flow);
+        sgi_flow_on_record_saved(auth->flow);
         ran = 1;
     } else if (need == SGI_FLOW_ASSERTION) {
         be_told(auth, &text);
-        sgi_flow_asserted(auth->flow, text.failed ? (sgi_str){0} : sgi_buf_str(&text));
+        sgi_flow_on_assertion(auth->flow,
+                              text.failed ? (sgi_str){0} : sgi_buf_str(&text));
         ran = 1;
     } else if (need == SGI_FLOW_CONSENT && !auth->consent_is_told) {
         send_user(auth, &text);
@@ -366,14 +382,14 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     return auth->client ? ran : ran + finish(auth);
 }
 
-/* The browser is back; on whatever thread. */
+/* Called on any thread when the user has come back from the browser. */
 static void moved(void *user)
 {
     sgi_http_auth *auth = user;
     sgi_ready_add(auth->engine, &auth->ready);
 }
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
 segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,
                                const segue_oauth_options *options)
@@ -387,12 +403,12 @@ segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,
     auth->ready.run = deliver;
     segue_status status = sgi_flow_new(engine, endpoint, options, &auth->flow);
     if (status == SEGUE_OK)
-        status = sgi_fetcher_elsewhere(client->fetcher, &auth->elsewhere);
+        status = sgi_fetcher_new_for_other_hosts(client->fetcher, &auth->elsewhere);
     if (status != SEGUE_OK) {
         free_auth(auth);
         return status;
     }
-    sgi_flow_on_move(auth->flow, moved, auth);
+    sgi_flow_set_moved_callback(auth->flow, moved, auth);
     auth->on_authorize = options->on_authorize;
     auth->on_assertion = options->on_assertion;
     auth->on_load = options->on_load;
@@ -404,7 +420,7 @@ segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,
     return SEGUE_OK;
 }
 
-void sgi_http_auth_end(sgi_http_auth *auth)
+void sgi_http_auth_release(sgi_http_auth *auth)
 {
     stop_fetch(auth);
     sgi_fetcher_free(auth->elsewhere);
@@ -414,11 +430,11 @@ void sgi_http_auth_end(sgi_http_auth *auth)
     sgi_ready_add(auth->engine, &auth->ready);
 }
 
-segue_status sgi_http_authorize(segue_runtime *rt, const char *redirect_url)
+segue_status sgi_http_pass_redirect(segue_runtime *rt, const char *redirect_url)
 {
     sgi_runtime_lock(rt);
     segue_status status =
-        sgi_flow_come_back(sgi_runtime_engine(rt), sgi_str_of(redirect_url));
+        sgi_flow_on_browser_redirect(sgi_runtime_engine(rt), sgi_str_of(redirect_url));
     sgi_runtime_unlock(rt);
     return status;
 }

@@ -1,13 +1,14 @@
-/* The transport of a client over HTTP. The session's conversation carries nothing itself:
- * the engine marks exchanges, and a flush here begins, goes on with or drops what was
- * marked.
+/* The transport of an HTTP client. The session's conversation carries no bytes itself:
+ * the engine marks exchanges, and a flush of this transport begins, continues or drops
+ * the marked ones.
  *
- * The end: what is under way is dropped, a wire session of the handshake eras is ended by
- * DELETE, and messages that nobody waits for (a cancel) may still leave, for a short
- * time. */
+ * At the end running exchanges are dropped, and a wire session of the handshake
+ * revisions is ended by DELETE. Messages without an answer (such as a cancellation) may
+ * still be sent for a short time. */
 #include "transport/http_client.h"
 
-#include "transport/http_ask.h"
+#include "base/map.h"
+#include "transport/http_client_exchange.h"
 #include "wire/url.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ static sgi_engine *engine_of(const sgi_http_client *client)
     return sgi_runtime_engine(sgi_transport_runtime(&client->base));
 }
 
-/* ---- what a transport does ---- */
+/* ---- functions of the transport ---- */
 
 static void start(segue_transport *transport)
 {
@@ -43,23 +44,23 @@ static void flush(segue_transport *transport)
     sgi_http_client *client = client_of(transport);
     sgi_conn *parent = sgi_transport_conn(transport);
     sgi_conn *conn;
-    while ((conn = sgi_ask_next(parent))) {
-        sgi_http_ask *ask = sgi_conn_transport(conn);
-        if (ask)
-            sgi_http_ask_look(ask);
+    while ((conn = sgi_exchange_next(parent))) {
+        sgi_client_exchange *exchange = sgi_conn_transport(conn);
+        if (exchange)
+            sgi_client_exchange_update(exchange);
         else
-            sgi_http_ask_begin(client, conn);
+            sgi_client_exchange_begin(client, conn);
     }
 }
 
 static void end_if_quiet(sgi_http_client *client)
 {
-    if (client->closing && TAILQ_EMPTY(&client->asks) && !client->farewell)
+    if (client->closing && TAILQ_EMPTY(&client->exchanges) && !client->farewell)
         sgi_transport_end(&client->base);
 }
 
-/* Visible ASCII (2025-11-25 basic/transports, "Session Management", 1), and no more than
- * fits beside other headers. */
+/* True when a session id is visible ASCII (2025-11-25 basic/transports, "Session
+ * Management", 1) and short enough for a header. */
 static bool is_session_id(sgi_str id)
 {
     for (size_t i = 0; i < id.n; i++)
@@ -68,11 +69,12 @@ static bool is_session_id(sgi_str id)
     return id.n <= SESSION_ID_MAX;
 }
 
-bool sgi_http_client_session(sgi_http_ask *ask, sgi_str session)
+bool sgi_http_client_start_session(sgi_client_exchange *exchange, sgi_str session)
 {
-    sgi_http_client *client = ask->client;
+    sgi_http_client *client = exchange->client;
     if (!is_session_id(session)) {
-        sgi_ask_denied(ask->conn, "the server's Mcp-Session-Id is no id of a session");
+        sgi_exchange_on_permanent_failure(exchange->conn,
+                                          "the server sent an invalid Mcp-Session-Id");
         return false;
     }
     sgi_buf_reset(&client->session, SIZE_MAX);
@@ -82,10 +84,10 @@ bool sgi_http_client_session(sgi_http_ask *ask, sgi_str session)
     return !client->session.failed;
 }
 
-void sgi_http_client_asked(sgi_http_client *client)
+void sgi_http_client_exchange_freed(sgi_http_client *client)
 {
-    if (client->closing && TAILQ_EMPTY(&client->asks) && !client->farewell)
-        sgi_carrier_raise(&client->base.carrier, SGI_WORK_OWN);
+    if (client->closing && TAILQ_EMPTY(&client->exchanges) && !client->farewell)
+        sgi_carrier_request_work(&client->base.carrier, SGI_WORK_OWN);
 }
 
 static void poke(segue_transport *transport)
@@ -99,7 +101,7 @@ static void said_farewell(void *user, sgi_fetch *fetch, const sgi_fetch_outcome 
     (void)fetch;
     (void)outcome;
     client->farewell = NULL;
-    sgi_http_client_asked(client);
+    sgi_http_client_exchange_freed(client);
 }
 
 static void ignore_head(void *user, sgi_fetch *fetch, int32_t status)
@@ -153,23 +155,24 @@ static void finish(segue_transport *transport)
     client->closing = true;
     if (client->session.len)
         end_session(client);
-    sgi_engine_timer(engine_of(client), &client->linger, SGI_LINGER_MS, waited_enough);
+    sgi_engine_set_timer(engine_of(client), &client->linger, SGI_LINGER_MS,
+                         waited_enough);
     end_if_quiet(client);
 }
 
 static void release(segue_transport *transport)
 {
     sgi_http_client *client = client_of(transport);
-    sgi_http_ask *ask;
+    sgi_client_exchange *exchange;
     client->closing = true;
-    sgi_engine_timer_clear(engine_of(client), &client->linger);
-    while ((ask = TAILQ_FIRST(&client->asks)))
-        sgi_http_ask_drop(ask, "closed");
+    sgi_engine_clear_timer(engine_of(client), &client->linger);
+    while ((exchange = TAILQ_FIRST(&client->exchanges)))
+        sgi_client_exchange_drop(exchange, "closed");
     if (client->farewell)
         sgi_fetch_cancel(client->farewell);
     client->farewell = NULL;
     if (client->auth)
-        sgi_http_auth_end(client->auth);
+        sgi_http_auth_release(client->auth);
     client->auth = NULL;
     sgi_fetcher_free(client->fetcher);
     client->fetcher = NULL;
@@ -200,14 +203,15 @@ static const sgi_transport_ops ops = {
     .destroy = destroy,
 };
 
-/* ---- making one ---- */
+/* ---- making the transport ---- */
 
 static int64_t or_default(int64_t value, int64_t standard)
 {
     return value ? value : standard;
 }
 
-/* They are read when a connection is made; what is wrong from the start is said now. */
+/* Checks that the files can be read. libcurl reads them later, when a connection is
+ * made, but a wrong path should be reported now. */
 static segue_status check_files(const segue_http_options *options, char why[SGI_WHY_SIZE])
 {
     const char *files[] = {options->ca_file, options->cert_file, options->key_file};
@@ -240,8 +244,8 @@ static segue_status make_fetcher(sgi_http_client *client, segue_runtime *rt,
     return sgi_fetcher_new(rt, &settings, &client->fetcher, why);
 }
 
-/* The endpoint, as a number: two that share one are taken for the same server, which
- * costs a message more. */
+/* Returns a hash of the endpoint. Two endpoints with the same hash are treated as the
+ * same server, which costs one more message. */
 static uint64_t place_of(const char *url, const char *unix_socket)
 {
     static const uint64_t seed[2] = {0, 0};
@@ -251,7 +255,8 @@ static uint64_t place_of(const char *url, const char *unix_socket)
     return place ? place : 1;
 }
 
-/* Origin and path: a query may be secret, and a URL with a password is none of ours. */
+/* Makes the endpoint's name: origin and path. The query is left out, because it may be
+ * secret. A URL with a password has no readable parts; its name is "the server". */
 static bool make_name(sgi_http_client *client, const char *url)
 {
     sgi_url parts;
@@ -279,7 +284,7 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     sgi_buf_init(&client->name, mem);
     sgi_buf_init(&client->session, mem);
     sgi_buf_init(&client->version, mem);
-    TAILQ_INIT(&client->asks);
+    TAILQ_INIT(&client->exchanges);
     client->silence_ms = or_default(options->silence_timeout_ms, DEFAULT_SILENCE_MS);
     client->place = place_of(url, options->unix_socket);
     bool has_room = make_name(client, url) && !client->url.failed;
@@ -309,18 +314,20 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     return status;
 }
 
-/* The reason of a refusal is the engine's until its lock is given back. */
+/* Clears the text in which the engine explains a refusal. The text is valid until the
+ * lock is released. */
 static void begin_telling(segue_runtime *rt)
 {
     sgi_runtime_lock(rt);
-    sgi_runtime_engine(rt)->refusal[0] = 0;
+    sgi_refuse_begin(sgi_runtime_engine(rt));
 }
 
 static segue_status end_telling(segue_runtime *rt, segue_status status,
                                 char why[SGI_WHY_SIZE])
 {
     if (status != SEGUE_OK)
-        sgi_text_write(why, SGI_WHY_SIZE, "%s", sgi_runtime_engine(rt)->refusal);
+        sgi_text_format(why, SGI_WHY_SIZE, "%s",
+                        sgi_refusal_text(sgi_runtime_engine(rt)));
     sgi_runtime_unlock(rt);
     return status;
 }
@@ -328,7 +335,7 @@ static segue_status end_telling(segue_runtime *rt, segue_status status,
 static bool is_http(const segue_transport *transport, char why[SGI_WHY_SIZE])
 {
     if (transport->ops != &ops)
-        sgi_text_write(why, SGI_WHY_SIZE, "the transport is no HTTP client");
+        sgi_text_format(why, SGI_WHY_SIZE, "the transport is not an HTTP client");
     return transport->ops == &ops;
 }
 
@@ -346,12 +353,14 @@ static segue_status set_oauth(sgi_http_client *client, const segue_oauth_options
 {
     sgi_engine *engine = sgi_runtime_engine(sgi_transport_runtime(&client->base));
     if (client->auth)
-        return sgi_refuse(engine, SEGUE_E_EXISTS, "the transport has an authorization");
+        return sgi_refuse(engine, SEGUE_E_EXISTS, "the transport uses OAuth already");
     if (client->base.state != SGI_TRANSPORT_NEW)
-        return sgi_refuse(engine, SEGUE_E_STATE, "the transport is attached already");
-    if (sgi_http_has_header(client, "authorization"))
         return sgi_refuse(engine, SEGUE_E_STATE,
-                          "the transport sets the header Authorization: take it out");
+                          "the transport is attached to a session already");
+    if (sgi_http_has_header(client, "authorization"))
+        return sgi_refuse(
+            engine, SEGUE_E_STATE,
+            "the transport has a header Authorization: remove it to use OAuth");
     return sgi_http_auth_new(client, client->url.p, options);
 }
 

@@ -1,21 +1,23 @@
-/* http_client: the transport of a client over Streamable HTTP. Any thread, lock not held.
- * Its insides are in http_ask.h. */
+/* http_client: the transport of a Streamable HTTP client. The functions may be called
+ * on any thread, without the lock. The private state is in http_client_exchange.h. */
 #ifndef SGI_HTTP_CLIENT_H
 #define SGI_HTTP_CLIENT_H
 
 #include "transport/transport.h"
 
-/* options: full size. why: more about a failure. */
+/* Makes the transport. options: a struct of full size. why receives details of a
+ * failure. */
 segue_status sgi_transport_http(segue_runtime *rt, const char *url,
                                 const segue_http_options *options, segue_transport **out,
                                 char why[SGI_WHY_SIZE]);
 segue_status sgi_transport_set_header(segue_transport *transport, const char *name,
                                       const char *value, char why[SGI_WHY_SIZE]);
-/* options: full size. */
+/* Sets up OAuth for the transport. options: a struct of full size. */
 segue_status sgi_transport_set_oauth(segue_transport *transport,
                                      const segue_oauth_options *options,
                                      char why[SGI_WHY_SIZE]);
-/* Lock not held; whichever transport waits for it. */
-segue_status sgi_http_authorize(segue_runtime *rt, const char *redirect_url);
+/* Passes the URL with which the browser returned to the transport that waits for it.
+ * The caller does not hold the lock. */
+segue_status sgi_http_pass_redirect(segue_runtime *rt, const char *redirect_url);
 
 #endif

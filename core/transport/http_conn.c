@@ -1,23 +1,24 @@
-/* The life of a connection: input, deadlines, the end.
+/* The life of an accepted connection: input, deadlines, the end.
  *
- * Input is parsed where it stands in the link's read as long as nothing is under way;
- * what comes while a request is served, or while the application is asked whose it is,
- * waits in `input`. Reading goes on meanwhile, because that is how the end of a
+ * While no request is running, input is parsed directly in the link's read buffer.
+ * Bytes that arrive while a request is served, or while the application is asked who
+ * the caller is, wait in `input`. Reading continues meanwhile, so that the end of the
  * connection is noticed, until MAX_WAITING bytes wait.
  *
- * One timer per connection. It is not moved when a deadline moves away: it fires, finds
- * that it is early and is set again. So a connection that is busy touches the timers a
- * few times per second and not with every request.
+ * There is one timer per connection. It is not moved when the deadline moves later: it
+ * fires early and is set again. So a busy connection sets timers a few times per second
+ * and not with every request.
  *
- * The end comes in two steps. When the link is gone the exchange is given back; when the
- * application has no question about this connection any more, the carrier retires, and
- * the memory goes with the turn. So everything here may be looked at until the turn is
- * over, whatever a call has led to. */
+ * The end has two steps. When the link is gone, the exchange is given back to the
+ * engine. When the application is not being asked about this connection any more, the
+ * carrier retires, and the memory is freed at the end of the turn. So code in this file
+ * may use the connection until the end of the turn, whatever a call has caused. */
 #include "transport/http_conn.h"
 
 #define MAX_WAITING ((size_t)64 * 1024)
 
-static const sgi_transport_ops kind = {0}; /* tells these transports from others */
+/* The address of this object marks the transports of accepted connections. */
+static const sgi_transport_ops kind = {0};
 
 static sgi_engine *engine_of(const sgi_http_conn *conn)
 {
@@ -36,23 +37,23 @@ sgi_http_conn *sgi_http_conn_of(const segue_transport *transport)
                : NULL;
 }
 
-/* ---- end ---- */
+/* ---- the end of a connection ---- */
 
 static void bury(sgi_http_conn *conn)
 {
     if (conn->link || conn->is_asked || conn->transport.carrier.retired)
         return;
-    sgi_engine_timer_clear(engine_of(conn), &conn->timer);
+    sgi_engine_clear_timer(engine_of(conn), &conn->timer);
     sgi_http_forget_caller(conn);
     sgi_serve_free_spare(conn->spare);
-    sgi_serve_forget(conn->who);
+    sgi_serve_unref_principal(conn->who);
     conn->spare = NULL;
     conn->who = NULL;
-    sgi_http_listener_left(conn->listener, conn);
+    sgi_http_listener_remove_conn(conn->listener, conn);
     sgi_carrier_retire(&conn->transport.carrier);
 }
 
-/* The link is no longer ours. */
+/* Ends the connection after its link is gone. The link no longer belongs to it. */
 static void leave(sgi_http_conn *conn)
 {
     conn->link = NULL;
@@ -86,7 +87,7 @@ static void on_closed(void *user, const char *why)
 static void abandon(sgi_carrier *carrier)
 {
     sgi_http_conn *conn = conn_of(carrier);
-    sgi_serve_unask(&conn->asking);
+    sgi_serve_cancel_identifying(&conn->identifying);
     conn->is_asked = false;
     if (conn->link)
         sgi_http_conn_cut(conn);
@@ -112,7 +113,7 @@ static void on_timer(sgi_timer *timer);
 
 static void set_timer(sgi_http_conn *conn, int64_t ms)
 {
-    sgi_engine_timer(engine_of(conn), &conn->timer, ms, on_timer);
+    sgi_engine_set_timer(engine_of(conn), &conn->timer, ms, on_timer);
 }
 
 void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
@@ -121,13 +122,14 @@ void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
     if (wait == SGI_HTTP_WAIT_NOTHING)
         return;
     if (wait == SGI_HTTP_WAIT_WRITE)
-        conn->taken = sgi_link_taken(conn->link);
-    conn->deadline_ms = sgi_time_add(sgi_now(&engine_of(conn)->env), ms);
+        conn->taken = sgi_link_progress(conn->link);
+    conn->deadline_ms = sgi_time_add(sgi_now(sgi_engine_env(engine_of(conn))), ms);
     if (!conn->timer.slot || conn->timer.at_ms > conn->deadline_ms)
         set_timer(conn, ms);
 }
 
-/* All input is used up: how long may the rest take? */
+/* Sets the deadline for the rest of the input. It is called when all input so far was
+ * used. */
 static void wait_for_input(sgi_http_conn *conn)
 {
     const segue_listen_options *options = &conn->listener->options;
@@ -148,10 +150,12 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
     conn->wait = SGI_HTTP_WAIT_NOTHING;
     switch (wait) {
     case SGI_HTTP_WAIT_HANDSHAKE:
-        if (sgi_link_is_ready(conn->link)) /* and nothing was asked yet */
+        /* the handshake is over, but no request has come, so another deadline is set */
+        if (sgi_link_is_ready(conn->link))
             wait_for_input(conn);
         else
-            sgi_http_conn_cut(conn); /* there is no way to tell */
+            /* no answer can be sent before the handshake is over */
+            sgi_http_conn_cut(conn);
         break;
     case SGI_HTTP_WAIT_REQUEST:
         sgi_http_conn_close(conn);
@@ -173,9 +177,9 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
         sgi_http_send_comment(conn);
         break;
     case SGI_HTTP_WAIT_WRITE:
-        if (sgi_link_taken(conn->link) == conn->taken)
+        if (sgi_link_progress(conn->link) == conn->taken)
             sgi_http_conn_cut(conn);
-        else /* slow, but it reads */
+        else /* the client is slow, but it has read something since */
             sgi_http_conn_wait(conn, wait, conn->listener->options.write_timeout_ms);
         break;
     case SGI_HTTP_WAIT_NOTHING:
@@ -188,7 +192,7 @@ static void on_timer(sgi_timer *timer)
     sgi_http_conn *conn = SGI_OWNER(timer, sgi_http_conn, timer);
     if (!conn->link || conn->wait == SGI_HTTP_WAIT_NOTHING)
         return;
-    int64_t left = conn->deadline_ms - sgi_now(&engine_of(conn)->env);
+    int64_t left = conn->deadline_ms - sgi_now(sgi_engine_env(engine_of(conn)));
     if (left > 0)
         set_timer(conn, left);
     else
@@ -202,7 +206,7 @@ static bool may_parse(const sgi_http_conn *conn)
     return conn->link && conn->stage == SGI_HTTP_READING && !conn->blocked;
 }
 
-/* What is no request, or a request beyond a limit. */
+/* Refuses input that is not a request, and a request beyond a limit. */
 static void on_bad_request(sgi_http_conn *conn)
 {
     const sgi_http1 *parser = &conn->parser;
@@ -219,7 +223,7 @@ static void on_bad_request(sgi_http_conn *conn)
         if (parser->reached != options[i].value)
             continue;
         sgi_http_on_fault(conn, parser->status,
-                          sgi_limit_tell(parser->problem, limit, "limit").text);
+                          sgi_limit_describe(parser->problem, limit, "limit").text);
         return;
     }
     sgi_http_on_fault(conn, parser->status, parser->problem);
@@ -252,7 +256,7 @@ static void keep_input(sgi_http_conn *conn, sgi_str input)
         sgi_http_conn_cut(conn);
     } else if (conn->input.len >= MAX_WAITING && !conn->unread) {
         conn->unread = true;
-        sgi_link_read(conn->link, false);
+        sgi_link_set_reading(conn->link, false);
     }
 }
 
@@ -280,7 +284,7 @@ void sgi_http_conn_go_on(sgi_http_conn *conn)
         sgi_buf_free(&conn->input);
     if (conn->unread && conn->input.len < MAX_WAITING) {
         conn->unread = false;
-        sgi_link_read(conn->link, true);
+        sgi_link_set_reading(conn->link, true);
     }
 }
 
@@ -293,7 +297,8 @@ void sgi_http_conn_next(sgi_http_conn *conn)
         return;
     }
     sgi_http1_reset(&conn->parser);
-    conn->route = (sgi_http_route){0}; /* its views are of the head that is gone */
+    /* the old route has views of the head, which is gone */
+    conn->route = (sgi_http_route){0};
     conn->stage = SGI_HTTP_READING;
     conn->head_sent = conn->is_events = conn->ends = conn->in_body = false;
     conn->is_cleared = false;
@@ -301,11 +306,12 @@ void sgi_http_conn_next(sgi_http_conn *conn)
         conn->wait = SGI_HTTP_WAIT_NOTHING;
 }
 
-/* ---- ends of an exchange ---- */
+/* ---- ending an exchange ---- */
 
-/* A listener that closes ends a stream that goes on elsewhere at once, also when the
- * answer becomes one only then. The answer to a call may still come; and while clients
- * may come back, so may what they wait for. */
+/* Ends, when the listener closes, a stream that its client can resume elsewhere. This
+ * is also done when an answer becomes a stream only after the closing began. The
+ * connection still waits for the answer to a call, and, while clients may come back,
+ * for the messages of their streams. */
 static void end_resumable(sgi_http_conn *conn)
 {
     sgi_http_answer answer;
@@ -313,15 +319,16 @@ static void end_resumable(sgi_http_conn *conn)
     if (stage == SGI_LISTENER_OPEN || !conn->exchange ||
         sgi_conn_transport(conn->exchange) != conn)
         return;
-    sgi_serve_look(conn->exchange, &answer);
+    sgi_serve_get_answer(conn->exchange, &answer);
     bool leaves = stage == SGI_LISTENER_SHUT ? answer.resumable : answer.listens;
     if (answer.is_events && leaves && !answer.calls)
         sgi_http_end_exchange(conn);
 }
 
-/* SGI_WORK_CLOSE names no exchange: the one it was raised for may be over, and another
- * one under way. That is left alone unless it closes itself, or was taken up by another
- * connection. A runtime that ends closes them all. */
+/* True when SGI_WORK_CLOSE is meant for the current exchange. The exchange for which it
+ * was raised may be over, and another one running. The current one is closed only if it
+ * is closing itself or was taken over by another connection. An ending runtime closes
+ * all exchanges. */
 static bool is_to_close(const sgi_http_conn *conn)
 {
     if (!sgi_runtime_is_open(conn->listener->carrier.runtime))
@@ -396,7 +403,7 @@ bool sgi_http_conn_open(segue_listener *listener, int fd)
     sgi_link *link;
     const sgi_mem *mem = listener->room.mem;
     sgi_http_conn *conn = sgi_zalloc(mem, sizeof *conn);
-    /* the link closes the descriptor when it fails, also for want of an owner */
+    /* when sgi_link_adopt fails it closes the descriptor, also when conn is NULL */
     segue_status status = sgi_link_adopt(listener->gate, fd, &link_events, conn, &link);
     if (status != SEGUE_OK || !conn) {
         if (status == SEGUE_OK)

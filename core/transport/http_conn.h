@@ -1,14 +1,14 @@
-/* One accepted connection of a listener: its requests one after the other, and the
- * exchange under way. Loop thread, lock held, everywhere but where the text says
+/* One accepted connection of a listener: it serves its requests one after the other.
+ * The functions run on the loop thread with the lock held, unless a comment says
  * otherwise.
  *
  *   reading --a request is complete, or refused early--> serving --+
  *    |  ^ ^                                                          |
- *    |  | +----------- all of the answer is handed over -------------+
- *    |  +-- who asks is known, and the body may come --+
- *    +--- a head is complete, somebody is asked ---> asking
+ *    |  | +----------- the whole answer is handed over --------------+
+ *    |  +-- the caller is known; the body may come --+
+ *    +--- a head is complete; the application is asked -> asking
  *
- * Gone from any of them, when the link is. */
+ * When the link is gone, the connection ends in any of these stages. */
 #ifndef SGI_HTTP_CONN_H
 #define SGI_HTTP_CONN_H
 
@@ -17,121 +17,134 @@
 
 typedef enum sgi_http_stage {
     SGI_HTTP_READING = 0,
-    SGI_HTTP_ASKING, /* the application says who it is */
-    SGI_HTTP_KNOWN,  /* ... and has said so */
+    SGI_HTTP_ASKING, /* the application is asked who the caller is */
+    SGI_HTTP_KNOWN,  /* the application has answered */
     SGI_HTTP_SERVING
 } sgi_http_stage;
 
-/* What the deadline is for. */
+/* The event that the connection waits for until the current deadline. */
 typedef enum sgi_http_wait {
     SGI_HTTP_WAIT_NOTHING = 0,
-    SGI_HTTP_WAIT_HANDSHAKE, /* of TLS */
+    SGI_HTTP_WAIT_HANDSHAKE, /* the TLS handshake is not over */
     SGI_HTTP_WAIT_REQUEST,
     SGI_HTTP_WAIT_HEAD,
     SGI_HTTP_WAIT_BODY,
-    SGI_HTTP_WAIT_CHECK,  /* a token is looked at */
-    SGI_HTTP_WAIT_ANSWER, /* that becomes a stream then */
-    SGI_HTTP_WAIT_EVENT,  /* ... with a comment in its place */
+    SGI_HTTP_WAIT_CHECK, /* a token is being checked */
+    /* the answer is not complete; after the deadline it becomes a stream */
+    SGI_HTTP_WAIT_ANSWER,
+    /* the next event is not ready; after the deadline a comment is sent */
+    SGI_HTTP_WAIT_EVENT,
     SGI_HTTP_WAIT_WRITE
 } sgi_http_wait;
 
 struct sgi_http_conn {
-    segue_transport transport; /* first; what a principal function is shown */
+    /* the first member; callbacks about the principal get a pointer to it */
+    segue_transport transport;
     segue_listener *listener;
     TAILQ_ENTRY(sgi_http_conn) in_listener;
-    sgi_link *link; /* NULL = gone */
+    sgi_link *link; /* the byte stream of the socket; NULL = it is gone */
     sgi_http1 parser;
-    sgi_buf input; /* came while a request is served */
+    sgi_buf input; /* bytes that have arrived while a request is served */
     sgi_http_route route;
     sgi_http_stage stage;
-    bool parsing;       /* on the stack */
-    bool unread;        /* reading is off: too much input waits */
-    bool in_body;       /* of the request that is read */
-    bool is_cleared;    /* ... and the application has said who asks */
-    bool last;          /* the connection is closed behind this answer */
-    bool says_keep;     /* HTTP/1.0, persistent */
-    bool chunks;        /* HTTP/1.1: streams are chunked */
-    bool head_sent;     /* of the answer under way */
-    bool is_events;     /* ... which is a stream */
-    bool blocked;       /* the link takes nothing now */
+    bool parsing;       /* a function that parses input is on the call stack */
+    bool unread;        /* reading is stopped, because too much input waits */
+    bool in_body;       /* the body of the request is being read */
+    bool is_cleared;    /* the caller of the request is known */
+    bool last;          /* the connection is closed after the current answer */
+    bool says_keep;     /* the client speaks HTTP/1.0 and keeps the connection */
+    bool chunks;        /* the client speaks HTTP/1.1, so streams are sent in chunks */
+    bool head_sent;     /* the head of the answer was sent */
+    bool is_events;     /* the answer is an event stream */
+    bool blocked;       /* the link accepts no bytes now */
     bool is_local;      /* the peer is on this machine */
-    bool is_known;      /* ... or has shown a certificate */
-    sgi_conn *exchange; /* under way; held */
-    sgi_conn *spare;    /* for the next one */
-    sgi_buf rest;       /* output the link has not taken, from rest_at on */
+    bool is_known;      /* the peer has shown a verified certificate */
+    sgi_conn *exchange; /* the running exchange, to which this is a counted reference */
+    sgi_conn *spare;    /* an exchange that is stored for the next request */
+    sgi_buf rest;       /* output that the link has not accepted; it begins at rest_at */
     size_t rest_at;
-    bool ends; /* behind the rest the answer is complete */
+    bool ends; /* the answer is complete after the bytes of `rest` */
     sgi_timer timer;
     sgi_http_wait wait;
     int64_t deadline_ms;
-    uint64_t taken; /* WAIT_WRITE: by the peer, when it began */
+    /* for WAIT_WRITE: number of bytes that the peer had read when the wait began */
+    uint64_t taken;
 
-    /* who asks */
-    sgi_serve_asking asking;
-    bool is_asked; /* the application has the question */
+    /* ---- the caller of the current request ---- */
+    sgi_serve_identifying identifying;
+    bool is_asked; /* the application is being asked who the caller is */
     segue_status asked;
     sgi_principal *who;
     bool named;
     sgi_bearer_check check;
-    sgi_grant *grant;   /* of the token; counted, until the engine has the request */
-    sgi_timer expiry;   /* ... ends: and with it a stream that can be resumed */
-    int64_t expires_ms; /* wall clock; INT64_MAX = never */
-    sgi_buf peer;       /* NUL-terminated, once it was needed */
+    /* the grant of the token, a counted reference that the engine gets with the
+     * request */
+    sgi_grant *grant;
+    sgi_timer expiry; /* fires when the grant expires and ends a resumable stream */
+    /* time at which the grant expires; wall clock; INT64_MAX = never */
+    int64_t expires_ms;
+    sgi_buf peer; /* name of the peer, NUL-terminated; empty until it is needed */
 };
 
-/* Takes the descriptor; the connection is in the listener's list. False: it is closed. */
+/* Makes a connection from the descriptor and adds it to the listener's list. On failure
+ * it closes the descriptor and returns false. */
 bool sgi_http_conn_open(segue_listener *listener, int fd);
-/* The listener closes: what may end in peace does, the rest ends now. */
+/* Called when the listener closes. Running answers may finish; everything else ends
+ * now. */
 void sgi_http_conn_drain(sgi_http_conn *conn);
-/* At once. */
+/* Closes the connection at once. */
 void sgi_http_conn_cut(sgi_http_conn *conn);
 
-/* The connection behind a transport, NULL when it is another kind. Any thread. */
+/* Returns the connection of a transport, or NULL when the transport is of another kind.
+ * For any thread. */
 sgi_http_conn *sgi_http_conn_of(const segue_transport *transport);
-/* A header of the request whose caller the application is asked for, NUL-terminated until
- * the request is over; NULL when it is missing or repeated. The thread that is asked. */
+/* Returns a header of the request, NUL-terminated, or NULL when it is missing or
+ * repeated. Only the thread that runs the callback about the caller may call this. The
+ * text is valid until the request is over. */
 const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name);
 
-/* ---- between the files of a connection ---- */
+/* ---- private to the files of a connection ---- */
 
-/* Sends what is left, then closes. */
+/* Sends the remaining output, then closes the connection. */
 void sgi_http_conn_close(sgi_http_conn *conn);
 void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms);
-/* The answer is complete: the next request, or the end of the connection. */
+/* Called when the answer is complete. It reads the next request, or closes the
+ * connection. */
 void sgi_http_conn_next(sgi_http_conn *conn);
-/* Looks at what has come meanwhile. */
+/* Handles input that arrived while the last request was served. */
 void sgi_http_conn_go_on(sgi_http_conn *conn);
 
-/* http_serve.c: from a request to the engine. */
+/* The next functions are in http_serve.c: from a request to the engine. */
 void sgi_http_on_head(sgi_http_conn *conn);
 void sgi_http_on_request(sgi_http_conn *conn);
 void sgi_http_on_fault(sgi_http_conn *conn, int32_t status, const char *problem);
-/* Who asks is known: the body may come, or the request is refused. */
+/* Called once the caller is known. It asks for the body, or refuses the request. */
 void sgi_http_on_caller(sgi_http_conn *conn);
 
-/* Nobody waits for a verdict any more, and what was granted is given back. */
+/* Cancels the check of the caller and drops the grant. */
 void sgi_http_forget_caller(sgi_http_conn *conn);
-/* The token could not be checked in time. */
+/* Refuses the request because its token could not be checked in time. */
 void sgi_http_check_late(sgi_http_conn *conn);
 
-/* http_send.c: from the engine to the link. */
+/* The next functions are in http_send.c: from the engine to the link. */
 void sgi_http_flush(sgi_http_conn *conn);
-/* The link takes bytes again. */
+/* Called when the link accepts bytes again. */
 void sgi_http_writable(sgi_http_conn *conn);
-/* The engine, or the listener, ends the exchange. */
+/* Ends the running exchange. It is called when the engine or the listener wants that. */
 void sgi_http_end_exchange(sgi_http_conn *conn);
-/* Gives the exchange back, whatever became of it. */
+/* Gives the exchange back to the engine, whatever its state. */
 void sgi_http_drop_exchange(sgi_http_conn *conn);
 void sgi_http_send_comment(sgi_http_conn *conn);
-/* An answer of the server's own, with this body. */
+/* Sends an answer that the HTTP listener makes without the engine, such as the health
+ * check, with this body. */
 void sgi_http_send_answer(sgi_http_conn *conn, sgi_http_answer_head *head, sgi_str body);
 void sgi_http_send_problem(sgi_http_conn *conn, int32_t status, int32_t code,
                            const char *problem, const char *allow);
-/* The same, by wire/ending.h. */
+/* Sends the answer of wire/ending.h, which says that the server is about to end. */
 void sgi_http_send_ending(sgi_http_conn *conn);
-/* The same, by the verdict of a check. */
+/* Sends the refusal for the verdict of a token check. */
 void sgi_http_send_verdict(sgi_http_conn *conn);
-/* A stream has outlived its token: it ends, if it can be resumed. */
+/* Ends a stream whose token has expired, if the client can resume it. */
 void sgi_http_end_expired(sgi_http_conn *conn);
 
 #endif

@@ -1,18 +1,19 @@
-/* How a listener begins and ends.
+/* The start and the end of a listener.
  *
- * The socket listens when sgi_http_listen returns, but nothing is accepted before the
- * server has recovered what its store holds: until then connections wait in the system's
- * backlog. Opening and closing are asked for under the lock from any thread and done by
- * the loop, as work of the carrier.
+ * The socket listens when sgi_http_listen returns. But no connection is accepted before
+ * the server has recovered the contents of its store: until then connections wait in
+ * the system's backlog. Any thread may ask under the lock to open or close; the loop
+ * does it, as work of the carrier.
  *
- * Closing: each connection is told. As long as something runs that its client can come
- * back to, the socket stays, and what comes begins nothing new; a socket that others
- * share goes at once, since who comes back may as well reach them. Connections that are
- * left at the deadline are cut. With the last of them the door is taken off the server,
- * which may have waited for that, and the carrier retires.
+ * Closing: each connection is notified. While a request runs to which its client can
+ * come back, the socket stays open, but new requests are refused. A socket that other
+ * processes share is closed at once, since clients can come back to the other
+ * processes. Connections that are left at the deadline are cut. After the last
+ * connection its sgi_server_listener is removed from the server,
+ * which may wait for that, and the carrier retires.
  *
- * At the limit of connections nothing is accepted: what comes waits in the backlog, where
- * it costs nothing, and is served when another one leaves. */
+ * At the maximum number of connections nothing is accepted: new connections wait in the
+ * backlog and are accepted when another connection ends. */
 #include "transport/http_listener.h"
 
 #include <netinet/in.h>
@@ -21,9 +22,10 @@
 
 #include <arpa/inet.h>
 
+#include "base/limit.h"
 #include "transport/http_conn.h"
 
-/* So often it is looked whether somebody may still come back. */
+/* The interval in ms of the check whether a client may still come back. */
 #define LOOK_MS 50
 
 static segue_listener *listener_of(sgi_carrier *carrier)
@@ -86,13 +88,13 @@ static void maybe_end(segue_listener *listener)
     if (listener->stage != SGI_LISTENER_SHUT || !TAILQ_EMPTY(&listener->conns) ||
         listener->carrier.retired)
         return;
-    sgi_engine_timer_clear(engine_of(listener), &listener->deadline);
+    sgi_engine_clear_timer(engine_of(listener), &listener->deadline);
     sgi_bearer_gate_end(listener->bearer, true);
     listener->bearer = NULL;
     listener->policy.is_public = NULL;
-    if (listener->has_door)
-        sgi_server_remove_door(listener->server, &listener->door);
-    listener->has_door = false;
+    if (listener->has_listener)
+        sgi_server_remove_listener(listener->server, &listener->server_listener);
+    listener->has_listener = false;
     sgi_carrier_retire(&listener->carrier);
 }
 
@@ -113,7 +115,7 @@ static void drain_conns(segue_listener *listener)
 static void shut(segue_listener *listener)
 {
     listener->stage = SGI_LISTENER_SHUT;
-    sgi_engine_timer_clear(engine_of(listener), &listener->look);
+    sgi_engine_clear_timer(engine_of(listener), &listener->look);
     close_socket(listener);
     drain_conns(listener);
     maybe_end(listener);
@@ -134,13 +136,14 @@ static bool shares_socket(const segue_listener *listener)
 
 static void look_on(sgi_timer *timer);
 
-/* Whether its clients may still come back decides how it closes. */
+/* Continues closing when no client may come back any more. Otherwise it sets a timer to
+ * check again. */
 static void look(segue_listener *listener)
 {
     if (listener->stage != SGI_LISTENER_RETURNS)
         return;
-    if (!shares_socket(listener) && sgi_serve_may_return(listener->server))
-        sgi_engine_timer(engine_of(listener), &listener->look, LOOK_MS, look_on);
+    if (!shares_socket(listener) && sgi_serve_client_may_return(listener->server))
+        sgi_engine_set_timer(engine_of(listener), &listener->look, LOOK_MS, look_on);
     else
         shut(listener);
 }
@@ -154,8 +157,8 @@ static void drain(segue_listener *listener)
 {
     if (listener->stage == SGI_LISTENER_OPEN) {
         listener->stage = SGI_LISTENER_RETURNS;
-        sgi_engine_timer(engine_of(listener), &listener->deadline,
-                         listener->options.drain_ms, deadline_over);
+        sgi_engine_set_timer(engine_of(listener), &listener->deadline,
+                             listener->options.drain_ms, deadline_over);
         drain_conns(listener);
     }
     look(listener);
@@ -170,13 +173,14 @@ static void work(sgi_carrier *carrier, uint32_t bits)
         open_socket(listener);
 }
 
-/* The connections are carriers of their own, and may be abandoned before or after. */
+/* Ends the listener when the runtime is freed. Its connections are carriers themselves,
+ * and may be abandoned before or after the listener. */
 static void abandon(sgi_carrier *carrier)
 {
     segue_listener *listener = listener_of(carrier);
     sgi_http_conn *conn, *next;
     listener->stage = SGI_LISTENER_SHUT;
-    sgi_engine_timer_clear(engine_of(listener), &listener->look);
+    sgi_engine_clear_timer(engine_of(listener), &listener->look);
     close_socket(listener);
     SGI_TAILQ_EACH(conn, &listener->conns, in_listener, next)
         conn->transport.carrier.ops->abandon(&conn->transport.carrier);
@@ -191,7 +195,7 @@ static void destroy(sgi_carrier *carrier)
 static const sgi_carrier_ops carrier_ops = {
     .work = work, .abandon = abandon, .destroy = destroy};
 
-void sgi_http_listener_left(segue_listener *listener, sgi_http_conn *conn)
+void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn)
 {
     TAILQ_REMOVE(&listener->conns, conn, in_listener);
     sgi_acceptor_return(&listener->acceptor);
@@ -200,25 +204,26 @@ void sgi_http_listener_left(segue_listener *listener, sgi_http_conn *conn)
     maybe_end(listener);
 }
 
-/* ---- door ---- */
+/* ---- the server's record of this listener ---- */
 
-static void open_door(sgi_door *door)
+static void on_server_open(sgi_server_listener *server_listener)
 {
-    segue_listener *listener = SGI_OWNER(door, segue_listener, door);
+    segue_listener *listener =
+        SGI_OWNER(server_listener, segue_listener, server_listener);
     listener->may_open = true;
-    sgi_carrier_raise(&listener->carrier, SGI_WORK_OWN);
+    sgi_carrier_request_work(&listener->carrier, SGI_WORK_OWN);
 }
 
-static void close_door(sgi_door *door)
+static void on_server_close(sgi_server_listener *server_listener)
 {
-    sgi_http_listener_close(SGI_OWNER(door, segue_listener, door));
+    sgi_http_listener_close(SGI_OWNER(server_listener, segue_listener, server_listener));
 }
 
 void sgi_http_listener_close(segue_listener *listener)
 {
     listener->closing = true;
     if (!listener->carrier.retired)
-        sgi_carrier_raise(&listener->carrier, SGI_WORK_CLOSE);
+        sgi_carrier_request_work(&listener->carrier, SGI_WORK_CLOSE);
 }
 
 void sgi_http_listener_abandon(segue_listener *listener)
@@ -226,7 +231,7 @@ void sgi_http_listener_abandon(segue_listener *listener)
     unref(listener);
 }
 
-/* ---- making ---- */
+/* ---- making a listener ---- */
 
 static const char **text_slots(segue_listen_options *o, size_t i)
 {
@@ -269,7 +274,7 @@ static void put_defaults(segue_listen_options *o)
     put_default(&o->drain_ms, 10000);
 }
 
-/* A path of a request target: visible ASCII that needs no escape. */
+/* True when the text is a path: visible ASCII that needs no escape. */
 static bool is_path(const char *path)
 {
     if (*path != '/')
@@ -283,25 +288,40 @@ static bool is_path(const char *path)
 static const char *problem_of(const segue_listen_options *o)
 {
     if (!is_path(o->path) || (o->health_path && !is_path(o->health_path)))
-        return "a path begins with / and has neither blanks nor ? nor #";
+        return "path and health_path have to begin with / and must not have blanks, ? or "
+               "#";
     if (o->health_path && strcmp(o->health_path, o->path) == 0)
-        return "path and health_path are the same";
+        return "path and health_path have to be different";
     if (!o->cert_file && (o->key_file || o->client_ca_file || o->client_cert_required))
-        return "keys and client certificates need cert_file";
+        return "key_file, client_ca_file and client_cert_required need cert_file";
     if (o->client_cert_required && !o->client_ca_file)
         return "client_cert_required needs client_ca_file";
-    if (o->max_header_bytes < 1024 || o->max_header_bytes > 1 << 30 ||
-        o->max_connections < 0 || o->max_streams < 0 || o->max_sessions < 0 ||
-        o->max_replay_bytes < 0 || o->max_replay_bytes > 1 << 30)
-        return "a limit is negative or absurd";
-    if (o->session_idle_ms < 0 || o->idle_timeout_ms < 0 || o->header_timeout_ms < 0 ||
-        o->body_timeout_ms < 0 || o->write_timeout_ms < 0 || o->keepalive_ms < 0 ||
-        o->stream_after_ms < 0 || o->drain_ms < 0)
-        return "a time is negative";
     return NULL;
 }
 
-/* "unix:PATH", "systemd", "systemd:NAME", or an address. */
+/* Checks the numbers of the options. When one is out of its range, returns false, and
+ * `why` says which. */
+static bool check_numbers(const segue_listen_options *o, char why[SGI_WHY_SIZE])
+{
+    const sgi_range numbers[] = {
+        {"max_header_bytes", o->max_header_bytes, 1024, 1 << 30},
+        {"max_connections", o->max_connections, 0, INT64_MAX},
+        {"max_streams", o->max_streams, 0, INT64_MAX},
+        {"max_sessions", o->max_sessions, 0, INT64_MAX},
+        {"max_replay_bytes", o->max_replay_bytes, 0, 1 << 30},
+        {"session_idle_ms", o->session_idle_ms, 0, INT64_MAX},
+        {"idle_timeout_ms", o->idle_timeout_ms, 0, INT64_MAX},
+        {"header_timeout_ms", o->header_timeout_ms, 0, INT64_MAX},
+        {"body_timeout_ms", o->body_timeout_ms, 0, INT64_MAX},
+        {"write_timeout_ms", o->write_timeout_ms, 0, INT64_MAX},
+        {"keepalive_ms", o->keepalive_ms, 0, INT64_MAX},
+        {"stream_after_ms", o->stream_after_ms, 0, INT64_MAX},
+        {"drain_ms", o->drain_ms, 0, INT64_MAX},
+    };
+    return sgi_ranges_check(numbers, sizeof numbers / sizeof *numbers, why, SGI_WHY_SIZE);
+}
+
+/* Reads the address option: "unix:PATH", "systemd", "systemd:NAME", or an address. */
 static void read_address(const segue_listen_options *o, sgi_listen_options *listen)
 {
     *listen = (sgi_listen_options){
@@ -336,8 +356,8 @@ static bool is_loopback6(const struct in6_addr *address)
            (IN6_IS_ADDR_V4MAPPED(address) && address->s6_addr[12] == 127);
 }
 
-/* What the socket is bound to, as a text with brackets where the address has colons;
- * false for one that has no address. */
+/* Writes the address that the socket is bound to, in brackets if it has colons. False
+ * for a socket without an IP address. */
 static bool describe_socket(int fd, char text[INET6_ADDRSTRLEN + 2], bool *loopback)
 {
     union {
@@ -362,7 +382,7 @@ static bool describe_socket(int fd, char text[INET6_ADDRSTRLEN + 2], bool *loopb
     return true;
 }
 
-/* The address in the URL, without brackets. */
+/* Returns the part of the URL that is the address, without brackets. */
 static sgi_str address_in(const char *url, size_t at, const char *host)
 {
     size_t edge = *host == '[';
@@ -409,7 +429,8 @@ static bool is_metadata(const void *gate, sgi_str path)
     return sgi_bearer_is_metadata(gate, path);
 }
 
-/* A listener on all addresses at once is known by none of them. */
+/* Makes the gate that checks tokens. A listener on all addresses has no URL of its own,
+ * so the options must name the resource. */
 static segue_status make_gate(segue_runtime *rt, segue_server *server,
                               segue_listener *listener, char why[SGI_WHY_SIZE])
 {
@@ -421,7 +442,8 @@ static segue_status make_gate(segue_runtime *rt, segue_server *server,
         return SEGUE_OK;
     segue_status status = sgi_bearer_gate_new(rt, server, o->bearer, listener->url,
                                               is_url, o->path, &listener->bearer, why);
-    listener->options.bearer = NULL; /* the caller's */
+    /* the pointer belongs to the caller and is not used later */
+    listener->options.bearer = NULL;
     listener->policy.is_public = status == SEGUE_OK ? is_metadata : NULL;
     listener->policy.user = listener->bearer;
     return status;
@@ -434,7 +456,7 @@ static sgi_tls_files tls_files(const segue_listener *listener)
                            o->client_cert_required != 0};
 }
 
-/* All that needs no lock. */
+/* Does the steps of creating a listener that need no lock. */
 static segue_status prepare(segue_runtime *rt, segue_server *server,
                             segue_listener *listener, char why[SGI_WHY_SIZE])
 {
@@ -465,11 +487,12 @@ static segue_listener *make(segue_runtime *rt, const segue_listen_options *optio
     listener->carrier.grace_ms = SGI_GRACE_MS;
     listener->refs = 1;
     listener->socket = (sgi_listen_socket){.fd = -1, .mem = mem};
-    listener->door = (sgi_door){.open = open_door, .close = close_door};
+    listener->server_listener =
+        (sgi_server_listener){.open = on_server_open, .close = on_server_close};
     listener->options = *options;
     listener->trusted = options->unauthenticated_tasks != 0;
     listener->limits = (sgi_http1_limits){.max_head = (size_t)options->max_header_bytes,
-                                          .max_body = engine->max_message};
+                                          .max_body = sgi_engine_max_message(engine)};
     TAILQ_INIT(&listener->conns);
     sgi_buf_init(&listener->room, mem);
     sgi_buf_init(&listener->text, mem);
@@ -479,7 +502,7 @@ static segue_listener *make(segue_runtime *rt, const segue_listen_options *optio
     return NULL;
 }
 
-/* Lock held. */
+/* Adds the listener to the runtime and to the server. The caller holds the lock. */
 static segue_status install(segue_runtime *rt, segue_server *server,
                             segue_listener *listener)
 {
@@ -488,10 +511,10 @@ static segue_status install(segue_runtime *rt, segue_server *server,
     if (sgi_serve_is_closed(server))
         return SEGUE_E_CLOSED;
     listener->server = server;
-    listener->has_door = true;
-    listener->refs++; /* the handle's */
+    listener->has_listener = true;
+    listener->refs++; /* the reference of the application's handle */
     sgi_carrier_add(rt, &listener->carrier);
-    return sgi_server_add_door(server, &listener->door);
+    return sgi_server_add_listener(server, &listener->server_listener);
 }
 
 segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
@@ -501,10 +524,10 @@ segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
     segue_listen_options full = *options;
     put_defaults(&full);
     const char *problem = problem_of(&full);
-    if (problem) {
+    if (problem)
         snprintf(why, SGI_WHY_SIZE, "%s", problem);
+    if (problem || !check_numbers(&full, why))
         return SEGUE_E_INVALID;
-    }
     snprintf(why, SGI_WHY_SIZE, "out of memory");
     segue_listener *listener = make(rt, &full);
     if (!listener)

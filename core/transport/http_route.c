@@ -1,19 +1,21 @@
-/* The order of checks: health, metadata, Host, Origin, path, method, repeated headers,
- * Accept, Content-Type; the first that fails is the answer.
+/* The checks come in this order: health, metadata, Host, Origin, path, method, repeated
+ * headers, Accept, Content-Type. The first check that fails decides the answer.
  *
- * Host and Origin are what keeps a page in somebody's browser from talking to a server on
- * his machine (DNS rebinding; 2026-07-28 basic/transports/streamable-http, "Security &
- * Transport"). A name can be bound anew to any address, an address cannot: so a listener
- * is by itself reached only by what stands for an address, and by names that nobody else
- * can have. One that only this machine reaches takes its own addresses alone. Other names
- * are the operator's to give, but where there is TLS, or every caller needs a token: no
- * page has a certificate for the name under which it would reach this server, nor the
- * token, which unlike a cookie no browser adds. Where the operator names no origins a
- * page of the server's own is let in; where he does it is not. Health comes first because
- * a machine that asks for it may name no host, and learns nothing from the answer.
+ * Host and Origin keep a web page in a user's browser from talking to a server on the
+ * user's machine (DNS rebinding; 2026-07-28 basic/transports/streamable-http, "Security
+ * & Transport"). An attacker can bind a host name to any address, but cannot change
+ * what an address means. So by default a listener accepts as Host only addresses, and
+ * names that no one else can have. A listener that only this machine can reach accepts
+ * only local addresses and names. With TLS, or when every caller needs a token, a
+ * listener that other machines can reach accepts every name. A hostile page has no
+ * certificate for its name, and a browser never adds the token by itself. If the
+ * operator lists hosts, exactly the listed ones are accepted. Pages of the server's own
+ * origin are accepted unless the operator lists the origins. The health check comes
+ * first, because a program that asks for it may send no Host, and the answer reveals
+ * nothing.
  *
- * Accept is read leniently: a missing one admits everything, and one that admits a single
- * of the two types of an answer is taken at its word. */
+ * Accept is read leniently: a missing Accept allows everything, and it is enough if
+ * Accept allows one of the two types of an answer. */
 #include "transport/http_route.h"
 
 #include "wire/http1_head.h"
@@ -30,9 +32,10 @@ static void refuse(sgi_http_route *route, int32_t status, const char *problem)
     route->problem = problem;
 }
 
-/* ---- lists ---- */
+/* ---- lists in headers ---- */
 
-/* Cuts *list at the first separator; false when it is used up. */
+/* Gives the part of *list before the first separator and removes it from *list. False
+ * when the list is empty. */
 static bool next_of(sgi_str *list, char separator, sgi_str *item)
 {
     if (!list->n)
@@ -46,7 +49,7 @@ static bool next_of(sgi_str *list, char separator, sgi_str *item)
 
 /* ---- Host and Origin ---- */
 
-/* The host without its port; [::1] keeps its brackets. */
+/* Returns the host without its port. [::1] keeps its brackets. */
 static sgi_str without_port(sgi_str host)
 {
     size_t at = host.n;
@@ -64,7 +67,8 @@ bool sgi_http_is_local_name(sgi_str name)
            sgi_http1_same(name, SGI_STR("[::1]"));
 }
 
-/* 0 to 255, as an address is written: 010 would be eight to some readers. */
+/* True when the text is a number from 0 to 255 without a leading zero. Some programs
+ * read 010 as eight. */
 static bool is_octet(sgi_str text)
 {
     int32_t value = 0;
@@ -79,7 +83,9 @@ bool sgi_http_is_address(sgi_str name)
 {
     sgi_str octet;
     int32_t count = 0;
-    if (name.n && *name.p == '[') /* the parser lets only addresses have brackets */
+    /* such a name is an address, because the parser allows brackets only around
+     * addresses */
+    if (name.n && *name.p == '[')
         return name.n > 2 && name.p[name.n - 1] == ']';
     if (name.n < 7 || name.n > 15 || name.p[name.n - 1] == '.')
         return false;
@@ -91,7 +97,8 @@ bool sgi_http_is_address(sgi_str name)
     return count == 4;
 }
 
-/* [address] where the address has colons. */
+/* True when the name is the address that the listener is bound to. In the name, an
+ * address with colons has brackets. */
 static bool is_bound(const sgi_http_policy *policy, sgi_str name)
 {
     if (!policy->bound.n)
@@ -122,8 +129,9 @@ static bool is_host_allowed(const sgi_http_policy *policy, sgi_str host)
            (!policy->local && sgi_http_is_address(name));
 }
 
-/* host:port of an origin; empty when it is not one of HTTP. Behind TLS a page that came
- * without it is nobody's: whoever carried it may have written it. */
+/* Returns host:port of an http or https origin, otherwise an empty text. With TLS an
+ * http origin is not accepted, because the page was transferred without protection and
+ * may be forged. */
 static sgi_str host_of_origin(sgi_str origin, bool secure)
 {
     static const sgi_str schemes[] = {SGI_STR_INIT("https://"), SGI_STR_INIT("http://")};
@@ -149,19 +157,23 @@ static bool is_origin_allowed(const sgi_http_policy *policy, sgi_str origin, sgi
                          : sgi_http1_same(own, host);
 }
 
-/* False when it was refused. */
+/* Checks Host and Origin. False when the request is refused. */
 static bool check_caller(const sgi_http_policy *policy, const sgi_http1 *head,
                          sgi_http_route *route)
 {
     sgi_str origin = sgi_http1_header(head, SGI_HTTP1_ORIGIN);
     if (!is_host_allowed(policy, head->host)) {
-        refuse(route, 403, "This Host is not served here: name it in hosts");
+        refuse(route, 403,
+               "The Host header names a host that this server does not serve: add it to "
+               "the option hosts");
     } else if (!origin.p) {
         return true;
     } else if (sgi_http1_is_repeated(head, SGI_HTTP1_ORIGIN)) {
-        refuse(route, 400, "Origin is repeated");
+        refuse(route, 400, "The header Origin is repeated");
     } else if (!is_origin_allowed(policy, origin, head->host)) {
-        refuse(route, 403, "This Origin is not allowed");
+        refuse(route, 403,
+               "The server does not allow requests from this Origin: add it to the "
+               "option origins");
     } else {
         if (policy->cors)
             route->origin = origin;
@@ -185,7 +197,8 @@ static const struct {
     {SGI_HTTP1_CONTENT_TYPE, "Header mismatch: Content-Type is repeated"},
 };
 
-/* Revisions are dates, and this is the first that has the code for it. */
+/* True when the protocol version is 2026-07-28 or later. Versions are dates, and
+ * 2026-07-28 is the first one that defines the error code for header mismatches. */
 static bool is_modern(const sgi_http1 *head)
 {
     static const sgi_str first = SGI_STR_INIT("2026-07-28");
@@ -208,7 +221,8 @@ static bool check_singles(const sgi_http1 *head, sgi_http_route *route)
 
 /* ---- types ---- */
 
-/* A weight of zero says no (RFC 9110 12.4.2). */
+/* True when the weight of a type in Accept is zero, which refuses the type (RFC 9110
+ * 12.4.2). */
 static bool is_refused_range(sgi_str parameters)
 {
     sgi_str item;
@@ -239,7 +253,7 @@ static void read_accept(sgi_str list, bool *json, bool *events)
     }
 }
 
-/* Accept may come in several lines. */
+/* Reads all Accept headers, because a request may have several. */
 static void read_accepts(const sgi_http1 *head, bool *json, bool *events)
 {
     sgi_str name, value;
@@ -292,7 +306,7 @@ static void route_get(const sgi_http1 *head, sgi_http_route *route)
 
 static void refuse_method(sgi_http_route *route, const char *allow)
 {
-    refuse(route, 405, "This method is not allowed here");
+    refuse(route, 405, "This path does not allow this HTTP method: see the header Allow");
     route->allow = allow;
 }
 
@@ -315,7 +329,8 @@ static void route_endpoint(const sgi_http_policy *policy, const sgi_http1 *head,
         refuse_method(route, policy->cors ? methods_with_cors : methods);
 }
 
-/* Where to get a token is no secret, and clients in browsers ask for it from anywhere. */
+/* Decides about a request for the metadata. The metadata are public, and clients in
+ * browsers ask for them from any origin. */
 static void route_metadata(const sgi_http1 *head, sgi_http_route *route)
 {
     if (sgi_str_eq(head->method, SGI_STR("OPTIONS")))
@@ -346,5 +361,5 @@ void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
     if (sgi_str_eq(head->path, policy->path))
         route_endpoint(policy, head, route);
     else
-        refuse(route, 404, "There is nothing here");
+        refuse(route, 404, "Not found: the server has no such path");
 }

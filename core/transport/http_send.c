@@ -1,22 +1,24 @@
-/* From the engine to the link. Output is composed in the listener's room, head and body
- * in one write, events in chunks of up to EVENTS_MAX with whatever belongs around them.
- * One flush takes output once: when there is more the engine says so, and the others get
- * their turn first.
+/* The way of output from the engine to the link. Output is built in the listener's
+ * buffer `room`: head and body in one write, events in chunks of up to EVENTS_MAX with
+ * their framing. One flush gets output from the engine once; when there is more, the
+ * engine asks for another flush, so that other connections get their turn first.
  *
- * What the link does not want yet stays in `rest`, whose buffer is the one it came in;
- * nothing more is taken from the engine then, so a slow reader slows its streams down.
- * `ends` says that behind the rest the answer is complete. From then on the exchange is
- * not needed: it may be gone already.
+ * Bytes that the link does not accept stay in `rest`. While there are such bytes, no
+ * more output is fetched from the engine, so a slow reader slows its streams down.
+ * `ends` means that the answer is complete after `rest`; the exchange is then no longer
+ * needed and may be gone.
  *
- * A stream of the handshake eras may be taken up by another connection at any time. It is
- * then no longer this one's to read, and sgi_serve_end knows. */
+ * A stream of the handshake revisions may be taken over by another connection at any
+ * time. Then this connection must no longer read it; sgi_serve_end_exchange handles
+ * that. */
 #include "wire/ending.h"
 #include "transport/http_conn.h"
 
 #define EVENTS_MAX ((size_t)64 * 1024)
 #define KEEP_ROOM (SGI_LINK_WRITE_MAX + 4096)
 #define KEEP_TEXT ((size_t)4 * 1024)
-#define HEAD_ROOM ((size_t)2 * 1024) /* what a head and the ends of a chunk may need */
+/* bytes reserved for a head and for the end of a chunk */
+#define HEAD_ROOM ((size_t)2 * 1024)
 
 static sgi_engine *engine_of(const sgi_http_conn *conn)
 {
@@ -25,7 +27,7 @@ static sgi_engine *engine_of(const sgi_http_conn *conn)
 
 /* ---- the link ---- */
 
-/* Sends what was composed. */
+/* Sends the bytes that were built in `room`. */
 static void send_room(sgi_http_conn *conn)
 {
     segue_listener *listener = conn->listener;
@@ -52,18 +54,18 @@ static void add_head(sgi_http_conn *conn, sgi_http_answer_head *head)
     head->says_keep = conn->says_keep;
     head->origin = conn->route.origin;
     sgi_http_add_head(&conn->listener->room, head, &conn->listener->date,
-                      sgi_wall(&engine_of(conn)->env));
+                      sgi_wall_now(sgi_engine_env(engine_of(conn))));
     conn->head_sent = true;
 }
 
-/* ---- answers of the server's own ---- */
+/* ---- answers that the listener makes without the engine ---- */
 
 void sgi_http_send_answer(sgi_http_conn *conn, sgi_http_answer_head *head, sgi_str body)
 {
     conn->stage = SGI_HTTP_SERVING;
     head->length = body.n;
     add_head(conn, head);
-    if (!conn->route.bare) /* RFC 9110 9.3.2 */
+    if (!conn->route.bare) /* the answer to HEAD has no body (RFC 9110 9.3.2) */
         sgi_buf_add_str(&conn->listener->room, body);
     send_room(conn);
     if (conn->link)
@@ -101,14 +103,18 @@ static const struct {
     int32_t status;
     const char *problem;
 } refusals[] = {
-    [SGI_BEARER_NONE] = {401, "A token is needed"},
-    [SGI_BEARER_BAD] = {401, "The token is not good"},
-    [SGI_BEARER_LACKS] = {403, "The token lacks a scope"},
-    [SGI_BEARER_MISPLACED] = {400, "A token does not belong into a URL"},
-    [SGI_BEARER_UNCHECKED] = {503, "The token cannot be checked now"},
+    [SGI_BEARER_NONE] = {401, "The request needs an access token"},
+    [SGI_BEARER_BAD] = {401, "The access token is not valid"},
+    [SGI_BEARER_LACKS] = {403, "The access token lacks a required scope"},
+    [SGI_BEARER_MISPLACED] =
+        {400,
+         "The access token must not be in the URL: send it in the header Authorization"},
+    [SGI_BEARER_UNCHECKED] =
+        {503, "The server cannot check the access token now: try again later"},
 };
 
-#define RETRY_S 5 /* keys that cannot be had now may be had then */
+/* The value of Retry-After in seconds when the keys that check tokens are missing. */
+#define RETRY_S 5
 
 static int32_t retry_s(int64_t ms)
 {
@@ -154,7 +160,8 @@ static sgi_str take(sgi_str *text, size_t most)
     return part;
 }
 
-/* The next write: from the text, and the end behind its last byte. */
+/* Sends the next part of the text. When it contains the last byte of a complete answer,
+ * the end of the answer follows. */
 static void send_part(sgi_http_conn *conn, sgi_str *text)
 {
     sgi_buf *room = &conn->listener->room;
@@ -172,7 +179,7 @@ static void send_part(sgi_http_conn *conn, sgi_str *text)
     send_room(conn);
 }
 
-/* True when all of the text was handed over. */
+/* Sends the text in parts. True when all of it was handed to the link. */
 static bool send_text(sgi_http_conn *conn, sgi_str *text)
 {
     do
@@ -189,8 +196,8 @@ static void expired(sgi_timer *timer)
 static void set_expiry(sgi_http_conn *conn)
 {
     sgi_engine *engine = engine_of(conn);
-    int64_t left = sgi_time_sub(conn->expires_ms, sgi_wall(&engine->env));
-    sgi_engine_timer(engine, &conn->expiry, left > 0 ? left : 0, expired);
+    int64_t left = sgi_time_sub(conn->expires_ms, sgi_wall_now(sgi_engine_env(engine)));
+    sgi_engine_set_timer(engine, &conn->expiry, left > 0 ? left : 0, expired);
 }
 
 static void begin_answer(sgi_http_conn *conn, const sgi_http_answer *answer, size_t len)
@@ -210,12 +217,12 @@ static void begin_answer(sgi_http_conn *conn, const sgi_http_answer *answer, siz
     if (conn->is_events && conn->expires_ms != INT64_MAX)
         set_expiry(conn);
     if (conn->is_events && !conn->chunks)
-        conn->last = true; /* its end is that of the connection */
+        conn->last = true; /* without chunks, the end of the connection ends the stream */
     head.chunked = conn->is_events && conn->chunks;
     add_head(conn, &head);
 }
 
-/* The buffer stays with the connection, the rest of it is sent later. */
+/* Stores the buffer of the text in the connection, to send its rest later. */
 static void keep_rest(sgi_http_conn *conn, sgi_str rest)
 {
     sgi_buf *text = &conn->listener->text;
@@ -225,13 +232,13 @@ static void keep_rest(sgi_http_conn *conn, sgi_str rest)
     *text = empty;
 }
 
-/* What fills a stream writes its answer while it is asked for output, so only afterwards
- * is it known whether this was all. */
+/* Sends the exchange's output. A handler may write its answer during sgi_conn_output,
+ * so only after that call is it known whether the answer is complete. */
 static void send_output(sgi_http_conn *conn, sgi_http_answer *answer)
 {
     sgi_buf *text = &conn->listener->text;
     sgi_conn_output(conn->exchange, text);
-    sgi_serve_look(conn->exchange, answer);
+    sgi_serve_get_answer(conn->exchange, answer);
     sgi_str left = sgi_buf_str(text);
     bool anything = left.n || answer->answered || !conn->head_sent;
     conn->ends = answer->answered;
@@ -245,7 +252,8 @@ static void send_output(sgi_http_conn *conn, sgi_http_answer *answer)
         sgi_http_conn_next(conn);
 }
 
-/* False when some of it is left, or the connection is gone. */
+/* Sends the bytes of `rest`. False when some of them are left, or when the connection
+ * is gone. */
 static bool send_rest(sgi_http_conn *conn)
 {
     sgi_str left = {conn->rest.p + conn->rest_at, conn->rest.len - conn->rest_at};
@@ -272,7 +280,7 @@ void sgi_http_flush(sgi_http_conn *conn)
     }
     if (conn->blocked || !conn->exchange || sgi_conn_transport(conn->exchange) != conn)
         return;
-    sgi_serve_look(conn->exchange, &answer);
+    sgi_serve_get_answer(conn->exchange, &answer);
     if (!answer.open && (answer.is_events || answer.answered))
         send_output(conn, &answer);
 }
@@ -287,7 +295,7 @@ void sgi_http_writable(sgi_http_conn *conn)
     sgi_http_flush(conn);
 }
 
-/* ---- the end of an exchange ---- */
+/* ---- ending an exchange ---- */
 
 void sgi_http_drop_exchange(sgi_http_conn *conn)
 {
@@ -295,7 +303,7 @@ void sgi_http_drop_exchange(sgi_http_conn *conn)
     if (!exchange)
         return;
     conn->exchange = NULL;
-    sgi_conn *spare = sgi_serve_end(exchange, conn);
+    sgi_conn *spare = sgi_serve_end_exchange(exchange, conn);
     if (spare)
         conn->spare = spare;
     sgi_conn_unref(exchange);
@@ -306,12 +314,13 @@ void sgi_http_end_expired(sgi_http_conn *conn)
     sgi_http_answer answer;
     if (!conn->link || !conn->exchange || sgi_conn_transport(conn->exchange) != conn)
         return;
-    sgi_serve_look(conn->exchange, &answer);
+    sgi_serve_get_answer(conn->exchange, &answer);
     if (answer.is_events && answer.resumable)
         sgi_http_end_exchange(conn);
 }
 
-/* What was begun ends as it should for its framing, what was not is refused. */
+/* Ends the running exchange. If its answer has begun, the answer ends as its framing
+ * requires. Otherwise the request is refused. */
 void sgi_http_end_exchange(sgi_http_conn *conn)
 {
     sgi_http_flush(conn);
@@ -323,11 +332,12 @@ void sgi_http_end_exchange(sgi_http_conn *conn)
         return;
     }
     if (conn->ends)
-        return; /* it is on its way */
+        return; /* `rest` has the end of the answer already */
     sgi_http_drop_exchange(conn);
     if (!conn->head_sent) {
         sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR,
-                              "The request was given up", NULL);
+                              "The server ended the request before it had an answer",
+                              NULL);
         return;
     }
     conn->ends = true;

@@ -1,17 +1,18 @@
-/* From a request to the engine: what is refused at the head, who asks, and the head as
- * the engine wants to see it.
+/* The way of a request to the engine: refusing at the head, finding out who the caller
+ * is, and passing the head to the engine.
  *
- * A request that is refused is still read to its end where that is cheap, so that the
- * connection can go on; else the answer comes at once and ends it.
+ * A refused request is still read to its end when that is cheap, so that the connection
+ * can be used again. Otherwise it is answered at once and the connection ends.
  *
- * An application that wants to know who asks is asked at the head: a caller that it
- * refuses cannot make the server hold a body, and is not told to send one. The question
- * runs among the callbacks, perhaps on another thread. It sees the head in the parser,
- * which nothing touches until the answer is there; what comes meanwhile waits. The answer
- * is acted upon by the loop. Without such an application the body is read first. */
+ * If the application wants to identify callers, it is asked when the head is complete.
+ * So a refused caller cannot make the server hold a body, and is not asked to send one.
+ * The question is a callback, perhaps on another thread. The callback reads the head in
+ * the parser, which does not change until the application has answered; bytes that
+ * arrive meanwhile wait. The loop then acts on the answer. If the application does not
+ * identify callers, the body is read first. */
 #include "transport/http_conn.h"
 
-/* A body that is not wanted, but read. */
+/* Maximum length of an unwanted body that is still read. */
 #define MAX_DISCARDED ((uint64_t)64 * 1024)
 #define KEEP_BODY ((size_t)2 * 1024)
 
@@ -55,7 +56,8 @@ static void refuse_body(sgi_http_conn *conn)
     if (conn->route.kind == SGI_HTTP_REFUSED)
         refuse(conn);
     else
-        sgi_http_on_fault(conn, 413, "This method has no use for a body");
+        sgi_http_on_fault(conn, 413,
+                          "A request with this HTTP method must not have a body");
 }
 
 static void ask_for_body(sgi_http_conn *conn)
@@ -68,10 +70,11 @@ static void ask_for_body(sgi_http_conn *conn)
                            conn->listener->options.write_timeout_ms);
 }
 
-/* ---- who asks ---- */
+/* ---- the caller ---- */
 
-/* Once per connection, when it is needed: the subject of a certificate, or the address.
- * Without memory the caller is a stranger without a name. */
+/* Finds out the peer's name once per connection, when it is needed. The name is the
+ * subject of the peer's certificate, or its address. When out of memory the peer stays
+ * anonymous. */
 static void look_at_peer(sgi_http_conn *conn)
 {
     sgi_link_peer peer;
@@ -86,23 +89,23 @@ static void look_at_peer(sgi_http_conn *conn)
         sgi_buf_reset(&conn->peer, 0);
 }
 
-/* Not the loop thread: only notes what was said. */
-static void told(sgi_serve_asking *asking, segue_status status, sgi_principal *who,
-                 bool named)
+/* Records the application's answer. It may run on another thread than the loop thread. */
+static void identified(sgi_serve_identifying *identifying, segue_status status,
+                       sgi_principal *who, bool named)
 {
-    sgi_http_conn *conn = SGI_OWNER(asking, sgi_http_conn, asking);
+    sgi_http_conn *conn = SGI_OWNER(identifying, sgi_http_conn, identifying);
     conn->is_asked = false;
     conn->asked = status;
     conn->named = named;
     conn->who = who;
     if (who)
-        sgi_serve_keep(who);
+        sgi_serve_ref_principal(who);
     conn->stage = SGI_HTTP_KNOWN;
-    sgi_carrier_raise(&conn->transport.carrier, SGI_WORK_OWN);
+    sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
 }
 
-/* Behind a value stands the end of its line, which nobody needs any more: there is room
- * for a NUL. */
+/* Returns a header's value with a NUL after it. The NUL overwrites the line end, which
+ * is no longer needed. */
 const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name)
 {
     size_t count = 0;
@@ -116,7 +119,7 @@ const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name)
 
 static void forget_grant(sgi_http_conn *conn)
 {
-    sgi_serve_forget(conn->who);
+    sgi_serve_unref_principal(conn->who);
     sgi_grant_unref(conn->grant);
     conn->who = NULL;
     conn->grant = NULL;
@@ -129,7 +132,7 @@ void sgi_http_forget_caller(sgi_http_conn *conn)
     conn->check.grant = NULL;
     conn->check.verdict = SGI_BEARER_IN;
     conn->expires_ms = INT64_MAX;
-    sgi_engine_timer_clear(sgi_runtime_engine(conn->listener->carrier.runtime),
+    sgi_engine_clear_timer(sgi_runtime_engine(conn->listener->carrier.runtime),
                            &conn->expiry);
     forget_grant(conn);
 }
@@ -140,8 +143,8 @@ static void ask(sgi_http_conn *conn)
     conn->stage = SGI_HTTP_ASKING;
     conn->is_asked = true;
     conn->wait = SGI_HTTP_WAIT_NOTHING;
-    conn->asking.told = told;
-    sgi_serve_ask(conn->listener->server, &conn->asking, conn);
+    conn->identifying.identified = identified;
+    sgi_serve_identify_caller(conn->listener->server, &conn->identifying, conn);
 }
 
 static bool is_stranger(sgi_http_conn *conn)
@@ -194,7 +197,7 @@ static void answer_verdict(sgi_http_conn *conn, const sgi_http_verdict *verdict)
     else if (verdict->limit.name)
         sgi_http_send_problem(
             conn, verdict->status, SGI_RPC_INVALID_REQUEST,
-            sgi_limit_tell(verdict->problem, verdict->limit, "limit").text, NULL);
+            sgi_limit_describe(verdict->problem, verdict->limit, "limit").text, NULL);
     else if (verdict->problem)
         sgi_http_send_problem(conn, verdict->status, SGI_RPC_INVALID_REQUEST,
                               verdict->problem, verdict->status == 405 ? "POST" : NULL);
@@ -216,8 +219,11 @@ static void give_to_engine(sgi_http_conn *conn, sgi_http_verdict *verdict)
     else
         verdict->status = sgi_serve_delete(server, conn->who, &head);
     if (conn->route.kind == SGI_HTTP_DELETE && verdict->status >= 400)
-        verdict->problem = verdict->status == 405 ? "There is no session to end"
-                                                  : "There is no such session";
+        verdict->problem =
+            verdict->status == 405
+                ? "No session can be ended: the request has no Mcp-Session-Id"
+                : "Unknown session: Mcp-Session-Id is not known here, or its session has "
+                  "ended";
 }
 
 static void serve(sgi_http_conn *conn)
@@ -234,7 +240,7 @@ static void serve(sgi_http_conn *conn)
     }
     if (conn->asked != SEGUE_OK) {
         sgi_http_send_problem(conn, 401, SGI_RPC_INVALID_REQUEST,
-                              "The caller is not authorized", NULL);
+                              "The server does not accept this caller", NULL);
         return;
     }
     give_to_engine(conn, &verdict);
@@ -252,7 +258,7 @@ static void serve(sgi_http_conn *conn)
 
 /* ---- tokens ---- */
 
-/* The verdict is there: who is let in is known by his token. */
+/* Stores the verdict of a token check. The token identifies an accepted caller. */
 static void take_verdict(sgi_http_conn *conn)
 {
     sgi_bearer_check *check = &conn->check;
@@ -262,27 +268,28 @@ static void take_verdict(sgi_http_conn *conn)
     if (in) {
         conn->grant = check->grant;
         conn->expires_ms = sgi_grant_expires(check->grant);
-        conn->who = sgi_grant_who(check->grant);
-        sgi_serve_keep(conn->who);
+        conn->who = sgi_grant_principal(check->grant);
+        sgi_serve_ref_principal(conn->who);
     } else {
         sgi_grant_unref(check->grant);
     }
     check->grant = NULL;
 }
 
-/* Not the loop thread, perhaps. */
-static void told_verdict(sgi_bearer_check *check)
+/* Called once the verdict of a check is known, perhaps not on the loop thread. */
+static void verdict_decided(sgi_bearer_check *check)
 {
     sgi_http_conn *conn = SGI_OWNER(check, sgi_http_conn, check);
     take_verdict(conn);
     conn->wait = SGI_HTTP_WAIT_NOTHING;
     conn->stage = SGI_HTTP_KNOWN;
     if (!conn->is_asked)
-        sgi_carrier_raise(&conn->transport.carrier, SGI_WORK_OWN);
+        sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
 }
 
-/* While the application looks at the request it stays as it is; what has become of it
- * meanwhile is seen by the loop then. */
+/* Called before (shown) and after the callback in which the application reads the
+ * request. The request must not change meanwhile. If the connection has ended by then,
+ * the loop handles that afterwards. */
 static void show(sgi_bearer_check *check, bool shown)
 {
     sgi_http_conn *conn = SGI_OWNER(check, sgi_http_conn, check);
@@ -290,21 +297,22 @@ static void show(sgi_bearer_check *check, bool shown)
         look_at_peer(conn);
     conn->is_asked = shown;
     if (!shown)
-        sgi_carrier_raise(&conn->transport.carrier, SGI_WORK_OWN);
+        sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
 }
 
 void sgi_http_check_late(sgi_http_conn *conn)
 {
     sgi_bearer_cancel(&conn->check);
-    told_verdict(&conn->check);
+    verdict_decided(&conn->check);
 }
 
-/* A verdict that is there at once spares the body only where it is long. */
+/* Starts the check of the token. If the verdict is known at once and refuses the
+ * request, its body is still read if it is short. */
 static void check_token(sgi_http_conn *conn)
 {
     sgi_http1 *head = &conn->parser;
     sgi_bearer_gate *gate = conn->listener->bearer;
-    conn->check.told = told_verdict;
+    conn->check.decided = verdict_decided;
     conn->check.shown = show;
     conn->check.transport = &conn->transport;
     if (sgi_bearer_begin(gate, &conn->check,
@@ -325,9 +333,9 @@ static void check_token(sgi_http_conn *conn)
         ask_for_body(conn);
 }
 
-/* ---- head, caller, request ---- */
+/* ---- from the head over the caller to the request ---- */
 
-/* Does the engine answer it, for somebody? */
+/* True when the engine answers this request, so that its caller must be known. */
 static bool is_for_engine(const sgi_http_conn *conn)
 {
     sgi_http_kind kind = conn->route.kind;
@@ -344,7 +352,8 @@ void sgi_http_on_head(sgi_http_conn *conn)
     if (conn->route.kind != SGI_HTTP_POST && !is_cheap(head)) {
         refuse_body(conn);
     } else if (is_for_engine(conn) &&
-               (conn->listener->bearer || sgi_serve_asks(conn->listener->server))) {
+               (conn->listener->bearer ||
+                sgi_serve_identifies_callers(conn->listener->server))) {
         if (is_closing(conn))
             refuse_new_work(conn);
         else if (conn->listener->bearer)
@@ -356,8 +365,8 @@ void sgi_http_on_head(sgi_http_conn *conn)
     }
 }
 
-/* A refused caller keeps the connection only when the rest of his request is there
- * already: then nothing is waited for, and the next request can be told apart. */
+/* Continues once the caller is known. After a refusal the connection stays open only if
+ * the rest of the request has already arrived, so that there is nothing to wait for. */
 void sgi_http_on_caller(sgi_http_conn *conn)
 {
     const sgi_http1 *head = &conn->parser;
@@ -375,7 +384,7 @@ void sgi_http_on_caller(sgi_http_conn *conn)
 static void serve_nobody(sgi_http_conn *conn)
 {
     conn->named = false;
-    conn->who = sgi_serve_nobody(conn->listener->server);
+    conn->who = sgi_serve_anonymous(conn->listener->server);
     conn->asked = conn->who ? SEGUE_OK : SEGUE_E_NOMEM;
     serve(conn);
 }

@@ -1,24 +1,24 @@
-/* A link is a guest's socket, TLS where the gate has it, and what the socket has not
- * taken yet.
+/* A link consists of a guest's socket (socket_guest.h), TLS if the gate has it, and the
+ * output that the socket has not accepted yet.
  *
- * Writing is one send(2) into the socket as soon as it is asked for, from wherever on the
- * loop thread: no callback, no copy and no change of a watcher in the usual case. With
- * TLS the records are made in the guest's room and leave from there in one send as well.
- * Only what the socket refuses is copied into `out`, which is freed once it is empty: an
- * idle link holds no buffer. One write may wait there and the few bytes that TLS adds by
- * itself; MAX_PENDING guards it against an owner that does not wait.
+ * A write is one send(2) to the socket at once, from any code on the loop thread.
+ * Usually it needs no callback, no copy and no change of a watcher. With TLS the
+ * records are built in the guest's buffer and are also sent at once. Only bytes that
+ * the socket does not accept are copied into `out`, which is freed when it is empty, so
+ * an idle link holds no buffer. One write may wait there, with the few bytes that TLS
+ * adds; MAX_PENDING limits the waiting bytes if an owner does not wait.
  *
- * A write that fails is not told inside the call that found it, but by a timer without
- * delay: `fault` waits for that.
+ * A write that fails is not reported inside the call, but by a timer without delay;
+ * `fault` has the error until then.
  *
- * Closing. An owner that closes is forgotten; the link goes on alone. While output is
- * left nothing is read, for a peer that has ended its side may still read ours. Then our
- * side is shut down and what comes is thrown away until the peer ends: closing a socket
+ * Closing: the link forgets its owner at once and closes by itself. While output is
+ * left nothing is read, because a peer that has ended its side may still read. Then
+ * this side is shut down and input is dropped until the peer ends: closing a socket
  * with unread input makes the system send a reset, which can overtake the last answer.
- * Failing TLS goes the same way, for the alert that says so.
+ * A TLS failure is handled in the same way, so that its alert is sent.
  *
- * `engaged` counts what is on the stack above a link's memory; the last one out frees it
- * once it is gone. */
+ * `engaged` counts the functions on the stack that use the link. The last of them frees
+ * the link if it is gone. */
 #include "transport/link.h"
 
 #include <errno.h>
@@ -34,14 +34,14 @@
 
 #define MAX_PENDING SGI_TLS_MAX_OUT
 
-/* A peer that has vanished is noticed after about a minute and a half. */
+/* With these settings, a peer that has vanished is noticed after about 90 seconds. */
 #define KEEPALIVE_IDLE_S 30
 #define KEEPALIVE_INTERVAL_S 15
 #define KEEPALIVE_PROBES 4
 
 struct sgi_link_gate {
     segue_runtime *rt;
-    sgi_tls_setup *setup; /* under the lock; NULL = no TLS */
+    sgi_tls_setup *setup; /* used under the lock; NULL = no TLS */
 };
 
 typedef enum link_stage { OPEN = 0, FLUSHING, DRAINING, GONE } link_stage;
@@ -49,22 +49,23 @@ typedef enum link_stage { OPEN = 0, FLUSHING, DRAINING, GONE } link_stage;
 struct sgi_link {
     sgi_guest_socket socket;
     segue_runtime *rt;
-    const sgi_link_events *events; /* NULL: the owner has let go */
+    /* the callbacks of the owner; NULL = the owner has closed the link */
+    const sgi_link_events *events;
     void *user;
     sgi_tls *tls;
-    sgi_buf out; /* from `at` on not sent yet */
+    sgi_buf out; /* bytes that are not sent yet; they begin at `at` */
     size_t at;
-    int64_t last_ms; /* flushing ends then at the latest */
+    int64_t last_ms; /* the time at which flushing ends at the latest */
     sgi_timer timer;
     link_stage stage;
-    int fault;     /* errno of a failed write that was not told yet */
-    int engaged;   /* frames that still look at the link */
-    bool waiting;  /* the owner was told to wait for writable */
-    uint64_t sent; /* bytes that the system has */
+    int fault;     /* errno of a failed write that is not reported yet */
+    int engaged;   /* number of functions on the stack that use the link */
+    bool waiting;  /* the owner must wait for the event `writable` */
+    uint64_t sent; /* number of bytes that the system has accepted */
 };
 
 static const char peer_closed[] = "the peer closed the connection";
-static const char runtime_ends[] = "the runtime ends";
+static const char runtime_ends[] = "the runtime was stopped";
 
 static sgi_engine *engine_of(const sgi_link *link)
 {
@@ -81,7 +82,7 @@ static size_t pending(const sgi_link *link)
     return link->out.len - link->at;
 }
 
-/* ---- end ---- */
+/* ---- the end of a link ---- */
 
 static void engage(sgi_link *link)
 {
@@ -98,11 +99,11 @@ static void release(sgi_link *link)
     sgi_release(mem, link, sizeof *link);
 }
 
-/* The caller is engaged. */
+/* Ends the link. The caller must have called engage, so the memory stays valid. */
 static void leave(sgi_link *link)
 {
     link->stage = GONE;
-    sgi_engine_timer_clear(engine_of(link), &link->timer);
+    sgi_engine_clear_timer(engine_of(link), &link->timer);
     sgi_guest_drop(&link->socket);
 }
 
@@ -120,7 +121,7 @@ static void break_off(sgi_link *link, const char *why)
     tell_closed(link, why);
 }
 
-/* Nothing has come of waiting. */
+/* Ends the link after the time limit of closing. */
 static void give_up(sgi_timer *timer)
 {
     sgi_link *link = SGI_OWNER(timer, sgi_link, timer);
@@ -147,10 +148,10 @@ static void fail(sgi_link *link, int fault)
     if (link->fault)
         return;
     link->fault = fault;
-    sgi_engine_timer(engine_of(link), &link->timer, 0, tell_fault);
+    sgi_engine_set_timer(engine_of(link), &link->timer, 0, tell_fault);
 }
 
-/* Sends what it can and returns how much that was. */
+/* Sends as many bytes as the socket accepts and returns their number. */
 static size_t send_some(sgi_link *link, const char *bytes, size_t len)
 {
     ssize_t sent;
@@ -181,7 +182,7 @@ static void keep(sgi_link *link, const char *bytes, size_t len)
         fail(link, ENOMEM);
 }
 
-/* Bytes as they go over the wire. */
+/* Sends bytes that are already encrypted, or plain bytes when there is no TLS. */
 static void put(sgi_link *link, const char *bytes, size_t len)
 {
     size_t sent = 0;
@@ -195,7 +196,7 @@ static void put(sgi_link *link, const char *bytes, size_t len)
         sgi_guest_want_writable(&link->socket);
 }
 
-/* What TLS has put into the guest's room. */
+/* Sends the bytes that TLS has put into the guest's buffer. */
 static void put_room(sgi_link *link, sgi_buf *room)
 {
     put(link, room->p, room->len);
@@ -207,7 +208,7 @@ bool sgi_link_write(sgi_link *link, const char *bytes, size_t len)
     if (!link->tls) {
         put(link, bytes, len);
     } else if (!link->fault) {
-        sgi_buf *room = sgi_guest_room(&link->socket);
+        sgi_buf *room = sgi_guest_scratch(&link->socket);
         bool made = sgi_tls_write(link->tls, bytes, len, room);
         put_room(link, room);
         if (!made)
@@ -225,22 +226,23 @@ static void drain(sgi_link *link)
     sgi_buf_free(&link->out);
     link->at = 0;
     shutdown(link->socket.fd, SHUT_WR);
-    sgi_guest_read(&link->socket, true);
-    sgi_engine_timer(engine_of(link), &link->timer, SGI_LINGER_MS, give_up);
+    sgi_guest_set_reading(&link->socket, true);
+    sgi_engine_set_timer(engine_of(link), &link->timer, SGI_LINGER_MS, give_up);
 }
 
 static void wait_for_flush(sgi_link *link)
 {
-    int64_t left = link->last_ms - sgi_now(&engine_of(link)->env);
+    int64_t left = link->last_ms - sgi_now(sgi_engine_env(engine_of(link)));
     int64_t delay = left > SGI_LINGER_MS ? SGI_LINGER_MS : left > 0 ? left : 0;
-    sgi_engine_timer(engine_of(link), &link->timer, delay, give_up);
+    sgi_engine_set_timer(engine_of(link), &link->timer, delay, give_up);
 }
 
-/* The owner has let go; the caller is engaged. */
+/* Starts closing after the owner has closed the link. The caller must have called
+ * engage. */
 static void finish(sgi_link *link)
 {
     if (link->tls) {
-        sgi_buf *room = sgi_guest_room(&link->socket);
+        sgi_buf *room = sgi_guest_scratch(&link->socket);
         sgi_tls_end(link->tls, room);
         put_room(link, room);
     }
@@ -250,13 +252,13 @@ static void finish(sgi_link *link)
         drain(link);
     } else {
         link->stage = FLUSHING;
-        link->last_ms = sgi_now(&engine_of(link)->env) + SGI_GRACE_MS;
-        sgi_guest_read(&link->socket, false);
+        link->last_ms = sgi_now(sgi_engine_env(engine_of(link))) + SGI_GRACE_MS;
+        sgi_guest_set_reading(&link->socket, false);
         wait_for_flush(link);
     }
 }
 
-uint64_t sgi_link_taken(const sgi_link *link)
+uint64_t sgi_link_progress(const sgi_link *link)
 {
     int queued = 0;
     ioctl(link->socket.fd, SIOCOUTQ, &queued);
@@ -280,15 +282,15 @@ void sgi_link_abort(sgi_link *link)
     release(link);
 }
 
-void sgi_link_read(sgi_link *link, bool on)
+void sgi_link_set_reading(sgi_link *link, bool on)
 {
     if (link->stage == OPEN)
-        sgi_guest_read(&link->socket, on);
+        sgi_guest_set_reading(&link->socket, on);
 }
 
 /* ---- events ---- */
 
-/* The output that waits moves on; the caller is engaged. */
+/* Sends waiting output. The caller must have called engage. */
 static void flush(sgi_link *link)
 {
     size_t sent = send_some(link, link->out.p + link->at, pending(link));
@@ -333,14 +335,14 @@ static void tls_ended(sgi_link *link, sgi_tls_result result)
     events->closed(link->user, why);
 }
 
-/* As long as somebody is there to take it. */
+/* Decrypts input and passes it to the owner, as long as the owner wants it. */
 static void read_tls(sgi_link *link, const char *bytes, size_t len)
 {
     char *scratch = sgi_runtime_scratch(link->rt);
-    sgi_buf *room = sgi_guest_room(&link->socket);
+    sgi_buf *room = sgi_guest_scratch(&link->socket);
     sgi_tls_result result = SGI_TLS_BYTES;
     size_t got;
-    sgi_tls_feed(link->tls, bytes, len);
+    sgi_tls_add_input(link->tls, bytes, len);
     while (result == SGI_TLS_BYTES && link->stage == OPEN) {
         result = sgi_tls_read(link->tls, scratch, SGI_READ_SIZE, &got, room);
         put_room(link, room);
@@ -401,7 +403,8 @@ segue_status sgi_link_gate_reload(sgi_link_gate *gate, const sgi_tls_files *file
     const sgi_mem *mem = sgi_engine_mem(sgi_runtime_engine(gate->rt));
     sgi_tls_setup *fresh = NULL;
     if (!gate->setup) {
-        snprintf(why, SGI_WHY_SIZE, "there is no TLS here");
+        snprintf(why, SGI_WHY_SIZE,
+                 "the listener has no TLS: it was opened without cert_file");
         return SEGUE_E_STATE;
     }
     segue_status status = sgi_tls_setup_new(mem, files, &fresh, why);
@@ -428,7 +431,7 @@ static void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* Without effect on what is not TCP. */
+/* Sets TCP options. They have no effect on sockets that are not TCP. */
 static void tune(int fd)
 {
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);

@@ -1,80 +1,85 @@
-/* link: one connected byte stream of an accepted socket, with TLS or without. It knows no
- * HTTP. Links come through a gate, which holds what a listener's connections have in
- * common. Loop thread, lock held, everywhere except where the text says otherwise.
+/* link: the byte stream of one accepted socket, with or without TLS. It knows no HTTP.
+ * A gate makes the links; it holds what a listener's connections share. The functions
+ * run on the loop thread with the lock held, unless a comment says otherwise.
  *
- *   open --close--> flushing --all is out--> draining --the peer ends too--> gone
- *      \--abort, or the peer goes (closed)----------------------------------/
- */
+ *   open --close--> flushing --all is sent--> draining --the peer ends too--> gone
+ *      \--abort, or the peer ends (closed)----------------------------------/ */
 #ifndef SGI_LINK_H
 #define SGI_LINK_H
 
 #include "transport/tls.h"
 
-/* Most that one write takes, and so, with what TLS adds, most that a link holds. */
+/* Maximum size of one write. A link stores at most this much output, and what TLS
+ * adds. */
 #define SGI_LINK_WRITE_MAX ((size_t)128 * 1024)
 
 typedef struct sgi_link_gate sgi_link_gate;
 typedef struct sgi_link sgi_link;
 
-/* The owner may close or abort the link, or any other, in each of them. */
+/* Events of a link. In each callback the owner may close or abort this link or any
+ * other. */
 typedef struct sgi_link_events {
-    /* What a read brought, at most SGI_READ_SIZE bytes. */
+    /* Called with the bytes of one read, at most SGI_READ_SIZE. */
     void (*bytes)(void *user, const char *bytes, size_t len);
-    /* After a write that returned false: the next may follow. */
+    /* Called after a write that returned false, once the next write is allowed. */
     void (*writable)(void *user);
-    /* The peer has gone, TLS or a write has failed, the runtime ends. Once; the link is
-     * no longer the owner's. */
+    /* Called once when the peer has disconnected, TLS or a write has failed, or the
+     * runtime ends. The owner must not use the link afterwards. */
     void (*closed)(void *user, const char *why);
 } sgi_link_events;
 
-/* Any thread, lock not held. Without files: no TLS. SEGUE_E_INVALID with the reason in
- * why. The runtime outlives the gate. */
+/* Makes a gate. files: NULL = without TLS. Returns SEGUE_E_INVALID with the reason in
+ * `why` when a file cannot be used. The runtime must outlive the gate. Any thread may
+ * call this without the lock. */
 segue_status sgi_link_gate_new(segue_runtime *rt, const sgi_tls_files *files,
                                sgi_link_gate **out, char why[SGI_WHY_SIZE]);
-/* Any thread, lock not held: connections from now on use these files, those that are
- * there live on. On failure everything stays as it is. SEGUE_E_STATE for a gate without
- * TLS. */
+/* Changes the files of a gate: new connections use these files, existing ones keep the
+ * old files. On failure nothing changes. Returns SEGUE_E_STATE for a gate without TLS.
+ * Any thread may call this without the lock. */
 segue_status sgi_link_gate_reload(sgi_link_gate *gate, const sgi_tls_files *files,
                                   char why[SGI_WHY_SIZE]);
-/* Any thread. Its links live on. Takes NULL. */
+/* Frees a gate; its links continue. NULL is ignored. Any thread may call this. */
 void sgi_link_gate_free(sgi_link_gate *gate);
 
-/* Takes a connected stream socket, which is non-blocking from here on; on failure it is
- * closed. No event comes before this has returned. */
+/* Makes a link from a connected stream socket and makes the socket non-blocking. On
+ * failure the socket is closed. No event comes before this function returns. */
 segue_status sgi_link_adopt(sgi_link_gate *gate, int fd, const sgi_link_events *events,
                             void *user, sgi_link **out);
-/* Hands at most SGI_LINK_WRITE_MAX bytes to the socket, in one send; what it does not
- * take is kept. False: no other write before writable. A failure is told by closed,
- * later. With TLS nothing can be written before the peer has sent something. */
+/* Sends at most SGI_LINK_WRITE_MAX bytes in one send. The link stores the bytes that
+ * the socket does not accept. Returns false when the owner must not write again before
+ * the event `writable`. An error is reported later by `closed`. With TLS nothing can be
+ * written before the peer has sent something. */
 bool sgi_link_write(sgi_link *link, const char *bytes, size_t len);
-/* Changes when the peer takes something, which may be long before writable: the system
- * holds much. Tells one who reads slowly from one who does not. */
-uint64_t sgi_link_taken(const sgi_link *link);
-/* Stops and continues reading; what was read already still comes. While it is off, the
- * end of the connection is not noticed. */
-void sgi_link_read(sgi_link *link, bool on);
-/* No event comes any more. What was written is sent, as long as the peer takes some of it
- * every SGI_LINGER_MS, and for SGI_GRACE_MS at most; then the peer has SGI_LINGER_MS to
- * end the connection from its side, so that it reads the last answer before it hears that
- * its own bytes were not wanted. */
+/* Returns a number that changes each time the system accepts more output, even if the
+ * event `writable` has not come yet. A number that stays the same shows that the peer
+ * does not read. */
+uint64_t sgi_link_progress(const sgi_link *link);
+/* Stops or continues reading. Bytes that were read already are still delivered. While
+ * reading is off, the end of the connection is not noticed. */
+void sgi_link_set_reading(sgi_link *link, bool on);
+/* Closes the link; no event comes any more. Written bytes are still sent, as long as
+ * the peer reads some every SGI_LINGER_MS, and for at most SGI_GRACE_MS. Then the link
+ * waits up to SGI_LINGER_MS for the peer to end its side. Closing earlier, with input
+ * of the peer unread, can cause a reset that overtakes the last answer. */
 void sgi_link_close(sgi_link *link);
-/* The same at once, whatever is left. */
+/* Closes the link at once and drops unsent bytes. */
 void sgi_link_abort(sgi_link *link);
 
-/* "127.0.0.1:4711", "[::1]:4711", "unix" */
+/* Size of an address as text: "127.0.0.1:4711", "[::1]:4711" or "unix". */
 #define SGI_LINK_ADDRESS_SIZE 80
 typedef struct sgi_link_peer {
     char address[SGI_LINK_ADDRESS_SIZE];
-    bool is_local; /* by loopback or a Unix socket */
+    bool is_local; /* the peer is connected by loopback or by a Unix socket */
     bool is_tls;
 } sgi_link_peer;
 
 void sgi_link_describe(const sgi_link *link, sgi_link_peer *peer);
-/* The same of any connected socket; is_tls is false. */
+/* As sgi_link_describe, for any connected socket; is_tls is false. */
 void sgi_link_peer_of(int fd, sgi_link_peer *peer);
-/* Appends the subject of the client's verified certificate; false when there is none. */
+/* Appends the subject of the client's verified certificate. False when the client has
+ * shown none. */
 bool sgi_link_subject(const sgi_link *link, sgi_buf *into);
-/* Without TLS, or its handshake is over. */
+/* True when the TLS handshake is over, or when the link has no TLS. */
 bool sgi_link_is_ready(const sgi_link *link);
 
 #endif

@@ -1,5 +1,5 @@
-/* Who is at the other end of a connected socket, and whether on this machine. Without an
- * answer of the system it is a stranger without a name. */
+/* The address of the peer of a connected socket, and whether it is on this machine. When
+ * the system does not know the address, the peer is anonymous. */
 #include "transport/link.h"
 
 #include <netinet/in.h>

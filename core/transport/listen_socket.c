@@ -1,16 +1,16 @@
-/* How listening sockets come to be.
+/* Opening listening sockets.
  *
- * A Unix socket leaves a file behind when its server dies. Whether somebody still listens
- * is found out by connecting: refused means nobody does, and then the file is replaced.
- * Two servers that start at once might both find the same dead file, or one finds the
- * file of another that does not listen yet, and removes what has just been made; so all
- * of it is done under a lock on the directory, which needs no file of its own. The mode
- * is set before the file appears, so that there is no moment in which it is open to all,
- * and again behind it, because the process's umask takes bits away. At close the file is
- * compared by its inode, which cannot be another's while the socket is still open.
+ * A Unix socket leaves a file behind when its server dies. Connecting shows whether a
+ * server still listens: if the connection is refused, the file is replaced. Two servers
+ * that start at once might both find the same dead file, or one might remove the
+ * other's new file before the other listens. So everything is done under a lock on the
+ * directory, which needs no lock file. The mode is set before the file appears, so that
+ * the file is never open to all, and again afterwards, because the process's umask
+ * removes bits. At close the file is removed only if its inode is still the same; the
+ * inode is not reused while the socket is open.
  *
- * Inherited sockets follow sd_listen_fds(3): descriptors from 3 on, for the process that
- * LISTEN_PID names only. */
+ * Inherited sockets follow sd_listen_fds(3): descriptors from 3 on, only for the
+ * process that LISTEN_PID names. */
 #include "transport/listen_socket.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@
 #define DEFAULT_MODE 0600
 #define FIRST_INHERITED 3
 #define LOCK_TRIES 100
-#define LOCK_PAUSE_NS 10000000 /* 10 ms */
+#define LOCK_PAUSE_NS 10000000 /* a pause of 10 ms */
 
 typedef union any_address {
     struct sockaddr any;
@@ -67,9 +67,9 @@ static void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* ---- TCP ---- */
+/* ---- TCP sockets ---- */
 
-/* The length of what was understood, 0 when nothing was. */
+/* Parses an address and returns its length, or 0 when the address is invalid. */
 static socklen_t parse_address(const char *text, int32_t port, any_address *address)
 {
     *address = (any_address){0};
@@ -99,7 +99,8 @@ static int32_t port_of(int fd)
     return address.any.sa_family == AF_INET6 ? ntohs(address.in6.sin6_port) : 0;
 }
 
-/* Most often somebody else has the port, so it is named. */
+/* Writes an error that names the address and the port, because usually the port is in
+ * use. */
 static segue_status failed_at(const sgi_listen_options *options, char why[SGI_WHY_SIZE],
                               int fault)
 {
@@ -115,12 +116,14 @@ static segue_status open_tcp(sgi_listen_socket *s, const sgi_listen_options *opt
 {
     any_address address;
     if (!options->address)
-        return refuse(why, "needs an address", NULL);
+        return refuse(why, "the address to listen on is missing", NULL);
     if (options->port < 0 || options->port > UINT16_MAX)
-        return refuse(why, "a port is 0 (a free one) to 65535", options->address);
+        return refuse(why, "the port has to be 0 (any free port) to 65535",
+                      options->address);
     socklen_t len = parse_address(options->address, options->port, &address);
     if (!len)
-        return refuse(why, "not an address (names are not looked up)", options->address);
+        return refuse(why, "this is not an IP address (host names are not resolved)",
+                      options->address);
     s->fd = make_socket(address.any.sa_family);
     if (s->fd < 0)
         return failed(why, "no socket", errno);
@@ -136,9 +139,10 @@ static segue_status open_tcp(sgi_listen_socket *s, const sgi_listen_options *opt
     return SEGUE_OK;
 }
 
-/* ---- Unix ---- */
+/* ---- Unix sockets ---- */
 
-/* SEGUE_OK: nobody listens there, and the file may go. */
+/* Checks whether a server listens on the path. SEGUE_OK means that none listens, so the
+ * file may be removed. */
 static segue_status check_stale(const any_address *address, char why[SGI_WHY_SIZE])
 {
     const char *path = address->un.sun_path;
@@ -146,7 +150,7 @@ static segue_status check_stale(const any_address *address, char why[SGI_WHY_SIZ
     if (lstat(path, &file) != 0)
         return errno == ENOENT ? SEGUE_OK : failed(why, path, errno);
     if (!S_ISSOCK(file.st_mode))
-        return refuse(why, "is there already and no socket", path);
+        return refuse(why, "the path exists and is not a socket", path);
     int probe = make_socket(AF_UNIX);
     if (probe < 0)
         return failed(why, "no socket", errno);
@@ -155,14 +159,15 @@ static segue_status check_stale(const any_address *address, char why[SGI_WHY_SIZ
     if (fault == ECONNREFUSED || fault == ENOENT)
         return SEGUE_OK;
     if (fault == 0 || fault == EAGAIN) {
-        refuse(why, "a server listens there already", path);
+        refuse(why, "another server listens on this path", path);
         return SEGUE_E_EXISTS;
     }
     return failed(why, path, fault);
 }
 
-/* A descriptor that holds the lock; -1 when it cannot be had, and then it goes without:
- * whoever may make files in a directory he cannot read starts no two servers at once. */
+/* Locks the directory and returns a descriptor that holds the lock. Returns -1 when the
+ * directory cannot be locked, for example because it is not readable. The socket is
+ * then opened without the lock. */
 static int lock_directory(const char *path)
 {
     char directory[sizeof((struct sockaddr_un *)0)->sun_path] = ".";
@@ -196,7 +201,7 @@ static segue_status bind_path(int fd, const any_address *address, char why[SGI_W
                : failed(why, address->un.sun_path, errno);
 }
 
-/* The file is ours from here on. */
+/* Stores path and inode of the file, which is to be removed at close. */
 static segue_status keep_path(sgi_listen_socket *s, const char *path,
                               char why[SGI_WHY_SIZE])
 {
@@ -220,9 +225,9 @@ static segue_status open_unix(sgi_listen_socket *s, const sgi_listen_options *op
     any_address address = {.un = {.sun_family = AF_UNIX}};
     const char *path = options->path;
     if (!path || !*path)
-        return refuse(why, "needs a path", NULL);
+        return refuse(why, "the path of the Unix socket is missing", NULL);
     if (strlen(path) >= sizeof address.un.sun_path)
-        return refuse(why, "the path is too long for a socket", path);
+        return refuse(why, "the path is too long for a Unix socket", path);
     memcpy(address.un.sun_path, path, strlen(path));
     s->fd = make_socket(AF_UNIX);
     if (s->fd < 0 || fchmod(s->fd, mode) != 0)
@@ -239,7 +244,7 @@ static segue_status open_unix(sgi_listen_socket *s, const sgi_listen_options *op
     return status;
 }
 
-/* ---- inherited ---- */
+/* ---- inherited sockets ---- */
 
 static int64_t number_of(const char *name)
 {
@@ -252,7 +257,7 @@ static int64_t number_of(const char *name)
     return errno || *end ? -1 : value;
 }
 
-/* The place of a name in LISTEN_FDNAMES, -1 when it is not there. */
+/* Returns the index of a name in LISTEN_FDNAMES, or -1 when the name is not in it. */
 static int64_t index_of(const char *wanted)
 {
     const char *at = getenv("LISTEN_FDNAMES");
@@ -281,12 +286,14 @@ static segue_status open_inherited(sgi_listen_socket *s,
     int64_t index = options->name ? index_of(options->name) : options->index;
     if (number_of("LISTEN_PID") != getpid() || index < 0 || index >= count ||
         count > INT16_MAX) {
-        refuse(why, "no such socket was inherited", options->name);
+        refuse(why, "the process has inherited no such socket (LISTEN_FDS)",
+               options->name);
         return SEGUE_E_NOT_FOUND;
     }
     int fd = FIRST_INHERITED + (int)index;
     if (!is_listening(fd))
-        return refuse(why, "what was inherited does not listen", options->name);
+        return refuse(why, "the inherited descriptor is not a listening socket",
+                      options->name);
     s->fd = fd;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -294,7 +301,7 @@ static segue_status open_inherited(sgi_listen_socket *s,
     return SEGUE_OK;
 }
 
-/* ---- any ---- */
+/* ---- any kind of socket ---- */
 
 segue_status sgi_listen_open(sgi_listen_socket *s, const sgi_mem *mem,
                              const sgi_listen_options *options, char why[SGI_WHY_SIZE])

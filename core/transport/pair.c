@@ -1,12 +1,13 @@
-/* Two ends in one runtime. An end with output hands it to the other as long as that wants
- * input; the rest waits where it was taken, and the other end's `resume` goes on with it.
- * Nothing is handed over inside a call of the engine: it is the loop that pumps, a
- * bounded run per turn.
+/* Two connected ends in one runtime. An end passes its output to the other end while
+ * that end wants input. The rest stays at the sender; when the other end resumes
+ * reading, the sender continues. Output is never passed on inside a call of the engine:
+ * the loop does it, a limited amount per turn.
  *
- *   NEW -- attach --> open -- own close: after the output is over --> gone
- *                      \---- other end gone: lost ---------------------/
+ *   NEW -- attach --> open -- own close: after the output is passed on --> gone
+ *                      \---- the other end is gone: lost -----------------/
  *
- * `other` is NULL once the other end has gone; both pointers are cut under the lock. */
+ * `other` is NULL when the other end is gone; both pointers are cleared under the
+ * lock. */
 #include "transport/transport.h"
 
 #define FEED_BYTES ((size_t)64 * 1024)
@@ -17,7 +18,8 @@ typedef struct pair_end {
     struct pair_end *other;
     bool open;
     bool closing;
-    sgi_buf rest; /* taken from the conversation, from `at` on not handed over yet */
+    /* output of the conversation; the bytes from `at` on are not passed on yet */
+    sgi_buf rest;
     size_t at;
 } pair_end;
 
@@ -26,7 +28,8 @@ static pair_end *end_of(segue_transport *transport)
     return SGI_OWNER(transport, pair_end, base);
 }
 
-/* True when there is something to hand over. */
+/* Fetches output from the conversation if none is left. True when there is output to
+ * pass on. */
 static bool take_output(pair_end *from)
 {
     if (from->at < from->rest.len)
@@ -43,7 +46,7 @@ static void hand_over(pair_end *from, pair_end *to)
         len = FEED_BYTES;
     const char *bytes = from->rest.p + from->at;
     from->at += len;
-    sgi_conn_feed(sgi_transport_conn(&to->base), bytes, len);
+    sgi_conn_add_input(sgi_transport_conn(&to->base), bytes, len);
 }
 
 static void pump(segue_transport *transport)
@@ -57,7 +60,7 @@ static void pump(segue_transport *transport)
         if (!sgi_conn_wants_input(sgi_transport_conn(&to->base)))
             return;
         if (run >= RUN_BYTES) {
-            sgi_carrier_raise(&transport->carrier, SGI_WORK_FLUSH);
+            sgi_carrier_request_work(&transport->carrier, SGI_WORK_FLUSH);
             return;
         }
         size_t before = from->at;
@@ -74,9 +77,9 @@ static void start(segue_transport *transport)
     end->open = true;
     sgi_conn_start(sgi_transport_conn(transport));
     if (!end->other)
-        sgi_carrier_raise(&transport->carrier, SGI_WORK_OWN);
+        sgi_carrier_request_work(&transport->carrier, SGI_WORK_OWN);
     else if (end->other->open)
-        sgi_carrier_raise(&end->other->base.carrier, SGI_WORK_FLUSH);
+        sgi_carrier_request_work(&end->other->base.carrier, SGI_WORK_FLUSH);
 }
 
 static void resume(segue_transport *transport)
@@ -100,9 +103,10 @@ static void finish(segue_transport *transport)
     pair_end *end = end_of(transport);
     end->closing = true;
     if (end->other && end->other->base.carrier.attached)
-        pump(transport); /* one that is yet to start will ask for it */
+        /* an end that has not started yet asks for the output when it starts */
+        pump(transport);
     else
-        sgi_transport_end(transport); /* nobody is there to take the output */
+        sgi_transport_end(transport); /* no other end can take the output */
 }
 
 static void release(segue_transport *transport)
@@ -114,7 +118,7 @@ static void release(segue_transport *transport)
     if (!other)
         return;
     other->other = NULL;
-    sgi_carrier_raise(&other->base.carrier, SGI_WORK_OWN);
+    sgi_carrier_request_work(&other->base.carrier, SGI_WORK_OWN);
 }
 
 static void destroy(segue_transport *transport)

@@ -9,7 +9,7 @@ static void fill(sigset_t *set)
     sigaddset(set, SIGPIPE);
 }
 
-/* One that is not blocked cannot be pending: it has been delivered. */
+/* True when SIGPIPE is pending. Only a blocked signal can be pending. */
 static bool is_pending(const sigset_t *blocked)
 {
     sigset_t pending;
@@ -17,7 +17,7 @@ static bool is_pending(const sigset_t *blocked)
            sigismember(&pending, SIGPIPE) == 1;
 }
 
-void sgi_sigpipe_hold(sgi_sigpipe *held, const segue_runtime *rt)
+void sgi_sigpipe_block(sgi_sigpipe *held, const segue_runtime *rt)
 {
     sigset_t set;
     held->on = !rt || !sgi_runtime_blocks_signals(rt);
@@ -28,7 +28,7 @@ void sgi_sigpipe_hold(sgi_sigpipe *held, const segue_runtime *rt)
     held->was_pending = is_pending(&held->old);
 }
 
-void sgi_sigpipe_let(const sgi_sigpipe *held, bool raised)
+void sgi_sigpipe_unblock(const sgi_sigpipe *held, bool raised)
 {
     const struct timespec at_once = {0, 0};
     sigset_t set;

@@ -1,5 +1,5 @@
-/* SIGPIPE held back in the calling thread, for code that writes by other means than
- * send(MSG_NOSIGNAL). The disposition of the process is left alone. */
+/* Blocks SIGPIPE in the calling thread, for code that writes by other means than
+ * send(MSG_NOSIGNAL). The signal settings of the process are not changed. */
 #ifndef SGI_SIGPIPE_H
 #define SGI_SIGPIPE_H
 
@@ -13,11 +13,11 @@ typedef struct sgi_sigpipe {
     sigset_t old;
 } sgi_sigpipe;
 
-/* rt: the calling thread is its loop thread, and where that has signals blocked anyway
- * nothing is done; NULL: it may be any thread. */
-void sgi_sigpipe_hold(sgi_sigpipe *held, const segue_runtime *rt);
-/* raised: a write may have brought one, which is taken back before others are let
- * through. */
-void sgi_sigpipe_let(const sgi_sigpipe *held, bool raised);
+/* Blocks SIGPIPE. rt: the calling thread is this runtime's loop thread, and the call
+ * does nothing if all signals are blocked on it anyway. NULL = any thread may call. */
+void sgi_sigpipe_block(sgi_sigpipe *held, const segue_runtime *rt);
+/* Restores the signal mask. raised: a write may have raised SIGPIPE, so a pending
+ * SIGPIPE is removed first. */
+void sgi_sigpipe_unblock(const sgi_sigpipe *held, bool raised);
 
 #endif

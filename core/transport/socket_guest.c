@@ -1,34 +1,35 @@
-/* The guest is a carrier of the runtime without a conversation, so it hears of the end.
+/* libwebsockets as a carrier without a conversation, so that it takes part in the
+ * runtime's shutdown.
  *
- *   absent --first socket--> open --CLOSE, and the last socket goes--> retired
- *                               \----------abandon-------------------/
+ * absent --first socket--> open --CLOSE, and the last socket ends--> retired
+ * \----------abandon--------------------/
  *
- * Who calls: watchers that libwebsockets started on our loop call on_event without the
- * lock; our own calls into the library, made with the lock, call it too (adopting,
- * dropping, destroying). The two are told apart by the handle's opaque pointer: it is set
- * after adopting and cleared before dropping, so what is called from inside ends at a
- * NULL and neither locks nor tells anybody.
+ * on_event has two kinds of callers. Watchers that libwebsockets has started on the
+ * runtime's loop call it without the lock. This code's own calls into the library
+ * (adopting, dropping, destroying), made with the lock, call it too. The handle's
+ * opaque pointer tells the callers apart: it is set after adopting and cleared before
+ * dropping, so a call from inside finds NULL and neither locks nor reports anything.
  *
- * `current` is the socket whose event is being told. One that is dropped there is closed
- * by the library when the callback returns -1; closing it under the feet of its own
- * service is not allowed. All others are closed at once.
+ * `current` is the socket whose event is being reported. If this socket is dropped
+ * during its event, the library closes it when the callback returns -1; closing it
+ * earlier is not allowed. Other sockets are closed at once.
  *
- * Output never goes through lws_write: what it cannot send it keeps, and as long as it
- * keeps something the raw role of 4.1.6 neither reads nor sees the end of a connection,
- * and spins when there is input. The owner writes to the descriptor and only asks to be
- * told when it is writable.
+ * Output never uses lws_write. lws_write stores what it cannot send, and meanwhile the
+ * raw role of 4.1.6 neither reads nor notices the end of a connection, and spins when
+ * there is input. The owner writes to the descriptor itself and only asks for an event
+ * when the descriptor is writable.
  *
- * What libwebsockets does to a process is undone or kept from happening: making a context
- * ignores SIGPIPE, so the disposition is put back (all our writes are
- * send(MSG_NOSIGNAL), and the library sends nothing); it prints to standard error, so its
- * log is off; it installs no signal handlers on a loop that is not its own. It has state
- * of its own per process (the level of its log, loading its plug-in), hence one mutex
- * around making and unmaking contexts. Memory: it allocates by its own means, per context
- * 16 bytes for each descriptor that the process may open when it is made, and
- * SERVICE_SIZE. A descriptor beyond these tables is refused here: the library writes
- * behind their end when it closes one.
+ * Effects of libwebsockets on the process are undone or prevented. Making a context
+ * ignores SIGPIPE, so the signal setting is restored (all writes here are
+ * send(MSG_NOSIGNAL), and the library sends nothing). It prints to standard error, so
+ * its log is off. It installs no signal handlers on a loop that is not its own. It has
+ * state per process (its log level, loading its plug-in), so a mutex protects making
+ * and destroying contexts. It allocates memory by its own means: per context 16 bytes
+ * for each descriptor that the process may open at that time, and SERVICE_SIZE. A
+ * descriptor beyond these tables is refused here, because the library writes past their
+ * end when it closes such a descriptor.
  *
- * The runtime's lock is taken before the mutex, never inside. */
+ * The runtime's lock is taken before the mutex, never while holding the mutex. */
 #include "transport/socket_guest.h"
 
 #include <ev.h>
@@ -38,20 +39,24 @@
 
 #include <libwebsockets.h>
 
-/* Where the limit of descriptors is absurd, libwebsockets takes another. */
+/* If the process may open more descriptors than ABSURD_LIMIT, libwebsockets uses the
+ * second number as the limit. */
 #define ABSURD_LIMIT 10000000
 #define LIMIT_INSTEAD 2560
 
-/* One read; what its buffer has in front is not for bytes. */
+/* The size is enough for one read; the library reserves the beginning of the buffer. */
 #define SERVICE_SIZE (SGI_READ_SIZE + LWS_PRE)
 
 struct sgi_socket_guest {
     sgi_carrier carrier;
     struct lws_context *context;
     struct lws_vhost *vhost;
-    sgi_guest_socket *current; /* NULL also when it was dropped meanwhile */
-    bool closing;              /* ends with the last socket */
-    int fd_limit;              /* no descriptor from here on has a place in its tables */
+    /* the socket whose event is reported; NULL also after it was dropped in its event */
+    sgi_guest_socket *current;
+    /* the guest ends with its last socket, and accepts no new one */
+    bool closing;
+    /* the first descriptor number that does not fit into the tables of libwebsockets */
+    int fd_limit;
     LIST_HEAD(, sgi_guest_socket) sockets;
     sgi_buf room;
 };
@@ -60,7 +65,8 @@ static pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- events ---- */
 
-/* Returns what libwebsockets is to do: go on, or close the socket. NULL = writable. */
+/* Reports an event; bytes: NULL = the event is `writable`. The result tells
+ * libwebsockets to continue or to close the socket. */
 static int tell(sgi_guest_socket *socket, const char *bytes, size_t len)
 {
     sgi_socket_guest *guest = socket->guest;
@@ -81,7 +87,7 @@ static void forget(sgi_guest_socket *socket)
     socket->handle = NULL;
     LIST_REMOVE(socket, link);
     if (guest->closing && LIST_EMPTY(&guest->sockets))
-        sgi_carrier_raise(&guest->carrier, SGI_WORK_OWN);
+        sgi_carrier_request_work(&guest->carrier, SGI_WORK_OWN);
 }
 
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user,
@@ -145,7 +151,7 @@ static void close_context(sgi_socket_guest *guest)
     pthread_mutex_unlock(&process_mutex);
 }
 
-/* ---- life ---- */
+/* ---- making and freeing ---- */
 
 static void end(sgi_socket_guest *guest)
 {
@@ -224,7 +230,8 @@ segue_status sgi_guest_adopt(segue_runtime *rt, sgi_guest_socket *socket, int fd
     }
     if (fd >= guest->fd_limit) {
         sgi_engine_log(sgi_runtime_engine(rt), SEGUE_LOG_WARNING,
-                       "descriptor %d is beyond the limit of %d", fd, guest->fd_limit);
+                       "descriptor %d is above the limit of open files, %d", fd,
+                       guest->fd_limit);
         close(fd);
         return SEGUE_E_LIMIT;
     }
@@ -242,7 +249,7 @@ segue_status sgi_guest_adopt(segue_runtime *rt, sgi_guest_socket *socket, int fd
     return SEGUE_OK;
 }
 
-sgi_buf *sgi_guest_room(const sgi_guest_socket *socket)
+sgi_buf *sgi_guest_scratch(const sgi_guest_socket *socket)
 {
     return &socket->guest->room;
 }
@@ -253,7 +260,7 @@ void sgi_guest_want_writable(sgi_guest_socket *socket)
         lws_callback_on_writable(socket->handle);
 }
 
-void sgi_guest_read(sgi_guest_socket *socket, bool on)
+void sgi_guest_set_reading(sgi_guest_socket *socket, bool on)
 {
     if (socket->handle)
         lws_rx_flow_control(socket->handle, on);

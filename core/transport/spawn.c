@@ -1,26 +1,25 @@
-/* A server in a child process, spoken to through its standard input and output.
+/* A server in a child process, connected through its standard input and output.
  *
- *   ABSENT --start, reopen--> RUNNING --close: output is out----\
+ *   ABSENT --start, reopen--> RUNNING --close: output is sent----\
  *      ^                          \---input ended, broken--> CLOSING: its input is closed
  *      |                                                         | close_timeout
  *      |                                                         v
  *      |                                                     TERMINATING: SIGTERM
  *      |                                                         | terminate_timeout
  *      |                                                         v
- *      \------ it has ended: reaped, from any stage -------- KILLED: SIGKILL
+ *      \------ the child has ended: reaped, from any stage - KILLED: SIGKILL
  *
- * What a child said before it ended is still read, also when the conversation wants it
- * only later: `reaped` marks a child that has ended and whose output has not.
+ * Output that a child wrote before it ended is still read, even if the conversation
+ * wants it only later: `reaped` marks a child that has ended but whose output has not.
  *
- * The conversation is told once per child that it is lost (`up` guards that), with what
- * the child's end says about it; the end of the child's output waits TELL_MS for that
- * text. A failure to start is a loss right after the start, so whoever waits hears of it
- * in one way.
+ * A loss is reported to the conversation once per child (`up`), with a text about how
+ * the child ended. The end of the child's output waits TELL_MS for that text. A failure
+ * to start is reported as a loss right after the start.
  *
- * The transport outlives its conversation until the child is reaped: no zombie is left.
- * It ends when the child is gone and `over` says that nobody will ask for another. When
- * the runtime is freed, whatever still lives after its timeouts is killed in
- * `release`. */
+ * The transport outlives its conversation until the child is reaped, so no zombie is
+ * left. It ends when the child is gone and `over` says that no other child will be
+ * needed. When the runtime is freed, `release` kills a child that still lives after its
+ * timeouts. */
 #include "transport/stream.h"
 
 #include <errno.h>
@@ -29,7 +28,7 @@
 #include <unistd.h>
 
 #include "transport/child.h"
-#include "transport/relay.h"
+#include "transport/stderr_relay.h"
 
 #define DEFAULT_TIMEOUT_MS 2000
 #define TELL_MS 100
@@ -41,17 +40,19 @@ typedef enum stage { ABSENT = 0, RUNNING, CLOSING, TERMINATING, KILLED } stage;
 typedef struct spawn {
     segue_transport base;
     sgi_stream stream;
-    sgi_command *command;
+    sgi_child_command *command;
     int64_t close_ms;
     int64_t terminate_ms;
     bool with_err;
-    sgi_relay *relay; /* NULL = neither on_stderr nor free_user */
+    /* the relay of the child's standard error; NULL = neither on_stderr nor free_user
+     * was given */
+    sgi_stderr_relay *relay;
     sgi_child child;
     stage stage;
-    bool up;     /* the conversation was started and not told of a loss */
-    bool over;   /* ends with the child */
-    bool again;  /* reopen was asked while the last child is still there */
-    bool reaped; /* the child has ended; why says how */
+    bool up;     /* the conversation was started and no loss was reported to it */
+    bool over;   /* the transport ends together with this child */
+    bool again;  /* a reopen was requested while the last child still exists */
+    bool reaped; /* the child has ended and was reaped; `why` says how it ended */
     ev_io exited;
     ev_io complains;
     sgi_timer next_stage;
@@ -103,13 +104,14 @@ static void tell_now(sgi_timer *timer)
 
 /* ---- standard error ---- */
 
-/* True when there may be more at once. Lock held: the callback's queue is under it. */
+/* Reads standard error once. True when there may be more to read at once. The caller
+ * holds the lock, because the lines are queued under it. */
 static bool read_complaint(spawn *s)
 {
     char *scratch = sgi_runtime_scratch(sgi_transport_runtime(&s->base));
     ssize_t got = read(s->child.err, scratch, SGI_READ_SIZE);
     if (got > 0) {
-        sgi_relay_feed(s->relay, scratch, (size_t)got);
+        sgi_stderr_relay_add(s->relay, scratch, (size_t)got);
         return got == (ssize_t)SGI_READ_SIZE;
     }
     if (got < 0 && errno == EINTR)
@@ -145,23 +147,24 @@ static void on_patience_over(sgi_timer *timer)
     enter_stage(s, s->stage == CLOSING ? TERMINATING : KILLED);
 }
 
-/* 2026-07-28 basic/transports/stdio, shutdown. */
+/* Enters a stage of the shutdown (2026-07-28 basic/transports/stdio, shutdown). */
 static void enter_stage(spawn *s, stage next)
 {
     s->stage = next;
     if (next == CLOSING) {
         sgi_stream_end_output(&s->stream);
         close_fd(&s->child.in);
-        sgi_engine_timer(engine_of(s), &s->next_stage, s->close_ms, on_patience_over);
+        sgi_engine_set_timer(engine_of(s), &s->next_stage, s->close_ms, on_patience_over);
     } else if (next == TERMINATING) {
         sgi_child_signal(&s->child, SIGTERM);
-        sgi_engine_timer(engine_of(s), &s->next_stage, s->terminate_ms, on_patience_over);
+        sgi_engine_set_timer(engine_of(s), &s->next_stage, s->terminate_ms,
+                             on_patience_over);
     } else {
         sgi_child_signal(&s->child, SIGKILL);
     }
 }
 
-/* ---- a child comes and goes ---- */
+/* ---- starting and reaping a child ---- */
 
 static void launch(spawn *s);
 
@@ -170,14 +173,15 @@ static void forget_child(spawn *s)
     sgi_stream_stop(&s->stream);
     ev_io_stop(loop_of(s), &s->exited);
     ev_io_stop(loop_of(s), &s->complains);
-    sgi_engine_timer_clear(engine_of(s), &s->next_stage);
-    sgi_engine_timer_clear(engine_of(s), &s->tell);
+    sgi_engine_clear_timer(engine_of(s), &s->next_stage);
+    sgi_engine_clear_timer(engine_of(s), &s->tell);
     sgi_child_close(&s->child);
     s->stage = ABSENT;
     s->reaped = false;
 }
 
-/* No child is there: what now? */
+/* Decides what happens when there is no child: the transport ends, starts another
+ * child, or waits for a reopen. */
 static void go_on(spawn *s, const char *why)
 {
     tell_lost(s, why);
@@ -199,7 +203,7 @@ static void describe_exit(const sgi_exit *how, char why[SGI_WHY_SIZE])
         snprintf(why, SGI_WHY_SIZE, "the program exited with status %d", how->value);
 }
 
-/* The child has ended, and so has its output, or nobody wants the rest. */
+/* Handles the end of a child whose output has ended or is not wanted any more. */
 static void bury_child(spawn *s)
 {
     if (s->with_err)
@@ -209,8 +213,8 @@ static void bury_child(spawn *s)
     go_on(s, s->why);
 }
 
-/* Not the end of its output is waited for, which a grandchild may hold open, but that
- * nothing is left in the pipe. */
+/* Handles the end of a child once the pipe is empty. The function does not wait for the
+ * end of the output, since a grandchild may keep the pipe open. */
 static void bury_once_read(spawn *s)
 {
     sgi_stream_drain(&s->stream);
@@ -256,7 +260,7 @@ static void on_broken(segue_transport *transport, const char *why)
     if (s->stage == RUNNING)
         enter_stage(s, CLOSING);
     close_fd(&s->child.out);
-    sgi_engine_timer(engine_of(s), &s->tell, TELL_MS, tell_now);
+    sgi_engine_set_timer(engine_of(s), &s->tell, TELL_MS, tell_now);
 }
 
 static void watch(spawn *s)
@@ -276,7 +280,7 @@ static void launch(spawn *s)
     segue_runtime *rt = sgi_transport_runtime(&s->base);
     char what[SGI_WHY_SIZE - 64], why[SGI_WHY_SIZE];
     if (!sgi_runtime_is_open(rt)) {
-        sgi_transport_end(&s->base); /* no child is started only to be stopped */
+        sgi_transport_end(&s->base); /* no child is started when the runtime is ending */
         return;
     }
     sgi_runtime_unlock(rt);
@@ -347,7 +351,7 @@ static void finish(segue_transport *transport)
         sgi_transport_end(transport);
 }
 
-/* Reached with a living child only when the runtime is freed. */
+/* Kills a child that still lives when the runtime is freed. */
 static void kill_child(spawn *s)
 {
     segue_runtime *rt = sgi_transport_runtime(&s->base);
@@ -368,7 +372,7 @@ static void release(segue_transport *transport)
         forget_child(s);
     }
     if (s->relay)
-        sgi_relay_end(s->relay);
+        sgi_stderr_relay_end(s->relay);
     s->relay = NULL;
 }
 
@@ -377,7 +381,7 @@ static void destroy(segue_transport *transport)
     spawn *s = spawn_of(transport);
     const sgi_mem *mem = sgi_engine_mem(engine_of(s));
     sgi_stream_free(&s->stream);
-    sgi_command_free(mem, s->command);
+    sgi_child_command_free(mem, s->command);
     sgi_release(mem, s, sizeof *s);
 }
 
@@ -410,15 +414,15 @@ static spawn *make(const sgi_mem *mem, sgi_engine *engine,
     s->terminate_ms = or_default(options->terminate_timeout_ms);
     s->with_err = options->on_stderr != NULL;
     s->child = (sgi_child){0, -1, -1, -1, -1};
-    s->command = sgi_command_copy(mem, options);
+    s->command = sgi_child_command_copy(mem, options);
     bool relays = options->on_stderr || options->free_user;
     if (relays)
-        s->relay =
-            sgi_relay_new(engine, options->on_stderr, options->user, options->free_user);
+        s->relay = sgi_stderr_relay_new(engine, options->on_stderr, options->user,
+                                        options->free_user);
     if (s->command && (s->relay || !relays))
         return s;
-    sgi_relay_undo(s->relay);
-    sgi_command_free(mem, s->command);
+    sgi_stderr_relay_undo(s->relay);
+    sgi_child_command_free(mem, s->command);
     sgi_release(mem, s, sizeof *s);
     return NULL;
 }
@@ -436,8 +440,8 @@ segue_status sgi_transport_spawn(segue_runtime *rt, const segue_spawn_options *o
         &s->base, rt, &ops, options->restart != 0,
         sgi_time_add(sgi_time_add(s->close_ms, s->terminate_ms), KILL_GRACE_MS));
     if (status != SEGUE_OK) {
-        sgi_relay_undo(s->relay);
-        sgi_command_free(mem, s->command);
+        sgi_stderr_relay_undo(s->relay);
+        sgi_child_command_free(mem, s->command);
         sgi_release(mem, s, sizeof *s);
         return status;
     }

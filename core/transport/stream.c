@@ -1,27 +1,29 @@
-/* A stream reads as long as the conversation wants input, and writes what the
- * conversation has, one buffer at a time: it takes the next only when the last is out, so
- * what waits is in the engine, where producers can see it.
+/* A stream reads while the conversation wants input, and writes the conversation's
+ * output one buffer at a time. It fetches the next buffer only when the last one is
+ * written. So waiting output stays in the engine, where senders can see how much waits.
  *
  *   running --eof--> at_eof --quiet--> settled --written--> broken
  *      \--write fails-----------------------------------------/
  *
- * The end of the input is not the end of the conversation at once: a peer may close its
- * writing side and still read (`printf ... | server`). What it asked for is answered
- * first, as far as callbacks that are due now do so, and written. A peer that reads
- * nothing for SGI_LINGER_MS is given up. When a write fails, what the peer sent before it
- * went is still fed.
+ * The end of the input does not end the conversation at once, because a peer may close
+ * its writing side and still read (`printf ... | server`). First the peer's requests
+ * are answered, as far as callbacks that are due now do so, and the answers are
+ * written. A peer that reads nothing for SGI_LINGER_MS is given up. After a write has
+ * failed, input that the peer sent before is still read.
  *
- * The loop reads without the lock: its thread is the only reader and the scratch buffer
- * its own. A few reads per event; a short one means that the rest has not come yet. While
- * the input is lent (runtime/inlet.h) it is read with the lock, by whatever thread comes.
+ * The loop reads without the lock: its thread is the only reader and owns the scratch
+ * buffer. It reads a few times per event; a short read means that no more input has
+ * come yet. While the input is lent (runtime/inlet.h), any thread may read it with the
+ * lock.
  *
- * A small output of a stream that has nothing else to do is written by whoever made it
- * (sgi_stream_flush_here), with the lock held and without the watchers, which are the
- * loop thread's: what does not fit, or fails, is left in `rest`, where the loop's next
- * flush finds it. A large one is the loop's anyway: meanwhile its maker can go on.
+ * Small output of an idle stream is written by the thread that made it
+ * (sgi_stream_flush_here), with the lock held and without the watchers, which belong to
+ * the loop thread. Bytes that do not fit, or fail, stay in `rest` for the loop's next
+ * flush. Large output is left to the loop, so that the thread that made it can
+ * continue.
  *
- * SIGPIPE: sockets are written with MSG_NOSIGNAL; around other writes it is held back
- * (sigpipe.h). */
+ * SIGPIPE: sockets are written with MSG_NOSIGNAL; around other writes the signal is
+ * blocked (sigpipe.h). */
 #include "transport/stream.h"
 
 #include "transport/sigpipe.h"
@@ -39,7 +41,7 @@
 
 static const char peer_closed[] = "the peer closed the connection";
 
-/* ---- beginning ---- */
+/* ---- opening ---- */
 
 static void on_readable(sgi_inlet *inlet);
 static bool read_here(sgi_inlet *inlet, char *room);
@@ -73,7 +75,8 @@ void sgi_stream_init(sgi_stream *stream, segue_transport *transport,
                            .out_flags = -1};
 }
 
-/* What has to be restored, or -1. */
+/* Makes the descriptor non-blocking. Returns its old flags, which are to be restored,
+ * or -1 when nothing was changed. */
 static int set_nonblocking(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
@@ -82,7 +85,8 @@ static int set_nonblocking(int fd)
     return flags;
 }
 
-/* Only our own flag: whoever shares the description may have set others meanwhile. */
+/* Restores the descriptor to blocking. Only O_NONBLOCK is cleared, because another
+ * process that shares the open file may have changed other flags. */
 static void restore_flags(int fd, int *saved)
 {
     int flags = *saved < 0 ? -1 : fcntl(fd, F_GETFL);
@@ -131,10 +135,10 @@ void sgi_stream_stop(sgi_stream *stream)
         return;
     stream->running = false;
     sgi_stream_end_output(stream);
-    sgi_inlet_shut(&stream->inlet);
+    sgi_inlet_close(&stream->inlet);
     restore_flags(stream->in, &stream->in_flags);
     stream->in = -1;
-    sgi_engine_timer_clear(engine_of(stream), &stream->linger);
+    sgi_engine_clear_timer(engine_of(stream), &stream->linger);
 }
 
 void sgi_stream_free(sgi_stream *stream)
@@ -162,18 +166,20 @@ static void give_up(sgi_timer *timer)
     }
 }
 
-/* Begins anew with each byte that is written: it is for a peer that does not read. */
+/* Starts the linger timer again after each write. The timer ends the wait for a peer
+ * that does not read. */
 static void start_lingering(sgi_stream *stream)
 {
-    sgi_engine_timer(engine_of(stream), &stream->linger, SGI_LINGER_MS, give_up);
+    sgi_engine_set_timer(engine_of(stream), &stream->linger, SGI_LINGER_MS, give_up);
 }
 
-/* The conversation has nothing more to write: is that what somebody waits for? */
+/* Called when the conversation has no more output. If the owner or the end of the input
+ * waits for that, the function reports the end. */
 static void check_end(sgi_stream *stream)
 {
     if (stream->finishing) {
         stream->finishing = false;
-        sgi_engine_timer_clear(engine_of(stream), &stream->linger);
+        sgi_engine_clear_timer(engine_of(stream), &stream->linger);
         stream->events->drained(stream->transport);
     } else if (stream->settled) {
         break_off(stream, peer_closed);
@@ -190,7 +196,7 @@ static void input_ended(sgi_stream *stream, int fault)
         break_off(stream, why);
         return;
     }
-    sgi_inlet_shut(&stream->inlet);
+    sgi_inlet_close(&stream->inlet);
     stream->at_eof = true;
     start_lingering(stream);
     sgi_carrier_await_quiet(&stream->transport->carrier);
@@ -198,13 +204,13 @@ static void input_ended(sgi_stream *stream, int fault)
 
 static void feed(sgi_stream *stream, const char *bytes, size_t len)
 {
-    sgi_conn_feed(conn_of(stream), bytes, len);
+    sgi_conn_add_input(conn_of(stream), bytes, len);
     stream->paused = !sgi_conn_wants_input(conn_of(stream));
     if (stream->paused)
-        sgi_inlet_shut(&stream->inlet);
+        sgi_inlet_close(&stream->inlet);
 }
 
-/* One read, without the lock, and what came of it, with the lock. True when there may be
+/* Reads once without the lock and handles the bytes with the lock. True when there may be
  * more to read at once. */
 static bool read_once(sgi_stream *stream)
 {
@@ -220,7 +226,7 @@ static bool read_once(sgi_stream *stream)
     sgi_runtime_lock(rt);
     if (got > 0) {
         feed(stream, scratch, (size_t)got);
-        more = !sgi_inlet_has_read(&stream->inlet, (size_t)got) && !stream->paused &&
+        more = !sgi_inlet_note_read(&stream->inlet, (size_t)got) && !stream->paused &&
                got == (ssize_t)SGI_READ_SIZE;
     } else {
         input_ended(stream, fault);
@@ -237,7 +243,8 @@ static void on_readable(sgi_inlet *inlet)
             break;
 }
 
-/* The end ends the conversation, which is the loop's to do. */
+/* Reads once on the application's thread. Returns false at the end of the input: only
+ * the loop may handle the end, because it ends the conversation. */
 static bool read_here(sgi_inlet *inlet, char *room)
 {
     sgi_stream *stream = SGI_OWNER(inlet, sgi_stream, inlet);
@@ -261,7 +268,7 @@ void sgi_stream_drain(sgi_stream *stream)
             continue;
         if (got <= 0)
             break;
-        sgi_conn_feed(conn_of(stream), scratch, (size_t)got);
+        sgi_conn_add_input(conn_of(stream), scratch, (size_t)got);
     }
 }
 
@@ -287,15 +294,15 @@ static ssize_t write_some(const sgi_stream *stream)
     return write(stream->out, bytes, len);
 }
 
-/* 0 = all is written, else the errno that stopped it. A write that took less than it was
- * given has filled the peer's buffer: the next try is the watcher's. looping: the runtime
- * whose loop thread this is, or NULL. */
+/* Writes the bytes of `rest`. Returns 0 when all of them are written, otherwise the
+ * errno that stopped the writing. After a partial write the peer's buffer is full, so
+ * the watcher continues. looping: the runtime whose loop thread this is, or NULL. */
 static int write_rest(sgi_stream *stream, const segue_runtime *looping)
 {
     sgi_sigpipe held;
     int fault = 0;
     if (!stream->out_is_socket)
-        sgi_sigpipe_hold(&held, looping);
+        sgi_sigpipe_block(&held, looping);
     while (!fault && stream->at < stream->rest.len) {
         size_t asked = stream->rest.len - stream->at;
         ssize_t sent = write_some(stream);
@@ -307,7 +314,7 @@ static int write_rest(sgi_stream *stream, const segue_runtime *looping)
         }
     }
     if (!stream->out_is_socket)
-        sgi_sigpipe_let(&held, fault == EPIPE);
+        sgi_sigpipe_unblock(&held, fault == EPIPE);
     return fault;
 }
 
@@ -319,7 +326,8 @@ static void output_failed(sgi_stream *stream, int fault)
     break_off(stream, fault == EPIPE || fault == ECONNRESET ? peer_closed : why);
 }
 
-/* Lock held, let go while writing. True when all is written. */
+/* Writes the bytes of `rest`. True when all of them are written. The caller holds the
+ * lock, which is released while writing. */
 static bool push_rest(sgi_stream *stream)
 {
     segue_runtime *rt = sgi_transport_runtime(stream->transport);
@@ -344,19 +352,20 @@ static bool push_rest(sgi_stream *stream)
     return true;
 }
 
-/* One buffer per turn. While the end waits for the last of the output it asks again, for
- * the engine says only that there is more, not that there is none. */
+/* Writes one buffer per turn. The engine reports only that there is more output, not
+ * that there is none. So while the end waits for the remaining output, this function
+ * asks for another flush. */
 void sgi_stream_flush(sgi_stream *stream)
 {
     if (!stream->running || stream->out < 0 || ev_is_active(&stream->writable))
         return;
-    if (stream->rest.len && !push_rest(stream)) /* flush_here left it */
+    if (stream->rest.len && !push_rest(stream)) /* bytes that flush_here has left */
         return;
     sgi_conn_output(conn_of(stream), &stream->rest);
     if (!stream->rest.len)
         check_end(stream);
     else if (push_rest(stream) && (stream->finishing || stream->settled))
-        sgi_carrier_raise(&stream->transport->carrier, SGI_WORK_FLUSH);
+        sgi_carrier_request_work(&stream->transport->carrier, SGI_WORK_FLUSH);
 }
 
 bool sgi_stream_flush_here(sgi_stream *stream)

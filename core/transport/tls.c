@@ -1,20 +1,20 @@
-/* TLS by OpenSSL over a BIO of our own: reads take from the bytes that were fed, writes
- * append to the caller's buffer. So OpenSSL makes no system call, never has to be asked
- * again for a write, and all bytes, encrypted or not, leave by one send. TLS stands here
- * and not in libwebsockets because there, in the raw role of 4.1.6, a connection whose
- * output waits is not read and spins, an established one is closed by the timeout of its
- * handshake, the name a client sends chooses among all listeners of the process, and
- * handshakes are written with SIGPIPE.
+/* TLS by OpenSSL over a BIO of this file: its read function gives the bytes that were
+ * fed, and its write function appends to the caller's buffer. So OpenSSL makes no
+ * system call, no write must be repeated, and all bytes are sent in one place. TLS is
+ * done here and not in libwebsockets, because of its version 4.1.6. In the raw role of
+ * that version, a connection with waiting output is not read and spins, an established
+ * connection is closed by the handshake's timeout, the name that a client sends chooses
+ * among all listeners of the process, and handshakes are written with SIGPIPE.
  *
- * A setup is immutable and counted. A reload makes another; who has begun with the old
- * one keeps it.
+ * A setup never changes and has a reference count. A reload makes a new setup; existing
+ * connections keep the old one.
  *
- * No resumption where clients show certificates: a resumed session would carry a client
- * past the files of a reload. Renegotiation is off. SSL_MODE_RELEASE_BUFFERS gives the
- * record buffers back while a connection idles.
+ * Sessions are not resumed where clients show certificates: a resumed session would
+ * bypass the certificate files of a reload. Renegotiation is off.
+ * SSL_MODE_RELEASE_BUFFERS frees the record buffers while a connection is idle.
  *
- * OpenSSL allocates by its own means. Its queue of errors belongs to the thread and is
- * cleared before each call, so that what is found there is of this connection. */
+ * OpenSSL allocates memory by its own means. Its error queue belongs to the thread and
+ * is cleared before each call, so errors in the queue belong to this connection. */
 #include "transport/tls.h"
 
 #include <stdatomic.h>
@@ -36,15 +36,16 @@ struct sgi_tls {
     SSL *ssl;
     const char *in;
     size_t in_len;
-    sgi_buf *out; /* during a call */
+    sgi_buf *out; /* the caller's buffer; set only during a call */
     bool failed;
-    const char *fault; /* of OpenSSL, static text; NULL = unknown */
+    /* a static text of OpenSSL with the reason of the failure; NULL = unknown */
+    const char *fault;
 };
 
 /* ---- the files ---- */
 
-/* The reason OpenSSL gives, without its numbers; it has no words for those of the system,
- * such as that there is no such file. */
+/* Writes the reason that OpenSSL gives, without its numbers. OpenSSL has no texts for
+ * system errors (such as a missing file), so these come from strerror_r. */
 static segue_status refuse(char why[SGI_WHY_SIZE], const char *what, const char *path)
 {
     char text[96];
@@ -57,7 +58,8 @@ static segue_status refuse(char why[SGI_WHY_SIZE], const char *what, const char 
     return SEGUE_E_INVALID;
 }
 
-/* A key that needs a passphrase is refused instead of asking on the terminal. */
+/* Refuses a key that needs a passphrase. Without this function OpenSSL would ask on the
+ * terminal. */
 static int no_passphrase(char *text, int size, int writing, void *user)
 {
     (void)text;
@@ -67,7 +69,8 @@ static int no_passphrase(char *text, int size, int writing, void *user)
     return -1;
 }
 
-/* A client that offers protocols must offer this one (RFC 7301). */
+/* Chooses the protocol http/1.1. A client that offers protocols must offer http/1.1
+ * (RFC 7301). */
 static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *len,
                            const unsigned char *offered, unsigned int offered_len,
                            void *user)
@@ -108,7 +111,7 @@ static segue_status ask_clients(SSL_CTX *context, const sgi_tls_files *files,
     names = SSL_load_client_CA_file(files->client_ca);
     if (!names || !SSL_CTX_load_verify_file(context, files->client_ca)) {
         sk_X509_NAME_pop_free(names, X509_NAME_free);
-        return refuse(why, "the authorities of clients", files->client_ca);
+        return refuse(why, "the file of client authorities", files->client_ca);
     }
     SSL_CTX_set_client_CA_list(context, names);
     if (files->client_required)
@@ -189,7 +192,7 @@ static BIO_METHOD *make_method(void)
     return NULL;
 }
 
-/* ---- a setup ---- */
+/* ---- setups ---- */
 
 segue_status sgi_tls_setup_new(const sgi_mem *mem, const sgi_tls_files *files,
                                sgi_tls_setup **out, char why[SGI_WHY_SIZE])
@@ -197,8 +200,8 @@ segue_status sgi_tls_setup_new(const sgi_mem *mem, const sgi_tls_files *files,
     segue_status status = SEGUE_E_NOMEM;
     if (!files->cert || (files->client_required && !files->client_ca)) {
         snprintf(why, SGI_WHY_SIZE, "%s",
-                 files->cert ? "client certificates need an authority"
-                             : "TLS needs a certificate");
+                 files->cert ? "client_cert_required needs client_ca_file"
+                             : "TLS needs cert_file");
         return SEGUE_E_INVALID;
     }
     snprintf(why, SGI_WHY_SIZE, "out of memory");
@@ -229,7 +232,7 @@ void sgi_tls_setup_free(sgi_tls_setup *setup)
     sgi_release(setup->mem, setup, sizeof *setup);
 }
 
-/* ---- a connection ---- */
+/* ---- connections ---- */
 
 sgi_tls *sgi_tls_new(const sgi_mem *mem, sgi_tls_setup *setup)
 {
@@ -280,7 +283,7 @@ static void end(sgi_tls *tls)
     ERR_clear_error();
 }
 
-void sgi_tls_feed(sgi_tls *tls, const char *bytes, size_t len)
+void sgi_tls_add_input(sgi_tls *tls, const char *bytes, size_t len)
 {
     tls->in = bytes;
     tls->in_len = len;
@@ -340,7 +343,8 @@ void sgi_tls_explain(const sgi_tls *tls, char why[SGI_WHY_SIZE])
              tls->fault ? tls->fault : "unknown reason");
 }
 
-/* UTF-8 stays as it is; what could be taken for another character is escaped. */
+/* Appends the subject of the client's certificate in UTF-8. Control characters and
+ * separators are escaped, so that the text is unambiguous. */
 bool sgi_tls_subject(const sgi_tls *tls, sgi_buf *into)
 {
     char *text;

@@ -1,10 +1,10 @@
-/* What all transports share: their life, and the work the loop asks for, handed to the
- * kind.
+/* The common part of all transports: their life, and passing the loop's work to the
+ * kind of transport.
  *
- * Work comes as bits, and what one of them leads to may end the transport; it stays in
- * memory until the turn is over, so each step looks at the state first. A conversation is
- * told of its end in two steps: sgi_conn_lost with the reason, where there is one, then
- * sgi_conn_detach, after which the transport never touches it again. */
+ * Work comes as bits. Handling one bit may end the transport, so each step checks the
+ * state first; the memory lives until the end of the turn. The end is reported to a
+ * conversation in two steps: sgi_conn_lost with the reason, if there is one, then
+ * sgi_conn_detach. After that the transport must not use the conversation. */
 #include "transport/transport.h"
 
 #include <stdio.h>
@@ -90,7 +90,7 @@ segue_status sgi_transport_attach(segue_transport *transport, sgi_conn *conn)
     transport->state = SGI_TRANSPORT_ATTACHED;
     transport->carrier.conn = conn;
     transport->carrier.attached = true;
-    sgi_carrier_raise(&transport->carrier, SGI_WORK_START);
+    sgi_carrier_request_work(&transport->carrier, SGI_WORK_START);
     return SEGUE_OK;
 }
 

@@ -1,25 +1,28 @@
-/* transport: what carries a conversation's bytes. pair.c, fds.c (also stdio), spawn.c and
- * custom.c each make one kind; stream.c moves bytes through a pair of descriptors for
- * those that have one. They speak to the engine through runtime/exchange.h alone and
- * never to each other. Everything runs on the loop thread, except constructors, attach,
- * free and the three functions of a custom transport, which any thread may call.
+/* transport: a transport carries the bytes of a conversation. pair.c, fds.c (also
+ * stdio), spawn.c and custom.c are one kind each; stream.c moves bytes through a pair
+ * of descriptors for the kinds that have one. They use the engine through
+ * runtime/exchange.h only and never use each other. Everything runs on the loop thread,
+ * except constructors, attach, free and the three functions of a custom transport,
+ * which any thread may call.
  *
  *   NEW --attach--> ATTACHED --end--> CLOSED
  *      \--free, or the runtime is freed--/
  *
- * A transport that was never attached is freed by its owner. From attach on it belongs to
- * the runtime: it ends when its conversation has ended, and its memory goes with the
- * turn. */
+ * A transport that was never attached is freed by its owner. Once attached it belongs
+ * to the runtime: it ends when its conversation has ended, and its memory is freed at
+ * the end of the turn. */
 #ifndef SGI_TRANSPORT_H
 #define SGI_TRANSPORT_H
 
 #include "runtime/runtime.h"
 
-#define SGI_MAGIC_TRANSPORT 0x53475452u /* a transport begins with it */
+/* magic number; the first member of a transport */
+#define SGI_MAGIC_TRANSPORT 0x53475452u
 
-/* So long may a peer that reads nothing keep a conversation that is over, */
+/* The time in ms for which a peer that reads nothing may delay the end of a
+ * conversation. */
 #define SGI_LINGER_MS 1000
-/* and so long one that does read keep sgi_runtime_free. */
+/* The time in ms for which a peer that does read may delay sgi_runtime_free. */
 #define SGI_GRACE_MS 10000
 
 typedef enum sgi_transport_state {
@@ -28,31 +31,36 @@ typedef enum sgi_transport_state {
     SGI_TRANSPORT_CLOSED
 } sgi_transport_state;
 
-/* What a kind of transport does; lock held, loop thread (release and destroy of one that
- * was never attached: any thread). NULL where a kind has nothing to do. */
+/* The functions of a kind of transport. They are called on the loop thread with the
+ * lock held. release and destroy of a transport that was never attached may be called
+ * on any thread. NULL = the kind has nothing to do. */
 typedef struct sgi_transport_ops {
     void (*start)(
-        segue_transport *transport); /* connect; sgi_conn_start once connected */
-    void (*reopen)(segue_transport *transport);     /* the same again, after a loss */
-    void (*resume)(segue_transport *transport);     /* input is wanted again */
-    void (*poke)(segue_transport *transport);       /* it raised SGI_WORK_OWN itself */
-    void (*quiet)(segue_transport *transport);      /* sgi_carrier_await_quiet */
-    void (*flush)(segue_transport *transport);      /* there is output */
-    bool (*flush_here)(segue_transport *transport); /* as in sgi_carrier_ops */
+        segue_transport *transport); /* connect, and call sgi_conn_start once connected */
+    void (*reopen)(segue_transport *transport); /* connect again after a loss */
+    void (*resume)(segue_transport *transport); /* read input again */
+    /* do the work for which the transport itself has raised SGI_WORK_OWN */
+    void (*poke)(segue_transport *transport);
+    /* called in the quiet turn for which sgi_carrier_await_quiet asked */
+    void (*quiet)(segue_transport *transport);
+    void (*flush)(segue_transport *transport);      /* write the output */
+    bool (*flush_here)(segue_transport *transport); /* as flush_here of sgi_carrier_ops */
     void (*close)(
-        segue_transport *transport); /* sgi_transport_end, once the output is out */
-    void (*release)(segue_transport *transport); /* descriptors, child and user go now */
+        segue_transport *transport); /* write the output, then call sgi_transport_end */
+    /* release descriptors, the child and the application's object now */
+    void (*release)(segue_transport *transport);
     void (*destroy)(segue_transport *transport); /* frees the memory */
 } sgi_transport_ops;
 
 struct segue_transport {
-    sgi_carrier carrier; /* first: the runtime takes one for the other */
+    /* the first member, because carrier pointers are converted to this struct */
+    sgi_carrier carrier;
     const sgi_transport_ops *ops;
     sgi_transport_state state;
 };
 
-/* As in segue.h and segue_ext.h, except: options of spawn are of full size, a vtable
- * too. */
+/* These functions do the same as the public functions in segue.h and segue_ext.h,
+ * except that options and vtables must have their full size. */
 segue_status sgi_transport_pair(segue_runtime *rt, segue_transport **a,
                                 segue_transport **b);
 segue_status sgi_transport_stdio(segue_runtime *rt, segue_transport **out);
@@ -66,31 +74,33 @@ segue_status sgi_transport_feed(segue_transport *transport, const char *bytes,
                                 size_t len);
 segue_status sgi_transport_writable(segue_transport *transport);
 segue_status sgi_transport_closed(segue_transport *transport);
-/* Takes NULL; ignores one that is attached. */
+/* Frees a transport that was never attached. NULL and an attached transport are
+ * ignored. */
 void sgi_transport_free(segue_transport *transport);
 
-/* Lock held. Gives the transport to the runtime, which starts it in its next turn; the
- * caller made the conversation with the transport as its transport. SEGUE_E_STATE when it
- * was attached before, SEGUE_E_CLOSED when the runtime has stopped: nothing was taken
- * then. */
+/* Gives the transport to the runtime, which starts it in its next turn. The caller has
+ * made the conversation with this transport. On failure the transport still belongs to
+ * the caller: SEGUE_E_STATE when it was attached before, SEGUE_E_CLOSED when the
+ * runtime has stopped. The caller holds the lock. */
 segue_status sgi_transport_attach(segue_transport *transport, sgi_conn *conn);
-/* host.reopen of its conversation can succeed. */
+/* True when host.reopen of the transport's conversation can succeed. */
 bool sgi_transport_can_reopen(const segue_transport *transport);
 
-/* ---- for the kinds ---- */
+/* ---- for the kinds of transports ---- */
 
-/* Lock not held. Enters a new transport into the runtime; SEGUE_E_CLOSED once that has
- * stopped: the caller frees the memory then. */
+/* Adds a new transport to the runtime. Returns SEGUE_E_CLOSED after the runtime has
+ * stopped; the caller then frees the memory. The caller does not hold the lock. */
 segue_status sgi_transport_init(segue_transport *transport, segue_runtime *rt,
                                 const sgi_transport_ops *ops, bool can_reopen,
                                 int64_t grace_ms);
-/* Lock held. The conversation is over for good: detaches it. The transport may live
- * on. */
+/* Detaches the conversation, which is over for good. The transport may live on. The
+ * caller holds the lock. */
 void sgi_transport_detach(segue_transport *transport);
-/* Lock held. Detaches, releases and retires. */
+/* Detaches, releases and retires the transport. The caller holds the lock. */
 void sgi_transport_end(segue_transport *transport);
 
-/* "what: text of the errno", for sgi_conn_lost. */
+/* Size of a text about a reason. sgi_transport_explain writes "what: text of the
+ * errno", for sgi_conn_lost. */
 #define SGI_WHY_SIZE 160
 void sgi_transport_explain(char why[SGI_WHY_SIZE], const char *what, int fault);
 

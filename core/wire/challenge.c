@@ -1,7 +1,7 @@
-/* Commas separate both challenges and the parameters of one, so what follows a comma is a
- * parameter when an equals sign follows its name, else the scheme of the next challenge.
- * What a scheme that is not ours carries (a token68, say) is passed over up to the comma
- * that ends it. */
+/* Commas separate challenges, and also the parameters of one challenge. So a word after
+ * a comma is a parameter if an equals sign follows it; otherwise it is the scheme of
+ * the next challenge. A challenge of another scheme may have another syntax (such as a
+ * token68). Such text is skipped up to the next comma. */
 #include "wire/challenge.h"
 
 typedef struct cursor {
@@ -44,7 +44,7 @@ static sgi_str token(cursor *c)
     return (sgi_str){c->text.p + start, c->at - start};
 }
 
-/* False when the string does not end. */
+/* Reads a quoted string. False when its closing quote is missing. */
 static bool quoted(cursor *c, sgi_buf *out)
 {
     for (c->at++; c->at < c->text.n; c->at++) {
@@ -61,7 +61,7 @@ static bool quoted(cursor *c, sgi_buf *out)
     return false;
 }
 
-/* Behind the equals sign. */
+/* Reads the value of a parameter, after the equals sign. False when there is no value. */
 static bool param_value(cursor *c, sgi_buf *out)
 {
     skip(c, " \t");
@@ -73,7 +73,8 @@ static bool param_value(cursor *c, sgi_buf *out)
     return plain.n > 0;
 }
 
-/* An equals sign that is not the padding of a token68. */
+/* True when the next character is an equals sign that introduces a value. The padding
+ * of a token68 consists of equals signs too, and is not meant here. */
 static bool is_param(const cursor *c)
 {
     cursor ahead = *c;
@@ -94,7 +95,7 @@ bool sgi_challenge_find(sgi_str header, const char *name, sgi_buf *value)
         skip(&c, " \t,");
         sgi_str word = token(&c);
         if (!word.n)
-            return false; /* the end, or no such header */
+            return false; /* the header ends here or is malformed */
         if (!is_param(&c)) {
             bearer = is_named(word, "Bearer");
             size_t blank = c.at;

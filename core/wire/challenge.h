@@ -1,19 +1,19 @@
-/* WWW-Authenticate (RFC 9110, section 11.6.1): what a server says in its Bearer challenge
- * (RFC 6750, section 3; RFC 9728, section 5.1). Sans-IO, without state. */
+/* The Bearer challenge of a server in WWW-Authenticate (RFC 9110, section 11.6.1; RFC
+ * 6750, section 3; RFC 9728, section 5.1). No I/O and no state. */
 #ifndef SGI_CHALLENGE_H
 #define SGI_CHALLENGE_H
 
 #include "base/buf.h"
 
-/* Looks for a parameter of a Bearer challenge; its value replaces what value holds. The
- * header may hold several challenges, and may be several headers joined by commas. False
- * when there is none, or when out of memory (value->failed). Of what is malformed, all
- * that stands before counts. */
+/* Finds a parameter of a Bearer challenge and puts its value into `value`, whose old
+ * content is replaced. The header may hold several challenges, and may be several
+ * headers joined by commas. False when the parameter is missing, or when out of memory
+ * (value->failed). In a malformed header, everything before the error is used. */
 bool sgi_challenge_find(sgi_str header, const char *name, sgi_buf *value);
 
-/* Appends a parameter to a Bearer challenge, which begins with the first one. The value
- * holds what a quoted string may without escapes: no quotes, backslashes or controls. An
- * empty one is left out. */
+/* Appends a parameter to a Bearer challenge; the first parameter also begins the
+ * challenge. The value must not have quotes, backslashes or control characters. A
+ * parameter with an empty value is left out. */
 void sgi_challenge_add(sgi_buf *out, const char *name, sgi_str value);
 
 #endif

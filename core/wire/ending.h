@@ -1,5 +1,5 @@
-/* How a server that is about to end refuses what it has not begun: the client sends it
- * again, and the next server answers it. */
+/* The error that a server sends shortly before it ends, for requests that it has not
+ * begun. The client repeats such a request, and the next server answers it. */
 #ifndef SGI_ENDING_H
 #define SGI_ENDING_H
 

@@ -1,6 +1,6 @@
-/* Reading is strict where two readers could differ: a name that comes twice has no value.
- * A value with a control character in it is refused, so that nobody downstream has to
- * think of NUL or of line ends. */
+/* A name that occurs twice has no value, because two readers could choose differently. A
+ * value with a control character is refused, so that later code need not handle NUL or
+ * line ends. */
 #include "wire/form.h"
 
 #include "wire/json_read.h"
@@ -43,7 +43,7 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* False when an escape is none. */
+/* Decodes percent escapes and plus signs. False when an escape is invalid. */
 static bool decode(sgi_str text, sgi_buf *out)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -69,7 +69,8 @@ static bool is_text(sgi_str text)
     return sgi_utf8_valid(text, NULL);
 }
 
-/* The name of a pair may be escaped, too; those that matter here are plain. */
+/* True when the pair "name=value" has this name; *value is then its value. A name that
+ * is written with escapes is not recognised, because all names in use are plain. */
 static bool is_named(sgi_str pair, const char *name, sgi_str *value)
 {
     size_t n = strlen(name);

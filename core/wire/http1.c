@@ -1,19 +1,20 @@
-/* The reader of requests: lines of the head, then the body by its framing.
+/* The reader of requests: first the lines of the head, then the body by its framing.
  *
- *     START -> HEADER -> (HEAD is said) -> LENGTH -----------------------------> END
- *                                       -> CHUNK -> DATA -> DATA_END -> CHUNK
- *                                          CHUNK -> TRAILER -------------------> END
- *     anywhere -> FAULT, for ever
+ *     START -> HEADER -> (HEAD reported) -> LENGTH ----------------------------> END
+ *                                        -> CHUNK -> DATA -> DATA_END -> CHUNK
+ *                                           CHUNK -> TRAILER ------------------> END
+ *     any state -> FAULT, which is final
  *
- * Lines are collected and judged when their newline has come, so every byte is looked at
- * once however it comes, and what is said never depends on where the input is cut. A line
- * may not grow past what is left of its limit; that is known before the bytes are taken.
+ * A line is collected and checked when its newline has arrived. So every byte is looked
+ * at once, and the result never depends on how the input is cut into pieces. A line
+ * longer than its limit is refused before its bytes are copied.
  *
- * The head stays in `head` until the reset. Lines between chunks are collected behind
- * what the body has so far, and cut off again when they have been read: the views into
- * the head stay valid, and a third buffer is saved.
+ * The head stays in `head` until the reset. Lines between chunks are collected in `body`
+ * after the received bytes and are cut off when they have been read. So the views into
+ * the head stay valid and no third buffer is needed.
  *
- * Memory grows with the bytes that came, never with what a Content-Length promises. */
+ * Memory grows with the bytes that have arrived, never with the value of
+ * Content-Length. */
 #include "wire/http1.h"
 
 #include "wire/http1_head.h"
@@ -21,7 +22,8 @@
 #define KEEP_HEAD ((size_t)2 * 1024)
 #define KEEP_FIELDS 32u
 #define KEEP_BODY ((size_t)2 * 1024)
-#define MAX_ANY ((size_t)1 << 30) /* offsets in the head have 32 bits */
+/* The largest value of a limit, because offsets in the head are 32-bit numbers. */
+#define MAX_ANY ((size_t)1 << 30)
 #define SIZE_DIGITS 16u
 
 static size_t limit_of(size_t value, size_t standard, size_t most)
@@ -85,15 +87,16 @@ bool sgi_http1_has_begun(const sgi_http1 *parser)
 /* ---- lines ---- */
 
 typedef enum line_event {
-    LINE_TORN, /* the input is used up */
+    LINE_TORN, /* the input ends within the line */
     LINE_WHOLE,
     LINE_TOO_LONG,
-    LINE_NOT_ENDED, /* by CR LF, but LF alone */
+    LINE_NOT_ENDED, /* the line ends with LF alone; CR LF is required */
     LINE_NOMEM
 } line_event;
 
-/* Moves input to the line that begins at start, up to its newline. most counts the end of
- * the line, *line is without it. */
+/* Moves bytes from *input to the end of `kept`, up to and including the newline. The
+ * line begins at `start` in `kept` and may have at most `most` bytes with its newline.
+ * *line receives the line without CR LF. */
 static line_event take_line(sgi_buf *kept, size_t start, size_t most, sgi_str *input,
                             sgi_str *line)
 {
@@ -116,7 +119,7 @@ static line_event take_line(sgi_buf *kept, size_t start, size_t most, sgi_str *i
     return LINE_WHOLE;
 }
 
-/* What is wrong with a line that is not whole, if anything. */
+/* Refuses the request if the line event is an error. Always returns false. */
 static bool refuse_line(sgi_http1 *parser, line_event event, int32_t status,
                         const char *too_long, const size_t *limit)
 {
@@ -131,8 +134,8 @@ static bool refuse_line(sgi_http1 *parser, line_event event, int32_t status,
 
 /* ---- the head ---- */
 
-/* Room for what has come at once, so that a head that comes whole is not copied again
- * line by line. */
+/* Reserves memory for all input at once, so that a head that arrives whole is not copied
+ * again line by line. */
 static void make_room(sgi_http1 *parser, sgi_str input)
 {
     size_t most =
@@ -140,21 +143,23 @@ static void make_room(sgi_http1 *parser, sgi_str input)
     sgi_buf_reserve(&parser->head, input.n < most ? input.n : most);
 }
 
-/* Empty lines are left by clients that end a body with one (RFC 9112 2.2). */
+/* Ignores an empty line before the request line. Some clients send such a line after a
+ * body, so a few are allowed (RFC 9112 2.2). */
 static void read_empty_line(sgi_http1 *parser)
 {
     sgi_buf_cut(&parser->head, 0);
     if (++parser->empty_lines > SGI_HTTP1_MAX_EMPTY_LINES)
-        sgi_http1_refuse(parser, 400, "empty lines stand before the request");
+        sgi_http1_refuse(parser, 400,
+                         "there are too many empty lines before the request");
 }
 
 static void read_start(sgi_http1 *parser, sgi_str *input)
 {
     sgi_str line;
     if (!parser->head.len) {
-        /* Another protocol, such as TLS, is told apart at once. */
+        /* Input of another protocol, such as TLS, is refused at its first byte. */
         if (*input->p != '\r' && !sgi_http1_is(*input->p, SGI_HTTP1_TOKEN)) {
-            sgi_http1_refuse(parser, 400, "this is not HTTP");
+            sgi_http1_refuse(parser, 400, "the input is not HTTP");
             return;
         }
         make_room(parser, *input);
@@ -172,7 +177,7 @@ static void read_start(sgi_http1 *parser, sgi_str *input)
     }
 }
 
-/* The state behind a head that is complete. */
+/* Returns the state that follows a complete head. */
 static sgi_http1_state state_of_body(const sgi_http1 *parser)
 {
     if (parser->is_chunked)
@@ -180,7 +185,7 @@ static sgi_http1_state state_of_body(const sgi_http1 *parser)
     return parser->content_length ? SGI_HTTP1_AT_LENGTH : SGI_HTTP1_AT_END;
 }
 
-/* True when the head has become complete. */
+/* Reads one header line. True when the head is complete. */
 static bool read_header(sgi_http1 *parser, sgi_str *input)
 {
     sgi_str line;
@@ -188,7 +193,7 @@ static bool read_header(sgi_http1 *parser, sgi_str *input)
     size_t most = parser->limits.max_head > start ? parser->limits.max_head - start : 0;
     line_event event = take_line(&parser->head, start, most, input, &line);
     if (event != LINE_WHOLE)
-        return refuse_line(parser, event, 431, "the head is too large",
+        return refuse_line(parser, event, 431, "the HTTP headers are too large",
                            &parser->limits.max_head);
     if (line.n) {
         if (sgi_http1_read_header(parser, line))
@@ -204,7 +209,8 @@ static bool read_header(sgi_http1 *parser, sgi_str *input)
 
 /* ---- the body ---- */
 
-/* Moves what has come of the body or chunk; next is the state behind its last byte. */
+/* Moves input that belongs to the body, or to the chunk, into `body`. next: the state
+ * after its last byte. */
 static void read_bytes(sgi_http1 *parser, sgi_str *input, sgi_http1_state next)
 {
     size_t len = input->n < parser->left ? input->n : (size_t)parser->left;
@@ -220,8 +226,7 @@ static void read_bytes(sgi_http1 *parser, sgi_str *input, sgi_http1_state next)
         parser->state = next;
 }
 
-/* A line between chunks. It stays where it is until it has been read; cut_line drops
- * it. */
+/* Reads a line between chunks. The line stays in `body` until cut_line drops it. */
 static line_event take_body_line(sgi_http1 *parser, size_t most, sgi_str *input,
                                  sgi_str *line)
 {
@@ -233,7 +238,8 @@ static void cut_line(sgi_http1 *parser)
     sgi_buf_cut(&parser->body, parser->received);
 }
 
-/* The length of a quoted string at the beginning of the text, 0 when there is none. */
+/* Returns the length of the quoted string at the beginning of the text, or 0 when the
+ * string has no end or an invalid character. */
 static size_t quoted_len(sgi_str text)
 {
     size_t len = 1;
@@ -246,8 +252,9 @@ static size_t quoted_len(sgi_str text)
     return len < text.n ? len + 1 : 0;
 }
 
-/* ; name [= value], any number of times (RFC 9112 7.1.1), without blanks. Nobody knows
- * any extension; that they are well-formed keeps others from reading them as data. */
+/* True when the text is a list of chunk extensions: ; name [= value], without blanks
+ * (RFC 9112 7.1.1). The parser ignores extensions. It refuses malformed ones, because
+ * another reader could take them for data. */
 static bool is_extensions(sgi_str text)
 {
     while (text.n) {
@@ -371,12 +378,12 @@ sgi_http1_event sgi_http1_next(sgi_http1 *parser, sgi_str *input)
             break;
         case SGI_HTTP1_AT_END:
         case SGI_HTTP1_AT_FAULT:
-            break; /* answered above */
+            break; /* sgi_http1_next has already returned in these states */
         }
     }
 }
 
-/* ---- looking at the head ---- */
+/* ---- reading the head's headers ---- */
 
 static sgi_str value_of(const sgi_http1 *parser, size_t i)
 {

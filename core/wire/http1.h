@@ -1,20 +1,20 @@
-/* HTTP/1.1 requests out of bytes (RFC 9112), and the bytes around an answer. Strict:
- * what two readers could understand differently is refused, and after that the
- * connection has to be closed. Knows no socket and no clock; whoever owns the parser
- * calls it, on one thread at a time.
+/* Parses HTTP/1.1 requests (RFC 9112) and writes the bytes around an answer. The parser
+ * is strict: it refuses what two readers could understand differently, and the connection
+ * must then be closed. It has no socket and no clock. Its owner calls it from one thread
+ * at a time.
  *
  *     while ((event = sgi_http1_next(parser, &input)) != SGI_HTTP1_MORE)
- *         HEAD   look at the head; answer early if it must be (100, 401, ...)
+ *         HEAD   look at the head; answer early if needed (100, 401, ...)
  *         DONE   take the body, answer, sgi_http1_reset
  *         BAD    answer parser->status, close
  *
- * DONE comes without further input, so the loop runs until MORE. */
+ * DONE may come without further input, so the loop runs until MORE. */
 #ifndef SGI_HTTP1_H
 #define SGI_HTTP1_H
 
 #include "base/buf.h"
 
-/* Headers that are recognized while they are read, shortest first. */
+/* Header names that are recognised while reading, in the order of their length. */
 typedef enum sgi_http1_name {
     SGI_HTTP1_HOST = 0,
     SGI_HTTP1_ACCEPT,
@@ -30,36 +30,40 @@ typedef enum sgi_http1_name {
     SGI_HTTP1_MCP_SESSION_ID,
     SGI_HTTP1_TRANSFER_ENCODING,
     SGI_HTTP1_MCP_PROTOCOL_VERSION,
-    SGI_HTTP1_NAMES /* how many; also: a name that is none of these */
+    SGI_HTTP1_NAMES /* the number of names; also stands for an unknown name */
 } sgi_http1_name;
 
-/* 0 stands for the default. */
+/* Limits of a request; 0 = the default. */
 typedef struct sgi_http1_limits {
-    size_t max_request_line; /* with its end; 8 KiB, beyond: 414 */
-    size_t max_head;         /* request line and headers; 16 KiB, beyond: 431 */
-    size_t max_headers;      /* 100, beyond: 431; trailers count anew */
-    size_t max_body;         /* 4 MiB, beyond: 413 */
+    /* bytes with the line end; default 8 KiB, beyond: status 414 */
+    size_t max_request_line;
+    /* bytes of request line and headers; default 16 KiB, beyond: status 431 */
+    size_t max_head;
+    /* default 100, beyond: status 431; the trailers have their own count */
+    size_t max_headers;
+    size_t max_body; /* bytes; default 4 MiB, beyond: status 413 */
 } sgi_http1_limits;
 
-/* Of all chunks and of the trailer section of one body. */
-#define SGI_HTTP1_MAX_EXTENSIONS 1024 /* beyond: 400 */
-#define SGI_HTTP1_MAX_TRAILERS 4096   /* beyond: 431 */
+/* Limits for one body: the bytes of all its chunk extensions, and of its trailers. */
+#define SGI_HTTP1_MAX_EXTENSIONS 1024 /* bytes; beyond: status 400 */
+#define SGI_HTTP1_MAX_TRAILERS 4096   /* bytes; beyond: status 431 */
 
-#define SGI_HTTP1_MAX_METHOD 32     /* beyond: 501 */
-#define SGI_HTTP1_MAX_EMPTY_LINES 2 /* before a request line; beyond: 400 */
+#define SGI_HTTP1_MAX_METHOD 32 /* bytes; beyond: status 501 */
+/* number of empty lines before a request line; beyond: status 400 */
+#define SGI_HTTP1_MAX_EMPTY_LINES 2
 
 typedef enum sgi_http1_event {
     SGI_HTTP1_MORE = 0, /* the input is used up */
-    SGI_HTTP1_HEAD,     /* the head is complete; said once */
-    SGI_HTTP1_DONE,     /* the body is complete; said until the reset */
-    SGI_HTTP1_BAD       /* status and problem say why; said for ever */
+    SGI_HTTP1_HEAD,     /* the head is complete; reported once */
+    SGI_HTTP1_DONE,     /* the body is complete; reported until the reset */
+    SGI_HTTP1_BAD       /* the request is refused for `problem`; reported from then on */
 } sgi_http1_event;
 
 typedef enum sgi_http1_state {
-    SGI_HTTP1_AT_START = 0, /* empty lines or a request line */
+    SGI_HTTP1_AT_START = 0, /* the request line is not read yet */
     SGI_HTTP1_AT_HEADER,
-    SGI_HTTP1_AT_LENGTH, /* a body of known length */
-    SGI_HTTP1_AT_CHUNK,  /* the line with the size of a chunk */
+    SGI_HTTP1_AT_LENGTH, /* a body of known length is being read */
+    SGI_HTTP1_AT_CHUNK,  /* the line with the size of a chunk is being read */
     SGI_HTTP1_AT_DATA,
     SGI_HTTP1_AT_DATA_END,
     SGI_HTTP1_AT_TRAILER,
@@ -67,7 +71,7 @@ typedef enum sgi_http1_state {
     SGI_HTTP1_AT_FAULT
 } sgi_http1_state;
 
-/* A header: where its name and value lie in the head. */
+/* The positions of a header's name and value in the head. */
 typedef struct sgi_http1_field {
     uint32_t name_at;
     uint32_t name_len;
@@ -76,85 +80,95 @@ typedef struct sgi_http1_field {
 } sgi_http1_field;
 
 typedef struct sgi_http1 {
-    /* From HEAD until the reset. */
+    /* The following members are valid from the event HEAD until the reset. */
     sgi_str method;
-    sgi_str target; /* as it was sent */
-    sgi_str path;   /* never empty; "*" for OPTIONS * */
-    sgi_str query;  /* behind the question mark; p is NULL when there is none */
-    sgi_str host;   /* with its port; p is NULL when 1.0 names none */
+    sgi_str target; /* the request target as it was sent */
+    sgi_str path;   /* the path of the target; never empty; "*" for OPTIONS * */
+    sgi_str query;  /* the text after the question mark; p is NULL when there is none */
+    /* the host with its port; p is NULL when an HTTP/1.0 request names none */
+    sgi_str host;
     uint64_t content_length;
     bool is_chunked;
-    bool expects_continue; /* and there is a body to come */
+    bool expects_continue; /* the request has "Expect: 100-continue" and a body */
     bool keep_alive;
-    unsigned char minor; /* of HTTP/1.x */
+    unsigned char minor; /* the minor version: HTTP/1.minor */
 
-    /* At DONE. The caller may take the buffer and leave an empty one. */
+    /* The body. It is complete at the event DONE. The caller may take the buffer and
+     * leave an empty one. */
     sgi_buf body;
 
-    /* At BAD: what to answer, and a text that lives for ever. */
+    /* The next members are set at the event BAD: the status to answer, and a text that
+     * stays valid. */
     int32_t status;
     const char *problem;
-    const size_t *reached; /* of limits: the one that is exceeded; NULL = none of them */
+    const size_t *reached; /* the member of limits that was exceeded; NULL = none */
 
-    /* The rest is for http1.c and http1_head.c. */
+    /* The other members are private to http1.c and http1_head.c. */
     sgi_http1_state state;
     sgi_http1_limits limits;
     sgi_buf head;
     sgi_http1_field *fields;
     uint32_t field_count;
     uint32_t field_cap;
-    uint32_t line_at;                /* where the line being read begins in the head */
-    uint32_t repeated;               /* a bit per name that occurs again */
-    uint16_t known[SGI_HTTP1_NAMES]; /* 1 + index of the first, 0 when missing */
+    /* position in the head at which the line that is being read begins */
+    uint32_t line_at;
+    uint32_t repeated; /* has a bit for each known name that occurs more than once */
+    /* for each known name: 1 + the index of its first header; 0 = missing */
+    uint16_t known[SGI_HTTP1_NAMES];
     bool says_close;
     bool says_keep_alive;
     unsigned char empty_lines;
     uint32_t extension_bytes;
     uint32_t trailer_bytes;
     uint32_t trailer_count;
-    uint64_t left;   /* bytes of the body or chunk that have not come */
-    size_t received; /* bytes of the body; behind them may lie a torn line */
+    uint64_t left; /* number of bytes of the body or chunk that have not arrived yet */
+    /* number of body bytes in `body`; an incomplete line may follow them */
+    size_t received;
 } sgi_http1;
 
-/* limits may be NULL. Allocates nothing. */
+/* Initialises a parser. limits: NULL = the defaults. Allocates nothing. */
 void sgi_http1_init(sgi_http1 *parser, const sgi_mem *mem,
                     const sgi_http1_limits *limits);
 void sgi_http1_free(sgi_http1 *parser);
-/* At DONE: ready for the next request of the connection; gives back what only a large
- * request needs. A parser that is bad stays bad. */
+/* Prepares the parser for the next request of the connection, and frees memory that
+ * only a large request needs. The caller uses it at the event DONE. A parser at BAD
+ * stays at BAD. */
 void sgi_http1_reset(sgi_http1 *parser);
 
-/* Takes the next event out of *input and shortens it. What follows the request is left
- * in the input. */
+/* Reads the next event from *input and removes the read bytes. Bytes after the request
+ * stay in *input. */
 sgi_http1_event sgi_http1_next(sgi_http1 *parser, sgi_str *input);
 
-/* Has a byte of a request come since the reset? Tells a slow request from idleness. */
+/* True when any byte of a request has arrived since the reset. It distinguishes a slow
+ * request from an idle connection. */
 bool sgi_http1_has_begun(const sgi_http1 *parser);
 
-/* The value of the first such header, without blanks around it; p is NULL when there is
- * none. Names are compared without case. */
+/* Returns the value of the first header with this name, without surrounding blanks; p
+ * is NULL when there is no such header. Names are compared without case. */
 sgi_str sgi_http1_header(const sgi_http1 *parser, sgi_http1_name name);
 bool sgi_http1_is_repeated(const sgi_http1 *parser, sgi_http1_name name);
-/* The same for any name, by a search; *count (may be NULL) tells how often it occurs. */
+/* As sgi_http1_header, for any name; the headers are searched for it. *count (count may
+ * be NULL) receives the number of such headers. */
 sgi_str sgi_http1_find(const sgi_http1 *parser, sgi_str name, size_t *count);
-/* Header number i as it was sent; false behind the last. */
+/* Returns header number i as it was sent. False when the head has fewer headers. */
 bool sgi_http1_header_at(const sgi_http1 *parser, size_t i, sgi_str *name,
                          sgi_str *value);
 
 /* ---- answers, in http1_write.c ---- */
 
-/* The reason phrase of a status; empty when it is not known. */
+/* Returns the reason phrase of a status. It is empty for an unknown status. */
 sgi_str sgi_http1_reason(int32_t status);
 void sgi_http1_add_status(sgi_buf *out, int32_t status);
-/* A header line. False, and nothing is added, when the name is no token or the value
- * could end the line or holds another control character. */
+/* Appends a header line. When the name is not a token, or when the value has a control
+ * character, it appends nothing and returns false. */
 bool sgi_http1_add_header(sgi_buf *out, sgi_str name, sgi_str value);
 void sgi_http1_add_header_uint(sgi_buf *out, sgi_str name, uint64_t value);
-/* The empty line. */
+/* Appends the empty line that ends the head. */
 void sgi_http1_add_head_end(sgi_buf *out);
 
-/* A chunk around what is appended to out between these two; the place is handed on. One
- * that stayed empty vanishes: it would end the body. */
+/* Makes one chunk of the bytes that are appended to `out` between open and close. close
+ * takes the position that open returned as `place`. An empty chunk is removed, because
+ * it would end the body. */
 size_t sgi_http1_open_chunk(sgi_buf *out);
 void sgi_http1_close_chunk(sgi_buf *out, size_t place);
 void sgi_http1_add_last_chunk(sgi_buf *out);

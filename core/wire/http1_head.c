@@ -1,17 +1,17 @@
 /* The lines of a head and their meaning.
  *
- * A line is judged when it is complete; the verdict on one never depends on how its bytes
- * came. Headers are kept as offsets, because the head moves while it grows; the views in
- * the parser are made at the end, when it has stopped growing.
+ * A line is checked when it is complete, so the result never depends on how its bytes
+ * arrived. Headers are stored as offsets, because the head moves in memory while it
+ * grows. The views in the parser are made at the end, when the head is complete.
  *
- * Where the standard lets a recipient choose, this one refuses: the machines in front of
- * it may choose otherwise, and a request that two of them cut differently is how requests
- * are smuggled. A body has exactly one framing, a Content-Length occurs once, the only
- * transfer coding is chunked, and the host is named once. */
+ * Where the standard allows several readings, this parser refuses. A proxy in front may
+ * read differently, and two different readings of one request allow request smuggling. So
+ * a body has exactly one framing, Content-Length occurs once, the only transfer coding is
+ * chunked, and the host is named once. */
 #include "wire/http1_head.h"
 
-/* Bits of http1_head.h, 16 bytes in a row. Bytes beyond ASCII may stand in values, where
- * they are opaque, and nowhere else. */
+/* The bits of http1_head.h for each byte, 16 bytes per row. Bytes beyond ASCII are
+ * allowed in header values only. */
 // clang-format off
 const unsigned char sgi_http1_class[256] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0,
@@ -38,8 +38,8 @@ static char lower(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
-/* Eight bytes, with the letters among them in lower case. Carries stay within a byte, as
- * its top bit is off while sums are made. */
+/* Returns eight bytes with their ASCII letters in lower case. The top bit of each byte
+ * is cleared before adding, so that no carry reaches the next byte. */
 static uint64_t lower_block(const char *p)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
@@ -59,7 +59,7 @@ bool sgi_http1_same(sgi_str a, sgi_str b)
     for (; i + 8 <= a.n; i += 8)
         if (lower_block(a.p + i) != lower_block(b.p + i))
             return false;
-    if (i && i < a.n) /* the last eight once more */
+    if (i && i < a.n) /* the last eight bytes; some of them were compared before */
         return lower_block(a.p + a.n - 8) == lower_block(b.p + b.n - 8);
     for (; i < a.n; i++)
         if (lower(a.p[i]) != lower(b.p[i]))
@@ -84,8 +84,8 @@ bool sgi_http1_refuse_beyond(sgi_http1 *parser, int32_t status, const char *prob
 
 /* ---- request line ---- */
 
-/* Only what is understood goes on: HTTP/1.2 to 1.9 would be read as 1.1, but other
- * readers refuse them, and nobody sends them. */
+/* Accepts HTTP/1.0 and HTTP/1.1 only. HTTP/1.2 to 1.9 could be read as 1.1, but other
+ * readers refuse them and no client sends them. */
 static bool read_version(sgi_http1 *parser, sgi_str text)
 {
     if (text.n != 8 || memcmp(text.p, "HTTP/", 5) != 0 ||
@@ -93,7 +93,7 @@ static bool read_version(sgi_http1 *parser, sgi_str text)
         !sgi_http1_is(text.p[7], SGI_HTTP1_DIGIT))
         return sgi_http1_refuse(parser, 400, "the request line has no HTTP version");
     if (text.p[5] != '1' || text.p[7] > '1')
-        return sgi_http1_refuse(parser, 505, "only HTTP/1.1 and HTTP/1.0 are spoken");
+        return sgi_http1_refuse(parser, 505, "only HTTP/1.1 and HTTP/1.0 are supported");
     parser->minor = (unsigned char)(text.p[7] - '0');
     return true;
 }
@@ -102,17 +102,18 @@ bool sgi_http1_read_request_line(sgi_http1 *parser, sgi_str line)
 {
     sgi_str method = {line.p, sgi_http1_span(line, SGI_HTTP1_TOKEN)};
     if (!method.n || method.n == line.n || line.p[method.n] != ' ')
-        return sgi_http1_refuse(parser, 400, "the method is not a token");
+        return sgi_http1_refuse(parser, 400, "the HTTP method is not a token");
     if (method.n > SGI_HTTP1_MAX_METHOD)
         return sgi_http1_refuse(parser, 501, "the method is too long");
     sgi_str rest = sgi_http1_skip(line, method.n + 1);
     sgi_str target = {rest.p, sgi_http1_span(rest, SGI_HTTP1_TARGET)};
     if (!target.n || target.n == rest.n || rest.p[target.n] != ' ')
-        return sgi_http1_refuse(parser, 400, "the target has bytes that none may have");
+        return sgi_http1_refuse(parser, 400,
+                                "the request target has a byte that is not allowed");
     if (!read_version(parser, sgi_http1_skip(rest, target.n + 1)))
         return false;
     if (sgi_str_eq(method, SGI_STR("CONNECT")))
-        return sgi_http1_refuse(parser, 501, "tunnels are not made");
+        return sgi_http1_refuse(parser, 501, "the method CONNECT is not supported");
     parser->method.n = method.n;
     parser->target.n = target.n;
     return true;
@@ -137,7 +138,8 @@ static const sgi_str names[SGI_HTTP1_NAMES] = {
     [SGI_HTTP1_MCP_PROTOCOL_VERSION] = SGI_STR_INIT("mcp-protocol-version"),
 };
 
-/* The first name of each length; those of one length stand side by side. */
+/* Returns the first name of this length. In the table, names of one length stand next
+ * to each other. */
 static sgi_http1_name first_of_length(size_t len)
 {
     switch (len) {
@@ -185,17 +187,18 @@ sgi_str sgi_http1_trim(sgi_str text)
 static const char *fault_of_name(sgi_str line, size_t span)
 {
     if (*line.p == ' ' || *line.p == '\t')
-        return "a header is folded";
+        return "a header is continued on a second line";
     if (span == line.n)
         return "a header has no colon";
     if (line.p[span] == ' ' || line.p[span] == '\t')
-        return "a header has a blank before its colon";
+        return "a header name is followed by a blank";
     return line.p[span] == ':' ? "a header name is empty"
                                : "a header name is not a token";
 }
 
-/* Are all bytes of a value what they may be? Eight at a time: no byte below a blank, none
- * is DEL. A block with one (a tab is fine) is looked at byte by byte. */
+/* True when all bytes are allowed in a header value. Eight bytes are checked at once:
+ * none may be below a blank, and none may be DEL. A block that fails is checked again
+ * byte by byte, because a tab is allowed. */
 static bool is_value(sgi_str text)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
@@ -233,12 +236,13 @@ bool sgi_http1_read_trailer(sgi_http1 *parser, sgi_str line)
         return sgi_http1_refuse_beyond(parser, 431, "the body has too many trailers",
                                        &parser->limits.max_headers);
     if (name_of(name) != SGI_HTTP1_NAMES)
-        return sgi_http1_refuse(parser, 400, "a trailer has a name of the head");
+        return sgi_http1_refuse(
+            parser, 400, "a trailer has the name of a header that must not be a trailer");
     return true;
 }
 
-/* The elements of a Connection header; they may be spread over several (RFC 9110
- * 7.6.1). */
+/* Reads the elements of a Connection header. A request may have several such headers
+ * (RFC 9110 7.6.1). */
 static bool read_connection(sgi_http1 *parser, sgi_str list)
 {
     while (list.n) {
@@ -297,7 +301,8 @@ bool sgi_http1_read_header(sgi_http1 *parser, sgi_str line)
 
 /* ---- the whole head ---- */
 
-/* Either a name or an IPv6 address in brackets; what it stands for is not looked at. */
+/* Returns the length of a host name or of an IPv6 address in brackets. The address
+ * itself is not checked. */
 static size_t host_len(sgi_str text)
 {
     if (!text.n || *text.p != '[')
@@ -309,8 +314,8 @@ static size_t host_len(sgi_str text)
     return n > 2 && n < text.n && text.p[n] == ']' ? n + 1 : 0;
 }
 
-/* Splits host [":" [port]]. Narrower than a URI: commas and the like stand in no name
- * that exists, but in two names that somebody joined. */
+/* Splits host [":" [port]]. It is stricter than RFC 3986: it refuses commas and similar
+ * characters. Real host names have none, but two host names that were joined have one. */
 static bool split_host(sgi_str text, sgi_str *name, sgi_str *port)
 {
     size_t len = host_len(text);
@@ -323,7 +328,7 @@ static bool split_host(sgi_str text, sgi_str *name, sgi_str *port)
            sgi_http1_span(*port, SGI_HTTP1_DIGIT) == port->n;
 }
 
-/* Do both name one place? A port that is left out is that of the scheme. */
+/* True when two hosts are the same. A missing port is the default port of the scheme. */
 static bool is_same_host(sgi_str a, sgi_str b, sgi_str scheme_port)
 {
     sgi_str name_a, name_b, port_a, port_b;
@@ -339,11 +344,11 @@ static bool check_host(sgi_http1 *parser)
     parser->host = sgi_http1_header(parser, SGI_HTTP1_HOST);
     if (!parser->host.p)
         return parser->minor == 0 ||
-               sgi_http1_refuse(parser, 400, "the request names no host");
+               sgi_http1_refuse(parser, 400, "the request has no Host header");
     if (sgi_http1_is_repeated(parser, SGI_HTTP1_HOST))
-        return sgi_http1_refuse(parser, 400, "the request names several hosts");
+        return sgi_http1_refuse(parser, 400, "the request has several Host headers");
     if (!split_host(parser->host, &name, &port))
-        return sgi_http1_refuse(parser, 400, "the host is malformed");
+        return sgi_http1_refuse(parser, 400, "the Host header is malformed");
     return true;
 }
 
@@ -352,13 +357,15 @@ static bool starts_with(sgi_str text, sgi_str start)
     return text.n >= start.n && sgi_http1_same((sgi_str){text.p, start.n}, start);
 }
 
-/* http://host/path: what a proxy is asked, but every server has to understand it (RFC
- * 9112 3.2.2). Leaves the path and what follows in *rest. */
+/* Reads a target of the form http://host/path, which clients send to proxies but every
+ * server must understand (RFC 9112 3.2.2). *rest receives the path and everything after
+ * it. */
 static bool read_absolute(sgi_http1 *parser, sgi_str *rest)
 {
     bool secure = starts_with(*rest, SGI_STR("https://"));
     if (!secure && !starts_with(*rest, SGI_STR("http://")))
-        return sgi_http1_refuse(parser, 400, "the target is neither a path nor a URL");
+        return sgi_http1_refuse(parser, 400,
+                                "the request target is neither a path nor a URL");
     *rest = sgi_http1_skip(*rest, secure ? 8 : 7);
     size_t len = 0;
     while (len < rest->n && rest->p[len] != '/' && rest->p[len] != '?')
@@ -366,10 +373,12 @@ static bool read_absolute(sgi_http1 *parser, sgi_str *rest)
     sgi_str host = {rest->p, len}, name, port;
     *rest = sgi_http1_skip(*rest, len);
     if (!split_host(host, &name, &port))
-        return sgi_http1_refuse(parser, 400, "the host of the target is malformed");
+        return sgi_http1_refuse(parser, 400,
+                                "the host in the request target is malformed");
     if (parser->host.p &&
         !is_same_host(host, parser->host, secure ? SGI_STR("443") : SGI_STR("80")))
-        return sgi_http1_refuse(parser, 400, "the target and Host differ");
+        return sgi_http1_refuse(
+            parser, 400, "the request target and the Host header name different hosts");
     parser->host = host;
     return true;
 }
@@ -380,7 +389,8 @@ static bool read_target(sgi_http1 *parser)
     bool is_options = sgi_str_eq(parser->method, SGI_STR("OPTIONS"));
     bool is_absolute = *rest.p != '/' && *rest.p != '*';
     if (*rest.p == '*' && (rest.n > 1 || !is_options))
-        return sgi_http1_refuse(parser, 400, "the target is neither a path nor a URL");
+        return sgi_http1_refuse(parser, 400,
+                                "the request target is neither a path nor a URL");
     if (is_absolute && !read_absolute(parser, &rest))
         return false;
     const char *mark = rest.n ? memchr(rest.p, '?', rest.n) : NULL;
@@ -389,12 +399,14 @@ static bool read_target(sgi_http1 *parser)
         parser->path.n = (size_t)(mark - rest.p);
         parser->query = sgi_http1_skip(rest, parser->path.n + 1);
     }
-    if (!parser->path.n) /* http://host asks OPTIONS of the server, else for its root */
+    /* If the target has no path, the path is "*" for OPTIONS without a query, otherwise
+     * "/". */
+    if (!parser->path.n)
         parser->path = is_options && !mark ? SGI_STR("*") : SGI_STR("/");
     return true;
 }
 
-/* 1*DIGIT, and below 2^64. */
+/* Reads a sequence of digits as a number below 2^64. False when it is not one. */
 static bool read_length(sgi_str text, uint64_t *length)
 {
     *length = 0;
@@ -408,11 +420,12 @@ static bool read_length(sgi_str text, uint64_t *length)
     return text.n != 0;
 }
 
-/* Others read a tab behind such a value in more than one way. */
+/* True when a tab follows the value. Other programs differ in how they read a tab after
+ * such a value. */
 static bool has_tab_behind(sgi_str value)
 {
     const char *p = value.p + value.n;
-    while (*p == ' ') /* the CR of the line ends it */
+    while (*p == ' ') /* ends at the latest at the CR of the line */
         p++;
     return *p == '\t';
 }
@@ -422,17 +435,20 @@ static bool read_framing(sgi_http1 *parser)
     sgi_str length = sgi_http1_header(parser, SGI_HTTP1_CONTENT_LENGTH);
     sgi_str coding = sgi_http1_header(parser, SGI_HTTP1_TRANSFER_ENCODING);
     if (length.p && coding.p)
-        return sgi_http1_refuse(parser, 400,
-                                "Content-Length and Transfer-Encoding contradict");
+        return sgi_http1_refuse(
+            parser, 400, "Content-Length and Transfer-Encoding must not both be sent");
     if (coding.p) {
         if (parser->minor == 0)
-            return sgi_http1_refuse(parser, 400, "HTTP/1.0 has no Transfer-Encoding");
+            return sgi_http1_refuse(parser, 400,
+                                    "Transfer-Encoding is not allowed in HTTP/1.0");
         if (sgi_http1_is_repeated(parser, SGI_HTTP1_TRANSFER_ENCODING))
             return sgi_http1_refuse(parser, 400, "Transfer-Encoding is repeated");
         if (has_tab_behind(coding))
-            return sgi_http1_refuse(parser, 400, "a tab stands behind Transfer-Encoding");
+            return sgi_http1_refuse(
+                parser, 400, "the value of Transfer-Encoding is followed by a tab");
         if (!sgi_http1_same(coding, SGI_STR("chunked")))
-            return sgi_http1_refuse(parser, 501, "the only transfer coding is chunked");
+            return sgi_http1_refuse(parser, 501,
+                                    "the only supported transfer coding is chunked");
         parser->is_chunked = true;
     }
     if (!length.p)
@@ -440,7 +456,8 @@ static bool read_framing(sgi_http1 *parser)
     if (sgi_http1_is_repeated(parser, SGI_HTTP1_CONTENT_LENGTH))
         return sgi_http1_refuse(parser, 400, "Content-Length is repeated");
     if (has_tab_behind(length))
-        return sgi_http1_refuse(parser, 400, "a tab stands behind Content-Length");
+        return sgi_http1_refuse(parser, 400,
+                                "the value of Content-Length is followed by a tab");
     if (!read_length(length, &parser->content_length))
         return sgi_http1_refuse(parser, 400, "Content-Length is not a number");
     if (parser->content_length > parser->limits.max_body)
@@ -449,7 +466,8 @@ static bool read_framing(sgi_http1 *parser)
     return true;
 }
 
-/* HTTP/1.0 does not know expectations: 100 Continue would be read as the answer. */
+/* Reads the Expect header. In HTTP/1.0 it is ignored: the client would take 100 Continue
+ * for the final answer. */
 static bool read_expectation(sgi_http1 *parser)
 {
     sgi_str expected = sgi_http1_header(parser, SGI_HTTP1_EXPECT);
@@ -457,7 +475,8 @@ static bool read_expectation(sgi_http1 *parser)
         return true;
     if (sgi_http1_is_repeated(parser, SGI_HTTP1_EXPECT) ||
         !sgi_http1_same(expected, SGI_STR("100-continue")))
-        return sgi_http1_refuse(parser, 417, "the only expectation is 100-continue");
+        return sgi_http1_refuse(parser, 417,
+                                "the only supported value of Expect is 100-continue");
     parser->expects_continue =
         parser->minor > 0 && (parser->is_chunked || parser->content_length);
     return true;

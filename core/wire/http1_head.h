@@ -1,15 +1,17 @@
-/* The lines of a request head, one by one, and what the whole head means: for the files
- * of http1, see http1.h. Who reads the value of a header has its alphabet from here. */
+/* The functions that read the lines of a request head and check the whole head. They
+ * are private to the files of http1 (see http1.h), except the character classes, which
+ * all readers of header values use. */
 #ifndef SGI_HTTP1_HEAD_H
 #define SGI_HTTP1_HEAD_H
 
 #include "wire/http1.h"
 
-/* What a byte may be part of. */
-#define SGI_HTTP1_TOKEN 1u  /* methods, header names (RFC 9110 5.6.2) */
-#define SGI_HTTP1_VALUE 2u  /* header values: visible, blank, tab, beyond ASCII */
-#define SGI_HTTP1_TARGET 4u /* visible ASCII but the mark of a fragment */
-#define SGI_HTTP1_REG 8u    /* host names: letters, digits, - . _ ~ */
+/* Character classes: a bit for each kind of text in which a byte may occur. */
+#define SGI_HTTP1_TOKEN 1u /* bytes of methods and header names (RFC 9110 5.6.2) */
+/* bytes of header values: visible, blank, tab, beyond ASCII */
+#define SGI_HTTP1_VALUE 2u
+#define SGI_HTTP1_TARGET 4u /* bytes of a request target: visible ASCII except '#' */
+#define SGI_HTTP1_REG 8u    /* bytes of host names: letters, digits, - . _ ~ */
 #define SGI_HTTP1_HEX 16u
 #define SGI_HTTP1_DIGIT 32u
 
@@ -20,7 +22,7 @@ static inline bool sgi_http1_is(char c, unsigned what)
     return (sgi_http1_class[(unsigned char)c] & what) != 0;
 }
 
-/* How many of the first bytes are of this class. */
+/* Returns the number of bytes at the beginning of the text that are of this class. */
 static inline size_t sgi_http1_span(sgi_str text, unsigned what)
 {
     size_t n = 0;
@@ -34,23 +36,28 @@ static inline sgi_str sgi_http1_skip(sgi_str text, size_t n)
     return (sgi_str){text.p + n, text.n - n};
 }
 
-/* Without the blanks and tabs around it, which are no part of a value (RFC 9110 5.5). */
+/* Returns the text without surrounding blanks and tabs, which are not part of a
+ * header's value (RFC 9110 5.5). */
 sgi_str sgi_http1_trim(sgi_str text);
-/* Equal but for the case of ASCII letters. */
+/* True when the texts are equal, ignoring the case of ASCII letters. */
 bool sgi_http1_same(sgi_str a, sgi_str b);
 
-/* Turns the parser bad. Always false. */
+/* Refuses the request: the parser reports BAD from now on. Always returns false. */
 bool sgi_http1_refuse(sgi_http1 *parser, int32_t status, const char *problem);
-/* The same, because a limit is exceeded: one of the parser's limits, or NULL. */
+/* As sgi_http1_refuse, for a request that exceeds a limit. limit: a member of
+ * parser->limits, or NULL. */
 bool sgi_http1_refuse_beyond(sgi_http1 *parser, int32_t status, const char *problem,
                              const size_t *limit);
 
-/* Each takes a line of the head without its end; false when it was refused. */
+/* Each of the two functions reads one line of the head. The line is passed without its
+ * line end. False when the parser refused the line. */
 bool sgi_http1_read_request_line(sgi_http1 *parser, sgi_str line);
 bool sgi_http1_read_header(sgi_http1 *parser, sgi_str line);
-/* A line that is dropped, but has to be a header, and none of those that are known. */
+/* Checks a trailer line, which is then dropped. The line must be a header with an
+ * unknown name. */
 bool sgi_http1_read_trailer(sgi_http1 *parser, sgi_str line);
-/* At the empty line: target, host, framing, expectation and persistence. */
+/* Checks target, host, framing, expectation and persistence. It is called at the empty
+ * line that ends the head. */
 bool sgi_http1_finish_head(sgi_http1 *parser);
 
 #endif

@@ -1,12 +1,12 @@
-/* The bytes around an answer. A writer appends a whole head and checks the buffer once;
- * nothing here can be made to end a line early, because a value that could is refused and
- * every other byte is our own. */
+/* Writes the head and the chunks of an answer. A writer appends a whole head and checks
+ * the buffer once. No value can end a line early: values with control characters are
+ * refused. */
 #include "wire/http1.h"
 
 #include "wire/http1_head.h"
 
-/* Of the size of a chunk; leading zeros are allowed (RFC 9112 7.1), so its place can be
- * kept free. */
+/* The number of digits of a chunk's size. Leading zeros are allowed (RFC 9112 7.1), so
+ * a fixed number of bytes is reserved for the size before the chunk is written. */
 #define SIZE_DIGITS 8
 
 static const struct {
@@ -49,7 +49,8 @@ sgi_str sgi_http1_reason(int32_t status)
     return SGI_STR("");
 }
 
-/* The blank behind the status stays when there is no reason (RFC 9112 4). */
+/* Appends the status line. The blank after the status is written even without a reason
+ * phrase (RFC 9112 4). */
 void sgi_http1_add_status(sgi_buf *out, int32_t status)
 {
     sgi_buf_add_lit(out, "HTTP/1.1 ");
@@ -102,7 +103,7 @@ void sgi_http1_close_chunk(sgi_buf *out, size_t place)
     size_t size = out->len - place;
     char *end = out->p + place - 2;
     if (!size) {
-        sgi_buf_cut(out, place - SIZE_DIGITS - 2);
+        sgi_buf_shorten(out, place - SIZE_DIGITS - 2);
         return;
     }
     for (int i = 1; i <= SIZE_DIGITS; i++, size >>= 4)

@@ -1,25 +1,23 @@
-/* Two stacks and a table, all of them scratch of the reader.
+/* The check for duplicate keys. It uses two stacks and a table, all of them scratch
+ * memory of the reader.
  *
  * frames  one per open container.
- * keys    the keys of all open objects, innermost last: those of one object lie side by
- *         side, because whatever was opened inside it has been closed when its next key
- *         comes. An entry is 8 bytes: where the key lies, and a hash. A key with escapes
- *         is compared decoded; it lies in `names`, behind its length, and leaves with
- *         its object.
- * table   open addressing, linear probing, at most half full. An object enters it with
- *         its 33rd key, all later ones follow; hashes are then SipHash with the reader's
- *         secret seed, mixed with the depth, so that nobody aims keys at one slot and
- *         objects inside one another do not meet. One table serves all open objects, and
- *         it stays right without tombstones: keys leave in the reverse order in which
- *         they came, so the one that leaves is at the end of every probe it took part
- *         in.
+ * keys    the keys of all open objects, those of the innermost object last. An entry is
+ *         8 bytes: the position of the key, and a hash. A key with escapes is compared
+ *         in decoded form; it is in `names`, after its length, until its object ends.
+ * table   open addressing, linear probing, at most half full. An object's keys enter it
+ *         with the 33rd key. The hash is then SipHash with the reader's secret seed,
+ *         mixed with the depth, so that an attacker cannot aim keys at one slot and
+ *         nested objects do not collide. One table serves all open objects. It needs no
+ *         tombstones: keys leave in the reverse order in which they came, so a leaving
+ *         key is at the end of every probe sequence that it is part of.
  *
- * Invariant: the table is what adding the keys of hashed frames, bottom to top, would
- * give. Between texts the stacks are empty and the table all zero.
+ * Invariant: the table is the same as if the keys of hashed frames were added from bottom
+ * to top. Between texts the stacks are empty and the table is all zero.
  *
- * The work is linear: a key of a small object is compared with at most 32 others, and
- * bytes only where hashes are equal; one in the table with those that share 32 bits of
- * its hash. */
+ * The work is linear. A key of a small object is compared with at most 32 others, and its
+ * bytes only where hashes are equal. A key in the table is compared with those that share
+ * 32 bits of its hash. */
 #include "wire/json_keys.h"
 
 #include "base/map.h"
@@ -58,7 +56,8 @@ static bool grow_keys(sgi_json_reader *reader)
     return true;
 }
 
-/* The bytes of a key. In the text they end at the first quote: they hold no escape. */
+/* Returns the bytes of a key. A key that is read from the text has no escape, so it
+ * ends at the next quote. */
 static sgi_str key_bytes(const sgi_json_reader *reader, sgi_str text, sgi_json_key key)
 {
     if (key.at & SGI_JSON_KEY_DECODED) {
@@ -75,7 +74,7 @@ static sgi_str key_bytes(const sgi_json_reader *reader, sgi_str text, sgi_json_k
 static bool same_key(const sgi_json_reader *reader, sgi_str text, sgi_json_key key,
                      sgi_str name)
 {
-    /* A key of another length shows at one byte, without a search for its end. */
+    /* One byte shows whether the key has another length, without a search for its end. */
     if (!(key.at & SGI_JSON_KEY_DECODED) &&
         (name.n >= text.n - key.at || text.p[key.at + name.n] != '"'))
         return false;
@@ -88,7 +87,8 @@ static uint32_t table_hash(const sgi_json_reader *reader, sgi_str name)
     return (uint32_t)sgi_siphash(seed, name.p, name.n);
 }
 
-/* The hash alone places a key: growing must not read them all again. */
+/* Puts a key into the table by its stored hash, so that growing the table does not read
+ * the keys again. */
 static void put_slot(sgi_json_reader *reader, uint32_t index)
 {
     uint32_t slot = reader->keys[index].hash & (reader->table_cap - 1);
@@ -120,7 +120,7 @@ static bool is_in_table(const sgi_json_reader *reader, sgi_str text, uint32_t fi
     return false;
 }
 
-/* Makes sure that more keys fit. */
+/* Ensures that the table has space for `more` keys. False when out of memory. */
 static bool reserve_slots(sgi_json_reader *reader, uint32_t more)
 {
     if (reader->table_count + more <= reader->table_cap / 2)
@@ -144,7 +144,7 @@ static bool reserve_slots(sgi_json_reader *reader, uint32_t more)
     return true;
 }
 
-/* The object gets its 33rd key. */
+/* Puts the keys of an object into the table, before its 33rd key is added. */
 static bool enter_table(sgi_json_reader *reader, sgi_str text, sgi_json_frame *frame)
 {
     if (!reserve_slots(reader, SGI_JSON_FEW_KEYS + 1))
@@ -158,7 +158,8 @@ static bool enter_table(sgi_json_reader *reader, sgi_str text, sgi_json_frame *f
     return true;
 }
 
-/* The hash of sgi_json_key_add, without a look past the key. */
+/* Computes the same hash as sgi_json_key_add, but reads no byte beyond the end of the
+ * key. */
 static uint32_t plain_hash(sgi_str name)
 {
     unsigned char ends[16] = {0};
@@ -170,7 +171,8 @@ static uint32_t plain_hash(sgi_str name)
     return sgi_json_key_hash(sgi_json_load8(ends), sgi_json_load8(ends + 8), name.n);
 }
 
-/* Decodes a key into names; false when out of memory. */
+/* Decodes a key into reader->names. *at receives its offset there. False when out of
+ * memory. */
 static bool decode_key(sgi_json_reader *reader, sgi_str key, uint32_t *at)
 {
     sgi_buf *names = &reader->names;

@@ -1,30 +1,34 @@
-/* Keys of the objects that the JSON reader has open, and the check that none comes twice.
- * json_keys.c tells how. Used by json_read.c only. */
+/* The keys of the objects that the JSON reader has open, and the check that no key
+ * occurs twice in an object. json_keys.c explains the method. Only json_read.c uses
+ * this. */
 #ifndef SGI_JSON_KEYS_H
 #define SGI_JSON_KEYS_H
 
 #include "wire/json_read.h"
 #include "wire/json_scan.h"
 
-/* Objects up to this many keys are searched from end to end, larger ones have a table. */
+/* The keys of objects with at most this many keys are searched one by one; larger objects
+ * use a table. */
 #define SGI_JSON_FEW_KEYS 32
 
-/* In sgi_json_key.at: the key holds escapes; the rest is an offset in reader->names. */
+/* A bit of sgi_json_key.at: the key has escapes, and the other bits are its offset in
+ * reader->names. */
 #define SGI_JSON_KEY_DECODED 0x80000000u
 
 typedef struct sgi_json_key {
-    uint32_t at; /* offset in the text of the byte behind the opening quote */
+    uint32_t at; /* offset of the key in the text, after the opening quote */
     uint32_t hash;
 } sgi_json_key;
 
 typedef struct sgi_json_frame {
-    uint32_t first; /* its first key in reader->keys */
-    uint32_t names; /* length of reader->names when it was opened */
+    uint32_t first; /* index of the object's first key in reader->keys */
+    uint32_t names; /* length of reader->names when the object was opened */
     unsigned char closer;
-    bool hashed; /* its keys are in the table */
+    bool hashed; /* the object's keys are in the hash table */
 } sgi_json_frame;
 
-/* Opens a container; SGI_JSON_DEPTH or SGI_JSON_NOMEM when it cannot. */
+/* Ensures that one more open container fits. Returns SGI_JSON_DEPTH or SGI_JSON_NOMEM
+ * on failure. */
 sgi_json_fault sgi_json_frame_grow(sgi_json_reader *reader);
 void sgi_json_frame_clear(sgi_json_reader *reader);
 
@@ -52,21 +56,22 @@ static inline void sgi_json_frame_close(sgi_json_reader *reader)
     reader->depth--;
 }
 
-/* Every byte of short keys, the ends of long ones. Whoever aims keys at it wins nothing:
- * few keys are compared at all, and only once per pair. */
+/* A hash of all bytes of a short key, or of both ends of a long one. A peer may choose
+ * keys that collide, but at most SGI_JSON_FEW_KEYS keys are compared by this hash. */
 static inline uint32_t sgi_json_key_hash(uint64_t head, uint64_t tail, size_t len)
 {
     uint64_t mixed = (head + len) * 0x9e3779b97f4a7c15u + tail;
     return (uint32_t)(mixed * 0xd6e8feb86659fd93u >> 32);
 }
 
-/* What sgi_json_key_add leaves to the slow path: keys that hold escapes, keys of large
- * objects, equal hashes, a full stack, the last bytes of a text. */
+/* The slow path of sgi_json_key_add. It handles keys with escapes, keys of large
+ * objects, keys with equal hashes, a full array of keys, and keys in the last bytes of
+ * a text. */
 sgi_json_fault sgi_json_key_add_slow(sgi_json_reader *reader, sgi_str text, sgi_str key,
                                      bool escaped);
 
-/* Adds a key to the innermost object; SGI_JSON_DUPLICATE_KEY when it is there. key lies
- * between its quotes in text. */
+/* Adds a key to the innermost object. Returns SGI_JSON_DUPLICATE_KEY when the object
+ * already has the key. key: the text between the quotes, a part of `text`. */
 static inline sgi_json_fault sgi_json_key_add(sgi_json_reader *reader, sgi_str text,
                                               sgi_str key, bool escaped)
 {
@@ -92,8 +97,8 @@ static inline sgi_json_fault sgi_json_key_add(sgi_json_reader *reader, sgi_str t
     return SGI_JSON_OK;
 }
 
-/* Forgets everything, also after a text that was refused half-way, and gives back memory
- * that only an unusual text needs. */
+/* Clears all state, also when the reader refused the last text in the middle, and frees
+ * memory that only an unusual text needs. */
 void sgi_json_keys_reset(sgi_json_reader *reader);
 void sgi_json_keys_free(sgi_json_reader *reader);
 

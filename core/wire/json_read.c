@@ -1,19 +1,19 @@
-/* The validator: one pass, no look back.
+/* The JSON validator. It makes one pass and never goes back.
  *
- * read_value goes through three states: a value is expected, a value has just ended, a
- * key is expected. What is open lies on the reader's stack of frames (json_keys.c), so
- * nesting costs 12 bytes of scratch a level and no C stack. The outermost object is
- * walked by read_members, which records its members and leaves each value to read_value:
- * the hot loop asks nothing about recording. So are its parts that are recorded, one
- * level of C stack for each of the trail.
+ * read_value has three states: a value is expected, a value has just ended, a key is
+ * expected. Open containers are on the reader's stack of frames (json_keys.c), so a level
+ * of nesting costs 12 bytes of scratch memory and no C stack. read_members walks the
+ * outermost object and records its members; it calls read_value for each value, so the
+ * hot loop has no code for recording. Parts that are recorded too are read in the same
+ * way, with one level of C stack for each level of the trail.
  *
- * Functions that read return where they stopped, or NULL once the text is refused; then
- * the scan's error says why and where. Nothing past `end` is ever looked at.
+ * Reading functions return where they stopped, or NULL when the text is refused;
+ * scan.error then says why and where. No byte at or after `end` is read.
  *
- * Speed lies in three places. With SSE2, all bytes that can stop a string are marked 64
- * at a time, so that finding where short strings end costs a shift each; without, a block
- * at a time is looked at. Compact text pays one comparison for white space that is not
- * there. Keys are hashed with two loads. */
+ * Three things make it fast. With SSE2, all bytes that can end or interrupt a string are
+ * marked 64 at a time, so finding the end of a short string costs one shift; without
+ * SSE2, one block at a time is checked. Compact text costs one comparison for the white
+ * space that it does not have. Keys are hashed with two loads. */
 #include "wire/json_keys.h"
 
 #define WINDOW 64
@@ -22,11 +22,13 @@ typedef struct scan {
     sgi_json_reader *reader;
     sgi_str text;
     const unsigned char *end;
-    const sgi_json_trail *trail; /* of the parts that are recorded; NULL = none */
-    bool escaped;                /* read_rest met a backslash */
+    const sgi_json_trail *trail; /* names the parts to record; NULL = none */
+    bool escaped;                /* the last string of read_rest has a backslash */
 #ifdef SGI_JSON_SSE2
-    const unsigned char *window; /* WINDOW bytes, or what is left of the text */
-    uint64_t marks;              /* those that stop a string, the first in the low bit */
+    /* the WINDOW bytes that `marks` describes, or the rest of the text */
+    const unsigned char *window;
+    /* a bit for each byte that stops a string; the first byte is the lowest bit */
+    uint64_t marks;
 #endif
     sgi_json_error error;
 } scan;
@@ -39,7 +41,7 @@ const char *sgi_json_fault_text(sgi_json_fault fault)
     case SGI_JSON_SYNTAX:
         return "syntax error";
     case SGI_JSON_TRAILING:
-        return "bytes after the end";
+        return "there is text after the JSON value";
     case SGI_JSON_UTF8:
         return "invalid UTF-8";
     case SGI_JSON_SURROGATE:
@@ -79,7 +81,8 @@ refuse(scan *s, sgi_json_fault fault, const unsigned char *at)
     return NULL;
 }
 
-/* The low half of a pair must follow at p; slash is where the high half began. */
+/* Reads the second half of a surrogate pair at p. slash: the position where the first
+ * half begins. */
 static const unsigned char *read_low_surrogate(scan *s, const unsigned char *p,
                                                const unsigned char *slash)
 {
@@ -99,7 +102,7 @@ static const unsigned char *read_low_surrogate(scan *s, const unsigned char *p,
     return p + 6;
 }
 
-/* The four digits of \u at p; slash is where it began. */
+/* Reads the four digits of \u at p. slash: the position where the escape begins. */
 static const unsigned char *read_unicode(scan *s, const unsigned char *p,
                                          const unsigned char *slash)
 {
@@ -117,7 +120,7 @@ static const unsigned char *read_unicode(scan *s, const unsigned char *p,
     return p;
 }
 
-/* p stands on the backslash. */
+/* Reads the escape whose backslash is at p. */
 static const unsigned char *read_escape(scan *s, const unsigned char *p)
 {
     if (p + 1 == s->end)
@@ -139,7 +142,8 @@ static const unsigned char *read_escape(scan *s, const unsigned char *p)
     }
 }
 
-/* A run of escapes and non-ASCII, which p stands on. */
+/* Reads the escapes and the non-ASCII characters from p on, up to the next plain ASCII
+ * byte. */
 static const unsigned char *read_special(scan *s, const unsigned char *p)
 {
     do {
@@ -162,8 +166,8 @@ static const unsigned char *read_special(scan *s, const unsigned char *p)
 
 #ifdef SGI_JSON_SSE2
 
-/* The window at p when the text ends inside. Its end is marked too, so a scan stops there
- * at the latest. */
+/* Marks the window at p when the text ends within it. The end of the text is marked
+ * too, so that a scan stops there at the latest. */
 __attribute__((noinline)) static uint64_t mark_tail(const scan *s, const unsigned char *p)
 {
     size_t left = (size_t)(s->end - p);
@@ -190,9 +194,8 @@ static inline uint64_t mark_window(scan *s, const unsigned char *p)
     return s->marks = low | (uint64_t)high << 32;
 }
 
-/* The first byte at or behind p that stops a string, or the end. Most strings are short:
- * one window serves several, and the end of the next one takes a shift to find where a
- * look at its bytes would have to wait for the end of the one before. */
+/* Returns the first byte at or after p that stops a string, or the end. Most strings
+ * are short, so one window serves several of them, and a shift finds the next stop. */
 static inline const unsigned char *find_special(scan *s, const unsigned char *p)
 {
     size_t at = (size_t)(p - s->window);
@@ -218,7 +221,7 @@ static inline const unsigned char *find_special(scan *s, const unsigned char *p)
 
 #endif
 
-/* The rest of a string that is not plain from quote to quote; p stands on what is not. */
+/* Reads the rest of a string that has an escape or a non-ASCII character at p. */
 __attribute__((noinline)) static const unsigned char *read_rest(scan *s,
                                                                 const unsigned char *p)
 {
@@ -232,7 +235,7 @@ __attribute__((noinline)) static const unsigned char *read_rest(scan *s,
     return p < s->end ? p : refuse(s, SGI_JSON_SYNTAX, p);
 }
 
-/* p stands behind the opening quote; returns where the closing one is. */
+/* Reads a string whose first byte is at p. Returns the position of the closing quote. */
 static inline const unsigned char *read_string(scan *s, const unsigned char *p,
                                                bool *escaped)
 {
@@ -292,7 +295,7 @@ static const unsigned char *read_word(scan *s, const unsigned char *p, const cha
     return p;
 }
 
-/* Numbers, words, and what cannot begin a value. */
+/* Reads a number or a word (true, false, null). It refuses everything else. */
 static const unsigned char *read_scalar(scan *s, const unsigned char *p)
 {
     switch (*p) {
@@ -308,7 +311,7 @@ static const unsigned char *read_scalar(scan *s, const unsigned char *p)
     }
 }
 
-/* A key and its colon; returns what follows. */
+/* Reads a key and its colon. Returns the position after them. */
 static inline const unsigned char *read_key(scan *s, const unsigned char *p, sgi_str *key,
                                             bool *escaped)
 {
@@ -329,7 +332,7 @@ static inline const unsigned char *read_key(scan *s, const unsigned char *p, sgi
     return p + 1;
 }
 
-/* One value with everything inside; p stands on its first byte. */
+/* Reads one value with everything in it. p: the first byte of the value. */
 static const unsigned char *read_value(scan *s, const unsigned char *p)
 {
     sgi_json_reader *reader = s->reader;
@@ -347,7 +350,7 @@ value:
         p++;
     } else if ((*p | 0x20) == '{') {
         unsigned char closer =
-            (unsigned char)(*p + 2); /* in ASCII both are two further */
+            (unsigned char)(*p + 2); /* in ASCII, } is two after { and ] is two after [ */
         sgi_json_fault fault = sgi_json_frame_open(reader, closer);
         if (fault)
             return refuse(s, fault, p);
@@ -396,7 +399,8 @@ static const unsigned char *read_members(scan *s, const unsigned char *p, size_t
                                          sgi_json_member *members, size_t max,
                                          size_t *count);
 
-/* Is it the part of this level, and the first? */
+/* True when the member is the part to record at this level: it has one of the part's
+ * names, and no part was found at this level before. */
 static bool is_part(const scan *s, size_t level, const sgi_json_member *member)
 {
     const sgi_str *names = s->trail->names[level];
@@ -405,7 +409,8 @@ static bool is_part(const scan *s, size_t level, const sgi_json_member *member)
             (names[1].n && sgi_str_eq(member->key, names[1])));
 }
 
-/* A part; p stands on its brace. */
+/* Reads a part (see sgi_json_part) whose opening brace is at p, and records its
+ * members. */
 static const unsigned char *read_part(scan *s, const unsigned char *p, size_t level)
 {
     sgi_json_part *part = &s->trail->parts[level];
@@ -416,7 +421,7 @@ static const unsigned char *read_part(scan *s, const unsigned char *p, size_t le
     return stop;
 }
 
-/* An object whose members are recorded; p stands on its brace. */
+/* Reads an object whose opening brace is at p, and records its members. */
 static const unsigned char *read_members(scan *s, const unsigned char *p, size_t level,
                                          sgi_json_member *members, size_t max,
                                          size_t *count)
@@ -468,7 +473,8 @@ static const unsigned char *read_text(scan *s, sgi_json_member *members, size_t 
     return p == s->end ? p : refuse(s, SGI_JSON_TRAILING, p);
 }
 
-/* *count receives the members that were met, also when the text is refused. */
+/* Validates the text. *count receives the number of members that were read, also when
+ * the text is refused. */
 static bool run_scan(scan *s, sgi_json_member *members, size_t max, size_t *count)
 {
     *count = 0;
@@ -499,8 +505,8 @@ bool sgi_json_read_parts(sgi_json_reader *reader, sgi_str text, sgi_json_member 
     return passed;
 }
 
-size_t sgi_json_read_cut(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
-                         size_t max)
+size_t sgi_json_read_truncated(sgi_json_reader *reader, sgi_str text,
+                               sgi_json_member *members, size_t max)
 {
     scan s = {.reader = reader, .text = text};
     size_t met;
@@ -509,7 +515,7 @@ size_t sgi_json_read_cut(sgi_json_reader *reader, sgi_str text, sgi_json_member 
         return max;
     sgi_json *last = met ? &members[met - 1].value : NULL;
     if (last && last->n && last->p + last->n == text.p + text.n)
-        last->n = 0; /* a number may go on */
+        last->n = 0; /* a number at the very end may be incomplete, so it is dropped */
     return met;
 }
 

@@ -1,8 +1,8 @@
-/* What the JSON files share: finding the next byte that matters, many bytes at a time,
- * and the letters of escapes and UTF-8. A block is 16 bytes where SSE2 is at hand, else
- * 8 bytes in one integer; SGI_JSON_PLAIN forces the latter. A block function tells which
- * of its bytes stop a scan; only the lowest one told is to be believed, which is all
- * that scans ask for. */
+/* Fast scanning for the JSON files: finding the next relevant byte, several bytes at a
+ * time, and the tables for escapes and UTF-8. A block is 16 bytes with SSE2, otherwise
+ * 8 bytes in one integer (SGI_JSON_PLAIN selects the integer everywhere). A block
+ * function returns a mask of the bytes that stop a scan. Only the lowest bit of the
+ * mask is reliable; scans need no other. */
 #ifndef SGI_JSON_SCAN_H
 #define SGI_JSON_SCAN_H
 
@@ -15,7 +15,8 @@
 #define SGI_JSON_SSE2 1
 #endif
 
-/* 8 bytes, the first in the low bits on every machine; compilers make it one load. */
+/* Loads 8 bytes. The first byte becomes the low bits on every machine. Compilers make
+ * one load of this function. */
 static inline uint64_t sgi_json_load8(const unsigned char *p)
 {
     return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
@@ -26,7 +27,7 @@ static inline uint64_t sgi_json_load8(const unsigned char *p)
 #ifdef SGI_JSON_SSE2
 
 #define SGI_JSON_BLOCK 16
-typedef uint32_t sgi_json_mask; /* a bit per byte */
+typedef uint32_t sgi_json_mask; /* has one bit per byte */
 
 static inline size_t sgi_json_first(sgi_json_mask mask)
 {
@@ -48,7 +49,8 @@ static inline sgi_json_mask sgi_json_bits16(__m128i x)
     return (sgi_json_mask)_mm_movemask_epi8(x);
 }
 
-/* Quote, backslash, control, non-ASCII: signed, the last two lie below a space. */
+/* Marks quotes, backslashes, control characters and non-ASCII bytes. As signed bytes,
+ * the last two kinds are less than a space. */
 static inline sgi_json_mask sgi_json_block_special(const unsigned char *p)
 {
     __m128i x = sgi_json_load16(p);
@@ -56,7 +58,7 @@ static inline sgi_json_mask sgi_json_block_special(const unsigned char *p)
     return sgi_json_bits16(_mm_or_si128(marks, _mm_cmpgt_epi8(_mm_set1_epi8(0x20), x)));
 }
 
-/* Quote, backslash, control. */
+/* Marks quotes, backslashes and control characters. */
 static inline sgi_json_mask sgi_json_block_escaped(const unsigned char *p)
 {
     __m128i x = sgi_json_load16(p);
@@ -65,7 +67,7 @@ static inline sgi_json_mask sgi_json_block_escaped(const unsigned char *p)
     return sgi_json_bits16(_mm_or_si128(marks, control));
 }
 
-/* Quote, backslash. */
+/* Marks quotes and backslashes. */
 static inline sgi_json_mask sgi_json_block_quote(const unsigned char *p)
 {
     __m128i x = sgi_json_load16(p);
@@ -73,7 +75,8 @@ static inline sgi_json_mask sgi_json_block_quote(const unsigned char *p)
         _mm_or_si128(sgi_json_equal16(x, '"'), sgi_json_equal16(x, '\\')));
 }
 
-/* Quote, brackets: bit 5 turns [ into { and ] into }, and nothing else into either. */
+/* Marks quotes and brackets. Setting bit 5 turns [ into { and ] into }. It turns no
+ * other byte into one of these. */
 static inline sgi_json_mask sgi_json_block_bracket(const unsigned char *p)
 {
     __m128i x = sgi_json_load16(p);
@@ -91,7 +94,7 @@ static inline sgi_json_mask sgi_json_block_wide(const unsigned char *p)
 #else
 
 #define SGI_JSON_BLOCK 8
-typedef uint64_t sgi_json_mask; /* the top bit of each byte */
+typedef uint64_t sgi_json_mask; /* the top bit of a byte marks the byte */
 
 #define SGI_JSON_ONES 0x0101010101010101u
 #define SGI_JSON_TOPS 0x8080808080808080u
@@ -101,8 +104,9 @@ static inline size_t sgi_json_first(sgi_json_mask mask)
     return (size_t)__builtin_ctzll(mask) / 8;
 }
 
-/* Tops of the bytes equal to c. The borrow that makes higher bytes lie starts at a byte
- * that is equal, so the lowest told is true; so it is with every difference below. */
+/* Sets the top bit of each byte that equals c. A borrow may set wrong bits, but only
+ * above a byte that is equal, so the lowest bit is right. The same is true of the other
+ * differences below. */
 static inline uint64_t sgi_json_equal8(uint64_t x, unsigned char c)
 {
     uint64_t y = x ^ SGI_JSON_ONES * c;
@@ -148,7 +152,8 @@ static inline sgi_json_mask sgi_json_block_wide(const unsigned char *p)
 
 #endif
 
-/* The same questions for one byte: the tail of a text is no whole block. */
+/* Tests of a single byte. They are used at the end of a text, where less than a block
+ * is left. */
 
 static inline bool sgi_json_is_quote(unsigned char c)
 {
@@ -175,8 +180,8 @@ static inline bool sgi_json_is_wide(unsigned char c)
     return c >= 0x80;
 }
 
-/* The first byte that stops the scan, or end. Inlined with both questions constant, it
- * costs what a loop written out for them would. */
+/* Returns the first byte that stops the scan, or end. The function is inlined with
+ * constant functions, so it is as fast as a loop written for them. */
 __attribute__((always_inline)) static inline const unsigned char *
 sgi_json_scan(const unsigned char *p, const unsigned char *end,
               sgi_json_mask (*block)(const unsigned char *), bool (*stops)(unsigned char))
@@ -197,7 +202,7 @@ static inline bool sgi_json_is_space(unsigned char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Compact text has no white space: one comparison tells. */
+/* Skips white space. In compact text, one comparison shows that there is none. */
 static inline const unsigned char *sgi_json_skip_space(const unsigned char *p,
                                                        const unsigned char *end)
 {
@@ -208,7 +213,7 @@ static inline const unsigned char *sgi_json_skip_space(const unsigned char *p,
     return p;
 }
 
-/* The value of a hexadecimal digit, or -1. */
+/* Returns the value of a hexadecimal digit, or -1. */
 static inline int sgi_json_hex(unsigned char c)
 {
     if (c >= '0' && c <= '9')
@@ -217,8 +222,9 @@ static inline int sgi_json_hex(unsigned char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Length of the well-formed sequence at p, whose first byte is not ASCII; 0 when it is
- * none (Unicode, table 3-7: no overlong forms, no surrogates, nothing over U+10FFFF). */
+/* Returns the length of the UTF-8 sequence at p, whose first byte is not ASCII, or 0
+ * when the sequence is invalid (Unicode, table 3-7: no overlong forms, no surrogates,
+ * nothing over U+10FFFF). */
 static inline size_t sgi_json_utf8_length(const unsigned char *p,
                                           const unsigned char *end)
 {

@@ -1,11 +1,12 @@
-/* Walking and reading the values of a text that has passed the reader. Nothing is judged
- * here: brackets are counted, strings end at the first quote without a backslash. But
- * every step is held inside the span and forward, so that even a text that never passed
- * can yield nonsense only, never a read outside or a loop without end.
+/* The functions that walk and read the values of an accepted text. They validate
+ * nothing: brackets are counted, and strings end at the first quote without a
+ * backslash. Every step stays inside the span and goes forward. So a text that was
+ * never validated can give wrong values, but it causes no read outside of the span and
+ * no endless loop.
  *
- * Strings are compared without decoding them anywhere: plain runs as they stand, each
- * escape as its up to four bytes of UTF-8. Numbers are decimal text until somebody asks:
- * digits with leading and trailing zeros stripped, and a power of ten. */
+ * Strings are compared without decoding the whole: plain runs as they are, and each
+ * escape as its UTF-8 of at most four bytes. Numbers are decimal text: digits with
+ * leading and trailing zeros removed, and a power of ten. */
 #include "wire/json_read.h"
 #include "wire/json_scan.h"
 
@@ -13,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A point halfway between two doubles has fewer digits than this; of those behind it only
- * matters whether all are zero. */
+/* The number of digits that strtod needs: a number halfway between two doubles has
+ * fewer digits. Of the digits after these it only matters whether all are zero. */
 #define MAX_DIGITS 800
 
 static const unsigned char *span_start(sgi_str span)
@@ -27,7 +28,8 @@ static sgi_str span_of(const unsigned char *p, const unsigned char *end)
     return (sgi_str){(const char *)p, (size_t)(end - p)};
 }
 
-/* From behind the opening quote to behind the closing one. */
+/* Skips a string. p: the position after the opening quote. Returns the position after
+ * the closing quote. */
 static inline const unsigned char *skip_string(const unsigned char *p,
                                                const unsigned char *end, bool *escaped)
 {
@@ -103,7 +105,8 @@ sgi_json_kind sgi_json_kind_of(sgi_json value)
     }
 }
 
-/* Reads the value at p and stands *at on what comes after its comma. */
+/* Reads the value at p. *at is then the position after the comma that follows the
+ * value. */
 static bool next_value(sgi_json whole, const unsigned char *p, size_t *at,
                        sgi_json *value)
 {
@@ -119,7 +122,8 @@ static bool next_value(sgi_json whole, const unsigned char *p, size_t *at,
     return true;
 }
 
-/* The next byte that is no white space; NULL when the walk is over. */
+/* Returns the position of the next byte that is not white space, or NULL at the end of
+ * the walk. */
 static const unsigned char *next_start(sgi_json whole, size_t at, char opener)
 {
     if (at >= whole.n || whole.p[0] != opener)
@@ -197,7 +201,8 @@ static uint32_t hex_unit(const unsigned char *p)
     return unit;
 }
 
-/* The escape at *at, which it moves on; returns how many bytes of out it became. */
+/* Decodes the escape at *at and moves *at past the escape. Returns the number of bytes
+ * written to out. */
 static size_t decode_escape(const unsigned char **at, const unsigned char *end,
                             char out[4])
 {
@@ -223,7 +228,7 @@ static size_t decode_escape(const unsigned char **at, const unsigned char *end,
     return put_utf8(code, out);
 }
 
-/* Is the text between two quotes, decoded, the same as the other? */
+/* True when the text between two quotes, when decoded, equals `text`. */
 static bool decoded_is(sgi_str inner, sgi_str text)
 {
     const unsigned char *p = span_start(inner);
@@ -269,7 +274,8 @@ sgi_json sgi_json_get(sgi_json object, const char *name)
     return (sgi_json){NULL, 0};
 }
 
-/* One member among those that are looked for; how many that leaves. */
+/* Stores the member in `found` if its name is one of `names`. Returns how many names
+ * are still to be found. */
 static inline size_t pick_one(const sgi_json_member *member, const sgi_str *names,
                               size_t count, sgi_json *found, size_t left)
 {
@@ -303,7 +309,7 @@ void sgi_json_pick_part(const sgi_json_part *part, sgi_json object, const sgi_st
         left = pick_one(&part->members[k], names, count, found, left);
 }
 
-/* The span between the quotes; false when value is no string. */
+/* Gives the text between the quotes. False when value is not a string. */
 static bool strip_quotes(sgi_json value, sgi_str *inner)
 {
     if (value.n < 2 || value.p[0] != '"')
@@ -326,7 +332,8 @@ bool sgi_json_decode(sgi_json value, sgi_buf *out)
         return false;
     if (!inner.n || !sgi_buf_reserve(out, inner.n))
         return true;
-    /* Decoded text is never longer, so from here on there is room. */
+    /* Decoded text is never longer than escaped text, so the reserved memory is
+     * enough. */
     const unsigned char *p = span_start(inner);
     const unsigned char *end = p + inner.n;
     for (;;) {
@@ -340,7 +347,7 @@ bool sgi_json_decode(sgi_json value, sgi_buf *out)
     }
 }
 
-bool sgi_json_decode_shown(sgi_json value, sgi_buf *out)
+bool sgi_json_decode_without_nul(sgi_json value, sgi_buf *out)
 {
     size_t mark = out->len;
     if (!sgi_json_decode(value, out))
@@ -350,7 +357,7 @@ bool sgi_json_decode_shown(sgi_json value, sgi_buf *out)
     sgi_buf raw;
     sgi_buf_init(&raw, out->mem);
     sgi_buf_add(&raw, out->p + mark, out->len - mark);
-    sgi_buf_cut(out, mark);
+    sgi_buf_shorten(out, mark);
     for (size_t i = 0; i < raw.len; i++) {
         if (raw.p[i])
             sgi_buf_add_char(out, raw.p[i]);
@@ -371,8 +378,9 @@ bool sgi_json_plain_string(sgi_json value, sgi_str *text)
     return true;
 }
 
-/* A number taken apart: digits[0..count), a run of the text that may hold a point, times
- * ten to the exponent, its point left out. No digits = zero. */
+/* The parts of a number. `digits` has `count` digits and may contain a point, which is
+ * skipped. The number is the value of the digits times ten to the power of `exponent`.
+ * Zero has no digits. */
 typedef struct decimal {
     bool negative;
     const unsigned char *digits;
@@ -381,7 +389,8 @@ typedef struct decimal {
     int64_t exponent;
 } decimal;
 
-/* Far beyond any double, and far enough from the ends of int64 to add a text's length. */
+/* The limit of an exponent: far beyond any double, but small enough that adding the
+ * length of a text does not overflow int64_t. */
 #define EXPONENT_LIMIT (INT64_C(1) << 40)
 
 static int64_t parse_exponent(const unsigned char *p, const unsigned char *end)
@@ -402,8 +411,8 @@ static bool parse_decimal(sgi_json value, decimal *out)
         return false;
     const unsigned char *end = p + value.n;
     *out = (decimal){.negative = *p == '-'};
-    int64_t scale = 0; /* digits behind the point */
-    int64_t zeros = 0; /* at the end of those taken so far */
+    int64_t scale = 0; /* number of digits after the point */
+    int64_t zeros = 0; /* trailing zeros of the digits read so far */
     bool point = false;
     for (p += out->negative; p < end && (*p | 0x20) != 'e'; p++) {
         if (*p == '.') {
@@ -434,7 +443,7 @@ static bool parse_decimal(sgi_json value, decimal *out)
 bool sgi_json_int(sgi_json value, int64_t *out)
 {
     decimal d;
-    uint64_t plain = 0; /* most are a few digits: no decimal needed */
+    uint64_t plain = 0; /* the fast path: most integers have a few digits */
     size_t len = 0;
     for (; len < value.n && len < 19 && value.p[len] >= '0' && value.p[len] <= '9'; len++)
         plain = plain * 10 + (unsigned char)(value.p[len] & 15);
@@ -445,7 +454,7 @@ bool sgi_json_int(sgi_json value, int64_t *out)
     if (!parse_decimal(value, &d) || (d.count && d.exponent < 0) ||
         d.count + d.exponent > 19)
         return false;
-    uint64_t whole = 0; /* 19 digits always fit */
+    uint64_t whole = 0; /* whole never overflows, because 19 digits always fit */
     for (const unsigned char *p = d.digits; p < d.end; p++)
         if (*p != '.')
             whole = whole * 10 + (*p & 15);
@@ -457,7 +466,8 @@ bool sgi_json_int(sgi_json value, int64_t *out)
     return true;
 }
 
-/* Digits and an exponent without a point are read alike in every locale. */
+/* Reads a number as a double by strtod. strtod gets digits and an exponent without a
+ * point, because it reads these alike in every locale. */
 bool sgi_json_double(sgi_json value, double *out)
 {
     decimal d;
@@ -474,7 +484,8 @@ bool sgi_json_double(sgi_json value, double *out)
             left--;
         }
     if (left) {
-        /* The digits end with one that is not zero: what is cut off is not nothing. */
+        /* The last digit of a number is not zero, so a 1 stands for the digits that do
+         * not fit. */
         text[len++] = '1';
         left--;
     }

@@ -1,6 +1,7 @@
-/* One state: whether a value stands before, at the same level. Opening a container and
- * writing a key clear it, every value and every closing sets it; so the writer needs no
- * stack and the caller may append to the buffer by hand between two calls. */
+/* The writer has one state: whether a value comes before at the same level. Opening a
+ * container and writing a key clear the state. Writing a value and closing a container
+ * set it. So the writer needs no stack, and the caller may append bytes to the buffer
+ * between two calls. */
 #include "wire/json_write.h"
 
 #include <float.h>
@@ -87,8 +88,8 @@ void sgi_jw_null(sgi_jw *w)
     sgi_jw_raw(w, SGI_STR("null"));
 }
 
-/* The program's locale may have its own decimal point, of more than one byte even; printf
- * and strtod agree on it, JSON does not. */
+/* Replaces the locale's decimal point, which may have several bytes, by the point of
+ * JSON. Returns the new length. */
 static size_t use_json_point(char *text)
 {
     size_t len = 0;
@@ -107,7 +108,8 @@ void sgi_jw_double(sgi_jw *w, double value)
         sgi_jw_null(w);
         return;
     }
-    /* 15 digits survive the way through a double; of a subnormal one, fewer. */
+    /* Every double with 15 digits is read back unchanged. A subnormal double may need
+     * fewer digits. */
     char text[64];
     int digits = fabs(value) < DBL_MIN ? 1 : 15;
     do

@@ -1,5 +1,5 @@
-/* The JSON appender: values in, bytes at the end of a buffer. It puts the commas;
- * nesting is the caller's business. Failure is the buffer's (sticky), checked once per
+/* Appends JSON to a buffer. The writer adds the commas; the caller must open and close
+ * containers correctly. A failure is kept in the buffer (`failed`) and checked once per
  * message. */
 #ifndef SGI_JSON_WRITE_H
 #define SGI_JSON_WRITE_H
@@ -8,34 +8,39 @@
 
 typedef struct sgi_jw {
     sgi_buf *buf;
-    bool comma; /* a value stands before: the next one needs a comma */
+    bool comma; /* the next value needs a comma, because a value comes before it */
 } sgi_jw;
 
-static inline sgi_jw sgi_jw_on(sgi_buf *buf)
+static inline sgi_jw sgi_jw_to(sgi_buf *buf)
 {
     return (sgi_jw){buf, false};
 }
 
-void sgi_jw_open(sgi_jw *w, char bracket); /* '{' or '[' */
+void sgi_jw_open(sgi_jw *w, char bracket); /* bracket: '{' or '[' */
 void sgi_jw_close(sgi_jw *w, char bracket);
-void sgi_jw_key(sgi_jw *w, const char *name);  /* a plain ASCII name */
-void sgi_jw_key_str(sgi_jw *w, sgi_str name);  /* any name, escaped */
-void sgi_jw_key_json(sgi_jw *w, sgi_str name); /* as it stands in JSON, without quotes */
-void sgi_jw_string(sgi_jw *w, sgi_str text);   /* valid UTF-8; escaped */
-/* A value that has passed the reader; an empty span, the sign of none, becomes null. */
+/* name: plain ASCII without quotes and backslashes */
+void sgi_jw_key(sgi_jw *w, const char *name);
+/* name: any text, which the writer escapes */
+void sgi_jw_key_str(sgi_jw *w, sgi_str name);
+/* name: a name that is already escaped, without quotes */
+void sgi_jw_key_json(sgi_jw *w, sgi_str name);
+/* text: valid UTF-8, which the writer escapes */
+void sgi_jw_string(sgi_jw *w, sgi_str text);
+/* Appends a JSON value unchanged. An empty span (no value) becomes null. */
 void sgi_jw_raw(sgi_jw *w, sgi_str json);
 void sgi_jw_int(sgi_jw *w, int64_t value);
 void sgi_jw_bool(sgi_jw *w, bool value);
 void sgi_jw_null(sgi_jw *w);
-/* The fewest of 15, 16 or 17 digits that read back the same; null when not finite. */
+/* Writes a number with the fewest of 15, 16 or 17 digits from which the same double is
+ * read back. Writes null for an infinite number and for NaN. */
 void sgi_jw_double(sgi_jw *w, double value);
 
-/* key and value in one */
+/* Each of these writes a key and a value. */
 void sgi_jw_member_string(sgi_jw *w, const char *name, sgi_str text);
 void sgi_jw_member_raw(sgi_jw *w, const char *name, sgi_str json);
 void sgi_jw_member_int(sgi_jw *w, const char *name, int64_t value);
 
-/* The escaped text without quotes. */
+/* Appends a text with escapes, but without quotes. */
 void sgi_json_escape(sgi_buf *buf, sgi_str text);
 
 #endif

@@ -43,7 +43,7 @@ static const char *sort_call(sgi_message *message, const parts *found)
     if (sgi_json_kind_of(found->method) != SGI_JSON_STRING)
         return "method is not a string";
     if (found->result.n || found->error.n)
-        return "method beside result or error";
+        return "a message has a method and also a result or error";
     if (found->params.n && sgi_json_kind_of(found->params) != SGI_JSON_OBJECT)
         return "params is not an object";
     message->method = found->method;
@@ -61,15 +61,15 @@ static const char *sort_response(sgi_message *message, const parts *found)
 {
     int64_t code;
     if (found->result.n && found->error.n)
-        return "both result and error";
+        return "a message has both a result and an error";
     if (!found->result.n && !found->error.n)
-        return "neither method, result nor error";
+        return "a message has no method, result or error";
     if (found->result.n && sgi_json_kind_of(found->result) != SGI_JSON_OBJECT)
         return "result is not an object";
     if (found->error.n && !sgi_json_int(sgi_json_get(found->error, "code"), &code))
         return "error has no integer code";
     if (!message->id.n && found->result.n)
-        return "a result without id";
+        return "a result has no id";
     message->result = found->result;
     message->error = found->error;
     message->kind = found->result.n ? SGI_MESSAGE_RESULT : SGI_MESSAGE_ERROR;
@@ -87,7 +87,8 @@ bool sgi_message_read(sgi_message *message, sgi_json_reader *reader, sgi_str tex
                                &trail);
 }
 
-void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size_t count)
+void sgi_message_classify(sgi_message *message, const sgi_json_member *members,
+                          size_t count)
 {
     parts found = {0};
     memset(message, 0, offsetof(sgi_message, parts));
@@ -106,15 +107,18 @@ void sgi_message_sort(sgi_message *message, const sgi_json_member *members, size
         message->kind = SGI_MESSAGE_INVALID;
 }
 
-void sgi_message_read_cut(sgi_message *message, sgi_json_reader *reader,
-                          sgi_str beginning, const char *problem)
+void sgi_message_read_truncated(sgi_message *message, sgi_json_reader *reader,
+                                sgi_str beginning, const char *problem)
 {
     sgi_json_member members[SGI_MESSAGE_MEMBERS];
     parts found = {0};
-    size_t count = sgi_json_read_cut(reader, beginning, members, SGI_MESSAGE_MEMBERS);
+    size_t count =
+        sgi_json_read_truncated(reader, beginning, members, SGI_MESSAGE_MEMBERS);
     for (size_t i = 0; i < count; i++)
         if (!members[i].value.n)
-            members[i].value = SGI_STR("{}"); /* it is there, and no id */
+            /* the id exists but is incomplete: {} stands for it, because {} is not
+             * usable as an id */
+            members[i].value = SGI_STR("{}");
     pick_parts(&found, members, count);
     *message = (sgi_message){.kind = SGI_MESSAGE_INVALID,
                              .problem = problem,
@@ -145,10 +149,11 @@ void sgi_id_canonical(sgi_json id, sgi_buf *out)
     }
 }
 
-sgi_str sgi_name_text(sgi_json method, char room[SGI_NAME_MAX])
+sgi_str sgi_method_text(sgi_json method, char room[SGI_NAME_MAX])
 {
     sgi_str text;
-    sgi_buf out = {.p = room, .cap = SGI_NAME_MAX}; /* never grows: it is long enough */
+    /* the array is long enough, so the buffer never grows */
+    sgi_buf out = {.p = room, .cap = SGI_NAME_MAX};
     if (sgi_json_plain_string(method, &text))
         return text;
     if (method.n > SGI_NAME_MAX || !sgi_json_decode(method, &out) ||
@@ -160,7 +165,7 @@ sgi_str sgi_name_text(sgi_json method, char room[SGI_NAME_MAX])
 void sgi_rpc_error_message(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
                            sgi_json data)
 {
-    sgi_jw w = sgi_jw_on(out);
+    sgi_jw w = sgi_jw_to(out);
     sgi_jw_open(&w, '{');
     sgi_jw_member_string(&w, "jsonrpc", SGI_STR("2.0"));
     if (id.n)

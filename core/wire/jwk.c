@@ -1,5 +1,6 @@
-/* A key is made once, when its set is read: what a token says can only choose among keys
- * that were found fit before. Symmetric keys ("oct") are never made: a set is public. */
+/* The keys of a key set are made once, when the set is read. So a token can only choose
+ * among keys that were checked before. Symmetric keys ("oct") are left out, because a key
+ * set is public. */
 #include "wire/jwk.h"
 
 static const struct {
@@ -15,7 +16,7 @@ static const struct {
     {SGI_STR_INIT("ES256"), SGI_CRYPTO_ES256},
     {SGI_STR_INIT("ES384"), SGI_CRYPTO_ES384},
     {SGI_STR_INIT("EdDSA"), SGI_CRYPTO_EDDSA},
-    {SGI_STR_INIT("Ed25519"), SGI_CRYPTO_EDDSA}, /* RFC 9864 */
+    {SGI_STR_INIT("Ed25519"), SGI_CRYPTO_EDDSA}, /* this name is defined in RFC 9864 */
 };
 
 #define BIT(scheme) (1u << (scheme))
@@ -49,7 +50,8 @@ void sgi_jwks_free(sgi_jwks *set)
 
 /* ---- one key ---- */
 
-/* A number, decoded into room; empty when it is none. */
+/* Decodes a number and appends it to `room`. Returns a view of it, which is empty when
+ * the number is malformed. */
 static sgi_str number(sgi_json key, const char *name, sgi_buf *room)
 {
     sgi_str text;
@@ -65,7 +67,8 @@ static bool says(sgi_json value, const char *text)
     return sgi_json_string_is(value, sgi_str_of(text));
 }
 
-/* "use" and "key_ops" rule a key out only when they are there. */
+/* True when the key may check signatures. "use" and "key_ops" exclude a key only when
+ * they are present. */
 static bool is_for_signatures(sgi_json key)
 {
     sgi_json use = sgi_json_get(key, "use");
@@ -86,7 +89,9 @@ static sgi_crypto_key *make_rsa(sgi_json json, sgi_buf *room)
 {
     sgi_str e = number(json, "e", room);
     size_t len = e.n;
-    sgi_str n = number(json, "n", room); /* may move the room */
+    /* Decoding n may reallocate `room`, so the pointer in e is invalid. The bytes of e
+     * lie directly before those of n. */
+    sgi_str n = number(json, "n", room);
     return len && n.n ? sgi_crypto_key_rsa(n, (sgi_str){n.p - len, len}) : NULL;
 }
 
@@ -116,7 +121,7 @@ static void make(sgi_jwk *key, sgi_json json, sgi_buf *room)
     }
 }
 
-/* What "alg" leaves of the schemes of its kind. */
+/* Restricts the key's schemes to the one that "alg" names. */
 static void restrict_to(sgi_jwk *key, sgi_json algorithm)
 {
     sgi_str name;
@@ -158,7 +163,7 @@ static const char *read_text(sgi_json_reader *reader, sgi_str text, sgi_json *li
     *list = sgi_json_get(sgi_json_trim(text), "keys");
     if (sgi_json_kind_of(sgi_json_trim(text)) != SGI_JSON_OBJECT ||
         sgi_json_kind_of(*list) != SGI_JSON_ARRAY)
-        return "the key set is no object with an array \"keys\"";
+        return "the key set is not an object with an array \"keys\"";
     return NULL;
 }
 

@@ -1,20 +1,21 @@
-/* The order (RFC 8725): size, shape, header, key, signature, and only then the claims:
- * nothing is believed of a text that nobody signed.
+/* Checks a token in this order (RFC 8725): size, shape, header, key, signature, and
+ * only then the claims. Claims are not trusted before the signature was checked.
  *
- * The header chooses among what the rules and the key set allow, and adds nothing: "jku",
- * "jwk", "x5u" and "x5c" are not looked at, "crit" is refused because nothing that it
- * could name is understood. The algorithm has to be one that is taken, and the key one
- * that was made for it, so neither "none" nor a public key that is used as a secret gets
- * through. Without "kid" the only key that fits is taken; where several do, nobody is
- * asked to guess.
+ * The header only chooses among what the rules and the key set allow. "jku", "jwk",
+ * "x5u" and "x5c" are ignored. A token with "crit" is refused, because no extension is
+ * supported. The algorithm must be one that the rules accept, and the key must be made
+ * for it. So neither "none" nor a public key used as a secret is accepted. If a token
+ * has no "kid", exactly one key of the set must fit; when several keys fit, none is
+ * tried.
  *
- * "exp" and "sub" are required: a token for ever, or of nobody, is none (RFC 9068 2.2).
- * Scopes are in "scope" (RFC 8693), a text or, as some servers write it, an array, or in
- * "scp". */
+ * "exp" and "sub" are required: a token without expiry or without a subject is
+ * refused (RFC 9068 2.2). Scopes are in "scope" (RFC 8693), as a text or, from some
+ * servers, as an array, or in "scp". */
 #include "wire/jwt.h"
 
-#define MAX_TIME ((int64_t)253402300799) /* the year 9999 */
-#define MAX_TRIES 4 /* keys of one name: each costs a check of the signature */
+#define MAX_TIME ((int64_t)253402300799) /* the end of the year 9999 */
+/* maximum number of keys of the same name that are tried; each costs a signature check */
+#define MAX_TRIES 4
 
 const char *sgi_jwt_fault_text(sgi_jwt_fault fault)
 {
@@ -23,17 +24,18 @@ const char *sgi_jwt_fault_text(sgi_jwt_fault fault)
         [SGI_JWT_UNKNOWN_KEY] = "The token is signed with an unknown key",
         [SGI_JWT_MALFORMED] = "The token is malformed",
         [SGI_JWT_TOO_LARGE] = "The token is too large",
-        [SGI_JWT_ALGORITHM] = "The token has an algorithm that is not taken",
-        [SGI_JWT_TYPE] = "The token is of another type",
+        [SGI_JWT_ALGORITHM] =
+            "The token is signed with an algorithm that is not accepted",
+        [SGI_JWT_TYPE] = "The header typ of the token is not that of an access token",
         [SGI_JWT_CRITICAL] = "The token has critical headers",
         [SGI_JWT_SIGNATURE] = "The signature of the token is wrong",
         [SGI_JWT_CLAIMS] = "A claim of the token is malformed",
-        [SGI_JWT_ISSUER] = "The token is of another issuer",
+        [SGI_JWT_ISSUER] = "The token comes from another issuer",
         [SGI_JWT_AUDIENCE] = "The token is for another audience",
         [SGI_JWT_EXPIRED] = "The token has expired",
         [SGI_JWT_EARLY] = "The token is not valid yet",
         [SGI_JWT_SUBJECT] = "The token has no subject",
-        [SGI_JWT_BOUND] = "The token needs a proof of possession",
+        [SGI_JWT_BOUND] = "The token needs a proof of possession, which is not supported",
         [SGI_JWT_NOMEM] = "Out of memory",
     };
     return texts[fault];
@@ -58,7 +60,7 @@ void sgi_jwt_free(sgi_jwt *jwt)
     sgi_buf_free(&jwt->signature);
 }
 
-/* ---- shape ---- */
+/* ---- the shape of a token ---- */
 
 static bool is_base64url(sgi_str text)
 {
@@ -81,7 +83,8 @@ static sgi_jwt_fault decode(sgi_str part, sgi_buf *out)
     return out->failed ? SGI_JWT_NOMEM : SGI_JWT_MALFORMED;
 }
 
-/* Three parts, and no more: five would be an encrypted token. */
+/* Splits the token into three parts. A token of five parts is encrypted, and is
+ * refused. */
 static bool cut(sgi_str token, sgi_str parts[3])
 {
     size_t count = 0, from = 0;
@@ -122,7 +125,8 @@ static bool same_ascii(sgi_str a, sgi_str b)
     return true;
 }
 
-/* A media type without "application/" (RFC 7515 4.1.9). */
+/* True when the token's type is allowed. The prefix "application/" of the media type
+ * may be missing (RFC 7515 4.1.9). */
 static bool is_type(sgi_json type, bool access_only)
 {
     static const sgi_str prefix = SGI_STR_INIT("application/");
@@ -139,10 +143,10 @@ static bool is_type(sgi_json type, bool access_only)
 
 typedef struct header {
     sgi_crypto_scheme scheme;
-    sgi_str kid; /* p NULL = none */
+    sgi_str kid; /* the name of the token's key; p is NULL when the token names none */
 } header;
 
-/* kid_room: the name as it reads. */
+/* Reads the header of a token. kid_room receives the decoded name of its key. */
 static sgi_jwt_fault read_header(sgi_json object, const sgi_jwt_rules *rules,
                                  sgi_buf *kid_room, header *head)
 {
@@ -179,7 +183,7 @@ static sgi_jwt_fault check_signature(const sgi_jwks *keys, const header *head,
         return SGI_JWT_UNKNOWN_KEY;
     size_t next = at;
     if (!head->kid.p && sgi_jwks_find(keys, head->scheme, head->kid, &next))
-        return SGI_JWT_UNKNOWN_KEY; /* which of them? */
+        return SGI_JWT_UNKNOWN_KEY; /* several keys fit, and the token names none */
     for (int tries = 0; key && tries < MAX_TRIES; tries++) {
         if (sgi_crypto_verify(key->key, head->scheme, text, signature))
             return SGI_JWT_OK;
@@ -190,7 +194,7 @@ static sgi_jwt_fault check_signature(const sgi_jwks *keys, const header *head,
 
 /* ---- claims ---- */
 
-/* Seconds since 1970, perhaps with a fraction. */
+/* Reads seconds since 1970, which may have a fraction. */
 static bool read_time(sgi_json value, int64_t *seconds)
 {
     double number;
@@ -275,8 +279,9 @@ static sgi_jwt_fault check_audience(sgi_json value, sgi_str audiences, sgi_buf *
     return ok ? SGI_JWT_OK : SGI_JWT_AUDIENCE;
 }
 
-/* A NUL would end the name early for whoever reads it as a C string, and other control
- * characters would forge lines of a log. Those beyond ASCII begin with C2 in UTF-8. */
+/* True when the text has control characters. A NUL would end the name early in a C
+ * string, and line ends would forge lines in a log. Control characters beyond ASCII
+ * begin with C2 in UTF-8. */
 static bool has_controls(sgi_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -337,7 +342,7 @@ static sgi_jwt_fault check_claims(sgi_jwt *jwt, sgi_json claims,
     return fault;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole check ---- */
 
 sgi_jwt_fault sgi_jwt_check(sgi_jwt *jwt, sgi_json_reader *reader, sgi_str token,
                             const sgi_jwks *keys, const sgi_jwt_rules *rules,
@@ -366,7 +371,8 @@ sgi_jwt_fault sgi_jwt_check(sgi_jwt *jwt, sgi_json_reader *reader, sgi_str token
         fault = check_signature(keys, &head, text, sgi_buf_str(&jwt->signature));
     if (fault != SGI_JWT_OK && fault != SGI_JWT_UNKNOWN_KEY)
         return fault;
-    sgi_jwt_fault is_unknown = fault; /* or all is well */
+    /* SGI_JWT_UNKNOWN_KEY or SGI_JWT_OK, which is returned if the claims are valid */
+    sgi_jwt_fault is_unknown = fault;
     sgi_buf_cut(&jwt->subject, 0);
     fault = decode(parts[1], &jwt->claims);
     if (fault == SGI_JWT_OK)

@@ -1,26 +1,29 @@
-/* Is a text a signed token (JWT, RFC 7519, as a compact JWS, RFC 7515) that an issuer
- * made for us? One function, and no state between its calls; what it knows of time and
- * keys it is given. */
+/* Checks that a text is a signed token (JWT, RFC 7519, as a compact JWS, RFC 7515) that
+ * a trusted issuer made for this server. The check has no state between calls; the
+ * caller passes the time and the keys. */
 #ifndef SGI_JWT_H
 #define SGI_JWT_H
 
 #include "wire/jwk.h"
 
-#define SGI_JWT_MAX ((size_t)16 * 1024) /* bytes of a token */
-#define SGI_JWT_SUBJECT_MAX 1024        /* ... and of the subject in it */
+#define SGI_JWT_MAX ((size_t)16 * 1024) /* maximum bytes of a token */
+#define SGI_JWT_SUBJECT_MAX 1024        /* maximum bytes of a token's subject */
 
-/* Views of the caller's. */
+/* The conditions for a token. The texts are views of the caller's memory. */
 typedef struct sgi_jwt_rules {
-    uint32_t schemes; /* bits 1 << sgi_crypto_scheme: those that are taken */
+    uint32_t schemes; /* the schemes that are accepted: bits 1 << sgi_crypto_scheme */
     sgi_str issuer;
-    sgi_str audiences; /* separated by blanks; the token is for one of them */
-    bool access_only;  /* its type has to be "at+jwt" (RFC 9068) */
-    int64_t leeway_s;  /* that clocks may be apart */
+    /* the names of this server, separated by blanks; the token must be for one of them */
+    sgi_str audiences;
+    bool access_only; /* the token's type must be "at+jwt" (RFC 9068) */
+    int64_t leeway_s; /* the allowed difference of the clocks in seconds */
 } sgi_jwt_rules;
 
 typedef enum sgi_jwt_fault {
     SGI_JWT_OK = 0,
-    SGI_JWT_UNKNOWN_KEY, /* well-formed as far as was looked, but its key is not here */
+    /* the token is signed with a key that is not in the set; the other checks found no
+     * fault */
+    SGI_JWT_UNKNOWN_KEY,
     SGI_JWT_MALFORMED,
     SGI_JWT_TOO_LARGE,
     SGI_JWT_ALGORITHM,
@@ -33,19 +36,21 @@ typedef enum sgi_jwt_fault {
     SGI_JWT_EXPIRED,
     SGI_JWT_EARLY,
     SGI_JWT_SUBJECT,
-    SGI_JWT_BOUND, /* to a key of its holder, of which a bearer proves nothing */
+    /* the token is bound to a key of its holder, and a bearer token does not prove that
+     * key */
+    SGI_JWT_BOUND,
     SGI_JWT_NOMEM
 } sgi_jwt_fault;
 
-/* What a caller may be told; no word of the token. */
+/* Returns a text about the fault for the client. It contains nothing of the token. */
 const char *sgi_jwt_fault_text(sgi_jwt_fault fault);
 
-/* What a good token says. */
+/* The content of a valid token. */
 typedef struct sgi_jwt {
     sgi_buf subject;
-    sgi_buf scopes; /* separated by blanks */
+    sgi_buf scopes; /* the scopes, separated by blanks */
     int64_t expires_s;
-    /* room */
+    /* The following buffers are used by a check. */
     sgi_buf header;
     sgi_buf claims;
     sgi_buf signature;
@@ -53,13 +58,13 @@ typedef struct sgi_jwt {
 
 void sgi_jwt_init(sgi_jwt *jwt, const sgi_mem *mem);
 void sgi_jwt_free(sgi_jwt *jwt);
-/* now_s: since 1970. */
+/* Checks a token. now_s: seconds since 1970. */
 sgi_jwt_fault sgi_jwt_check(sgi_jwt *jwt, sgi_json_reader *reader, sgi_str token,
                             const sgi_jwks *keys, const sgi_jwt_rules *rules,
                             int64_t now_s);
 
-/* Do two resource identifiers name the same? By their characters, but for the case of
- * scheme and host, and for a slash that is the whole path. */
+/* True when two resource identifiers are the same. They are compared as text, except
+ * that the case of scheme and host does not matter and "/" equals an empty path. */
 bool sgi_resource_same(sgi_str a, sgi_str b);
 
 #endif

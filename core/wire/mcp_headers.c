@@ -1,10 +1,10 @@
-/* One function decides what is plain (`is_plain`), one takes the wrapping off (`unwrap`);
- * all the others are these two and a comparison. The form without wrapping is never
- * copied: most names are compared as they stand in header and body.
+/* `is_plain` decides whether a text can be sent as it is, and `unwrap` decodes a base64
+ * value. The other functions use these two and compare. A value that is not base64 is
+ * never copied.
  *
- * The decoder of base/buf takes both alphabets and any padding, as fits tokens of our
- * own. Here somebody else may have judged the same text before us, so check_base64
- * lets pass just the one canonical spelling of each value. */
+ * A gateway in front of the server may have decided something by the same header
+ * before. So check_base64 accepts only the one canonical base64 form of each value,
+ * although the decoder in base/buf accepts both alphabets and any padding. */
 #include "wire/mcp_headers.h"
 
 #include "wire/http1_head.h"
@@ -12,7 +12,7 @@
 #define OPENING SGI_STR("=?base64?")
 #define CLOSING SGI_STR("?=")
 
-/* The largest integer that a double and its neighbours tell apart. */
+/* The largest integer that is safe: a double represents it and its neighbours exactly. */
 #define SAFE_INTEGER INT64_C(9007199254740991)
 
 const char *sgi_mcp_name_member(sgi_str method)
@@ -48,8 +48,8 @@ static bool begins_and_ends(sgi_str text)
            memcmp(text.p + text.n - CLOSING.n, CLOSING.p, CLOSING.n) == 0;
 }
 
-/* May text go as it is? A tab within it might, but SEP-2243 counts it among the controls
- * and the conformance suite wants it wrapped. */
+/* True when the text can be sent as it is. HTTP allows a tab in a header, but SEP-2243
+ * counts it as a control character and the conformance suite wants it encoded. */
 static bool is_plain(sgi_str text)
 {
     for (size_t i = 0; i < text.n; i++)
@@ -134,7 +134,7 @@ static bool check_base64(sgi_str text)
         if (!last)
             return false;
     }
-    /* bits of the last letter that belong to no byte */
+    /* the bits of the last letter that are not part of a byte must be 0 */
     size_t unused = padding == 2 ? 15 : padding == 1 ? 3 : 0;
     return ((size_t)(last - alphabet) & unused) == 0;
 }
@@ -142,7 +142,9 @@ static bool check_base64(sgi_str text)
 static sgi_mcp_match unwrap(sgi_str header, sgi_buf *scratch, sgi_str *text)
 {
     sgi_buf_reset(scratch, scratch->cap);
-    if (header.n < OPENING.n + CLOSING.n) /* "=?base64?=": they share the mark */
+    /* a header that is too short, such as "=?base64?=", where the two marks share a
+     * character */
+    if (header.n < OPENING.n + CLOSING.n)
         return SGI_MCP_MALFORMED;
     sgi_str inner = {header.p + OPENING.n, header.n - OPENING.n - CLOSING.n};
     if (!check_base64(inner))
@@ -153,7 +155,8 @@ static sgi_mcp_match unwrap(sgi_str header, sgi_buf *scratch, sgi_str *text)
     return sgi_utf8_valid(*text, NULL) ? SGI_MCP_SAME : SGI_MCP_MALFORMED;
 }
 
-/* The value without what surrounds it; false when it has what no header may have. */
+/* Gives the header's value without surrounding blanks. False when the value has a
+ * character that headers must not have. */
 static bool read_plain(sgi_str header, sgi_str *text)
 {
     *text = sgi_http1_trim(header);
@@ -192,7 +195,8 @@ static size_t skip_digits(sgi_str text, size_t at)
     return at;
 }
 
-/* Is this a number as JSON writes it? Only then may the functions on spans have it. */
+/* True when the text is a JSON number. Only such a text may be passed to the functions
+ * of json_read.h. */
 static bool is_number(sgi_str text)
 {
     size_t start = text.n && text.p[0] == '-';
@@ -215,8 +219,9 @@ static bool is_number(sgi_str text)
     return at == text.n;
 }
 
-/* By value, as the specification asks: 42.0 is 42. Integers exactly, fractions as
- * doubles; beyond what a double tells apart, only the same text is the same number. */
+/* Compares two numbers by value, as the specification wants: 42.0 equals 42. Integers are
+ * compared exactly, fractions as doubles. Numbers beyond the precision of a double are
+ * equal only if their texts are. */
 static bool same_number(sgi_str text, sgi_json value)
 {
     int64_t a, b;

@@ -1,23 +1,27 @@
-/* The walk goes down every place where a schema can stand and knows two things on its
- * way: the chain of properties that led here (`step`, on the stack, written down only
- * when an annotation is found), and whether nothing but `properties` led here. What is
- * not reached that way is walked all the same: an annotation there makes the tool
- * invalid.
+/* The walk visits every position where a schema can be. It knows the chain of
+ * properties that led there (`step`, on the C stack, written down only when an
+ * annotation is found), and whether only `properties` led there (`reachable`).
+ * Positions that are not reachable are visited too, because an annotation there makes
+ * the tool invalid.
  *
- * An unknown keyword is walked like a schema: a $ref can point into it. Keywords that
- * hold values are not, nor are the names of properties: a parameter may be called
- * x-mcp-header.
+ * An unknown keyword is walked like a schema, since a $ref can point into it.
+ * Keywords whose value is not a schema are not walked, nor are the names of properties:
+ * a parameter may be called x-mcp-header.
  *
- * Depth times size bounds the work: finding the end of a value passes what is in it. */
+ * The work is at most depth times size, because finding the end of a value walks
+ * over everything in it. */
 #include "wire/mcp_params.h"
 
 typedef struct item {
     uint32_t name_at, name_len;
-    uint32_t path_at, path_len; /* keys, each behind its length of 4 bytes */
+    /* position and length of the property keys that lead to the parameter; each key
+     * comes after its length (4 bytes) */
+    uint32_t path_at, path_len;
 } item;
 
 typedef struct step {
-    const struct step *up; /* NULL = of the root */
+    /* the outer property; NULL = `member` is a property of the root */
+    const struct step *up;
     const sgi_json_member *member;
 } step;
 
@@ -28,11 +32,11 @@ const char *sgi_mcp_fault_text(sgi_mcp_fault fault)
         [SGI_MCP_FAULT_NAME_KIND] = "x-mcp-header is not a string",
         [SGI_MCP_FAULT_NAME_EMPTY] = "x-mcp-header is empty",
         [SGI_MCP_FAULT_NAME_TOKEN] = "x-mcp-header is not a token",
-        [SGI_MCP_FAULT_DUPLICATE] = "x-mcp-header has a name that is taken",
+        [SGI_MCP_FAULT_DUPLICATE] = "x-mcp-header has a name that another parameter has",
         [SGI_MCP_FAULT_TYPE] = "x-mcp-header is not on a string, integer or boolean",
-        [SGI_MCP_FAULT_PLACE] = "x-mcp-header is not reached by properties alone",
+        [SGI_MCP_FAULT_PLACE] = "x-mcp-header is only allowed under \"properties\"",
         [SGI_MCP_FAULT_COUNT] = "too many or too long parameters with x-mcp-header",
-        [SGI_MCP_FAULT_DEPTH] = "schemas are nested too deep",
+        [SGI_MCP_FAULT_DEPTH] = "the schema is nested too deeply",
         [SGI_MCP_FAULT_NOMEM] = "out of memory",
     };
     return texts[fault];
@@ -124,7 +128,8 @@ static bool same_name(sgi_str a, sgi_str b)
 
 /* ---- annotations ---- */
 
-/* Appends a string between quotes, decoded, within the bound. */
+/* Appends a decoded string. All strings together have at most SGI_MCP_MAX_PARAM_TEXT
+ * bytes. */
 static sgi_mcp_fault add_text(sgi_mcp_params *params, sgi_json string)
 {
     if (string.n > SGI_MCP_MAX_PARAM_TEXT - params->text.len)
@@ -200,10 +205,11 @@ static sgi_mcp_fault add_param(sgi_mcp_params *params, const step *path, sgi_jso
 /* ---- the walk ---- */
 
 typedef enum keyword {
-    KEYWORD_SCHEMA, /* holds a schema, or an array of them */
+    KEYWORD_SCHEMA, /* the keyword's value is a schema or an array of schemas */
     KEYWORD_PROPERTIES,
-    KEYWORD_SCHEMAS, /* an object whose members are schemas */
-    KEYWORD_VALUE    /* holds a value, or the annotation itself */
+    KEYWORD_SCHEMAS, /* the keyword's value is an object whose members are schemas */
+    /* the keyword's value is not a schema, or the keyword is the annotation itself */
+    KEYWORD_VALUE
 } keyword;
 
 static keyword keyword_of(const sgi_json_member *member)
@@ -232,14 +238,14 @@ static keyword keyword_of(const sgi_json_member *member)
 }
 
 typedef struct place {
-    const step *path; /* NULL = the root */
+    const step *path; /* the properties that lead to the schema; NULL = it is the root */
     bool reachable;
     int32_t depth;
 } place;
 
 static sgi_mcp_fault walk(sgi_mcp_params *params, sgi_json schema, place at);
 
-/* The schemas of an object with schemas, or of an array, or the one that it is. */
+/* Walks the schema or schemas in the value of a keyword. */
 static sgi_mcp_fault walk_member(sgi_mcp_params *params, const sgi_json_member *member,
                                  place at)
 {

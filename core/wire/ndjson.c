@@ -1,7 +1,7 @@
-/* State: `partial` holds the bytes of an unfinished line, or `skipping` is set and they
- * are being thrown away. Blank lines and the CR of CRLF are dropped: peers on other
- * systems send them. What is handed out from `partial` stays there until the next call,
- * which is why the reset stands at the beginning of next and not at the end. */
+/* `partial` has the bytes of an unfinished line. While `skipping` is set, bytes are
+ * dropped instead. Blank lines and the CR of CRLF are removed, because peers on other
+ * systems send them. A line that is returned from `partial` stays there until the next
+ * call, so sgi_ndjson_next resets `partial` at its beginning. */
 #include "wire/ndjson.h"
 
 #define KEEP_ROOM (64 * 1024)
@@ -36,7 +36,7 @@ static sgi_ndjson_event no_memory(sgi_ndjson *framing)
     return SGI_NDJSON_NOMEM;
 }
 
-/* rest, which goes on with the line, brings it over the limit. */
+/* Reports a line that becomes too long by the bytes of `rest`. */
 static sgi_ndjson_event too_long(sgi_ndjson *framing, sgi_str rest, sgi_str *line)
 {
     sgi_buf *partial = &framing->partial;
@@ -49,7 +49,7 @@ static sgi_ndjson_event too_long(sgi_ndjson *framing, sgi_str rest, sgi_str *lin
     return SGI_NDJSON_TOO_LONG;
 }
 
-/* The rest of the input has no newline: keep it for later. */
+/* Stores the rest of the input, which has no newline, until the next call. */
 static sgi_ndjson_event keep_rest(sgi_ndjson *framing, sgi_str *input, sgi_str *line)
 {
     sgi_str rest = *input;

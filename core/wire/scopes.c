@@ -1,4 +1,4 @@
-/* Lists are short and looked through; nothing is kept. */
+/* Lists of scopes are short, so they are searched one by one. */
 #include "wire/scopes.h"
 
 bool sgi_scopes_next(sgi_str *list, sgi_str *scope)
@@ -16,7 +16,8 @@ bool sgi_scopes_next(sgi_str *list, sgi_str *scope)
     return len > 0;
 }
 
-/* Visible ASCII but the two characters that a quoted string would have to escape. */
+/* True when the list has only visible ASCII and blanks, without the quote and the
+ * backslash, which would have to be escaped in a quoted string. */
 bool sgi_scopes_valid(sgi_str list)
 {
     for (size_t i = 0; i < list.n; i++) {
@@ -68,7 +69,7 @@ static sgi_str next_line(sgi_str *text)
     return line;
 }
 
-/* What was added may imply more: until nothing is. */
+/* An added scope may imply further scopes, so the loop repeats until it adds nothing. */
 void sgi_scopes_imply(sgi_buf *out, sgi_str implied)
 {
     size_t before;

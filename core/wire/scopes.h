@@ -1,21 +1,21 @@
-/* Scopes of OAuth as they travel: words between blanks (RFC 6749 3.3). What they stand
- * for is nobody's business here. */
+/* Lists of OAuth scopes: words separated by blanks (RFC 6749 3.3). This code does not
+ * know what a scope means. */
 #ifndef SGI_SCOPES_H
 #define SGI_SCOPES_H
 
 #include "base/buf.h"
 
-/* Cuts *list at the next blank; false when it is used up. */
+/* Removes the first scope from *list and gives it. False when the list is empty. */
 bool sgi_scopes_next(sgi_str *list, sgi_str *scope);
-/* Only words that may be scopes, with single blanks or more between them. */
+/* True when the list has only characters that scopes may have, and blanks. */
 bool sgi_scopes_valid(sgi_str list);
 bool sgi_scopes_have(sgi_str list, sgi_str scope);
-/* Every scope that is wanted is there. */
+/* True when the list has every wanted scope. */
 bool sgi_scopes_cover(sgi_str list, sgi_str wanted);
-/* Appends those that `out` lacks, a blank before each but the first. */
+/* Appends the scopes of `more` that `out` lacks, with a blank between scopes. */
 void sgi_scopes_join(sgi_buf *out, sgi_str more);
-/* Appends what the scopes in `out` stand for beside themselves. Each line of `implied` is
- * a scope and those that go with it. */
+/* Appends the scopes that the scopes in `out` imply. Each line of `implied` is a scope
+ * followed by the scopes that it implies. */
 void sgi_scopes_imply(sgi_buf *out, sgi_str implied);
 
 #endif

@@ -1,26 +1,26 @@
-/* Lines are found first and taken at once, so an event is never held as a whole:
+/* The reader finds lines and handles each at once, so it never holds a whole event:
  *
  *     input --line--> take_line --blank line--> give
  *       |                ^
- *       +--> partial ----+   a line that the input cuts in two
+ *       +--> partial ----+   a line that is split between two inputs
  *
- * Data is copied as late as possible. One line of it that lies whole in the input is
- * borrowed, and copied only when a second line comes or the input ends before the event
- * does. One that was cut in two has been copied into `partial`, which then becomes
- * `text`.
+ * Data is copied as late as possible. A single data line that is whole in the input is
+ * borrowed; it is copied only when a second line comes or when the input ends before the
+ * event does. A split line was already copied into `partial`, which then becomes `text`.
  *
- * A line ends at its CR, without a look at what follows: the next byte may be long in
- * coming. An LF that follows is swallowed when it is there (`after_cr`).
+ * A line ends at its CR; the reader does not wait for the next byte, which may take long.
+ * If that byte is an LF, it is skipped (`after_cr`).
  *
- * What is lost (too long, no memory) goes up to the next blank line. `skipping` says that
- * such an event is passed by, `discarding` that the current line has begun and is passed
- * by; comments use the latter alone, so they cost no memory however long they are. What
- * is lost must not depend on where the input is cut: a line counts when it is complete as
- * much as it does while it grows. */
+ * When an event is lost (too long, out of memory), everything up to the next blank line
+ * is dropped. `skipping`: such an event is being dropped. `discarding`: the current line
+ * has begun and its rest is dropped; comments use only this, so they need no memory
+ * however long they are. Whether an event is lost must not depend on how the input is
+ * cut, so a complete line is checked against the limit as a growing one is. */
 #include "wire/sse.h"
 
 #define KEEP_ROOM (64 * 1024)
-/* LF and CR are looked for side by side, so that neither scan runs far past the other. */
+/* The number of bytes in which LF and CR are searched at a time, so that neither search
+ * runs far past the other. */
 #define WINDOW 512
 
 static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
@@ -46,7 +46,7 @@ void sgi_sse_free(sgi_sse *sse)
     sgi_buf_free(&sse->last_id);
 }
 
-/* Makes room for the next event. */
+/* Clears the event's state for the next event. */
 static void clear_event(sgi_sse *sse)
 {
     sgi_buf_reset(&sse->partial, KEEP_ROOM);
@@ -167,7 +167,7 @@ static void take_field(sgi_sse *sse, sgi_str name, sgi_str value, bool torn)
     }
 }
 
-/* A line that is neither blank nor a comment; torn = it stands in `partial`. */
+/* Handles a line that is neither blank nor a comment. torn: the line is in `partial`. */
 static sgi_sse_step take_line(sgi_sse *sse, sgi_str line, bool torn)
 {
     const char *colon = memchr(line.p, ':', line.n);
@@ -189,7 +189,7 @@ static sgi_sse_step take_line(sgi_sse *sse, sgi_str line, bool torn)
     return SGI_SSE_MORE;
 }
 
-/* The event ends; one that says nothing is not given. */
+/* Ends the event and returns it. An event with neither data, id nor retry is dropped. */
 static sgi_sse_step give(sgi_sse *sse, sgi_sse_event *event)
 {
     if (!sse->has_data && !sse->has_id && !sse->has_retry) {
@@ -216,7 +216,8 @@ static sgi_sse_step give(sgi_sse *sse, sgi_sse_event *event)
 
 /* ---- lines ---- */
 
-/* Bytes in front of the first CR or LF, all when there is none. */
+/* Returns the number of bytes before the first CR or LF, or the length of the input
+ * when it has neither. */
 static size_t line_length(sgi_str input)
 {
     for (size_t at = 0; at < input.n;) {
@@ -238,7 +239,8 @@ static bool has_room(const sgi_sse *sse, size_t n)
     return n <= sse->max_event - sse->used - sse->partial.len;
 }
 
-/* The beginning of a line, or more of it, and the input is at its end. */
+/* Handles the beginning or a further piece of a line whose end is not in the input:
+ * stores it in `partial` or drops it. */
 static sgi_sse_step keep_rest(sgi_sse *sse, sgi_str rest)
 {
     if (sse->discarding)
@@ -258,7 +260,8 @@ static sgi_sse_step keep_rest(sgi_sse *sse, sgi_str rest)
     return lose(sse, why);
 }
 
-/* A line whose end has come, or the end of one that began earlier. */
+/* Handles a line whose end is in the input. The beginning of the line may be in
+ * `partial`. */
 static sgi_sse_step end_line(sgi_sse *sse, sgi_str line, sgi_sse_event *event)
 {
     bool torn = sse->partial.len != 0;
@@ -285,7 +288,8 @@ static sgi_sse_step end_line(sgi_sse *sse, sgi_str line, sgi_sse_event *event)
     return take_line(sse, line, torn);
 }
 
-/* Passes a byte order mark by. What only begins like one belongs to the first line. */
+/* Skips a byte order mark at the beginning of the stream. Bytes that are only the
+ * beginning of such a mark belong to the first line. */
 static sgi_sse_step skip_mark(sgi_sse *sse, sgi_str *input)
 {
     while (sse->bom < sizeof mark && input->n &&
@@ -301,7 +305,8 @@ static sgi_sse_step skip_mark(sgi_sse *sse, sgi_str *input)
     return begun.n ? keep_rest(sse, begun) : SGI_SSE_MORE;
 }
 
-/* The input is gone: nothing may point there any more. */
+/* Called when the input is used up. It copies borrowed data, so that nothing points
+ * into the input. */
 static sgi_sse_step end_input(sgi_sse *sse, sgi_sse_step step)
 {
     if (step != SGI_SSE_MORE)

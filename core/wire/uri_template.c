@@ -1,11 +1,13 @@
-/* All variables but one, the pivot, take as little as they can: those in front of it are
- * found from the left, those behind it from the right. That loses no match: a {var} in
- * front that took more would leave less to what follows, and the text that it takes over
- * is of characters that the next variable may have too, or holds one that no {var} may
- * have. So a search never comes back to an earlier variable.
+/* All variables except one (the pivot) match as little text as possible: those before
+ * the pivot are matched from the left, those after it from the right. No match is lost
+ * by this. If a {var} before the pivot matched more, less would be left for the parts
+ * after it. The extra text either could belong to the next variable as well, or has a
+ * character that no {var} may have. So the search never goes back to an earlier
+ * variable.
  *
- * The text behind a variable is searched for by Knuth, Morris and Pratt: whatever the
- * template repeats, each character of the URI is looked at a bounded number of times. */
+ * The text after a variable is found by the algorithm of Knuth, Morris and Pratt. So
+ * the number of comparisons is linear in the length of the URI, whatever the template
+ * repeats. */
 #include "wire/uri_template.h"
 
 /* ---- reading ---- */
@@ -16,11 +18,12 @@ static bool is_name_char(char c)
            c == '_' || c == '.';
 }
 
-/* One {...}; at stands behind the brace. */
+/* Reads one variable {...}. *at: first the position after the opening brace, then the
+ * position after the variable. */
 static const char *read_variable(sgi_uri_template *t, sgi_str text, size_t *at)
 {
     if (t->count == SGI_URI_VARIABLES_MAX)
-        return "more than 16 variables";
+        return "the URI template has more than 16 variables";
     sgi_uri_part *part = &t->parts[t->count];
     *part = (sgi_uri_part){.reserved = *at < text.n && text.p[*at] == '+'};
     *at += part->reserved;
@@ -31,11 +34,11 @@ static const char *read_variable(sgi_uri_template *t, sgi_str text, size_t *at)
     if (*at == text.n)
         return "a brace is not closed";
     if (!part->name.n || text.p[*at] != '}')
-        return "only {var} and {+var} are known";
+        return "only {var} and {+var} are supported";
     (*at)++;
     for (size_t i = 0; i < t->count; i++)
         if (sgi_str_eq(t->parts[i].name, part->name))
-            return "a variable comes twice";
+            return "a variable is used twice";
     t->count++;
     return NULL;
 }
@@ -48,7 +51,8 @@ static sgi_str read_text(sgi_str text, size_t *at)
     return (sgi_str){text.p + start, *at - start};
 }
 
-/* What takes the rest: {+var}, else the last one. */
+/* Chooses the pivot, the variable that matches the rest: {+var} if the template has
+ * one, otherwise the last variable. */
 static const char *choose_pivot(sgi_uri_template *t)
 {
     bool found = false;
@@ -87,7 +91,7 @@ const char *sgi_uri_template_read(sgi_uri_template *t, sgi_str text)
 
 /* ---- matching ---- */
 
-/* A text looked at from one of its ends. */
+/* A text, which is read from its beginning or from its end. */
 typedef struct view {
     const char *p;
     size_t n;
@@ -99,7 +103,7 @@ static char at(view v, size_t i)
     return v.backwards ? v.p[v.n - 1 - i] : v.p[i];
 }
 
-/* RFC 3986 reserved; everything else may stand in a simple value. */
+/* True when c is reserved in RFC 3986. A {var} must not match such a character. */
 static bool is_reserved(char c)
 {
     return c && strchr(":/?#[]@!$&'()*+,;=", c);
@@ -115,7 +119,8 @@ static bool starts_with(view v, size_t from, view text)
     return true;
 }
 
-/* fail[i]: how much of text's beginning is also the end of its first i + 1 characters. */
+/* Fills the failure table of Knuth, Morris and Pratt. fail[i]: the length of the
+ * longest beginning of the text that is also an end of its first i + 1 characters. */
 static void prepare(view text, uint16_t *fail)
 {
     size_t matched = 0;
@@ -128,7 +133,7 @@ static void prepare(view text, uint16_t *fail)
     }
 }
 
-/* The first place of text at or behind `from`, and not behind `last`. */
+/* Finds the first position of `text` between `from` and `last`. */
 static bool find(view v, size_t from, size_t last, view text, size_t *place)
 {
     uint16_t fail[SGI_URI_TEMPLATE_MAX];
@@ -147,7 +152,7 @@ static bool find(view v, size_t from, size_t last, view text, size_t *place)
     return false;
 }
 
-/* Where a simple value that begins here has to end. */
+/* Returns the position at which the value of a {var} that begins at `from` must end. */
 static size_t value_stop(view v, size_t from)
 {
     while (from < v.n && !is_reserved(at(v, from)))
@@ -155,8 +160,8 @@ static size_t value_stop(view v, size_t from)
     return from;
 }
 
-/* The value that begins at *pos and ends where text, which is not empty, begins; *pos
- * goes behind the text. */
+/* Matches a {var} that begins at *pos and ends at the next position of `text`, which is
+ * not empty. Moves *pos past the text. */
 static bool take(view v, size_t *pos, view text, sgi_str *value)
 {
     size_t place;

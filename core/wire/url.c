@@ -1,7 +1,8 @@
-/* Nothing is decoded or normalised but the case of scheme and host, and the port that
- * goes without saying: two spellings of one path are two paths, which errs on the side of
- * mistrust. A path with dot segments covers nothing and is covered by a whole host only,
- * for whoever resolves them may end elsewhere. */
+/* Nothing is decoded or normalised except the case of scheme and host and a missing
+ * default port. Two spellings of one path count as two paths, which is the safe choice.
+ * Another program may resolve a path with dot segments to another path. So no such path
+ * covers an endpoint, and a resource covers an endpoint with such a path only if the
+ * resource is the whole host. */
 #include "wire/url.h"
 
 static char lower(char c)
@@ -51,7 +52,7 @@ static bool take_port(sgi_str digits, uint16_t *port)
 {
     uint32_t value = 0;
     if (!digits.n)
-        return true; /* a colon and no more: that of the scheme */
+        return true; /* a colon without digits means the default port */
     if (digits.n > 5)
         return false;
     for (size_t i = 0; i < digits.n; i++) {
@@ -63,7 +64,8 @@ static bool take_port(sgi_str digits, uint16_t *port)
     return value > 0 && value <= UINT16_MAX;
 }
 
-/* Letters, digits, dots, hyphens; or an address in brackets. */
+/* True when the text is a host: letters, digits, dots and hyphens, or an address in
+ * brackets. */
 static bool is_host(sgi_str host)
 {
     bool bracket = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
@@ -127,7 +129,7 @@ bool sgi_url_parse(sgi_str text, sgi_url *url)
     return true;
 }
 
-/* ---- whom it names ---- */
+/* ---- comparing hosts ---- */
 
 bool sgi_url_same_host(const sgi_url *a, const sgi_url *b)
 {
@@ -139,7 +141,8 @@ bool sgi_url_same_origin(const sgi_url *a, const sgi_url *b)
     return a->https == b->https && a->port == b->port && same_text(a->host, b->host);
 }
 
-/* Four numbers and three dots, nothing else: a name may begin with 127., too. */
+/* True when the host is an address 127.x.x.x: four numbers and three dots. The check is
+ * needed because a host name may begin with "127." too. */
 static bool is_loopback_address(sgi_str host)
 {
     size_t dots = 0, digits = 0;
@@ -190,7 +193,7 @@ bool sgi_url_covers(const sgi_url *resource, const sgi_url *endpoint)
     return endpoint->path.n == path.n || endpoint->path.p[path.n] == '/';
 }
 
-bool sgi_url_follow(const sgi_url *from, sgi_str location, sgi_buf *out)
+bool sgi_url_resolve_location(const sgi_url *from, sgi_str location, sgi_buf *out)
 {
     sgi_url url;
     size_t start = out->len;

@@ -48,7 +48,7 @@ copy(path.join(here, "install.js"), "scripts/install.js");
 copy(path.join(tree, "CMakeLists.txt"), "native/CMakeLists.txt");
 copy(path.join(tree, "core"), "native/core", isSource);
 copy(path.join(tree, "bindings", "node"), "native/bindings/node");
-copy(path.join(tree, "bindings", "option_members.h"), "native/bindings/option_members.h");
+copy(path.join(tree, "bindings", "common"), "native/bindings/common");
 const headers = path.dirname(require.resolve("node-api-headers/package.json"));
 copy(path.join(headers, "include"), "native/headers", (file) => !/\.def$/.test(file));
 copy(path.join(headers, "LICENSE"), "native/headers/LICENSE");

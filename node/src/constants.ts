@@ -1,77 +1,83 @@
 /**
- * Numbers that cross between JavaScript and the library: the enums of `segue.h`, by their
- * names there without the prefix, and the kinds of events that the binding makes.
+ * Numbers that are passed between JavaScript and the library: the enums of `segue.h`,
+ * without the prefix of their names, and the kinds of events that the binding makes.
  *
- * A test compares them with the header. Expect values that are not here from a newer
- * library.
+ * A test compares these numbers with the header. A newer library may use values that are
+ * not listed here.
  */
 
-/** What an event is, and what its a, b and c are. Bits of masks are `1 << kind`. */
+/** The kinds of events and the meaning of their values a, b and c. In a mask, the bit
+ * of a kind is `1 << kind`. */
 export const Kind = {
-    /** a: {@link Call}, b: params (JSON, the whole object), c: name */
+    /** For a handler. a: {@link Call}, b: params (JSON, the whole object), c: name. */
     CALL: 0,
-    /** The same, of a completion. */
+    /** For a handler: a completion request. It has the same values as CALL. */
     COMPLETION: 1,
-    /** Of `callWatch`. */
+    /** From `callWatch`: the call is cancelled. */
     CANCEL: 2,
-    /** Of `callWatch`: room again after a send returned false. */
+    /** From `callWatch`: after a send returned false, there is room again. */
     DRAIN: 3,
-    /** Of `callRequireInput`. a: status, b: answer (JSON or null). */
+    /** From `callRequireInput`. a: status, b: answer (JSON or null). */
     INPUT: 4,
-    /** Of `serverNew`: the last conversation has ended. */
+    /** From `serverNew`: the last connection has ended. */
     IDLE: 5,
-    /** Of `sessionOpen`: it can be used. */
+    /** From `sessionOpen`: the session can be used. */
     OPEN: 6,
-    /** a: ErrorInfo or null. The session's last event. */
+    /** The last event of a session. a: ErrorInfo or null. */
     CLOSED: 7,
-    /** a: method, b: params (JSON or null). */
+    /** From `sessionOpen`. a: method, b: params (JSON or null). */
     NOTIFICATION: 8,
-    /** a: array of Segment, in order, at least one. */
+    /** An event of a request. a: array of Segment, in order, at least one. */
     SEGMENTS: 9,
-    /** a: progress, b: total (0 = unknown), c: message or null. */
+    /** An event of a request. a: progress, b: total (0 = unknown), c: message or null. */
     PROGRESS: 10,
-    /** Of a request. a: params of notifications/message (JSON). */
+    /** An event of a request. a: params of notifications/message (JSON). */
     LOG: 11,
-    /** a: key, b: method, c: params (JSON). */
+    /** A question of the server. a: key, b: method, c: params (JSON). */
     QUESTION: 12,
-    /** a: task id, b: the token of that moment or null: it covers what came before this
-     * event, and nothing behind it. */
+    /** The request is a task. a: task id, b: the current token or null. The token
+     * covers the segments before this event and none after it. */
     TASK: 13,
-    /** a: status, b: message or null. */
+    /** The status of a task. a: status, b: message or null. */
     STATUS: 14,
-    /** a: status, b: result, or what there is of it (JSON or null), c: ErrorInfo or
-     * null. A request's last event. */
+    /** The last event of a request. a: status, b: result, or the part that arrived
+     * (JSON or null), c: ErrorInfo or null. */
     COMPLETE: 15,
-    /** Of `transportSpawn`. a: one line. */
+    /** From `transportSpawn`. a: one line of the child's standard error. */
     STDERR: 16,
-    /** Of `transportSetOauth`. a: url, b: state. */
+    /** From `transportSetOauth`: a user must agree. a: url, b: state. */
     AUTHORIZE: 17,
-    /** Of `runtimeNew`. a: level, b: text. */
+    /** From `runtimeNew`. a: level, b: text. */
     RUNTIME_LOG: 18,
-    /** a: what a hook threw, b: which. It has no handler: the glue reports it. */
+    /** A hook threw an exception. a: the exception, b: the hook's name. The event has
+     * no handler, so the runtime reports it. */
     EXCEPTION: 19,
-    /** Of `transportCustom`, as the next five. a: Wire. */
+    /** From `transportCustom`, like the next five events. a: Wire. */
     TRANSPORT_START: 20,
-    /** a: Buffer; then say `transportTook(wire, a.length)`. */
+    /** a: a Buffer to send. When it is written, the handler must call
+     * `transportTook(wire, a.length)`. */
     TRANSPORT_SEND: 21,
-    /** No more will come: close, then say `transportClosed`. */
+    /** No more data follows. The handler must close the transport, and then call
+     * `transportClosed`. */
     TRANSPORT_CLOSE: 22,
-    /** a: boolean. */
+    /** a: true = stop feeding input, false = continue. */
     TRANSPORT_PAUSE: 23,
-    /** Connect again. */
+    /** The library asks for a new connection. */
     TRANSPORT_REOPEN: 24,
-    /** The last one. */
+    /** The last event of a custom transport. */
     TRANSPORT_FREE: 25,
-    /** Of `sessionOpen`. a: attempt, b: milliseconds until then, c: reason. */
+    /** From `sessionOpen`: the session will connect again. a: attempt, b: milliseconds
+     * until then, c: reason. */
     RECONNECT: 26,
-    /** As CALL: its answer waits for the handler's first turn, whose end `callEndTurn`
-     * tells. */
+    /** A call, with the same values as CALL. The answer to this call is sent only after
+     * the handler's first turn. The package reports the end of the turn with
+     * `callEndTurn`. */
     CALL_NOW: 27,
-    /** a: the token of that moment or null, as of TASK. */
+    /** The request can be resumed. a: the current token or null, as in TASK. */
     RESUMABLE: 28,
 } as const;
 
-/** `segue_status_value` */
+/** The values of the C enum `segue_status_value`. */
 export const Status = {
     OK: 0,
     E_INVALID: -1,
@@ -110,7 +116,7 @@ export const Status = {
     E_FATAL: -900,
 } as const;
 
-/** `segue_log_level` */
+/** The values of the C enum `segue_log_level`. */
 export const LogLevel = {
     DEBUG: 0,
     INFO: 1,
@@ -118,32 +124,32 @@ export const LogLevel = {
     ERROR: 3,
 } as const;
 
-/** `segue_oauth_grant` */
+/** The values of the C enum `segue_oauth_grant`. */
 export const OauthGrant = {
     CODE: 0,
     CLIENT: 1,
     ASSERTION: 2,
 } as const;
 
-/** `segue_durability` */
+/** The values of the C enum `segue_durability`. */
 export const Durability = {
     NORMAL: 0,
     FULL: 1,
 } as const;
 
-/** `segue_validation` */
+/** The values of the C enum `segue_validation`. */
 export const Validation = {
     ARGUMENTS: 1,
     RESULT: 2,
 } as const;
 
-/** `segue_cache_scope` */
+/** The values of the C enum `segue_cache_scope`. */
 export const CacheScope = {
     PRIVATE: 0,
     PUBLIC: 1,
 } as const;
 
-/** `segue_dialect`: bits */
+/** The values of the C enum `segue_dialect`, which form a bit mask. */
 export const Dialect = {
     TASKS_2025: 1,
     STREAMING: 2,
@@ -154,14 +160,17 @@ export const Dialect = {
     PARTIAL_RESULTS: 64,
     RESUMABLE: 128,
     IMMEDIATE: 256,
-    ONE_RESPONSE: 512,
-    TRACKING: 1024,
-    UNDECLARED_MODES: 2048,
-    FROM_START: 4096,
-    PARTIAL_INDEX: 8192,
 } as const;
 
-/** `segue_tool_flag`: bits */
+export const DraftWay = {
+    ONE_RESPONSE: 1,
+    TRACKING: 2,
+    UNDECLARED_MODES: 4,
+    FROM_START: 8,
+    NO_PARTIAL_INDEX: 16,
+} as const;
+
+/** The values of the C enum `segue_tool_flag`, which form a bit mask. */
 export const ToolFlag = {
     INCREMENTAL: 1,
     RESTARTABLE: 2,
@@ -169,28 +178,28 @@ export const ToolFlag = {
     RESUMABLE: 8,
 } as const;
 
-/** `segue_task_policy` */
+/** The values of the C enum `segue_task_policy`. */
 export const TaskPolicy = {
     NEVER: 0,
     MAY: 1,
     MUST: 2,
 } as const;
 
-/** `segue_era` */
+/** The values of the C enum `segue_era`. */
 export const Era = {
     AUTO: 0,
     MODERN: 1,
     LEGACY: 2,
 } as const;
 
-/** `segue_response_mode` */
+/** The values of the C enum `segue_response_mode`. */
 export const ResponseMode = {
     TASK: 1,
     IMMEDIATE: 2,
     STREAMING: 4,
 } as const;
 
-/** `segue_task_state` */
+/** The values of the C enum `segue_task_state`. */
 export const TaskState = {
     UNKNOWN: 0,
     WORKING: 1,
@@ -200,7 +209,7 @@ export const TaskState = {
     CANCELLED: 5,
 } as const;
 
-/** `segue_item` */
+/** The values of the C enum `segue_item`. */
 export const Item = {
     TOOL: 1,
     RESOURCE: 2,

@@ -1,9 +1,9 @@
 /**
- * Content of results and messages, for both roles: blocks, segments, results.
+ * Content of results and messages, for client and server: blocks, segments, results.
  *
- * A block is the plain object of the wire (server/tools, "Tool Result"), so that what
- * comes from elsewhere needs no conversion; the functions here make them from what
- * programs have: strings and bytes.
+ * A block is a plain object with the protocol's member names (specification:
+ * server/tools, "Tool Result"), so blocks of other programs need no conversion. The
+ * functions here make blocks from strings and bytes.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import { checked, type SchemaLike, type SchemaOutput, schemaOf } from "./schema.
 
 export { Segment } from "./segment.js";
 
-/** Who speaks, or whom a block is for. */
+/** The speaker of a message, or the audience of a block. */
 export type Role = "user" | "assistant";
 
-/** What a block is for. `priority` goes from 0 to 1; times are ISO 8601. */
+/** Hints on how to use a block. `priority` is from 0 to 1; times are ISO 8601. */
 export interface Annotations {
     audience?: Role[] | undefined;
     priority?: number | undefined;
@@ -31,10 +31,10 @@ export interface Icon {
     theme?: "light" | "dark" | undefined;
 }
 
-/** `_meta`: what is said beside; names have a prefix such as `com.example/`. */
+/** `_meta`: additional data. Its names have a prefix such as `com.example/`. */
 export type Meta = Record<string, unknown>;
 
-/** What every block may have. */
+/** The members that every block may have. */
 export interface BlockOptions {
     annotations?: Annotations | undefined;
     _meta?: Meta | undefined;
@@ -60,7 +60,7 @@ export interface AudioContent extends BlockOptions {
     mimeType: string;
 }
 
-/** Names a resource, which the reader may fetch. `size` is in bytes. */
+/** Names a resource that the reader may fetch. `size` is in bytes. */
 export interface ResourceLink extends BlockOptions {
     type: "resource_link";
     uri: string;
@@ -72,7 +72,7 @@ export interface ResourceLink extends BlockOptions {
     icons?: Icon[] | undefined;
 }
 
-/** What stands in a resource: `text`, or bytes as base64 in `blob`. */
+/** The contents of a resource: `text`, or bytes as base64 in `blob`. */
 export interface ResourceContents {
     uri: string;
     mimeType?: string | undefined;
@@ -81,13 +81,13 @@ export interface ResourceContents {
     _meta?: Meta | undefined;
 }
 
-/** Holds a resource. */
+/** A block that contains a resource. */
 export interface EmbeddedResource extends BlockOptions {
     type: "resource";
     resource: ResourceContents;
 }
 
-/** A block that this version does not know: kept as it came. */
+/** A block of a type that this version does not know. It is kept as it arrived. */
 export interface UnknownContent {
     type: string;
     [member: string]: unknown;
@@ -104,28 +104,28 @@ export type Block =
 /** Any block, also of a type that this version does not know. */
 export type Content = Block | UnknownContent;
 
-/** A message of a prompt: who says it, and one block. */
+/** A message of a prompt: its speaker and one block. */
 export interface PromptMessage {
     role: Role;
     content: Content;
 }
 
-/** Bytes, as Node's `Buffer` is. */
+/** Bytes, such as a `Buffer`. */
 export type Bytes = Uint8Array | ArrayBuffer;
 
-/** Bytes as base64; a string is base64 already. */
+/** Encodes bytes as base64. A string must be base64 already. */
 export function base64(data: Bytes | string): string {
     if (typeof data === "string") return data;
     const view = data instanceof Uint8Array ? data : new Uint8Array(data);
     return Buffer.from(view.buffer, view.byteOffset, view.byteLength).toString("base64");
 }
 
-/** A block of text. */
+/** Makes a block of text. */
 export function text(value: string, options?: BlockOptions): TextContent {
     return { type: "text", text: value, ...options };
 }
 
-/** A picture of bytes, or of base64; its type is mostly `image/png`. */
+/** Makes a block with a picture, from bytes or base64. */
 export function image(
     data: Bytes | string,
     mimeType = "image/png",
@@ -134,7 +134,7 @@ export function image(
     return { type: "image", data: base64(data), mimeType, ...options };
 }
 
-/** A sound of bytes, or of base64; its type is mostly `audio/wav`. */
+/** Makes a block with a sound, from bytes or base64. */
 export function audio(
     data: Bytes | string,
     mimeType = "audio/wav",
@@ -143,7 +143,7 @@ export function audio(
     return { type: "audio", data: base64(data), mimeType, ...options };
 }
 
-/** Names a resource. */
+/** Makes a block that names a resource. */
 export function resourceLink(
     uri: string,
     name: string,
@@ -152,7 +152,7 @@ export function resourceLink(
     return { type: "resource_link", uri, name, ...options };
 }
 
-/** Holds a resource: text as a string, bytes as a blob. */
+/** Makes a block that contains a resource: a string as text, bytes as a blob. */
 export function embedded(
     uri: string,
     contents: string | Bytes,
@@ -166,7 +166,7 @@ export function embedded(
     };
 }
 
-/** What stands in a resource: text as a string, bytes as a blob. */
+/** Makes the contents of a resource: a string as text, bytes as a blob. */
 export function contentsOf(
     uri: string,
     contents: string | Bytes,
@@ -183,12 +183,12 @@ export function contentsOf(
     return made;
 }
 
-/** A message of a prompt that the user says; a string is a block of text. */
+/** Makes a prompt message of the user. A string becomes a block of text. */
 export function user(content: string | Content): PromptMessage {
     return { role: "user", content: asBlock(content) };
 }
 
-/** A message of a prompt that the model says; a string is a block of text. */
+/** Makes a prompt message of the model. A string becomes a block of text. */
 export function assistant(content: string | Content): PromptMessage {
     return { role: "assistant", content: asBlock(content) };
 }
@@ -197,7 +197,7 @@ function asBlock(content: string | Content): Content {
     return typeof content === "string" ? text(content) : content;
 }
 
-/** The members that a block of a known type cannot be without. */
+/** The member that a block of each known type must have. */
 const NEEDS: Record<string, string> = {
     text: "text",
     image: "data",
@@ -206,7 +206,7 @@ const NEEDS: Record<string, string> = {
     resource_link: "uri",
 };
 
-/** Whether a value is a block of a type that the specification names. */
+/** Returns whether a value is a block of a type that the specification names. */
 export function isBlock(value: unknown): value is Block {
     if (typeof value !== "object" || value === null) return false;
     const type = (value as { type?: unknown }).type;
@@ -214,7 +214,7 @@ export function isBlock(value: unknown): value is Block {
     return needs !== undefined && needs in value;
 }
 
-/** The texts of blocks, one behind the other. */
+/** Joins the texts of blocks. */
 export function textOf(content: Content | readonly Content[] | string): string {
     if (typeof content === "string") return content;
     let made = "";
@@ -234,7 +234,7 @@ function partsOf<T>(wire: Partial<WireResult>): Parts<T> {
     };
 }
 
-/** The result of a tool as it is on the wire (`CallToolResult`). */
+/** The result of a tool, as the protocol sends it (`CallToolResult`). */
 export interface WireResult {
     content: Content[];
     structuredContent?: unknown;
@@ -242,17 +242,17 @@ export interface WireResult {
     _meta?: Meta | undefined;
 }
 
-/** What a {@link Result} has beside its content. */
+/** The parts of a {@link Result} beside its content. */
 export interface ResultOptions<T = unknown> {
-    /** `structuredContent`. */
+    /** The value of `structuredContent`. */
     structured?: T | undefined;
-    /** The tool says that it failed, and the blocks say why. */
+    /** true = the tool failed, and the blocks say why. */
     isError?: boolean | undefined;
-    /** `_meta`. */
+    /** The value of `_meta`. */
     meta?: Meta | undefined;
 }
 
-/** What a result has, decoded. */
+/** The decoded parts of a result. */
 interface Parts<T> {
     content: Content[];
     structured: T | undefined;
@@ -260,19 +260,21 @@ interface Parts<T> {
     meta: Meta | undefined;
 }
 
-/** How most results begin that are one text. */
+/** The beginning of most results that have one text. See {@link plainText}. */
 const HEAD = '{"content":[{"type":"text","text":"';
 const HEAD_MODERN = '{"resultType":"complete","content":[{"type":"text","text":"';
-/** A letter of a name that is written as an escape: legal, though nobody does. */
+/** Matches a letter that JSON writes as an escape, such as in a member's name. Escapes
+ * of letters are legal but rare. */
 const ESCAPED = /\\u00[467]/;
 
-/** Whether `isError` may be there; looking for it costs less than decoding. */
+/** Returns whether `isError` may be in the JSON text. This search costs less than
+ * decoding. */
 function mayBeError(raw: string): boolean {
     return raw.includes('"isError"') || (raw.includes("\\u00") && ESCAPED.test(raw));
 }
 
-/** The text of a result whose content is one plain block of text; `undefined` when it is
- * another, or when that cannot be told without decoding it. */
+/** Returns the text of a result with one plain text block, without decoding the result.
+ * `undefined` means that the result must be decoded. */
 function plainText(raw: string): string | undefined {
     let head = HEAD;
     if (!raw.startsWith(head)) {
@@ -286,9 +288,11 @@ function plainText(raw: string): string | undefined {
 
 const inspect = Symbol.for("nodejs.util.inspect.custom");
 
-/** The result of a tool. One that came over the wire is decoded when somebody looks. */
+/**
+ * The result of a tool. The JSON of a result that arrived is decoded at its first use.
+ */
 export class Result<T = unknown> {
-    /** The JSON that it came as; `undefined` of one that was made here. */
+    /** The JSON text of a result that arrived; `undefined` for a result made here. */
     readonly raw: string | undefined;
     #parts: Parts<T> | undefined;
 
@@ -306,7 +310,7 @@ export class Result<T = unknown> {
         this.#parts = { content: all.map(asBlock), structured, isError, meta };
     }
 
-    /** Makes one of an object as it is on the wire. */
+    /** Makes a result from an object with the protocol's member names. */
     static of(wire: Partial<WireResult>): Result {
         const made = new Result();
         made.#parts = partsOf(wire);
@@ -314,21 +318,22 @@ export class Result<T = unknown> {
     }
 
     /**
-     * Reads the result of `tools/call` as it came over the wire.
+     * Reads the JSON text of a result of `tools/call`.
      *
-     * @throws SyntaxError when it is not JSON, TypeError when it is no such result.
+     * @throws SyntaxError when the text is not JSON, TypeError when the JSON is not an
+     * object.
      */
     static fromJson(raw: string): Result {
         const wire = JSON.parse(raw) as Partial<WireResult> | null;
         if (typeof wire !== "object" || wire === null || Array.isArray(wire)) {
-            throw new TypeError("the result of a tool is an object");
+            throw new TypeError("the result of a tool has to be an object");
         }
         const made = new Result([], { raw } as ResultOptions);
         made.#parts = partsOf(wire);
         return made;
     }
 
-    /** @internal The same, of what the library has found to be the JSON of an object. */
+    /** @internal The same as fromJson, for text that is known to be a JSON object. */
     static fromObject(raw: string): Result {
         return new Result([], { raw } as ResultOptions);
     }
@@ -338,37 +343,37 @@ export class Result<T = unknown> {
         return this.#parts;
     }
 
-    /** The blocks. */
+    /** The blocks of the result. */
     get content(): Content[] {
         return this.#decoded().content;
     }
 
-    /** `structuredContent`; `undefined` when there is none. */
+    /** The value of `structuredContent`; `undefined` when it is missing. */
     get structured(): T | undefined {
         return this.#decoded().structured;
     }
 
-    /** The tool says that it failed, and the blocks say why. */
+    /** Whether the tool failed. The blocks of a failed tool say why. */
     get isError(): boolean {
         if (this.#parts === undefined && !mayBeError(this.raw as string)) return false;
         return this.#decoded().isError;
     }
 
-    /** `_meta`. */
+    /** The value of `_meta`. */
     get meta(): Meta | undefined {
         return this.#decoded().meta;
     }
 
-    /** The texts of all blocks, one behind the other. */
+    /** The texts of all blocks, joined. */
     get text(): string {
         const plain = this.#parts === undefined && plainText(this.raw as string);
         return typeof plain === "string" ? plain : textOf(this.content);
     }
 
     /**
-     * The structured content, or else the text read as JSON, checked by a schema.
+     * Returns the structured content, or else the text read as JSON, checked by a schema.
      *
-     * @throws TypeError when it does not fit.
+     * @throws TypeError when the value does not fit the schema.
      */
     async as<S extends SchemaLike>(schema: S): Promise<SchemaOutput<S>> {
         const value = this.structured ?? (JSON.parse(this.text) as unknown);
@@ -376,13 +381,13 @@ export class Result<T = unknown> {
         return found as SchemaOutput<S>;
     }
 
-    /** @internal As Node prints it. */
+    /** @internal The form that Node prints. */
     [inspect](_depth: number, options: object, print: typeof format): string {
         const { content, structured, isError, meta, raw } = this;
         return `Result ${print({ content, structured, isError, meta, raw }, options)}`;
     }
 
-    /** The result as it is on the wire. */
+    /** Returns the result with the protocol's member names. */
     toJSON(): WireResult {
         const made: WireResult = { content: this.content };
         if (this.structured !== undefined) made.structuredContent = this.structured;

@@ -1,40 +1,43 @@
 /**
- * Gathers what one turn of the event loop sends, so that calls that are made at once cost
- * a few writes, whatever their number.
+ * Gathers the messages that one turn of the event loop sends, so that many calls in one
+ * turn cost only a few writes.
  *
- * The first message leaves at once. What follows it is held back until the promises that
- * are due now have run, and leaves in portions meanwhile, so that the peer works while
- * the rest is made. Where a turn takes its time between two messages nothing is held
- * back: a handler that computes shows what it has.
+ * The first message is sent at once. Later messages of the same turn are held back until
+ * the pending microtasks have run. While the messages of a long turn wait, they are sent
+ * in portions, so that the peer can already work. If a turn spends more than SLOW_MS
+ * between two messages, nothing is held back, so that the output of a handler that
+ * computes is seen at once.
  */
 
 import { native, type Runtime } from "./native.js";
 
-/** Looks, each a microtask, at whether more is sent: a turn has sent all it has after so
- * many in a row that found nothing, or so many altogether. */
+/** The cork checks in one microtask after the other (a look) whether a new message was
+ * sent. The turn is over after IDLE_LOOKS looks in a row without a new message, or after
+ * MOST_LOOKS looks in all. */
 const IDLE_LOOKS = 3;
 const MOST_LOOKS = 256;
-/** Each further portion is twice as large. */
+/** The first portion, in messages. Each further portion is twice as large. */
 const FIRST_PORTION = 4;
-/** So long after the last message, a turn is one that takes its time. */
+/** The time in ms between two messages from which a turn is slow. In a slow turn nothing
+ * is held back. */
 const SLOW_MS = 1;
 
 export class Cork {
     #watches = false;
     #isCorked = false;
     #isSlow = false;
-    /** More was sent since the last look. */
+    /** Whether a message was sent since the last look. */
     #hasSent = false;
     #looks = 0;
     #idleLooks = 0;
     #last = 0;
-    /** So much was sent of a portion. */
+    /** The number of messages that were sent in the current portion. */
     #sent = 0;
     #portion = FIRST_PORTION;
 
     constructor(private readonly runtime: Runtime) {}
 
-    /** Something is about to be sent. */
+    /** Called before each message is sent. */
     note(): void {
         const now = performance.now();
         const waited = now - this.#last;
@@ -55,7 +58,7 @@ export class Cork {
         if (!this.#isSlow) this.#hold();
     }
 
-    /** Nothing is held back any more. */
+    /** Sends all messages that are held back and ends the microtasks of the cork. */
     end(): void {
         this.#watches = false;
         this.#release();
@@ -81,7 +84,8 @@ export class Cork {
         native.runtimeUncork(this.runtime);
     }
 
-    /** Behind all that is due now. */
+    /** Checks whether a new message was sent. It runs as a microtask, after the
+     * microtasks that were queued before it. */
     readonly #look = (): void => {
         if (!this.#watches) return;
         this.#idleLooks = this.#hasSent ? 0 : this.#idleLooks + 1;

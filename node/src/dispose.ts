@@ -1,12 +1,13 @@
-/** The symbol of `await using`, which Node 20 has only in its later versions. */
+/** The symbol of `await using`. Older versions of Node 20 do not have it. */
 
 const symbols = Symbol as { asyncDispose?: symbol };
 if (symbols.asyncDispose === undefined) {
-    // What compilers and other libraries put there when it is missing.
+    // Compilers and other libraries use Symbol.for("Symbol.asyncDispose") when the symbol
+    // is missing, so this module must use the same symbol.
     Object.defineProperty(Symbol, "asyncDispose", {
         value: Symbol.for("Symbol.asyncDispose"),
     });
 }
 
-/** `Symbol.asyncDispose`, in each version of Node. */
+/** `Symbol.asyncDispose`, in every version of Node. */
 export const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose;

@@ -1,5 +1,6 @@
 /**
- * What a handler throws so that its caller hears of it, and what a caller catches.
+ * Errors for failures of a handler. The handler throws them on the server, and the client
+ * throws them for its caller.
  *
  * @module
  */
@@ -8,23 +9,25 @@ import type { Result } from "./content.js";
 import { RemoteError, SegueError } from "./errors.js";
 import { wellFormed } from "./wellformed.js";
 
-/** A tool failed in a way that a model should see: a result with `isError`. */
+/** A tool failed in a way that the model should see. The caller gets a result with
+ * `isError`. */
 export class ToolError extends SegueError {
     override readonly name: string = "ToolError";
     override readonly code: string = "SEGUE_TOOL_ERROR";
     override readonly status: number = 0;
     override readonly retryable: boolean = false;
-    /** On the client the whole result; a handler may give one to be told as it is. */
+    /** On the client: the whole result. On the server: the result that the caller gets,
+     * if the handler sets this member. */
     readonly result: Result | undefined;
 
-    /** @param message - what the model reads. */
+    /** @param message - the text for the model. */
     constructor(message = "The tool failed", result?: Result) {
         super(message);
         this.result = result;
     }
 }
 
-/** The person who was asked declined, or did not decide. */
+/** The user who was asked declined or did not decide. */
 export class Declined extends ToolError {
     override readonly name = "Declined";
     override readonly code = "SEGUE_DECLINED";
@@ -36,15 +39,15 @@ export class Declined extends ToolError {
     }
 }
 
-/** A JSON-RPC error, such as -32602 for parameters that are wrong. */
+/** A JSON-RPC error, such as -32602 for wrong parameters. */
 export class RpcError extends RemoteError {
     override readonly name = "RpcError";
 
     /**
-     * @param code - the JSON-RPC code; `rpcCode` has it, since `code` is the name of the
-     *     class of errors, as everywhere in Node.
+     * @param code - the JSON-RPC code. It is stored as `rpcCode`, because `code` is the
+     * name of the error, as everywhere in Node.
      * @param message - one line.
-     * @param data - any value that has a form in JSON.
+     * @param data - any value that JSON can represent.
      */
     constructor(code: number, message: string, data?: unknown) {
         const dataJson = data === undefined ? null : wellFormed(JSON.stringify(data));

@@ -67,7 +67,13 @@ export type {
     SampleRequest,
     SampleResult,
 } from "./questions.js";
-export { type Level, type Logger, setLogger } from "./runtime.js";
+export {
+    configure,
+    type Level,
+    type Limits,
+    type Logger,
+    setLogger,
+} from "./runtime.js";
 export {
     type Issue,
     type JsonSchema,

@@ -1,11 +1,11 @@
 /**
- * Checks values against JSON Schema, by Ajv: 2020-12, or what `$schema` says (2019-09,
- * draft-07).
+ * Checks values against a JSON Schema with Ajv. The schema's dialect is 2020-12, or the
+ * dialect that `$schema` names (2019-09, draft-07).
  *
- * Ajv is loaded when the first schema is checked: a program that has none pays nothing.
- * What cannot be checked only ever accepts more: `format` says nothing by itself, no
- * `$ref` is resolved beyond the schema, and a schema that Ajv cannot compile checks
- * nothing.
+ * Ajv is loaded at the first check, so a program without schemas does not load it. A part
+ * that cannot be checked accepts every value: `format` is not checked, a `$ref` to
+ * another document is not resolved, and a schema that Ajv cannot compile accepts
+ * everything.
  *
  * @module
  */
@@ -13,24 +13,25 @@
 import type { ErrorObject, Options, ValidateFunction } from "ajv";
 import type { Issue, JsonSchema } from "./schema.js";
 
-/** How a schema is compiled. */
+/** The options of `compile`. */
 export interface CompileOptions {
     /**
-     * false: of a stranger. No `pattern` is run, which may keep it busy for ever, and a
-     * schema that is large, or has `patternProperties`, is not checked.
+     * false = the schema comes from the peer and is not trusted. Its `pattern`s are not
+     * run, because a pattern may never finish. A schema that is large or has
+     * `patternProperties` is not checked at all.
      */
     patterns?: boolean | undefined;
 }
 
-/** What a check says. */
+/** The outcome of a check: the value, or the reasons why it does not fit. */
 export type Checked = { value: unknown; issues?: undefined } | { issues: Issue[] };
 
-/** A stranger's schema may be so long, as JSON text. */
+/** Maximum size of an untrusted schema, in characters of JSON text. */
 const MAX_STRANGE = 256 * 1024;
-/** All reasons are looked for in values that have no more parts; else the first one. */
+/** A value with more parts than this gets only the first reason why it does not fit. */
 const MAX_PARTS = 1000;
 
-/** A function that checks values against a schema. */
+/** Makes a function that checks values against a schema. */
 export function compile(
     schema: JsonSchema | boolean,
     options: CompileOptions = {},
@@ -58,19 +59,20 @@ function load(dialect: Dialect): AjvClass {
     return require("ajv").Ajv as AjvClass;
 }
 
-/** Accepts: for the patterns of strangers. */
+/** A regular expression that matches everything and replaces untrusted patterns. */
 const unmatched = Object.assign(() => ({ test: () => true }), { code: "" });
 
 function dialectsOf(schema: JsonSchema | boolean): Dialect[] {
     const said = typeof schema === "object" ? schema.$schema : undefined;
-    // Without a word it is 2020-12; but many write draft-07 and do not say so.
+    // Without `$schema` the dialect is 2020-12. Many schemas are draft-07 without saying
+    // so, so draft-07 is tried second.
     if (typeof said !== "string") return ["2020", "07"];
     if (said.includes("draft/2020-12")) return ["2020"];
     if (said.includes("draft/2019-09")) return ["2019"];
     return said.includes("draft-07") || said.includes("draft-06") ? ["07"] : [];
 }
 
-/** null: that cannot be told. */
+/** Compiles a schema. Returns null when values cannot be checked with the schema. */
 function validator(
     schema: JsonSchema | boolean,
     isOwn: boolean,
@@ -94,7 +96,8 @@ function validator(
     let why: unknown;
     for (const dialect of dialectsOf(schema)) {
         try {
-            // One of its own, which is gone with the schema.
+            // Each schema gets an Ajv instance of its own, which is freed together with
+            // the schema.
             return new (load(dialect))(options).compile(schema);
         } catch (error) {
             why ??= error;
@@ -105,25 +108,26 @@ function validator(
 }
 
 function warn(why: unknown): void {
-    const reason = why instanceof Error ? why.message : "of an unknown $schema";
+    const reason = why instanceof Error ? why.message : "its $schema is unknown";
     process.emitWarning(`a JSON Schema is not checked: ${reason}`, "SegueWarning");
 }
 
-/** "" when the value fits. */
+/** Checks a value. Returns "" when the value fits. */
 function run(validate: ValidateFunction, value: unknown): string {
     try {
         return validate(value) ? "" : "misfit";
     } catch (error) {
-        if (error instanceof RangeError) return "deep"; // of the stack
+        // a RangeError means that the value is nested so deep that the stack overflows
+        if (error instanceof RangeError) return "deep";
         throw error;
     }
 }
 
-// ---- reasons
+// ---- the reasons why a value does not fit
 
 function issuesOf(validate: ValidateFunction, value: unknown): Issue[] {
     const found = run(validate, value);
-    if (found === "deep") return [{ message: "is nested too deep" }];
+    if (found === "deep") return [{ message: "is nested too deeply" }];
     const issues = (validate.errors ?? []).map(issueOf);
     return issues.length ? issues : [{ message: "does not fit" }];
 }
@@ -145,7 +149,7 @@ function issueOf(error: ErrorObject): Issue {
         const told = (params.allowedValues as unknown[]).map((one) =>
             JSON.stringify(one),
         );
-        return { path, message: `is none of ${told.join(", ")}` };
+        return { path, message: `has to be one of ${told.join(", ")}` };
     }
     if (keyword === "const") {
         return { path, message: `has to be ${JSON.stringify(params.allowedValue)}` };
@@ -157,7 +161,7 @@ function unescaped(step: string): string {
     return step.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** Whether a value has no more parts than reasons may be looked for in. */
+/** Returns whether a value has at most MAX_PARTS parts. */
 function isSmall(value: unknown): boolean {
     let count = 0;
     const stack = [value];

@@ -1,18 +1,18 @@
 /**
  * Finds and loads the native addon, and says what to install when it cannot be loaded.
  *
- * The addon carries libsegue; the libraries below it (libcurl, OpenSSL, libwebsockets and
- * others) come from the system. Node's executable exports an OpenSSL, a zlib and a
- * nghttp2 of its own, which a plain load would bind them to: RTLD_DEEPBIND makes each
- * look among its own dependencies first.
+ * The addon contains libsegue. The libraries that libsegue needs (libcurl, OpenSSL,
+ * libwebsockets and others) come from the system. Node's executable exports its own
+ * OpenSSL, zlib and nghttp2, and a plain load would bind the system's libraries to the
+ * copies inside Node. RTLD_DEEPBIND makes each library prefer its own dependencies.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 
-/** By the beginning of the file name; the number behind `.so.` differs with the age of
- * the distribution, and with it the package's name. */
+/** The package of each library, by the beginning of its file name. The number after
+ * `.so.` and the package's name depend on the version of the distribution. */
 const PACKAGES: Readonly<Record<string, string>> = {
     "libwebsockets.so": "libwebsockets17",
     "libev.so": "libev4",
@@ -23,18 +23,20 @@ const PACKAGES: Readonly<Record<string, string>> = {
     "libssl.so": "libssl3",
     "libcrypto.so": "libssl3",
 };
-/** Loaded by libwebsockets when a server begins to listen: the linker never names it. */
+/** A library that libwebsockets loads when a server begins to listen, so the linker
+ * never names it. */
 const ALWAYS = "libwebsockets-evlib-ev";
 const MISSING = /(lib[\w+.-]+\.so[\w.]*)(?: => not found|: cannot open shared)/g;
 
-/** The addon cannot be loaded; the message says why and what to install. */
+/** The addon cannot be loaded. The message says why, and which packages to install. */
 export class AddonError extends Error {
     readonly code = "ERR_SEGUE_ADDON";
     override readonly name = "AddonError";
 }
 
-/** Where the addon may be, the first choice first: the file that `SEGUE_NODE_ADDON` names
- * and no other, or what the package brought, then what its installation has built. */
+/** The files that may be the addon, the first choice first. If `SEGUE_NODE_ADDON` names a
+ * file, this file is the only one. Otherwise the first choice is the prebuilt file of the
+ * package, and the second is the file that the package's installation has built. */
 export function candidates(root = path.join(__dirname, "..")): string[] {
     const named = process.env["SEGUE_NODE_ADDON"];
     if (named) return [path.resolve(named)];
@@ -48,7 +50,7 @@ export function candidates(root = path.join(__dirname, "..")): string[] {
 /**
  * Loads the first candidate that can be loaded, and returns its exports.
  *
- * @throws AddonError when there is none.
+ * @throws AddonError when no candidate can be loaded.
  */
 export function loadAddon(files = candidates()): unknown {
     const failures: string[] = [];
@@ -81,7 +83,7 @@ function open(file: string): unknown {
     return into.exports;
 }
 
-/** The message for somebody whose system lacks these libraries (file names). */
+/** Makes the message for a system that lacks these libraries (file names). */
 export function explainMissing(libraries: readonly string[]): string {
     const names = [...new Set(libraries)].sort();
     const packages = new Set<string>();
@@ -106,9 +108,9 @@ function explain(files: readonly string[], failures: readonly string[]): string 
         return `the native addon of segue-mcp cannot be loaded: ${failures.join("; ")}`;
     }
     return (
-        `the native addon of segue-mcp is not there for ${process.platform}-` +
+        `segue-mcp has no native addon for ${process.platform}-` +
         `${process.arch} (looked for ${files.join(", ")}). The package's install ` +
-        "script builds it: npm rebuild segue-mcp, with scripts allowed, says what " +
+        "script builds it: npm rebuild segue-mcp, with scripts allowed, shows what " +
         "that needs"
     );
 }
@@ -117,7 +119,8 @@ function missingIn(text: string): string[] {
     return [...text.matchAll(MISSING)].flatMap((match) => match[1] ?? []);
 }
 
-/** All that the linker does not find; when it fails it names only the first. */
+/** Lists all libraries that the linker does not find. A failed load names only the
+ * first. */
 function askLinker(file: string): string[] {
     try {
         const env = { ...process.env, LC_ALL: "C" };

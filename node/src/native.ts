@@ -1,28 +1,29 @@
 /**
- * The C library, one to one: what the functions of `segue.h` are called here.
+ * The functions of the C library (`segue.h`), one to one.
  *
- * `segue_x_y` is `xY`. A function that can fail throws (errors.ts); what C gives by
- * out-parameters is returned. Handles are opaque values with a tag of their kind: each is
- * freed by its `xFree`, or when nothing refers to it any more; one that was freed, given
- * away ("consumed") or whose runtime is freed throws `ClosedError` when it is used,
- * also by a second free. One of another kind, or anything else, is a TypeError.
+ * The C function `segue_x_y` has the name `xY` here. A function that can fail throws
+ * (errors.ts). A function returns the out-parameters of C. Handles are opaque values with
+ * a tag of their kind. A handle is freed by its `xFree`, or by the garbage collector.
+ * Using a handle, or freeing it again, throws `ClosedError` when it was freed, when a
+ * function has consumed it, or when its runtime was freed. A handle of another kind, or
+ * any other value, throws a TypeError.
  *
- * JSON crosses as text (inputs also as bytes), never parsed; durations are milliseconds;
- * options are objects (native_options.ts).
+ * JSON is passed as text (inputs also as bytes) and is never parsed here. Durations are
+ * in milliseconds. Options are objects (native_options.ts).
  *
- * Callbacks do not run inside of the library. `runtimeDispatch` returns what has happened
- * as one flat array, `[handler, kind, a, b, c, handler, kind, ...]`, and the glue
- * (runtime.ts) calls `handler(kind, a, b, c)` for each, in order. The library holds the
- * handler, and with it what it refers to, until its last event has been returned.
- * Exceptions are the few questions that C wants answered at once (principal, validate,
- * onHeaders, onBearer, onAssertion, onLoad, onSave): these functions run inside of
- * `runtimeDispatch` and must be quick and synchronous; when one throws, the question is
- * answered "no", and an event without handler, `EXCEPTION`, tells.
+ * Callbacks do not run inside the library. `runtimeDispatch` returns the events as one
+ * flat array, `[handler, kind, a, b, c, handler, kind, ...]`, and runtime.ts calls
+ * `handler(kind, a, b, c)` for each, in order. The addon keeps a handler alive until its
+ * last event has been returned. Only the hooks that C needs an answer from at once
+ * (principal, validate, onHeaders, onBearer, onAssertion, onLoad, onSave) run inside
+ * `runtimeDispatch`. They must be quick and synchronous. If a hook throws, the answer is
+ * "no", and an event `EXCEPTION` without a handler reports the exception.
  *
- * V8 has no strings beyond 512 MB: a request that would bring one is cancelled, and its
- * COMPLETE says E_NOMEM.
+ * V8 strings are limited to 512 MB. A request whose result would be larger is cancelled,
+ * and its COMPLETE has the status E_NOMEM.
  *
- * All of it is for the thread of the environment (main thread or worker) that loaded it.
+ * All functions must be called on the thread (main thread or worker) that loaded the
+ * addon.
  */
 import { loadAddon } from "./loader.js";
 import type {
@@ -43,44 +44,46 @@ export * from "./constants.js";
 export type * from "./native_options.js";
 
 declare const kind: unique symbol;
-/** A handle of the library: opaque. */
+/** An opaque handle of the library. */
 interface Handle<Name extends string> {
     readonly [kind]: Name;
 }
 
-/** `segue_runtime` */
+/** The handle of a `segue_runtime` of the library. */
 export type Runtime = Handle<"Runtime">;
-/** `segue_transport` */
+/** The handle of a `segue_transport` of the library. */
 export type Transport = Handle<"Transport">;
-/** `segue_store` */
+/** The handle of a `segue_store` of the library. */
 export type Store = Handle<"Store">;
-/** `segue_server` */
+/** The handle of a `segue_server` of the library. */
 export type Server = Handle<"Server">;
-/** `segue_listener` */
+/** The handle of a `segue_listener` of the library. */
 export type Listener = Handle<"Listener">;
-/** `segue_bearer` */
+/** The handle of a `segue_bearer` of the library. */
 export type Bearer = Handle<"Bearer">;
-/** `segue_call` */
+/** The handle of a `segue_call` of the library. */
 export type Call = Handle<"Call">;
-/** `segue_session` */
+/** The handle of a `segue_session` of the library. */
 export type Session = Handle<"Session">;
-/** `segue_request` */
+/** The handle of a `segue_request` of the library. */
 export type Request = Handle<"Request">;
-/** `segue_task` */
+/** The handle of a `segue_task` of the library. */
 export type Task = Handle<"Task">;
-/** `segue_content` */
+/** The handle of a `segue_content` of the library. */
 export type Content = Handle<"Content">;
-/** Our side of a transport of one's own. */
+/** The user's side of a custom transport. */
 export type Wire = Handle<"Wire">;
 
 /** JSON text. */
 export type Json = string | Uint8Array;
 
-/** Gets the events of one thing; constants.ts (Kind) tells what a, b and c are. */
-// biome-ignore lint/suspicious/noExplicitAny: what they are depends on kind
+/** Receives the events of one object. `Kind` in constants.ts lists the values a, b and c
+ * of each event. */
+// biome-ignore lint/suspicious/noExplicitAny: the types of a, b and c depend on the kind
 export type Handler = (kind: number, a: any, b: any, c: any) => void;
 
-/** status, message, JSON-RPC code (0 = a failure of this side), data (JSON), retryable */
+/** status, message, JSON-RPC code (0 = the error arose on this side), data (JSON),
+ * retryable */
 export type ErrorInfo = readonly [
     status: number,
     message: string,
@@ -89,8 +92,8 @@ export type ErrorInfo = readonly [
     retryable: boolean,
 ];
 
-/** Makes what functions throw; message is "" when there is no detail, and retryable null
- * when the status alone decides. */
+/** Makes the errors that functions throw. message is "" when there is no detail.
+ * retryable is null when the status alone decides. */
 export type ErrorFactory = (
     status: number,
     message: string,
@@ -100,8 +103,9 @@ export type ErrorFactory = (
 ) => Error;
 
 /**
- * Does a value fit a JSON Schema? undefined or null: it does. A text: it does not, and
- * why. false: that cannot be told (another dialect, a $ref that was not resolved).
+ * Checks a value against a JSON Schema. undefined or null: the value fits. A text: the
+ * reason why it does not fit. false: the check is not possible (another dialect, a $ref
+ * that was not resolved).
  *
  * @param what - Validation.ARGUMENTS or Validation.RESULT
  */
@@ -112,7 +116,7 @@ export type Validate = (
     value: string,
 ) => string | false | null | undefined;
 
-/** Names who is at the other end ("" or null: nobody in particular); throw to refuse. */
+/** Names the peer ("" or null: an anonymous peer). Throwing refuses the peer. */
 export type Principal = (transport: Transport) => string | null | undefined;
 
 /** The functions of the addon. */
@@ -121,24 +125,25 @@ export interface Native {
     version(): string;
     statusName(status: number): string;
     setErrorFactory(factory: ErrorFactory | null): void;
-    /** Members of each options struct that an object can set, by the struct's name. */
+    /** The member names that an object may have for each options struct, by the
+     * struct's name. */
     optionNames(): Record<string, string[]>;
-    /** Names of the kinds of events, by number. */
+    /** The names of the kinds of events, by number. */
     eventNames(): string[];
-    /** Handles of this environment that exist, by kind; for leak checks. */
+    /** The number of existing handles of this environment, by kind; for leak checks. */
     liveHandles(): Record<string, number>;
-    /** Bytes that runtimes made with `track` hold, of all environments. */
+    /** Bytes that all runtimes made with `track` hold, in all environments. */
     allocated(): number;
-    /** `flock(fd, LOCK_EX | LOCK_NB)`: true when it was taken, false when another process
-     * has it; closing the descriptor lets go of it. */
+    /** `flock(fd, LOCK_EX | LOCK_NB)`. Returns false when another process has the lock.
+     * Closing the descriptor releases the lock. */
     lockFile(fd: number): boolean;
 
     // ---- runtime ----
     /**
-     * @param onWake - called on this thread, with nothing, when `runtimeDispatch` may
-     *     have something; at most once until then
-     * @param log - gets RUNTIME_LOG
-     * @param track - count what it allocates
+     * @param onWake - called on this thread, without arguments, when `runtimeDispatch`
+     * may have events. It is called at most once until the next dispatch.
+     * @param log - receives RUNTIME_LOG
+     * @param track - true = count the memory that the runtime allocates
      */
     runtimeNew(
         options?: RuntimeOptions | null,
@@ -146,25 +151,27 @@ export interface Native {
         log?: Handler | null,
         track?: boolean,
     ): Runtime;
-    /** Blocks until `runtimeStop` was called in a hook; returns as `runtimeDispatch`. */
+    /** Runs the runtime on this thread until a hook calls `runtimeStop`. Returns events
+     * as `runtimeDispatch` does. */
     runtimeRun(runtime: Runtime): unknown[];
     runtimeStart(runtime: Runtime): void;
     runtimeFd(runtime: Runtime): number;
     /**
-     * What has happened, at most maxEvents callbacks of the library; empty when nothing
-     * has. A SEGMENTS event is raw here (segment.ts).
+     * Returns the events of at most maxEvents callbacks of the library; empty without
+     * events. A SEGMENTS event has raw values (segment.ts).
      *
-     * @throws ClosedError once the runtime was stopped and nothing is left
+     * @throws ClosedError when the runtime was stopped and no events are left
      */
     runtimeDispatch(runtime: Runtime, timeoutMs: number, maxEvents: number): unknown[];
     runtimeStop(runtime: Runtime): void;
     /** Joins the threads of the runtime and returns the last events, among them CLOSED
-     * and COMPLETE of all that was open. */
+     * and COMPLETE for everything that was open. */
     runtimeFree(runtime: Runtime): unknown[];
-    /** Holds back what is sent until `runtimeUncork`; they nest. */
+    /** Holds back outgoing messages until `runtimeUncork`. Calls may be nested. */
     runtimeCork(runtime: Runtime): void;
     runtimeUncork(runtime: Runtime): void;
-    /** Whether the doorbell keeps the process alive; at first it does not. */
+    /** Sets whether the runtime's wake-up descriptor keeps the process alive. By default
+     * it does not. */
     runtimeHold(runtime: Runtime, hold: boolean): void;
     runtimeAuthorize(runtime: Runtime, redirectUrl: string): void;
 
@@ -172,14 +179,17 @@ export interface Native {
     transportPair(runtime: Runtime): [Transport, Transport];
     transportStdio(runtime: Runtime): Transport;
     transportFds(runtime: Runtime, fdIn: number, fdOut: number): Transport;
-    /** handler gets STDERR; without one the child has our standard error. */
+    /** The handler receives STDERR. Without a handler the child writes to the standard
+     * error of this process. */
     transportSpawn(
         runtime: Runtime,
         options: SpawnOptions,
         handler?: Handler | null,
     ): Transport;
-    /** @param onHeaders - may call `transportSetHeader` of what it is given, until it
-     *     returns; status is 0, or 401 or 403 */
+    /**
+     * @param onHeaders - a function that may call `transportSetHeader` for its transport
+     * until it returns. Its argument `status` is 0, or 401 or 403 after a refusal.
+     */
     transportHttp(
         runtime: Runtime,
         url: string,
@@ -187,7 +197,7 @@ export interface Native {
         onHeaders?: ((transport: Transport, status: number) => void) | null,
     ): Transport;
     transportSetHeader(transport: Transport, name: string, value: string | null): void;
-    /** handler gets AUTHORIZE. */
+    /** The handler receives AUTHORIZE. */
     transportSetOauth(
         transport: Transport,
         options: OauthOptions,
@@ -198,17 +208,19 @@ export interface Native {
         onLoad?: ((key: string) => string | null | undefined) | null,
         onSave?: ((key: string, json: string) => void) | null,
     ): void;
-    /** Only inside of principal and onBearer. */
+    /** May only be called inside principal and onBearer. */
     transportHeader(transport: Transport, name: string): string | null;
-    /** Only inside of principal and onBearer. */
+    /** May only be called inside principal and onBearer. */
     transportPeer(transport: Transport): string;
     transportFree(transport: Transport): void;
-    /** handler gets TRANSPORT_*; reopen: a loss is not final. */
+    /** The handler receives TRANSPORT_*. reopen: true = a lost connection can be opened
+     * again. */
     transportCustom(runtime: Runtime, handler: Handler, reopen?: boolean): Transport;
-    /** false: too much waits already, TRANSPORT_PAUSE tells when to go on. */
+    /** Passes input to the library. Returns false when too much input waits already.
+     * TRANSPORT_PAUSE says when to continue. */
     transportFeed(wire: Wire, data: Json): boolean;
-    /** So many bytes of TRANSPORT_SEND are gone. More are sent while less than 1 MiB is
-     * under way. */
+    /** Reports that this many bytes of TRANSPORT_SEND were written. The library passes
+     * more bytes while fewer than 1 MiB are unwritten. */
     transportTook(wire: Wire, count: number): void;
     transportWritable(wire: Wire): void;
     transportClosed(wire: Wire): void;
@@ -217,7 +229,8 @@ export interface Native {
     storeMemory(options?: StoreOptions | null): Store;
     storeSqlite(path: string, options?: StoreOptions | null): Promise<Store>;
     storeRedis(url: string, options?: StoreOptions | null): Promise<Store>;
-    /** Of no use from now on; resolves when it has been closed, if no server has it. */
+    /** Frees the store, which must not be used any more. Resolves when the store has
+     * been closed, unless a server still uses it. */
     storeFree(store: Store): Promise<void>;
 
     // ---- content ----
@@ -248,7 +261,7 @@ export interface Native {
     contentFree(content: Content): void;
 
     // ---- server ----
-    /** handler gets IDLE. */
+    /** The handler receives IDLE. */
     serverNew(
         runtime: Runtime,
         options?: ServerOptions | null,
@@ -256,7 +269,7 @@ export interface Native {
         principal?: Principal | null,
         validate?: Validate | null,
     ): Server;
-    /** handler gets CALL for each call, and COMPLETION if completion is set. */
+    /** The handler receives CALL for each call, and COMPLETION if `completion` is set. */
     serverAdd(
         server: Server,
         item: number,
@@ -267,13 +280,14 @@ export interface Native {
     ): void;
     serverRemove(server: Server, item: number, name: string): void;
     serverResourceUpdated(server: Server, uri: string): void;
-    /** An object of objects of numbers, as JSON text. */
+    /** Returns JSON text: an object of objects of numbers. */
     serverStats(server: Server): string;
-    /** transport is consumed. */
+    /** The transport is consumed. */
     serverAttach(server: Server, transport: Transport): void;
     serverClose(server: Server): void;
     serverFree(server: Server): void;
-    /** @param onBearer - owns the bearer from then on, and decides now or later */
+    /** @param onBearer - a hook that owns the bearer and accepts or refuses it at once or
+     * later */
     serverListen(
         server: Server,
         options?: ListenOptions | null,
@@ -303,18 +317,18 @@ export interface Native {
     callMeta(call: Call, key: string): string | null;
     callArgument(call: Call, name: string): string | null;
     callArgumentText(call: Call, name: string): string | null;
-    /** A bigint when a number could not hold it exactly. */
+    /** Returns a bigint when a number could not represent the value exactly. */
     callArgumentInt(call: Call, name: string): number | bigint | null;
-    /** handler gets CANCEL, at most once, and DRAIN. */
+    /** The handler receives CANCEL, at most once, and DRAIN. */
     callWatch(call: Call, handler: Handler): void;
     callIsCancelled(call: Call): boolean;
 
-    // Those that send return false for E_WOULD_BLOCK: nothing was taken, DRAIN follows
-    // (callWatch).
+    // The functions that send return false for E_WOULD_BLOCK: nothing was sent, and DRAIN
+    // (see callWatch) follows when there is room.
     callSend(call: Call, content: Content): boolean;
     callSendText(call: Call, text: string | Uint8Array): boolean;
     callExtendText(call: Call, index: number, text: string | Uint8Array): boolean;
-    /** `callSend` of a content with this one block. */
+    /** Sends one block, as `callSend` does with a content that has only this block. */
     callSendJson(call: Call, json: Json): boolean;
     callReplace(call: Call): boolean;
     callSetField(call: Call, name: string, json: Json): boolean;
@@ -332,7 +346,7 @@ export interface Native {
     ): void;
     callLog(call: Call, level: string, json: Json): void;
     callSetStatus(call: Call, message: string): boolean;
-    /** handler gets INPUT. */
+    /** The handler receives INPUT. */
     callRequireInput(
         call: Call,
         key: string | null,
@@ -344,13 +358,14 @@ export interface Native {
     callEndTurn(call: Call): void;
     callDefer(call: Call, ttlMs?: number): void;
     callCheckpoint(call: Call, data: string | Uint8Array): boolean;
-    /** Last segment and checkpoint of an earlier run; null on a first run. */
+    /** Returns the last segment and the checkpoint of an earlier run; null on a first
+     * run. */
     callResumed(call: Call): [lastSegment: number, checkpoint: Buffer | null] | null;
     callComplete(call: Call, content?: Content | null): void;
     /**
-     * `callComplete` and `callFree` with a content made of a text block, then blocks
-     * given as JSON, and structuredContent: one step for the common case. When this
-     * throws, the call is as it was, to be ended otherwise and freed by the caller.
+     * Completes and frees the call in one step, for the common case. The content is a
+     * text block, then the blocks given as JSON, and structuredContent. When this throws,
+     * the call is unchanged: the caller must end it in another way and free it.
      */
     callReply(
         call: Call,
@@ -364,11 +379,11 @@ export interface Native {
 
     // ---- client ----
 
-    // `events` is the mask of what handler gets (default: all); what it lacks the library
-    // does not deliver, which means something for QUESTION (the server is told there is
-    // nobody to ask) and SEGMENTS. OPEN, CLOSED and COMPLETE always come.
+    // `events` is a mask of the events that the handler gets (default: all). Other events
+    // are not delivered. Without QUESTION the server learns that the client answers no
+    // questions. OPEN, CLOSED and COMPLETE are always delivered.
 
-    /** transport is consumed. */
+    /** The transport is consumed. */
     sessionOpen(
         runtime: Runtime,
         transport: Transport,
@@ -378,6 +393,7 @@ export interface Native {
         validate?: Validate | null,
     ): Session;
     sessionPeer(session: Session): string;
+    sessionTakeInput(session: Session, handler: Handler | null, events?: number): Request;
     sessionClose(session: Session): void;
     sessionFree(session: Session): void;
     requestStart(
@@ -390,12 +406,12 @@ export interface Native {
         isKept?: boolean,
     ): Request;
     /**
-     * `requestStart` by the value, and the handler, of a request that was started as one
-     * to be kept (isKept), has ended and was freed: so that a short one costs no new
-     * handle. It is freed with its COMPLETE when that tells of success, else by
-     * `requestFree`.
+     * Starts a request with the handle and handler of an earlier request, which was
+     * started with isKept, has ended and was freed. So a short request needs no new
+     * handle. COMPLETE with success frees the request. After any other COMPLETE,
+     * `requestFree` must free it.
      *
-     * @throws StateError it cannot be used again (yet)
+     * @throws StateError when the handle cannot be used again, or not yet
      */
     requestAgain(
         request: Request,
@@ -427,6 +443,7 @@ export interface Native {
     requestDetach(request: Request): void;
     requestFree(request: Request): void;
     taskAttach(session: Session, taskId: string): Task;
+    taskAttachToken(session: Session, token: string): Task;
     taskId(task: Task): string;
     taskGet(task: Task, handler: Handler | null, events?: number): Request;
     taskGetState(task: Task): number;
@@ -440,5 +457,5 @@ export interface Native {
     taskFree(task: Task): void;
 }
 
-/** The addon of this environment. */
+/** The addon, loaded for this environment. */
 export const native: Native = loadAddon() as Native;

@@ -1,16 +1,17 @@
 /**
- * Options that cross to the library: the members of the structs of `segue.h`, which tells
- * what each means, in camelCase. What is missing, undefined or null has the default of
- * the library; a name that is none of these is a TypeError. Durations are milliseconds,
- * sizes bytes.
+ * Options that are passed to the library: the members of the structs of `segue.h`, in
+ * camelCase. `segue.h` explains each option. A member that is missing, undefined or null
+ * has the library's default. An unknown name is a TypeError. Durations are in
+ * milliseconds, sizes in bytes.
  *
- * A test compares them with the tables of the addon, and those with the header.
+ * A test compares these types with the tables of the addon, and the tables with the
+ * header.
  */
 import type { Server, Store } from "./native.js";
 
 type Members<T> = { [Name in keyof T]?: T[Name] | null | undefined };
 
-/** `segue_runtime_options` */
+/** The members of the C struct `segue_runtime_options`. */
 export type RuntimeOptions = Members<{
     logLevel: number;
     maxMessageBytes: number;
@@ -19,10 +20,10 @@ export type RuntimeOptions = Members<{
     lendInput: boolean;
 }>;
 
-/** `segue_spawn_options` */
+/** The members of the C struct `segue_spawn_options`. */
 export type SpawnOptions = Members<{
     argv: readonly string[];
-    /** "NAME=value" */
+    /** environment variables, each as "NAME=value" */
     env: readonly string[];
     workingDir: string;
     restart: boolean;
@@ -30,7 +31,7 @@ export type SpawnOptions = Members<{
     terminateTimeoutMs: number;
 }>;
 
-/** `segue_http_options` */
+/** The members of the C struct `segue_http_options`. */
 export type HttpOptions = Members<{
     caFile: string;
     certFile: string;
@@ -45,7 +46,7 @@ export type HttpOptions = Members<{
     silenceTimeoutMs: number;
 }>;
 
-/** `segue_oauth_options` */
+/** The members of the C struct `segue_oauth_options`. */
 export type OauthOptions = Members<{
     /** 0 = code, 1 = client_credentials, 2 = assertion */
     grant: number;
@@ -63,7 +64,7 @@ export type OauthOptions = Members<{
     consentTimeoutMs: number;
 }>;
 
-/** `segue_store_options` */
+/** The members of the C struct `segue_store_options`. */
 export type StoreOptions = Members<{
     /** 0 = normal, 1 = full */
     durability: number;
@@ -75,7 +76,7 @@ export type StoreOptions = Members<{
     maxPrincipalBytes: number;
 }>;
 
-/** `segue_server_options` */
+/** The members of the C struct `segue_server_options`. */
 export type ServerOptions = Members<{
     name: string;
     version: string;
@@ -96,6 +97,7 @@ export type ServerOptions = Members<{
     inputWaitMs: number;
     dialectsOn: number;
     dialectsOff: number;
+    draftWays: number;
     fetchesPerSecond: number;
     listTtlMs: number;
     listScope: number;
@@ -112,7 +114,7 @@ export type ServerOptions = Members<{
     firstTurnMs: number;
 }>;
 
-/** `segue_item_options` */
+/** The members of the C struct `segue_item_options`. */
 export type ItemOptions = Members<{
     flags: number;
     /** 0 = never, 1 = may, 2 = must */
@@ -127,7 +129,7 @@ export type ItemOptions = Members<{
     resumeMaxWaitMs: number;
 }>;
 
-/** `segue_listen_options` */
+/** The members of the C struct `segue_listen_options`. */
 export type ListenOptions = Members<{
     address: string;
     port: number;
@@ -157,7 +159,7 @@ export type ListenOptions = Members<{
     drainMs: number;
 }>;
 
-/** `segue_bearer_options` */
+/** The members of the C struct `segue_bearer_options`. */
 export type BearerOptions = Members<{
     resource: string;
     authorizationServers: string;
@@ -181,11 +183,11 @@ export type BearerOptions = Members<{
     maxTokens: number;
 }>;
 
-/** `segue_session_options` */
+/** The members of the C struct `segue_session_options`. */
 export type SessionOptions = Members<{
     name: string;
     version: string;
-    /** JSON object */
+    /** a JSON object as text */
     capabilities: string;
     /** 0 = auto, 1 = modern, 2 = legacy */
     era: number;
@@ -193,7 +195,7 @@ export type SessionOptions = Members<{
     requestTimeoutMs: number;
     maxReconnects: number;
     firstAttempts: number;
-    /** -1 = no limit */
+    /** in milliseconds; -1 = no limit */
     reconnectTimeoutMs: number;
     maxResultBytes: number;
     maxRequests: number;
@@ -204,11 +206,11 @@ export type SessionOptions = Members<{
     dialectsOff: number;
     dialectsOn: number;
     host: Server;
-    /** set of `ResponseMode`; 0 = all */
+    /** a set of `ResponseMode` bits; 0 = all */
     responseModes: number;
 }>;
 
-/** `segue_request_options` */
+/** The members of the C struct `segue_request_options`. */
 export type RequestOptions = Members<{
     timeoutMs: number;
     /** 0 = leave a task running, 1 = cancel it */
@@ -220,6 +222,7 @@ export type RequestOptions = Members<{
     ttlMs: number;
     unordered: boolean;
     noCache: boolean;
-    /** set of `ResponseMode`; 0 = those of the session */
+    /** a set of `ResponseMode` bits; 0 = the modes of the session */
     responseModes: number;
+    seen: number;
 }>;

@@ -1,11 +1,13 @@
 /**
- * What a server asks its client: people (elicitation), models (sampling), roots.
+ * The questions that a server asks its client: to the user (elicitation), to a model
+ * (sampling), for the roots.
  *
- * Plain objects with the names of the specification (2026-07-28 client/elicitation,
- * client/sampling, client/roots). Both roles use them.
+ * Questions are plain objects with the specification's member names (2026-07-28
+ * client/elicitation, client/sampling, client/roots). Clients and servers use these
+ * types.
  */
 
-/** Whatever JSON has. */
+/** Any JSON value. */
 export type JsonValue =
     | null
     | boolean
@@ -14,28 +16,28 @@ export type JsonValue =
     | JsonValue[]
     | { [name: string]: JsonValue };
 
-/** An object of JSON whose members nobody here looks at. */
+/** A JSON object whose members are not checked. */
 export type JsonObject = { [name: string]: unknown };
 
-/** A question to a person. */
+/** A question to the user. */
 export interface ElicitRequest {
-    /** What the person reads. */
+    /** The text that the user reads. */
     message: string;
-    /** `"form"` (also when it is missing), or `"url"`: the person is sent to `url`. */
+    /** `"form"` (also when it is missing), or `"url"`: the user is sent to `url`. */
     mode?: "form" | "url";
-    /** Of the form: a flat JSON Schema of an object. */
+    /** For a form: a flat JSON Schema of an object. */
     requestedSchema?: JsonObject;
-    /** Of mode `"url"`: where to go. */
+    /** For mode `"url"`: the URL to open. */
     url?: string;
-    /** Of mode `"url"`: what a later notification names it by. */
+    /** For mode `"url"`: the id by which a later notification names this question. */
     elicitationId?: string;
     _meta?: JsonObject;
 }
 
-/** What a person answered. */
+/** The user's answer. */
 export interface ElicitResult<T = JsonObject> {
     action: "accept" | "decline" | "cancel";
-    /** The form, when it was accepted. */
+    /** The filled-in form, when the user accepted. */
     content?: T;
     _meta?: JsonObject;
 }
@@ -43,7 +45,7 @@ export interface ElicitResult<T = JsonObject> {
 /** A message of a conversation with a model. */
 export interface SampleMessage {
     role: "user" | "assistant";
-    /** One block, or several. */
+    /** One block or several blocks. */
     content: JsonObject | JsonObject[];
     _meta?: JsonObject;
 }
@@ -51,7 +53,7 @@ export interface SampleMessage {
 /** A question to a model. */
 export interface SampleRequest {
     messages: SampleMessage[];
-    /** Bounds the answer, in tokens. */
+    /** Maximum length of the answer, in tokens. */
     maxTokens: number;
     systemPrompt?: string;
     temperature?: number;
@@ -64,19 +66,20 @@ export interface SampleRequest {
     _meta?: JsonObject;
 }
 
-/** What a model said. */
+/** A model's answer. */
 export interface SampleResult {
     role: "user" | "assistant";
-    /** One block, or several. */
+    /** One block or several blocks. */
     content: JsonObject | JsonObject[];
-    /** Which model it was. */
+    /** The name of the model. */
     model: string;
-    /** `"endTurn"`, `"maxTokens"`, `"stopSequence"`, `"toolUse"` or another. */
+    /** Why the model stopped: `"endTurn"`, `"maxTokens"`, `"stopSequence"`, `"toolUse"`
+     * or another text. */
     stopReason?: string;
     _meta?: JsonObject;
 }
 
-/** A place that the client works in. */
+/** A root: a directory or file that the client works in. */
 export interface Root {
     /** A `file://` URI. */
     uri: string;

@@ -1,26 +1,27 @@
 /**
- * One background runtime of the library for each environment (main thread or worker).
+ * Runs one background runtime of the library in each environment (main thread or worker).
  *
- * The library does its input and output on a thread of its own, which knows nothing of
- * JavaScript. When it has something to tell it rings the doorbell; here, on the thread of
- * the environment, `native.runtimeDispatch` then returns a batch of events, whose
- * handlers run. The doorbell is a descriptor that the environment's loop waits for, and a
- * thread-safe function for what cannot use that. While messages come often over pipes,
- * dispatch reads them itself, which saves a change of threads for each (`lendInput`).
- * The loop is not held: after BUDGET_MS of one turn what is left waits for the next.
+ * The library does its input and output on a thread of its own, which runs no JavaScript.
+ * When the library has events, it wakes the environment's thread. On this thread
+ * `native.runtimeDispatch` returns a batch of events, and their handlers run. The wake-up
+ * uses a descriptor that the event loop watches, or a thread-safe function where a
+ * descriptor cannot be used. While many messages arrive over pipes, dispatch reads the
+ * messages itself, which saves a switch of threads for each message (`lendInput`). Events
+ * do not block the event loop: after BUDGET_MS of one turn the remaining events wait for
+ * the next turn.
  *
  *     open ---- close, exit of the process, end of the worker ---> closed
  *
- * The doorbell keeps the process alive only while something is held (`hold`): requests
- * that wait for an answer, servers that listen. Ending means: threads are joined, the
- * last events (COMPLETE and CLOSED of all that was open) are delivered, everything is
- * freed. A worker that is terminated does so without JavaScript (the addon's clean-up
- * hook).
+ * The runtime keeps the process alive only while it is held (`hold`): by requests that
+ * wait for an answer and by servers that listen. At the end of the runtime its threads
+ * are joined, the last events (COMPLETE and CLOSED of everything open) are delivered, and
+ * everything is freed. For a terminated worker the addon's clean-up hook does this
+ * without JavaScript.
  *
  * @module
  */
 import { Cork } from "./cork.js";
-import { makeError, ReentrantError } from "./errors.js";
+import { makeError, ReentrantError, StateError } from "./errors.js";
 import {
     type Runtime as Handle,
     type Handler,
@@ -32,22 +33,22 @@ import { readSegments } from "./segment.js";
 
 native.setErrorFactory(makeError);
 
-/** Whether the library may use the loop of the environment: elsewhere than in Node it may
- * be another one. */
+/** Whether the library may use the event loop of the environment. Bun has another event
+ * loop than Node. */
 const LENDS = !("bun" in process.versions);
-/** Longest time of one turn of the loop for events, in milliseconds. */
+/** Longest time that one turn of the loop spends on events, in milliseconds. */
 const BUDGET_MS = 1.5;
-/** Callbacks of the library in one batch. */
+/** Maximum number of library callbacks in one batch. */
 const BATCH = 256;
-/** Values of one event in a batch. */
+/** Number of array elements per event in a batch. */
 const STRIDE = 5;
-/** Events between two looks at the clock. */
+/** The number of events between two readings of the clock. */
 const CLOCK_EVERY = 16;
 
-/** Levels of the library's log. */
+/** The levels of the library's log. */
 export type Level = "debug" | "info" | "warning" | "error";
 
-/** Gets the lines of the library's log. */
+/** Receives the lines of the library's log. */
 export type Logger = (level: Level, text: string) => void;
 
 const LEVELS: readonly Level[] = ["debug", "info", "warning", "error"];
@@ -59,14 +60,62 @@ let logger: Logger = (level, text) => {
 let logLevel: number = LogLevel.WARNING;
 
 /**
- * Sets what gets the library's log: by default warnings and errors are warnings of the
- * process (`process.emitWarning`).
+ * Sets the function that receives the library's log. By default warnings and errors
+ * become warnings of the process (`process.emitWarning`).
  *
- * @param level - the lowest that is told; of effect for a runtime that is made later
+ * @param level - the lowest level to report; applies to runtimes made later
  */
 export function setLogger(to: Logger, level: Level = "warning"): void {
     logger = to;
     logLevel = LEVELS.indexOf(level);
+}
+
+/** Limits that all sessions and servers of an environment share. */
+export interface Limits {
+    /** Maximum size of one message that is received, in bytes; default 64 MiB. */
+    maxMessageBytes?: number | undefined;
+    /** Maximum nesting of JSON; default 512. */
+    maxDepth?: number | undefined;
+    /** Maximum number of unsent bytes of one connection, beyond which senders wait;
+     * default 1 MiB. */
+    maxQueueBytes?: number | undefined;
+}
+
+const MOST: Record<keyof Limits, number> = {
+    maxMessageBytes: Number.MAX_SAFE_INTEGER,
+    maxDepth: 2 ** 31 - 1,
+    maxQueueBytes: Number.MAX_SAFE_INTEGER,
+};
+
+let limits: { [name in keyof Limits]?: number } = {};
+
+/**
+ * Sets the limits that all sessions and servers of this environment (main thread or
+ * worker) share. Call this function before the first session or server. Each call
+ * replaces all limits of an earlier call.
+ *
+ * @throws StateError when the library is in use already
+ * @throws TypeError when a name is unknown
+ * @throws RangeError when a limit is not an integer, is below 1 or is too large
+ */
+export function configure(options: Limits = {}): void {
+    const next: typeof limits = {};
+    for (const [name, value] of Object.entries(options) as [keyof Limits, unknown][]) {
+        const most = Object.hasOwn(MOST, name) ? MOST[name] : undefined;
+        if (most === undefined) throw new TypeError(`no limit has the name ${name}`);
+        if (value === undefined) continue;
+        if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > most)
+            throw new RangeError(
+                `${name} must be an integer from 1 to ${most}, not ${String(value)}`,
+            );
+        next[name] = value as number;
+    }
+    if (open)
+        throw new StateError(
+            "the library is in use already, and its limits cannot change: call " +
+                "configure before the first session or server",
+        );
+    limits = next;
 }
 
 const logLine: Handler = (_kind, level: number, text: string) => {
@@ -75,18 +124,19 @@ const logLine: Handler = (_kind, level: number, text: string) => {
 
 let open: Runtime | null = null;
 
-/** The runtime of this environment; {@link Runtime.current} gives it. */
+/** The runtime of this environment. Use {@link Runtime.current} to get it. */
 export class Runtime {
-    /** What the functions of `native` take. */
+    /** The handle for the functions of `native`. */
     readonly handle: Handle;
     #isClosed = false;
     #held = 0;
     readonly #cork: Cork;
-    /** A batch whose handlers run, and the next event's place in it. */
+    /** The batch whose handlers run now, and the index of its next event. */
     #batch: unknown[] | null = null;
     #next = 0;
     #isRunning = false;
-    /** A turn of the loop is under way that began then; at its end more is due. */
+    /** Whether a turn of the loop is under way, when it began, and whether events are
+     * left for the next turn. */
     #inTurn = false;
     #began = 0;
     #isDue = false;
@@ -94,67 +144,70 @@ export class Runtime {
     readonly #onClose = new Set<() => void>();
     readonly #exit = () => this.#end(false);
 
-    /** Gives the runtime of this environment; makes it at the first use. */
+    /** Returns the runtime of this environment, which is made at the first use. */
     static current(): Runtime {
         open ??= new Runtime();
         return open;
     }
 
-    /** For tests: track counts what is allocated (`native.allocated`). */
+    /** With `track`, which is for tests, the runtime counts the memory that it allocates
+     * (`native.allocated`). */
     constructor(track = false) {
         this.handle = native.runtimeNew(
-            { logLevel, lendInput: LENDS },
+            { ...limits, logLevel, lendInput: LENDS },
             () => this.#wake(),
             logLine,
             track,
         );
         this.#cork = new Cork(this.handle);
         native.runtimeStart(this.handle);
-        // What ends the process by process.exit() runs no clean-up hook of the main
-        // thread.
+        // process.exit() does not run the clean-up hook of the main thread, so the
+        // runtime ends here.
         process.on("exit", this.#exit);
     }
 
-    /** Whether it has ended. */
+    /** Whether the runtime has ended. */
     get isClosed(): boolean {
         return this.#isClosed;
     }
 
-    /** Whether a batch of events is being handled: the library counts all of it as
-     * delivered, also what no handler has seen yet. */
+    /** Whether the handlers of a batch run now. During this time the library counts all
+     * events of the batch as delivered, even those whose handlers have not run yet. */
     get isDelivering(): boolean {
         return this.#batch !== null;
     }
 
-    /** Something is about to be sent. */
+    /** Must be called before a message is sent, so that the cork can hold the message
+     * back; see cork.ts. */
     cork(): void {
         if (!this.#isClosed) this.#cork.note();
     }
 
-    /** Keeps the process alive until {@link release} was called as often. */
+    /** Keeps the process alive until {@link release} was called as often as `hold`. */
     hold(): void {
         if (this.#held++ === 0 && !this.#isClosed) native.runtimeHold(this.handle, true);
     }
 
-    /** Takes back one {@link hold}. */
+    /** Undoes one {@link hold}. */
     release(): void {
         if (--this.#held === 0 && !this.#isClosed) native.runtimeHold(this.handle, false);
     }
 
-    /** Has something called once when the runtime is about to end. */
+    /** Registers a callback that runs once, before the runtime ends. */
     beforeClose(callback: () => void): () => void {
         this.#beforeClose.add(callback);
         return () => this.#beforeClose.delete(callback);
     }
 
-    /** Has something called once when the runtime has ended, after its last events. */
+    /** Registers a callback that runs once, when the runtime has ended and delivered
+     * its last events. */
     onClose(callback: () => void): () => void {
         this.#onClose.add(callback);
         return () => this.#onClose.delete(callback);
     }
 
-    /** Has an exception be one that nobody caught ('uncaughtException'), as is what any
-     * callback throws. What runs goes on first. */
+    /** Reports an exception as 'uncaughtException', like an exception of any callback.
+     * The running code finishes first. */
     report(error: unknown): void {
         queueMicrotask(() => {
             throw error;
@@ -162,9 +215,9 @@ export class Runtime {
     }
 
     /**
-     * Ends the runtime: threads are joined, what was open gets its last event.
-     * Idempotent. Blocks; sessions and servers that shall end in good order are to be
-     * closed before.
+     * Ends the runtime: threads are joined, and everything open gets its last event. A
+     * second call does nothing. The call blocks, so close sessions and servers in good
+     * order before this call.
      */
     close(): void {
         this.#end(true);
@@ -181,7 +234,8 @@ export class Runtime {
         try {
             last = native.runtimeFree(this.handle);
         } catch (error) {
-            // process.exit() in a hook: the addon stops the threads as far as it may.
+            // ReentrantError means that a hook called process.exit(). The addon stops the
+            // threads as far as it can.
             if (!(error instanceof ReentrantError)) this.report(error);
         }
         if (tell) {
@@ -206,8 +260,9 @@ export class Runtime {
 
     // ---- events ----
 
-    /** The doorbell has rung. It may do so many times in one turn of the loop: the first
-     * time a mark is set at the turn's end. */
+    /** Begins to handle events. Called when the library has events, perhaps many times in
+     * one turn of the loop. The first call in a turn also schedules the end of the
+     * turn. */
     #wake(): void {
         if (this.#isClosed || this.#isDue) return;
         if (!this.#inTurn) {
@@ -228,8 +283,9 @@ export class Runtime {
         this.#wake();
     };
 
-    /** Runs what is due, as far as this turn of the loop allows: what is left of a batch,
-     * then the next one. What that leaves in the library rings anew. */
+    /** Runs the handlers of events as long as this turn of the loop allows: first the
+     * rest of a batch, then the next batch. For events that stay in the library, the
+     * library calls #wake again. */
     #drain(): void {
         if (this.#isRunning) return;
         const until = this.#began + BUDGET_MS;
@@ -251,7 +307,7 @@ export class Runtime {
         try {
             return native.runtimeDispatch(this.handle, 0, BATCH);
         } catch {
-            return null; // it was stopped and has said all
+            return null; // the runtime is stopped and has no more events
         }
     }
 
@@ -273,7 +329,8 @@ export class Runtime {
             } catch (error) {
                 this.report(error);
             }
-            if (this.#batch !== batch) return; // it has closed: the rest was run then
+            // a handler closed the runtime, which ran the rest of the batch
+            if (this.#batch !== batch) return;
             if (count % CLOCK_EVERY === 0 && performance.now() >= until) break;
         }
         this.#isRunning = false;

@@ -1,9 +1,9 @@
 /**
- * Schemas: what describes arguments and results, and checks them.
+ * Schemas describe arguments and results, and check their values.
  *
- * Three forms are taken: a Standard Schema (zod 4, arktype, valibot and others; see
- * https://standardschema.dev), a JSON Schema as it stands, and both beside each other for
- * libraries that cannot tell theirs as JSON Schema.
+ * A schema may be a Standard Schema (zod 4, arktype, valibot and others; see
+ * https://standardschema.dev) or a JSON Schema. It may also be a pair of both, for
+ * libraries that cannot convert their schemas to JSON Schema.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { compile } from "./jsonschema.js";
 /** A JSON Schema (2020-12 unless `$schema` says otherwise). */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** One thing that is wrong with a value. */
+/** One reason why a value does not fit. */
 export interface Issue {
     readonly message: string;
     readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
@@ -23,12 +23,12 @@ type Verdict<T> =
     | { readonly value: T; readonly issues?: undefined }
     | { readonly issues: readonly Issue[] };
 
-/** A Standard Schema, version 1, with its JSON Schema where the library knows it. */
+/** A Standard Schema, version 1, with its JSON Schema if the library can make it. */
 export interface StandardSchema<In = unknown, Out = In> {
     readonly "~standard": {
         readonly version: 1;
         readonly vendor: string;
-        // biome-ignore lint/suspicious/noExplicitAny: options differ among the libraries
+        // biome-ignore lint/suspicious/noExplicitAny: libraries have different options
         readonly validate: (value: unknown, options?: any) => any;
         readonly types?: { readonly input: In; readonly output: Out } | undefined;
         // biome-ignore lint/suspicious/noExplicitAny: see above
@@ -36,16 +36,16 @@ export interface StandardSchema<In = unknown, Out = In> {
     };
 }
 
-/** A schema that checks, and the JSON Schema that is told. */
+/** A schema that checks values, and the JSON Schema that clients see. */
 export interface SchemaPair<S extends StandardSchema = StandardSchema> {
     readonly schema: S;
     readonly jsonSchema: JsonSchema;
 }
 
-/** An object by its members: `{ name: z.string() }`. */
+/** The schemas of an object's members: `{ name: z.string() }`. */
 export type SchemaShape = { readonly [member: string]: StandardSchema };
 
-/** Whatever describes a value. */
+/** Any form of schema. */
 export type SchemaLike = StandardSchema | SchemaPair | SchemaShape | JsonSchema;
 
 type StandardOutput<S> = S extends {
@@ -69,7 +69,7 @@ type ShapeOutput<S> = {
     -readonly [K in Optional<S>]?: StandardOutput<S[K]>;
 };
 
-/** What a schema makes of a value: the type of a handler's arguments. */
+/** The type that a schema makes of a value, such as the type of a handler's arguments. */
 export type SchemaOutput<S> = S extends StandardSchema
     ? StandardOutput<S>
     : S extends SchemaPair<infer T>
@@ -78,7 +78,7 @@ export type SchemaOutput<S> = S extends StandardSchema
         ? ShapeOutput<S>
         : Record<string, unknown>;
 
-/** What a schema takes. */
+/** The type that a schema accepts. */
 export type SchemaInput<S> = S extends StandardSchema
     ? StandardInput<S>
     : S extends SchemaPair<infer T>
@@ -87,15 +87,16 @@ export type SchemaInput<S> = S extends StandardSchema
         ? { [K in keyof S]: StandardInput<S[K]> }
         : unknown;
 
-/** A schema at work. */
+/** A schema, ready to check values. */
 export interface Schema {
-    /** What is told. */
+    /** The JSON Schema that clients see. */
     readonly json: JsonSchema;
-    /** Checks a value, and gives what the schema makes of it. */
+    /** Checks a value and returns the value that the schema makes of it. */
     readonly check: (value: unknown) => Verdict<unknown> | Promise<Verdict<unknown>>;
 }
 
-/** A value does not fit its schema; the message says where and why. */
+/** A value does not fit its schema. The message says which member does not fit, and
+ * why. */
 export class SchemaError extends TypeError {
     override readonly name = "SchemaError";
     constructor(readonly issues: readonly Issue[]) {
@@ -103,7 +104,7 @@ export class SchemaError extends TypeError {
     }
 }
 
-/** One line that says why a value does not fit. */
+/** Returns one line that says why a value does not fit. */
 export function reasonOf(issues: readonly Issue[]): string {
     const told = issues.slice(0, 8).map((issue) => {
         const path = (issue.path ?? []).map((step) =>
@@ -112,10 +113,11 @@ export function reasonOf(issues: readonly Issue[]): string {
         return path.length ? `${path.join(".")}: ${issue.message}` : issue.message;
     });
     if (issues.length > told.length) told.push(`and ${issues.length - told.length} more`);
-    return told.join("; ").replace(/\s*\n\s*/g, " ") || "it does not fit";
+    return told.join("; ").replace(/\s*\n\s*/g, " ") || "the value does not fit";
 }
 
-/** What a schema makes of a value. @throws SchemaError when it does not fit. */
+/** Checks a value, and returns the value that the schema makes of it. @throws SchemaError
+ * when the value does not fit. */
 export function checked(schema: Schema, value: unknown): unknown {
     const verdict = schema.check(value);
     return verdict instanceof Promise ? verdict.then(outcome) : outcome(verdict);
@@ -126,7 +128,7 @@ function outcome(verdict: Verdict<unknown>): unknown {
     return verdict.value;
 }
 
-/** Whether a value is a Standard Schema. Those of arktype are functions. */
+/** Returns whether a value is a Standard Schema. The schemas of arktype are functions. */
 export function isStandard(value: unknown): value is StandardSchema {
     return (
         ((typeof value === "object" && value !== null) || typeof value === "function") &&
@@ -144,11 +146,12 @@ function isShape(value: SchemaLike): value is SchemaShape {
 }
 
 /**
- * Makes a schema of what a user gave.
+ * Makes a schema from any form that a user gave.
  *
- * @param side - whether values come in (defaults may be missing), or go out.
- * @param what - what it is of, for errors: "tool paint".
- * @throws TypeError when it is none, or its library does not tell a JSON Schema.
+ * @param side - "input": defaults may be missing. "output": the value is complete.
+ * @param what - the owner of the schema, for errors: "tool paint".
+ * @throws TypeError when the value is not a schema, or its library cannot make a JSON
+ * Schema.
  */
 export function schemaOf(
     given: SchemaLike,
@@ -157,7 +160,7 @@ export function schemaOf(
 ): Schema {
     if (isStandard(given)) return standard(given, jsonOf(given, side, what));
     if (typeof given !== "object" || given === null || Array.isArray(given)) {
-        throw new TypeError(`${what}: a schema is an object`);
+        throw new TypeError(`${what}: a schema has to be an object`);
     }
     if (isPair(given)) return standard(given.schema, given.jsonSchema);
     if (isShape(given)) return shape(given, side, what);
@@ -192,7 +195,7 @@ function jsonOf(
 }
 
 function advice(vendor: string): string {
-    const begin = `the schema, of "${vendor}", does not tell its JSON Schema`;
+    const begin = `the schema, of "${vendor}", has no JSON Schema`;
     const how: Record<string, string> = {
         zod:
             "use zod 4.2 or newer, or pass " +
@@ -203,7 +206,7 @@ function advice(vendor: string): string {
     return `${begin}; ${how[vendor] ?? "pass { schema, jsonSchema } instead"}`;
 }
 
-// ---- an object by its members
+// ---- schemas of an object, given by the schemas of its members
 
 type Member = readonly [name: string, schema: Schema];
 
@@ -220,7 +223,7 @@ function shape(given: SchemaShape, side: "input" | "output", what: string): Sche
     };
 }
 
-/** A member that may be missing is one that `undefined` fits. */
+/** A member is required unless `undefined` fits its schema. */
 function isRequired(schema: Schema): boolean {
     const verdict = schema.check(undefined);
     if (verdict instanceof Promise) {
@@ -267,7 +270,8 @@ function joined(members: readonly Member[], found: Verdict<unknown>[]): Verdict<
     return issues.length ? { issues } : { value: made };
 }
 
-/** Whether a schema says that its values are objects: what a structured result is. */
+/** Returns whether a JSON Schema describes objects. Only objects can be structured
+ * results. */
 export function isObjectSchema(schema: JsonSchema): boolean {
     return schema.type === "object";
 }

@@ -1,20 +1,20 @@
-/** One piece of a streamed result, as it comes from the addon. */
+/** Segments: the pieces of a streamed result. */
 
-/** One piece of a streamed result: a content block, or the beginning or the next part of
- * one. A value that never changes. */
+/** A piece of a streamed result: a content block, or the beginning or next part of a
+ * block. A segment is immutable. */
 export class Segment {
-    /** 1, 2, 3, ... without holes. */
+    /** The number of the segment: 1, 2, 3, ... without gaps. */
     readonly number: number;
-    /** Place in the content of the result, from 0: several segments may have one, the
-     * text of the later ones goes on where that of the first ends. */
+    /** The index of the segment's block in the result's content, from 0. Several segments
+     * may belong to one block, and their texts together are the text of the block. */
     readonly index: number;
-    /** What came before it is void. */
+    /** true = this segment discards all earlier segments. */
     readonly replaces: boolean;
-    /** Of a text block, decoded; else null. */
+    /** The decoded text of a text block; undefined for other blocks. */
     readonly text: string | undefined;
     readonly #json: string | null;
 
-    /** @internal json null: a block of nothing but type and text. */
+    /** @internal If json is null, the block has only the members type and text. */
     constructor(
         number: number,
         index: number,
@@ -34,14 +34,14 @@ export class Segment {
         return this.#json ?? JSON.stringify({ type: "text", text: this.text });
     }
 
-    /** The block, decoded: anew each time. */
+    /** The block, decoded anew at each use. */
     // biome-ignore lint/suspicious/noExplicitAny: any JSON object
     get content(): any {
         if (this.#json === null) return { type: "text", text: this.text };
         return JSON.parse(this.#json);
     }
 
-    /** Type of the block, such as "text"; "" when it has none. */
+    /** The type of the block, such as "text"; "" when the block has no type. */
     get type(): string {
         if (this.#json === null) return "text";
         const { type } = this.content;
@@ -53,9 +53,11 @@ export class Segment {
     }
 }
 
-/** @internal Makes the segments of a raw event (bindings/node/events.c): a text is a
- *     plain text block whose number and index follow those of the one before; null
- *     begins any other. */
+/**
+ * @internal Makes the segments of a raw event (bindings/node/events.c). A string in
+ * `raw` is the text of a plain text block whose number and index follow those of the
+ * segment before. null begins a segment of any other kind.
+ */
 export function readSegments(raw: unknown[]): Segment[] {
     const segments: Segment[] = [];
     let number = 0;

@@ -1,10 +1,11 @@
 /**
- * Where a program keeps the tokens of its tasks: one private file.
+ * Keeps the tokens of a program's tasks in one private file.
  *
- * A token (`task.token`) is all it takes to come back to a task from another process, so
- * it is kept as carefully as a password: the file and its directory are their owner's
- * alone (0600, 0700), a change replaces the file in one step, and a lock keeps processes
- * apart. The command line `segue` of the Python package uses the same file.
+ * Another process needs only the token (`task.token`) to use a task, so the token is
+ * protected like a password. Only the owner can read the file and its directory (modes
+ * 0600, 0700). A change replaces the file in one step, and a lock keeps two processes
+ * from writing at the same time. The command line `segue` of the Python package uses the
+ * same file.
  *
  * ```ts
  * const tokens = new TokenFile();
@@ -22,10 +23,11 @@ import os from "node:os";
 import path from "node:path";
 import { native } from "./native.js";
 
-/** The file cannot be used: damaged, full, locked for too long, or not ours; or there is
- * no such task in it. */
+/** The file cannot be used (damaged, full, locked for too long, or owned by another
+ * user), or has no such task. */
 export class TokenFileError extends Error {
-    /** `"ERR_SEGUE_TOKENS"`, or `"ERR_SEGUE_NO_TASK"`: no such task. */
+    /** `"ERR_SEGUE_NO_TASK"`: the file has no such task. `"ERR_SEGUE_TOKENS"`: any other
+     * failure. */
     readonly code: "ERR_SEGUE_TOKENS" | "ERR_SEGUE_NO_TASK";
 
     constructor(message: string, code: TokenFileError["code"] = "ERR_SEGUE_TOKENS") {
@@ -35,31 +37,32 @@ export class TokenFileError extends Error {
     }
 }
 
-/** In which era a task was made: tasks of one are not known in the other. */
+/** The protocol era in which a task was made. A task of one era is unknown in the other
+ * era. */
 export type SavedEra = "auto" | "modern" | "legacy";
 
-/** One task that somebody may come back to. */
+/** A saved task. */
 export interface SavedTask {
-    /** Short name, unique in the file. */
+    /** A short name, unique in the file. */
     readonly id: string;
-    /** What `resume` takes. A secret. */
+    /** The token for `resume`. It is a secret. */
     readonly token: string;
-    /** URL of the server, or the command that starts it. */
+    /** The URL of the server, or the command that starts it. */
     readonly target: string | readonly string[];
-    /** Name of the tool that was called. */
+    /** The name of the tool that was called. */
     readonly tool: string;
-    /** Seconds since 1970. */
+    /** When the task was saved, in seconds since 1970. */
     readonly created: number;
-    /** The server's name of the task, where it has one. */
+    /** The server's id of the task, if it has one. */
     readonly taskId: string | undefined;
     readonly era: SavedEra;
-    /** What was last known of it: `"working"`, `"completed"`, ... */
+    /** The last known status: `"working"`, `"completed"`, ... */
     readonly status: string;
-    /** Seconds since 1970 of the last change. */
+    /** When the entry was last changed, in seconds since 1970. */
     readonly updated: number;
 }
 
-/** What is said of a task that is saved. */
+/** The data of a task to save. */
 export interface NewTask {
     target: string | readonly string[];
     tool: string;
@@ -69,7 +72,7 @@ export interface NewTask {
     status?: string | undefined;
 }
 
-/** As the file has it. */
+/** A task as the file stores it. */
 interface Stored {
     id: string;
     token: string;
@@ -86,15 +89,16 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const LOCK_MS = 5000;
 const LOCK_PAUSE_MS = 10;
 const FORMAT = 1;
-/** States in which a task has nothing more to tell. */
+/** The final states of a task. */
 const ENDED = new Set(["completed", "failed", "cancelled", "lost"]);
-/** Easy to read aloud and to type: no letters that look like digits. */
+/** The characters of a task's short name: easy to read aloud and to type, without
+ * letters that look like digits. */
 const LETTERS = "abcdefghjkmnpqrstuvwxyz23456789";
 const { O_RDONLY, O_RDWR, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY } =
     fs.constants;
 
 /**
- * The file that is used when none is named: `$SEGUE_TOKENS`, else `segue/tasks.json` in
+ * Returns the default path of the file: `$SEGUE_TOKENS`, else `segue/tasks.json` in
  * `$XDG_STATE_HOME`, by default `~/.local/state`.
  */
 export function defaultTokenPath(): string {
@@ -107,10 +111,11 @@ export function defaultTokenPath(): string {
 
 /** A private file of saved tasks. */
 export class TokenFile {
-    /** The file. It and its directory are made when the first task is put there. */
+    /** The path of the file. The file and its directory are created with the first
+     * task. */
     readonly path: string;
-    /** How many tasks it may hold. When it is full, tasks that have ended make room,
-     * oldest first; if there are none, `put` fails. */
+    /** Maximum number of tasks. When the file is full, the oldest ended tasks are
+     * removed. If no task has ended, `put` fails. */
     readonly limit: number;
 
     constructor(file: string = defaultTokenPath(), options: { limit?: number } = {}) {
@@ -121,17 +126,17 @@ export class TokenFile {
     /**
      * All saved tasks, oldest first.
      *
-     * @throws TokenFileError: the file is damaged or belongs to somebody else.
+     * @throws TokenFileError: the file is damaged or belongs to another user.
      */
     async all(): Promise<SavedTask[]> {
         return (await this.read()).map(told);
     }
 
     /**
-     * The task with this id, server's task id, or unambiguous beginning of an id.
+     * Returns the saved task whose id or server's task id is `name`, or whose id begins
+     * with `name`.
      *
-     * @throws TokenFileError: none has it, or several begin with it; the message says
-     *     which.
+     * @throws TokenFileError: no task matches, or several match; the message names them.
      */
     async get(name: string): Promise<SavedTask> {
         return told(find(await this.read(), name));
@@ -144,7 +149,7 @@ export class TokenFile {
      */
     async put(task: NewTask): Promise<SavedTask> {
         if (typeof task.token !== "string" || task.token === "") {
-            throw new TypeError("a task without a token cannot be come back to");
+            throw new TypeError("a task without a token cannot be resumed");
         }
         const now = Date.now() / 1000;
         return this.change((tasks) => {
@@ -168,9 +173,9 @@ export class TokenFile {
     }
 
     /**
-     * Writes down what is new of a task.
+     * Updates a saved task.
      *
-     * @throws TokenFileError: there is no such task, or as of {@link put}.
+     * @throws TokenFileError: there is no such task, or an error of {@link put}.
      */
     async update(
         name: string,
@@ -191,9 +196,9 @@ export class TokenFile {
     }
 
     /**
-     * Forgets a task; the task itself goes on.
+     * Removes a task from the file. The task itself continues on the server.
      *
-     * @throws TokenFileError: there is no such task, or as of {@link put}.
+     * @throws TokenFileError: there is no such task, or an error of {@link put}.
      */
     async remove(name: string): Promise<SavedTask> {
         return this.change((tasks) => {
@@ -220,7 +225,8 @@ export class TokenFile {
     private async read(): Promise<Stored[]> {
         let file: FileHandle;
         try {
-            // A link in the place of the file could point to a file of somebody else.
+            // Symbolic links are not followed, because a link could point to a file of
+            // another user.
             file = await fs.open(this.path, O_RDONLY | O_NOFOLLOW);
         } catch (error) {
             if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
@@ -255,10 +261,12 @@ export class TokenFile {
             throw this.damaged((error as Error).message);
         }
         if (typeof content.format !== "number" || !Array.isArray(content.tasks)) {
-            throw this.damaged("it has no tasks");
+            throw this.damaged("it has no list of tasks");
         }
         if (content.format !== FORMAT) {
-            throw new TokenFileError(`${this.path} is of a newer version of segue`);
+            throw new TokenFileError(
+                `${this.path} was written by a newer version of segue`,
+            );
         }
         if (!content.tasks.every(isStored)) throw this.damaged("a task lacks a member");
         return content.tasks;
@@ -266,7 +274,7 @@ export class TokenFile {
 
     private damaged(why: string): TokenFileError {
         return new TokenFileError(
-            `${this.path} is damaged (${why}); move it away to begin anew`,
+            `${this.path} is damaged (${why}); move it away to start with an empty file`,
         );
     }
 
@@ -282,8 +290,8 @@ export class TokenFile {
         }
     }
 
-    /** The lock is a file of its own, because the other one is replaced by each
-     * change. */
+    /** Locks a file beside the token file, because each change replaces the token file
+     * itself. */
     private async lock(): Promise<FileHandle> {
         await fs.mkdir(path.dirname(this.path), { recursive: true, mode: 0o700 });
         const flags = O_RDWR | O_CREAT | O_NOFOLLOW;
@@ -330,7 +338,7 @@ function told(task: Stored): SavedTask {
     const { task_id: taskId, era = "auto", status = "working", updated = 0 } = task;
     const { id, token, target, tool, created } = task;
     const made = { id, target, tool, created, taskId: taskId ?? undefined, era, status };
-    // A secret: what prints the task does not print it.
+    // The token is a secret. It is a non-enumerable property, so that it is not printed.
     return Object.defineProperty({ ...made, updated }, "token", {
         value: token,
     }) as SavedTask;

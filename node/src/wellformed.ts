@@ -1,17 +1,18 @@
 /**
- * JSON that other programs can read.
+ * Makes JSON that other programs can read.
  *
- * A JavaScript string may hold half of a surrogate pair: a name of a file or a text that
- * was cut in the middle of an emoji. `JSON.stringify` writes it as `\ud83d`, which no
- * UTF-8 has and the library refuses. Strings that go out as such become U+FFFD there
- * (`String.prototype.toWellFormed`); so do those inside of JSON.
+ * A JavaScript string may contain half of a surrogate pair, such as in a text that was
+ * cut in the middle of an emoji. `JSON.stringify` writes such a half as `\ud83d`, which
+ * UTF-8 cannot represent and the library refuses. So each half is replaced by U+FFFD, as
+ * `String.prototype.toWellFormed` does for plain strings.
  */
 
-/** An escape: taken one by one, a backslash that is escaped itself begins none. Pairs are
- * written as they are, so what is escaped is half of one. */
+/** Matches one escape of a JSON string. Escapes are matched one by one, so an escaped
+ * backslash does not begin another escape. `JSON.stringify` writes whole pairs unescaped,
+ * so an escaped surrogate is half of a pair. */
 const ESCAPE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g;
 
-/** What `JSON.stringify` has written, with U+FFFD for each half of a pair. */
+/** Replaces each half of a pair by U+FFFD in the output of `JSON.stringify`. */
 export function wellFormed(json: string): string {
     if (!json.includes("\\ud")) return json;
     return json.replace(ESCAPE, (all, half?: string) => (half ? "\ufffd" : all));

@@ -1,5 +1,6 @@
-/* What the programs of this directory share: clocks, pinning, and how they say figures,
- * one line of JSON each, which run.py collects. What cannot measure ends at once. */
+/* What the programs of this directory share: clocks, pinning to processors, and the
+ * output: one line of JSON for each figure, which run.py collects. A program that cannot
+ * measure ends at once. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -19,7 +20,7 @@ static inline int64_t bench_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Processor time that a process has used, all threads; pid 0 = this one. */
+/* Returns the processor time that a process has used, all threads; pid 0 = this one. */
 static inline int64_t bench_cpu_ns(pid_t pid)
 {
     struct timespec used;
@@ -41,7 +42,7 @@ _Noreturn static inline void bench_fail(const char *what)
     exit(1);
 }
 
-/* Resident memory of a process. */
+/* Returns the resident memory of a process. */
 static inline double bench_resident_mib(pid_t pid)
 {
     char path[40];
@@ -59,7 +60,7 @@ static inline double bench_resident_mib(pid_t pid)
     return (double)kib / 1024;
 }
 
-/* As many descriptors as the system allows. */
+/* Raises the limit of descriptors as far as the system allows. */
 static inline void bench_allow_descriptors(void)
 {
     struct rlimit limit;
@@ -69,7 +70,7 @@ static inline void bench_allow_descriptors(void)
     }
 }
 
-/* Takes "--cpu N" or "--cpu N,M" from the front of the arguments and stays on those
+/* Takes "--cpu N" or "--cpu N,M" from the front of the arguments and runs only on those
  * processors. */
 static inline void bench_pin(int *argc, char ***argv)
 {
@@ -87,7 +88,7 @@ static inline void bench_pin(int *argc, char ***argv)
     *argv += 2;
 }
 
-/* Argument i as a number, or standard when it is not there. */
+/* Returns argument i as a number, or the standard value when it is missing. */
 static inline int64_t bench_number(int argc, char **argv, int i, int64_t standard)
 {
     return i < argc ? atoll(argv[i]) : standard;

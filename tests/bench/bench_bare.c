@@ -1,6 +1,6 @@
-/* The least a server can do: reads, counts lines, writes as many prepared answers, one
- * write per read. What it reaches is what pipes and the two processes allow, so it is the
- * baseline of the stdio figures.
+/* The least that a server can do: it reads, counts lines and writes as many prepared
+ * answers, with one write per read. Pipes and the two processes limit its rate, which is
+ * the baseline of the stdio figures.
  *
  *   bench_bare [--cpu N] [BYTES]     BYTES of one answer with its newline */
 #include "bench.h"
@@ -27,7 +27,7 @@ static void write_all(const char *bytes, size_t len)
     while (len) {
         ssize_t sent = write(STDOUT_FILENO, bytes, len);
         if (sent < 0)
-            exit(0); /* the load has gone */
+            exit(0); /* the load has ended */
         bytes += sent;
         len -= (size_t)sent;
     }

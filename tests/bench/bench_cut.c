@@ -1,18 +1,18 @@
 /* How long a cut costs: a client on the library reads a task's segments over HTTP through
- * a proxy, which breaks every connection again and again, by turns with an end and with a
- * reset.
+ * a proxy, which breaks every connection again and again, alternately with an end and
+ * with a reset.
  *
  *   bench_cut [--cpu N] CUTS COMMAND...      the command is bench_http_server
  *
- * The clock runs from the cut to the first segment that comes over a new connection, and
- * numbers are checked: one that is missing or repeated ends the program. The tool sends a
- * segment every 100 microseconds, so one is always due. */
+ * The clock runs from the cut to the first segment over a new connection. Numbers are
+ * checked: a missing or repeated one ends the program. The tool sends a segment every 100
+ * microseconds, so one is always due. */
 #include <segue/segue.h>
 
 #include "child.h"
 #include "support/cutting_proxy.h"
 
-#define BETWEEN_CUTS 100 /* segments */
+#define BETWEEN_CUTS 100 /* number of segments */
 #define MAX_CUTS 10000
 
 typedef struct cutter {
@@ -21,8 +21,10 @@ typedef struct cutter {
     segue_runtime *runtime;
     segue_session *session;
     uint64_t segments;
-    uint64_t since;       /* the last cut, or what resumed after it */
-    uint64_t connections; /* accepted when it was cut; 0 = it has resumed */
+    uint64_t since;       /* number of the segment at the last cut, or of the one that
+                           * resumed after it */
+    uint64_t connections; /* number of connections accepted before the cut; 0 = the client
+                           * has resumed */
     int64_t cut_ns;
     size_t cuts;
     size_t wanted;
@@ -43,11 +45,11 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     cutter *c = user;
     int64_t now = bench_now_ns();
     (void)request;
-    if (segue_segment_number(segment) != ++c->segments)
+    if (segue_segment_read(segment)->number != ++c->segments)
         bench_fail("a segment is missing or repeated");
     if (c->connections) {
         if (cutting_proxy_get(c->proxy, CUTTING_CONNECTIONS) == c->connections)
-            return; /* it was under way */
+            return; /* this segment was on its way already */
         c->spent_ns[c->cuts++] = now - c->cut_ns;
         c->connections = 0;
         c->since = c->segments;
@@ -66,18 +68,16 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     (void)status;
     (void)json;
     (void)len;
-    if (c->cuts < c->wanted) /* else the session is being closed */
-        bench_fail(segue_error_message(error));
+    if (c->cuts < c->wanted) /* otherwise the session is being closed */
+        bench_fail(segue_error_read(error)->message);
 }
 
 static void on_open(void *user, segue_session *session)
 {
     static const char params[] = "{\"name\":\"tick\",\"arguments\":{\"us\":100}}";
     cutter *c = user;
-    segue_request_options options;
-    segue_request_events events;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     options.discard = 1;
     events.user = c;
     events.on_segment = on_segment;
@@ -89,10 +89,9 @@ static void on_open(void *user, segue_session *session)
 
 static void run(cutter *c)
 {
-    segue_session_events events;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     segue_transport *transport;
     char url[64];
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     events.user = c;
     events.on_open = on_open;
     snprintf(url, sizeof url, "http://127.0.0.1:%d/mcp",

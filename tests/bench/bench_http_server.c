@@ -3,8 +3,8 @@
  *
  *   bench_http_server [--cpu N] [--runtimes N]
  *
- * It prints its port. --runtimes: so many runtimes share the port, each on a thread with
- * a server and a store of its own. It ends when it is killed. */
+ * It prints its port. --runtimes: this many runtimes share the port, each on a thread
+ * with its own server and store. It ends when it is killed. */
 #include "bench.h"
 
 #include <pthread.h>
@@ -22,11 +22,9 @@ typedef struct http_server {
 
 static void open_server(http_server *s, const segue_listen_options *listen)
 {
-    segue_server_options options;
-    segue_store_options room;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
+    segue_store_options room = SEGUE_STORE_OPTIONS_INIT;
     segue_server *server;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
-    segue_struct_init(&room, sizeof room, SEGUE_STRUCT_STORE_OPTIONS);
     bench_tools_set_limits(&options);
     room.max_bytes = BENCH_ROOM;
     if (segue_runtime_new(NULL, &s->runtime, NULL) != SEGUE_OK ||
@@ -55,7 +53,7 @@ static int port_of(const http_server *s)
 int main(int argc, char **argv)
 {
     static http_server servers[MAX_RUNTIMES];
-    segue_listen_options listen;
+    segue_listen_options listen = SEGUE_LISTEN_OPTIONS_INIT;
     size_t count = 1;
     bench_pin(&argc, &argv);
     if (argc == 3 && strcmp(argv[1], "--runtimes") == 0)
@@ -63,7 +61,6 @@ int main(int argc, char **argv)
     if (count < 1 || count > MAX_RUNTIMES)
         bench_fail("1 to 16 runtimes");
     bench_allow_descriptors();
-    segue_struct_init(&listen, sizeof listen, SEGUE_STRUCT_LISTEN_OPTIONS);
     listen.reuse_port = count > 1;
     listen.max_streams = MAX_STREAMS;
     for (size_t i = 0; i < count; i++) {

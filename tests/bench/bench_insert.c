@@ -1,6 +1,6 @@
 /* What SQLite alone does with the rows of a stream: the same table, settings and bytes as
- * the SQLite store's log, one transaction per batch, nothing else. With TASKS rows go
- * round so many logs.
+ * the SQLite store's log, one transaction per batch, nothing else. With TASKS the rows go
+ * to this many logs in turn.
  *
  *   bench_insert [--cpu N] [--full] FILE ROWS BATCH [TASKS] */
 #include "bench.h"

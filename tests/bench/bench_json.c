@@ -1,6 +1,6 @@
-/* What the JSON reader costs, in time of the processor (a machine that is busy with other
- * things changes little): one line of JSON per figure. Every figure is the median of
- * nine windows of 80 ms on one thread, over documents that are the same on every run. */
+/* The cost of the JSON reader, in processor time (which other work of the machine changes
+ * little): one line of JSON for each figure. A figure is the median of nine windows of 80
+ * ms on one thread, over documents that are the same on every run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -34,7 +34,7 @@ static int compare_doubles(const void *a, const void *b)
 
 typedef void (*work_fn)(void *user);
 
-/* Nanoseconds of one call of work. */
+/* Returns the nanoseconds of one call of work. */
 static double measure(work_fn work, void *user)
 {
     double windows[WINDOWS];
@@ -78,7 +78,7 @@ static const char note_text[] =
     "\"audience\":[\"user\",\"assistant\"],\"priority\":0.75}}],\"_meta\":{"
     "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"task-17\"}}}}";
 
-/* Words of a small vocabulary, picked by a counter: prose without chance. */
+/* Writes words of a small vocabulary, chosen by a counter: text without randomness. */
 static void write_prose(sgi_jw *w, const char *name, unsigned at, unsigned words)
 {
     static const char *const vocabulary[] = {
@@ -145,7 +145,7 @@ static void write_tool(sgi_jw *w, unsigned tool)
 
 static void write_list(sgi_buf *buf)
 {
-    sgi_jw w = sgi_jw_on(buf);
+    sgi_jw w = sgi_jw_to(buf);
     sgi_jw_open(&w, '{');
     sgi_jw_member_string(&w, "jsonrpc", SGI_STR("2.0"));
     sgi_jw_member_int(&w, "id", 2);

@@ -1,7 +1,7 @@
-/* What a pair of pipes gives without the library: a child that sends back what it reads,
- * with 32 messages of 250 bytes in flight, and a child that only reads lines of 330
- * bytes. Both sides read and write up to 64 KiB at a time. Each figure is the median of
- * five runs, in messages per second.
+/* The rate of a pair of pipes without the library: with a child that sends back what it
+ * reads, with 32 messages of 250 bytes in flight, and with a child that only reads lines
+ * of 330 bytes. Both sides read and write up to 64 KiB at a time. Each figure is the
+ * median of five runs, in messages per second.
  *
  *   bench_pipe [MS]     length of one run; default 500 */
 #include "bench.h"
@@ -17,7 +17,7 @@
 
 typedef struct child {
     pid_t pid;
-    int in; /* to it */
+    int in; /* the child's input */
     int out;
 } child;
 
@@ -40,7 +40,7 @@ static void send_back(int in, int out)
         write_all(out, room, (size_t)got);
 }
 
-/* Counts lines, so that every byte is looked at, and tells the count at the end. */
+/* Counts lines, so that every byte is read, and reports the count at the end. */
 static void count_lines(int in, int out)
 {
     static char room[ROOM];
@@ -82,7 +82,7 @@ static void fill(char *bytes, size_t size, size_t count)
         bytes[i * size - 1] = '\n';
 }
 
-/* What comes back is counted in bytes and goes out again in whole messages. */
+/* Counts the bytes that come back, and sends whole messages for them. */
 static double echo(int64_t run_ns)
 {
     static char messages[ECHO_BYTES * IN_FLIGHT], room[ROOM];
@@ -119,7 +119,7 @@ static double one_way(int64_t run_ns)
     while (bench_now_ns() - begun < run_ns)
         write_all(c.in, messages, sizeof messages);
     close(c.in);
-    if (read(c.out, &lines, sizeof lines) != sizeof lines) /* all of it was read */
+    if (read(c.out, &lines, sizeof lines) != sizeof lines) /* everything was read */
         bench_fail("the child has gone");
     int64_t took = bench_now_ns() - begun;
     close(c.out);

@@ -1,7 +1,7 @@
 /* The least that libwebsockets can do for HTTP: its raw-skt role on a libev loop, one
- * thread. Reads a request up to its blank line, skips as many bytes as content-length
- * says, and sends prepared bytes. No check of anything, so what it reaches is what the
- * library and the sockets allow: the baseline of the HTTP figures.
+ * thread. It reads a request up to its blank line, skips as many bytes as content-length
+ * says, and sends prepared bytes. It checks nothing, so libwebsockets and the sockets
+ * alone limit its rate: the baseline of the HTTP figures.
  *
  *   bench_raw [--cpu N] [--port P] [--bytes N]
  *
@@ -21,7 +21,7 @@
 typedef struct session {
     char head[LARGEST_HEAD];
     size_t len;
-    size_t skip; /* of the body */
+    size_t skip; /* bytes left of the body */
 } session;
 
 static unsigned char room[LWS_PRE + LARGEST_ANSWER + 256];
@@ -33,7 +33,7 @@ static void prepare_answer(size_t bytes)
     char head[128];
     size_t body = bytes;
     size_t len = 0;
-    /* the number of digits depends on the body, and it on them */
+    /* The number of digits depends on the body's length, which depends on the digits. */
     for (int i = 0; i < 3; i++) {
         len = (size_t)snprintf(head, sizeof head,
                                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
@@ -61,7 +61,8 @@ static size_t body_length(const char *head, size_t len)
     return 0;
 }
 
-/* The head is kept until it is complete; true then, and the bytes are those behind it. */
+/* Keeps the head until it is complete; then returns true, and the bytes are those behind
+ * it. */
 static bool take_head(session *s, const char **bytes, size_t *len)
 {
     size_t more = *len < sizeof s->head - s->len ? *len : sizeof s->head - s->len;
@@ -77,7 +78,7 @@ static bool take_head(session *s, const char **bytes, size_t *len)
     return end != NULL;
 }
 
-/* Takes bytes of one request; false when more are needed to complete it. */
+/* Takes bytes of one request; returns false when more are needed to complete it. */
 static bool take_request(session *s, const char **bytes, size_t *len)
 {
     if (!*len)

@@ -1,13 +1,13 @@
 /* The server under load, as a user would write it: inline runtime, standard input and
  * output, public API. Its tools are those of tools.h, and
  *
- *   stats   what the store was asked to commit since the last stats
+ *   stats   the commits to the store since the last stats
  *
- * With a path the store is ours, and only counts: each call goes to the library's own
- * store. --full syncs each commit. The store's thread counts and the handler of stats
- * reads, hence atomics.
+ * With a path the store is a wrapper that only counts: each call goes to the library's
+ * own store. --full syncs each commit. The store's thread counts and the handler of stats
+ * reads, so the counters are atomic.
  *
- * It ends with its input, unless calls are parked: then it has to be killed.
+ * It ends with its input, unless calls are parked: then it must be killed.
  *
  *   bench_server [--cpu N] [--sqlite FILE | --full FILE | --redis URL] */
 #include "bench.h"
@@ -73,10 +73,8 @@ static void free_inner(void *self)
 static segue_status open_store(bench_server *bench, const char *kind, const char *path,
                                segue_store **out)
 {
-    segue_store_options options;
-    segue_store_vtable vtable;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_STORE_OPTIONS);
-    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_STORE_VTABLE);
+    segue_store_options options = SEGUE_STORE_OPTIONS_INIT;
+    segue_store_vtable vtable = SEGUE_STORE_VTABLE_INIT;
     options.max_bytes = BENCH_ROOM;
     if (!path)
         return segue_store_memory(&options, out);
@@ -110,7 +108,7 @@ static void run_stats(void *user, segue_call *call)
     bench_tools_answer(bench->runtime, call, text, (size_t)len);
 }
 
-/* The server has gone: its conversation has ended and no call runs. */
+/* The server has ended: its conversation has ended and no call runs. */
 static void on_server_end(void *user)
 {
     segue_runtime_stop(((bench_server *)user)->runtime);
@@ -126,15 +124,15 @@ static void set_options(bench_server *bench, segue_server_options *options)
 int main(int argc, char **argv)
 {
     static bench_server bench;
-    segue_server_options options;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     segue_server *server;
     segue_transport *transport;
     const char *path = NULL;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no stray server when the load is interrupted */
+    /* leaves no server behind when the load is interrupted */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     bench_pin(&argc, &argv);
     if (argc == 3)
         path = argv[2];
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     set_options(&bench, &options);
     if (segue_runtime_new(NULL, &bench.runtime, NULL) != SEGUE_OK ||
         open_store(&bench, argv[1], path, &options.store) != SEGUE_OK ||

@@ -1,14 +1,14 @@
-/* Load for a server on standard input and output: starts it and speaks in prepared bytes,
- * so that what is measured is the server. No library of ours is in this process.
+/* Load for a server on standard input and output: starts the server and sends prepared
+ * bytes, so that only the server is measured. This process does not use Segue.
  *
  *   bench_stdio [--cpu N] echo WINDOW MILLISECONDS COMMAND...
  *   bench_stdio [--cpu N] start COMMAND...
  *   bench_stdio [--cpu N] park COUNT COMMAND...
  *
- * echo keeps WINDOW calls in flight: it reads whatever has come and sends as many
- * requests as that were answers, in one write. Requests differ in their id alone, which
- * has eight digits, so all answers have one length. That is checked, for an error would
- * have another. It works against bench_bare too, which answers anything.
+ * echo keeps WINDOW calls in flight: it reads what has come and sends as many requests as
+ * there were answers, in one write. Requests differ only in their id, which has eight
+ * digits, so all answers have one length. The length is checked, because an error would
+ * have another one. It works against bench_bare too, which answers anything.
  *
  * Never more is in flight than a pipe holds, so writing does not block. */
 #include "bench.h"
@@ -48,8 +48,8 @@ typedef struct load {
     size_t id_at;
     int64_t next_id;
     int64_t answers;
-    int64_t bytes;        /* of all answers */
-    int64_t answer_bytes; /* of the first */
+    int64_t bytes;        /* bytes of all answers */
+    int64_t answer_bytes; /* bytes of the first answer */
 } load;
 
 /* ---- the child ---- */
@@ -117,7 +117,7 @@ static void send_requests(load *l, int64_t count)
         bench_fail("the server does not read");
 }
 
-/* One read; returns how many answers ended in it. */
+/* Reads once; returns how many answers ended. */
 static int64_t take_answers(load *l)
 {
     static char buffer[256 * 1024];
@@ -232,7 +232,8 @@ static void run_start(char **command)
 
 /* ---- park ---- */
 
-/* Idle is after a load of plain calls: buffers have the size they keep. */
+/* Idle memory is measured after a load of plain calls, when buffers have their final
+ * size. */
 static void run_park(int64_t count, char **command)
 {
     load l = {0};

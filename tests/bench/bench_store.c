@@ -2,11 +2,10 @@
  *
  *     bench_store [directory [seconds]]
  *
- * An entry has 150 bytes. The SQLite store stands beside a bare loop: the same schema,
- * the same prepared insertion, the same settings and batches, nothing of ours. Both run
- * in turn on fresh files, so that a busy machine is busy for both; figures are medians.
- * With several operations the entries of a batch go round them, which is hard on the tree
- * in both.
+ * An entry has 150 bytes. The SQLite store is compared with a bare loop: the same schema,
+ * prepared insertion, settings and batches, without Segue. Both run in turn on fresh
+ * files, so that a busy machine slows both; figures are medians. With several operations
+ * the entries of a batch go to them in turn, which is hard on the tree in both.
  *
  * The memory store is bounded and full: operations end after 10,000 entries and are
  * evicted, as in a server that has run for a while. */
@@ -31,7 +30,7 @@ static char path[256];
 static double seconds = 0.25;
 static char payload[ENTRY_SIZE];
 
-/* Which operation the next row goes to, and its number there. */
+/* The operation that gets the next row, and the row's number there. */
 typedef struct cursor {
     uint32_t op;
     uint32_t ops;
@@ -128,7 +127,8 @@ static void step(sqlite3_stmt *statement)
 static sqlite3 *connect_bare(int32_t durability, uint32_t ops)
 {
     sqlite3 *db;
-    sgi_store_unref(open_fresh(durability, ops)); /* the schema */
+    /* opening and closing the store makes the schema */
+    sgi_store_unref(open_fresh(durability, ops));
     must(!sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL),
          "open");
     must(!sqlite3_exec(db,
@@ -180,7 +180,7 @@ static double run_bare(int32_t durability, size_t batch, uint32_t ops)
 static void bench_sqlite(int32_t durability, size_t batch, uint32_t ops)
 {
     double ours[RUNS], bare[RUNS];
-    for (int i = 0; i < RUNS; i++) { /* neither is always the first */
+    for (int i = 0; i < RUNS; i++) { /* they take turns in being first */
         if (i % 2)
             ours[i] = run_store(durability, batch, ops);
         bare[i] = run_bare(durability, batch, ops);
@@ -236,7 +236,7 @@ static void bench_memory(size_t batch)
     fflush(stdout);
 }
 
-/* A task that waits: a record with 180 bytes and two entries of 60. */
+/* Measures a task that waits: a record with 180 bytes and two entries of 60. */
 static void bench_parked(void)
 {
     enum { COUNT = 100000 };

@@ -1,4 +1,4 @@
-/* A client on the library, the server that it starts, and what it gets out of it.
+/* The throughput of a client on the library and a server that it starts.
  *
  *   bench_stream [--cpu N] [--http] [--2025] stream SEGMENTS BYTES COMMAND...
  *   bench_stream [--cpu N] [--http] [--2025] streams TASKS SEGMENTS BYTES COMMAND...
@@ -6,14 +6,13 @@
  *   bench_stream [--cpu N] [--http] [--2025] unkeyed WINDOW MILLISECONDS COMMAND...
  *
  * The command is bench_server, or, with --http, bench_http_server. With --2025 the client
- * speaks 2025-11-25, where segments are pushed as SEP-1905 has it.
- * stream: one tools/call that becomes a task and streams; each segment is looked at as an
- * application would, and counted and checked: a number that is missing or repeated ends
- * the program. The time is that from the start of the request to its completion.
- * streams: so many of them at once, with so many segments each.
- * calls: echo, WINDOW in flight; each completion starts the next call. Where the server
- * knows idempotency keys they carry some, which it keeps in its store: over HTTP, or with
- * a store that outlives it; unkeyed ones carry none. */
+ * uses 2025-11-25, where segments are pushed by SEP-1905. stream: one tools/call that
+ * becomes a task and streams. Each segment is read as an application would, counted and
+ * checked: a missing or repeated number ends the program. The time is that from the start
+ * of the request to its completion. streams: this many of them at once, with this many
+ * segments each. calls: echo, WINDOW in flight; each completion starts the next call.
+ * Where the server knows idempotency keys, over HTTP or with a store that outlives it,
+ * the calls carry keys, which the server keeps in its store; unkeyed calls carry none. */
 #include <segue/segue.h>
 
 #include <stdbool.h>
@@ -23,16 +22,16 @@
 typedef struct client {
     bool over_http;
     int32_t era;
-    bench_child server; /* over HTTP, else the transport has it */
+    bench_child server; /* the server over HTTP; otherwise the transport starts it */
     segue_runtime *runtime;
     segue_session *session;
-    uint64_t segments; /* received */
-    uint64_t expected; /* of each stream */
-    int streams;       /* that run */
+    uint64_t segments; /* received segments */
+    uint64_t expected; /* segments of each stream */
+    int streams;       /* number of running streams */
     struct one_stream *each;
-    size_t bytes; /* of each */
+    size_t bytes; /* bytes of each segment */
     int64_t begin_ns;
-    int64_t end_ns; /* calls: no new one from then on */
+    int64_t end_ns; /* calls: when to start no further one */
     int64_t calls;
     int32_t in_flight;
     int32_t unkeyed;
@@ -48,10 +47,8 @@ typedef struct one_stream {
 static void start_request(client *c, void *user, const char *params,
                           segue_complete_fn on_complete, segue_segment_fn on_segment)
 {
-    segue_request_options options;
-    segue_request_events events;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     options.discard = on_segment != NULL;
     events.user = user;
     events.on_segment = on_segment;
@@ -69,7 +66,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     size_t len = 0;
     (void)request;
     stream->client->segments++;
-    if (segue_segment_number(segment) != ++stream->segments ||
+    if (segue_segment_read(segment)->number != ++stream->segments ||
         !segue_segment_text(segment, &len) || len != stream->client->bytes)
         bench_fail("a segment is not what it should be");
 }
@@ -97,7 +94,7 @@ static void on_stream_end(void *user, segue_request *request, segue_status statu
     (void)json;
     (void)len;
     if (status != SEGUE_OK)
-        bench_fail(segue_error_message(error));
+        bench_fail(segue_error_read(error)->message);
     if (stream->segments != c->expected)
         bench_fail("segments are missing");
     if (--c->streams)
@@ -155,7 +152,7 @@ static void on_call_end(void *user, segue_request *request, segue_status status,
     (void)json;
     (void)len;
     if (status != SEGUE_OK)
-        bench_fail(segue_error_message(error));
+        bench_fail(segue_error_read(error)->message);
     c->calls++;
     c->in_flight--;
     if (bench_now_ns() < c->end_ns)
@@ -193,14 +190,13 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
     (void)user;
     (void)session;
     if (error)
-        bench_fail(segue_error_message(error));
+        bench_fail(segue_error_read(error)->message);
 }
 
 static segue_status open_transport(client *c, char **command, segue_transport **out)
 {
-    segue_spawn_options options;
+    segue_spawn_options options = SEGUE_SPAWN_OPTIONS_INIT;
     char url[64];
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
     options.argv = (const char *const *)command;
     if (!c->over_http)
         return segue_transport_spawn(c->runtime, &options, out, NULL);
@@ -211,11 +207,9 @@ static segue_status open_transport(client *c, char **command, segue_transport **
 
 static void run(client *c, char **command)
 {
-    segue_session_options session;
-    segue_session_events events;
+    segue_session_options session = SEGUE_SESSION_OPTIONS_INIT;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     segue_transport *transport;
-    segue_struct_init(&session, sizeof session, SEGUE_STRUCT_SESSION_OPTIONS);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     session.no_idempotency = c->unkeyed;
     session.era = c->era;
     events.user = c;

@@ -1,5 +1,5 @@
 /* What Redis alone does with the segments of streams: XADD with the numbers as ids, in
- * pipelines of BATCH that go round TASKS streams, each awaited before the next.
+ * pipelines of BATCH that go to TASKS streams in turn, each awaited before the next.
  *
  *   bench_xadd [--cpu N] PORT ROWS BATCH TASKS */
 #include "bench.h"

@@ -1,5 +1,5 @@
-/* A server that a load starts: its first line of output is its port on 127.0.0.1. It is
- * killed with its parent. */
+/* A server that a load starts. The first line of its output is its port on 127.0.0.1. It
+ * is killed with its parent. */
 #ifndef BENCH_CHILD_H
 #define BENCH_CHILD_H
 

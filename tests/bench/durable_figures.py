@@ -1,8 +1,8 @@
-"""Durable segments: 64 tasks at once through the server, beside a bare loop.
+"""Durable segments: 64 tasks at once through the server, compared with a bare loop.
 
-The bare loop makes the same insertions or XADDs, as many at a time as the server
-committed just before, into as many logs; nothing else. `full` and `normal` are the modes
-of a SQLite store; Redis has an append-only file that is synced each second.
+The bare loop makes the same insertions or XADDs, in batches as large as the server's
+just before, into as many logs; nothing else. `full` and `normal` are the modes of a
+SQLite store; Redis has an append-only file that is synced each second.
 """
 import os
 import shutil
@@ -52,7 +52,7 @@ def measure_mode(programs, report, plan, directory, mode):
 
 
 class Redis:
-    """A server of our own on a free port, its files in a directory."""
+    """A separate Redis server on a free port, with its files in a directory."""
 
     def __init__(self, directory):
         with socket.socket() as probe:

@@ -1,7 +1,8 @@
-"""What the benchmarks share: how programs are run, pinned and alternated, and the report.
+"""What the benchmarks share: running programs, pinning and alternating them, and the
+report.
 
 Each figure is a median of several runs. Where there is a baseline, figure and baseline
-alternate (A B A B ...) and the ratio is the median of the ratios of the pairs, so that a
+alternate (A B A B ...), and the ratio is the median of the ratios of the pairs. So a
 machine that is slow or busy for a while slows both.
 """
 import json
@@ -10,7 +11,7 @@ import statistics
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-LIMIT_S = 120  # of one run of one program
+LIMIT_S = 120  # seconds for one run of one program
 
 
 class Plan:
@@ -53,7 +54,7 @@ class Programs:
 
 
 def run_rows(command):
-    """Runs a program; returns what it says, one object per line."""
+    """Runs a program; returns its output, one object per line."""
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT_S)
     if done.returncode != 0:
         raise SystemExit("failed: " + " ".join(command))
@@ -61,7 +62,7 @@ def run_rows(command):
 
 
 def run(command):
-    """The same for programs that say {"name", "value"}: name to value."""
+    """The same for programs that print {"name", "value"}; returns values by name."""
     return {row["name"]: row["value"] for row in run_rows(command)}
 
 
@@ -83,7 +84,7 @@ class Report:
         self.rows = []
 
     def add(self, name, values, unit, baselines=None, goal=None):
-        """goal: (what is compared, "value" or "ratio"; "<=" or ">="; the bound)."""
+        """goal: ("value" or "ratio", what is compared; "<=" or ">="; the bound)."""
         row = {"name": name, "value": statistics.median(values), "unit": unit,
                "baseline": None, "ratio": None, "goal": None, "met": None}
         if baselines:

@@ -1,5 +1,5 @@
-"""The figures of Streamable HTTP. The baseline is a bare responder on libwebsockets' raw
-role that checks nothing and writes as many bytes."""
+"""The figures of Streamable HTTP. The baseline is a bare server on libwebsockets' raw
+role that checks nothing and writes the same number of bytes."""
 import os
 
 from figures import ROOT, alternate, column
@@ -11,7 +11,7 @@ WORK_US = 200
 IDLE = 1000
 STREAMS = 5000
 SEGMENT_BYTES = 150
-PEER_WARM_MS = 4000  # until V8 has compiled what is hot
+PEER_WARM_MS = 4000  # until V8 has compiled the hot code
 PEER_ROUNDS = 5
 
 
@@ -21,8 +21,8 @@ def calls(programs, plan, server, connections, *options):
 
 
 def measure_echo(programs, report, plan, segue):
-    """The rate says what a processor gives when nothing else is in the way; processor
-    time per call also holds on a machine that is shared, or when the load is slower."""
+    """The rate is what a processor reaches when nothing else runs. Processor time per
+    call is also valid on a shared machine, or when the load is slower."""
     size = int(calls(programs, plan, segue, 1)["answer_bytes"])
     bare = programs.server("bench_raw", "--bytes", size)
     ours, theirs = alternate(plan.rounds, lambda: calls(programs, plan, segue, BUSY),
@@ -43,11 +43,11 @@ def measure_echo(programs, report, plan, segue):
 
 
 def measure_runtimes(programs, report, plan):
-    """One port, two runtimes against one. With two processors for them and two for the
-    load, the goal is on the rate. With fewer the load takes its share from them: then the
-    rate is that of a tool that computes, beside which the load is small, and for calls
-    that do nothing there is the processor time, which grows if the two are in each
-    other's way."""
+    """One port, two runtimes compared with one. With two processors for the runtimes
+    and two for the load, the goal is a rate. With fewer processors the load takes a
+    part of them. Then the rate is measured with a tool that computes, compared with
+    which the load is small. For calls that do nothing there is the processor time,
+    which grows if the runtimes hinder each other."""
     cpus = ",".join(map(str, programs.cpus[:2]))
     free = len(programs.cpus) >= 4
     load_cpus = ",".join(map(str, programs.cpus[2:4] if free else programs.cpus))
@@ -124,7 +124,7 @@ def measure_client(programs, report, plan, segue):
 
 
 def measure_peer(programs, report, plan, segue):
-    """The official TypeScript SDK, with the same tool and the same bytes asked."""
+    """The official TypeScript SDK, with the same tool and the same requests."""
     if not os.path.isdir(os.path.join(PEERS, "node_modules")):
         raise SystemExit(f"{PEERS} is empty: run .ci/setup-peers")
     pin = ["taskset", "-c", str(programs.server_cpu)] if programs.pinned else []

@@ -1,5 +1,5 @@
-/* Not a client: just enough HTTP for servers that are known, and an end with a message
- * for anything else. */
+/* Not a client: only the HTTP that known servers need. Anything else ends the program
+ * with a message. */
 #include "http_line.h"
 
 #include <arpa/inet.h>
@@ -72,7 +72,8 @@ static size_t read_some(int fd, char *into, size_t room)
     return (size_t)got;
 }
 
-/* How long the answer is of which text has the beginning; 0 = it does not say yet. */
+/* Returns the length of the answer whose beginning is in text; 0 = it is not known
+ * yet. */
 static size_t answer_length(const char *text, size_t len)
 {
     const char *end = strstr(text, "\r\n\r\n");
@@ -121,7 +122,7 @@ int64_t http_drain_events(int fd)
 {
     static char room[256 * 1024];
     static const char last[] = "\r\n0\r\n\r\n";
-    const size_t keep = sizeof last - 1; /* so that the end is seen when it is split */
+    const size_t keep = sizeof last - 1; /* finds the end also when it is split */
     size_t len = 0;
     int64_t events = 0;
     bool line_ended = false;

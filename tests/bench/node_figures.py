@@ -1,7 +1,8 @@
-"""The Node SDK beside the official one (version 2).
+"""The Node SDK compared with the official one (version 2).
 
-Needs .ci/node ready (or SEGUE_BENCH_NODE, a directory as that makes it) and
-.ci/setup-peers."""
+Needs .ci/node ready (or SEGUE_BENCH_NODE, a directory like the one that makes) and
+.ci/setup-peers.
+"""
 import os
 
 import sdk_figures
@@ -26,7 +27,7 @@ SDK = sdk_figures.Sdk(
     name="node", ours=ours, theirs=theirs,
     needs={os.path.join(PROGRAMS, "segue_server.js"): ".ci/node ready",
            os.path.join(PEERS, "node_modules"): ".ci/setup-peers"},
-    warm_ms=3000,  # until V8 has compiled what is hot
+    warm_ms=3000,  # until V8 has compiled the hot code
     server_goal=8, client_goal=3, stream_goal=400000)
 
 

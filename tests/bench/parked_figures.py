@@ -1,10 +1,11 @@
-"""Parked tasks on a SQLite store: what they cost, and how soon a killed server is back.
+"""Parked tasks on a SQLite store: their cost, and how soon a killed server is back.
 
-A server has FEW tasks, then MANY, that wait and say nothing. Measured are its memory and
-its file with MANY, `tasks/get` of one of them (one at a time, any of them), and the time
-from the start of a server on the file of one that was killed to its first answer about
-an old task. Their handlers run again then, as those of restartable tools do. A p99 is
-that of the best of many short runs: what else a machine does only adds to it.
+A server has FEW tasks, then MANY, that wait and send nothing. Measured are its memory
+and its file with MANY, and `tasks/get` of one of them (one at a time, any of them).
+Also measured is the time from the start of a server on the file of a killed one to its
+first answer about an old task. The handlers run again then, as those of restartable
+tools do. A p99 is that of the best of many short runs, because other work on the
+machine can only lengthen it.
 """
 import json
 import os
@@ -39,7 +40,7 @@ class Server:
         self.process.stdin.flush()
 
     def hear(self):
-        """The result of the next answer."""
+        """Returns the result of the next answer."""
         while True:
             line = self.process.stdout.readline()
             if not line:

@@ -1,7 +1,8 @@
-"""The Python SDK beside the official one.
+"""The Python SDK compared with the official one.
 
 Needs .ci/python ready (or SEGUE_BENCH_PYTHON, an interpreter that has segue) and
-.ci/setup-peers."""
+.ci/setup-peers.
+"""
 import os
 
 import sdk_figures

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the benchmarks of a release build, prints a table and writes build/bench.json.
 
-figures.py says how a figure comes about. Server and load are pinned to one processor each
-when there are two. Absolute values of one machine mean little elsewhere.
+figures.py explains how a figure is made. Server and load are pinned to one processor
+each when there are two. Absolute values of one machine mean little elsewhere.
 """
 import argparse
 import json
@@ -70,7 +70,7 @@ def measure_stream(programs, report, plan):
 
 
 def measure_durable_stream(programs, report, plan, directory):
-    """The bare loop commits as many rows at a time as the server did just before."""
+    """The bare loop commits batches as large as the server's just before."""
     batches = []
     segments = plan.segments // 2
 
@@ -117,8 +117,8 @@ def measure_start(programs, report):
 
 
 def measure_client(programs, report, plan):
-    """Calls of a client on the library. Over pipes, with a store in memory, they carry no
-    idempotency keys; those over HTTP do."""
+    """Calls of a client on the library. Over pipes, with a store in memory, they carry
+    no idempotency keys; over HTTP they do."""
     server = programs.server("bench_server")
     for window in (1, WINDOW):
         said, = alternate(plan.rounds, lambda: programs.load(
@@ -127,13 +127,14 @@ def measure_client(programs, report, plan):
 
 
 def measure_pipe(programs, report, plan):
-    """What pipes give without the library, at sizes of their own."""
+    """The rate of pipes without the library, at message sizes of their own."""
     for name, value in run([programs.path("bench_pipe"), str(plan.run_ms // 3)]).items():
         report.add(name, [value], "messages/s")
 
 
 def measure_store(programs, report, plan, directory):
-    """Rows per second into the stores alone: bench_store alternates and takes medians."""
+    """Rows per second into the stores alone: bench_store alternates and takes
+    medians."""
     seconds = str(plan.run_ms / 6000)
     for row in run_rows([programs.path("bench_store"), directory, seconds]):
         if "bytes_per_task" in row:

@@ -1,6 +1,7 @@
-"""The figures of an SDK beside the official one of its language: server over HTTP, client
-over standard input and output, and segments that reach a loop. Server and load have a
-processor each, and both SDKs the same server or load at their other end."""
+"""The figures of an SDK compared with the official one of its language: server over
+HTTP, client over standard input and output, and segments that reach a loop. Server
+and load have a processor each, and both SDKs have the same server or load at the
+other end."""
 import os
 from dataclasses import dataclass
 from typing import Callable
@@ -16,9 +17,9 @@ LONGEST_TURN_MS = 5
 
 @dataclass
 class Sdk:
-    """ours, theirs: (role, arguments) to a command line; a role is "server" or
-    "client". needs: what must be there, and what makes it. The goals are ratios, and
-    segments per second."""
+    """ours (Segue's SDK) and theirs (the official one): make a command line from (role,
+    arguments); a role is "server" or "client". needs: what must exist, and what makes
+    it. The goals are ratios, and segments per second."""
     name: str
     ours: Callable
     theirs: Callable
@@ -47,7 +48,8 @@ def measure_server(programs, report, plan, sdk):
 
 
 def measure_client(programs, report, plan, sdk):
-    """Nothing is pinned: ours has two threads, and they may use what there is."""
+    """Nothing is pinned: Segue's client has two threads, which may use all
+    processors."""
     def calls(program, window):
         return run(program("client", "calls", str(window), str(plan.run_ms),
                            programs.path("bench_server")))
@@ -63,7 +65,7 @@ def measure_client(programs, report, plan, sdk):
 
 
 def measure_stream(programs, report, plan, sdk):
-    """Client and server share what processors there are: the client has two threads."""
+    """Client and server share all processors: the client has two threads."""
     def stream():
         return run(sdk.ours("client", "stream", str(plan.segments), str(SEGMENT_BYTES),
                             programs.path("bench_server")))
@@ -75,7 +77,7 @@ def measure_stream(programs, report, plan, sdk):
     report.add(f"{name}_cpu", column(said, "client_cpu_us"), "us/segment")
     report.add(f"{name}_longest_turn", column(said, "longest_turn_ms"), "ms",
                goal=("value", "<=", LONGEST_TURN_MS))
-    # That of the end, when the whole result is handed over.
+    # The last turn counts, in which the whole result is given to the application.
     report.add(f"{name}_collecting_turn",
                column(said, "longest_turn_collecting_ms"), "ms")
 

@@ -1,6 +1,7 @@
 #include "tools.h"
 
 #include <pthread.h>
+#include <segue/segue_util.h>
 
 #include "bench.h"
 
@@ -59,7 +60,7 @@ static void send_segments(void *user, segue_call *call)
         s->left -= status == SEGUE_OK;
     }
     if (status == SEGUE_E_WOULD_BLOCK)
-        return; /* on_drain goes on */
+        return; /* on_drain continues */
     if (status == SEGUE_OK)
         segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
@@ -69,7 +70,7 @@ static void run_stream(void *user, segue_call *call)
 {
     int64_t n = 0;
     int64_t bytes = 0;
-    segue_call_events events;
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     stream *s = calloc(1, sizeof *s);
     (void)user;
     segue_call_argument_int(call, "n", &n);
@@ -79,7 +80,6 @@ static void run_stream(void *user, segue_call *call)
     s->left = n;
     s->bytes = (size_t)bytes;
     memset(s->text, 't', s->bytes);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
     events.user = s;
     events.free_user = free;
     events.on_drain = send_segments;
@@ -131,14 +131,14 @@ void bench_tools_add_one(segue_server *server, const char *name, segue_call_fn r
                          int32_t task, void *user)
 {
     char json[128];
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.user = user;
     options.on_call = run;
     options.task = task;
-    if (task == SEGUE_TASK_MUST) /* those here all stream */
+    /* without tasks a tool that must be one would not stream */
+    if (task == SEGUE_TASK_MUST)
         options.flags = SEGUE_TOOL_INCREMENTAL;
-    if (run == run_park) /* and wait again when the server was killed */
+    if (run == run_park) /* they wait again when the server was killed */
         options.flags |= SEGUE_TOOL_RESTARTABLE;
     int len = snprintf(json, sizeof json,
                        "{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}}", name);

@@ -1,5 +1,5 @@
 // The official TypeScript SDK as a server over HTTP with the same tool, on node:http.
-// Prints its port.  ts_server.mjs DIRECTORY      with node_modules in it
+// Prints its port.  ts_server.mjs DIRECTORY      which contains node_modules
 import http from 'node:http';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -17,7 +17,7 @@ function makeServer() {
 
 const handler = createMcpHandler(makeServer);
 
-// The least between the two: one Request, one Response, one write.
+// The least work between the two: one Request, one Response, one write.
 async function serve(request, response) {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);

@@ -1,5 +1,5 @@
-/* Made-up values that fit a schema as far as the suite's schemas go: type, const, enum,
- * default, required. What a schema does not say is a string. */
+/* Makes values that fit a schema, as far as the suite's schemas need it: type, const,
+ * enum, default, required. A value without a type becomes a string. */
 #include "conformance/play.h"
 
 #include <stdlib.h>
@@ -84,7 +84,8 @@ json_t *tool_params(const play *p, const json_t *tool)
     const char *name = json_string_value(json_object_get(tool, "name"));
     json_t *arguments = object_for(json_object_get(tool, "inputSchema"), false);
     const json_t *seen = schema_of(p, "json_schema_2020_12_tool");
-    /* json-schema-2020-12-preservation: it wants to see what came of its schema */
+    /* json-schema-2020-12-preservation: this tool wants its schema as the client received
+     * it. */
     if (name && !strcmp(name, "json_schema_echo") && seen)
         json_object_set_new(arguments, "schema", need(json_deep_copy(seen)));
     return need(json_pack("{s:s,s:o}", "name", name ? name : "", "arguments", arguments));
@@ -103,7 +104,7 @@ json_t *answer_to(const char *method, const json_t *params)
                               "text", "said by a model"));
     if (mode && !strcmp(mode, "url"))
         return need(json_pack("{s:s}", "action", "accept"));
-    /* what has a default is left to the library */
+    /* members with a default are left to the library */
     return need(json_pack("{s:s,s:o}", "action", "accept", "content",
                           object_for(json_object_get(params, "requestedSchema"), true)));
 }

@@ -1,10 +1,11 @@
-/* The client that the official conformance suite judges. Its scenarios are servers of the
- * suite's own, and one program is for all of them: MCP_CONFORMANCE_SCENARIO names the
- * scenario, MCP_CONFORMANCE_CONTEXT is JSON with what it tells, the last argument is the
- * server's URL. What it does is in play.c; whom it is to an authorization server, in
- * client_auth.c. The status is 0 when all it did went well.
+/* The client that the official conformance suite tests. Its scenarios are servers of the
+ * suite, and one program serves all of them. MCP_CONFORMANCE_SCENARIO names the scenario,
+ * MCP_CONFORMANCE_CONTEXT is JSON with its data, and the last argument is the server's
+ * URL. play.c has what the client does; client_auth.c has its identity for authorization
+ * servers. The status is 0 when everything succeeded.
  *
- * Whatever the server speaks is found out: the suite is not asked for its revision. */
+ * The client finds out the version of the server: the suite does not tell it the
+ * revision. */
 #include "conformance/client_auth.h"
 #include "conformance/play.h"
 
@@ -13,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The suite gives up after 30 s, but not on the program that it has started. */
+/* The suite gives up after 30 s, but does not end the program that it has started. */
 #define LIFE_SECONDS 28
-/* It starts all servers and clients at once, and on a busy machine takes seconds to get
- * to all: a server that is silent is no sign of an old one here. */
+/* The suite starts all servers and clients at once, and on a busy machine takes seconds
+ * to get to all. So a silent server is not taken for an old one here. */
 #define PROBE_MS 25000
 
 static void write_log(void *user, int32_t level, const char *text)
@@ -37,21 +38,19 @@ static void closed(void *user, segue_session *session, const segue_error *error)
     play *p = user;
     (void)session;
     if (error)
-        play_failed(p, "session", segue_error_message(error));
+        play_failed(p, "session", segue_error_read(error)->message);
     segue_runtime_stop(p->runtime);
 }
 
 static segue_status open_session(play *p, segue_transport *transport)
 {
-    segue_session_options options;
-    segue_session_events events;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     options.name = "segue-conformance";
     options.version = segue_version();
     options.probe_timeout_ms = PROBE_MS;
-    options.fill_defaults = 1; /* there is nobody to show a form to */
+    options.fill_defaults = 1; /* there is no user to show a form to */
     options.capabilities = "{\"elicitation\":{},\"sampling\":{},\"roots\":{}}";
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     events.user = p;
     events.on_open = opened;
     events.on_closed = closed;
@@ -65,7 +64,7 @@ static segue_status play_to(play *p, const char *url)
     segue_error *error = NULL;
     segue_status status = segue_transport_http(p->runtime, url, NULL, &transport, &error);
     if (status != SEGUE_OK) {
-        play_failed(p, url, segue_error_message(error));
+        play_failed(p, url, segue_error_read(error)->message);
         segue_error_free(error);
         return status;
     }
@@ -81,8 +80,7 @@ static segue_status play_to(play *p, const char *url)
 
 static segue_status open_runtime(segue_runtime **out)
 {
-    segue_runtime_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
     options.log = write_log;
     options.log_level = SEGUE_LOG_WARNING;
     return segue_runtime_new(&options, out, NULL);

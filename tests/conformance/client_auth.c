@@ -1,18 +1,19 @@
-/* Who the fixture client is to an authorization server: what the scenario's context says,
- * else a native program that has a metadata document and may be registered. The browser
- * is one GET that does not follow the redirect, made inside the callback: nothing else is
- * to be done meanwhile. */
+/* The identity of the fixture client for an authorization server: the one in the
+ * scenario's context, otherwise a native program that has a metadata document and may be
+ * registered. The browser is one GET that does not follow the redirect. It runs inside
+ * the callback, because there is nothing else to do meanwhile. */
 #include "conformance/client_auth.h"
 
 #include <curl/curl.h>
 #include <jansson.h>
+#include <segue/segue_auth.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BROWSER_SECONDS 10L
 
-/* The suite knows it; nobody has to be able to read it. */
+/* The suite knows this URL; it need not be readable. */
 #define METADATA_URL "https://conformance-test.local/client-metadata.json"
 
 typedef struct identity {
@@ -85,8 +86,8 @@ static void add(CURL *easy, char **form, const char *name, const char *value)
     curl_free(escaped);
 }
 
-/* Token exchange (RFC 8693): the user's ID token for an assertion that is good at this
- * authorization server. */
+/* Token exchange (RFC 8693): exchanges the user's ID token for an assertion that this
+ * authorization server accepts. */
 static void exchange(identity *who, const char *issuer, const char *resource)
 {
     char *form = NULL;
@@ -138,7 +139,7 @@ static void forget(void *user)
     free(who);
 }
 
-/* ---- who the client is ---- */
+/* ---- the identity of the client ---- */
 
 static bool begins_with(const char *text, const char *prefix)
 {
@@ -150,7 +151,7 @@ static int32_t grant_of(const char *scenario)
     if (begins_with(scenario, "auth/client-credentials"))
         return SEGUE_OAUTH_CLIENT;
     if (begins_with(scenario, "auth/wif") || begins_with(scenario, "auth/enterprise") ||
-        begins_with(scenario, "auth/cross-app")) /* as 0.1.16 calls it */
+        begins_with(scenario, "auth/cross-app")) /* the scenario's name in suite 0.1.16 */
         return SEGUE_OAUTH_ASSERTION;
     return SEGUE_OAUTH_CODE;
 }
@@ -158,7 +159,7 @@ static int32_t grant_of(const char *scenario)
 bool conformance_authorize(segue_runtime *runtime, segue_transport *transport,
                            const char *scenario, const char *context_json)
 {
-    segue_oauth_options options;
+    segue_oauth_options options = SEGUE_OAUTH_OPTIONS_INIT;
     if (!scenario || !begins_with(scenario, "auth/"))
         return true;
     identity *who = calloc(1, sizeof *who);
@@ -166,7 +167,6 @@ bool conformance_authorize(segue_runtime *runtime, segue_transport *transport,
         return false;
     who->runtime = runtime;
     who->context = context_json ? json_loads(context_json, JSON_ALLOW_NUL, NULL) : NULL;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_OAUTH_OPTIONS);
     options.grant = grant_of(scenario);
     options.client_name = "segue-conformance";
     options.redirect_uri = "http://localhost:3000/callback";

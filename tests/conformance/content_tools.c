@@ -1,8 +1,10 @@
 /* The fixtures of the other scenarios: plain calls with every kind of content, progress,
- * log messages, errors, headers and a list of tools that changes. The texts are those
- * that the suite asks for. */
+ * log messages, errors, headers and a list of tools that changes. The suite asks for
+ * these texts. */
 #include "conformance/stage.h"
 
+#include <segue/segue_ext.h>
+#include <segue/segue_util.h>
 #include <string.h>
 
 const unsigned char red_dot[] = {
@@ -75,7 +77,7 @@ static void run_schema(stage *s, segue_call *call)
     complete_text(s, call, "The schema is what matters", 0);
 }
 
-/* ---- on the way ---- */
+/* ---- progress and log ---- */
 
 static void step_logging(job *j)
 {
@@ -119,14 +121,14 @@ static void run_reconnection(stage *s, segue_call *call)
     job_start(s, call, step_reconnection, 100);
 }
 
-/* Whoever did not ask for log messages gets none, however much the tool says. */
+/* A client that did not ask for log messages gets none, however many the tool sends. */
 static void run_diagnostic_logging(stage *s, segue_call *call)
 {
     segue_call_log(call, "emergency", "\"Nobody asked for this\"", 23, NULL);
     complete_text(s, call, "Logging evaluated", 0);
 }
 
-/* ---- what the client declares ---- */
+/* ---- capabilities of the client ---- */
 
 /* Needs a model at the client: the call fails when sampling is not declared. */
 static void run_missing_capability(stage *s, segue_call *call)
@@ -149,7 +151,7 @@ static void run_headers(stage *s, segue_call *call)
     complete_text(s, call, region, 0);
 }
 
-/* Adds a tool, or takes it away again: clients that listen are to be told. */
+/* Adds a tool, or removes it again: clients that listen must be notified. */
 static void run_tool_change(stage *s, segue_call *call)
 {
     static const tool extra = {TOOL("extra", "Comes and goes", NO_ARGUMENTS),
@@ -177,7 +179,8 @@ static void run_tool_change(stage *s, segue_call *call)
 
 segue_status content_tools_add(stage *s)
 {
-    /* The suite calls the first one to check headers: it must take any arguments. */
+    /* The suite calls the first tool to check headers, so that tool must accept any
+     * arguments. */
     static const tool tools[] = {
         {TOOL("test_simple_text", "One block of text", NO_ARGUMENTS), run_simple_text, 0},
         {TOOL("test_image_content", "One image", NO_ARGUMENTS), run_image, 0},

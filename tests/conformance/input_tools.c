@@ -1,6 +1,6 @@
 /* The fixtures that ask their client: as a task, or in rounds before the result of a
- * plain call. A call asks all its questions at once, or one after another, and tells what
- * it was answered. A question that the client has not declared is left out. */
+ * plain call. A call asks all its questions at once, or one after another, and reports
+ * the answers. It leaves out questions whose capability the client has not declared. */
 #include "conformance/stage.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 enum { IN_TURN = 1, THEN_TASK = 2 };
 
 typedef struct question {
-    const char *key; /* NULL = whichever */
+    const char *key; /* NULL = the library chooses */
     const char *method;
     const char *params;
 } question;
@@ -42,7 +42,7 @@ static void step_never(job *j)
     job_wait(j, NEVER_MS);
 }
 
-/* "state-ok" is what the suite wants to read of a state that came back. */
+/* The suite wants to read "state-ok" when a state came back. */
 static void step_tell(job *j)
 {
     char text[320];
@@ -168,7 +168,8 @@ static void run_all_kinds(stage *s, segue_call *call)
     START(s, call, kinds, 0);
 }
 
-/* Asks in mid-call: no request of the server may show up on the stream of the answer. */
+/* Asks during the call: no request of the server may appear on the stream of the
+ * answer. */
 static void run_streaming(stage *s, segue_call *call)
 {
     segue_call_progress(call, 1, 2, NULL, NULL);

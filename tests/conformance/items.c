@@ -1,7 +1,8 @@
-/* The fixtures that are no tools: resources, a template of resources and prompts, with
- * the texts that the suite asks for. */
+/* The fixtures other than tools: resources, a template of resources and prompts, with the
+ * texts that the suite asks for. */
 #include "conformance/stage.h"
 
+#include <segue/segue_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +124,7 @@ static void answered(void *user, segue_call *call, segue_status status, const ch
     complete(call, content);
 }
 
-static void run_asking(stage *s, segue_call *call)
+static void run_identifying(stage *s, segue_call *call)
 {
     static const char form[] =
         "{\"mode\":\"form\",\"message\":\"What context should the prompt use?\","
@@ -182,7 +183,8 @@ static const item items[] = {
      PROMPT("test_prompt_with_embedded_resource", REQUIRED("resourceUri")), run_embedded,
      0},
     {SEGUE_ITEM_PROMPT, PROMPT("test_prompt_with_image", ""), run_image, 0},
-    {SEGUE_ITEM_PROMPT, PROMPT("test_input_required_result_prompt", ""), run_asking, 0},
+    {SEGUE_ITEM_PROMPT, PROMPT("test_input_required_result_prompt", ""), run_identifying,
+     0},
 };
 
 static const item extra = {SEGUE_ITEM_PROMPT, PROMPT("extra", ""), run_simple, 0};
@@ -195,12 +197,11 @@ static void run_item(void *user, segue_call *call)
 
 static segue_status add(stage *s, const item *i)
 {
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     entry *e = malloc(sizeof *e);
     if (!e)
         return SEGUE_E_NOMEM;
     *e = (entry){s, i};
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.user = e;
     options.free_user = free;
     options.on_call = run_item;
@@ -212,7 +213,7 @@ static segue_status add(stage *s, const item *i)
     return status;
 }
 
-/* Adds a prompt, or takes it away again: clients that listen are to be told. */
+/* Adds a prompt, or removes it again: clients that listen must be notified. */
 static void run_prompt_change(stage *s, segue_call *call)
 {
     if (segue_server_remove(s->server, SEGUE_ITEM_PROMPT, "extra") != SEGUE_OK)

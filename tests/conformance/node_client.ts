@@ -2,12 +2,12 @@
 /**
  * The fixture client of client.c, on the Node SDK: one program for all scenarios of the
  * suite. MCP_CONFORMANCE_SCENARIO names the scenario, MCP_CONFORMANCE_CONTEXT is JSON
- * with what it tells, the last argument is the server's URL. The play is
+ * with its data, and the last argument is the server's URL. The client goes through
  *
  *     lists, page by page --> one call after the other --> the end
  *
- * A call that asks something waits until all others were made: what belongs to one call
- * is to be seen in no other. The status is 0 when all it did went well.
+ * A call that asks waits until all others were made, so that the parts of one call show
+ * up in no other. The status is 0 when everything succeeded.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -22,23 +22,23 @@ import {
     type Tool,
 } from "segue-mcp";
 
-/** The suite gives up after 30 s, but not on the program that it has started. */
+/** The suite gives up after 30 s, but does not end the program that it has started. */
 const LIFE_MS = 28_000;
-/** It starts all servers and clients at once, and on a busy machine takes seconds to get
- * to all: a server that is silent is no sign of an old one here. */
+/** The suite starts all servers and clients at once, and on a busy machine takes seconds
+ * to get to all. So a silent server is not taken for an old one here. */
 const PROBE_MS = 25_000;
-/** The suite knows it; nobody has to be able to read it. */
+/** The suite knows this URL; it need not be readable. */
 const METADATA_URL = "https://conformance-test.local/client-metadata.json";
 const DEPTH_MOST = 16;
 
-// ---- made-up values that fit a schema, as far as the suite's schemas go
+// ---- values that fit a schema, as far as the suite's schemas need it
 
 function asObject(value: unknown): JsonObject {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject ? (value as JsonObject) : {};
 }
 
-/** What is required of an object. */
+/** Makes the required members of an object. */
 function objectFor(given: unknown, withoutDefaults = false, depth = 0): JsonObject {
     const schema = asObject(given);
     const properties = asObject(schema.properties);
@@ -76,7 +76,7 @@ function valueFor(given: unknown, depth: number): unknown {
 
 // ---- one call
 
-/** A call in play. What it is asked it answers when it is let. */
+/** A call in play. It answers its questions when the play lets it. */
 class Call {
     readonly work: Promise<unknown>;
     private tellAsked: () => void = () => undefined;
@@ -93,7 +93,7 @@ class Call {
         this.work = session.call(name, args, { onInput });
     }
 
-    /** Until it has ended, or asks. */
+    /** Waits until the call has ended, or asks. */
     async rest(): Promise<void> {
         await Promise.race([this.work.catch(() => undefined), this.asks]);
     }
@@ -111,7 +111,7 @@ class Call {
             return { role: "assistant", content, model: "none", stopReason: "endTurn" };
         }
         if (params.mode === "url") return { action: "accept" };
-        // what has a default is left to the library
+        // Members with a default are left to the library.
         return { action: "accept", content: objectFor(params.requestedSchema, true) };
     }
 }
@@ -176,9 +176,10 @@ class Play {
         }
     }
 
-    /** The calls that the suite wants, or else one of each tool. */
+    /** The calls that the suite wants, or one call of each tool. */
     private planned(tools: Tool[]): [string, JsonObject][] {
-        if (this.scenario === "json-schema-ref-no-deref") return []; // to be looked at
+        // the tool is only listed
+        if (this.scenario === "json-schema-ref-no-deref") return [];
         const wanted = this.context.toolCalls;
         if (Array.isArray(wanted)) {
             return wanted
@@ -188,16 +189,16 @@ class Play {
         const seen = tools.find((one) => one.name === "json_schema_2020_12_tool");
         return tools.map((tool) => {
             const args = objectFor(tool.inputSchema);
-            // it wants to see what came of it
+            // The tool wants its schema as the client received it.
             if (tool.name === "json_schema_echo" && seen) args.schema = seen.inputSchema;
             return [tool.name, args];
         });
     }
 }
 
-// ---- who the client is to an authorization server
+// ---- the identity of the client for an authorization server
 
-/** Where a browser is sent to. */
+/** Opens a URL as the browser; returns where it is redirected to. */
 async function browse(url: string): Promise<void> {
     const answer = await fetch(url, { redirect: "manual" });
     const location = answer.headers.get("location");
@@ -211,8 +212,9 @@ const EXCHANGE = `
         .then((answer) => answer.json())
         .then((told) => process.stdout.write(told.access_token));`;
 
-/** Token exchange (RFC 8693): the user's ID token for an assertion that is good at this
- * authorization server. Nothing else is to be done meanwhile, so another process asks. */
+/** Token exchange (RFC 8693): exchanges the user's ID token for an assertion that this
+ * authorization server accepts. Another process sends the request, because the client
+ * waits here and does nothing else meanwhile. */
 function assertionOf(context: JsonObject, issuer: string, resource: string): string {
     if ("valid_jwt" in context) return String(context.valid_jwt);
     const form = {

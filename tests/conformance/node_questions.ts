@@ -1,8 +1,8 @@
 /**
- * The fixtures that ask their client, of node_server.ts: as a task, or in rounds before
+ * The fixtures of node_server.ts that ask their client: as a task, or in rounds before
  * the result of a plain call. A call asks all its questions at once, or one after
- * another, and tells what it was answered. A question that the client has not declared
- * is left out.
+ * another, and reports the answers. It leaves out questions whose capability the client
+ * has not declared.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Context, type Server, ToolError, UnsupportedError } from "segue-mcp";
@@ -13,7 +13,7 @@ interface Question {
     params: object;
 }
 
-/** The params of a form with one field. */
+/** Returns the params of a form with one field. */
 export function form(message: string, name: string, kind = "string"): object {
     return {
         mode: "form",
@@ -109,7 +109,7 @@ async function ask(ctx: Context, question: Question): Promise<string | undefined
     }
 }
 
-/** "state-ok" is what the suite wants to read of a state that came back. */
+/** The suite wants to read "state-ok" when a state came back. */
 function told(answers: readonly (string | undefined)[]): string {
     const given = answers.filter((one) => one !== undefined);
     if (!given.length) throw new ToolError("state-ok, answers: none");
@@ -155,7 +155,7 @@ export function addTools(server: Server): void {
         if (ctx.defer()) await sleep(100);
         return text;
     });
-    // No request may show up on the stream of the answer.
+    // No request may appear on the stream of the answer.
     server.tool("test_streaming_elicitation", described, (_, ctx) => {
         ctx.progress(1, 2);
         return askAll(ctx, [CONFIRM]);

@@ -2,8 +2,9 @@
 /**
  * The fixtures of server.c as a Node server, for run.py --server.
  *
- * Whatever the suite names: tools, resources and prompts with the texts that it asks for.
- * Over HTTP on a free port of loopback; prints its URL, and runs until SIGINT or SIGTERM.
+ * They are the tools, resources and prompts that the suite names, with the texts that it
+ * asks for. The server listens over HTTP on a free port of loopback, prints its URL, and
+ * runs until SIGINT or SIGTERM.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -56,12 +57,12 @@ const WORDS = ["paris", "park", "party", "test"];
 const SIMPLE = "This is a simple text response for testing.";
 
 const server = new Server({ name: "segue-conformance", version: "0.1.0" });
-/** The suite wants everything described. */
+/** The suite requires descriptions everywhere. */
 const described = (name: string): { description: string } => ({ description: name });
 
 // ---- content
 
-// The suite calls the first tool to check headers: it takes any arguments.
+// The suite calls the first tool to check headers, so that tool accepts any arguments.
 server.tool("test_simple_text", { description: "One block of text" }, () => SIMPLE);
 server.tool("test_image_content", described("test_image_content"), () => image(RED_DOT));
 server.tool("test_audio_content", described("test_audio_content"), () => audio(SILENCE));
@@ -94,7 +95,7 @@ server.tool(
     () => "The schema is what matters",
 );
 
-// ---- on the way
+// ---- progress and log
 
 server.tool(
     "test_tool_with_logging",
@@ -133,7 +134,7 @@ server.tool("test_logging_tool", described("test_logging_tool"), (_, ctx) => {
     return "Logging evaluated";
 });
 
-// ---- what the client declares
+// ---- capabilities of the client
 
 server.tool(
     "test_missing_capability",

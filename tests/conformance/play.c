@@ -1,9 +1,9 @@
-/* The play, in the order
+/* The play goes through
  *
  *   lists, page by page --> one call after the other --> the end
  *
- * A call that asks something waits until all others were made: what belongs to one call
- * is to be seen in no other. Then each gets its answers. */
+ * A call that asks waits until all others were made, so that the parts of one call show
+ * up in no other. Then each call gets its answers. */
 #include "conformance/play.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ void play_failed(play *p, const char *what, const char *why)
     p->has_failed = true;
 }
 
-/* Takes params. */
+/* Takes over params. */
 static void plan(play *p, const char *method, json_t *params, bool is_list)
 {
     call *c = calloc(1, sizeof *c);
@@ -50,7 +50,7 @@ static void plan(play *p, const char *method, json_t *params, bool is_list)
     p->last = &c->next;
 }
 
-/* ---- what a list brings ---- */
+/* ---- the items of a list ---- */
 
 static void plan_tool(play *p, const json_t *tool)
 {
@@ -93,14 +93,14 @@ static void take_list(play *p, const char *method, const json_t *result)
         plan(p, method, json_pack("{s:O}", "cursor", cursor), true);
 }
 
-/* The calls that the suite wants, or else one of each tool. */
+/* Plans the calls that the suite wants, or one call of each tool. */
 static void plan_tools(play *p)
 {
     const json_t *wanted = json_object_get(p->context, "toolCalls");
     const json_t *item;
     size_t i;
     if (!strcmp(p->scenario, "json-schema-ref-no-deref"))
-        return; /* its tool is there to be looked at */
+        return; /* its tool is only listed */
     if (wanted) {
         json_array_foreach(wanted, i, item)
             plan(p, "tools/call", json_deep_copy(item), false);
@@ -120,7 +120,7 @@ static void complete(void *user, segue_request *request, segue_status status,
     (void)request;
     c->state = CALL_ENDED;
     if (status != SEGUE_OK) {
-        play_failed(p, c->method, segue_error_message(error));
+        play_failed(p, c->method, segue_error_read(error)->message);
     } else {
         json_t *result = json_loadb(json, len, JSON_ALLOW_NUL, NULL);
         if (!result)
@@ -161,7 +161,8 @@ static void answer(call *c)
         segue_status status =
             text ? segue_request_answer(c->request, key, text, strlen(text), NULL)
                  : SEGUE_E_NOMEM;
-        if (status != SEGUE_OK && status != SEGUE_E_NOT_FOUND) /* or it was withdrawn */
+        /* or the question was withdrawn */
+        if (status != SEGUE_OK && status != SEGUE_E_NOT_FOUND)
             play_failed(c->p, c->method, segue_status_name(status));
         free(text);
         json_decref(said);
@@ -173,8 +174,7 @@ static void start(call *c)
 {
     play *p = c->p;
     char *text = json_dumps(c->params, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    segue_request_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     events.user = c;
     events.on_input = asked;
     events.on_complete = complete;
@@ -190,7 +190,7 @@ static void start(call *c)
     c->state = CALL_ENDED;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole play ---- */
 
 static call *first_in(const play *p, call_state state)
 {
@@ -200,7 +200,7 @@ static call *first_in(const play *p, call_state state)
     return c;
 }
 
-/* One call runs at a time; so a list has been taken before what it brings is played. */
+/* One call runs at a time, so a list is complete before its items are played. */
 static void advance(play *p)
 {
     call *c;
@@ -219,13 +219,13 @@ static void advance(play *p)
     }
 }
 
-/* What the server is known to have; it always may have tools. */
+/* Plans the lists that the server announces; tools are always listed. */
 void play_begin(play *p)
 {
     char about[64 * 1024];
     size_t len = sizeof about;
     if (p->is_open)
-        return; /* it was lost, and is there again */
+        return; /* the session was lost, and is open again */
     p->is_open = true;
     segue_status status = segue_session_peer(p->session, about, &len);
     json_t *peer =

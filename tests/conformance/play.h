@@ -1,8 +1,9 @@
-/* What the client of the conformance suite does with a session, whatever the server: it
- * lists what there is, calls each tool, reads each resource, gets each prompt, and
- * answers what it is asked. One thread. Public API only; JSON by jansson.
+/* What the client of the conformance suite does with a session, whatever the server:
+ * it lists everything, calls each tool, reads each resource, gets each prompt, and
+ * answers questions. One thread. Public API only; JSON by jansson.
  *
- * A call belongs to the play, and lives as long. The play ends when every call has. */
+ * A call belongs to the play, and lives as long. The play ends when every call has
+ * ended. */
 #ifndef PLAY_H
 #define PLAY_H
 
@@ -23,20 +24,20 @@ typedef enum call_state {
 typedef struct call {
     struct call *next;
     play *p;
-    const char *method; /* static */
+    const char *method; /* a static text */
     json_t *params;
-    json_t *questions; /* array of {"key","method","params"} that have no answer */
+    json_t *questions; /* array of {"key","method","params"} without an answer */
     segue_request *request;
     call_state state;
-    bool is_list; /* what it brings is played next */
+    bool is_list; /* a list: its items are played next */
 } call;
 
 struct play {
     segue_runtime *runtime;
     segue_session *session;
     const char *scenario;
-    json_t *context; /* what the suite tells of the scenario, or NULL */
-    json_t *tools;   /* all that were listed */
+    json_t *context; /* the suite's data for the scenario, or NULL */
+    json_t *tools;   /* all tools that were listed */
     call *calls;
     call **last;
     bool is_open, has_tools, has_failed;
@@ -44,19 +45,18 @@ struct play {
 
 void play_init(play *p, segue_runtime *runtime, const char *scenario, json_t *context);
 void play_free(play *p);
-/* The session is open: plays, and closes it at the end. */
+/* Called when the session is open: plays, and closes the session at the end. */
 void play_begin(play *p);
-/* Prints what went wrong; the program ends with a failure then. */
+/* Prints what went wrong; the program then ends with a failure. */
 void play_failed(play *p, const char *what, const char *why);
 
 /* ---- arguments.c: values that fit a schema. New references, never NULL. ---- */
 
-/* For the members that must be there. without_defaults: those that have a default are
- * left out. */
+/* Makes the required members. without_defaults: members with a default are left out. */
 json_t *object_for(const json_t *schema, bool without_defaults);
-/* The params of tools/call. */
+/* Makes the params of tools/call. */
 json_t *tool_params(const play *p, const json_t *tool);
-/* What is said to a question of the server. */
+/* Makes the answer to a question of the server. */
 json_t *answer_to(const char *method, const json_t *params);
 
 #endif

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The fixture client of client.c, on the Python SDK: one program for all scenarios of the
-suite. MCP_CONFORMANCE_SCENARIO names the scenario, MCP_CONFORMANCE_CONTEXT is JSON with
-what it tells, the last argument is the server's URL. The play is
+"""The fixture client of client.c, on the Python SDK: one program for all scenarios of
+the suite. MCP_CONFORMANCE_SCENARIO names the scenario, MCP_CONFORMANCE_CONTEXT is JSON
+with its data, and the last argument is the server's URL. The client goes through
 
     lists, page by page --> one call after the other --> the end
 
-A call that asks something waits until all others were made: what belongs to one call is
-to be seen in no other. The status is 0 when all it did went well. The python3 of PATH is
-to have the package.
+A call that asks waits until all others were made, so that the parts of one call show up
+in no other. The status is 0 when everything succeeded. The python3 of PATH must have
+the package.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from typing import Any
 
 import segue
 
-# The suite gives up after 30 s, but not on the program that it has started.
+# The suite gives up after 30 s, but does not end the program that it has started.
 LIFE_SECONDS = 28
-# It starts all servers and clients at once, and on a busy machine takes seconds to get to
-# all: a server that is silent is no sign of an old one here.
+# The suite starts all servers and clients at once, and on a busy machine takes seconds
+# to get to all. So a silent server is not taken for an old one here.
 PROBE_SECONDS = 25
-# The suite knows it; nobody has to be able to read it.
+# The suite knows this URL; it need not be readable.
 METADATA_URL = "https://conformance-test.local/client-metadata.json"
 DEPTH_MOST = 16
 
 
-# ---- made-up values that fit a schema, as far as the suite's schemas go
+# ---- values that fit a schema, as far as the suite's schemas need it
 
 
 def object_for(schema: Any, without_defaults: bool = False, depth: int = 0) -> Any:
-    """What is required of an object."""
+    """Makes the required members of an object."""
     schema = schema if isinstance(schema, dict) else {}
     properties = schema.get("properties") or {}
     return {
@@ -74,7 +74,7 @@ def value_for(schema: Any, depth: int) -> Any:
 
 
 class Call:
-    """A call in play. What it is asked it answers when it is let."""
+    """A call in play. It answers its questions when the play lets it."""
 
     def __init__(self, session: segue.Session, name: str, arguments: Any) -> None:
         self.asks = asyncio.Event()
@@ -84,7 +84,7 @@ class Call:
         )
 
     async def rest(self) -> None:
-        """Until it has ended, or asks."""
+        """Waits until the call has ended, or asks."""
         asking = asyncio.ensure_future(self.asks.wait())
         await asyncio.wait((self.work, asking), return_when=asyncio.FIRST_COMPLETED)
         asking.cancel()
@@ -100,7 +100,7 @@ class Call:
         if question.params.get("mode") == "url":
             return segue.ElicitResult("accept")
         schema = question.params.get("requestedSchema")
-        # what has a default is left to the library
+        # members with a default are left to the library
         return segue.ElicitResult("accept", object_for(schema, without_defaults=True))
 
 
@@ -149,9 +149,9 @@ class Play:
             await self.attempt("tools/call", call.work)
 
     def planned(self, tools: list[segue.Tool]) -> list[tuple[str, Any]]:
-        """The calls that the suite wants, or else one of each tool."""
+        """The calls that the suite wants, or one call of each tool."""
         if self.scenario == "json-schema-ref-no-deref":
-            return []  # its tool is there to be looked at
+            return []  # its tool is only listed
         wanted = self.context.get("toolCalls")
         if wanted is not None:
             return [(one["name"], one.get("arguments") or {}) for one in wanted]
@@ -161,12 +161,13 @@ class Play:
             arguments = object_for(tool.input_schema)
             seen = schemas.get("json_schema_2020_12_tool")
             if tool.name == "json_schema_echo" and seen is not None:
-                arguments["schema"] = seen  # it wants to see what came of it
+                # this tool wants its schema as the client received it
+                arguments["schema"] = seen
             planned.append((tool.name, arguments))
         return planned
 
 
-# ---- who the client is to an authorization server
+# ---- the identity of the client for an authorization server
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
@@ -178,7 +179,7 @@ _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Stay)
 
 
 def location_of(url: str) -> str:
-    """Where a browser is sent to."""
+    """Returns where a browser is redirected to from this URL."""
     try:
         _direct.open(url, timeout=10).close()
     except urllib.error.HTTPError as answer:
@@ -196,8 +197,9 @@ def oauth_of(scenario: str, context: Any) -> segue.OAuth | None:
         return None
 
     def assertion(issuer: str, resource: str) -> str | None:
-        """Token exchange (RFC 8693): the user's ID token for an assertion that is good at
-        this authorization server. Nothing else is to be done meanwhile."""
+        """Token exchange (RFC 8693): exchanges the user's ID token for an assertion
+        that this authorization server accepts. It blocks, because there is nothing else
+        to do meanwhile."""
         if "valid_jwt" in context:
             return str(context["valid_jwt"])
         form = {

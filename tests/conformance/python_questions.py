@@ -1,6 +1,7 @@
-"""The fixtures that ask their client, of python_server.py: as a task, or in rounds before
-the result of a plain call. A call asks all its questions at once, or one after another,
-and tells what it was answered. A question that the client has not declared is left out.
+"""The fixtures of python_server.py that ask their client: as a task, or in rounds
+before the result of a plain call. A call asks all its questions at once, or one after
+another, and reports the answers. It leaves out questions whose capability the client
+has not declared.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ async def ask(ctx: segue.Context, question: Question) -> str | None:
 
 
 def told(answers: list[str | None]) -> str:
-    """ "state-ok" is what the suite wants to read of a state that came back."""
+    """The suite wants to read "state-ok" when a state came back."""
     given = [answer for answer in answers if answer is not None]
     if not given:
         raise segue.ToolError("state-ok, answers: none")

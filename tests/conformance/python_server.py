@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The fixtures of server.c as a Python server, for run.py --server.
 
-Whatever the suite names: tools, resources and prompts with the texts that it asks for.
-Over HTTP on a free port of loopback; prints its URL, and runs until SIGINT or SIGTERM.
+They are the tools, resources and prompts that the suite names, with the texts that it
+asks for. The server listens over HTTP on a free port of loopback, prints its URL, and
+runs until SIGINT or SIGTERM.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def json_schema_2020_12_tool(**anything: Any) -> str:
     return "The schema is what matters"
 
 
-# ---- on the way
+# ---- progress and log
 
 
 @server.tool
@@ -153,7 +154,7 @@ def test_logging_tool(ctx: segue.SyncContext) -> str:
     return "Logging evaluated"
 
 
-# ---- what the client declares
+# ---- capabilities of the client
 
 
 @server.tool
@@ -298,7 +299,7 @@ async def complete_arg2(typed: str) -> list[str]:
     return [word for word in WORDS if word.startswith(typed)]
 
 
-# The suite spells this argument so.
+# The suite spells this argument in this way.
 @server.prompt
 def test_prompt_with_embedded_resource(resourceUri: str) -> list[Any]:
     """test_prompt_with_embedded_resource"""

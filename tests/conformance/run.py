@@ -1,18 +1,20 @@
-"""The official conformance suites as judges of our server and our client, over HTTP.
+"""The official conformance suites as judges of Segue's server and client, over HTTP.
 
     run.py [--programs DIRECTORY] [--server COMMAND] [--client PROGRAM] [--role ROLE]
            [--out DIRECTORY] [--only RUN] [--scenario NAME]
 
-Starts the fixture server, and runs the suite against it and with the fixture client, once
-for each requirement set; then the suite that npm calls latest, 0.1.16. Prints each check
-that failed, or warned (a SHOULD), with its reason. The last lines, one for each run, are
-"conformance RUN: P passed, F failed" (checks; a warning is neither). baseline.json names,
-by run, the checks that are known to fail or warn, each with the reason and the issue that
-owes it: any other fails the run, and so does an entry that no longer fails. The scenarios
-that a requirement set scores (scored.json) must have run, and may not stand in it. How
-the client ended counts as a check when it is not as it should. What our side says is
-judged by tests/schema, too. Runs from the top of the tree, after .ci/setup-peers.
-Standard library only.
+Starts the fixture server, and runs the suite against it and with the fixture client,
+once for each requirement set; then the suite that npm calls latest, 0.1.16. Prints each
+check that failed, or warned (a SHOULD), with its reason. The last lines, one for each
+run, are
+"conformance RUN: P passed, F failed" (checks; a warning counts as neither).
+
+baseline.json names, by run, the checks that are known to fail or warn, each with the
+reason and the issue that covers it. Any other failure fails the run, and so does an
+entry that no longer fails. The scenarios that a requirement set scores (scored.json)
+must have run, and baseline.json must not name them. A wrong end of the client counts as
+a check. tests/schema checks the messages of Segue's side, too. Runs from the top of the
+tree, after .ci/setup-peers. Standard library only.
 """
 import argparse
 import os
@@ -25,7 +27,7 @@ import verdicts
 
 
 def judge_runs(runs, programs, scored, scenario):
-    """All that were begun."""
+    """Checks the results of all runs that were started."""
     rows, judged = verdicts.read_json("baseline.json"), []
     for run in runs:
         start = time.monotonic()
@@ -43,7 +45,7 @@ def read_scored():
 
 
 def check_baseline(scored):
-    """Before anything runs."""
+    """Called before anything runs."""
     rows = verdicts.read_json("baseline.json")
     known = {run.name for run in suites.RUNS} | {"reason", "issue"}
     for row in rows:

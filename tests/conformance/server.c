@@ -1,9 +1,9 @@
-/* The server that the official conformance suite judges: the fixtures that its scenarios
- * name, as far as the library serves what they need, over HTTP on a free port of
- * loopback. Prints its URL and runs until SIGINT or SIGTERM.
+/* The server that the official conformance suite tests: the fixtures that its scenarios
+ * name, as far as the library supports them, over HTTP on a free port of loopback. It
+ * prints its URL and runs until SIGINT or SIGTERM.
  *
- * Signals are blocked in all threads but waited for by one, which stops the runtime: no
- * handler runs, so nothing is called that a handler may not call. */
+ * Signals are blocked in all threads. One thread waits for them and stops the runtime. So
+ * there is no signal handler, which could not call the library. */
 #include "conformance/stage.h"
 
 #include <pthread.h>
@@ -39,8 +39,7 @@ static void *wait_for_signal(void *user)
 
 static segue_status open_runtime(segue_runtime **out)
 {
-    segue_runtime_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
     options.log = write_log;
     options.log_level = SEGUE_LOG_WARNING;
     return segue_runtime_new(&options, out, NULL);
@@ -48,8 +47,7 @@ static segue_status open_runtime(segue_runtime **out)
 
 static segue_status open_server(stage *s)
 {
-    segue_server_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     options.name = "segue-conformance";
     options.version = segue_version();
     segue_status status = segue_server_new(s->runtime, &options, &s->server, NULL);
@@ -70,7 +68,7 @@ static segue_status listen_on_loopback(stage *s)
     segue_error *error = NULL;
     segue_status status = segue_server_listen(s->server, NULL, &listener, &error);
     if (status != SEGUE_OK) {
-        fprintf(stderr, "server: %s\n", segue_error_message(error));
+        fprintf(stderr, "server: %s\n", segue_error_read(error)->message);
         segue_error_free(error);
         return status;
     }
@@ -91,7 +89,7 @@ static segue_status serve(stage *s)
     do
         status = segue_runtime_dispatch(s->runtime, stage_tick(s), 0, NULL);
     while (status == SEGUE_OK);
-    if (status != SEGUE_E_CLOSED) /* no signal has come, so the waiter still waits */
+    if (status != SEGUE_E_CLOSED) /* no signal has come, so the thread still waits */
         pthread_kill(waiter, SIGTERM);
     pthread_join(waiter, NULL);
     return status == SEGUE_E_CLOSED ? SEGUE_OK : status;

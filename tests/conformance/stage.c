@@ -28,12 +28,11 @@ segue_status stage_add(stage *s, const tool *tools, size_t count)
 {
     segue_status status = SEGUE_OK;
     for (size_t i = 0; status == SEGUE_OK && i < count; i++) {
-        segue_item_options options;
+        segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
         entry *e = malloc(sizeof *e);
         if (!e)
             return SEGUE_E_NOMEM;
         *e = (entry){s, &tools[i]};
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
         options.user = e;
         options.free_user = free;
         options.on_call = run_tool;
@@ -82,12 +81,12 @@ static void job_gone(void *user)
     while (*at != j)
         at = &(*at)->next;
     *at = j->next;
-    if (j->call) /* the runtime ends under a job that runs */
+    if (j->call) /* the call is NULL when the runtime has ended under the job */
         segue_call_free(j->call);
     free(j);
 }
 
-/* The next tick sees that the call is cancelled. */
+/* Makes the job due: the next tick sees that the call is cancelled. */
 static void wake(void *user, segue_call *call)
 {
     (void)call;
@@ -96,7 +95,7 @@ static void wake(void *user, segue_call *call)
 
 job *job_start(stage *s, segue_call *call, void (*step)(job *j), int64_t delay_ms)
 {
-    segue_call_events events;
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     job *j = calloc(1, sizeof *j);
     if (!j)
         abort();
@@ -106,7 +105,6 @@ job *job_start(stage *s, segue_call *call, void (*step)(job *j), int64_t delay_m
     job_wait(j, delay_ms);
     j->next = s->jobs;
     s->jobs = j;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
     events.user = j;
     events.free_user = job_gone;
     events.on_cancel = wake;

@@ -1,4 +1,4 @@
-"""How the suites are run, and our programs beside them."""
+"""Runs the suites, and Segue's programs beside them."""
 import glob
 import json
 import os
@@ -24,29 +24,30 @@ RESULT = re.compile(r"(.+)-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z")
 ANNOUNCED = re.compile(r"^(?:=== Running scenario: (\S+) ===|Starting scenario: (\S+))$",
                        re.M)
 COUNT = re.compile(r"^Running (?:requirements )?\S+ (?:suite )?\((\d+) scenarios\)", re.M)
-# Here the other side is not to be trusted, and the client is to end with a failure.
+# In these scenarios the other side cannot be trusted, and the client must end with a
+# failure.
 REFUSES = {"auth/resource-mismatch", "auth/scope-retry-limit",
            "auth/iss-supported-missing", "auth/iss-wrong-issuer", "auth/iss-unexpected",
            "auth/iss-normalized", "auth/metadata-issuer-mismatch"}
-# It measures how late the client is, to the fifth of a second: beside all the others,
-# which the suite runs at once, that would be the machine's doing.
+# This scenario measures the client's delay to a fifth of a second. The suite runs
+# scenarios in parallel, and then the machine would cause the delay.
 ALONE = "sse-retry"
-# What a sanitizer finds is to end a program, if it is built with one, and to be told
-# from other ends.
+# A finding of a sanitizer must end a program that is built with one, with a status of
+# its own.
 STRICT = {"ASAN_OPTIONS": "exitcode=99", "LSAN_OPTIONS": "exitcode=99",
           "UBSAN_OPTIONS": "halt_on_error=1:exitcode=99",
           "TSAN_OPTIONS": "halt_on_error=1"}
 
 
 class Run:
-    """One suite against one of our programs."""
+    """One suite against one of Segue's programs."""
 
     def __init__(self, mode, package, choice):
         self.mode, self.package, self.choice = mode, package, choice
         is_set = package == CURRENT
         self.name = f"{mode} {choice}" if is_set else f"{mode} 0.1.16 {choice}"
         self.arguments = ["--requirements" if is_set else "--suite", choice]
-        self.place = None  # where what it leaves goes
+        self.place = None  # the directory for its results
 
     def begin(self, out):
         self.place = os.path.join(out, self.name.replace(" ", "-"))
@@ -70,7 +71,7 @@ def node():
 # ---- one run of a suite
 
 def suite(run, target, scenario):
-    """Runs it; returns what it printed, and where its results are."""
+    """Runs the suite; returns what it printed, and where its results are."""
     choice = run.one(scenario) if scenario else run.arguments
     name = scenario.replace("/", "+") if scenario else "all"
     out = os.path.join(run.place, "results", name)
@@ -90,7 +91,8 @@ def suite(run, target, scenario):
 
 
 def read_results(run, told, out, is_whole):
-    """{scenario: checks}; what the suite announced without leaving a result has None."""
+    """Returns {scenario: checks}; a scenario that was announced but left no result has
+    None."""
     results = dict.fromkeys(a or b for a, b in ANNOUNCED.findall(told))
     count = COUNT.search(told)
     if is_whole and int(count[1] if count else -1) != len(results):
@@ -107,7 +109,7 @@ def read_results(run, told, out, is_whole):
 
 
 def unexpected_end(run, scenario):
-    """How the client ended, if that is not as it should: the suite does not look."""
+    """Returns how the client ended, if that is wrong: the suite does not check it."""
     name = scenario.replace("/", "+")
     try:
         with open(os.path.join(run.place, f"{name}.exit"), encoding="utf-8") as file:
@@ -123,7 +125,7 @@ def unexpected_end(run, scenario):
 
 
 def run_suite(run, programs, scenario):
-    """{scenario: checks}"""
+    """Returns {scenario: checks}."""
     target = ["--url", programs.server.url]
     if run.mode == "client":
         command = (OBSERVE, run.place, programs.client)
@@ -140,7 +142,7 @@ def run_suite(run, programs, scenario):
     return results
 
 
-# ---- our side
+# ---- Segue's side
 
 class Server:
     """The fixture server while it runs."""
@@ -163,7 +165,8 @@ class Server:
             self.url = f"{address[1]}{port}{address[3]}"
 
     def stop(self):
-        """"" when it was there to the end and stopped as told, else what was wrong."""
+        """Stops the server; returns "" when it ran to the end and stopped on request,
+        otherwise what was wrong."""
         if self.tap:
             self.tap.kill()
             self.tap.wait()
@@ -183,8 +186,8 @@ class Server:
 
 
 class Programs:
-    """The server, which runs, and the path of the client. Of other languages: the command
-    line of the server, and what to run as the client."""
+    """The running server, and the path of the client. For other languages: the command
+    line of the server, and the program to run as the client."""
 
     def __init__(self, directory, out, server=None, client=None):
         directory = os.path.abspath(directory)
@@ -194,8 +197,9 @@ class Programs:
 
 
 def judge_by_schema(role, out):
-    """The last line of the judge of what was written down, and whether it found no
-    fault. Of the client that is all but authorization, whose messages name its URLs."""
+    """Checks the recorded messages by the schema; returns the last line of the output,
+    and whether there was no fault. For the client it leaves out the scenarios of
+    authorization, whose messages contain its URLs."""
     pattern = "tap.*.up" if role == "server" else "client-*/*.tap.*.up"
     logs = sorted(glob.glob(os.path.join(out, pattern)))
     report = os.path.join(out, f"schema-{role}.log")

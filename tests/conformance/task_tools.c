@@ -1,7 +1,8 @@
-/* The fixtures of the scenarios tasks-*: calls that may or must become tasks. Those that
- * ask their client are in input_tools.c. */
+/* The fixtures of the scenarios tasks-*: calls that may or must become tasks. Fixtures
+ * that ask their client are in input_tools.c. */
 #include "conformance/stage.h"
 
+#include <segue/segue_util.h>
 #include <stdio.h>
 
 static const char *text_of(segue_call *call, const char *name, const char *otherwise)

@@ -1,5 +1,5 @@
-"""What the results of a suite mean: which checks are known to fail, which scenarios must
-not, and whether all that had to run did."""
+"""What the results of a suite mean: which checks are known to fail, which scenarios
+must not fail, and whether all required ones ran."""
 import contextlib
 import io
 import json
@@ -7,8 +7,9 @@ import os
 import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# A frozen requirement set scores so many scenarios. The suite of 0.1.16 is older than
-# the sets, and what it has in common with that of its revision is held to the same.
+# Number of scenarios that each frozen requirement set scores. The suite of 0.1.16 is
+# older than the sets; the scenarios that it shares with the set of its revision must
+# pass, too.
 COUNTS = {"server 2025-11-25": 30, "client 2025-11-25": 18,
           "server 2026-07-28": 37, "client 2026-07-28": 32}
 SCORED_AS = {"server 0.1.16 active": "server 2025-11-25",
@@ -24,7 +25,7 @@ NAME = re.compile(r"  - (\S+)$")
 
 
 class Broken(Exception):
-    """The data files contradict themselves, or the suite."""
+    """The data files contradict each other, or the suite."""
 
 
 def read_json(name):
@@ -35,7 +36,7 @@ def read_json(name):
 # ---- scored scenarios
 
 class Scored:
-    """{run: names}: what each run must have run, and may not excuse."""
+    """{run: names}: the scenarios that each run must have run, and must not excuse."""
 
     def __init__(self, lists, counts=None):
         counts = COUNTS if counts is None else counts
@@ -48,7 +49,8 @@ class Scored:
         return self.lists.get(SCORED_AS.get(run, run), []) + ALSO.get(run, [])
 
     def compare(self, directory):
-        """With the requirement sets of the suite: YAML, of which this knows enough."""
+        """Compares with the requirement sets of the suite: YAML, of which this reads a
+        small part."""
         for run, names in self.lists.items():
             mode, revision = run.split()
             with open(os.path.join(directory, f"{revision}.yaml"),
@@ -85,8 +87,8 @@ class Baseline:
                 raise Broken(f"baseline: {entry}: {scenario} stands there as a whole")
 
     def excuse(self, scenario, check):
-        """Why this check may fail, or None. A scenario that fails as a whole has valid
-        messages all the same."""
+        """Returns why this check may fail, or None. The messages of a scenario that
+        fails as a whole must be valid all the same."""
         entries = [f"{scenario}:{check}"]
         if check != "wire-schema-valid":
             entries.append(scenario)
@@ -97,7 +99,7 @@ class Baseline:
         return None
 
     def stale(self):
-        """The entries that no longer fail, or name what is not there."""
+        """Returns the entries that no longer fail, or name nothing that exists."""
         return sorted(set(self.entries) - self.used)
 
 
@@ -154,8 +156,8 @@ def finish(verdict, baseline, scored, results, is_whole):
 
 
 def judge_all(run, rows, scored, results, is_whole=True):
-    """results: {scenario: checks, or None when it left none}; is_whole: of all scenarios
-    of the run."""
+    """results: {scenario: checks, or None when it left none}; is_whole: all scenarios
+    of the run ran."""
     names = scored.of(run)
     verdict, baseline = Verdict(run), Baseline(rows, run, names)
     for scenario, checks in results.items():
@@ -166,7 +168,7 @@ def judge_all(run, rows, scored, results, is_whole=True):
     return verdict
 
 
-# ---- does this judge rightly?
+# ---- a test of this judge
 
 def is_broken(make, *args):
     try:
@@ -177,7 +179,7 @@ def is_broken(make, *args):
 
 
 def self_check():
-    """Each kind of problem is found in a run that was made up."""
+    """Checks that each kind of problem is found, in results that are made up."""
     def check(ident, status):
         return {"id": ident, "status": status, "errorMessage": "planted"}
 

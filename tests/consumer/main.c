@@ -1,11 +1,12 @@
-/* What a user's program does first: it is compiled and linked against an installed Segue,
- * by CMake and by pkg-config, shared and static. EXPECTED_VERSION is what the package
- * says. */
+/* A minimal user program, compiled and linked against an installed Segue, by CMake and by
+ * pkg-config, shared and static. EXPECTED_VERSION is the version of the package. */
 #include <stdio.h>
 #include <string.h>
 
 #include <segue/segue.h>
+#include <segue/segue_auth.h>
 #include <segue/segue_ext.h>
+#include <segue/segue_util.h>
 
 static int fail(const char *what)
 {
@@ -18,9 +19,7 @@ int main(void)
     if (strcmp(segue_version(), EXPECTED_VERSION) != 0)
         return fail("the library is of another version than its package");
 
-    segue_runtime_options options;
-    if (segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS))
-        return fail("segue_struct_init");
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
     segue_runtime *runtime = NULL;
     if (segue_runtime_new(&options, &runtime, NULL) != SEGUE_OK)
         return fail("segue_runtime_new");

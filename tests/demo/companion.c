@@ -1,9 +1,9 @@
-/* The one in Python takes part when SEGUE_DEMO_PYTHON names an interpreter that has the
- * package, the one in Node when SEGUE_DEMO_NODE names its program, compiled and where it
- * finds the package; `make demo` does both. They are not killed on purpose: what they
- * have to live through are the kills of the server and the cuts, as they come through the
- * same proxy. Their task is the one of the first reader: they take the token from that
- * one's state file and ask for all segments from the first. The demo itself starts them
+/* The Python companion takes part when SEGUE_DEMO_PYTHON names an interpreter that has
+ * the package. The Node companion takes part when SEGUE_DEMO_NODE names its program,
+ * compiled and where it finds the package. `make demo` sets both. The companions are not
+ * killed on purpose: they must survive the kills of the server and the cuts, through the
+ * same proxy. Their task is the one of the first reader: they take its token from the
+ * state file and ask for all segments from the first. The demo itself starts them
  * (demo.c, --follow), so that they die with it. */
 #include "companion.h"
 
@@ -132,7 +132,7 @@ static bool judge(const companions *all, const companion *c, const text *sent)
     if (!c->run[0])
         return true;
     output_path(all, c, path);
-    text_load(&arrived, path); /* not there: nothing has arrived */
+    text_load(&arrived, path); /* no file: nothing has arrived */
     bool ok = compare_texts(sent, &arrived, &found) && found.same_bytes && !*c->why;
     printf("read in %s at the same time: %zu segments, %s%s%s\n", c->language,
            found.segments, found.same_bytes ? "the same, byte by byte" : "NOT the same",

@@ -1,12 +1,12 @@
-/* The two sequences are aligned with as few losses, doublings and alterations as
- * possible: the edit distance, with the three kinds counted apart. The numbers that
- * client and server gave the segments play no part, so that a wrong number cannot hide a
- * wrong text.
+/* The two sequences are aligned with as few losses, duplicates and alterations as
+ * possible: the edit distance, with the three kinds counted separately. The segment
+ * numbers of client and server are not used, so that a wrong number cannot hide a wrong
+ * text.
  *
- * What both have in common at either end is set aside first; it is nearly everything. Of
- * the rest only two rows of the table are kept. A rest too large for that (both texts
- * differ all over) is compared place by place, which finds too much rather than too
- * little. */
+ * The common part at either end is set aside first; it is nearly everything. Of the rest
+ * only two rows of the table are kept. A rest too large for that (both texts differ
+ * everywhere) is compared position by position, which reports too many differences rather
+ * than too few. */
 #include "compare.h"
 
 #include <stdint.h>
@@ -42,7 +42,7 @@ static cell cheapest(cell across, bool same, cell above, cell before)
     return before.cost < across.cost ? before : across;
 }
 
-/* Rows are what was sent, columns what arrived. */
+/* Rows are the lines that were sent, columns those that arrived. */
 static bool align(const line *sent, size_t rows, const line *arrived, size_t columns,
                   comparison *out)
 {

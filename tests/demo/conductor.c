@@ -1,33 +1,33 @@
-/* The conductor starts the client and looks after it and its server.
+/* The conductor starts the client, and watches it and its server.
  *
- *   http    client --> cutting proxy (a thread of ours) --> server, a child of ours
+ *   http    client --> cutting proxy (a thread of the conductor) --> server, its child
  *       companions -/
  *   stdio   client --> server, a child of the client
  *
- * It hears of each child through the child's standard error, which servers that a client
- * starts inherit. That a voice ends is when the next one may start: two servers at one
+ * Each child reports on its standard error (its "voice"), which servers that a client
+ * starts inherit. The next process may start only when a voice ends: two servers at one
  * time would be two owners of a task.
  *
  *   start --> run, kills and cuts as planned --> a voice ends --> reap
- *     ^                                             |  we killed it: again
+ *     ^                                             |  after our kill: again
  *     \---------------------------------------------/  else: compare, verdict
  *
- * Over HTTP the first server chooses the port, and those that follow have to take the
- * same. The proxy, and with it the URL of the client, stays for the whole run.
+ * Over HTTP the first server chooses the port, and the later ones must take the same one.
+ * The proxy, and with it the URL of the client, stays for the whole run.
  *
- * A kill or cut is due when so many segments have arrived and, from then, a random time
- * has passed. For a cut the proxy gets a number of bytes for either direction. Segments
- * only come down; what goes up is the request by which the client then comes back, so
- * that one falls into the reconnect. Both must have hit before the plan goes on. The
- * server sends no more lines than the gate lets through, which the plan decides: the text
+ * A kill or cut is due when a planned number of segments has arrived and then a random
+ * time has passed. For a cut the proxy gets a number of bytes for either direction.
+ * Segments only come down; what goes up is the request by which the client then comes
+ * back, so that cut hits the reconnect. Both must have hit before the plan goes on. The
+ * server sends no more lines than the gate allows, which the plan sets: so the text
  * cannot be over before the plan is.
  *
- * A server is killed through a pidfd, opened when it says who it is: the number of one
- * that is not our child could have come to mean another process.
+ * A server is killed through a pidfd, opened when it reports its process id: the id of a
+ * process that is no child of the conductor could by then belong to another process.
  *
- * No process is left behind: each child leads a process group, which is killed as a whole
- * while the child is not reaped yet; orphaned servers become children of the conductor
- * and are reaped too; and a child whose conductor dies is killed by the system. */
+ * No process is left behind. Each child leads a process group, which is killed as a whole
+ * while the child is not reaped yet. Orphaned servers become children of the conductor
+ * and are reaped too. The system kills a child whose conductor dies. */
 #include "conductor.h"
 
 #include <dirent.h>
@@ -53,14 +53,14 @@
 #include "screen.h"
 #include "verdict.h"
 
-#define LIMIT_MS 300000 /* of the whole run: for one that hangs */
-#define LEAVE_MS 60000  /* for a server to go after its client: the same */
+#define LIMIT_MS 300000 /* limit of the whole run, which may hang */
+#define LEAVE_MS 60000  /* time for a server to end after its client, which may hang */
 #define LARGEST_TEXT ((size_t)16 * 1024 * 1024)
 
-#define MOST_BYTES_DOWN 4000 /* from the order to cut until the cut */
+#define MOST_BYTES_DOWN 4000 /* maximum bytes from the order to cut until the cut */
 #define LEAST_BYTES_DOWN 300
 #define MOST_BYTES_UP 150 /* less than the smallest request that follows a cut */
-#define MOST_PIECE 400    /* bytes that the proxy writes at once */
+#define MOST_PIECE 400    /* maximum bytes that the proxy writes at once */
 
 #define URL_SIZE 64
 
@@ -76,24 +76,25 @@ typedef struct conductor {
     screen screen;
     totals counts;
     plan plan;
-    int64_t fire_ms;   /* when the next step is done, 0 = it is not due */
-    unsigned cuts_due; /* the step is done when there were so many; 0 = none is wanted */
+    int64_t fire_ms;   /* when the next step is done; 0 = it is not due */
+    unsigned cuts_due; /* number of cuts at which the step is done; 0 = no cut is
+                        * wanted */
     int64_t started_ms;
-    int64_t leave_ms; /* when what is left of a family is killed, 0 = never */
+    int64_t leave_ms; /* when the rest of a process group is killed; 0 = never */
     player client;
-    player server;         /* over HTTP */
-    companions companions; /* the same */
+    player server;         /* used over HTTP */
+    companions companions; /* used over HTTP */
     int server_pidfd;      /* -1 = no server is known to live */
     cutting_proxy *proxy;  /* NULL = over stdio, or no server has listened yet */
-    int port;              /* of the server; 0 = none has listened yet */
-    int signals;           /* signalfd */
-    int gate;              /* gate.h */
+    int port;              /* port of the server; 0 = none has listened yet */
+    int signals;           /* the signalfd */
+    int gate;              /* descriptor of the gate (gate.h) */
     size_t segments;
-    size_t let; /* lines that the gate lets through */
+    size_t let; /* lines that the gate allows */
     bool http;
-    bool done; /* a client has said so */
+    bool done; /* a client has reported its end */
     bool over;
-    int interrupt; /* signal */
+    int interrupt; /* number of the signal */
     char why[256]; /* the first thing that went wrong */
 } conductor;
 
@@ -201,7 +202,7 @@ static void client_ended(conductor *c)
         c->over = true;
 }
 
-/* When all readers have what they wanted the server is to go. */
+/* Ends the server when all readers have everything. */
 static void end_server(conductor *c)
 {
     if (!c->done || c->client.pid || !companions_are_over(&c->companions) || c->leave_ms)
@@ -219,7 +220,7 @@ static void server_ended(conductor *c)
     bool killed = c->server.killed;
     int status = player_reap(&c->server);
     close_fd(&c->server_pidfd);
-    bool was_told = !c->client.pid && c->leave_ms; /* to go */
+    bool was_told = !c->client.pid && c->leave_ms; /* the server was asked to end */
     if (was_told)
         c->over = true;
     else if (killed)
@@ -239,7 +240,7 @@ static bool server_lives(const conductor *c)
 static void kill_server(conductor *c)
 {
     if (!server_lives(c))
-        return; /* the next one will say that it is there */
+        return; /* the next server will report its start */
     syscall(SYS_pidfd_send_signal, c->server_pidfd, SIGKILL, NULL, 0);
     close_fd(&c->server_pidfd);
     c->server.killed = true;
@@ -259,7 +260,7 @@ static void kill_client(conductor *c)
                 "client killed with -9, %zu segments have arrived", c->segments);
 }
 
-/* A short text comes in few bytes, and must not be over before they have passed. */
+/* A short text has few bytes, and must not be over before the cut. */
 static size_t most_bytes_down(const conductor *c)
 {
     size_t most = (c->text.len + 250 * c->text.count) / 20;
@@ -309,7 +310,7 @@ static bool can_do(const conductor *c, const plan_step *step)
     return step->what == KILL_SERVER ? c->server_pidfd >= 0 : c->client.pid > 0;
 }
 
-/* The server may send what the plan lets it. */
+/* Sets how many lines the server may send. */
 static void move_gate(conductor *c)
 {
     size_t let = plan_gate(&c->plan, c->segments, c->text.count);
@@ -320,14 +321,14 @@ static void move_gate(conductor *c)
         stop(c, strerror(errno));
 }
 
-/* Too little is left to be carried for a cut by bytes. */
+/* The rest of the text is too short for a cut by bytes. */
 static void cut_at_the_end(conductor *c)
 {
     if (c->cuts_due && c->segments + 1 >= c->text.count)
         cutting_proxy_cut_all(c->proxy, CUTTING_RST);
 }
 
-/* Begins to wait for the moment of the next step, or does it. */
+/* Waits for the moment of the next step, or does the step. */
 static void follow_plan(conductor *c)
 {
     const plan_step *next = &c->plan.steps[c->plan.next];
@@ -346,7 +347,7 @@ static void follow_plan(conductor *c)
     }
 }
 
-/* ---- what the players say ---- */
+/* ---- reports of the players ---- */
 
 static void server_started(conductor *c, int pid)
 {
@@ -354,7 +355,7 @@ static void server_started(conductor *c, int pid)
     c->server_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* The first one says where everybody will find it from now on. */
+/* The first server reports the port that all later ones use. */
 static void server_listens(conductor *c, int port)
 {
     if (c->port)
@@ -365,7 +366,7 @@ static void server_listens(conductor *c, int port)
         start_client(c);
 }
 
-/* There is a task now. */
+/* Called when there is a task. */
 static void start_companions(conductor *c)
 {
     char url[URL_SIZE];
@@ -531,7 +532,7 @@ static void look_at_output(conductor *c, comparison *found)
     char path[4200];
     text arrived = {0};
     path_in_dir(c, "output", path, sizeof path);
-    text_load(&arrived, path); /* not there: nothing has arrived */
+    text_load(&arrived, path); /* no file: nothing has arrived */
     if (!compare_texts(&c->text, &arrived, found))
         note(c, "out of memory");
     text_free(&arrived);
@@ -572,7 +573,7 @@ int conductor_run(const char *program, const char *text_path, bool http, uint64_
     int status = 1;
     companions_init(&c.companions, c.dir);
     if (!http)
-        companions_dismiss(&c.companions); /* the server is the client's own */
+        companions_dismiss(&c.companions); /* the server belongs to the client alone */
     if (prepare(&c)) {
         plan_make(&c.plan, &c.random, c.text.count, http);
         printf("Segue demo: the %zu lines of %s, streamed over %s as one task\n"

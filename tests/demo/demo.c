@@ -1,17 +1,17 @@
 /* The demo of Segue: a text is streamed line by line while the server and the client are
- * killed with -9 and their connections cut, and must come out whole.
+ * killed with -9 and their connections cut, and must arrive whole.
  *
  *   demo [FILE]        FILE instead of the longest one in /usr/share/common-licenses
- *   demo --self-test   checks that the comparison finds what it is there to find
+ *   demo --self-test   checks that the comparison finds every kind of damage
  *
  * SEGUE_DEMO_TRANSPORT is http (the default) or stdio, where nothing can be cut.
  * SEGUE_DEMO_ERA is modern (2026-07-28 with event streams, the default) or legacy
- * (2025-11-25 with SEP-1905); the program that reads the text takes it from there.
+ * (2025-11-25 with SEP-1905); the program that reads the text uses it, too.
  * SEGUE_DEMO_PYTHON is an interpreter that has the package: then a further client, in
  * Python, reads the same task over HTTP at the same time. SEGUE_DEMO_NODE is the program
- * reader.js where it finds segue-mcp: then one in Node does, too.
+ * reader.js in a place where it finds segue-mcp: then one in Node does, too.
  * SEGUE_DEMO_SEED repeats the moments of kills and cuts, SEGUE_DEMO_SECONDS (1 to 25)
- * sets how long the text takes when nobody is killed. */
+ * sets how long the text takes when no process is killed. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -33,19 +33,19 @@
 #define TEXTS "/usr/share/common-licenses"
 #define SECONDS 14
 
-/* --client PARENT WHERE STORE TEXT OUTPUT STATE DURATION: how the conductor starts
- * it. */
+/* --client PARENT WHERE STORE TEXT OUTPUT STATE DURATION: the conductor starts the client
+ * with these arguments. */
 static int run_client(char **argv)
 {
     const reader_paths paths = {argv[3], argv[4], argv[5], argv[6], argv[7]};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != atoi(argv[2]))
-        return 1; /* the conductor went before this could take effect */
+        return 1; /* the conductor ended before the call took effect */
     return reader_run(&paths, atoi(argv[8]));
 }
 
-/* --follow PARENT PROGRAM [ARGUMENT...]: how the conductor starts a program of others, so
- * that it dies with the conductor. */
+/* --follow PARENT PROGRAM [ARGUMENT...]: the conductor starts another program this way,
+ * so that it dies with the conductor. */
 static int follow(char **argv)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -56,7 +56,7 @@ static int follow(char **argv)
     return 1;
 }
 
-/* The longest regular file, and of several such the first by name. */
+/* Finds the longest regular file; of several such files it is the first by name. */
 static bool find_text(char *path, size_t size)
 {
     DIR *dir = opendir(TEXTS);
@@ -98,7 +98,7 @@ static int choose_duration(void)
     return 1000 * (seconds < 1 ? 1 : seconds > 25 ? 25 : seconds);
 }
 
-/* False when it is neither. */
+/* Returns false when the value is neither. */
 static bool choose_transport(bool *http)
 {
     const char *given = getenv("SEGUE_DEMO_TRANSPORT");

@@ -2,22 +2,23 @@
  * segments of a task, at a steady pace.
  *
  *   demo_server STORE               on standard input and output
- *   demo_server STORE PORT PARENT   over HTTP; port 0 = one that is free
+ *   demo_server STORE PORT PARENT   over HTTP; port 0 = a free one
  *
- * STORE is a SQLite file that is created when it is not there, PARENT the process without
- * which the server does not want to live. Where the conductor has put a gate beside STORE
- * (gate.h) the server sends no more lines than that lets through.
+ * STORE is a SQLite file, which is created when it does not exist. PARENT is the process
+ * whose end ends the server. When the conductor has put a gate beside STORE (gate.h), the
+ * server sends no more lines than the gate allows.
  *
  * A run of the tool is a `reading`. It belongs to the list of the server and is freed by
  * the call's free_user, the last callback of the call. The tool is restartable: after a
  * crash it is called again with the same arguments, and goes on behind the last segment
- * that reached the store. It must therefore give every line the same number in every run.
+ * that reached the store. So it must give every line the same number in every run.
  *
- * On standard input the server goes when its client goes, and leaves the unfinished task
- * in the store, to the server that the next client starts. Over HTTP clients come and go,
- * and the task goes on; SIGTERM ends the server. What happens to it, it tells on standard
- * error: "server start PID", "server listens at PORT", "server goes on after N". */
+ * On standard input the server ends when its client ends, and leaves the unfinished task
+ * in the store, for the server that the next client starts. Over HTTP clients come and
+ * go, and the task goes on; SIGTERM ends the server. It reports on standard error:
+ * "server start PID", "server listens at PORT", "server goes on after N". */
 #include <segue/segue.h>
+#include <segue/segue_util.h>
 
 #include <inttypes.h>
 #include <signal.h>
@@ -35,27 +36,27 @@
 
 #define DEFAULT_DURATION_MS 14000
 #define LONGEST_PAUSE_MS 500
-#define LONGEST_WAIT_MS 100 /* until a signal is seen */
-#define GATE_WAIT_MS 10     /* until the gate is looked at again */
+#define LONGEST_WAIT_MS 100 /* the longest time until a signal is noticed */
+#define GATE_WAIT_MS 10     /* time until the gate is read again */
 
 typedef struct reading {
     LIST_ENTRY(reading) link;
     segue_call *call; /* NULL once it has ended */
     text text;
-    size_t next;  /* line to send, from 0 */
-    size_t first; /* line this run began with */
+    size_t next;  /* next line to send, from 0 */
+    size_t first; /* the line that this run began with */
     int64_t started_ms;
-    int64_t duration_ms; /* of the whole text */
-    int blocked;         /* on_drain will come */
+    int64_t duration_ms; /* duration of the whole text */
+    int blocked;         /* 1 = waiting for on_drain */
 } reading;
 
 static volatile sig_atomic_t told_to_end;
 
 typedef struct server {
     segue_runtime *runtime;
-    segue_listener *listener; /* NULL = on standard input and output */
+    segue_listener *listener; /* NULL = the server uses standard input and output */
     LIST_HEAD(, reading) readings;
-    int gate; /* gate.h; -1 = there is none */
+    int gate; /* descriptor of the gate (gate.h); -1 = no gate */
     int over;
 } server;
 
@@ -74,7 +75,8 @@ static void end_reading(reading *r)
     r->call = NULL;
 }
 
-/* An error that the caller of the tool can read, as opposed to one of the protocol. */
+/* Completes with an error that the caller of the tool can read, as opposed to an error of
+ * the protocol. */
 static void refuse(server *s, segue_call *call, const char *why)
 {
     segue_content *content;
@@ -92,7 +94,7 @@ static int64_t due_ms(const reading *r)
     return r->started_ms + r->duration_ms * place / (int64_t)r->text.count;
 }
 
-/* Sends what is due by now and may pass the gate. */
+/* Sends the lines that are due and that the gate allows. */
 static void go_on(server *s, reading *r)
 {
     uint64_t gate = gate_get(s->gate);
@@ -115,7 +117,7 @@ static void go_on(server *s, reading *r)
         }
         r->next++;
     }
-    segue_call_complete(r->call, NULL, NULL); /* the result is what was sent */
+    segue_call_complete(r->call, NULL, NULL); /* the result consists of what was sent */
     end_reading(r);
 }
 
@@ -144,8 +146,7 @@ static void reading_gone(void *user)
 static segue_status begin(server *s, reading *r, segue_call *call)
 {
     uint64_t done = 0;
-    segue_call_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     events.user = r;
     events.free_user = reading_gone;
     events.on_cancel = on_cancel;
@@ -185,7 +186,7 @@ static void read_text(void *user, segue_call *call)
 
 /* ---- the loop ---- */
 
-/* Works on all readings; returns how long nothing will be due. */
+/* Works on all readings; returns the time until the next work is due. */
 static int64_t work(server *s)
 {
     int64_t wait = LONGEST_WAIT_MS;
@@ -203,7 +204,7 @@ static int64_t work(server *s)
     return wait;
 }
 
-/* The client has left. A task that runs is let go: the next server goes on with it. */
+/* The client has left. A running task is released: the next server goes on with it. */
 static void client_left(void *user)
 {
     server *s = user;
@@ -216,8 +217,7 @@ static segue_status add_tool(server *s, segue_server *handle)
         "{\"name\":\"read_text\",\"description\":\"Streams the lines of a text file\","
         "\"inputSchema\":{\"type\":\"object\",\"properties\":{\"path\":{\"type\":"
         "\"string\"},\"durationMs\":{\"type\":\"integer\"}},\"required\":[\"path\"]}}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.user = s;
     options.on_call = read_text;
     options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESTARTABLE;
@@ -239,8 +239,7 @@ static segue_status attach_stdio(server *s, segue_server *handle)
 static segue_status listen_at(server *s, segue_server *handle, int port,
                               segue_error **error)
 {
-    segue_listen_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
+    segue_listen_options options = SEGUE_LISTEN_OPTIONS_INIT;
     options.port = port;
     segue_status status = segue_server_listen(handle, &options, &s->listener, error);
     if (status == SEGUE_OK) {
@@ -250,17 +249,18 @@ static segue_status listen_at(server *s, segue_server *handle, int port,
     return status;
 }
 
-/* The server lives on without its handle, until nobody can reach it any more. */
+/* Opens the server and frees its handle: the server lives until no client can reach it
+ * any more. */
 static segue_status open_server(server *s, segue_store *store, int port,
                                 segue_error **error)
 {
-    segue_server_options options;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     segue_server *handle;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.name = "segue-demo";
     options.version = segue_version();
     options.store = store;
-    options.dialects_on = SEGUE_DIALECT_FROM_START; /* also when no line has arrived */
+    /* a client that has no line yet can fetch from the first one on */
+    options.draft_ways = SEGUE_WAY_FROM_START;
     options.user = s;
     options.on_idle = port < 0 ? client_left : NULL;
     segue_status status = segue_server_new(s->runtime, &options, &handle, NULL);
@@ -279,7 +279,7 @@ static void end(int number)
     told_to_end = 1;
 }
 
-/* False when the parent went before this could take effect. */
+/* Returns false when the parent ended before the call took effect. */
 static bool stay_with(int parent)
 {
     signal(SIGTERM, end);
@@ -308,7 +308,7 @@ int main(int argc, char **argv)
     segue_store_free(store);
     if (status != SEGUE_OK)
         fprintf(stderr, "demo_server: %s %s\n", segue_status_name(status),
-                segue_error_message(error));
+                segue_error_read(error)->message);
     segue_error_free(error);
     while (status == SEGUE_OK && !s.over && !told_to_end)
         status = segue_runtime_dispatch(s.runtime, work(&s), 0, NULL);

@@ -1,12 +1,12 @@
-/* Everything comes before four fifths of the text, so that there is always something left
- * to lose; cuts a little earlier, because a pair of them takes its time. */
+/* All steps come before four fifths of the text, so that there is always something left
+ * to lose. Cuts come a little earlier, because a pair of them takes some time. */
 #include "plan.h"
 
 #include <stdlib.h>
 
 #define MOST_DELAY_MS 60
 #define CUT_PAIRS 4
-#define GATE_PART 25 /* of the text that may be under way */
+#define GATE_PART 25 /* the part of the text that may be under way: 1/25 */
 
 /* splitmix64 */
 uint64_t plan_draw(uint64_t *random, uint64_t below)
@@ -17,7 +17,7 @@ uint64_t plan_draw(uint64_t *random, uint64_t below)
     return (x ^ (x >> 31)) % below;
 }
 
-/* places: thousandths of the text */
+/* places: thousandths of the text. */
 static void add_step(plan *p, uint64_t *random, deed what, size_t segments,
                      uint64_t first, uint64_t places)
 {
@@ -48,7 +48,7 @@ void plan_make(plan *p, uint64_t *random, size_t segments, bool cuts)
     qsort(p->steps, p->count, sizeof *p->steps, by_place);
 }
 
-/* A cut comes while something is carried, so the text goes on until it has come. */
+/* A cut needs bytes on their way, so the text goes on until the cut has come. */
 size_t plan_gate(const plan *p, size_t segments, size_t lines)
 {
     const plan_step *next = &p->steps[p->next];

@@ -1,6 +1,6 @@
-/* What is done to the run, and when: drawn once, from the seed. The time of a step is a
- * number of segments, and the text waits for the steps: so all of them come about, also
- * on a slow machine. */
+/* The kills and cuts of a run and their times, drawn once from the seed. The time of a
+ * step is a number of segments, and the text waits for the steps: so all of them happen,
+ * also on a slow machine. */
 #ifndef PLAN_H
 #define PLAN_H
 
@@ -11,13 +11,13 @@
 typedef enum deed {
     KILL_SERVER,
     KILL_CLIENT,
-    CUT /* two connections, one in each direction */
+    CUT /* two connections are cut, one in each direction */
 } deed;
 
 typedef struct plan_step {
     deed what;
-    size_t at;        /* not before so many segments have arrived */
-    int64_t delay_ms; /* and then, so long later */
+    size_t at;        /* the step waits until this many segments have arrived */
+    int64_t delay_ms; /* and then for this time */
 } plan_step;
 
 #define PLAN_ROOM 10
@@ -29,15 +29,15 @@ typedef struct plan {
     size_t next;
 } plan;
 
-/* Two or three kills of the server and one of the client; with cuts, four pairs of them,
- * the first before anything has arrived. */
+/* Plans two or three kills of the server and one of the client. With cuts there are four
+ * pairs of them, the first before anything has arrived. */
 void plan_make(plan *p, uint64_t *random, size_t segments, bool cuts);
 
-/* How many of the lines may be sent when so many segments have arrived: up to a little
- * past the place of the next step, and never the last line before all steps are done. */
+/* Returns how many lines may be sent when this many segments have arrived: a little more
+ * than up to the next step, and never the last line before all steps are done. */
 size_t plan_gate(const plan *p, size_t segments, size_t lines);
 
-/* A number below another one. */
+/* Returns a random number below another one. */
 uint64_t plan_draw(uint64_t *random, uint64_t below);
 
 #endif

@@ -1,6 +1,6 @@
-/* The player leads a process group, and is not reaped before it and its children are to
- * be: so its number, and that of its group, cannot have come to mean others. Orphans of
- * the group become children of the conductor, who is a subreaper. */
+/* The player leads a process group, and is reaped only together with its children. So its
+ * number, and that of its group, cannot belong to other processes by then. Orphans of the
+ * group become children of the conductor, which is a subreaper. */
 #include "player.h"
 
 #include <errno.h>
@@ -91,7 +91,8 @@ void player_kill_all(const player *p)
         kill(-p->pid, SIGKILL);
 }
 
-/* What the player left behind becomes a child of the conductor when the player ends. */
+/* Processes that the player left behind become children of the conductor when the player
+ * ends. */
 int player_reap(player *p)
 {
     int status = 0, other;

@@ -1,20 +1,21 @@
-/* The client: finds or starts the server, calls its tool, writes what comes to the output
- * file, and can be killed at any instant without a segment getting lost or doubled.
+/* The client: finds or starts the server, calls its tool, writes the segments to the
+ * output file, and can be killed at any instant without losing or repeating a segment.
  *
- * What was received and where to go on must change together. So there is one truth, the
- * state file: how many segments and bytes of the output are good, and the resume token
- * that covers exactly these. It is replaced by rename, which is atomic:
+ * The received data and the point to go on from must change together. So there is one
+ * truth, the state file. It holds how many segments and bytes of the output are valid,
+ * and the resume token that covers exactly these. It is replaced by rename, which is
+ * atomic:
  *
  *     append to output  -->  token, write state.new  -->  rename to state
  *          killed here: output too long,   killed here: the same    killed here: all done
  *          cut to the old length at start
  *
  * The first state is written before anything is sent. Its token holds the call itself
- * with an idempotency key: sent again, it finds the task that the first attempt made.
- * With the last state no token is needed any more; "end" says so.
+ * with an idempotency key: sent again, it finds the task that the first attempt made. The
+ * last state needs no token; it says "end".
  *
- * What the files hold survives the death of a process, not of the machine: that would
- * need an fdatasync of either file before the rename. */
+ * The files survive the death of a process, not of the machine: that would need an
+ * fdatasync of either file before the rename. */
 #include "reader.h"
 
 #include <segue/segue.h>
@@ -35,11 +36,12 @@ typedef struct reader {
     segue_session *session;
     segue_request *request;
     int output;
-    uint64_t segments; /* received; the state file has as many after save_progress */
+    uint64_t segments; /* received; the state file has the same number after
+                        * save_progress */
     uint64_t saved;
-    int64_t bytes; /* of output that the state file covers */
+    int64_t bytes; /* bytes of the output that the state file covers */
     char *token;
-    char *batch; /* received and not yet in output */
+    char *batch; /* received and not yet in the output file */
     size_t batch_len;
     size_t batch_cap;
     bool over;
@@ -92,7 +94,7 @@ static void save_state(reader *r, const char *token)
     r->saved = r->segments;
 }
 
-/* The token of the request as it stands now; NULL after a failure. */
+/* Returns the present token of the request; NULL after a failure. */
 static char *get_token(reader *r)
 {
     size_t len = 0;
@@ -153,7 +155,7 @@ static bool add_to_batch(reader *r, const char *text, size_t len)
     return true;
 }
 
-/* Cuts off what the state file does not cover. */
+/* Cuts off the part of the output that the state file does not cover. */
 static bool open_output(reader *r)
 {
     r->output = open(r->paths->output, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -171,7 +173,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     reader *r = user;
     size_t len = 0;
     const char *text = segue_segment_text(segment, &len);
-    uint64_t number = segue_segment_number(segment);
+    uint64_t number = segue_segment_read(segment)->number;
     (void)request;
     if (number != r->segments + 1)
         fail(r, "segment %" PRIu64 " after %" PRIu64, number, r->segments);
@@ -183,8 +185,8 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
         r->segments++;
 }
 
-/* The result brings no content, since the segments were not to be collected: only whether
- * the tool calls it an error. */
+/* The result brings no content, because the segments were not collected: it only says
+ * whether the tool failed. */
 static void on_complete(void *user, segue_request *request, segue_status status,
                         const char *json, size_t len, const segue_error *error)
 {
@@ -192,7 +194,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     (void)request;
     (void)len;
     if (status != SEGUE_OK)
-        fail(r, "%s: %s", segue_status_name(status), segue_error_message(error));
+        fail(r, "%s: %s", segue_status_name(status), segue_error_read(error)->message);
     else if (strstr(json, "\"isError\":true"))
         fail(r, "the tool refused: %s", json);
     r->over = true;
@@ -218,17 +220,16 @@ static segue_status ask(reader *r, int duration_ms, const segue_request_options 
                             events, &r->request, NULL);
     char *token = status == SEGUE_OK ? get_token(r) : NULL;
     if (token)
-        save_state(r, token); /* nothing has been sent yet: that takes a dispatch */
+        /* nothing has been sent yet, because that takes a dispatch */
+        save_state(r, token);
     free(token);
     return status;
 }
 
 static void start(reader *r, int duration_ms)
 {
-    segue_request_options options;
-    segue_request_events events;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     options.discard = 1;
     events.user = r;
     events.on_segment = on_segment;
@@ -243,22 +244,20 @@ static void start(reader *r, int duration_ms)
 static segue_status spawn_server(reader *r, segue_transport **transport)
 {
     const char *argv[] = {r->paths->where, r->paths->store, NULL};
-    segue_spawn_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SPAWN_OPTIONS);
+    segue_spawn_options options = SEGUE_SPAWN_OPTIONS_INIT;
     options.argv = argv;
-    options.restart = 1; /* whatever ends the server, the session starts it again */
+    options.restart = 1; /* the session starts the server again after every end */
     return segue_transport_spawn(r->runtime, &options, transport, NULL);
 }
 
 static segue_status find_server(reader *r, segue_transport **transport)
 {
-    segue_http_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_HTTP_OPTIONS);
-    options.proxy = ""; /* the environment's is not for this machine */
+    segue_http_options options = SEGUE_HTTP_OPTIONS_INIT;
+    options.proxy = ""; /* the environment's proxy is not for this machine */
     return segue_transport_http(r->runtime, r->paths->where, &options, transport, NULL);
 }
 
-/* SEGUE_DEMO_ERA, which demo.c has checked. */
+/* Returns SEGUE_DEMO_ERA, which demo.c has checked. */
 static int32_t demo_era(void)
 {
     const char *era = getenv("SEGUE_DEMO_ERA");
@@ -277,8 +276,7 @@ static segue_status open_session(reader *r)
                      : spawn_server(r, &transport);
     if (status != SEGUE_OK)
         return status;
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.era = demo_era();
     status = segue_session_open(r->runtime, transport, &options, NULL, &r->session, NULL);
     if (status != SEGUE_OK)

@@ -1,8 +1,8 @@
-"""The demo's second reader: the task of the first, from its first segment, in Python.
+"""The demo's second reader, in Python: it reads the task of the first from its first
+segment.
 
-Usage: reader.py URL STATE OUTPUT. STATE is the state file of the first reader,
-whose third word is a token of the task. What is said on standard error is for the
-conductor.
+Usage: reader.py URL STATE OUTPUT. STATE is the state file of the first reader, whose
+third word is a token of the task. The output on standard error is for the conductor.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ def say(line):
 async def read(url, token, output):
     era = os.environ.get("SEGUE_DEMO_ERA") or "auto"
     count = 0
-    # The environment's proxy is not for this machine. The first connection may be one of
-    # those that are cut.
+    # The environment's proxy is not for this machine. The first connection may be cut.
     async with segue.connect(url, era=era, proxy="", connect_attempts=20) as session:
         first = session.resume(token)
-        with contextlib.suppress(segue.NotResumableError):  # it has ended by itself
+        # the request has ended by itself
+        with contextlib.suppress(segue.NotResumableError):
             first.detach()
         task = session.task(first.id)
         with open(output, "wb") as file:

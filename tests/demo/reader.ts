@@ -1,10 +1,11 @@
 /**
- * The demo's third reader: the task of the first, from its first segment, in Node.
+ * The demo's third reader, in Node: it reads the task of the first from its first
+ * segment.
  *
  *     reader.js URL STATE OUTPUT
  *
  * STATE is the state file of the first reader, whose third word is a token of the task.
- * What is said on standard error is for the conductor.
+ * The output on standard error is for the conductor.
  */
 import { open, readFile } from "node:fs/promises";
 import { connect, NotResumableError } from "segue-mcp";
@@ -15,8 +16,7 @@ function say(line: string): void {
 
 async function read(url: string, token: string, output: string): Promise<void> {
     const era = process.env["SEGUE_DEMO_ERA"] === "legacy" ? "legacy" : "auto";
-    // The environment's proxy is not for this machine. The first connection may be one of
-    // those that are cut.
+    // The environment's proxy is not for this machine. The first connection may be cut.
     const session = await connect(url, { era, proxy: "", connectAttempts: 20 });
     const first = session.resume(token);
     const { id } = first;
@@ -24,7 +24,8 @@ async function read(url: string, token: string, output: string): Promise<void> {
     try {
         first.detach();
     } catch (error) {
-        if (!(error instanceof NotResumableError)) throw error; // it has ended by itself
+        // the request has ended by itself
+        if (!(error instanceof NotResumableError)) throw error;
     }
     const task = session.task(id);
     const file = await open(output, "w");

@@ -1,6 +1,6 @@
 /* All output goes through one FILE, flushed after each drawing. The cursor rests at the
  * end of the bar: a line of text first clears the bar and is followed by a new one.
- * NO_COLOR is honoured; other signs are drawn where the locale is not UTF-8. */
+ * NO_COLOR is honoured; where the locale is not UTF-8 the bar uses other characters. */
 #include "screen.h"
 
 #include <langinfo.h>
@@ -67,7 +67,7 @@ static void draw_bar(screen *s, int64_t now_ms)
     s->drawn_ms = now_ms;
 }
 
-/* Of several in one cell a kill is what is seen. */
+/* A kill hides other marks in the same cell. */
 static void mark_bar(screen *s, mark what)
 {
     size_t cell = s->total ? s->segments * SCREEN_CELLS / s->total : 0;

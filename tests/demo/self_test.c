@@ -11,7 +11,7 @@
 #include "verdict.h"
 
 #define LINES 300
-#define HUGE_LINES 6000 /* more than the comparison aligns */
+#define HUGE_LINES 6000 /* more lines than the comparison aligns */
 
 typedef enum damage { LOSE, DOUBLE, ALTER, SWAP } damage;
 
@@ -60,7 +60,7 @@ static size_t make_line(size_t number, size_t count, char *buf, size_t size)
     return (size_t)snprintf(buf, size, "line %zu%s", number % 50, end);
 }
 
-/* What becomes of a line: how often it arrives, and as which. */
+/* The fate of a line: how often it arrives, and as which line. */
 static size_t arrive(const test_case *test, size_t number, char *buf, size_t size)
 {
     size_t len = make_line(number, test->lines, buf, size);
@@ -75,7 +75,7 @@ static size_t arrive(const test_case *test, size_t number, char *buf, size_t siz
         if (s->what == ALTER)
             buf[0] = '#';
         if (s->what == DOUBLE) {
-            buf[len] = '\n'; /* the last line ends to be repeated */
+            buf[len] = '\n'; /* the last line gets a newline when it is repeated */
             size_t first = buf[len - 1] == '\n' ? len : len + 1;
             return first + make_line(number, test->lines, buf + first, size - first);
         }
@@ -130,7 +130,7 @@ static bool check(const test_case *test)
     return ok;
 }
 
-/* A faultless text proves nothing when nobody was killed and nothing cut. */
+/* A faultless text proves nothing when no process was killed and nothing was cut. */
 static bool check_counts(void)
 {
     const comparison good = {.segments = 1, .same_bytes = true};
@@ -146,7 +146,7 @@ static bool check_counts(void)
     return verdict(&good, &enough) == 0 && ok;
 }
 
-/* On a machine where all that may be sent is there before the next step is done. */
+/* Checks a machine on which all allowed lines arrive before the next step is done. */
 static bool all_steps_come(uint64_t seed, size_t lines, bool cuts)
 {
     plan p;
@@ -160,7 +160,7 @@ static bool all_steps_come(uint64_t seed, size_t lines, bool cuts)
             return false; /* the text is over */
         if (let < next->at) {
             if (let == before)
-                return false; /* it never gets there */
+                return false; /* the number of segments is never reached */
             cut_from = let;
         } else if (next->what != CUT || let + 1 == lines || let - cut_from > lines / 20) {
             p.next++;

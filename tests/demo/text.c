@@ -1,4 +1,4 @@
-/* The bytes are read once and never moved, since the lines point at them. */
+/* The bytes are read once and never moved, since the lines point into them. */
 #include "text.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ bool text_copy(text *t, const char *bytes, size_t len)
     return split(t, copy, len);
 }
 
-/* How long it is shows at its end: a file may be longer than its size said. */
+/* Reads to the end, because a file may be longer than its size said. */
 static char *read_all(FILE *file, size_t *len)
 {
     size_t cap = 0;

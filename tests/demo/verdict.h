@@ -1,4 +1,4 @@
-/* Whether the demo has shown what it is there to show. */
+/* Decides whether the demo has shown what it must show. */
 #ifndef VERDICT_H
 #define VERDICT_H
 
@@ -7,15 +7,16 @@
 #include "compare.h"
 
 typedef struct totals {
-    bool http;     /* over stdio there is nothing to cut */
-    unsigned cuts; /* counted by the proxy: connections that were carrying something */
+    bool http;     /* over stdio nothing can be cut */
+    unsigned cuts; /* cuts that the proxy counted: connections that were carrying
+                    * something */
     unsigned server_kills;
     unsigned client_restarts;
 } totals;
 
-/* Prints what is missing and the last line of the demo. Zero when everything is as it
- * should be: what arrived is what was sent, and there were kills and cuts enough to make
- * that worth something. */
+/* Prints what is missing and the last line of the demo. Returns zero when everything is
+ * right: what arrived equals what was sent, and there were enough kills and cuts to prove
+ * something. */
 int verdict(const comparison *found, const totals *counts);
 
 #endif

@@ -4,10 +4,9 @@
     corpus.py add TARGET FILE...        stores inputs, by the names of their files
     corpus.py unpack TARGET DIRECTORY   a file for each input; others there are deleted
 
-A line is an input: its name, a blank, and its bytes. Those that are not printable ASCII,
-and backslashes, are escapes of Python (\\n, \\x00). Lines are in the order of their
-names, and the same inputs always make the same bytes, so that changes can be read and
-merged.
+A line is an input: its name, a blank, and its bytes. Backslashes and bytes that are not
+printable ASCII are written as escapes of Python (\ , \\x00). Lines are sorted by name,
+and the same inputs always make the same file, so that changes can be read and merged.
 """
 import pathlib
 import re
@@ -33,7 +32,7 @@ def path_of(target):
 
 
 def read(target):
-    """{name: bytes}, in order."""
+    """Returns {name: bytes}, in order."""
     found, last = {}, ""
     path = path_of(target)
     for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), 1):

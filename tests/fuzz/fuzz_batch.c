@@ -1,12 +1,12 @@
-/* Batches to a server of 2025-03-26: any bytes, and batches that are built of requests,
- * notifications, answers and what is none of them, while calls of theirs end in any
- * order, are cancelled, or lose their connection, and allocations fail.
+/* Batches to a server of 2025-03-26: any bytes, and batches made of requests,
+ * notifications, answers and invalid items. Meanwhile their calls end in any order, are
+ * cancelled, or lose their connection, and allocations fail.
  *
- * What must hold: every line that comes back is JSON; an array holds answers only; when
- * all calls have ended no batch is open, unless the conversation was closed; and all
- * memory is given back. */
-#include "engine/serving/batch.h"
-#include "engine/serving/call.h"
+ * The checks: every line that comes back is JSON. An array holds only answers. When all
+ * calls have ended no batch is open, unless the conversation was closed. All memory is
+ * freed. */
+#include "engine/conversation/batch.h"
+#include "engine/server/call.h"
 #include "support/fake_host.h"
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"
@@ -89,15 +89,15 @@ static void add_item(void)
     }
 }
 
-/* Whole, or cut in two somewhere. */
+/* Sends the line whole, or cut in two. */
 static void send_line(void)
 {
     add("\n");
     size_t cut = fuzz_one_in(&in, 4) ? fuzz_byte(&in) : len;
     if (cut > len)
         cut = len;
-    sgi_conn_feed(conn, line, cut);
-    sgi_conn_feed(conn, line + cut, len - cut);
+    sgi_conn_add_input(conn, line, cut);
+    sgi_conn_add_input(conn, line + cut, len - cut);
 }
 
 static void send_batch(void)
@@ -125,8 +125,8 @@ static void send_bytes(void)
     size_t n = fuzz_byte(&in);
     if (n > in.left)
         n = in.left;
-    sgi_conn_feed(conn, (const char *)in.p, n);
-    sgi_conn_feed(conn, "\n", 1);
+    sgi_conn_add_input(conn, (const char *)in.p, n);
+    sgi_conn_add_input(conn, "\n", 1);
     in.p += n;
     in.left -= n;
 }
@@ -141,7 +141,7 @@ static void check_array(sgi_json array)
     while (sgi_json_next_item(array, &at, &item)) {
         sgi_message message;
         count++;
-        fuzz_check(sgi_conn_peek(&host.engine, item, &message));
+        fuzz_check(sgi_conn_parse_batch_item(&host.engine, item, &message));
         fuzz_check(message.kind == SGI_MESSAGE_RESULT ||
                    message.kind == SGI_MESSAGE_ERROR);
     }
@@ -154,7 +154,7 @@ static void check_output(void)
     sgi_buf_init(&out, &tm.mem);
     sgi_conn_output(conn, &out);
     sgi_str left = sgi_buf_str(&out);
-    test_mem_rearm(&tm); /* what checks has memory */
+    test_mem_rearm(&tm); /* the checks have memory */
     while (left.n) {
         const char *end = memchr(left.p, '\n', left.n);
         fuzz_check(end != NULL);
@@ -206,7 +206,7 @@ static void open_conn(void)
     test_mem_rearm(&tm);
     fuzz_check(sgi_server_accept(server, &host, &conn) == SEGUE_OK);
     sgi_conn_start(conn);
-    sgi_conn_feed(conn, hello, sizeof hello - 1);
+    sgi_conn_add_input(conn, hello, sizeof hello - 1);
     check_output();
 }
 

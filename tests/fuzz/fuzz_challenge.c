@@ -1,7 +1,7 @@
-/* The texts of OAuth that strangers write beside JSON: a challenge, a URL, a form. The
- * same bytes are tried as each. What is found in a challenge stands in it; a URL is put
- * together again from its parts; what a form gives can be written into a form and found
- * there again. */
+/* The texts of OAuth that strangers write and that are not JSON: a challenge, a URL, a
+ * form. The same bytes are tried as each. A part found in a challenge must be in its
+ * text. A URL is put together again from its parts. A value read from a form can be
+ * written into a form and found there again. */
 #include "support/fuzz_input.h"
 #include "wire/challenge.h"
 #include "wire/form.h"
@@ -40,7 +40,7 @@ static void try_url(sgi_str text)
     fuzz_check(sgi_url_same_origin(&url, &again));
     fuzz_check(url.port != 0 && url.host.n);
     sgi_buf_reset(&whole, SIZE_MAX);
-    if (sgi_url_follow(&url, url.path, &whole))
+    if (sgi_url_resolve_location(&url, url.path, &whole))
         fuzz_check(sgi_url_parse(sgi_buf_str(&whole), &again) &&
                    sgi_url_same_origin(&url, &again));
     sgi_buf_free(&whole);
@@ -64,7 +64,8 @@ static void try_form(sgi_str text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *copy = malloc(size ? size : 1); /* of its own: an end is an end */
+    /* a copy of exact size, so a sanitizer sees reads beyond its end */
+    char *copy = malloc(size ? size : 1);
     if (size)
         memcpy(copy, data, size);
     try_challenge((sgi_str){copy, size});

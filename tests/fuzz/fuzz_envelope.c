@@ -1,6 +1,6 @@
-/* Any JSON to the envelope. What it is sorted into must be what R-0-1 and R-0-2 say,
- * looked up here by name; ids have one form, which stays as it is; an error message reads
- * back. */
+/* Any JSON as a message. Its kind must be the one that R-0-1 and R-0-2 give, which this
+ * file finds by member names. Ids have one form, which is stable. An error message can be
+ * read back. */
 #include "support/fuzz_input.h"
 #include "wire/jsonrpc.h"
 
@@ -28,7 +28,7 @@ static bool read_object(sgi_json_reader *reader, sgi_str text, sgi_message *mess
         sgi_json_kind_of(sgi_json_trim(text)) != SGI_JSON_OBJECT ||
         count > SGI_MESSAGE_MEMBERS)
         return false;
-    sgi_message_sort(message, members, count);
+    sgi_message_classify(message, members, count);
     return true;
 }
 
@@ -148,7 +148,7 @@ static void check_error(sgi_json_reader *reader, sgi_str id, sgi_str text, sgi_j
     sgi_buf_free(&out);
 }
 
-/* As a line comes from a peer: it holds no newline. */
+/* A line from a peer holds no newline. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     sgi_str text = {(const char *)data, size};

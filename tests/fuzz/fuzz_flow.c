@@ -1,17 +1,18 @@
-/* A flow of authorization against servers, browsers and stores that say anything, in any
- * order. Whatever they say: a token is sent only if it can stand in a header, nothing
- * goes to a URL that is not https, there is a state wherever a browser is out, and who
- * waits, waits for something.
+/* A flow of authorization against servers, browsers and stores that return anything, in
+ * any order. A token must be sent only if it can stand in a header. Nothing may go to a
+ * URL that is not https. There must be a state whenever a browser is open. A waiting flow
+ * must wait for a pending event.
  *
- * Input: one byte sets the options; then one byte for each step, and what is said there:
- * a text that fits, perhaps with a byte of it changed, or bytes of the input. */
+ * Input: one byte sets the options. Then follow one byte for each step and its answer: a
+ * valid text, perhaps with one byte changed, or bytes of the input. */
 #include "support/fake_host.h"
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"
 
-#include "engine/authorizing/flow.h"
+#include "engine/oauth/flow.h"
 #include "wire/url.h"
 
+#include <segue/segue_auth.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -91,9 +92,9 @@ static void save(void *user, const char *key, const char *json, size_t len)
     (void)len;
 }
 
-/* ---- what must hold ---- */
+/* ---- checks ---- */
 
-/* A scheme is read without regard to case (RFC 3986, 3.1). */
+/* A scheme is compared without regard to case (RFC 3986, 3.1). */
 static void check_url(const char *text)
 {
     sgi_url url;
@@ -109,42 +110,42 @@ static void check(const sgi_flow *flow)
     fuzz_check(!header.n || (header.n > 7 && !memcmp(header.p, "Bearer ", 7)));
     for (size_t i = 7; i < header.n; i++)
         fuzz_check(header.p[i] > ' ' && header.p[i] <= '~');
-    fuzz_check(strlen(sgi_flow_why(flow)) < SGI_FLOW_WHY_SIZE);
-    if (sgi_flow_next(flow) == SGI_FLOW_EXCHANGE) {
-        sgi_flow_look(flow, &exchange);
+    fuzz_check(strlen(sgi_flow_failure_text(flow)) < SGI_FLOW_WHY_SIZE);
+    if (sgi_flow_next_need(flow) == SGI_FLOW_EXCHANGE) {
+        sgi_flow_get_exchange(flow, &exchange);
         check_url(exchange.url);
         fuzz_check(exchange.post || !exchange.body.n);
         for (size_t i = 0; i < exchange.authorization.n; i++)
             fuzz_check(exchange.authorization.p[i] >= ' ');
-    } else if (sgi_flow_next(flow) == SGI_FLOW_CONSENT) {
+    } else if (sgi_flow_next_need(flow) == SGI_FLOW_CONSENT) {
         fuzz_check(sgi_flow_state(flow).n == SGI_RANDOM_TEXT);
         fuzz_check(strstr(sgi_flow_url(flow).p, sgi_flow_state(flow).p) != NULL);
         check_url(sgi_flow_url(flow).p);
     }
 }
 
-/* ---- what happens ---- */
+/* ---- steps ---- */
 
 static void request(sgi_flow *flow, fuzz_input *in)
 {
     uint64_t token;
-    if (sgi_flow_prepare(flow) != SGI_FLOW_GO) {
-        fuzz_check(sgi_flow_next(flow) != SGI_FLOW_NOTHING);
+    if (sgi_flow_before_request(flow) != SGI_FLOW_GO) {
+        fuzz_check(sgi_flow_next_need(flow) != SGI_FLOW_NOTHING);
         return;
     }
     sgi_flow_header(flow, &token);
     if (fuzz_one_in(in, 3)) {
-        sgi_flow_accepted(flow, token);
+        sgi_flow_on_token_accepted(flow, token);
         return;
     }
     char *challenge = text_of(in);
-    sgi_flow_verdict verdict = sgi_flow_refused(flow, fuzz_one_in(in, 2) ? 403 : 401,
-                                                sgi_str_of(challenge), token);
+    sgi_flow_verdict verdict = sgi_flow_on_token_refused(
+        flow, fuzz_one_in(in, 2) ? 403 : 401, sgi_str_of(challenge), token);
     free(challenge);
-    bool waits = sgi_flow_next(flow) != SGI_FLOW_NOTHING;
+    bool waits = sgi_flow_next_need(flow) != SGI_FLOW_NOTHING;
     fuzz_check((verdict == SGI_FLOW_WAIT) <= waits);
     if (verdict == SGI_FLOW_NO)
-        fuzz_check(*sgi_flow_why(flow) != 0);
+        fuzz_check(*sgi_flow_failure_text(flow) != 0);
 }
 
 static void answer(sgi_flow *flow, fuzz_input *in, const char *text)
@@ -152,14 +153,14 @@ static void answer(sgi_flow *flow, fuzz_input *in, const char *text)
     static const int32_t statuses[] = {200, 201, 400, 401, 404, 500, 302, 199};
     switch (fuzz_below(in, 8)) {
     case 0:
-        sgi_flow_redirected(flow, sgi_str_of(text));
+        sgi_flow_on_http_redirect(flow, sgi_str_of(text));
         break;
     case 1:
-        sgi_flow_unanswered(flow, text, fuzz_one_in(in, 2));
+        sgi_flow_on_no_answer(flow, text, fuzz_one_in(in, 2));
         break;
     default:
-        sgi_flow_answered(flow, statuses[fuzz_below(in, 8) & fuzz_byte(in)],
-                          sgi_str_of(text));
+        sgi_flow_on_answer(flow, statuses[fuzz_below(in, 8) & fuzz_byte(in)],
+                           sgi_str_of(text));
     }
 }
 
@@ -168,29 +169,29 @@ static void come_back(fake_host *host, const sgi_flow *flow, const char *text)
     char url[600];
     snprintf(url, sizeof url, "http://localhost:1/?state=%s&%.400s",
              sgi_flow_state(flow).p, text);
-    sgi_flow_come_back(&host->engine, sgi_str_of(url));
+    sgi_flow_on_browser_redirect(&host->engine, sgi_str_of(url));
 }
 
 static void go_on(fake_host *host, sgi_flow *flow, fuzz_input *in)
 {
     char *text = text_of(in);
-    switch (sgi_flow_next(flow)) {
+    switch (sgi_flow_next_need(flow)) {
     case SGI_FLOW_NOTHING:
         request(flow, in);
         break;
     case SGI_FLOW_LOAD:
-        sgi_flow_loaded(flow, sgi_str_of(text));
+        sgi_flow_on_record_loaded(flow, sgi_str_of(text));
         break;
     case SGI_FLOW_SAVE:
         fuzz_check(sgi_flow_record(flow).n > 0);
-        sgi_flow_saved(flow);
+        sgi_flow_on_record_saved(flow);
         break;
     case SGI_FLOW_ASSERTION:
-        sgi_flow_asserted(flow, sgi_str_of(text));
+        sgi_flow_on_assertion(flow, sgi_str_of(text));
         break;
     case SGI_FLOW_CONSENT:
         if (fuzz_one_in(in, 8))
-            sgi_flow_give_up(flow);
+            sgi_flow_on_consent_timeout(flow);
         else
             come_back(host, flow, text);
         break;

@@ -1,6 +1,6 @@
-/* Bytes into requests: what is said never depends on where the input is cut; views and
- * headers are what they promise; memory stays near the bytes that came; and when it runs
- * out, what was said before is true and then 503 is.
+/* Bytes into requests. The result must not depend on where the input is cut. Views and
+ * headers must be valid. Memory must stay proportional to the received bytes. When memory
+ * runs out, the requests before that are right and then 503 comes.
  *
  * Input: limits, way of failing, two bytes that choose the cuts, and then the bytes of
  * the connection. */
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 typedef struct run {
     sgi_http1 parser;
     sgi_buf seen;
-    size_t fed; /* bytes of the connection handed over so far */
+    size_t fed; /* number of bytes of the connection given to the parser so far */
 } run;
 
 static void note(sgi_buf *seen, sgi_str text)
@@ -22,7 +22,7 @@ static void note(sgi_buf *seen, sgi_str text)
     sgi_buf_add_char(seen, '\n');
 }
 
-/* Is the text one that the head holds, made of these bytes only? */
+/* Checks that the text lies in the head and has only these bytes. */
 static void check_view(const sgi_http1 *parser, sgi_str text, unsigned bytes)
 {
     fuzz_check(text.p >= parser->head.p &&
@@ -99,7 +99,7 @@ static void note_event(run *r, sgi_http1_event event, size_t at)
     }
 }
 
-/* A block that ends where the bytes end, and goes at once. */
+/* Feeds a block that ends where the bytes end, and frees it at once. */
 static bool feed(run *r, const uint8_t *bytes, size_t len)
 {
     char *copy = malloc(len ? len : 1);
@@ -156,7 +156,8 @@ static void check_same(run *r, sgi_str whole)
     sgi_buf_free(&r->seen);
 }
 
-/* A beginning of the truth, and then the complaint. */
+/* Checks that the requests are a beginning of the right ones, followed by the
+ * complaint. */
 static void check_beginning(run *r, sgi_str whole)
 {
     sgi_str end = SGI_STR("bad\n503out of memory\n");

@@ -1,16 +1,16 @@
-/* Any bytes at all to the JSON reader. It must not stumble, and what it says must hold:
+/* Any bytes to the JSON reader. It must not crash, and its verdict must hold:
  *
- *   - a second reader with another secret says the same, and the parts that it records on
- *     the way are those of a walk;
- *   - what comes before the place of a refusal is fine as far as it goes;
- *   - a text that passed is walked by the span functions from its first byte to its last,
- *     and the members recorded are those of the walk;
+ *   - a second reader with another secret gives the same verdict, and the members that it
+ *     records are those of a walk;
+ *   - the text before the position of a refusal is valid so far;
+ *   - the span functions walk an accepted text from its first byte to its last, and the
+ *     recorded members are those of the walk;
  *   - its strings are UTF-8 when decoded, and escaping and decoding gives them back;
- *   - no two keys of an object are the same;
+ *   - no two keys of an object are equal;
  *   - integers and doubles agree.
  *
- * The span functions also get the bytes when the text did not pass: they may answer
- * nonsense then, but only from inside. */
+ * The span functions also get bytes that were refused: their answers may then be
+ * nonsense, but they must read only inside the span. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -56,7 +56,7 @@ static void check_string(sgi_json value)
     sgi_str plain;
     if (sgi_json_plain_string(value, &plain))
         check(sgi_str_eq(plain, decoded));
-    sgi_jw w = sgi_jw_on(&again);
+    sgi_jw w = sgi_jw_to(&again);
     sgi_jw_string(&w, decoded);
     check(sgi_json_decode(sgi_buf_str(&again), &back));
     check(sgi_str_eq(sgi_buf_str(&back), decoded));
@@ -83,7 +83,7 @@ static void check_number(sgi_json value)
 
 static void check_value(sgi_json value);
 
-/* What is left behind the last value must be its closing bracket, and no more. */
+/* Behind the last value there must be the closing bracket, and nothing else. */
 static void check_end(sgi_json whole, size_t at)
 {
     sgi_json rest = sgi_json_trim((sgi_str){whole.p + at, whole.n - at});
@@ -182,7 +182,7 @@ static void check_members(sgi_json whole, const sgi_json_member *members, size_t
     check(found == count);
 }
 
-/* What is picked from a part is what a walk over its object finds. */
+/* A lookup in a part must find the same as a walk over its object. */
 static void check_part(const sgi_json_part *part, sgi_json above, const sgi_str names[2])
 {
     static const sgi_str wanted[] = {SGI_STR_INIT("a"), SGI_STR_INIT("id"),
@@ -213,7 +213,7 @@ static void check_refusal(sgi_json_reader *reader, sgi_str text, sgi_json_error 
         check(before.fault == SGI_JSON_SYNTAX && before.at == error.at);
 }
 
-/* No answer is expected; a sanitizer watches, and so does the clock. */
+/* No result is expected; a sanitizer and the clock watch. */
 static void ask(sgi_str span, int depth)
 {
     int64_t whole;

@@ -1,10 +1,10 @@
-/* Bytes into tokens and key sets: whatever they are, nothing is read outside of them, a
- * token is only taken when one of the set's keys has signed it (the fuzzer has none of
- * their private halves, so never), the answer does not depend on what was checked before,
- * and when memory runs out nothing is taken either.
+/* Bytes into tokens and key sets. Nothing may be read outside of them. A token is
+ * accepted only when one of the set's keys has signed it; the fuzzer has none of their
+ * private keys, so this never happens. The answer must not depend on earlier checks. When
+ * memory runs out no token is accepted either.
  *
- * Input: way of failing, what the input is: 0 a token as it stands; 1 header and claims,
- * cut by a NUL, that are encoded; 2 a key set; and then the bytes. */
+ * Input: way of failing; the kind of the input: 0 a token as it is; 1 header and claims,
+ * separated by a NUL, to be encoded; 2 a key set; and then the bytes. */
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"
 #include "wire/jwt.h"
@@ -102,7 +102,7 @@ static void check_parts(bench *b, sgi_str text, uint32_t fail)
     encode(&token, (sgi_str){text.p, head}, claims);
     check_token(b, sgi_buf_str(&token), fail);
     sgi_buf_free(&token);
-    /* Of a known key the signature is looked at before the claims. */
+    /* For a known key the signature is checked before the claims. */
     encode(&token, SGI_STR("{\"alg\":\"ES256\",\"kid\":\"ec\"}"), claims);
     sgi_jwt_fault fault = check(b, sgi_buf_str(&token));
     fuzz_check(fault == SGI_JWT_SIGNATURE || fault == SGI_JWT_TOO_LARGE);
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bench b;
     uint32_t fail = fuzz_below(&in, 32);
     uint32_t what = fuzz_below(&in, 3);
-    /* a copy of its exact size, so that a read beyond its end is seen */
+    /* A copy of its exact size, so that a read beyond its end is seen. */
     char *bytes = malloc(in.left + !in.left);
     if (!bytes)
         return 0;

@@ -1,19 +1,20 @@
 /* The log of operations under everything that can happen to it: appends of all kinds,
- * lists, ends, cancels and expiry, a store that commits late, fails or says that a task
- * exists, readers, folds and waiters that come and go, and allocations that fail. The
- * input decides.
+ * lists, ends, cancels and expiry; a store that commits late, fails or reports that a
+ * task exists; readers, folds and waiters that come and go; and allocations that fail.
+ * The input decides.
  *
- * What must hold: what is visible never changes (R-C-2); an end that was seen stays the
- * end (R-C-3); readers get each visible entry once, in order, and with the bytes that the
- * store has; a waiter fires once; a fold is done once. In the end, what the store has of
- * each operation is replayed into a fresh one, whose state must be the same (R-C-1), with
- * counters that have no hole and one final at most, behind everything else.
+ * The checks: visible entries never change (R-C-2). An end that was seen stays the end
+ * (R-C-3). Readers get each visible entry once, in order, and with the bytes in the
+ * store. A waiter fires once. A fold is done once. At the end the stored entries of each
+ * operation are replayed into a new one, whose state must be the same (R-C-1). Its
+ * counters have no gap, and at most one final entry comes behind all others.
  *
- * In its other half the input is a log as a damaged store may return it: applied entry by
- * entry it may be refused, but not crash, and what was accepted replays as what it
- * was. */
+ * In the other mode the input is a log as a damaged store may return it. It is applied
+ * entry by entry. An entry may be refused, but must not crash, and accepted entries must
+ * replay to the same state. */
 #include "engine/log/reader.h"
-#include "engine/serving/task.h"
+#include "engine/server/inputs.h"
+#include "engine/server/task.h"
 #include "support/fake_host.h"
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"
@@ -26,10 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MAX_STEPS 1500
 
 typedef struct subject {
-    sgi_op *op;      /* ours, or NULL */
-    sgi_state ended; /* the end as it was first seen */
+    sgi_op *op;      /* a counted reference, or NULL */
+    sgi_state ended; /* the end when it was first seen */
     bool has_ended;
-    uint64_t seen; /* the horizon so far, of one that is logged */
+    uint64_t seen; /* the horizon so far, of a logged operation */
     int questions;
 } subject;
 
@@ -43,7 +44,7 @@ typedef struct follower {
 typedef struct listener {
     sgi_waiter waiter;
     bool waiting;
-    int ends; /* another one that it ends when it fires, or -1 */
+    int ends; /* index of another waiter that it ends when it fires, or -1 */
 } listener;
 
 typedef struct fold_job {
@@ -59,7 +60,7 @@ static follower followers[READERS];
 static listener listeners[WAITERS];
 static fold_job folds;
 
-/* ---- what is watched ---- */
+/* ---- observers ---- */
 
 static void check_subject(subject *s)
 {
@@ -71,31 +72,31 @@ static void check_subject(subject *s)
         fuzz_check(state == s->ended);
     s->has_ended = state >= SGI_STATE_COMPLETED;
     s->ended = state;
-    if (op->logged && op->created) {
+    if (sgi_op_is_logged(op) && sgi_op_is_created(op)) {
         uint64_t horizon = sgi_op_horizon(op);
-        fuzz_check(horizon >= s->seen || op->store_broken);
+        fuzz_check(horizon >= s->seen || sgi_op_is_broken(op));
         s->seen = op->durable;
-        fuzz_check(op->durable < op->next_log);
+        fuzz_check(op->durable < op->head.next_log);
     }
     const sgi_entry *entry = TAILQ_FIRST(&op->tail);
     uint64_t seq = entry ? entry->seq : 0;
     size_t bytes = 0;
     for (; entry; entry = TAILQ_NEXT(entry, link)) {
         fuzz_check(entry->seq == seq++);
-        fuzz_check(!sgi_entry_is_final(entry->kind) || entry->seq == op->final_seq);
+        fuzz_check(!sgi_entry_is_final(entry->kind) || entry->seq == op->head.final_seq);
         bytes += entry->len;
     }
     fuzz_check(bytes == op->tail_bytes);
     if (!TAILQ_EMPTY(&op->tail))
-        fuzz_check(seq == op->next_log);
+        fuzz_check(seq == op->head.next_log);
 }
 
-/* What a reader is shown is what the store has, if it has it. */
+/* An entry that a reader is shown must equal the stored one, if it is stored. */
 static void check_entry(const sgi_op *op, const sgi_entry *entry)
 {
     const fake_row *row = fake_store_next(&host, op->id, entry->seq - 1);
     fuzz_check(entry->seq <= sgi_op_horizon(op) || row != NULL);
-    if (!op->created || !row)
+    if (!sgi_op_is_created(op) || !row)
         return;
     fuzz_check(row->entry.seq == entry->seq && row->entry.kind == entry->kind);
     fuzz_check(row->entry.segment == entry->segment && row->entry.event == entry->event);
@@ -130,7 +131,7 @@ static void fire(sgi_waiter *waiter, sgi_op *op, segue_status status)
         fuzz_check(waiter->seq <= sgi_op_horizon(op));
     l->waiting = false;
     if (l->ends >= 0 && listeners[l->ends].waiting) {
-        sgi_op_wait_end(&listeners[l->ends].waiter);
+        sgi_op_wait_cancel(&listeners[l->ends].waiter);
         listeners[l->ends].waiting = false;
     }
 }
@@ -142,7 +143,7 @@ static void folded(void *user, sgi_op *op, const sgi_fold *fold)
     folds.done++;
 }
 
-/* ---- what is done ---- */
+/* ---- actions ---- */
 
 static sgi_str payload(uint32_t len)
 {
@@ -198,7 +199,7 @@ static void append(subject *s)
 static void append_list(sgi_op *op)
 {
     struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
-    uint64_t before = op->next_log;
+    uint64_t before = op->head.next_log;
     uint64_t count = 0;
     for (uint32_t n = 1 + fuzz_below(&in, 5); n; n--) {
         sgi_str text = payload(fuzz_byte(&in));
@@ -210,13 +211,13 @@ static void append_list(sgi_op *op)
     }
     segue_status status = sgi_op_append_list(op, &list);
     fuzz_check(TAILQ_EMPTY(&list));
-    fuzz_check(op->next_log == before + (status == SEGUE_OK ? count : 0));
+    fuzz_check(op->head.next_log == before + (status == SEGUE_OK ? count : 0));
 }
 
 static void end(sgi_op *op)
 {
     bool had = sgi_op_has_ended(op);
-    sgi_final final = op->final;
+    sgi_final final = op->head.final;
     segue_status status = SEGUE_E_NOMEM;
     switch (fuzz_below(&in, 6)) {
     case 0:
@@ -236,9 +237,9 @@ static void end(sgi_op *op)
         sgi_task_expire(op);
         break;
     default:
-        sgi_op_give_up(op, "gave up");
+        sgi_op_end_internal_error(op, "gave up");
     }
-    fuzz_check(!had || (op->final == final && status != SEGUE_OK));
+    fuzz_check(!had || (op->head.final == final && status != SEGUE_OK));
     fuzz_check(status != SEGUE_OK || sgi_op_has_ended(op));
 }
 
@@ -285,7 +286,7 @@ static void waiter_step(subject *s)
     uint32_t which = fuzz_below(&in, WAITERS);
     listener *l = &listeners[which];
     if (l->waiting) {
-        sgi_op_wait_end(&l->waiter);
+        sgi_op_wait_cancel(&l->waiter);
         l->waiting = false;
         return;
     }
@@ -293,7 +294,7 @@ static void waiter_step(subject *s)
     l->waiting = true;
     l->ends = fuzz_one_in(&in, 3) ? (int)((which + 1) % WAITERS) : -1;
     sgi_op_wait(s->op, &l->waiter,
-                fuzz_one_in(&in, 2) ? SGI_WAIT_FINAL : s->op->next_log - 1);
+                fuzz_one_in(&in, 2) ? SGI_WAIT_FINAL : s->op->head.next_log - 1);
 }
 
 static void step(void)
@@ -321,11 +322,12 @@ static void step(void)
         reader_step(s);
         break;
     case 6:
-        if (!s->op->logged && !sgi_op_has_ended(s->op))
+        if (!sgi_op_is_logged(s->op) && !sgi_op_has_ended(s->op))
             sgi_task_make(s->op, fuzz_one_in(&in, 2) ? fuzz_byte(&in) * 20 : 0);
         break;
     case 7:
-        if (sgi_op_state(s->op) == SGI_STATE_COMPLETED) { /* as whoever shows a result */
+        /* as code that shows a result does */
+        if (sgi_op_state(s->op) == SGI_STATE_COMPLETED) {
             folds.started++;
             sgi_op_fold(s->op, folded, &folds);
         }
@@ -351,13 +353,14 @@ static void step(void)
 
 /* ---- the end ---- */
 
-/* Its own, or that of the last segment that it voids. */
+/* Its own number, or that of the last segment that it replaces. */
 static bool has_number(int32_t kind)
 {
     return kind == SGI_ENTRY_SEGMENT || kind == SGI_ENTRY_REPLACE;
 }
 
-/* One final at most, behind everything else; counters without holes. */
+/* Checks that there is one final entry at most, behind all others, and that counters have
+ * no gaps. */
 static void check_rows(const sgi_op *op)
 {
     uint64_t seq = 0, segment = 0, event = 0;
@@ -372,7 +375,7 @@ static void check_rows(const sgi_op *op)
         ended = sgi_entry_is_final(row->entry.kind);
     }
     fuzz_check(ended == (fake_store_find(&host, op->id)->record.ended != 0));
-    fuzz_check(ended == sgi_op_has_ended(op) && seq + 1 == op->next_log);
+    fuzz_check(ended == sgi_op_has_ended(op) && seq + 1 == op->head.next_log);
 }
 
 static void settle(void)
@@ -380,7 +383,7 @@ static void settle(void)
     test_mem_rearm(&tm);
     if (host.batch.op_count)
         fake_store_done(&host, SEGUE_OK);
-    for (int i = 0; i < 4; i++) { /* what failed is tried again after a while */
+    for (int i = 0; i < 4; i++) { /* a failed commit is tried again after a while */
         fake_store_settle(&host);
         fake_host_advance(&host, 250);
     }
@@ -394,9 +397,9 @@ static void compare(void)
     for (int i = 0; i < OPS; i++) {
         sgi_op *op = subjects[i].op;
         check_subject(&subjects[i]);
-        if (!op || !op->logged || !fake_store_find(&host, op->id))
+        if (!op || !sgi_op_is_logged(op) || !fake_store_find(&host, op->id))
             continue;
-        fuzz_check(op->durable + 1 == op->next_log && !op->pending);
+        fuzz_check(op->durable + 1 == op->head.next_log && !op->pending);
         check_rows(op);
         sgi_op *copy = fake_op_replay(&host, op);
         fuzz_check(copy && !fake_op_difference(op, copy));
@@ -453,11 +456,11 @@ static sgi_entry *any_entry(const sgi_op *op)
     sgi_entry *entry = sgi_entry_new(&tm.mem, kind, data.p, data.n);
     if (!entry)
         return NULL;
-    entry->seq = op->next_log;
-    entry->segment = kind == SGI_ENTRY_SEGMENT   ? op->next_seg
-                     : kind == SGI_ENTRY_REPLACE ? op->next_seg - 1
+    entry->seq = op->head.next_log;
+    entry->segment = kind == SGI_ENTRY_SEGMENT   ? op->head.next_seg
+                     : kind == SGI_ENTRY_REPLACE ? op->head.next_seg - 1
                                                  : 0;
-    entry->event = kind > 0 && kind <= SGI_ENTRY_STATUS ? op->next_evt : 0;
+    entry->event = kind > 0 && kind <= SGI_ENTRY_STATUS ? op->head.next_evt : 0;
     entry->at_ms = FAKE_EPOCH + fuzz_byte(&in);
     if (fuzz_one_in(&in, 16))
         entry->seq += fuzz_byte(&in);
@@ -470,11 +473,13 @@ static sgi_entry *any_entry(const sgi_op *op)
 
 static void damaged_log(void)
 {
-    size_t most = (1 << 20) + 64 * in.left; /* no number takes memory for what it says */
+    /* no number makes the library allocate what it names */
+    size_t most = (1 << 20) + 64 * in.left;
     sgi_op *op = fake_op_new(server);
     sgi_op *copy = fake_op_new(server);
-    op->logged = copy->logged = true; /* as sgi_record_read leaves them */
-    op->created = copy->created = true;
+    /* sets the state that sgi_record_read leaves */
+    sgi_op_set_stored(op, SGI_STORED_YES);
+    sgi_op_set_stored(copy, SGI_STORED_YES);
     while (in.left) {
         tm.fail_at = fuzz_one_in(&in, 8) ? tm.calls + 2 : 0;
         sgi_entry *entry = any_entry(op);

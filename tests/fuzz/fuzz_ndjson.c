@@ -1,16 +1,16 @@
-/* Bytes into lines: whatever the bytes and wherever they are cut, the lines and
- * complaints are those of a splitter that has all of them at once; memory stays near the
- * limit of a line; and when memory runs out, lines are lost and said to be, but none is
- * made up.
+/* Bytes into lines. Whatever the bytes and the cuts, the lines and complaints must be
+ * those of a splitter that has all bytes at once. Memory stays near the limit of a line.
+ * When memory runs out, lines are lost and this is reported, but none is made up.
  *
- * Input: limit, way of failing, number of cuts, that many sizes, and then the bytes. */
+ * Input: limit, way of failing, number of cuts, their sizes, and then the bytes. */
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"
 #include "wire/ndjson.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What was seen: lines as they are, each ended by a newline; the rest as a mark. */
+/* What was seen: lines as they are, each with a newline at its end; other events as a
+ * mark. */
 #define MARK_LONG 1
 #define MARK_NOMEM 2
 
@@ -21,7 +21,7 @@ static void note(sgi_buf *seen, sgi_str text, char mark)
     sgi_buf_add_char(seen, '\n');
 }
 
-/* The whole text, split the plain way. */
+/* Splits the whole text in the simple way. */
 static void split(sgi_buf *seen, sgi_str text, size_t limit)
 {
     while (text.n) {
@@ -43,7 +43,8 @@ static void split(sgi_buf *seen, sgi_str text, size_t limit)
 
 static void feed(sgi_ndjson *framing, sgi_buf *seen, const char *bytes, size_t len)
 {
-    char *copy = malloc(len ? len : 1); /* ends where the bytes end, and goes at once */
+    /* ends where the bytes end, and is freed at once */
+    char *copy = malloc(len ? len : 1);
     memcpy(copy, bytes, len);
     sgi_str input = {copy, len};
     sgi_str line = {0};
@@ -59,7 +60,7 @@ static void feed(sgi_ndjson *framing, sgi_buf *seen, const char *bytes, size_t l
     free(copy);
 }
 
-/* Takes the next note off the text. */
+/* Takes the next note from the text. */
 static sgi_str take_note(sgi_str *text)
 {
     const char *end = memchr(text->p, '\n', text->n);
@@ -69,14 +70,15 @@ static sgi_str take_note(sgi_str *text)
     return one;
 }
 
-/* Without memory the beginning of a long line is not told. */
+/* Without memory the beginning of a long line is not reported. */
 static bool is_same(sgi_str one, sgi_str of_all)
 {
     bool untold = one.n == 1 && one.p[0] == MARK_LONG;
     return untold ? of_all.p[0] == MARK_LONG : sgi_str_eq(one, of_all);
 }
 
-/* Every note of seen but the complaints about memory stands in all, in this order. */
+/* Every note of `seen`, except complaints about memory, must be in `all`, in the same
+ * order. */
 static void check_none_made_up(sgi_str seen, sgi_str all)
 {
     while (seen.n) {

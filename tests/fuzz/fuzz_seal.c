@@ -1,9 +1,9 @@
-/* Sealed texts: whatever is brought, only what was sealed opens, and it opens to what was
- * sealed. A text that opens is the one that sealing its bytes makes.
+/* Sealed texts: only a text that was sealed opens, and it opens to what was sealed. A
+ * text that opens equals the one that sealing its contents makes.
  *
  * Input: one byte of decisions, then a text. With the lowest bit the text is sealed
- * first, and one byte of it changed by the two that follow. */
-#include "engine/seal.h"
+ * first, and the next two bytes change one byte of it. */
+#include "engine/server/seal.h"
 #include "support/fake_host.h"
 #include "support/fuzz_input.h"
 

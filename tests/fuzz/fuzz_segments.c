@@ -1,10 +1,10 @@
-/* The tracker of segments under any numbers, bytes, repeats and failing memory. What must
- * hold: numbers are handed on from the first, in order, each once, with the bytes that
- * came first; what is held is bounded; a repeat with other bytes is told from one with
- * the same; all memory is given back. */
+/* The tracker of segments with any numbers, bytes, repeats and failing memory. The
+ * checks: segments are passed on from the first number, in order, each once, with the
+ * bytes that came first. Held bytes are bounded. A repeat with other bytes is
+ * distinguished from an equal one. All memory is freed. */
 #include <string.h>
 
-#include "engine/asking/tracker.h"
+#include "engine/dialect/tasks_2025/tracker.h"
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"
 
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define NUMBERS 256
 #define MAX_HELD 300
 
-/* What came first of each number; -1 = nothing that counted. */
+/* The first content of each number; -1 = none that counted. */
 static int first[NUMBERS + 1];
 static uint64_t last;
 static uint64_t begin;
@@ -62,7 +62,7 @@ static void step(fuzz_input *in, sgi_tracker *tracker, test_mem *tm)
     test_mem_rearm(tm);
     if (fuzz_one_in(in, 6))
         tm->fail_at = 1 + fuzz_below(in, 3);
-    sgi_tracked tracked = sgi_tracker_take(tracker, number, (sgi_str){bytes, len});
+    sgi_tracked tracked = sgi_tracker_add(tracker, number, (sgi_str){bytes, len});
     check_verdict(tracker, number, len, before, tracked);
     if (tracked == SGI_TRACKED_NEXT) {
         hand_on(number, bytes, len);

@@ -1,9 +1,9 @@
-/* Bytes into server-sent events: whatever the bytes and wherever they are cut, events and
- * complaints are those of a reader that has all of them at once and takes them apart the
- * plain way; memory stays near the limit of an event; and when memory runs out, events
- * are lost and said to be, but none is made up.
+/* Bytes into server-sent events. Whatever the bytes and the cuts, events and complaints
+ * must be those of a simple reader that has all bytes at once. Memory stays near the
+ * limit of an event. When memory runs out, events are lost and this is reported, but none
+ * is made up.
  *
- * Input: limit, way of failing, number of cuts, that many sizes, and then the bytes. */
+ * Input: limit, way of failing, number of cuts, their sizes, and then the bytes. */
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"
 #include "wire/sse.h"
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MARK_NOMEM 2
 
 typedef struct notes {
-    sgi_buf text; /* each behind its length */
+    sgi_buf text; /* each part behind its length */
 } notes;
 
 static void note(notes *seen, char mark, const sgi_sse_event *event)
@@ -27,7 +27,7 @@ static void note(notes *seen, char mark, const sgi_sse_event *event)
     sgi_buf_add_char(&seen->text, mark);
     if (event) {
         sgi_buf_add_str(&seen->text, event->type);
-        sgi_buf_add_char(&seen->text, '\n'); /* in no type and in no id */
+        sgi_buf_add_char(&seen->text, '\n'); /* a byte that is in no type and in no id */
         sgi_buf_add_str(&seen->text, event->last_id);
         sgi_buf_add_char(&seen->text, '\n');
         sgi_buf_add_int(&seen->text, event->has_retry ? event->retry_ms : -1);
@@ -39,10 +39,10 @@ static void note(notes *seen, char mark, const sgi_sse_event *event)
     memcpy(seen->text.p + at, &len, sizeof len);
 }
 
-/* ---- the plain way ---- */
+/* ---- the simple reader ---- */
 
-/* Takes the next line off the text; false when none is complete. In *line is what there
- * is. */
+/* Takes the next line from the text; returns false when none is complete. *line gets what
+ * there is. */
 static bool take_line(sgi_str *text, sgi_str *line)
 {
     size_t n = 0;
@@ -57,7 +57,7 @@ static bool take_line(sgi_str *text, sgi_str *line)
     return true;
 }
 
-/* The value of a line with this field, if it is one. */
+/* Finds the value of a line with this field; returns false for other lines. */
 static bool has_field(sgi_str line, const char *name, sgi_str *value)
 {
     size_t n = strlen(name);
@@ -81,7 +81,7 @@ static bool is_number(sgi_str value, int64_t *number)
     return value.n > 0;
 }
 
-/* One event out of its lines. */
+/* Makes one event of its lines. */
 static void read_event(notes *all, sgi_str lines, sgi_buf *last_id)
 {
     sgi_sse_event event = {.type = SGI_STR("message")};
@@ -120,12 +120,12 @@ static void read_event(notes *all, sgi_str lines, sgi_buf *last_id)
     sgi_buf_free(&joined);
 }
 
-/* The whole stream, event by event. */
+/* Reads the whole stream, event by event. */
 static void split(notes *all, sgi_str text, size_t limit, sgi_buf *last_id, bool *mid)
 {
     size_t mark = text.n < 3 ? text.n : 3;
     if (mark && memcmp(text.p, "\xef\xbb\xbf", mark) == 0) {
-        text.p += mark; /* also of what may yet become one */
+        text.p += mark; /* also for bytes that may still become a mark */
         text.n -= mark;
     }
     while (text.n) {
@@ -147,11 +147,12 @@ static void split(notes *all, sgi_str text, size_t limit, sgi_buf *last_id, bool
     }
 }
 
-/* ---- the reader ---- */
+/* ---- the reader under test ---- */
 
 static void feed(sgi_sse *sse, notes *seen, const char *bytes, size_t len)
 {
-    char *copy = malloc(len ? len : 1); /* ends where the bytes end, and goes at once */
+    /* ends where the bytes end, and is freed at once */
+    char *copy = malloc(len ? len : 1);
     memcpy(copy, bytes, len);
     sgi_str input = {copy, len};
     sgi_sse_event event;
@@ -177,8 +178,8 @@ static sgi_str take_note(sgi_str *text)
     return one;
 }
 
-/* The data of an event, and whether it has any: its id is that of the last event that was
- * not lost, so notes cannot be compared whole once something is. */
+/* Returns the data of an event, if it has any. Its id is that of the last event that was
+ * not lost, so after a loss whole notes cannot be compared. */
 static sgi_str data_of(sgi_str one)
 {
     if (one.p[0] != MARK_EVENT)
@@ -191,7 +192,8 @@ static sgi_str data_of(sgi_str one)
     return one;
 }
 
-/* Every note of seen but the complaints about memory stands in all, in this order. */
+/* Every note of `seen`, except complaints about memory, must be in `all`, in the same
+ * order. */
 static void check_none_made_up(sgi_str seen, sgi_str all)
 {
     while (seen.n) {

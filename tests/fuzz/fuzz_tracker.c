@@ -1,16 +1,16 @@
-/* The client's side against a server that says whatever the input makes it say: answers
- * and errors to what was asked, and to what was not; tasks that work, ask, end, end
- * otherwise; event streams with repeats and holes; bytes that are no messages;
- * connections that break and come back; time that passes; allocations that fail. The
- * application's callbacks cancel, answer, grant, detach, take tokens, free and start
- * more, as the input says.
+/* The client's side against a server that the input plays. The server sends answers and
+ * errors, to requests and without one; tasks that work, ask and end in several ways;
+ * event streams with repeats and gaps; and bytes that are no messages. Connections break
+ * and come back, time passes, allocations fail. The application's callbacks cancel,
+ * answer, grant, detach, take tokens, free and start more requests, as the input says.
  *
- * What must hold: each request that was started completes once and frees its user once,
- * nothing is delivered behind that; segments come in order, each once, and as long as the
- * server is honest about a task, each with the bytes it had; credit is respected; memory
- * is bounded, and in the end all of it is given back. */
+ * The checks: each started request completes once and frees its user data once, and
+ * nothing is delivered after that. Segments come in order, each once, and with their
+ * right bytes as long as the server is honest about the task. Credit is respected. Memory
+ * is bounded, and in the end all of it is freed. */
 #include <stdarg.h>
 
+#include "engine/dialect/task_events/stream.h"
 #include "support/fake_host.h"
 #include "support/fuzz_input.h"
 #include "support/test_mem.h"
@@ -22,19 +22,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MAX_STEPS 1200
 #define MAX_LIVE ((size_t)12 << 20)
 
-/* A request of ours, as its callbacks see it. */
+/* A request of the fuzzer, as its callbacks see it. */
 typedef struct client {
-    segue_request *request; /* NULL once we gave the handle up */
+    segue_request *request; /* NULL once the fuzzer freed the handle */
     bool handed;            /* sgi_request_new has returned */
     bool completed, freed;
-    bool fresh;     /* was not made from a token: its first segment is number 1 */
-    bool unordered; /* segments come as they come */
+    bool fresh;     /* not made from a token: its first segment is number 1 */
+    bool unordered; /* segments may come in any order */
     uint64_t last;  /* number of the last segment */
-    int64_t credit; /* that is left; -1 = no limit */
-    char key[40];   /* of the last question */
+    int64_t credit; /* remaining credit; -1 = no limit */
+    char key[40];   /* key of the last question */
 } client;
 
-/* What the client said and waits for an answer to. */
+/* A request of the client that waits for an answer. */
 typedef struct asked {
     int64_t id;
     char method[24];
@@ -48,7 +48,7 @@ static client clients[MAX_STARTED];
 static int started;
 static asked open_asks[MAX_ASKED];
 static int ask_count;
-static bool honest; /* the stream says of each event what it always says of it */
+static bool honest; /* the stream always gives the same event for a number */
 static char token[512];
 static long long streamed; /* the call that a server of 2025-11-25 answers in parts */
 static int opened, closed, session_freed;
@@ -77,7 +77,7 @@ static void meddle(client *c)
         break;
     case 3:
         if (sgi_request_grant(request, 1 + fuzz_below(&in, 3)) == SEGUE_OK)
-            c->credit = request->credit;
+            c->credit = request->delivery.credit;
         break;
     case 4:
         c->request = NULL;
@@ -121,20 +121,23 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
 {
     client *c = client_of(user, request);
     if ((c->last || c->fresh) && !c->unordered)
-        fuzz_check(segment->number == c->last + 1);
-    fuzz_check(segment->number > 0);
-    c->last = segment->number;
-    check_json(segment->block.p, segment->block.n);
-    if (honest && c->fresh && !request->partial) {
+        fuzz_check(segment->view.number == c->last + 1);
+    fuzz_check(segment->view.number > 0);
+    c->last = segment->view.number;
+    check_json((sgi_json){segment->view.data, segment->view.data_len}.p,
+               (sgi_json){segment->view.data, segment->view.data_len}.n);
+    if (honest && c->fresh && !(request->follow && request->follow->partial)) {
         int64_t number = 0;
-        if (sgi_json_int(sgi_json_get(segment->block, "n"), &number))
-            fuzz_check((uint64_t)number == segment->number);
+        if (sgi_json_int(
+                sgi_json_get((sgi_json){segment->view.data, segment->view.data_len}, "n"),
+                &number))
+            fuzz_check((uint64_t)number == segment->view.number);
     }
     if (c->credit > 0)
         c->credit--;
-    else if (c->credit == 0) /* an end does not wait for credit that nobody may give */
-        fuzz_check(request->phase == SGI_PHASE_DONE &&
-                   (request->status != SEGUE_OK || request->given_up ||
+    else if (c->credit == 0) /* an end does not wait for credit, which may never come */
+        fuzz_check(sgi_request_is_over(request) &&
+                   (request->status != SEGUE_OK || request->phase == SGI_PHASE_GIVEN_UP ||
                     request->session->stage == SGI_STAGE_CLOSED));
     meddle(c);
 }
@@ -273,10 +276,10 @@ static void start_one(void)
     *c = (client){.fresh = !options.unordered,
                   .unordered = options.unordered,
                   .credit = options.credit > 0 ? options.credit : -1};
-    c->handed = true; /* callbacks are asynchronous: none before it returns */
+    c->handed = true; /* callbacks are asynchronous: none comes before it returns */
     if ((how & 48) == 16 && token[0]) {
         c->fresh = false;
-        status = sgi_token_resume(session, token, &options, &events, &c->request);
+        status = sgi_request_from_token(session, token, &options, &events, &c->request);
     } else {
         sgi_request_spec spec = {.method = SGI_STR("tools/call"),
                                  .params =
@@ -289,13 +292,13 @@ static void start_one(void)
             spec.task_id = SGI_STR("task-1");
         status = sgi_request_new(session, &spec, &c->request);
     }
-    if (status != SEGUE_OK) { /* nothing was taken, nothing will be called */
+    if (status != SEGUE_OK) { /* nothing was taken over, so no callback will come */
         fuzz_check(!c->request);
         c->handed = false;
     }
 }
 
-/* ---- what the client said ---- */
+/* ---- messages of the client ---- */
 
 static void note_line(sgi_str line)
 {
@@ -322,7 +325,7 @@ static void listen_to_client(void)
     }
 }
 
-/* ---- what the server says ---- */
+/* ---- messages of the server ---- */
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -334,12 +337,12 @@ static void say(const char *format, ...)
     int len = vsnprintf(line, sizeof line - 1, format, args);
     va_end(args);
     line[len++] = '\n';
-    if (fuzz_one_in(&in, 8)) { /* in two parts */
+    if (fuzz_one_in(&in, 8)) { /* the task is answered in two parts */
         int cut = (int)fuzz_byte(&in) % len;
-        sgi_conn_feed(session->conn, line, (size_t)cut);
-        sgi_conn_feed(session->conn, line + cut, (size_t)(len - cut));
+        sgi_conn_add_input(session->conn, line, (size_t)cut);
+        sgi_conn_add_input(session->conn, line + cut, (size_t)(len - cut));
     } else {
-        sgi_conn_feed(session->conn, line, (size_t)len);
+        sgi_conn_add_input(session->conn, line, (size_t)len);
     }
 }
 
@@ -416,7 +419,7 @@ static void answer_one(void)
         say("{\"jsonrpc\":\"2.0\",\"id\":\"%lld\",\"result\":%s}", id, result);
     else
         say("{\"jsonrpc\":\"2.0\",\"id\":%lld}", id);
-    if (how != 255) /* else it is answered twice, perhaps */
+    if (how != 255) /* otherwise it is perhaps answered twice */
         open_asks[which] = open_asks[--ask_count];
 }
 
@@ -425,7 +428,7 @@ static bool is_2025(void)
     return session->version == SGI_VERSION_2025_11_25;
 }
 
-/* Segments from..to - 1 of task-1, always the same ones. */
+/* Sends the segments from..to - 1 of task-1, always the same ones. */
 static void part(long long id, uint32_t from, uint32_t to, bool task, bool complete)
 {
     char list[1024];
@@ -441,7 +444,7 @@ static void part(long long id, uint32_t from, uint32_t to, bool task, bool compl
         complete ? "true" : "false", fuzz_one_in(&in, 16) ? "true" : "false");
 }
 
-/* What is pushed or pulled of twelve segments: batches, repeats, holes, the end. */
+/* Pushes or returns some of twelve segments: batches, repeats, gaps, the end. */
 static void some_part(long long id, bool task)
 {
     uint32_t how = fuzz_byte(&in);
@@ -476,7 +479,7 @@ static void answer_well_2025(const asked *a)
     }
 }
 
-/* Says what a server does that answers as it should: by the method. */
+/* Sends the answer of a correct server, by the method. */
 static void answer_well(void)
 {
     if (!ask_count)
@@ -497,14 +500,14 @@ static void answer_well(void)
     else if (!strcmp(a.method, "tasks/get"))
         result = fuzz_one_in(&in, 2) ? 12 : 7;
     else if (!strcmp(a.method, "tasks/stream"))
-        open_asks[ask_count++] = a; /* stays open */
+        open_asks[ask_count++] = a; /* the request stays open */
     if (strcmp(a.method, "tasks/stream") != 0)
         say("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":%s}", (long long)a.id,
             results[result]);
 }
 
 /* Event 3 k holds segment 2 k + 1, event 3 k + 1 the next one and fields, 3 k + 2 is a
- * status: always the same, however often and in whatever order it is said. */
+ * status. They are always the same, however often and in whatever order they are sent. */
 static void event(uint64_t seq)
 {
     static const char head[] =
@@ -521,7 +524,7 @@ static void event(uint64_t seq)
             head, n, first + seq % 3);
 }
 
-/* Anything at all: repeats, holes, other tasks, other types. */
+/* Sends any event: repeats, gaps, other tasks, other types. */
 static void wild_event(void)
 {
     static const char *const types[] = {
@@ -590,26 +593,27 @@ static void raw_bytes(void)
     size_t len = fuzz_byte(&in);
     if (len > in.left)
         len = in.left;
-    honest = false; /* it may speak as a server */
-    sgi_conn_feed(session->conn, (const char *)in.p, len);
+    honest = false; /* it may look like an event of the server */
+    sgi_conn_add_input(session->conn, (const char *)in.p, len);
     in.p += len;
     in.left -= len;
 }
 
-/* A run of events that begins where some stream is, with a repeat or a hole now and
- * then. */
+/* Sends a run of events from the position of a stream on, sometimes with a repeat or a
+ * gap. */
 static void run_of_events(void)
 {
     uint64_t seq = 0;
     segue_request *request;
     TAILQ_FOREACH(request, &session->requests, link)
-        if (request->streaming)
-            seq = request->next_event;
+        if (sgi_task_stream_emitter(request))
+            seq = sgi_task_stream_of(request)->next;
     for (uint32_t n = 1 + fuzz_below(&in, 12); n; n--) {
         uint32_t how = fuzz_below(&in, 16);
         if (how == 1 && seq)
             seq--;
-        if (how == 2 && seq) /* no hole before the first: nobody could see it */
+        /* no gap before the first event: the client could not see it */
+        if (how == 2 && seq)
             seq += 2;
         event(seq++);
     }
@@ -677,7 +681,7 @@ static void step(void)
         fake_host_deliver(&host);
     }
     fuzz_check(tm.live < MAX_LIVE);
-    fuzz_check(session->notifications.len <= 300 * 1024);
+    fuzz_check(session->notifications.waiting.len <= 300 * 1024);
 }
 
 static void finish(void)

@@ -1,7 +1,6 @@
-/* Templates of URIs: a template that is read and a URI that it matches give values that,
- * put back, make the URI; a template always matches what its own expansion makes; and
- * where nothing matches, no way to cut the URI into values does (tried out for small
- * ones).
+/* Templates of URIs. When a URI matches a template, its values, put back, must make the
+ * URI. A template must match its own expansion. When nothing matches, no way to cut the
+ * URI into values may match (all ways are tried for small ones).
  *
  * Input: the template up to the first newline, then the URI. */
 #include "support/fuzz_input.h"
@@ -22,7 +21,7 @@ static bool is_value(const sgi_uri_part *part, sgi_str value)
     return value.n > 0;
 }
 
-/* Every way there is, by recursion: for short texts only. */
+/* Tries every way, by recursion: for short texts only. */
 static bool matches_somehow(const sgi_uri_template *t, size_t index, sgi_str rest)
 {
     if (index == t->count)

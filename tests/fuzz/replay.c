@@ -1,10 +1,10 @@
-/* Runs a fuzz target over stored inputs, without a fuzzer: each argument is a file, or a
- * directory whose files are inputs. So every input that once taught the fuzzer something
- * is part of ordinary test runs, under any compiler and sanitizer.
+/* Runs a fuzz target over stored inputs, without a fuzzer: each argument is a file, or
+ * a directory whose files are inputs. So every stored input is part of ordinary test
+ * runs, under any compiler and sanitizer.
  *
- * A run over nothing fails: a corpus that went missing must not look like a passing test.
- * An input is copied to a block of exactly its size, so that a read past its end is
- * seen. */
+ * A run over nothing fails, because a missing corpus must not look like a passing
+ * test. An input is copied to a block of exactly its size, so that a read past its end
+ * is seen. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int replay_file(const char *path, size_t size)
     return ok ? 1 : -1;
 }
 
-/* The number of inputs that ran, -1 when one could not. */
+/* Returns the number of inputs that ran, -1 when one could not be read. */
 static int replay(const char *path)
 {
     struct stat status;

@@ -1,16 +1,16 @@
-// The reading of Node's parser (llhttp, strict); tell.h has the form. Its input comes
+// The reading of Node's parser (llhttp, strict); tell.h has the format. Its input comes
 // byte by byte, so that the end of each request is seen.
 import { readFileSync, writeSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import { createRequire } from 'node:module'
 
-// The parser alone is not public; this module, which lends it, is only deprecated.
+// The parser alone is not public. This module, which exports it, is only deprecated.
 process.noDeprecation = true
 const { HTTPParser } = createRequire(import.meta.url)('_http_common')
 const BYTES = Array.from({ length: 256 }, (_, byte) => Buffer.from([byte]))
 
 const parser = new HTTPParser()
-const nameOfMethod = [] // by the parser's numbers
+const nameOfMethod = [] // the names of methods, by the parser's numbers
 let read, headers, url, headRead, at
 
 parser[HTTPParser.kOnMessageBegin | 0] = () => {
@@ -19,7 +19,7 @@ parser[HTTPParser.kOnMessageBegin | 0] = () => {
   headRead = false
   read.push({ method: '', target: '', headers, body: '', keeps: false, end: 0 })
 }
-// More headers than are held at once come in parts; so do trailers, behind the head.
+// Headers beyond the parser's buffer come in parts; trailers do, too, behind the head.
 parser[HTTPParser.kOnHeaders | 0] = (more, target) => {
   if (headRead) return
   headers.push(...more)

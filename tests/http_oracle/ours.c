@@ -1,4 +1,4 @@
-/* Our reading of each document of a batch; tell.h has the form. */
+/* Segue's reading of each document of a batch; tell.h has the format. */
 #include "tell.h"
 
 #include "wire/http1.h"
@@ -28,7 +28,7 @@ static void judge(const char *text, size_t length)
             continue;
         tell(&parser, first, length - input.n);
         first = false;
-        keeps = parser.keep_alive; /* what follows is not a request any more */
+        keeps = parser.keep_alive; /* the bytes behind it are no request any more */
         sgi_http1_reset(&parser);
     }
     printf("],\"fault\":");

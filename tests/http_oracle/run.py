@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Our HTTP request reader against llhttp (Node) and http-parser, over the fuzz corpus and
-mutants of it.
+"""Segue's HTTP request reader compared with llhttp (Node) and http-parser, over the
+fuzz corpus and mutants of it.
 
-Whatever we accept, both others have to accept with the same method, target, headers and
-body, ended at the same byte, and with the same mind about keeping the connection. What we
-refuse and one of them accepts must be explained by a rule below: a strictness of ours
-that is meant, and that finds its own evidence in the bytes of that request. Where we wait
-for more, nobody may be done. One difference without explanation fails the run, and so
-does a rule that nothing needed.
+A request that Segue accepts must be accepted by both others with the same method,
+target, headers and body, must end at the same byte, and both must decide the same about
+keeping the connection. When Segue refuses a request that one of them accepts, a rule
+below must explain it: an intended strictness, which finds its own evidence in the bytes
+of that request. Where Segue waits for more, the others must wait, too. A difference
+without explanation fails the run, and so does a rule that was never needed.
 
-    run.py [--count N] [--seconds S] [--seed S] [--keep]    N mutants, 100000 unless told
+    run.py [--count N] [--seconds S] [--seed S] [--keep]    N mutants, 100000 by default
 """
 
 import argparse
@@ -31,7 +31,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 sys.path.insert(0, str(TOP / "tests/fuzz"))
 import corpus  # noqa: E402
-CONTROL_BYTES = 4  # of a fuzz input, in front of the bytes of the connection
+CONTROL_BYTES = 4  # control bytes of a fuzz input, before the bytes of the connection
 BATCH = 10000
 TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 VISIBLE = rb"[^\0-\x08\x0a-\x1f\x7f]"
@@ -40,8 +40,8 @@ BOTH = ("node", "http-parser")
 
 
 class Facts:
-    """One request cut by simple means, to find evidence in: raw bytes, first line,
-    header lines, what follows the head."""
+    """One request, cut by simple means to find evidence in: raw bytes, first line,
+    header lines, the rest behind the head."""
 
     def __init__(self, raw):
         self.raw = raw
@@ -60,7 +60,7 @@ class Facts:
         return re.search(pattern, self.raw if where is None else where, re.S | re.I)
 
     def any_line(self, pattern):
-        """In the head, or where trailers may be."""
+        """Returns whether a line of the head, or of possible trailers, matches."""
         lines = self.headers + re.split(rb"\r?\n", self.rest)
         return any(re.search(pattern, line, re.S) for line in lines)
 
@@ -88,13 +88,14 @@ def options(facts):
 
 
 def bad_chunk_line(facts, pattern):
-    """Is there a line in a chunked body that may be of a chunk, and of this form?"""
+    """Returns whether a chunked body has a line of this form that may belong to a
+    chunk."""
     return facts.values(b"transfer-encoding") and any(
         re.fullmatch(pattern, line, re.S) for line in facts.rest.split(b"\r\n"))
 
 
 def loose_chunk(body):
-    """Is there a chunk whose data has something else than CR LF behind it?"""
+    """Returns whether the data of a chunk has something other than CR LF behind it."""
     at = 0
     while line := re.compile(rb"([0-9A-Fa-f\x80-\xff]+)[^\n]*\n").match(body, at):
         size = int(re.sub(rb"[\x80-\xff]", b"0", line[1]), 16)
@@ -106,73 +107,75 @@ def loose_chunk(body):
     return False
 
 
-# Rules that not every version of the others needs: llhttp 9.3 or 9.4.
-BY_VERSION = {"a tab stands behind Content-Length",
-              "a tab stands behind Transfer-Encoding",
-              "Content-Length and Transfer-Encoding contradict"}
-WAITING = "more is waited for"  # what we say in place of a fault
+# Rules that not every version of the other parsers needs: llhttp 9.3 or 9.4.
+BY_VERSION = {"the value of Content-Length is followed by a tab",
+              "the value of Transfer-Encoding is followed by a tab",
+              "Content-Length and Transfer-Encoding must not both be sent"}
+WAITING = "more is waited for"  # Segue's answer in place of a fault
 
-# (what we say, who may accept it, why we are right to refuse it, evidence)
+# (Segue's fault, who may accept the request, why refusing is right, evidence).
 REFUSED = [
     ("a line is not ended by CR LF", BOTH, "CR or LF alone may be a line end or not",
      lambda f: f.has(rb"(?<!\r)\n|\r[^\n]") or loose_chunk(f.rest)),
     (WAITING, ("http-parser",), "CR alone ends no line, nor does CR and a byte",
      lambda f: f.has(rb"\r[^\n]")),
-    ("this is not HTTP", BOTH, "LF alone is no empty line",
+    ("the input is not HTTP", BOTH, "LF alone is no empty line",
      lambda f: f.has(rb"^(\r\n){0,2}\n")),
-    ("the method is not a token", BOTH, "CR alone is no empty line",
+    ("the HTTP method is not a token", BOTH, "CR alone is no empty line",
      lambda f: f.has(rb"^(\r\n){0,2}\r+(?!\n)")),
-    ("empty lines stand before the request", BOTH, "two are enough",
+    ("there are too many empty lines before the request", BOTH, "two are enough",
      lambda f: f.has(rb"^(\r\n){3}")),
-    ("the target has bytes that none may have", BOTH,
+    ("the request target has a byte that is not allowed", BOTH,
      "blanks, controls, fragments and bytes beyond ASCII stand in no target",
      lambda f: not re.fullmatch(rb"\S+ [!-\"$-~]+ [^ ]*", f.first)),
     ("the request line has no HTTP version", BOTH, "no HTTP/0.9, and one blank before it",
      lambda f: not re.fullmatch(rb"[^ ]+ [^ ]+ HTTP/\d\.\d", f.first)),
-    ("only HTTP/1.1 and HTTP/1.0 are spoken", BOTH, "others mean other things",
+    ("only HTTP/1.1 and HTTP/1.0 are supported", BOTH, "others mean other things",
      lambda f: re.search(rb" HTTP/(?!1\.[01])\d\.\d$", f.first)),
-    ("tunnels are not made", BOTH, "CONNECT has no path",
+    ("the method CONNECT is not supported", BOTH, "CONNECT has no path",
      lambda f: f.first.startswith(b"CONNECT ")),
-    ("a header is folded", ("http-parser",), "RFC 9112 5.2",
+    ("a header is continued on a second line", ("http-parser",), "RFC 9112 5.2",
      lambda f: f.any_line(rb"^[ \t]")),
     ("a header name is not a token", ("http-parser",), "CR alone ends nothing",
      lambda f: f.any_line(rb"^\r")),
-    ("a header has a blank before its colon", ("http-parser",), "RFC 9112 5.1",
+    ("a header name is followed by a blank", ("http-parser",), "RFC 9112 5.1",
      lambda f: f.any_line(rb"^[^:]*[ \t][^:]*(:|$)")),
     ("a header value has a control character", ("http-parser",), "RFC 9110 5.5",
      lambda f: f.any_line(rb"[\0-\x08\x0a-\x1f\x7f]")),
-    ("the request names no host", BOTH, "RFC 9112 3.2",
+    ("the request has no Host header", BOTH, "RFC 9112 3.2",
      lambda f: not f.values(b"host")),
-    ("the request names several hosts", BOTH, "RFC 9112 3.2",
+    ("the request has several Host headers", BOTH, "RFC 9112 3.2",
      lambda f: len(f.values(b"host")) > 1),
-    ("the host is malformed", BOTH, "RFC 9112 3.2",
+    ("the Host header is malformed", BOTH, "RFC 9112 3.2",
      lambda f: not all(map(is_host, f.values(b"host")))),
-    ("the target is neither a path nor a URL", BOTH, "RFC 9112 3.2",
+    ("the request target is neither a path nor a URL", BOTH, "RFC 9112 3.2",
      lambda f: not re.match(rb"/|https?://", f.target(), re.I) and
      (f.target() != b"*" or not f.first.startswith(b"OPTIONS "))),
-    ("the host of the target is malformed", BOTH, "RFC 9112 3.2.2",
+    ("the host in the request target is malformed", BOTH, "RFC 9112 3.2.2",
      lambda f: authority(f) is not None and not is_host(authority(f))),
-    ("the target and Host differ", BOTH, "one of two machines takes the other one",
+    ("the request target and the Host header name different hosts", BOTH,
+     "one of two machines takes the other one",
      lambda f: authority(f) and
      authority(f).lower() not in [value.lower() for value in f.values(b"host")]),
     ("Connection is not a list of tokens", BOTH, "RFC 9110 7.6.1",
      lambda f: any(option.strip(b" \t") and not re.fullmatch(TOKEN, option.strip(b" \t"))
                    for option in options(f))),
-    ("a tab stands behind Content-Length", ("node",), "older ones refuse it",
+    ("the value of Content-Length is followed by a tab", ("node",),
+     "older ones refuse it",
      lambda f: f.any_header(rb"^(?i:content-length):[^\t]*\d *\t")),
-    ("a tab stands behind Transfer-Encoding", ("node",),
+    ("the value of Transfer-Encoding is followed by a tab", ("node",),
      "beside Upgrade it looks at no coding",
      lambda f: f.any_header(rb"^(?i:transfer-encoding):[^\t]*chunked *\t") and
      f.values(b"upgrade")),
-    ("Content-Length and Transfer-Encoding contradict", BOTH, "RFC 9112 6.1",
+    ("Content-Length and Transfer-Encoding must not both be sent", BOTH, "RFC 9112 6.1",
      lambda f: f.values(b"content-length") and f.values(b"transfer-encoding")),
-    ("HTTP/1.0 has no Transfer-Encoding", BOTH, "RFC 9112 6.1",
+    ("Transfer-Encoding is not allowed in HTTP/1.0", BOTH, "RFC 9112 6.1",
      lambda f: f.is_old() and f.values(b"transfer-encoding")),
     ("Transfer-Encoding is repeated", BOTH, "chunked twice is an error",
      lambda f: len(f.values(b"transfer-encoding")) > 1),
-    ("the only transfer coding is chunked", BOTH, "we undo no other",
+    ("the only supported transfer coding is chunked", BOTH, "we undo no other",
      lambda f: set(map(bytes.lower, f.values(b"transfer-encoding"))) - {b"chunked"}),
-    ("the only expectation is 100-continue", BOTH, "RFC 9110 10.1.1",
+    ("the only supported value of Expect is 100-continue", BOTH, "RFC 9110 10.1.1",
      lambda f: f.values(b"expect") and
      [value.lower() for value in f.values(b"expect")] != [b"100-continue"]),
     ("the size of a chunk is malformed", BOTH,
@@ -185,7 +188,8 @@ REFUSED = [
      lambda f: loose_chunk(f.rest)),
     ("the extensions of chunks are too long", BOTH, "1 KiB is enough",
      lambda f: sum(map(len, re.findall(rb";[^\r\n]*", f.rest))) > 1024),
-    ("a trailer has a name of the head", BOTH, "RFC 9110 6.5.1",
+    ("a trailer has the name of a header that must not be a trailer", BOTH,
+     "RFC 9110 6.5.1",
      lambda f: f.has(rb"\n(host|accept|expect|origin|mcp-(name|method|session-id|"
                      rb"protocol-version)|connection|content-(type|length)|"
                      rb"authorization|last-event-id|transfer-encoding):", f.rest)),
@@ -193,7 +197,7 @@ REFUSED = [
 
 CLOSE_SEEN = "we see close also among tabs, empty elements and other options"
 
-# (who, why the connection is kept by one and closed by the other, evidence)
+# (who, why one keeps the connection and the other closes it, evidence).
 KEPT = [
     (BOTH, "Proxy-Connection is no header of HTTP, they take it for Connection",
      lambda f: f.values(b"proxy-connection") or f.has(rb"\nproxy-connection:", f.rest)),
@@ -204,7 +208,7 @@ KEPT = [
      lambda f: b"close" in [option.strip(b" \t").lower() for option in options(f)]),
 ]
 
-# (who refuses, why we accept, evidence)
+# (who refuses, why Segue accepts, evidence).
 ACCEPTED = [
     (("http-parser",), "it takes names that begin with Transfer-Encoding for it",
      lambda f: f.any_header(rb"^(?i:transfer-encoding)[^: \t]")),
@@ -233,18 +237,18 @@ def explain(rules, who, facts, used, said=None):
 
 
 def plain(request):
-    """What both have to agree on, in one form."""
+    """Returns the parts that both must agree on, in one form."""
     return (request["method"], request["target"], request["body"], request["end"],
             [[name.lower(), value.strip(" \t")] for name, value in request["headers"]])
 
 
 def compare(document, ours, who, theirs, used):
-    """A complaint, or None; counts the rules it needed in used."""
+    """Returns a complaint, or None; counts the rules that it needed in `used`."""
     start, facts = 0, None
     for i, mine in enumerate(ours["requests"]):
         before, facts = facts, Facts(document[start:mine["end"]])
         if i >= len(theirs["requests"]):
-            # Node changes its mind about the one before when trailers come.
+            # Node changes its decision about the earlier request when trailers come.
             if before and theirs["fault"] in ("HPE_CLOSED_CONNECTION", "stopped") and \
                     explain(KEPT, who, before, used):
                 return None
@@ -357,7 +361,7 @@ BITS = [
 
 
 def compose(chance):
-    """Requests out of parts, most of them good."""
+    """Makes requests of parts, most of them valid."""
     document = chance.choice((b"", b"", b"", b"\r\n", b"\r\n\r\n", b"\r\n" * 3, b"\n",
                               b"\r"))
     for _ in range(chance.choice((1, 1, 2, 3))):
@@ -380,7 +384,7 @@ def compose(chance):
 
 
 def mutate(chance, document, other):
-    """Other bytes somewhere."""
+    """Changes some bytes."""
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         at = chance.randrange(len(document) + 1)
         to = min(len(document), at + chance.choice((1, 1, 2, 4, 16)))
@@ -400,7 +404,7 @@ def mutate(chance, document, other):
             document = document[:at] + other[start:start + chance.randrange(1, 40)] + \
                 document[chance.choice((at, to)):]
         elif kind == 6 and b"\r\n" in document:
-            # At the ends of lines: where readers differ.
+            # At the ends of lines, where parsers differ.
             at = chance.choice([m.start() for m in re.finditer(rb"\r\n", document)])
             document = document[:at] + chance.choice(BITS) + \
                 document[at + chance.choice((0, 1, 2)):]
@@ -433,7 +437,7 @@ def build(scratch):
 
 
 def judge(scratch, batch):
-    """For each document what we, Node and http-parser read."""
+    """Returns what Segue, Node and http-parser read of each document."""
     blob = b"".join(struct.pack("<I", len(document)) + document for document in batch)
     told = []
     for command in ([scratch / "ours"], ["node", HERE / "node.mjs"],
@@ -446,7 +450,7 @@ def judge(scratch, batch):
 
 
 def self_check():
-    """A lie in what any of them read must be seen."""
+    """Checks that a wrong result of any of the three is noticed."""
     used = {(name_of(rule), who): 0 for rule in REFUSED + KEPT + ACCEPTED for who in BOTH}
     document = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nxGET"
     truth = {"method": "POST", "target": "/", "body": "x", "keeps": True,

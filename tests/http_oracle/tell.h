@@ -1,4 +1,4 @@
-/* What ours.c and theirs.c share: documents in, what was read of them out.
+/* The format that ours.c and theirs.c share: documents in, results out.
  *
  * Standard input holds documents, each behind its length (32 bits, little-endian): the
  * bytes of a connection. Standard output gets a line of JSON for each:
@@ -7,7 +7,7 @@
  *                   "keeps":true,"end":0},...],"fault":""}
  *
  * end is the number of bytes taken when the request was complete; an empty fault means
- * that more is waited for. Bytes are told as the characters of Latin-1. */
+ * that more bytes are needed. Bytes are written as the characters of Latin-1. */
 #ifndef TELL_H
 #define TELL_H
 
@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A block of its own: a checker of memory sees the first byte too far. NULL at the
- * end. */
+/* Returns a block of exact size, so that a memory checker sees the first byte beyond it.
+ * NULL at the end. */
 static inline char *read_document(size_t *length)
 {
     unsigned char bytes[4];

@@ -1,6 +1,6 @@
-/* The reading of Debian's http-parser; tell.h has the form. Its input comes byte by byte,
- * so that the end of each request is seen. It is told not to follow an Upgrade, as our
- * server does not. */
+/* The reading of Debian's http-parser; tell.h has the format. Its input comes byte by
+ * byte, so that the end of each request is seen. It is configured not to follow an
+ * Upgrade, because Segue's server does not. */
 #include "tell.h"
 
 #include <http_parser.h>

@@ -1,10 +1,12 @@
-"""A page in Chromium speaks to our server from another origin (CORS): with one that is
-allowed everything works, streams and sessions included; with another nothing does.
+"""A page in Chromium uses Segue's server from another origin (CORS). From an allowed
+origin everything works, streams and sessions included; from another origin nothing
+does.
 
     browser.py BIN
 
-BIN holds fixture_server. One JSON line per check, as cells.py prints them. Where there is
-no Chromium it says so. Standard library only."""
+BIN holds fixture_server. One JSON line per check, as cells.py prints them. Without
+Chromium it prints that. Standard library only.
+"""
 import http.server
 import json
 import os
@@ -28,7 +30,7 @@ WORKS = {
 
 
 class Pages(http.server.ThreadingHTTPServer):
-    """Serves the page, and takes what it has seen."""
+    """Serves the page, and receives its results."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -59,15 +61,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def look(program, pages, endpoint):
-    """What the page saw."""
+    """Opens the page in the browser; returns its results."""
     directory = tempfile.mkdtemp(prefix="segue-browser.")
     child = subprocess.Popen(
         [program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-         "--remote-debugging-port=0",  # or it prints the page and ends
+         # without this option Chromium prints the page and ends
+         "--remote-debugging-port=0",
          "--no-proxy-server", f"--user-data-dir={directory}",
          f"{pages.origin}/?endpoint={endpoint}"],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True)  # it starts others, which end with it
+        start_new_session=True)  # it starts child processes, which end with it
     try:
         return pages.seen.get(timeout=PAGE_SECONDS)
     finally:

@@ -35,8 +35,8 @@ export async function until(check, what) {
     throw new Error(`${what} did not happen`);
 }
 
-// Has the tap before the server at that URL end all other connections. The request must
-// have a connection of its own.
+// Makes the tap in front of the server at that URL end all other connections. The request
+// must have a connection of its own.
 export async function cutConnections(url) {
     const status = await new Promise((resolve, reject) => {
         const request = http.request(new URL('/cut', url), { method: 'POST', agent: false });
@@ -48,7 +48,8 @@ export async function cutConnections(url) {
 }
 
 export async function runCells(cells, ms = 30000) {
-    // Node would end, and the cells that follow be lost: this one fails instead.
+    // Without this handler Node would end, and the later cells would be lost: now only
+    // this one fails.
     let stray;
     process.on('unhandledRejection', error => void (stray ??= error));
     for (const [what, check] of Object.entries(cells)) {

@@ -25,7 +25,7 @@ async def until(check, what):
 
 
 async def cut_connections(url):
-    """Has the tap before the server at that URL end all other connections."""
+    """Makes the tap in front of the server at that URL end all other connections."""
     place = urllib.parse.urlsplit(url)
     async with await anyio.connect_tcp(place.hostname, place.port) as tap:
         await tap.send(b"POST /cut HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")

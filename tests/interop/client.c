@@ -1,13 +1,13 @@
-/* Our client against a server that it spawns, or that is there already and started again
- * when it dies: one check after another, a JSON line each.
+/* Segue's client against a server that it spawns, or that runs already and is started
+ * again when it dies: one check after another, one JSON line for each.
  *
  *   client modern|legacy|fallback|VERSION COMMAND...|URL
  *
- * modern and legacy force the era; fallback lets the client find out, of a server that
- * knows only initialize; a VERSION is the only one that the server knows. The servers
- * offer the same tools whatever SDK made them.
+ * modern and legacy force the era. With fallback the client finds it out, at a server
+ * that knows only initialize. A VERSION is the only one that the server knows. The
+ * servers offer the same tools, whichever SDK they use.
  *
- * A check returns NULL when it is satisfied, else the reason; one that begins with
+ * A check returns NULL when it passes, otherwise the reason. A reason that begins with
  * "missing: " says that the peer lacks the feature. */
 #include "client_asks.h"
 #include "client_items.h"
@@ -107,7 +107,7 @@ static const char *check_is_error(peer *p)
                   "\"isError\":true");
 }
 
-/* A JSON-RPC error by the specification; some servers make it a result with isError. */
+/* The specification wants a JSON-RPC error; some servers return a result with isError. */
 static const char *check_unknown_tool(peer *p)
 {
     exchange x;
@@ -147,7 +147,7 @@ static const char *check_progress(peer *p)
     return reason;
 }
 
-/* The handshake eras have a request that turns messages on. */
+/* In the handshake eras a request switches log messages on. */
 static const char *turn_log_on(peer *p)
 {
     exchange x;
@@ -158,13 +158,12 @@ static const char *turn_log_on(peer *p)
     return reason;
 }
 
-/* A server may send its messages by a stream of their own, later than the result. */
+/* A server may send its messages on a stream of their own, later than the result. */
 static const char *check_log(peer *p)
 {
     exchange x;
-    segue_request_options options;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     const char *reason = p->era == ERA_MODERN ? NULL : turn_log_on(p);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
     options.log_level = "info";
     p->logs = 0;
     if (reason)
@@ -199,9 +198,8 @@ static const char *check_cancel(peer *p)
 static const char *check_timeout(peer *p)
 {
     exchange x;
-    segue_request_options options;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     const char *reason = NULL;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
     options.timeout_ms = 100;
     if (start(p, &x, "tools/call", "{\"name\":\"hang\"}", &options) != SEGUE_OK)
         return "not taken";
@@ -269,7 +267,7 @@ static const char *check_big_arguments(peer *p)
 
 static const char *toggle_and_wait(peer *p)
 {
-    /* Twice at most: a server may say that it listens before it does. */
+    /* Twice at most: a server may report that it listens before it does. */
     for (int i = 0; i < 2; i++) {
         const char *reason = expect(p, "tools/call", "{\"name\":\"toggle\"}", "changed");
         if (reason)
@@ -307,7 +305,7 @@ static const char *check_list_changed(peer *p)
 }
 
 /* Opens a session with a short limit for requests, at a server that answers within it. A
- * server that is being started on a busy machine may not: then the limit is doubled. */
+ * server that starts on a busy machine may take longer: then the limit is doubled. */
 static const char *open_impatient(peer *p, int64_t *timeout_ms)
 {
     const char *reason = "not opened";
@@ -401,7 +399,7 @@ static const struct {
      BY_STDIO},
 };
 
-/* The era by its name on the command line; 0 when it is none. */
+/* Returns the era by its name on the command line; 0 when there is none of that name. */
 static int era_of(const char *name, const char **version)
 {
     *version = "2025-11-25";

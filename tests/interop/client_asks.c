@@ -1,10 +1,11 @@
-/* Tools of the peers ask our client, whose answers (probe.c) they tell. */
+/* Tools of the peers ask Segue's client, and report its answers (probe.c). */
 #include "client_asks.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Calls a tool that asks so often; all it tells holds that text. */
+/* Calls a tool that asks this many times; everything that it reports must contain the
+ * text. */
 static const char *expect_asked(peer *p, const char *tool, int times, const char *part)
 {
     exchange x;

@@ -1,5 +1,5 @@
-/* The checks of what servers ask: by requests of theirs in the handshake eras, by results
- * that want input since. */
+/* Checks of questions from servers: by requests in the handshake eras, by results that
+ * require input in 2026-07-28. */
 #ifndef CLIENT_ASKS_H
 #define CLIENT_ASKS_H
 

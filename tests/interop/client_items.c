@@ -1,4 +1,4 @@
-/* Our client asks for resources, prompts and suggestions, and hears of their changes. */
+/* Segue's client reads resources, prompts and completions, and receives their changes. */
 #include "client_items.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #define UPDATED "\"uri\":\"test://static-text\""
 #define READ(uri) "{\"uri\":\"" uri "\"}"
 
-/* As expect, of a method that the peer may not have. */
+/* Does what expect does, for a method that the peer may not have. */
 static const char *expect_of(peer *p, const char *method, const char *params,
                              const char *part)
 {
@@ -47,7 +47,7 @@ const char *check_read_template(peer *p)
     return expect_of(p, "resources/read", READ("test://template/7/data"), "Data of 7");
 }
 
-/* -32602 since 2026-07-28, -32002 before; the SDKs are not strict about it. */
+/* -32602 in 2026-07-28, -32002 before; the SDKs are not strict about it. */
 const char *check_read_nowhere(peer *p)
 {
     exchange x;
@@ -96,8 +96,8 @@ static const char *call_and_wait(peer *p, const char *tool, const int *first,
 {
     char params[100];
     snprintf(params, sizeof params, "{\"name\":\"%s\",\"arguments\":{}}", tool);
-    /* Twice at most: a server may say that it listens before it does, and what changes in
-     * between is told to nobody. */
+    /* Twice at most: a server may report that it listens before it does, and changes in
+     * between are lost. */
     for (int i = 0; i < 2; i++) {
         const char *reason = expect(p, "tools/call", params, "d\"");
         if (reason)

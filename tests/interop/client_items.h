@@ -14,8 +14,8 @@ const char *check_prompts(peer *p);
 const char *check_prompt_arguments(peer *p);
 const char *check_prompt_blocks(peer *p);
 const char *check_completion(peer *p);
-/* What changes, and who is told: by resources/subscribe in the handshake eras, by
- * subscriptions/listen since. */
+/* Changes, and their notifications: after resources/subscribe in the handshake eras,
+ * after subscriptions/listen in 2026-07-28. */
 const char *check_update(peer *p);
 const char *check_item_lists(peer *p);
 

@@ -1,15 +1,14 @@
-/* What becomes of sessions and calls of our client when connections break and servers
- * die. */
+/* Sessions and calls of Segue's client when connections break and servers die. */
 #include "client_life.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Of a call while the server is being started again, which may take one in Python many
- * seconds on a machine that has more to do. */
+/* Tries of a call while the server restarts. A server in Python may take many seconds on
+ * a busy machine. */
 #define TRIES 150
 
-/* Calls the tool that ends the process of the server. */
+/* Calls the tool that ends the server's process. */
 static const char *kill_server(peer *p)
 {
     exchange x;
@@ -37,7 +36,7 @@ const char *check_death(peer *p)
     return reason;
 }
 
-/* A call may be lost with the connection that it took. */
+/* Calls `greet` until it succeeds: a call may be lost with its connection. */
 static const char *greet_again(peer *p)
 {
     const char *reason = NULL;
@@ -50,8 +49,8 @@ static const char *greet_again(peer *p)
     return reason;
 }
 
-/* A handshake era resumes the stream of the answer; since 2026-07-28 the call is lost
- * with it. Either way the session goes on. */
+/* In a handshake era the stream of the answer is resumed; in 2026-07-28 the call is lost
+ * with it. In both cases the session goes on. */
 const char *check_cut(peer *p)
 {
     exchange x;
@@ -61,7 +60,7 @@ const char *check_cut(peer *p)
               "{\"name\":\"steps\",\"arguments\":{\"n\":10,\"delayMs\":100}}",
               NULL) != SEGUE_OK)
         return "not taken";
-    run_for(p, 500); /* it has begun, also on a busy machine, and is not over */
+    run_for(p, 500); /* the call has begun, also on a busy machine, and is not over */
     if (!cut_connections(p))
         reason = "nobody cuts";
     else if (!wait_for(p, &x.done, 1) || x.status != expected)
@@ -72,8 +71,7 @@ const char *check_cut(peer *p)
     return reason ? reason : greet_again(p);
 }
 
-/* Over HTTP a session outlives its server: whoever asks it is told that nobody answers,
- * until somebody does. */
+/* Over HTTP a session outlives its server: requests fail until a server answers again. */
 const char *check_return(peer *p)
 {
     const char *reason = kill_server(p);

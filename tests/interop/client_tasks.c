@@ -1,4 +1,4 @@
-/* Our client asks for a task by itself, as the tool says that it may be one. */
+/* Segue's client asks for a task by itself, because the tool may be one. */
 #include "client_tasks.h"
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ const char *check_task_failure(peer *p)
     return reason;
 }
 
-/* The state of a task by a request of its own. */
+/* Checks the state of a task by a separate request. */
 static const char *expect_state(peer *p, const char *id, const char *state)
 {
     exchange x;
@@ -75,7 +75,7 @@ const char *check_task_cancel(peer *p)
         segue_request_cancel(x.request);
         if (!wait_for(p, &x.done, 1) || x.status != SEGUE_E_CANCELLED)
             reason = because("it ended with %s", segue_status_name(x.status));
-        else /* the wish may still be on its way */
+        else /* the cancel may still be on its way */
             for (int i = 0; i < 20 && (reason = expect_state(p, x.task_id, "cancelled"));
                  i++)
                 run_for(p, 50);

@@ -1,6 +1,6 @@
-/* Each tool here says what it has done in one text: a tool that asks says the answer, as
- * the client gave it, or why there is none. Users are plain pointers into one static
- * record: a process has one server. */
+/* Each tool here reports in one text what it has done. A tool that asks reports the
+ * client's answer, or why there is none. User pointers lead into one static record,
+ * because a process has one server. */
 #include "interop/fixture_items.h"
 #include "support/item_fixtures.h"
 
@@ -33,7 +33,7 @@ static void on_answer(void *user, segue_call *call, segue_status status, const c
 {
     char text[100];
     (void)user;
-    if (json) { /* of an error too */
+    if (json) { /* JSON of the error, too */
         say(call, json, len);
         return;
     }
@@ -93,8 +93,7 @@ static void run_extra(void *user, segue_call *call)
 
 static void toggle(int32_t item, const char *json, const char *name)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = run_extra;
     if (segue_server_remove(here.server, item, name) != SEGUE_OK)
         segue_server_add(here.server, item, json, strlen(json), &options, NULL);
@@ -128,7 +127,7 @@ segue_status fixture_items_add(segue_runtime *runtime, segue_server *server)
     here.runtime = runtime;
     here.server = server;
     for (size_t i = 0; status == SEGUE_OK && i < sizeof tools / sizeof *tools; i++) {
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+        options = SEGUE_ITEM_OPTIONS_INIT;
         options.on_call = tools[i].run;
         status = segue_server_add(server, SEGUE_ITEM_TOOL, tools[i].json,
                                   strlen(tools[i].json), &options, NULL);

@@ -1,18 +1,19 @@
-/* The server that the official SDKs drive: the tools of fixtures.h, what fixture_items.h
- * has, and a few tools that make sense only here. One thread: the loop does input and
- * output, runs handlers, then the due jobs.
+/* The server that the official SDKs use: the tools of fixtures.h, the items of
+ * fixture_items.h, and a few tools that make sense only here. One thread: the loop does
+ * input and output, runs handlers, then the due jobs.
  *
  *   fixture_server [--page N] [--store FILE] [--caller NAME]
  *                  [--http ADDRESS [--port N] ...]
  *
- * With --caller everybody is the principal of that name, and so may list tasks.
- * Over stdio it ends when its only client has left, over HTTP (options in listening.c) on
- * SIGTERM when calls have ended or their time is over; tasks that still run then are left
- * behind. */
+ * With --caller every client is the principal of that name, and so may list tasks. Over
+ * stdio the server ends when its only client has left. Over HTTP (options in listening.c)
+ * it ends on SIGTERM, when calls have ended or their time is over; tasks that still run
+ * then are left behind. */
 #include "interop/fixture_items.h"
 #include "interop/listening.h"
 #include "support/fixtures.h"
 
+#include <segue/segue_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,11 @@
 
 typedef struct host host;
 
-/* A call of `steps`: one report of progress when it is due, then the next. */
+/* A call of `steps`: it sends one progress message when it is due, then the next. */
 typedef struct walk {
     struct walk *next;
     host *h;
-    segue_call *call; /* NULL = it has ended, and waits for free_user */
+    segue_call *call; /* NULL = the call has ended; the walk waits for free_user */
     int64_t due_ms;
     int64_t at;
     int64_t count;
@@ -39,7 +40,7 @@ struct host {
     walk *walks;
     listening http;
     const char *caller;
-    int is_over; /* the clients have left */
+    int is_over; /* 1 = all clients have left */
 };
 
 typedef struct options {
@@ -47,9 +48,9 @@ typedef struct options {
     const char *store_path;
 } options;
 
-/* Signals are looked at so often. */
+/* Interval of the checks for signals. */
 #define LOOK_MS 100
-/* How `die` ends the process: whoever serves over HTTP starts it again. */
+/* The exit status of `die`: whoever serves over HTTP starts the server again. */
 #define DIED 3
 
 static int64_t now_ms(void *user)
@@ -145,7 +146,7 @@ static void walk_gone(void *user)
 
 static void run_steps(void *user, segue_call *call)
 {
-    segue_call_events events;
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     walk *w = calloc(1, sizeof *w);
     if (!w)
         abort();
@@ -158,7 +159,6 @@ static void run_steps(void *user, segue_call *call)
     w->due_ms = now_ms(NULL) + w->delay_ms;
     w->next = w->h->walks;
     w->h->walks = w;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
     events.user = w;
     events.free_user = walk_gone;
     segue_call_watch(call, &events);
@@ -181,7 +181,7 @@ static void take_step(walk *w)
     w->call = NULL;
 }
 
-/* In how many ms the next step is, or -1. */
+/* Returns the milliseconds until the next step, or -1. */
 static int64_t tick(host *h)
 {
     int64_t next = fixtures_tick(h->fixtures);
@@ -201,8 +201,7 @@ static int64_t tick(host *h)
 
 static segue_status add_tool(host *h, const char *json, segue_call_fn run)
 {
-    segue_item_options item;
-    segue_struct_init(&item, sizeof item, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
     item.user = h;
     item.on_call = run;
     return segue_server_add(h->server, SEGUE_ITEM_TOOL, json, strlen(json), &item, NULL);
@@ -216,7 +215,7 @@ static void run_die(void *user, segue_call *call)
     _exit(DIED);
 }
 
-/* Adds the tool `extra`, or takes it away again: the clients are to be told. */
+/* Adds the tool `extra`, or removes it again: the clients must be notified. */
 static void run_toggle(void *user, segue_call *call)
 {
     host *h = user;
@@ -285,12 +284,11 @@ static segue_status open_stdio(host *h)
 
 static segue_status open_server(host *h, const options *given)
 {
-    segue_server_options server;
+    segue_server_options server = SEGUE_SERVER_OPTIONS_INIT;
     segue_store *store;
     segue_status status = open_store(given->store_path, &store);
     if (status != SEGUE_OK)
         return status;
-    segue_struct_init(&server, sizeof server, SEGUE_STRUCT_SERVER_OPTIONS);
     server.name = "segue-fixture";
     server.version = segue_version();
     server.title = "Fixture server";
@@ -344,7 +342,7 @@ int main(int argc, char **argv)
 {
     options given = {0};
     host h = {0};
-    segue_runtime_options runtime;
+    segue_runtime_options runtime = SEGUE_RUNTIME_OPTIONS_INIT;
     if (!read_options(argc, argv, &h, &given)) {
         fprintf(stderr,
                 "usage: %s [--page N] [--store FILE] [--caller NAME]"
@@ -352,7 +350,6 @@ int main(int argc, char **argv)
                 argv[0]);
         return 2;
     }
-    segue_struct_init(&runtime, sizeof runtime, SEGUE_STRUCT_RUNTIME_OPTIONS);
     runtime.log = write_log;
     runtime.log_level = SEGUE_LOG_WARNING;
     segue_status status = segue_runtime_new(&runtime, &h.runtime, NULL);

@@ -1,5 +1,5 @@
-"""Reads a connection that http_tap.py wrote down, with h11, the parser that the Python
-SDK uses, and judges what only HTTP has: types, headers, framing, events."""
+"""Reads a connection that http_tap.py has recorded, with h11, the parser that the
+Python SDK uses, and checks what only HTTP has: types, headers, framing, events."""
 import contextlib
 import json
 
@@ -10,7 +10,7 @@ PLAIN, EVENTS = "application/json", "text/event-stream"
 
 
 class Exchange:
-    """One request and its answer, as far as they were seen."""
+    """One request and its answer, as far as they were recorded."""
 
     def __init__(self, request):
         self.method = request.method.decode()
@@ -19,7 +19,7 @@ class Exchange:
         self.status = None
         self.answered = {}
         self.answer = b""
-        self.is_whole = False  # nobody left in the middle
+        self.is_whole = False  # neither side left in the middle
         self.up = []
         self.down = []
 
@@ -29,7 +29,7 @@ class Exchange:
 
     @property
     def handshake_version(self):
-        """None when it is a request of the modern era, or does not say."""
+        """Returns None for a request of the modern era, or one without a version."""
         version = self.asked.get("mcp-protocol-version")
         return version if version != MODERN else None
 
@@ -58,11 +58,11 @@ def contents(path):
 
 
 def events_of(role, data, method=None):
-    """The events of one side. A side that was cut off is read up to there."""
+    """Returns the events of one side. A side that was cut off is read up to the cut."""
     peer = h11.Connection(role, max_incomplete_event_size=64 * 1024)
     while data:
         if role == h11.CLIENT:
-            asked = method()  # the framing of the answer depends on it
+            asked = method()  # the framing of the answer depends on the method
             if asked is None:
                 return
             peer.send(h11.Request(method=asked, target="/", headers=[("Host", "x")]))
@@ -85,7 +85,7 @@ def events_of(role, data, method=None):
 
 
 def read(path):
-    """All exchanges of a connection."""
+    """Returns all exchanges of a connection."""
     exchanges = []
     for event in events_of(h11.SERVER, contents(path + ".up")):
         if isinstance(event, h11.Request):
@@ -115,7 +115,7 @@ def read(path):
 
 def parse(exchange):
     if exchange.body:
-        with contextlib.suppress(ValueError):  # then it is no message at all
+        with contextlib.suppress(ValueError):  # a body that is no JSON is no message
             said = json.loads(exchange.body)
             exchange.up = said if isinstance(said, list) else [said]
     if exchange.type == EVENTS:
@@ -125,7 +125,7 @@ def parse(exchange):
 
 
 def texts(stream):
-    """The data of each event that has come to its end."""
+    """Yields the data of each complete event."""
     whole, _, _ = stream.decode().replace("\r\n", "\n").rpartition("\n\n")
     for event in whole.split("\n\n"):
         lines = [line for line in event.split("\n") if line]
@@ -143,7 +143,7 @@ def expect(condition, text):
 
 def judge(exchange, role):
     if exchange.status is None:
-        return  # it was given up
+        return  # the exchange was given up
     if role == "server":
         judge_answer(exchange)
     else:

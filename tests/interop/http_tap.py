@@ -1,11 +1,13 @@
-"""Stands between an HTTP server on loopback and its clients, writing down what both say.
+"""Stands between an HTTP server on loopback and its clients, and records what both
+send.
 
     http_tap.py [--cut] LOG PORT
 
-Prints its own port. Connection N is kept as LOG.N.up and LOG.N.down, the bytes as they
-came; whoever ends it is followed by the other side. With --cut what is relayed arrives in
-pieces of changing, small size. POST /cut is for the tap itself: it breaks the other
-connections, wherever they are. Standard library only."""
+Prints its own port. Connection N is recorded in LOG.N.up and LOG.N.down, byte for byte;
+when one side ends, the other side is ended, too. With --cut the relayed bytes arrive in
+small pieces of changing size. POST /cut is for the tap itself: it breaks all other
+connections. Standard library only.
+"""
 import asyncio
 import contextlib
 import socket
@@ -26,7 +28,7 @@ def pieces(data, cut):
 
 
 async def relay(source, sink, path, cut, data=b""):
-    """Bytes until the end, after those that were read; the end is passed on too."""
+    """Relays `data` and then bytes until the end; it passes the end on, too."""
     with open(path, "wb") as log, contextlib.suppress(OSError):
         while data := data or await source.read(256 * 1024):
             log.write(data)
@@ -61,7 +63,7 @@ class Tap:
         path = f"{self.prefix}.{self.count:04}"
         try:
             server_in, server_out = await asyncio.open_connection("127.0.0.1", self.port)
-        except OSError:  # it is not there: neither is this
+        except OSError:  # the server is not there: the tap closes as well
             client_out.transport.abort()
             return
         for out in (client_out, server_out):
@@ -72,7 +74,7 @@ class Tap:
             relay(client_in, server_out, path + ".up", self.cut, first))
         down = asyncio.create_task(
             relay(server_in, client_out, path + ".down", self.cut))
-        await down  # a server that has ended its answers hears no more
+        await down  # a server that has ended its answers reads no more
         up.cancel()
         self.open -= {client_out, server_out}
         for out in (client_out, server_out):

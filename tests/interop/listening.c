@@ -1,6 +1,7 @@
-/* Signals only set flags; the loop looks at them between two rounds. */
+/* Signals only set flags; the loop checks them between two rounds. */
 #include "listening.h"
 
+#include <segue/segue_auth.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@ static volatile sig_atomic_t asked_to_reload;
 
 static const struct {
     const char *name;
-    size_t at; /* in listening */
+    size_t at; /* index in `listening` */
     enum { A_TEXT, A_NUMBER, A_TIME } kind;
 } fields[] = {
     {"--http", offsetof(listening, options.address), A_TEXT},
@@ -34,8 +35,8 @@ static const struct {
 int listening_take(listening *l, const char *name, const char *value)
 {
     if (!l->is_wanted) {
-        segue_struct_init(&l->options, sizeof l->options, SEGUE_STRUCT_LISTEN_OPTIONS);
-        segue_struct_init(&l->bearer, sizeof l->bearer, SEGUE_STRUCT_BEARER_OPTIONS);
+        l->options = SEGUE_LISTEN_OPTIONS_INIT;
+        l->bearer = SEGUE_BEARER_OPTIONS_INIT;
     }
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         void *field = (char *)l + fields[i].at;
@@ -77,7 +78,7 @@ segue_status listening_begin(listening *l, segue_server *server)
     if (status == SEGUE_OK)
         printf("%s\n", segue_listener_url(l->listener));
     else
-        fprintf(stderr, "fixture_server: %s\n", segue_error_message(error));
+        fprintf(stderr, "fixture_server: %s\n", segue_error_read(error)->message);
     fflush(stdout);
     segue_error_free(error);
     return status;
@@ -88,7 +89,7 @@ static void reload(listening *l)
     segue_error *error = NULL;
     asked_to_reload = 0;
     segue_status status = segue_listener_reload(l->listener, &error);
-    printf("%s\n", status == SEGUE_OK ? "reloaded" : segue_error_message(error));
+    printf("%s\n", status == SEGUE_OK ? "reloaded" : segue_error_read(error)->message);
     fflush(stdout);
     segue_error_free(error);
 }

@@ -1,8 +1,9 @@
-"""The matrix of tests/interop/run: starts each peer, prints its cells, counts them. Runs
-from the top of the tree, in the Python that has the SDK.
+"""The matrix of tests/interop/run: starts each peer, prints its cells, counts them.
+Runs from the top of the tree, in the Python that has the SDK.
 
-Rows share nothing, and wait more than they compute: several are judged at a time. So the
-lines of one are not always together."""
+Rows share nothing, and wait more than they compute, so several run at a time. The lines
+of one row are not always together.
+"""
 import contextlib
 import json
 import os
@@ -23,13 +24,14 @@ RUN_SECONDS = 300
 STOP_SECONDS = 20
 DEAD = 3  # how the tool `die` ends a server
 LANES = 1 + (os.cpu_count() or 1)
-# Of the logs that are shown with failures: so many rows have theirs shown, and so much.
+# How much of the logs is shown with failures: the number of rows, and for each the
+# lines and taps.
 EXPLAINED, ERROR_LINES, TAPS, TAP_LINES, LINE_LENGTH = 3, 12, 3, 2, 300
 
 
 class Count:
     green = missing = failed = 0
-    failures = []  # (row, line), to be told again at the end
+    failures = []  # (row, line), printed again at the end
     lock = threading.Lock()
 
 
@@ -52,12 +54,12 @@ def count(row, line, state):
 
 
 def prefix_of(row):
-    """How the names of the logs of a row begin."""
+    """Returns the beginning of the names of a row's logs."""
     return os.path.join(OUT, "-".join(row).replace(" ", "_"))
 
 
 def run(command, seconds, errors):
-    """Its output, and why it did not end well ("" when it did)."""
+    """Runs a command; returns its output, and why it failed ("" when it did not)."""
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors,
                              start_new_session=True)
     try:
@@ -70,7 +72,7 @@ def run(command, seconds, errors):
 
 
 def errors_of(row):
-    """The file for what the peers of a row say on standard error."""
+    """Returns the file for the standard error of a row's peers."""
     return open(prefix_of(row) + "-errors", "ab")
 
 
@@ -88,7 +90,7 @@ def cells(row, command, seconds=RUN_SECONDS):
 
 
 def finished_logs(prefix):
-    """The logs of a run, when the servers that wrote them have ended."""
+    """Returns the logs of a run, when the servers that wrote them have ended."""
     directory, name = os.path.split(prefix)
     end = time.monotonic() + 10
     while True:
@@ -111,7 +113,8 @@ def end_of(path, size):
 
 
 def ends_of_logs(row):
-    """What the peers of a row said last: on standard error, and by the latest taps."""
+    """Returns the last lines of a row's peers: on standard error, and in the latest
+    taps."""
     prefix = prefix_of(row)
     directory, name = os.path.split(prefix)
     taps = sorted((entry for entry in os.scandir(directory)
@@ -125,7 +128,8 @@ def ends_of_logs(row):
 
 
 def tell_failures():
-    """Again, at the end: first what may explain them, then what they are."""
+    """Prints the failures again at the end: first what may explain them, then the
+    failures."""
     for row in dict.fromkeys(row for row, _ in Count.failures[:EXPLAINED]):
         for line in ends_of_logs(row):
             print(f"  {line}")
@@ -139,12 +143,14 @@ def is_wanted(row):
 
 
 def is_of_this_half(needs_more):
-    """needs_more: than packages of npm and pip."""
+    """Returns whether the row belongs to this half; needs_more: it needs more than
+    packages of npm and pip."""
     return ("--packages" if needs_more else "--others") not in sys.argv
 
 
 def judge(row, command, server, role, cut):
-    """Runs one peer with a tap between client and server; role: which side is ours."""
+    """Runs one peer with a tap between client and server; role: which side is
+    Segue's."""
     row = (row[0], "stdio " + row[1])
     if not is_wanted(row):
         return
@@ -156,7 +162,7 @@ def judge(row, command, server, role, cut):
 
 @contextlib.contextmanager
 def child_that_prints(command, errors=None):
-    """A child of which the first line of output is wanted: (child, line)."""
+    """Starts a child whose first line of output is needed: returns (child, line)."""
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, stderr=errors)
     try:
         yield child, child.stdout.readline().strip()
@@ -166,7 +172,7 @@ def child_that_prints(command, errors=None):
 
 
 class Served:
-    """A server over HTTP that is started again, on the same port, when it dies."""
+    """A server over HTTP that is started again on the same port when it dies."""
 
     def __init__(self, command, port_option, errors):
         self.command, self.port_option, self.errors = command, port_option, errors
@@ -196,7 +202,8 @@ class Served:
 
 
 def judge_http(row, command, server, role, cut):
-    """As judge, over HTTP. server: the command, and its option for the port."""
+    """Does what judge does, over HTTP. server: the command, and its option for the
+    port."""
     row = (row[0], "http " + row[1])
     if not is_wanted(row):
         return
@@ -214,8 +221,9 @@ def judge_http(row, command, server, role, cut):
 
 
 def transports_of(at, peer, era):
-    """All in the long form. In the short one the eras that only differ in how they come
-    about take turns, so that each peer has them all, and each transport some."""
+    """Returns all transports in the long form. In the short form the eras that only
+    differ in their handshake take turns, so that each peer has all eras and each
+    transport some."""
     others = [name for name in peer.server_eras if name not in peers.BOTH]
     if "--short" not in sys.argv or era not in others:
         return ("stdio", "http")
@@ -223,7 +231,7 @@ def transports_of(at, peer, era):
 
 
 def round_of(cut):
-    """The rows, each as something to call."""
+    """Yields the rows; each one can be called."""
     over_http = ["--http", "127.0.0.1", "--drain", "1000"]
 
     def ours(row, peer, transport):
@@ -260,7 +268,8 @@ def round_of(cut):
 
 
 def with_authorization():
-    """One authorization server; our server, then our client, and the peers."""
+    """Tests one authorization server with Segue's server, Segue's client, and the
+    peers."""
     rows = [(name, "client", command) for name, command in
             peers.AUTHORIZED_CLIENTS.items()]
     rows += [(name, "server", command) for name, command in
@@ -282,7 +291,7 @@ def with_authorization():
 
 
 def segue_with_itself():
-    """Our server and our client, with what stands or happens between them."""
+    """Tests Segue's server and client with things between them."""
     for row, script, needs_more in (
             (("segue", "http behind proxies"), "proxies/segue_test.py", True),
             (("segue", "http in operation"), "operation.py", False),

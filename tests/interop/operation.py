@@ -1,11 +1,11 @@
-"""What an operator does to a server that clients use over HTTP: sockets that are
-inherited, a port that is shared, new certificates, an end while calls run, kill -9 and a
-new start.
+"""What an operator does to a server that clients use over HTTP: inherited sockets, a
+shared port, new certificates, an end while calls run, kill -9 and a new start.
 
     operation.py BIN [NAME]
 
 BIN holds fixture_server and watcher. One JSON line per check, as cells.py prints them.
-With a NAME only what begins with it. Standard library only."""
+With a NAME only the checks run that begin with it. Standard library only.
+"""
 import contextlib
 import http.client
 import json
@@ -68,7 +68,8 @@ class Server:
 
 
 def inheriting(command, name):
-    """As systemd starts a service with one socket (sd_listen_fds(3))."""
+    """Starts a command as systemd starts a service with one socket
+    (sd_listen_fds(3))."""
     script = (f"export LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES={name};"
               ' exec 3<&0 </dev/null "$@"')
     return ["sh", "-c", script, "sh", *command]
@@ -86,7 +87,7 @@ def watch(url, *words):
 
 
 class Watching:
-    """A watcher that is still at it."""
+    """A watcher that is still running."""
 
     def __init__(self, url, *words):
         self.child = subprocess.Popen([f"{PLACE}/watcher", *words[:-2], url, *words[-2:]],
@@ -141,7 +142,7 @@ def an_inherited_socket_is_served():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         waiting = Watching(f"http://127.0.0.1:{port}/mcp", "greet", '{"name":"Ada"}')
-        time.sleep(0.2)  # it is in the backlog before anybody serves
+        time.sleep(0.2)  # the connection is in the backlog before a server accepts
         with Server(address="systemd", inherited=listener) as server:
             expect(server.port == port, f"it says {server.url}")
             seen = waiting.finish()
@@ -173,7 +174,8 @@ def two_processes_share_a_port():
                 writers.add(int(seen.rests("segment")[0].rpartition(" ")[2]))
             expect(writers == {one.child.pid, two.child.pid},
                    f"{writers} wrote, of {one.child.pid} and {two.child.pid}")
-        watch(one.url, "greet", "{}").expect_good()  # the other goes, this one stays
+        # the other server ends, this one stays
+        watch(one.url, "greet", "{}").expect_good()
 
 
 # ---- certificates ----
@@ -202,7 +204,7 @@ def certificates_are_read_again():
             watch(server.url, "--ca", second, "greet", "{}").expect_good()
             expect(watch(server.url, "--ca", first, "greet", "{}").code != 0,
                    "the old certificate is still shown")
-            expect_story(running.finish(), 5)  # its connection goes on
+            expect_story(running.finish(), 5)  # the client's connection goes on
             with open(f"{path}/certificate.pem", "w", encoding="ascii") as file:
                 file.write("nonsense")
             said = server.reload()
@@ -218,7 +220,7 @@ def calls_end_before_the_server_does():
     with Server() as server:
         running = Watching(server.url, "--plain", "1", "slow_compute", '{"seconds":1}')
         running.until("open")
-        time.sleep(0.3)  # the call is there
+        time.sleep(0.3)  # the call has arrived
         server.child.terminate()
         eventually(lambda: is_refused(server.port), "it still accepts")
         expect(server.child.poll() is None, "it does not wait for the call")

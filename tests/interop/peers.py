@@ -1,4 +1,4 @@
-"""The peers of the matrix: what starts each, and in which eras it is judged."""
+"""The peers of the matrix: how each is started, and which eras it is tested in."""
 import os
 import sys
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ BOTH = ("modern", "legacy")
 @dataclass
 class Peer:
     name: str
-    client: list = None  # the command; the era and our server follow
+    client: list = None  # the command; the era and Segue's server follow
     client_eras: tuple = BOTH
-    ours: tuple = ()  # options of our server
+    ours: tuple = ()  # options of Segue's server
     server: list = None
-    # How our client asks -> the options of their server. A version is asked for as
-    # legacy; their server knows only that one.
+    # How Segue's client connects -> the options of the peer's server. A version is
+    # requested with the option legacy; the server knows only that one.
     server_eras: dict = field(default_factory=lambda: {era: [] for era in BOTH})
-    place: str = None  # where set-up has built it, or says why it has not
+    place: str = None  # where the set-up has built it, or why it has not
 
     @property
     def lack(self):
-        """Why it cannot be judged on this machine, or None."""
+        """Returns why the peer cannot be tested on this machine, or None."""
         reason = f"{self.place}/missing"
         if self.place and os.path.exists(reason):
             with open(reason, encoding="utf-8") as file:
@@ -61,8 +61,8 @@ PEERS = (
 )
 
 AUTHORIZATION_SERVER = [*PYTHON, f"{HERE}/auth/authorization_server.py"]
-# Clients that get tokens for our server, and servers that want some of our client; the
-# URL or the issuer follows.
+# Clients that get tokens for Segue's server, and servers that require tokens of Segue's
+# client; the URL or the issuer follows.
 AUTHORIZED_CLIENTS = {
     "typescript": ["node", f"{NODE}/ts_auth_client.mjs"],
     "typescript 1": ["node", f"{NODE}/ts_auth_client.mjs", "--sdk1"],

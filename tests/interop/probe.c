@@ -1,8 +1,9 @@
-/* An exchange is filled by the callbacks of its request and owned by the check that
- * started it, which waits until `done` before it clears it. Callbacks free nothing. */
+/* The callbacks of a request fill its exchange. The check that started the exchange owns
+ * it, and waits until `done` before it clears it. Callbacks free nothing. */
 #include "probe.h"
 
 #include <arpa/inet.h>
+#include <segue/segue_auth.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #define PATIENCE_MS 20000
 
-static int ended; /* exchanges, since start_ranking */
+static int ended; /* number of exchanges that ended since start_ranking */
 
 static int64_t now_ms(void)
 {
@@ -44,7 +45,7 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
 {
     (void)session;
     if (error)
-        fprintf(stderr, "closed: %s\n", segue_error_message(error));
+        fprintf(stderr, "closed: %s\n", segue_error_read(error)->message);
     ((peer *)user)->closes++;
 }
 
@@ -89,7 +90,7 @@ int cut_connections(const peer *p)
 
 static segue_status open_transport(peer *p, int32_t restart, segue_transport **transport)
 {
-    segue_spawn_options spawn;
+    segue_spawn_options spawn = SEGUE_SPAWN_OPTIONS_INIT;
     if (is_http(p)) {
         segue_status status =
             segue_transport_http(p->runtime, p->argv[0], NULL, transport, NULL);
@@ -97,7 +98,6 @@ static segue_status open_transport(peer *p, int32_t restart, segue_transport **t
             status = segue_transport_set_oauth(*transport, p->oauth, NULL);
         return status;
     }
-    segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
     spawn.argv = p->argv;
     spawn.restart = restart;
     return segue_transport_spawn(p->runtime, &spawn, transport, NULL);
@@ -106,11 +106,9 @@ static segue_status open_transport(peer *p, int32_t restart, segue_transport **t
 segue_status open_session(peer *p, int32_t era, int32_t restart,
                           int64_t request_timeout_ms)
 {
-    segue_session_options options;
-    segue_session_events events;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     segue_transport *transport;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     options.name = "segue-judge";
     options.version = segue_version();
     options.capabilities = "{\"elicitation\":{\"form\":{}},\"sampling\":{},\"roots\":{}}";
@@ -227,7 +225,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     (void)request;
     (void)len;
     x->status = status;
-    x->code = segue_error_rpc_code(error);
+    x->code = segue_error_read(error)->rpc_code;
     x->json = strdup(json ? json : "");
     x->rank = ended++;
     x->done++;
@@ -240,7 +238,7 @@ void start_ranking(void)
 
 static void listen_to(peer *p, exchange *x, segue_request_events *events)
 {
-    segue_struct_init(events, sizeof *events, SEGUE_STRUCT_REQUEST_EVENTS);
+    *events = SEGUE_REQUEST_EVENTS_INIT;
     *x = (exchange){.owner = p};
     events->user = x;
     events->on_segment = on_segment;
@@ -320,7 +318,7 @@ const char *greet(peer *p)
 
 /* ---- telling ---- */
 
-/* A reason as part of a JSON string. */
+/* Prints a reason as part of a JSON string. */
 static void print_escaped(const char *text)
 {
     for (; *text; text++) {

@@ -1,4 +1,4 @@
-"""The Python SDK's client against our server.  py_client.py ERA COMMAND...|URL"""
+"""The Python SDK's client against Segue's server.  py_client.py ERA COMMAND...|URL"""
 import base64
 import os
 import sys
@@ -20,7 +20,7 @@ from cells import (
     until,
 )
 
-warnings.simplefilter("ignore")  # the SDK's own deprecations of what the old eras have
+warnings.simplefilter("ignore")  # the SDK's deprecation warnings for the old eras
 era, command, *args = sys.argv[1:]
 over_http = command.startswith("http")
 server = command if over_http else StdioServerParameters(
@@ -161,7 +161,7 @@ async def seen_progress(tool):
 
 @cells.add("progress")
 async def _():
-    # sorted: each is handled by a task of its own
+    # Sorted, because a separate task handles each.
     equal(sorted(await seen_progress("steps")), [(n, 3, "a step") for n in (1, 2, 3)])
 
 
@@ -298,8 +298,8 @@ async def _():
 
 
 async def greet_until_answered(other):
-    """None, or why there was no answer. A call is lost with the connection that it took,
-    be it one of a pool whose end the client has not noticed yet."""
+    """Returns None, or why there was no answer. A call may be lost with its connection,
+    or with a pooled connection whose end the client has not noticed yet."""
     for _ in range(20):
         try:
             result = await other.call_tool("greet", {}, read_timeout_seconds=5)
@@ -311,7 +311,8 @@ async def greet_until_answered(other):
 
 
 async def greet_anew():
-    """None, or why new clients had no answer: the server may still be on its way up."""
+    """Returns None, or why new clients had no answer: the server may still be
+    starting."""
     problem = None
     for _ in range(20):
         try:
@@ -330,7 +331,7 @@ async def _():
             await rejection(other.call_tool("die", {}, read_timeout_seconds=5))
             problem = await greet_until_answered(other)
     except ExceptionGroup as error:
-        problem = error  # the client is over too
+        problem = error  # the client is over, too
     equal(await greet_anew(), None, "what ended the calls of new clients")
     if problem:
         raise Missing(f"the client stays without a session: {explain(problem)}")

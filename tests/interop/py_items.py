@@ -1,5 +1,5 @@
-"""What the client of the Python SDK does with our server's resources, prompts, completion
-and questions: cells for py_client.py."""
+"""Cells for py_client.py: the Python SDK's client with the resources, prompts,
+completions and questions of Segue's server."""
 import base64
 import json
 
@@ -22,7 +22,7 @@ CHANGED = {f"notifications/{items}/list_changed" for items in ("resources", "pro
 
 
 class Asked:
-    """Answers what the server asks."""
+    """Answers the server's questions."""
 
     def __init__(self):
         self.messages = []
@@ -44,7 +44,7 @@ class Asked:
 
     @property
     def options(self):
-        """Of the client."""
+        """Returns the client's options."""
         return {"elicitation_callback": self.elicit, "sampling_callback": self.sample,
                 "list_roots_callback": self.list_roots}
 
@@ -59,7 +59,7 @@ async def every_page(fetch, member):
 
 
 def add_cells(cells, client, asked, notes, modern):
-    """client: gives it once it is connected; notes: methods of notifications."""
+    """client: returns it once it is connected; notes: methods of notifications."""
 
     async def call(tool):
         return (await client().call_tool(tool, {})).content[0].text

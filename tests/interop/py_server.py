@@ -1,5 +1,5 @@
-"""A server on the Python SDK for our client.  py_server.py [--http PORT]
-Over HTTP it prints its URL."""
+"""A server on the Python SDK for Segue's client.  py_server.py [--http PORT] Over HTTP
+it prints its URL."""
 import base64
 import os
 import socket
@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 import py_server_items
 
-warnings.simplefilter("ignore")  # the SDK's own deprecations of what the old eras have
+warnings.simplefilter("ignore")  # the SDK's deprecation warnings for the old eras
 server = MCPServer("judged", version="1.0.0", log_level="ERROR")
 
 
@@ -108,8 +108,8 @@ py_server_items.add_items(server)
 
 
 class Events(EventStore):
-    """All events of all streams, which is enough for one run. A priming event has no
-    message."""
+    """Keeps all events of all streams, which is enough for one run. A priming event has
+    no message."""
 
     def __init__(self):
         self.events = []
@@ -135,7 +135,7 @@ def serve_http(port):
     listener = socket.create_server(("127.0.0.1", port))
     app = server.streamable_http_app(max_request_body_size=16 * 1024 * 1024,
                                      event_store=Events(), retry_interval=100)
-    # an open event stream would otherwise hold up the end
+    # An open event stream would otherwise delay the end.
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
     uvicorn.Server(config).run(sockets=[listener])

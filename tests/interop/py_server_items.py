@@ -1,5 +1,5 @@
-"""What a server on the Python SDK has beside tools that answer: resources, prompts,
-completion, and tools that ask the client or change what there is."""
+"""The items of a server on the Python SDK beside plain tools: resources, prompts,
+completion, and tools that ask the client or change the lists."""
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.prompts.base import UserMessage
@@ -153,7 +153,7 @@ def add_changes(server):
             server.add_prompt(Prompt.from_function(extra, name="extra"))
         if is_modern(ctx):
             await ctx.notify_prompts_changed()
-            await ctx.notify_resources_changed()  # there is no way to remove one
+            await ctx.notify_resources_changed()  # the SDK cannot remove one
         else:
             await ctx.session.send_prompt_list_changed()
             await ctx.session.send_resource_list_changed()

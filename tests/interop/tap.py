@@ -1,11 +1,13 @@
-"""Starts a server and stands between it and its client, writing down what both say.
+"""Starts a server and stands between it and its client, and records what both send.
 
     tap.py [--cut] LOG COMMAND...
 
 LOG gets one line per line of either side: "<" from the client or ">" from the server, a
 space, the line; at the end "=" and the exit code. A client may start its server several
-times: the process id is appended to the file name. With --cut what is relayed arrives in
-pieces of changing, small size. Standard library only: the client starts it."""
+times, so the process id is appended to the file name. With --cut the relayed bytes
+arrive in small pieces of changing size. Standard library only, because the client
+starts it.
+"""
 import os
 import signal
 import subprocess

@@ -1,5 +1,5 @@
-// The tasks of 2025-11-25 as the client of the TypeScript SDK 1 asks for them, against our
-// server.  ts1_tasks.mjs legacy COMMAND...|URL
+// The tasks of 2025-11-25 as the client of the TypeScript SDK 1 requests them, against
+// Segue's server.  ts1_tasks.mjs legacy COMMAND...|URL
 import { CallToolResultSchema, CreateTaskResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { equal, rejection, runCells } from './cells.mjs';
 import { loadSdk1 } from './ts_sdk.mjs';
@@ -11,7 +11,7 @@ let client, tasks;
 
 const text = result => result.content.map(block => block.text).join('');
 
-// The first half only: the SDK's own helper goes on to the result.
+// Makes the task only: the SDK's own helper would go on to the result.
 async function create(name, given = {}, task = { ttl: 60000 }) {
     const request = { method: 'tools/call', params: { name, arguments: given, task } };
     return (await client.request(request, CreateTaskResultSchema)).task;
@@ -101,7 +101,7 @@ const cells = {
         equal((await rejection(tasks.cancelTask(taskId))).code, -32602, 'the code of a second time');
     },
     async 'an unknown task'() {
-        // One after the other: a refusal that comes before it is awaited would end Node.
+        // One after the other: an error that comes before it is awaited would end Node.
         for (const ask of [() => tasks.getTask('no-such-task'), () => tasks.cancelTask('no-such-task'),
             () => tasks.getTaskResult('no-such-task', CallToolResultSchema)])
             equal((await rejection(ask())).code, -32602, 'code');

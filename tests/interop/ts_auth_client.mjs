@@ -7,9 +7,10 @@ const given = process.argv.slice(2);
 const sdk1 = given[0] === '--sdk1' && Boolean(given.shift());
 const [url] = given;
 const sdk = await (sdk1 ? loadSdk1() : loadSdk2());
-const redirectUrl = 'http://127.0.0.1:9/callback'; // nobody is there: the browser is one request
+// nothing listens there: the browser is one request
+const redirectUrl = 'http://127.0.0.1:9/callback';
 
-// Keeps what the SDK gives it; the browser is one request.
+// Keeps the data that the SDK gives it; the browser is one request.
 class Provider {
     visits = 0;
     redirectUrl = redirectUrl;
@@ -30,7 +31,7 @@ class Provider {
     }
 }
 
-// The SDK gives up when it has opened the browser; with the code it is tried anew.
+// The SDK gives up when it has opened the browser; with the code the client tries again.
 async function greet(provider, mode) {
     const line = () => new sdk.StreamableHTTPClientTransport(new URL(url), { authProvider: provider });
     let client = sdk.makeClient('ts-judge', mode);

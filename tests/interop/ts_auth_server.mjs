@@ -1,5 +1,5 @@
-// A server on the TypeScript SDK that wants tokens of an issuer.  ts_auth_server.mjs ISSUER
-// Prints its URL. Clients of the handshake eras are served without sessions.
+// A server on the TypeScript SDK that requires tokens of an issuer.  ts_auth_server.mjs
+// ISSUER Prints its URL. Clients of the handshake eras are served without sessions.
 import http from 'node:http';
 import {
     createMcpHandler, getOAuthProtectedResourceMetadataUrl, McpServer, oauthMetadataResponse, OAuthError,

@@ -1,4 +1,4 @@
-// The client of the TypeScript SDK, or of its version 1, against our server.
+// The client of the TypeScript SDK, or of its version 1, against Segue's server.
 //   ts_client.mjs [--sdk1] ERA COMMAND...|URL
 import { loadSdk1, loadSdk2 } from './ts_sdk.mjs';
 import { Missing, cutConnections, equal, rejection, runCells, until } from './cells.mjs';
@@ -24,7 +24,7 @@ function transport() {
 
 const makeClient = (how, options) => sdk.makeClient('ts-judge', how, options);
 
-// Another client, of which nothing is left afterwards.
+// Uses another client, and closes it afterwards.
 async function withClient(how, options, use) {
     const other = makeClient(how, options);
     const line = transport();
@@ -38,8 +38,8 @@ const callOf = (who, name, arguments_ = {}, options = undefined) =>
     sdk.call(who, { name, arguments: arguments_ }, options);
 const call = (...all) => callOf(client, ...all);
 
-// Why there was no answer, or undefined. A call is lost with the connection that it took,
-// be it one of a pool whose end the client has not noticed yet.
+// Returns why there was no answer, or undefined. A call may be lost with its connection,
+// or with a pooled connection whose end the client has not noticed yet.
 async function greetAgain() {
     let last;
     for (let i = 0; i < 20; i++) {
@@ -138,7 +138,7 @@ const cells = {
             sdk.requestOther(client, { method: 'no/such_method', params: {} })
         );
         if (modern && overHttp) {
-            // 2026-07-28 wants 404, of which this client reads only the status
+            // 2026-07-28 wants 404, and this client reads only the status.
             equal([error.data?.status, JSON.parse(error.data?.text).error.code], [404, -32601]);
             throw new Missing('takes the error of a 404 for one of HTTP');
         }

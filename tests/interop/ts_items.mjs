@@ -1,5 +1,5 @@
-// What the client of the TypeScript SDK, or of its version 1, does with our server's
-// resources, prompts, completion and questions: cells for ts_client.mjs.
+// Cells for ts_client.mjs: the client of the TypeScript SDK, or of its version 1, with
+// the resources, prompts, completions and questions of Segue's server.
 import { equal, rejection, until } from './cells.mjs';
 
 export const capabilities = { elicitation: { form: {} }, sampling: {}, roots: {} };
@@ -160,7 +160,7 @@ export function itemCells({ sdk, modern, client, call }) {
         }
     };
 
-    // Before it connects.
+    // Must be called before the client connects.
     function listen(client) {
         sdk.answer(client, 'elicitation/create', ({ params }) => {
             asked.push(params.message);

@@ -1,5 +1,5 @@
-// The clients of the TypeScript SDK and of its version 1, in one shape. Methods and
-// notifications go by their names, as they do in version 2.
+// The clients of the TypeScript SDK and of its version 1, with one interface. Methods and
+// notifications have the names that they have in version 2.
 import { z } from 'zod';
 
 async function load(...names) {
@@ -33,7 +33,7 @@ export async function loadSdk1() {
         request: (client, request) => client.request(request, results[request.method]),
         requestOther: (client, request) => client.request(request, sdk.ResultSchema),
         call: (client, params, options) => client.callTool(params, sdk.CallToolResultSchema, options),
-        // It keeps the version to itself; over HTTP it has to say it.
+        // The client does not show the version; over HTTP its transport must send it.
         versionOf: (client, wire) => wire.protocolVersion,
         notFound: -32002,
         choosesVersion: false
@@ -52,7 +52,7 @@ export async function loadSdk2() {
         requestOther: (client, request) => client.request(request, z.looseObject({})),
         call: (client, params, options) => client.callTool(params, options),
         versionOf: client => client.getNegotiatedProtocolVersion(),
-        notFound: -32602, // that of the handshake eras is the same to it
+        notFound: -32602, // the client treats the handshake eras' code as this one
         choosesVersion: true
     };
 }

@@ -1,12 +1,12 @@
-// A server on the TypeScript SDK, or its version 1, for our client.
+// A server on the TypeScript SDK, or its version 1, for Segue's client.
 //   ts_server.mjs [--legacy] [--sdk1] [--versions A,B] [--http PORT]
-// Over HTTP it prints its URL and offers sessions to clients of the handshake eras, which can
-// be resumed.
+// Over HTTP it prints its URL and offers resumable sessions to clients of the handshake
+// eras.
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-// Version 2 takes it too, and has none of its own.
+// Version 2 accepts this store too, and has none of its own.
 import { InMemoryEventStore } from '@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js';
 import { z } from 'zod';
 import { addItems, itemCapabilities } from './ts_server_items.mjs';
@@ -32,7 +32,7 @@ const schemas = {
 sdk.answer = (server, method, handle) =>
     server.server.setRequestHandler(sdk1 ? schemas[method] : method, handle);
 
-// What version 2 calls mcpReq.
+// Version 2 has these members in mcpReq.
 const requestOf = given => given.mcpReq ?? {
     ...given,
     notify: given.sendNotification,
@@ -65,8 +65,8 @@ const media = {
     ]
 };
 
-// Over HTTP requests of the modern era have a server each, and share this. told: whom the
-// modern era tells of changes over HTTP.
+// Over HTTP requests of the modern era have a server each, and share this. told: the
+// listeners that the modern era notifies of changes over HTTP.
 let hasExtra = false;
 const shared = { hasExtraItems: false, told: undefined };
 
@@ -114,7 +114,7 @@ function makeServer() {
     return server;
 }
 
-// Tasks of 2025-11-25, which version 2 has no more.
+// Tasks of 2025-11-25, which version 2 does not have.
 const taskStore = sdk1 ? new InMemoryTaskStore() : undefined;
 
 function addTask(server, name, makeResult) {
@@ -123,7 +123,7 @@ function addTask(server, name, makeResult) {
         async createTask({ label, ms }, { taskStore: store, taskRequestedTtl }) {
             const task = await store.createTask({ ttl: taskRequestedTtl, pollInterval: 50 });
             const { status, ...result } = makeResult(label);
-            // One that was cancelled takes no result.
+            // A cancelled task accepts no result.
             pause(ms).then(() => store.storeTaskResult(task.taskId, status, result)).catch(() => {});
             return { task };
         },

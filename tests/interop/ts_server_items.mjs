@@ -1,5 +1,5 @@
-// What a server on the TypeScript SDK, or its version 1, has beside tools that answer:
-// resources, prompts, completion, and tools that ask the client or change what there is.
+// The items of a server on the TypeScript SDK, or its version 1, beside plain tools:
+// resources, prompts, completion, and tools that ask the client or change the lists.
 import { z } from 'zod';
 
 const text = value => ({ content: [{ type: 'text', text: value }] });
@@ -56,7 +56,8 @@ function addQuestions2(server, { inputRequired }) {
     });
 }
 
-// shared: of all servers of this process, one for each request of the modern era over HTTP.
+// shared: one object for all servers of this process; over HTTP each request of the
+// modern era has a server.
 export function addItems(server, sdk, shared) {
     server.registerResource('static-text', uri, { mimeType: 'text/plain' }, () => ({
         contents: [{ uri, mimeType: 'text/plain', text: 'This is the content of the static text resource.' }]
@@ -92,7 +93,7 @@ function addChanges(server, sdk, shared) {
     sdk.answer(server, 'resources/unsubscribe', ({ params }) => (subscribed.delete(params.uri), {}));
     server.registerTool('update', {}, async () => {
         shared.told?.resourceUpdated(uri);
-        // Whether anybody has subscribed over stdio in the modern era is known to the SDK.
+        // Over stdio in the modern era the SDK itself knows the subscriptions.
         if (subscribed.has(uri) || !shared.told) await server.server.sendResourceUpdated({ uri });
         return text('updated');
     });

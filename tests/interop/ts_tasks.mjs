@@ -1,5 +1,6 @@
-// The official tasks client (ext-tasks) on the TypeScript SDK's client, against our server:
-// the extension of 2026-07-28, or the tasks of 2025-11-25.  ts_tasks.mjs ERA COMMAND...|URL
+// The official tasks client (ext-tasks) on the TypeScript SDK's client, against Segue's
+// server: the extension of 2026-07-28, or the tasks of 2025-11-25.
+//   ts_tasks.mjs ERA COMMAND...|URL
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import {
@@ -19,8 +20,8 @@ const asked = [];
 const errors = [];
 let wire, client, session;
 
-// The SDK's client does not know the answers of the tasks extension, so ext-tasks wants a way
-// around it: requests with ids of our own on the same transport.
+// The SDK's client does not know the answers of the tasks extension. So ext-tasks needs a
+// way around it: requests with ids of this program on the same transport.
 const waiting = new Map();
 let nextRaw = 1;
 
@@ -47,7 +48,8 @@ function dispatch(request, options = {}) {
             reject(options.signal.reason);
         });
         wire.send({ jsonrpc: '2.0', id, ...request }).catch(error => {
-            // Over HTTP the SDK hands on the JSON-RPC errors that come with 400, not with 404.
+            // Over HTTP the SDK passes on the JSON-RPC errors that come with 400, but not
+            // with 404.
             if (error.data?.status !== 404 || !waiting.delete(id)) return reject(error);
             resolve({ kind: 'error', error: JSON.parse(error.data.text).error });
         });
@@ -96,7 +98,7 @@ const cells = {
         if (modern) tapAnswers();
     },
     async 'session: our server offers tasks'() {
-        // In 2025-11-25 it is the client that asks for a task, where the tool may be one.
+        // In 2025-11-25 the client asks for a task, for tools that may be one.
         const tools = modern ? [] : (await client.listTools()).tools;
         const declared = new Map(tools.map(tool => [tool.name, toolDeclarationFromMcpTool(tool)]));
         session = createTaskSessionFromClient(client, {
@@ -131,7 +133,8 @@ const cells = {
     },
     async 'isError'() {
         const { outcome } = await settle('failing_job', {});
-        // A task of 2025-11-25 has failed then, and this client looks no further.
+        // In 2025-11-25 the task has failed by then, and this client does not read its
+        // result.
         equal([outcome.status, outcome.result?.isError], modern ? ['completed', true] : ['failed', undefined]);
     },
     async 'an error is a failed task'() {
@@ -211,7 +214,7 @@ const cells = {
     }
 };
 
-// Of the tasks of 2025-11-25 it cancels what is asked at once.
+// In 2025-11-25 this client cancels every question of a task at once.
 const modernOnly = [
     'input', 'input: two questions at once',
     'tasks/list and tasks/result do not exist', 'a subscription shows the task to its end',

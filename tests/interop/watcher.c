@@ -1,5 +1,5 @@
-/* Our client as a program that tells what it sees: calls a tool some times at once over
- * HTTP, and prints a line for each event of request N, as it comes.
+/* Segue's client as a program that prints what it sees: it makes a number of calls of one
+ * tool at once over HTTP, and prints a line for each event of request N, as it comes.
  *
  *   watcher [--ca FILE] [--unix PATH] [--era legacy] [--plain 1] [--calls COUNT]
  *           [--stay MS] URL TOOL ARGUMENTS
@@ -7,7 +7,7 @@
  *   open                     N task ID          N progress P
  *   note METHOD              N segment S TEXT   N complete STATUS JSON
  *
- * --plain does without tasks; --stay waits for notifications behind the end of the calls.
+ * --plain makes no tasks; --stay waits for notifications after the end of the calls.
  * It ends with 0 when all results came. */
 #include <segue/segue.h>
 
@@ -43,7 +43,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- what is seen ---- */
+/* ---- callbacks ---- */
 
 static void on_open(void *user, segue_session *session)
 {
@@ -56,7 +56,7 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
 {
     (void)session;
     if (error)
-        printf("closed %s\n", segue_error_message(error));
+        printf("closed %s\n", segue_error_read(error)->message);
     ((watcher *)user)->is_closed = 1;
 }
 
@@ -81,7 +81,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     const char *text = segue_segment_text(segment, NULL);
     (void)request;
     printf("%d segment %" PRIu64 " %s\n", ((call *)user)->number,
-           segue_segment_number(segment), text ? text : "");
+           segue_segment_read(segment)->number, text ? text : "");
 }
 
 static void on_progress(void *user, segue_request *request, double progress, double total,
@@ -100,7 +100,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     (void)request;
     (void)len;
     printf("%d complete %s %s\n", c->number, segue_status_name(status),
-           status == SEGUE_OK ? json : segue_error_message(error));
+           status == SEGUE_OK ? json : segue_error_read(error)->message);
     c->w->done++;
     c->w->good += status == SEGUE_OK;
 }
@@ -109,10 +109,9 @@ static void on_complete(void *user, segue_request *request, segue_status status,
 
 static segue_status open_session(watcher *w, const char *url)
 {
-    segue_session_events events;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     segue_transport *transport;
     segue_error *error = NULL;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     events.user = w;
     events.on_open = on_open;
     events.on_closed = on_closed;
@@ -121,7 +120,7 @@ static segue_status open_session(watcher *w, const char *url)
     segue_status status =
         segue_transport_http(w->runtime, url, &w->http, &transport, &error);
     if (status != SEGUE_OK) {
-        fprintf(stderr, "watcher: %s\n", segue_error_message(error));
+        fprintf(stderr, "watcher: %s\n", segue_error_read(error)->message);
         segue_error_free(error);
         return status;
     }
@@ -135,10 +134,9 @@ static segue_status open_session(watcher *w, const char *url)
 static segue_status start(call *c, const char *tool, const char *arguments)
 {
     char params[4096];
-    segue_request_events events;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     int len = snprintf(params, sizeof params, "{\"name\":\"%s\",\"arguments\":%s}", tool,
                        arguments);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.user = c;
     events.on_task = on_task;
     events.on_segment = on_segment;
@@ -190,8 +188,8 @@ int main(int argc, char **argv)
 {
     watcher w = {.calls = 1};
     int at = 1;
-    segue_struct_init(&w.http, sizeof w.http, SEGUE_STRUCT_HTTP_OPTIONS);
-    segue_struct_init(&w.options, sizeof w.options, SEGUE_STRUCT_SESSION_OPTIONS);
+    w.http = SEGUE_HTTP_OPTIONS_INIT;
+    w.options = SEGUE_SESSION_OPTIONS_INIT;
     w.http.proxy = "";
     while (at + 1 < argc && take(&w, argv[at], argv[at + 1]))
         at += 2;

@@ -1,10 +1,11 @@
-"""Judges what our side wrote: each request answered once, and every message valid for the
-wire models that the Python SDK generates from the protocol's schema, and for the schema
-itself with our overlays (tests/schema). Over stdio (logs of
+"""Checks the messages of Segue's side: each request is answered once, and every message
+is valid for the wire models that the Python SDK generates from the protocol's schema,
+and for the schema itself with Segue's overlays (tests/schema). Over stdio (logs of
 tap.py) there is one JSON object per line, over HTTP (logs of http_tap.py) what
 http_exchanges.py reads.
 
-    wire_check.py server|client LOG..."""
+    wire_check.py server|client LOG...
+"""
 import json
 import sys
 
@@ -24,15 +25,17 @@ JUDGE = conversation.Judge()
 
 
 class Ours:
-    """The side that is judged."""
+    """The side that is checked."""
 
     def __init__(self, role):
         self.role = role
-        self.requests = {}  # of the client: id -> (method, version)
-        self.questions = {}  # the same, of the server, which has them before 2026-07-28
+        self.requests = {}  # requests of the client: id -> (method, version)
+        # requests of the server, which has them before 2026-07-28: id -> (method,
+        # version)
+        self.questions = {}
         self.answered = set()
         self.cancelled = set()
-        self.version = None  # of a handshake
+        self.version = None  # the version of a handshake
         self.count = 0
         self.by_schema = conversation.Conversation(JUDGE, ("interop", role), (role,))
 
@@ -47,7 +50,7 @@ class Ours:
         self.requests[key] = (message["method"], self.version_of(message))
         self.answered.discard(key)
 
-    # what the client said
+    # messages of the client
 
     def client_said(self, message):
         equal(self.by_schema.say("client", message), [], "faults by the schema")
@@ -73,14 +76,14 @@ class Ours:
             equal(META + "clientCapabilities" in meta, True, "clientCapabilities")
 
     def judge_reply(self, message):
-        """Of the client, to a question."""
+        """Checks a reply of the client to a question."""
         equal(sum(k in message for k in ("result", "error")), 1, "result or error")
         asked = self.questions.pop(json.dumps(message["id"]), None)
         equal(asked is not None, True, "a reply to a question that is open")
         if "result" in message and asked in wire.CLIENT_RESULTS:
             wire.validate_client_result(*asked, message["result"])
 
-    # what the server said
+    # messages of the server
 
     def server_said(self, message):
         equal(self.by_schema.say("server", message), [], "faults by the schema")
@@ -130,11 +133,12 @@ class Ours:
         method, params = message["method"], message["params"]
         if (method, version) in wire.SERVER_NOTIFICATIONS:
             wire.parse_server_notification(method, version, params)
-        if method == "notifications/progress":  # the model takes texts for numbers
+        if method == "notifications/progress":  # the model accepts texts as numbers
             equal(type(params["progress"]) in (int, float), True, "a number as progress")
 
     def judge_end(self):
-        """Every request was answered, but for those that were withdrawn or go on."""
+        """Checks that every request was answered, except those that were withdrawn or
+        go on."""
         open_ones = set(self.requests) - self.answered - self.cancelled
         names = [self.requests[key][0] for key in open_ones]
         equal([name for name in names if name != "subscriptions/listen"], [],
@@ -165,18 +169,20 @@ def check(role, path):
     equal(exit_code is None, False, f"{path}: the server still runs")
     if role == "server" and exit_code == 0:
         ours.judge_end()
-    if role == "server":  # -15: a client that only looks ends its server so; 3: `die`
+    # -15: a client that only looks ends its server this way; 3: `die`
+    if role == "server":
         equal(exit_code in (0, -15, 3), True, f"{path}: a good exit code ({exit_code})")
     return ours.count
 
 
 class Conversations:
-    """Over HTTP: a request of the modern era is one of its own, else it is a session."""
+    """Over HTTP a request of the modern era is a conversation of its own; all others
+    belong to a session."""
 
     def __init__(self, role):
         self.role = role
         self.sessions = {}
-        self.asked = []  # (who, ids) of exchanges that are whole
+        self.asked = []  # (client, ids) of complete exchanges
 
     def of(self, exchange):
         name = exchange.session
@@ -194,7 +200,8 @@ class Conversations:
         for message in exchange.up:
             ours.client_said(message)
         for message in exchange.down:
-            if exchange.status < 400 or "id" in message:  # else it is HTTP that refuses
+            # otherwise HTTP refuses the request
+            if exchange.status < 400 or "id" in message:
                 ours.server_said(message)
         if self.role == "server" and exchange.is_whole and exchange.status < 400:
             ids = {json.dumps(message["id"]) for message in exchange.up
@@ -203,7 +210,8 @@ class Conversations:
         return ours.count - before
 
     def judge_end(self):
-        """A request that was withdrawn has no answer, be the exchange whole or not."""
+        """A request that was withdrawn has no answer, whether its exchange is complete
+        or not."""
         for ours, ids in self.asked:
             equal(ids - ours.answered - ours.cancelled, set(),
                   "requests without an answer")
@@ -214,7 +222,7 @@ def is_reply(exchange):
 
 
 def check_http(role, paths):
-    """Replies come last: their connection may be older than that of the question."""
+    """Checks replies last: their connection may be older than that of the question."""
     conversations, count = Conversations(role), 0
     exchanges = [(f"{path}, exchange {number}", exchange) for path in paths
                  for number, exchange in enumerate(http_exchanges.read(path), 1)]

@@ -1,10 +1,10 @@
-/* Our verdict on each document of a batch. Standard input holds documents, each behind
- * its length (32 bits, little-endian); standard output gets for each the fault, the
- * place, and when it passed what our functions on spans made of it, behind its length.
+/* Segue's verdict on each document of a batch. Standard input holds documents, each
+ * behind its length (32 bits, little-endian). Standard output gets for each the fault and
+ * its position, and for an accepted document its copy through the span functions, behind
+ * its length.
  *
- * That retelling has every string decoded and escaped anew, and every number as an array
- * of its text, its value as an integer and its value as a double (null when it has
- * none). */
+ * The copy has every string decoded and escaped anew, and every number as an array of its
+ * text, its value as an integer and its value as a double (null when it has none). */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -104,14 +104,15 @@ int main(int argc, char **argv)
     sgi_buf_init(&scratch, env.mem);
     uint32_t length;
     while (read_length(&length)) {
-        /* A block of its own: a checker of memory sees the first byte too far. */
+        /* A block of exact size, so that a memory checker sees the first byte beyond
+         * it. */
         char *text = malloc(length ? length : 1);
         if (!text || fread(text, 1, length, stdin) != length)
             abort();
         sgi_json_error error;
         sgi_buf_reset(&told, SIZE_MAX);
         if (sgi_json_read(&reader, (sgi_str){text, length}, NULL, 0, NULL, &error)) {
-            sgi_jw w = sgi_jw_on(&told);
+            sgi_jw w = sgi_jw_to(&told);
             retell(&w, sgi_json_trim((sgi_str){text, length}), &scratch);
         }
         write_length((size_t)error.fault);

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Our JSON reader against jansson, V8 and Python, over the fuzz corpus and mutants of it.
+"""Segue's JSON reader compared with jansson, V8 and Python, over the fuzz corpus and
+mutants of it.
 
-A document on which one of them differs from us must be explained by a rule below, and
-the rule must find its own evidence in the document. One difference without explanation
-fails the run; so does a rule that a long run never needed, and a plain build of ours
-that says anything else than the SSE2 one. What passed is compared by value too: our
-retelling of it (ours.c) must mean to Python what the document means.
+When one of them differs from Segue on a document, a rule below must explain it, and the
+rule must find its own evidence in the document. A difference without explanation fails
+the run. So does a rule that a long run never needed, and a plain build of Segue that
+differs from the SSE2 build. Accepted documents are compared by value, too: for Python
+Segue's copy of it (ours.c) must mean the same as the document.
 
-    run.py [--count N] [--seed S] [--keep]    N mutants, 100000 unless told
+    run.py [--count N] [--seed S] [--keep]    N mutants, 100000 by default
 """
 
 import argparse
@@ -76,7 +77,7 @@ def has_lone_surrogate(value):
 
 
 def is_deep(document):
-    """Counts brackets open at once by another road than ours: strings cut out first."""
+    """Counts open brackets in another way than Segue: it cuts the strings out first."""
     now = most = 0
     for c in re.sub(rb'"(?:[^"\\]|\\.)*"', b"", document, flags=re.S):
         now += (c in b"[{") - (c in b"]}")
@@ -91,7 +92,8 @@ def overflows(text):
     return math.isinf(float(text))
 
 
-# name -> (who differs, whether we are the ones who refuse, does it explain this document)
+# name -> (who differs, whether Segue is the one who refuses, a test whether the rule
+# explains this document).
 RULES = {
     "we refuse duplicate keys, Python keeps the last":
         ("python", True, lambda d, f, ours, them: ours == "duplicate" and f.duplicate),
@@ -133,14 +135,15 @@ def explain(document, facts, who, ours, them):
 
 
 def integer_of(text):
-    """The 64-bit integer a number stands for, or None: by shifting the point as text."""
+    """Returns the 64-bit integer that a number means, or None; it shifts the point in
+    the text."""
     sign, whole, fraction, exponent = re.fullmatch(
         r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?", text).groups()
     digits, shift = whole + (fraction or ""), -len(fraction or "")
     stripped = digits.rstrip("0")
     if not stripped:
         return 0
-    # int() of an endless exponent is slow and refused; its sign and size are enough.
+    # int() of an endless exponent is slow and refused; sign and size are enough.
     exponent = exponent or "0"
     size = exponent.lstrip("+-").lstrip("0")
     shift += (int(size[:12] or "0") if len(size) <= 12 else 10**12) * \
@@ -152,7 +155,8 @@ def integer_of(text):
 
 
 def same(value, told):
-    """Is what we told of a value (parsed by Python, numbers as text) that value?"""
+    """Returns whether Segue's copy (parsed by Python, numbers as text) is that
+    value."""
     if isinstance(value, tuple) and value[0] == "number":
         if not isinstance(told, list) or len(told) != 3 or told[0] != value[1]:
             return False
@@ -194,7 +198,7 @@ VALUES = [
 
 
 def mutate_values(chance, document):
-    """Other values in the places of some: much of this passes."""
+    """Replaces some values: many of these documents are accepted."""
     rate = chance.choice((1, 3, 10))
 
     def replace(found):
@@ -204,7 +208,7 @@ def mutate_values(chance, document):
 
 
 def mutate(chance, document, other):
-    """Other bytes somewhere: little of this passes."""
+    """Changes some bytes: few of these documents are accepted."""
     for _ in range(chance.choice((1, 1, 1, 2, 3, 6))):
         at = chance.randrange(len(document) + 1)
         to = min(len(document), at + chance.choice((1, 1, 2, 4, 16)))
@@ -232,7 +236,8 @@ def mutate(chance, document, other):
 
 
 def wrap(chance, document):
-    """Now and then deeper, twice in one object, or in white space."""
+    """Sometimes nests the document, repeats it in one object, or surrounds it with
+    white space."""
     kind = chance.randrange(12)
     if kind == 0:
         return b"[" * (levels := chance.choice((1, 2, 510, 511, 512, 513))) + document + \
@@ -271,7 +276,8 @@ def build(scratch):
 
 
 def judge(scratch, batch):
-    """For each document: our fault, our retelling, jansson's code, V8's verdict."""
+    """Returns for each document: Segue's fault and copy, jansson's code, V8's
+    verdict."""
     blob = b"".join(struct.pack("<I", len(document)) + document for document in batch)
 
     def run(*command):
@@ -296,7 +302,7 @@ def judge(scratch, batch):
 
 
 def compare(document, verdict, used):
-    """A list of complaints; counts the rules it needed in used."""
+    """Returns a list of complaints; counts the rules that it needed in `used`."""
     ours, told, jansson, v8 = verdict
     facts = Facts(document)
     complaints = []
@@ -312,14 +318,14 @@ def compare(document, verdict, used):
             theirs = "pass" if passed else them or "no"
             complaints.append(f"{who} says {theirs}, we say {ours}")
     if ours == "ok" and facts.passed:
-        retold = Facts(told)
-        if not retold.passed or not same(facts.value, retold.value):
-            complaints.append(f"passed, but was retold as {told[:300]!r}")
+        redelivered = Facts(told)
+        if not redelivered.passed or not same(facts.value, redelivered.value):
+            complaints.append(f"passed, but was redelivered as {told[:300]!r}")
     return complaints
 
 
 def self_check():
-    """A lie in any verdict, or in what is retold, must be seen."""
+    """Checks that a wrong verdict or a wrong copy is noticed."""
     used = dict.fromkeys(RULES, 0)
     lies = [
         (b"[1]", ("syntax", b"", 0, 0)),

@@ -1,5 +1,5 @@
 /* Jansson's verdict on each document of a batch: 32 bits each, its error code, or 0 when
- * it passed. Standard input is that of ours.c. */
+ * it accepted the document. Standard input is that of ours.c. */
 #include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ int main(void)
             abort();
         json_error_t error;
         json_t *value = json_loadb(text, length, flags, &error);
-        /* Code 0 is "unknown": it must not look like a pass. */
+        /* Code 0 means "unknown", which must not look like acceptance. */
         int code = json_error_code(&error);
         write_verdict(value ? 0 : code ? (uint32_t)code : 255);
         json_decref(value);

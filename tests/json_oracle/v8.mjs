@@ -1,5 +1,5 @@
-// V8's verdict on each document of a batch, one byte each: 0 passed, 1 no UTF-8,
-// 2 refused. Standard input is that of ours.c.
+// V8's verdict on each document of a batch, one byte each: 0 accepted, 1 no UTF-8, 2
+// refused. Standard input is that of ours.c.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const batch = readFileSync(0)

@@ -1,6 +1,6 @@
-"""One server makes a task, another one is asked about it, in each of the dialects. A
-check is a function of a World: A and B are servers on one store, and nobody told B that
-the task runs on A."""
+"""One server makes a task, and another one is asked about it, in each of the dialects.
+A check is a function of a World: A and B are servers on one store, and B has not been
+told that the task runs on A."""
 import threading
 import time
 
@@ -21,7 +21,7 @@ def expect(condition, text):
 
 
 def until(look, what):
-    """Looks again and again until there is something."""
+    """Calls `look` until it returns something."""
     end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:
         found = look()
@@ -45,7 +45,7 @@ def expect_answer(texts):
 
 
 def expect_let_go(world, before):
-    """The tool on A has been told."""
+    """Checks that the tool on A was told to stop."""
     until(lambda: world.a.let_go > before, "the run on A is told to stop")
 
 
@@ -76,7 +76,7 @@ def x_get(world):
 
 
 def x_get_by_way_of_nginx(world):
-    """Whoever answers."""
+    """The load balancer chooses the server."""
     client = wire.Modern(world.port)
     for _ in range(8):
         task = client.ask("tools/call", name="weave", arguments=SHORT)["taskId"]
@@ -109,7 +109,7 @@ def x_cancel(world):
 
 
 def events(client, task, **more):
-    """(texts, last seq)"""
+    """Returns (texts, last seq)."""
     texts, last = [], None
     with client.open("tasks/stream", {"taskId": task, **more}) as exchange:
         for _, message in exchange.messages():
@@ -128,7 +128,7 @@ def e_stream(world):
 
 
 def e_resume(world):
-    """Some of the stream on A, the rest on B."""
+    """Reads a part of the stream on A, the rest on B."""
     a, b, task = make(world)
     seen, last = [], None
     with a.open("tasks/stream", {"taskId": task}) as exchange:
@@ -147,7 +147,7 @@ def e_resume(world):
 
 
 def sessions(world, capabilities, version="2025-11-25"):
-    """One session, made at A and known to B by its name alone."""
+    """Opens one session at A, which B knows only by its id."""
     session = wire.Handshake(world.a.port, version, capabilities)
     return session, session.at(world.b.port)
 
@@ -176,7 +176,7 @@ def l_cancel(world):
 
 
 def l_question(world):
-    """It is asked where the result is waited for."""
+    """The client is asked where it waits for the result."""
     _, b, task = make_2025(world, "ask")
     with b.open("tasks/result", {"taskId": task}) as exchange:
         for _, message in exchange.messages():
@@ -189,7 +189,7 @@ def l_question(world):
 
 
 def s_fetch(world):
-    """Segments of a running task by number."""
+    """Fetches segments of a running task by number."""
     _, b, task = make_2025(world, modes=["streaming"], capabilities=STREAMING)
     seen = []
     end = time.monotonic() + PATIENCE_SECONDS
@@ -245,7 +245,7 @@ def d_cancel(world):
 
 
 def cut_off(world, tool, arguments):
-    """A call on A that is cut off when its client knows how to come again."""
+    """Makes a call on A and cuts it off when its client knows how to resume it."""
     a, b = sessions(world, RESUMABLE)
     with a.open("tools/call", {"name": tool, "arguments": arguments}) as exchange:
         for _, message in exchange.messages():
@@ -273,7 +273,7 @@ def z_status(world):
 
 
 def z_question(world):
-    """It is asked anew on B, and the answer finds its way."""
+    """The client is asked again on B, and its answer reaches the call."""
     _, b, number, token = cut_off(world, "ask", {})
     with b.open("requests/resume", {"resumeToken": token}, number=number) as exchange:
         for _, message in exchange.messages():
@@ -302,7 +302,7 @@ def z_cancel(world):
 
 
 def l_by_way_of_nginx(world):
-    """A session of which each request goes to whoever is next."""
+    """Each request of the session goes to the next server."""
     session = wire.Handshake(world.port, capabilities=STREAMING)
     for _ in range(8):
         task = session.ask("tools/call", name="weave", arguments=SHORT,
@@ -312,11 +312,11 @@ def l_by_way_of_nginx(world):
         expect_numbers(texts_of(result["content"]), 1, SHORT["count"])
 
 
-# ---- all at once ----
+# ---- many at once ----
 
 
 def many_followers(world):
-    """One task, read on both servers by many."""
+    """Many clients read one task on both servers."""
     _, _, task = make(world)
     found = []
 

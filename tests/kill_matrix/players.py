@@ -1,6 +1,5 @@
-"""The processes of a run, each a child of it that goes when it goes. They are started on
-the main thread: a child that is to die with its parent dies with the thread that made
-it."""
+"""The processes of a run. Each is a child of the run, and ends with it. The main thread
+starts them: a child that must die with its parent dies with the thread that made it."""
 import contextlib
 import os
 import queue
@@ -18,7 +17,7 @@ class Failed(Exception):
 
 
 class Child:
-    """A program whose output is heard line by line, on a thread: take(words)."""
+    """A program whose output a thread reads line by line: take(words)."""
 
     def __init__(self, argv, stderr, take):
         self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
@@ -46,7 +45,7 @@ class Child:
 
 
 class Server:
-    """A place where a server runs, again and again, always on the same port."""
+    """A server that is started again and again, always on the same port."""
 
     def __init__(self, place, directory, store, name):
         self.program = f"{place}/kill_server"
@@ -55,7 +54,7 @@ class Server:
         self.port = None
         self.child = None
         self.starts = 0
-        self.let_go = 0  # runs of the tool that were told to stop
+        self.let_go = 0  # number of runs of the tool that were told to stop
         self.listens = threading.Event()
         self.holder = hold_port()
         self.port = self.holder.getsockname()[1]
@@ -91,7 +90,7 @@ class Server:
             raise Failed(f"{self.name} had ended by itself with {code}")
 
     def terminate(self, seconds=30):
-        """As a service manager does; it has to end well."""
+        """Ends the server as a service manager does; it must end well."""
         self.child.process.terminate()
         try:
             code = self.child.wait(seconds)
@@ -102,7 +101,7 @@ class Server:
 
     @contextlib.contextmanager
     def stopped(self):
-        """SIGSTOP: alive, and does nothing."""
+        """Stops the process with SIGSTOP: it is alive, and does nothing."""
         self.child.process.send_signal(signal.SIGSTOP)
         try:
             yield
@@ -121,7 +120,7 @@ class Readers:
 
     def __init__(self, place, directory, url, seed, tasks, shape, era):
         self.open = threading.Event()
-        self.done = queue.Queue()  # of (era, task, count, digest)
+        self.done = queue.Queue()  # items: (era, task, count, digest)
         self.segments = 0
         self.refused = 0
         self.found = None
@@ -151,8 +150,8 @@ class Readers:
             raise Failed("no client reaches the server")
 
     def finish(self, seconds):
-        """No more tasks; waits for those that run. (tasks, failed, resumed, segments,
-        lost, duplicated, altered)"""
+        """Starts no more tasks; waits for the running ones. Returns (tasks, failed,
+        resumed, segments, lost, duplicated, altered)."""
         self.child.process.terminate()
         if not self.gone.wait(seconds):
             raise Failed("the clients do not come to an end")
@@ -168,8 +167,9 @@ class Readers:
 
 
 def hold_port():
-    """A port that nobody gets who takes any, and that our servers may listen on: they set
-    SO_REUSEADDR too, and this socket does not listen."""
+    """Reserves a port that no program gets which asks for any port, and that Segue's
+    servers may listen on: they set SO_REUSEADDR too, and this socket does not
+    listen."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind(("127.0.0.1", 0))

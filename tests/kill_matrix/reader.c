@@ -1,8 +1,8 @@
-/* A task is made in one session. On the way its reader may come by token into another
- * session of the same revision, as a client would that was cut off and moved; and in such
- * a session somebody else may watch the task from its first segment. When all views have
- * ended, and have been compared, the digest of what was seen is told, so that others can
- * look at the task in yet other ways. */
+/* A task is made in one session. On the way its reader may resume it by token in another
+ * session of the same revision, as a client would that was cut off. In such a session
+ * another client may also watch the task from its first segment. When all views have
+ * ended and were compared, the digest of the segments is printed, so that the task can be
+ * read in other ways and compared. */
 #include "reader.h"
 
 #include <inttypes.h>
@@ -10,17 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_SIZE 24 /* of a token's "+17" */
-
 typedef struct reader reader;
 
 typedef struct path {
     reader *owner;
     view view;
     segue_request *request;
-    bool open;   /* on_complete has not run */
-    bool moving; /* it was let go, and is resumed when that is done */
-    char *token; /* by which it is */
+    bool open;   /* on_complete has not run yet */
+    bool moving; /* the request was freed, and is resumed when that is done */
+    char *token; /* the token to resume with */
     size_t session;
 } path;
 
@@ -28,8 +26,9 @@ struct reader {
     crowd *crowd;
     record record;
     char *task_id;
-    uint64_t move_at;  /* the maker moves on behind this segment; 0 = never */
-    uint64_t watch_at; /* somebody else begins to watch there; 0 = nobody does */
+    uint64_t move_at;  /* the maker moves to another session behind this segment; 0 =
+                        * never */
+    uint64_t watch_at; /* another client begins to watch at this segment; 0 = none does */
     path maker;
     path watcher;
 };
@@ -94,7 +93,7 @@ static void fail(path *p, const char *what, const char *why)
 {
     complain(p->owner, what, why);
     p->open = false;
-    if (!p->owner->task_id) { /* nothing was promised, and nothing seen */
+    if (!p->owner->task_id) { /* no task id was given and no segment seen */
         printf("refused\n");
         fflush(stdout);
         return;
@@ -107,7 +106,7 @@ static void fail(path *p, const char *what, const char *why)
 
 static void set_events(path *p, segue_request_events *events);
 
-/* To a session of the same revision. */
+/* Returns another session of the same revision. */
 static size_t other_session(crowd *c, size_t from)
 {
     bool modern = from < c->modern_count;
@@ -116,19 +115,21 @@ static size_t other_session(crowd *c, size_t from)
     return first + (size_t)draw(c, count);
 }
 
-/* More may have come after the token was taken, which it does not cover. */
+/* Resumes with the token. More segments may have come after it was taken, which it does
+ * not cover. */
 static void resume(path *p)
 {
     crowd *c = p->owner->crowd;
     segue_request_events events;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     set_events(p, &events);
-    snprintf(p->token + strlen(p->token), PLACE_SIZE, "+%" PRIu64, p->view.last);
+    options.seen = (int64_t)p->view.last;
     segue_request_free(p->request);
     p->request = NULL;
     p->moving = false;
     p->session = other_session(c, p->session);
-    segue_status status = segue_request_resume(c->sessions[p->session], p->token, NULL,
-                                               &events, &p->request, NULL);
+    segue_status status = segue_request_resume(c->sessions[p->session], p->token,
+                                               &options, &events, &p->request, NULL);
     free(p->token);
     p->token = NULL;
     if (status != SEGUE_OK)
@@ -143,7 +144,7 @@ static void move(path *p)
     segue_status status = segue_request_token(p->request, NULL, &len);
     if (status == SEGUE_E_NOT_RESUMABLE)
         return;
-    p->token = malloc(++len + PLACE_SIZE);
+    p->token = malloc(++len);
     if (!p->token || segue_request_token(p->request, p->token, &len) != SEGUE_OK ||
         segue_request_detach(p->request) != SEGUE_OK) {
         free(p->token);
@@ -173,7 +174,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     reader *r = p->owner;
     size_t len = 0;
     const char *text = segue_segment_text(segment, &len);
-    uint64_t number = segue_segment_number(segment);
+    uint64_t number = segue_segment_read(segment)->number;
     (void)request;
     if (!record_see(&r->record, &p->view, number, text ? text : "", len))
         complain(r, "a segment", "out of memory");
@@ -205,7 +206,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     if (p->moving && status == SEGUE_E_CLOSED) {
         resume(p);
     } else if (status != SEGUE_OK) {
-        fail(p, segue_status_name(status), segue_error_message(error));
+        fail(p, segue_status_name(status), segue_error_read(error)->message);
     } else {
         record_judge(&p->owner->record, &p->view, json, len);
         p->open = false;
@@ -218,14 +219,14 @@ static void on_complete(void *user, segue_request *request, segue_status status,
 
 static void set_events(path *p, segue_request_events *events)
 {
-    segue_struct_init(events, sizeof *events, SEGUE_STRUCT_REQUEST_EVENTS);
+    *events = SEGUE_REQUEST_EVENTS_INIT;
     events->user = p;
     events->on_segment = on_segment;
     events->on_task = on_task;
     events->on_complete = on_complete;
 }
 
-/* ---- the beginning ---- */
+/* ---- the start ---- */
 
 static void begin(reader *r)
 {

@@ -1,19 +1,19 @@
-/* The clients of the kill matrix: many tasks at once, each read segment by segment over
- * all that happens to the servers.
+/* The clients of the kill matrix: many tasks at once, each read segment by segment,
+ * whatever happens to the servers.
  *
  *   kill_readers URL PARENT SEED TASKS COUNT SIZE PACE-US ERA
  *   kill_readers --self-test
  *
- * TASKS are kept running, each of COUNT segments of up to SIZE bytes; ERA is modern,
- * legacy, or both. Standard output: "open" when the server was reached, "done ERA TASK
- * COUNT DIGEST" for each task (SHA-256 over its texts, each with a NUL behind it), "seen
- * SEGMENTS" now and then, "refused" when a call got an error instead of a task. SIGTERM:
- * no more tasks are begun, and when the last one has ended it says, as its last line,
+ * TASKS run at any time, each of COUNT segments of up to SIZE bytes; ERA is modern,
+ * legacy, or both. Standard output: "open" when the server was reached; "done ERA TASK
+ * COUNT DIGEST" for each task (SHA-256 over its texts, each with a NUL behind it); "seen
+ * SEGMENTS" now and then; "refused" when a call got an error instead of a task. On
+ * SIGTERM it starts no more tasks, and when the last one has ended its last line is
  *
  *   found TASKS FAILED RESUMED SEGMENTS LOST DUPLICATED ALTERED
  *
- * Its clock is quick, so that it is back at once where people would wait for a while:
- * what waits between two attempts is no part of what is tried here. */
+ * Its clock runs fast, so that it reconnects at once where a person would wait for a
+ * while: pauses between two attempts are not tested here. */
 #include <segue/segue_ext.h>
 
 #include <inttypes.h>
@@ -68,10 +68,8 @@ static void write_log(void *user, int32_t level, const char *text)
 
 static segue_status make_runtime(segue_runtime **out)
 {
-    segue_hooks hooks;
-    segue_runtime_options options;
-    segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
+    segue_hooks hooks = SEGUE_HOOKS_INIT;
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
     hooks.monotonic_ms = quick_ms;
     hooks.wall_ms = wall_ms;
     hooks.random = random_bytes;
@@ -96,13 +94,10 @@ static segue_status open_session(crowd *c, segue_runtime *runtime, const char *u
 {
     static bool told;
     segue_transport *transport;
-    segue_http_options http;
-    segue_session_options options;
-    segue_session_events events;
-    segue_struct_init(&http, sizeof http, SEGUE_STRUCT_HTTP_OPTIONS);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
-    http.proxy = ""; /* the environment's is not for this machine */
+    segue_http_options http = SEGUE_HTTP_OPTIONS_INIT;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
+    http.proxy = ""; /* the environment's proxy is not for this machine */
     http.connect_timeout_ms = PATIENCE_MS;
     http.silence_timeout_ms = SILENCE_MS;
     options.era = era;

@@ -1,11 +1,12 @@
-/* Whatever is seen of a segment for the first time is what it is from then on: in the
- * same view, in another one, in the result. Each text says its own number, and which run
- * of the tool made it, so that the numbers of the protocol can be wrong as well.
+/* The first content seen of a segment must stay the same: in the same view, in another
+ * one, in the result. Each text contains its own number, and which run of the tool made
+ * it, so that wrong numbers of the protocol are found as well.
  *
- *   lost        a view or a result goes on behind it without it
- *   duplicated  a view or a result has it again
- *   altered     its bytes are others than those that were seen; or they are of a run that
- *               a later run had taken the place of: the writes of a paused owner */
+ *   lost        a view or a result goes on behind the segment without it
+ *   duplicated  a view or a result has the segment again
+ *   altered     its bytes differ from those that were seen; or they come from a run that
+ *   a
+ *               later run had replaced: the writes of a paused owner */
 #include "record.h"
 
 #include <inttypes.h>
@@ -44,7 +45,7 @@ static uint64_t run_in(const char *text)
     return sscanf(text, "%*u run %" SCNx64, &run) == 1 ? run : NO_RUN;
 }
 
-/* Takes the text for the segment of this number. */
+/* Compares the text with the segment of this number. */
 static bool compare(record *r, uint64_t number, const char *text, size_t len)
 {
     if (number < 1 || number > r->count || number_in(text) != number ||
@@ -102,7 +103,7 @@ static void judge_block(record *r, bool *there, json_t *block)
     compare(r, number, text, json_string_length(member));
 }
 
-/* Runs follow each other. One that comes back after another one was not stopped. */
+/* Runs follow each other. A run that comes back after another one was not stopped. */
 static void judge_runs(record *r)
 {
     uint64_t before[64], now = NO_RUN;
@@ -128,7 +129,7 @@ void record_judge(record *r, view *v, const char *json, size_t len)
     if (!there || !json_is_array(content)) {
         record_give_up(r, &(view){0});
     } else {
-        record_give_up(r, v); /* the view has come to its end */
+        record_give_up(r, v); /* the view has ended */
         json_array_foreach(content, i, block) judge_block(r, there, block);
         for (i = 0; i < r->count; i++)
             r->found->lost += !there[i];
@@ -191,10 +192,11 @@ static bool try_views(void)
     if (!record_begin(&r, 3, &found))
         return false;
     record_see(&r, &one, 1, "1 run a: x", 10);
-    record_see(&r, &one, 1, "1 run a: x", 10);   /* again */
-    record_see(&r, &one, 3, "3 run a: x", 10);   /* a hole */
-    record_see(&r, &other, 1, "1 run a: y", 10); /* other bytes */
-    record_see(&r, &other, 2, "3 run a: x", 10); /* another number */
+    record_see(&r, &one, 1, "1 run a: x", 10);   /* a repeat of segment 1 */
+    record_see(&r, &one, 3, "3 run a: x", 10);   /* segment 2 is missing */
+    record_see(&r, &other, 1, "1 run a: y", 10); /* segment 1 with other bytes */
+    /* segment 2 with the text of segment 3 */
+    record_see(&r, &other, 2, "3 run a: x", 10);
     record_free(&r);
     return found_is("views", &found,
                     (findings){.segments = 2, .lost = 1, .duplicated = 1, .altered = 2});

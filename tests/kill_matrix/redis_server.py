@@ -1,4 +1,4 @@
-"""A redis-server of the test's own, and the network between it and one of its clients."""
+"""A redis-server for the test, and the network between it and one of its clients."""
 import contextlib
 import os
 import signal
@@ -16,7 +16,7 @@ import fronts  # noqa: E402
 
 
 class Redis:
-    """Started on a free port of loopback; syncs its file before each answer."""
+    """A server on a free port of loopback; it syncs its file before each answer."""
 
     def __init__(self, directory):
         self.directory = f"{directory}/redis"
@@ -41,7 +41,7 @@ class Redis:
             time.sleep(0.01)
 
     def answers(self):
-        """Not while it loads its file."""
+        """Returns whether the server answers; it does not while it loads its file."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as link:
                 link.sendall(b"PING\r\n")
@@ -64,9 +64,9 @@ class Redis:
 
 
 class Link:
-    """Passes bytes on to Redis, unless the network is cut: either nothing arrives any
-    more, in neither direction, and comes all at once when the cut is mended; or
-    connections are broken and no new ones made."""
+    """Passes bytes on to Redis, unless the network is cut. In one kind of cut nothing
+    arrives any more, in neither direction, and everything comes at once when the cut is
+    repaired. In the other kind connections are broken and no new ones are made."""
 
     def __init__(self, port):
         self.target = port

@@ -1,12 +1,13 @@
-"""The kill matrix: servers are killed with -9 at random instants while clients read many
-streaming tasks, and what the clients have seen is compared, byte by byte, with the
-results and with all other views of the tasks. README.md tells more.
+"""The kill matrix: servers are killed with -9 at random instants while clients read
+many streaming tasks. What the clients have seen is compared, byte by byte, with the
+results and with all other views of the tasks. README.md explains more.
 
     run.py [--short] [--kills N] [--seed N] [--place DIRECTORY] [MATRIX...]
 
-A matrix ends with the line "kill matrix NAME: K kills, S segments, 0 lost, 0 duplicated,
-0 altered"; these come once more when all is over. Ends with 1 when there is anything else
-to say."""
+A matrix ends with the line "kill matrix NAME: K kills, S segments, 0 lost, 0
+duplicated, 0 altered"; these lines are printed again at the end. The exit status is 1
+when there is anything else to report.
+"""
 import argparse
 import contextlib
 import dataclasses
@@ -28,13 +29,14 @@ import fronts  # noqa: E402
 
 TASKS = 50
 FINISH_SECONDS = 120
-YOUNG_SECONDS = 60  # what is looked at once more at the end: the tasks live for longer
+# age of the tasks that are read once more at the end; tasks live longer
+YOUNG_SECONDS = 60
 MOST_AT_END = {"long": 1000, "short": 100}
 
 
 @dataclasses.dataclass
 class Shape:
-    """Of a task."""
+    """The shape of a task."""
 
     count: int = 100
     size: int = 300
@@ -44,13 +46,15 @@ class Shape:
 @dataclasses.dataclass
 class Matrix:
     name: str
-    kills: dict  # long, short
+    kills: dict  # number of kills: long form, short form
     servers: int
     era: str
-    pauses: dict = None  # each of a server, longer than a lease
-    restarts: dict = None  # of Redis
-    cuts: dict = None  # of the network between a server and Redis, longer than a lease
-    rolls: dict = None  # all servers are told to end and started again, one by one
+    pauses: dict = None  # number of pauses of a server, each longer than a lease
+    restarts: dict = None  # number of restarts of Redis
+    # number of cuts of the network between a server and Redis, each longer than a lease
+    cuts: dict = None
+    # number of times that all servers are told to end and started again, one by one
+    rolls: dict = None
 
 
 LEASE_MS = 1000
@@ -92,7 +96,7 @@ class Run:
             self.port = stack.enter_context(fronts.start_balancer(ports)).port
 
     def plan(self, kills):
-        """All deeds in a random order."""
+        """Returns all events in a random order."""
         usual = self.matrix.kills[self.form]
         wanted = {"kill": kills if kills and usual else usual}
         for deed, counts in (("pause", self.matrix.pauses), ("cut", self.matrix.cuts),
@@ -128,8 +132,8 @@ class Run:
         self.viewer = views.Viewer(self.port, self.readers)
 
     def life(self):
-        """How long a server lives from its start: now and then not even until it listens,
-        or until it has taken up what was left; mostly for some segments."""
+        """Returns how long a server lives from its start: sometimes not even until it
+        listens, or until it has taken over what was left; mostly for some segments."""
         kind = self.random.random()
         if kind < 0.1:
             return self.random.uniform(0, 0.03)
@@ -138,7 +142,7 @@ class Run:
         return self.random.uniform(0.4, 1.5)
 
     def kill(self):
-        """Mostly one, now and then all of them."""
+        """Kills mostly one server, sometimes all of them."""
         time.sleep(self.life())
         alone = len(self.servers) == 1 or self.random.random() < 0.9
         victims = [self.random.choice(self.servers)] if alone else self.servers
@@ -148,7 +152,7 @@ class Run:
             server.start()
 
     def long(self):
-        """Of others the lease has ended by then."""
+        """A pause that is longer than a lease."""
         return LEASE_MS / 1000 * self.random.uniform(1.3, 2.5)
 
     def pause(self):
@@ -172,8 +176,8 @@ class Run:
         time.sleep(self.random.uniform(0, 0.5))
 
     def restart(self):
-        """As its machine would, or its service manager. A server that finds no Redis when
-        it starts ends; one that runs waits."""
+        """Restarts Redis as its machine or its service manager would. A server that
+        finds no Redis when it starts ends; one that runs waits."""
         self.await_servers()
         time.sleep(self.random.uniform(0, 0.5))
         self.redis.end(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
@@ -205,7 +209,7 @@ class Run:
                   f"{self.readers.segments} segments so far", flush=True)
 
     def finish(self):
-        """(counts, complaints)"""
+        """Returns (counts, complaints)."""
         tasks, failed, resumed, *counts = self.readers.finish(FINISH_SECONDS)
         self.viewer.finish(YOUNG_SECONDS, MOST_AT_END[self.form])
         for server in self.servers:

@@ -3,13 +3,13 @@
  *   kill_server STORE PORT PARENT
  *
  * STORE is a SQLite file or the URL of a Redis, PORT where to listen (0 = any), PARENT
- * the process without which the server does not want to live. All such servers have one
- * seal key, as those behind one address do.
+ * the process whose end ends the server. All such servers have one seal key, as servers
+ * behind one address do.
  *
  * Standard output: "listens PORT" once it does, "let go ..." when a run of the tool was
  * told to stop, "ends RESUMED LET-GO" at its end. SIGTERM ends it as a service manager
- * would: it listens no more, tells its streams to go elsewhere, and leaves its tasks to
- * the others. */
+ * would: it stops listening, ends its streams so that clients go elsewhere, and leaves
+ * its tasks to the other servers. */
 #include <segue/segue.h>
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 
 #include "weaver.h"
 
-#define LONGEST_WAIT_MS 20 /* until a signal is seen */
+#define LONGEST_WAIT_MS 20 /* the longest time until a signal is noticed */
 #define DRAIN_MS 1000
 #define TTL_MS 120000
 #define LEASE_MS 1000
@@ -78,8 +78,7 @@ static void ask(void *user, segue_call *call)
 static segue_status add_tool(host *h, segue_server *server, const char *json,
                              segue_call_fn on_call, int32_t restartable)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.user = &h->weaver;
     options.on_call = on_call;
     options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESUMABLE | restartable;
@@ -98,7 +97,8 @@ static segue_status add_tools(host *h, segue_server *server)
         status = add_tool(h, server,
                           "{\"name\":\"ask\",\"inputSchema\":{\"type\":\"object\"}}", ask,
                           SEGUE_TOOL_RESTARTABLE);
-    if (status == SEGUE_OK) /* weave, but what a crash has interrupted stays so */
+    /* like weave, but not restartable: a crash ends it for good */
+    if (status == SEGUE_OK)
         status = add_tool(h, server,
                           "{\"name\":\"once\",\"inputSchema\":{\"type\":\"object\"}}",
                           weaver_call, 0);
@@ -114,7 +114,7 @@ static void went_idle(void *user)
 static void set_options(host *h, segue_server_options *options, segue_store *store)
 {
     static const char seal_key[32] = "the kill matrix has nothing to h";
-    segue_struct_init(options, sizeof *options, SEGUE_STRUCT_SERVER_OPTIONS);
+    *options = SEGUE_SERVER_OPTIONS_INIT;
     options->name = "kill-matrix";
     options->version = segue_version();
     options->store = store;
@@ -122,7 +122,8 @@ static void set_options(host *h, segue_server_options *options, segue_store *sto
     options->on_idle = went_idle;
     options->seal_key = seal_key;
     options->seal_key_len = sizeof seal_key;
-    options->dialects_on = SEGUE_DIALECT_FROM_START | SEGUE_DIALECT_DRAFT_TASKS;
+    options->dialects_on = SEGUE_DIALECT_DRAFT_TASKS;
+    options->draft_ways = SEGUE_WAY_FROM_START;
     options->max_tasks = 10000;
     options->max_ttl_ms = TTL_MS;
     options->grace_ms = TTL_MS;
@@ -133,8 +134,7 @@ static void set_options(host *h, segue_server_options *options, segue_store *sto
 static segue_status listen_at(host *h, segue_server *server, int port,
                               segue_error **error)
 {
-    segue_listen_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
+    segue_listen_options options = SEGUE_LISTEN_OPTIONS_INIT;
     options.port = port;
     options.drain_ms = DRAIN_MS;
     segue_status status = segue_server_listen(server, &options, &h->listener, error);
@@ -149,8 +149,7 @@ static segue_status listen_at(host *h, segue_server *server, int port,
 static segue_status open_store(const char *where, segue_store **store,
                                segue_error **error)
 {
-    segue_store_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_STORE_OPTIONS);
+    segue_store_options options = SEGUE_STORE_OPTIONS_INIT;
     options.lease_ms = LEASE_MS;
     return strstr(where, "://") ? segue_store_redis(where, &options, store, error)
                                 : segue_store_sqlite(where, &options, store, error);
@@ -172,7 +171,7 @@ static segue_status open_server(host *h, const char *where, int port, segue_erro
     status = add_tools(h, server);
     if (status == SEGUE_OK)
         status = listen_at(h, server, port, error);
-    segue_server_free(server); /* it lives on while it can be reached */
+    segue_server_free(server); /* the server lives on while clients can reach it */
     return status;
 }
 
@@ -197,7 +196,7 @@ static void note_end(int number)
     told_to_end = 1;
 }
 
-/* False when the parent went before this could take effect. */
+/* Returns false when the parent ended before the call took effect. */
 static bool stay_with(int parent)
 {
     signal(SIGTERM, note_end);
@@ -209,14 +208,13 @@ int main(int argc, char **argv)
 {
     host h = {0};
     segue_error *error = NULL;
-    segue_runtime_options options;
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
     if (argc != 4) {
         fprintf(stderr, "usage: kill_server STORE PORT PARENT\n");
         return 2;
     }
     if (!stay_with(atoi(argv[3])))
         return 1;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
     options.log = write_log;
     options.log_level = SEGUE_LOG_WARNING;
     segue_status status = segue_runtime_new(&options, &h.runtime, &error);
@@ -226,7 +224,7 @@ int main(int argc, char **argv)
         status = run(&h);
     if (status != SEGUE_OK)
         fprintf(stderr, "kill_server %d: %s %s\n", (int)getpid(),
-                segue_status_name(status), segue_error_message(error));
+                segue_status_name(status), segue_error_read(error)->message);
     segue_error_free(error);
     segue_listener_free(h.listener);
     segue_runtime_free(h.runtime);

@@ -1,11 +1,12 @@
-"""Several servers on one store, behind nginx that asks one after the other: what one
-makes the others show, change, take over and carry on.
+"""Several servers on one store, behind nginx, which asks them in turn. The servers
+show, change, take over and finish each other's tasks.
 
     servers.py [--short] [--check NAME]... [--place DIRECTORY] [STORE...]
 
-STORE is sqlite or redis; both when none is named. One line for each check, or for each
-NAME; the last ones are "hop STORE: median M ms, ..." and "several servers STORE: G green,
-F failed". The other half of it, a rolling restart under load, is a matrix of run.py."""
+STORE is sqlite or redis; both by default. One line for each check, or for each NAME.
+The last lines are "hop STORE: median M ms, ..." and "several servers STORE: G green, F
+failed". A rolling restart under load is tested by a matrix of run.py.
+"""
 import argparse
 import contextlib
 import os
@@ -26,17 +27,18 @@ import fronts  # noqa: E402
 
 HOP_LIMIT_MS = 10
 HOLD_SECONDS = 2.2
-TAKE_OVER_SECONDS = 2  # the lease of Redis is 1 s; a file's lock goes with its process
+# the lease of Redis is 1 s; the lock of a file ends with its process
+TAKE_OVER_SECONDS = 2
 STORES = ("sqlite", "redis")
 
 
 class World:
-    """Two servers and nginx before them."""
+    """Two servers behind nginx."""
 
     def __init__(self, store, options, directory, stack):
         self.store = store
         self.directory = directory
-        self.link = None  # between A and Redis
+        self.link = None  # the network between A and Redis
         where = [f"{directory}/tasks.db"] * 2
         if store == "redis":
             server = redis_server.Redis(directory)
@@ -86,17 +88,17 @@ class Watched:
         self.exchange.close()
 
 
-# ---- how long the way from A to B is ----
+# ---- the delay from A to B ----
 
 
 def made_at(text):
-    """The tool writes the time into each segment."""
+    """Reads the time that the tool writes into each segment."""
     return int(text.split()[4].rstrip(":"))
 
 
 def hop(world):
-    """From the moment when a segment is seen at A to that when it is seen at B; and all
-    the way from the tool."""
+    """Measures from the moment when a segment is seen at A to that when it is seen at
+    B, and also from the tool on."""
     hops, ways = [], []
     for _ in range(4):
         _, _, task = dialects.make(world, arguments={"count": 100, "size": 200,
@@ -108,7 +110,7 @@ def hop(world):
         for at_a, at_b, text in zip(both[0].times, both[1].times, both[1].texts):
             hops.append((at_b - at_a) / 1e6)
             ways.append((at_b - made_at(text)) / 1e6)
-    hops, ways = hops[20:], ways[20:]  # the first ones come when they are asked for
+    hops, ways = hops[20:], ways[20:]  # the first ones were waiting already
     median = statistics.median(hops)
     print(f"hop {world.store}: median {median:.2f} ms, "
           f"p99 {statistics.quantiles(hops, n=100)[98]:.2f} ms behind the owner; "
@@ -132,7 +134,7 @@ def alone(world):
 
 
 def b_takes_over(world):
-    """The stream at B goes on behind the last segment of A, within the time allowed."""
+    """The stream at B goes on behind the last segment of A, within the allowed time."""
     task, watched, killed = alone(world)
     try:
         watched.join()
@@ -167,7 +169,7 @@ def what_cannot_go_on_fails_once(world):
 
 
 class Peek:
-    """What there is of a task now."""
+    """Reads the present state of a task."""
 
     def __init__(self, client, task):
         watched = Watched(client.port, task)
@@ -177,7 +179,7 @@ class Peek:
 
 
 def a_question_is_still_there(world):
-    """Asked by A, which is killed; answered to B, which runs the tool again."""
+    """A asks and is killed; the answer goes to B, which runs the tool again."""
     _, b, task = dialects.make(world, "ask")
 
     def asked():
@@ -198,7 +200,7 @@ def a_question_is_still_there(world):
 
 
 def a_resumable_call_goes_on(world):
-    """Z: its client comes to B when A is gone, and again when it is cut off there."""
+    """Z: the client comes to B when A is gone, and again when it is cut off there."""
     _, b, number, token = dialects.cut_off(world, "weave", dialects.SHORT)
 
     def come():
@@ -233,8 +235,8 @@ def a_drained_server_hands_over(world):
 
 
 def held(world, hold, takes_over):
-    """The owner is held for longer than its lease, and then goes on. Nobody may see what
-    it made alone; and it shows what the other one made."""
+    """The owner is stopped for longer than its lease, and then goes on. Segments that
+    it made alone must not be seen; afterwards it shows those of the other server."""
     before = world.a.let_go
     a, _, task = dialects.make(world, arguments={"count": 400, "size": 200,
                                                  "paceUs": 10000})
@@ -260,12 +262,13 @@ def held(world, hold, takes_over):
 
 
 def a_paused_owner_is_fenced(world):
-    """SIGSTOP. A file's lock does not lapse: with SQLite the others wait."""
+    """SIGSTOP. The lock of a file does not lapse: with SQLite the other servers
+    wait."""
     held(world, world.a.stopped, world.store == "redis")
 
 
 def a_silent_network_fences(world):
-    """Nothing arrives at Redis, nor from there, until all comes at once."""
+    """No bytes arrive at Redis or come from it, until all come at once."""
     if world.link:
         held(world, world.link.silent, True)
 

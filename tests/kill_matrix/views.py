@@ -1,5 +1,5 @@
-"""Looks at tasks that have ended in the ways that their readers did not: what is in the
-store must be, in each of them, what clients have seen."""
+"""Reads tasks that have ended in ways that their readers did not use: each way must
+show from the store what clients have seen."""
 import hashlib
 import queue
 import threading
@@ -9,7 +9,8 @@ import wire
 
 PATIENCE_SECONDS = 60
 LATE_SECONDS = 3
-MOST_WAITING = 50  # while servers are killed only some are looked at; the rest at the end
+# while servers are killed only some tasks are read; the rest at the end
+MOST_WAITING = 50
 STREAMING = {"tasks": {"responses": {"modes": ["task", "immediate", "streaming"]}}}
 
 
@@ -53,7 +54,7 @@ VIEWS = {"modern": (result_of_get, events_of_stream),
 
 
 class Viewer:
-    """A thread that looks at what it is given, as far as it can follow."""
+    """A thread that reads the tasks that it is given, as far as it keeps up."""
 
     def __init__(self, port, readers):
         self.port = port
@@ -79,7 +80,7 @@ class Viewer:
                 self.look(*item)
 
     def finish(self, seconds, most):
-        """A last look at tasks that are no older than that."""
+        """Reads tasks once more that are not older than this."""
         self.over.set()
         self.thread.join()
         while not self.readers.done.empty():
@@ -103,7 +104,8 @@ class Viewer:
                                 f"segments, {status}")
 
     def when_ended(self, era, view, task):
-        """Whoever follows a task on another server hears of its end a moment later."""
+        """A server that follows a task of another server learns of its end a moment
+        later."""
         end = time.monotonic() + LATE_SECONDS
         while True:
             texts, status = self.patiently(era, view, task)

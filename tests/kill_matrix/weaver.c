@@ -1,18 +1,20 @@
-/* The tool `weave` makes segments at a steady pace. Each run of it makes texts that no
- * other run would make, so that a segment which was published and then made again, by
- * the same server after a crash or by another one, does not look the same:
+/* The tool `weave` makes segments at a steady pace. Each run makes texts that no other
+ * run makes. So a segment that was published and then made again, by the same server
+ * after a crash or by another one, does not look the same:
  *
  *   NUMBER run NONCE at NANOSECONDS: padding
  *
  * NUMBER is the segment's own, NONCE that of the run, and the time is CLOCK_MONOTONIC,
  * which is the same for all processes of a machine.
  *
- * Every CHECKPOINT_EVERY segments the run leaves a checkpoint, the number it stands at.
- * What a later run finds has to be the last one that the segments it goes on behind
- * allow; if it is not the call fails, and whoever counts finds its segments lost. */
+ * Every CHECKPOINT_EVERY segments the run leaves a checkpoint with its present number.
+ * The checkpoint that a later run finds must be the last one before the segments that
+ * it goes on from. If it is not, the call fails, and the readers count its segments as
+ * lost. */
 #include "weaver.h"
 
 #include <inttypes.h>
+#include <segue/segue_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,20 +24,20 @@
 #define CHECKPOINT_EVERY 8
 #define LARGEST_TEXT 8192
 #define LONGEST_LABEL 96
-#define MOST_LATE 10 /* segments */
+#define MOST_LATE 10 /* number of segments */
 
 typedef struct weaving {
     LIST_ENTRY(weaving) link;
     weaver *owner;
-    segue_call *call; /* NULL once it has ended */
+    segue_call *call; /* NULL once the call has ended */
     int64_t count;
-    int64_t next; /* number of the segment to send, from 1 */
-    int64_t size; /* of a text, at most; bytes */
+    int64_t next; /* number of the next segment, from 1 */
+    int64_t size; /* maximum size of a text, in bytes */
     int64_t pace_ns;
     int64_t due_ns;
     uint64_t nonce;
     uint64_t random;
-    bool blocked; /* on_drain will come */
+    bool blocked; /* waiting for on_drain */
 } weaving;
 
 static int64_t now_ns(void)
@@ -54,7 +56,7 @@ static uint64_t draw(weaving *w)
     return w->random * 0x2545f4914f6cdd1du;
 }
 
-/* Also what JSON has to escape, and more than one byte. */
+/* Writes also characters that JSON must escape, and characters of several bytes. */
 static size_t write_text(weaving *w, char *text)
 {
     static const char *const bits[] = {
@@ -80,8 +82,8 @@ static void end(weaving *w)
     w->call = NULL;
 }
 
-/* Nobody cancels a weaving of the kill matrix but the library itself, when another
- * server has become the owner of its task. */
+/* In the kill matrix only the library cancels a weaving: when another server has become
+ * the owner of its task. */
 static void let_go(weaving *w, const char *why)
 {
     w->owner->let_go++;
@@ -99,8 +101,8 @@ static segue_status leave_checkpoint(weaving *w, int64_t number)
     return segue_call_checkpoint(w->call, text, (size_t)len, NULL);
 }
 
-/* Sends what is due by now. Who stood still has a few to catch up with, not all: he is to
- * be in the middle of them when he is told that they are not his any more. */
+/* Sends what is due by now. A run that was stopped sends only a few late segments at a
+ * time: it must still be busy when it is told that another server owns the task. */
 static void go_on(weaving *w)
 {
     int64_t first_ns = now_ns() - MOST_LATE * w->pace_ns;
@@ -125,7 +127,7 @@ static void go_on(weaving *w)
         w->next++;
         w->due_ns += w->pace_ns;
     }
-    segue_call_complete(w->call, NULL, NULL); /* the result is what was sent */
+    segue_call_complete(w->call, NULL, NULL); /* the result consists of what was sent */
     end(w);
 }
 
@@ -150,7 +152,7 @@ static void weaving_gone(void *user)
     free(w);
 }
 
-/* The segment is stored before its checkpoint, and both before what follows. */
+/* The segment is stored before its checkpoint, and both before the next segment. */
 static bool checkpoint_fits(uint64_t done, const void *data, size_t len)
 {
     char text[32] = "0";
@@ -172,10 +174,9 @@ static int64_t argument(segue_call *call, const char *name, int64_t fallback,
 static weaving *begin(weaver *owner, segue_call *call)
 {
     weaving *w = calloc(1, sizeof *w);
-    segue_call_events events;
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     if (!w)
         return NULL;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
     events.user = w;
     events.free_user = weaving_gone;
     events.on_cancel = on_cancel;
@@ -219,7 +220,7 @@ void weaver_call(void *user, segue_call *call)
         segue_call_fail(call, -32603, why, NULL, 0, NULL);
         end(w);
     } else if (done && leave_checkpoint(w, (int64_t)done) != SEGUE_OK) {
-        let_go(w, "no checkpoint"); /* the crash may have come before it */
+        let_go(w, "no checkpoint"); /* the crash may have come before the checkpoint */
     }
 }
 

@@ -1,5 +1,5 @@
-"""MCP over HTTP by hand, one connection per request, so that nothing of the library is on
-this side: `Modern` speaks 2026-07-28, `Handshake` what came before."""
+"""MCP over HTTP without the library, one connection per request: `Modern` speaks
+2026-07-28, `Handshake` the earlier revisions."""
 import contextlib
 import http.client
 import itertools
@@ -15,7 +15,7 @@ SECONDS = 20
 
 
 class Unreachable(Exception):
-    """The server is not there, or went away before the answer was whole."""
+    """The server is not there, or ended before the answer was whole."""
 
 
 class Refused(Exception):
@@ -48,7 +48,8 @@ class Exchange:
         self.connection.close()
 
     def messages(self):
-        """Each as it comes, with the id of its event: (id or None, message)."""
+        """Yields each message as it comes, with the id of its event: (id or None,
+        message)."""
         try:
             if "text/event-stream" in self.answer.headers.get("Content-Type", ""):
                 yield from self.events()
@@ -57,13 +58,14 @@ class Exchange:
                 if body:
                     yield None, json.loads(body)
         except (OSError, http.client.HTTPException, ValueError,
-                AttributeError) as error:  # the last one: closed by another thread
+                # the last one: another thread closed the connection
+                AttributeError) as error:
             raise Unreachable(f"{type(error).__name__}: {error}") from error
 
     def events(self):
         event, data, end = None, [], time.monotonic() + SECONDS
         for raw in self.answer:
-            if time.monotonic() > end:  # a server that has nothing to say sends comments
+            if time.monotonic() > end:  # an idle server sends comments
                 raise OSError("it takes too long")
             line = raw.decode().rstrip("\r\n")
             if line.startswith("id:"):
@@ -77,7 +79,7 @@ class Exchange:
 
 
 def answer_of(exchange, number):
-    """The result of this request; what else comes is passed over."""
+    """Returns the result of this request; other messages are skipped."""
     with exchange:
         for _, message in exchange.messages():
             if message.get("id") == number and "method" not in message:
@@ -92,7 +94,7 @@ def result_of(message):
 
 
 class Modern:
-    """No session: each request says who it is."""
+    """Has no session: each request names its client."""
 
     def __init__(self, port, capabilities=None):
         self.port = port
@@ -162,14 +164,14 @@ class Handshake:
         return answer_of(exchange, exchange.number)
 
     def at(self, port):
-        """The same session, asked for at another server."""
+        """Returns the same session, at another server."""
         other = Handshake.__new__(Handshake)
         other.__dict__.update(self.__dict__, port=port)
         return other
 
 
 def reading(exchange, take):
-    """Hands over the messages of an exchange, on the thread that is returned."""
+    """Passes on the messages of an exchange, on a thread, which is returned."""
 
     def read():
         with contextlib.suppress(Unreachable):

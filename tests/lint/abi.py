@@ -1,8 +1,8 @@
-"""The ABI of the shared library is the one stored in core/abi.
+"""The ABI of the shared library must equal the one stored in core/abi.
 
 segue.abi is a dump of its functions and types; constants.txt lists the constants of the
-headers, which the library does not carry. Only what public headers declare counts. A
-change made on purpose is taken over by `make abi` and committed with the change; one that
+headers, which the library does not contain. Only declarations of public headers count.
+`make abi` accepts an intended change, which is committed with its cause. A change that
 breaks callers also needs a new minor version (major from 1.0 on), which renames the
 SONAME.
 
@@ -24,7 +24,7 @@ CONSTANTS = lint.ROOT / "core/abi/constants.txt"
 
 
 def dump(library, headers, output):
-    # Types of public headers only, and nothing that depends on where it was built.
+    # Only types of public headers, and nothing that depends on the build directory.
     subprocess.run(
         ["abidw", "--headers-dir", str(headers), "--drop-private-types",
          "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--no-architecture",
@@ -35,7 +35,7 @@ def dump(library, headers, output):
 
 
 def compare(stored, current):
-    """What abidiff says; empty when both are the same."""
+    """Returns the output of abidiff; empty when both are the same."""
     result = subprocess.run(
         ["abidiff", "--no-show-locs", "--no-architecture", str(stored), str(current)],
         capture_output=True, text=True)
@@ -45,7 +45,7 @@ def compare(stored, current):
 
 
 def constants(text):
-    """The constants of a header, one "NAME = value" per line."""
+    """Returns the constants of a header, one "NAME = value" per line."""
     pattern = r"^\s*(?:#define\s+)?(?:enum \w+ \{\s*)?(SEGUE_\w+)\s*=?\s*(-?\d+)\b"
     found = re.findall(pattern, lint.without_comments(text), flags=re.M)
     return [f"{name} = {value}" for name, value in found]
@@ -57,14 +57,14 @@ def public_constants():
 
 
 def compare_constants(stored, current):
-    """Constants that are gone, have another value or are new, as text."""
+    """Returns the constants that are gone, changed or new, as text."""
     old, new = set(stored.splitlines()), set(current.splitlines())
     return "".join([f"gone: {line}\n" for line in sorted(old - new)] +
                    [f"new: {line}\n" for line in sorted(new - old)])
 
 
 def dump_of(directory, members, function):
-    """The dump of a library with one struct and one function."""
+    """Returns the dump of a library with one struct and one function."""
     os.mkdir(directory)
     with open(f"{directory}/x.h", "w", encoding="utf-8") as file:
         file.write(f"struct s {{ {members} }};\n{function};\n")
@@ -77,7 +77,7 @@ def dump_of(directory, members, function):
 
 
 def self_check(scratch):
-    """A parameter, a member and a name that changed must be seen."""
+    """Checks that a changed parameter, member and name are noticed."""
     base = dump_of(f"{scratch}/0", "int a;", "int f(struct s *p)")
     lint.expect(not compare(base, base), "a library differs from itself")
     changes = [

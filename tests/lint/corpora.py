@@ -1,6 +1,6 @@
 """The corpora of the fuzz targets can be read, and each target has one.
 
-A seed that was stored is the same bytes when it is unpacked (tests/fuzz/corpus.py).
+A stored seed has the same bytes when it is unpacked (tests/fuzz/corpus.py).
 """
 
 import pathlib

@@ -1,8 +1,10 @@
-"""Every public function has a contract block, and the block tells what api.def tells.
+"""Every public function has a contract block that agrees with api.def.
 
-A block stands right above its declaration, has 4 to 16 lines, opens with a sentence, and
-carries Returns, Thread, Callback and Since once each, in this order. Statuses it names
-exist.
+A block stands right above its declaration, has 1 to 14 lines and opens with a sentence.
+The head of segue.h states the defaults. So a block has a line Thread only when api.def
+does not say ANY, Callback only when it does not say ALLOWED, and Since only after the
+first version. The lines Returns, Thread, Callback and Since stand in this order, each
+at most once. Statuses that a header names exist.
 """
 
 import re
@@ -10,10 +12,12 @@ import re
 import lint
 
 TAGS = ["Returns", "Thread", "Callback", "Since"]
+DEFAULTS = {"Thread": "any", "Callback": "allowed", "Since": "0.1"}
 
 
 def blocks(text):
-    """[(line, function, block lines or None)] of the declarations of a header."""
+    """Returns [(line, function, block lines or None)] of the declarations of a
+    header."""
     lines = text.split("\n")
     for number, statement in lint.declarations(text):
         if not statement.startswith("SEGUE_API "):
@@ -34,22 +38,24 @@ def check_block(name, block, table):
     if name not in table:
         return ["is not in api.def"]
     wrong = []
-    if not 4 <= len(block) <= 16:
-        wrong.append(f"has a block of {len(block)} lines (4 to 16)")
+    if len(block) > 14:
+        wrong.append(f"has a block of {len(block)} lines (at most 14)")
     if not re.match(r"/\* [A-Z]", block[0]):
         wrong.append("has a block that does not open with a sentence")
     tags = [(match.group(1), match.group(2)) for line in block
-            if (match := re.match(r" \* (Returns|Thread|Callback|Since)\s+(\S+)", line))]
-    if [tag for tag, _ in tags] != TAGS:
-        return wrong + [f"has {', '.join(t for t, _ in tags) or 'no tag'}, "
-                        f"not {', '.join(TAGS)} in this order"]
+            if (match := re.match(r" \* (Returns|Thread|Callback|Since)\b\s*(\S*)",
+                                  line))]
+    if [tag for tag in TAGS if tag in dict(tags)] != [tag for tag, _ in tags]:
+        wrong.append(f"has {', '.join(tag for tag, _ in tags)}: not in order, or twice")
     value = dict(tags)
+    for tag, default in DEFAULTS.items():
+        if value.get(tag) == default:
+            wrong.append(f"says {tag} {default}, which is the default")
     thread, callback, _ = table[name]
-    if value["Thread"] != thread.lower():
-        wrong.append(f"says Thread {value['Thread']}, api.def {thread}")
-    if value["Callback"] != callback.lower():
-        wrong.append(f"says Callback {value['Callback']}, api.def {callback}")
-    if not re.fullmatch(r"\d+\.\d+", value["Since"]):
+    for tag, needed in (("Thread", thread.lower()), ("Callback", callback.lower())):
+        if value.get(tag, DEFAULTS[tag]) != needed:
+            wrong.append(f"says {tag} {value.get(tag, 'nothing')}, api.def {needed}")
+    if not re.fullmatch(r"\d+\.\d+", value.get("Since", "0.1")):
         wrong.append(f"says Since {value['Since']}")
     return wrong
 
@@ -64,24 +70,29 @@ def check(path, text, table, errors):
 
 
 def self_check():
-    good = ("/* Does it.\n *\n * Returns   SEGUE_OK.\n * Thread    any\n"
-            " * Callback  allowed\n * Since     0.1\n */\nSEGUE_API int segue_a(void);\n")
-    table = {"segue_a": ("ANY", "ALLOWED", "LIVE")}
+    good = ("/* Does it.\n *\n * Returns   SEGUE_OK.\n * Thread    setup\n"
+            " * Callback  refused\n * Since     0.2\n */\nSEGUE_API int segue_a(void);\n")
+    table = {"segue_a": ("SETUP", "REFUSED", "LIVE")}
     faults = [
-        ("*/\n", "*/\n\n"), (" * Returns   SEGUE_OK.\n", ""), ("any", "setup"),
-        ("allowed", "refused"), ("0.1", "soon"), ("SEGUE_OK", "SEGUE_E_NONE"),
+        ("*/\n", "*/\n\n"), ("setup", "any"), (" * Thread    setup\n", ""),
+        ("setup", "dispatch"), ("refused", "allowed"), (" * Callback  refused\n", ""),
+        ("0.2", "soon"), ("0.2", "0.1"), ("SEGUE_OK", "SEGUE_E_NONE"),
         (" *\n", " *\n" * 12), ("segue_a(", "segue_b("), ("Does it.\n", "\n"),
+        (" * Since     0.2\n", " * Returns   it.\n"),
     ]
     lint.expect(not check("x.h", good, table, set()), "a good block is refused")
     for old, new in faults:
         bad = good.replace(old, new)
         lint.expect(check("x.h", bad, table, set()), f"{new!r} for {old!r} was let pass")
+    short = "/* Does it. */\nSEGUE_API int segue_a(void);\n"
+    lint.expect(not check("x.h", short, {"segue_a": ("ANY", "ALLOWED", "LIVE")}, set()),
+                "a block with the defaults is refused")
 
 
 def main():
     self_check()
     table, errors = lint.api_table(), set(lint.error_table())
-    errors.add("SEGUE_E_UNKNOWN")  # segue_status_name's answer, not a status
+    errors.add("SEGUE_E_UNKNOWN")  # a result of segue_status_name, not a status
     findings, count = [], 0
     for path in lint.PUBLIC_HEADERS:
         text = lint.read(path)

@@ -1,7 +1,7 @@
-"""C sources are as clang-format leaves them. `make format` does it.
+"""C sources must be formatted by clang-format. `make format` does it.
 
-Versions of clang-format differ in details; .clang-format is meant for 14. With --fix the
-files are rewritten.
+Versions of clang-format differ in details; .clang-format is meant for 14. With --fix
+the files are rewritten.
 """
 
 import re
@@ -15,7 +15,7 @@ VERSION = "14"
 
 
 def find_tool():
-    ours = str(lint.ROOT / "build/deps/lint/bin/clang-format")  # from .ci/setup
+    ours = str(lint.ROOT / "build/deps/lint/bin/clang-format")  # installed by .ci/setup
     for name in (f"clang-format-{VERSION}", "clang-format", ours):
         if shutil.which(name):
             told = subprocess.run([name, "--version"], capture_output=True, text=True)

@@ -1,9 +1,9 @@
 """The blocks of C in the guides compile.
 
-A block that has a main is compiled as it stands. Of any other the definitions come first,
-and what is left becomes the body of a function; a name that the block uses and does not
-declare has the declaration that NAMES gives it. Structs of options are declared by the
-block itself, since several kinds of them are called options.
+A block with a main is compiled as it stands. Of any other block the definitions come
+first, and the rest becomes the body of a function. A name that the block uses and does
+not declare gets its declaration from NAMES. The block itself declares structs of
+options, because several kinds of them are called options.
 """
 
 import re
@@ -13,8 +13,11 @@ import lint
 
 PAGES = ("README.md", "core/README.md")
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror",
-          "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-variable"]
-INCLUDES = ("segue/segue.h", "poll.h", "signal.h", "stdbool.h", "stdio.h", "string.h")
+          "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-variable",
+          "-Wno-unused-but-set-variable"]
+INCLUDES = ("segue/segue.h", "segue/segue_auth.h", "segue/segue_ext.h",
+            "segue/segue_util.h",
+            "poll.h", "signal.h", "stdbool.h", "stdio.h", "string.h")
 NAMES = {
     "runtime": "segue_runtime *runtime",
     "server": "segue_server *server",
@@ -53,7 +56,7 @@ DEFINITION = re.compile(
 
 
 def blocks(text):
-    """(line, text) of each block of C."""
+    """Returns (line, text) of each block of C."""
     for match in re.finditer(r"^```c\n(.*?)^```$", text, re.M | re.S):
         yield text.count("\n", 0, match.start(1)) + 1, match.group(1)
 

@@ -1,9 +1,14 @@
 """Includes point downwards only.
 
-base <- wire <- engine <- store, runtime <- transport <- api; public headers are for all.
-Examples, the demo and bindings see public headers only. A system library is seen by the
-one room (or file) that wraps it, and base, wire and engine see no header that could bring
-a socket, a clock, a thread or a file.
+base <- wire <- engine <- store, runtime <- transport <- api; public headers are for
+all. Examples, the demo and bindings include public headers only. Each system library is
+included only by the room (directory) or file that wraps it. base, wire and engine
+include no header that gives access to a socket, a clock, a thread or a file.
+
+Inside engine the rooms have a direction too, for includes and for the functions that
+they use. room_exceptions.txt lists the files that still break it: a line is removed as
+soon as it is not needed any more, and no line is added. A transport includes only those
+headers of the engine that show no struct of the engine.
 """
 
 import re
@@ -12,7 +17,7 @@ from pathlib import PurePosixPath
 
 import lint
 
-# What a room may include with quotes. A transport knows the engine through
+# The rooms that a room may include with quotes. A transport knows the engine through
 # runtime/exchange.h only.
 ROOMS = {
     "base": {"base"},
@@ -24,10 +29,34 @@ ROOMS = {
     "api": {"base", "wire", "engine", "store", "runtime", "transport", "api"},
 }
 
-# Tables without code: status names are needed lower than api.
+# The rooms that a room of the engine may use, besides itself and the files at engine's
+# root.
+ENGINE_ROOMS = {
+    "conversation": set(),
+    "log": {"conversation"},
+    "cluster": {"conversation", "log"},
+    "input": {"conversation", "log", "cluster"},
+    "server": {"conversation", "log", "cluster", "input"},
+    "client": {"conversation", "log", "input"},
+    "dialect": {"conversation", "log", "cluster", "input", "server", "client"},
+    "reverse": {
+        "conversation", "log", "cluster", "input", "server", "client", "dialect"},
+    "oauth": set(),
+    "": set(),
+}
+EXCEPTIONS = "tests/lint/room_exceptions.txt"
+
+# The headers of the engine that a transport may include, directly or through other
+# headers.
+SEEN_BY_TRANSPORTS = {
+    "engine/port.h", "engine/handle.h", "engine/conversation/exchange.h",
+    "engine/server/exchange.h", "engine/client/exchange.h", "engine/oauth/flow.h",
+}
+
+# Tables without code: rooms below api need the status names.
 TABLES = {"api/errors.def", "api/reasons.def"}
 
-# Libraries and the files that may see them.
+# Libraries and the files that may include them.
 LIBRARIES = {
     "openssl/*": ("core/base/crypto.c", "core/store/redis_tls.c", "core/transport/tls.c"),
     "libwebsockets.h": ("core/transport/socket_guest.c",),
@@ -42,7 +71,7 @@ PURE_HEADERS = {
     "assert.h", "ctype.h", "errno.h", "float.h", "inttypes.h", "limits.h", "math.h",
     "stdalign.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h",
     "string.h", "sys/queue.h",
-    # vector instructions, for code that has a plain twin
+    # Vector instructions, for code that also has a plain form.
     "arm_neon.h", "emmintrin.h", "immintrin.h",
 }
 
@@ -50,7 +79,8 @@ PUBLIC_ONLY = ("core/examples/", "tests/demo/", "bindings/")
 
 
 def check_include(path, quoted, name, exists):
-    """Why this #include is wrong, or None. exists(path) tells whether a file is there."""
+    """Returns why this #include is wrong, or None. exists(path) tells whether a file
+    exists."""
     here = PurePosixPath(path)
     if name.startswith("segue/"):
         return "public headers are included as <segue/...>" if quoted else None
@@ -72,32 +102,55 @@ def check_include(path, quoted, name, exists):
     return f"{room} may not include {target.parts[0]}"
 
 
-# The files of each transport, by stem. The others in the room are shared.
+def check_seen(paths, text_of):
+    """Returns headers of the engine that a transport includes against the rules.
+    text_of(path) reads a file below core/."""
+    findings, seen = [], set()
+    todo = [(name, path) for path in paths for name in quoted_names(text_of(path))]
+    while todo:
+        name, by = todo.pop()
+        if name in seen or name in TABLES:
+            continue
+        seen.add(name)
+        if name.startswith("engine/") and name not in SEEN_BY_TRANSPORTS:
+            findings.append(f"core/{by}: transports see {name} through it")
+        else:
+            todo += [(inner, name) for inner in quoted_names(text_of(name))]
+    return findings
+
+
+def quoted_names(text):
+    return [name for _, quoted, name in includes_of(text) if quoted]
+
+
+# The files of each transport, by stem. The other files in the room are shared.
 TRANSPORTS = {
     "pair": {"pair"},
     "fds": {"fds"},
     "custom": {"custom"},
-    "spawn": {"spawn", "child", "relay"},
+    "spawn": {"spawn", "child", "stderr_relay"},
     "http_server": {
         "http_listener", "http_conn", "http_serve", "http_send", "http_answer",
         "http_route", "link", "link_peer", "tls", "socket_guest", "listen_socket",
         "acceptor",
-        "bearer", "bearer_ask", "bearer_cache", "bearer_check", "bearer_keys",
+        "bearer", "bearer_application", "bearer_cache", "bearer_check", "bearer_keys",
     },
     "http_client": {
-        "http_client", "http_ask", "http_ask_head", "http_ask_refusal",
-        "http_ask_token", "http_auth", "absent_oauth",
+        "http_client", "http_client_exchange", "http_client_exchange_head",
+        "http_client_exchange_refusal", "http_client_exchange_token",
+        "http_auth", "absent_oauth",
         "header_hook",
         "fetch", "fetch_easy", "fetch_pool", "fetch_state",
     },
 }
 
-# fetch.h knows no MCP: a server that needs keys from elsewhere is its client, too.
+# fetch.h knows no MCP: a server that fetches keys from elsewhere is its client, too.
 GUESTS = {("bearer_keys", "fetch")}
 
 
 def check_between_transports(here, target):
-    """None includes what is another's; what is shared includes nothing of either."""
+    """A file of one transport must not include those of another, and a shared file
+    those of none."""
     for name, stems in TRANSPORTS.items():
         if (here.stem, target.stem) in GUESTS:
             continue
@@ -134,24 +187,94 @@ def check_text(path, text, exists):
     ]
 
 
+# A definition of an external function, in the style of this tree.
+DEFINITION = re.compile(
+    r"^(?:[A-Za-z_][\w \t*]*?[ *\n])(sgi_\w+)\s*\([^;{}]*\)\s*\n\{", re.M)
+
+
+def engine_room(path):
+    """Returns the room of a file below core/engine; "" = its root; None = the file is
+    elsewhere."""
+    parts = PurePosixPath(path).parts
+    if parts[:2] != ("core", "engine"):
+        return None
+    return parts[2] if len(parts) > 3 else ""
+
+
+def engine_uses(texts):
+    """Returns {path: rooms of the engine that it uses}, of {path: text}."""
+    plain = {path: lint.without_comments(text) for path, text in texts.items()}
+    homes = {
+        match.group(1): engine_room(path)
+        for path, text in plain.items() if path.endswith(".c")
+        for match in DEFINITION.finditer(text)
+    }
+    uses = {}
+    for path, text in texts.items():
+        names = re.findall(r"\bsgi_\w+", plain[path]) if path.endswith(".c") else []
+        rooms = {homes[name] for name in names if name in homes}
+        rooms |= {
+            engine_room(f"core/{name}")
+            for _, quoted, name in includes_of(text) if quoted}
+        uses[path] = rooms - {None, "", engine_room(path)}
+    return uses
+
+
+def check_engine(texts, exceptions):
+    """Returns what points in the wrong direction inside the engine. exceptions: lines
+    of the list."""
+    findings, needed = [], set()
+    for path, rooms in engine_uses(texts).items():
+        here = engine_room(path)
+        if here not in ENGINE_ROOMS:
+            findings.append(f"{path}:1: the room {here} is not in ENGINE_ROOMS")
+            continue
+        for room in sorted(rooms - ENGINE_ROOMS[here]):
+            needed.add(f"{path} {room}")
+            if f"{path} {room}" not in exceptions:
+                findings.append(f"{path}:1: engine/{here} may not use engine/{room}")
+    return findings + [
+        f"{EXCEPTIONS}:1: not needed any more, take it out: {line}"
+        for line in exceptions if line not in needed
+    ]
+
+
+def check_engine_rules():
+    """Tests the rules of check_engine with made-up files."""
+    low, high = "core/engine/log/low.c", "core/engine/server/high.c"
+    tree = {low: "void sgi_low(void)\n{\n}\n", high: "void sgi_high(void)\n{\n}\n"}
+    up = {**tree, low: tree[low] + "static int x(void)\n{\n    sgi_high();\n}\n"}
+    down = {**tree, high: tree[high] + "static int x(void)\n{\n    sgi_low();\n}\n"}
+    by_include = {**tree, low: '#include "engine/server/high.h"\n'}
+    told = {**tree, low: tree[low] + "/* sgi_high() */\n"}
+    for wrong in (up, by_include):
+        lint.expect(check_engine(wrong, []), "a use of server by log was let pass")
+        lint.expect(not check_engine(wrong, [f"{low} server"]), "an exception is refused")
+    for right in (tree, down, told):
+        lint.expect(not check_engine(right, []), "a use of log by server was refused")
+    lint.expect(check_engine(tree, [f"{low} server"]), "an exception that nobody needs")
+    lint.expect(check_engine({"core/engine/new/x.c": ""}, []), "an unknown room")
+
+
 def self_check():
+    check_engine_rules()
     wrong = [
         ("core/base/buf.c", '#include "wire/json_read.h"'),
         ("core/wire/jsonrpc.c", '  #  include "engine/engine.h"'),
         ("core/engine/dialect/plain.c", '#include "runtime/loop.h"'),
-        ("core/engine/serving/task.c", '#include "store/store.h"'),
+        ("core/engine/server/task.c", '#include "store/store.h"'),
         ("core/store/memory.c", '#include "runtime/loop.h"'),
         ("core/runtime/loop.c", '#include "transport/transport.h"'),
         ("core/transport/pair.c", '#include "engine/engine.h"'),
         ("core/transport/stdio.c", '#include "transport/spawn.h"'),
-        ("core/transport/http_ask.c", '#include "transport/http_conn.h"'),
+        ("core/transport/http_client_exchange.c", '#include "transport/http_conn.h"'),
         ("core/transport/link.c", '#include "transport/fetch.h"'),
-        ("core/transport/stream.c", '#include "transport/relay.h"'),
+        ("core/transport/stream.c", '#include "transport/stderr_relay.h"'),
         ("core/transport/link.c", "#include <curl/curl.h>"),
         ("core/transport/pair.c", '#include "api/guard.h"'),
         ("core/base/map.c", "#include <pthread.h>"),
-        ("core/engine/serving/task.c", "#include <time.h>"),
-        ("core/engine/serving/task.c", "#include <openssl/evp.h>"),
+        ("core/engine/server/task.c", "#include <time.h>"),
+        ("core/engine/server/task.c", "#include <openssl/evp.h>"),
         ("core/runtime/loop.c", "#include <sqlite3.h>"),
         ("core/api/api_call.c", "#include <ev.h>"),
         ("core/base/buf.c", '#include "buf.h"'),
@@ -162,7 +285,7 @@ def self_check():
     right = [
         ("core/engine/dialect/plain.c", '#include "engine/engine.h"'),
         ("core/transport/pair.c", '#include "runtime/exchange.h"'),
-        ("core/transport/spawn.c", '#include "transport/relay.h"'),
+        ("core/transport/spawn.c", '#include "transport/stderr_relay.h"'),
         ("core/transport/fds.c", '#include "transport/stream.h"'),
         ("core/transport/fetch_state.h", "#include <curl/curl.h>"),
         ("core/api/api_call.c", '#include "transport/transport.h"'),
@@ -175,6 +298,14 @@ def self_check():
         lint.expect(check_text(path, text, there), f"{text} in {path} was let pass")
     for path, text in right:
         lint.expect(not check_text(path, text, there), f"{text} in {path} was refused")
+    tree = {
+        "transport/pair.c": '#include "runtime/exchange.h"',
+        "runtime/exchange.h": '#include "engine/port.h"',
+        "engine/port.h": "",
+    }
+    lint.expect(not check_seen(["transport/pair.c"], tree.get), "the door was refused")
+    tree["engine/port.h"] = '#include "engine/engine.h"'
+    lint.expect(check_seen(["transport/pair.c"], tree.get), "a side door was let pass")
 
 
 def main():
@@ -185,6 +316,12 @@ def main():
     for path in paths:
         exists = lambda name: (lint.ROOT / name).is_file()
         findings += check_text(path.as_posix(), lint.read(path), exists)
+    engine = lint.files("core/engine/**/*.[ch]")
+    texts = {path.as_posix(): lint.read(path) for path in engine}
+    findings += check_engine(texts, lint.read(EXCEPTIONS).split("\n")[:-1])
+    transports = [path.relative_to("core").as_posix() for path in paths
+                  if path.parts[:2] == ("core", "transport")]
+    findings += check_seen(transports, lambda name: lint.read(f"core/{name}"))
     lint.finish(findings, f"{len(paths)} files")
 
 

@@ -1,7 +1,7 @@
-"""The table .ci/lanes is sound, and its runner ends what hangs.
+"""The table .ci/lanes is valid, and its runner ends lanes that hang.
 
-Each lane is in a set, the lanes of a set come after lanes that are there, and no lane has
-more time than its set.
+Each lane is in a set, the lanes of a set come only after existing lanes, and no lane
+has more time than its set.
 """
 
 import importlib.machinery
@@ -15,7 +15,7 @@ import time
 import lint
 
 TABLE = ".ci/lanes"
-# A lane that hangs has a process in a session of its own, as servers of rigs are.
+# A lane that hangs and has a process in a session of its own, as test servers have.
 PLANTED = """
 set all 5 300 10
 lane good all 5 1 - echo "kill matrix x: 3 kills"; echo "5 passed, 1 skipped in 3.2s"
@@ -27,8 +27,8 @@ lane slow all 1 1 - sleep 2
 """
 WRONG = [
     "lane x all 5 1 - true",  # no such set
-    "set all 5 60 1\nlane x all 5 1 y true",  # comes after nothing
-    "set all 5 60 1\nlane x all 5 3 - true",  # more than the machine
+    "set all 5 60 1\nlane x all 5 1 y true",  # comes after an unknown lane
+    "set all 5 60 1\nlane x all 5 3 - true",  # more than the whole machine
     "set all 5 60 1\nlane x all 5 1 -",  # no command
     "set all 5 60",
     "line x",
@@ -82,7 +82,8 @@ def check_runner():
 
 
 def check_end(place, environment):
-    """A run that is ended tells what it has, and ends what it had begun."""
+    """An interrupted run reports its results so far, and ends the processes that it
+    started."""
     run = subprocess.Popen([lint.ROOT / ".ci/lane", "good", "hangs", "slow"],
                            stdout=subprocess.PIPE, text=True, env=environment)
     pid = os.path.join(place, "pid")

@@ -1,9 +1,9 @@
-"""base, wire and engine need nothing but a short list of libc functions.
+"""base, wire and engine use only a short list of libc functions.
 
-Linked alone (`ld -r`), they may leave open only what is listed here, and the functions of
-base/crypto.c, the one file that stands in front of the crypto library. So nothing in them
-can reach a socket, a clock, a thread or a file, and no memory but the allocator's: libc's
-own is needed by mem.c alone.
+Linked alone (`ld -r`), they may leave undefined only the names listed here, and the
+functions of base/crypto.c, the one file that uses the crypto library. So nothing in
+them can reach a socket, a clock, a thread or a file, and no memory but the allocator's:
+only mem.c uses libc's own.
 
 Usage: link.py FILE, a file that lists the objects of the library.
 """
@@ -18,7 +18,7 @@ import lint
 ALLOWED = {
     "abort", "memchr", "memcmp", "memcpy", "memmove", "memset", "snprintf", "strchr",
     "strcmp", "strlen", "strncmp", "strnlen", "strtod", "vsnprintf",
-    # what the compiler itself calls
+    # Called by code that the compiler makes.
     "_GLOBAL_OFFSET_TABLE_", "__assert_fail", "__errno_location", "__stack_chk_fail",
 }
 LIBC_MEMORY = {"malloc", "calloc", "realloc", "free", "reallocarray", "aligned_alloc",

@@ -1,8 +1,8 @@
-"""What the lints share: where the tree is, how findings are reported.
+"""What the lints share: the directory of the tree, and how findings are reported.
 
-Each lint is a program that prints one finding per line, "path:line: text", and exits with
-1 when there is one. Each first turns its rules on made-up input that must be refused, so
-a lint that has gone blind fails instead of passing.
+Each lint is a program that prints one finding per line, "path:line: text", and exits
+with 1 when there is one. Each lint first applies its rules to made-up input that must
+be refused, so a lint that finds nothing any more fails instead of passing.
 """
 
 import re
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def files(*patterns):
-    """Files of the tree by glob, as paths relative to its root, in order."""
+    """Returns files of the tree by glob, as paths relative to its root, in order."""
     found = {path for pattern in patterns for path in ROOT.glob(pattern)}
     return [path.relative_to(ROOT) for path in sorted(found) if path.is_file()]
 
@@ -23,7 +23,7 @@ def read(path):
 
 
 def without_comments(text):
-    """C source without comments; line numbers stay."""
+    """Returns C source without comments; line numbers stay."""
 
     def blank(match):
         token = match.group(0)
@@ -33,7 +33,7 @@ def without_comments(text):
 
 
 def api_table():
-    """api.def: {function: (thread, callback, terminal)}."""
+    """Reads api.def: {function: (thread, callback, terminal)}."""
     return parse_table(
         read("core/api/api.def"),
         r"SGI_API\((segue_\w+), (ANY|DISPATCH|SETUP), (ALLOWED|REFUSED), (END|LIVE)\)",
@@ -41,7 +41,7 @@ def api_table():
 
 
 def error_table():
-    """errors.def: {name: (value, text, retryable)}."""
+    """Reads errors.def: {name: (value, text, retryable)}."""
     return parse_table(
         read("core/api/errors.def"),
         r'SGI_STATUS\((SEGUE_\w+), (-?\d+), ("(?:\\.|[^"\\])*"), ([01])\)',
@@ -64,13 +64,18 @@ def parse_table(text, pattern):
 
 PUBLIC_HEADERS = [
     Path("core/include/segue/segue.h"),
+    Path("core/include/segue/segue_auth.h"),
     Path("core/include/segue/segue_ext.h"),
+    Path("core/include/segue/segue_util.h"),
 ]
 
 
 def declarations(text):
-    """The statements of a header: [(line, text)], without what stands in braces."""
-    text = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", without_comments(text), flags=re.M)
+    """Returns the statements of a header, [(line, text)], without what stands in
+    braces."""
+    text = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*",
+                  lambda line: "\n" * line.group().count("\n"),
+                  without_comments(text), flags=re.M)
     text = re.sub(r'extern "C" \{', "", text)
     found, depth, start = [], 0, 0
     for at, char in enumerate(text):
@@ -85,7 +90,7 @@ def declarations(text):
 
 
 def expect(condition, text):
-    """A self-check: the lint must see what was planted."""
+    """A self-check: the lint must find the planted fault."""
     if not condition:
         sys.exit(f"self-check failed: {text}")
 

@@ -1,13 +1,14 @@
-"""core/docs/rules.md is true: one row for each rule of core/docs/requirements.md.
+"""core/docs/rules.md is up to date: it has one row for each rule of
+core/docs/requirements.md.
 
-A row says how the rule is held and what shows it. All of it comes from elsewhere: the
-rule, why it was "Decided otherwise", why it is "Not tested" and what is "Open" from the
-catalogue; scenarios from the parentheses behind each scenario there; tests from the ids
-that their names begin with, or that a comment in them, or right above them, names;
-vectors from their member "rule".
+A row says how the rule is implemented and which tests show it. All of it comes from
+other files. From the catalogue come the rule and its notes: why it was "Decided
+otherwise", why it is "Not tested", what is "Open". Scenarios come from the parentheses
+behind each scenario there. Tests come from the ids that their names begin with, or that
+a comment in them, or right above them, names. Vectors come from their member "rule".
 
-A rule that nothing shows needs a reason why it is not tested, and one that something
-shows may not have one. Tests and vectors name no rule that there is not.
+A rule without a test needs a reason why it is not tested, and a rule with one must not
+have such a reason. Tests and vectors must not name unknown rules.
 
 With --write the page is made anew.
 """
@@ -82,7 +83,7 @@ def reason(text, mark):
 
 
 def rules_in(catalogue):
-    """(sections, rules): [(heading, [id])] and {id: Rule}."""
+    """Returns (sections, rules): [(heading, [id])] and {id: Rule}."""
     sections, rules = [], {}
     for block in catalogue.split("\n\n"):
         text = " ".join(block.split())
@@ -98,7 +99,7 @@ def rules_in(catalogue):
 
 
 def scenarios_in(catalogue, page):
-    """[(scenario, [rule])] of those that pass."""
+    """Returns [(scenario, [rule])] of the scenarios that pass."""
     passing = {line.split(" | ")[0].strip("| ") for line in page.split("\n")
                if line.startswith("| AS-") and line.split(" | ")[-1].startswith("pass")}
     found = []
@@ -112,7 +113,8 @@ def scenarios_in(catalogue, page):
 
 
 def title_of(function, text):
-    """What a table of tests calls a function; None when no table has it."""
+    """Returns the title that a table of tests gives a function; None when no table has
+    it."""
     row = re.search(rf'"([^"\n]+)",\s*{function}\b', text)
     if row:
         return re.sub(rf"^(?:{NAME}[ ,:]+)+", "", row.group(1))
@@ -120,20 +122,21 @@ def title_of(function, text):
 
 
 def ids_in(comment):
-    """R-2557-48, -49 are two; a long range is about nothing in particular."""
+    """R-2557-48, -49 means two ids; a long range names no rule in particular."""
 
     def each(match):
         group, first, last = match.group(1), int(match.group(2)), int(match.group(3))
         few = range(first, last + 1) if last - first < LONG else []
         return " ".join(f"{group}{number}" for number in few)
 
+    comment = re.sub(r"\n[ *]*", " ", comment)
     comment = RANGE.sub(each, comment)
     comment = re.sub(r"(R-[0-9A-Z]+-)(\d+), -(\d+)", r"\1\2 \1\3", comment)
     return re.findall(RULE, comment)
 
 
 def tests_in(path, text):
-    """[(rule, test)] of one source."""
+    """Returns [(rule, test)] of one source."""
     text = re.sub(r'"\s*\n\s*"', "", text)
     found = [(rule, f"{path}: {match.group(2)}") for match in TITLE.finditer(text)
              for rule in re.findall(RULE, match.group(1))]
@@ -161,7 +164,7 @@ def page_of(sections, rules):
 
 
 def fill(rules, scenarios, tests, vectors):
-    """Findings: what names a rule that there is not."""
+    """Returns findings: everything that names an unknown rule."""
     findings = []
     for name, about in scenarios:
         for rule in set(about) & set(rules):
@@ -202,6 +205,8 @@ def self_check():
     lint.expect(scenarios == [("AS-1", ["R-X-1"])], "a scenario is not found")
     source = ('/* all R-X-9 */ int x;\n/* R-X-2, -3: so */\nstatic void f(void)\n{\n}\n'
               'rows = {"AS-1 R-X-1 one", f, 0}')
+    lint.expect(ids_in("/* R-X-1 to\n * R-X-3: so */") == ["R-X-1", "R-X-2", "R-X-3"],
+                "a range over two lines is not found")
     tests = tests_in("a.c", source)
     lint.expect(tests == [("R-X-1", "a.c: one"), ("R-X-9", "a.c"), ("R-X-2", "a.c: one"),
                           ("R-X-3", "a.c: one")], f"tests are not found: {tests}")

@@ -1,14 +1,14 @@
-"""tests/SCENARIOS.md is true, and has each scenario of core/docs/requirements.md.
+"""tests/SCENARIOS.md is up to date, and has each scenario of core/docs/requirements.md.
 
-What is no C test, but a list of what a suite of others must not fail, says its name in a
-comment of tests/conformance/verdicts.py: "# AS-124: what it is".
+A list of scenarios of a foreign suite that must not fail is no C test. It has its name
+in a comment of tests/conformance/verdicts.py: "# AS-124: what it is".
 
-It has one row for each acceptance scenario: id, a sentence that says what must hold,
-tests ("file: name", <br> between them), transports, stores, and its state: "pass",
-"pass; <what>: <issue>" when a part is owed by another issue, or the issue that owes all
-of it ("3 of 8"). A test belongs to the scenarios its name begins with: "AS-33 a task is
-created". Every such test stands in its rows, every test of a row is there, and a row
-passes exactly when it has tests.
+The page has one row for each acceptance scenario: id, a sentence that says what must
+hold, tests ("file: name", <br> between them), transports, stores, and its state. The
+state is "pass", or "pass; <what>: <issue>" when another issue covers a part, or the
+issue that covers all of it ("3 of 8"). A test belongs to the scenarios that its name
+begins with: "AS-33 a task is created". Every such test is in its rows, every test of a
+row exists, and a row passes exactly when it has tests.
 
 With --write the columns of tests, transports and stores are made anew from the sources.
 """
@@ -31,7 +31,7 @@ STATE = re.compile(rf"(?:pass(?:; [\w, ]+: {ISSUE})*|{ISSUE})$")
 
 
 def places(flags, has_world):
-    """(transports, stores) of a scenario by its flags."""
+    """Returns (transports, stores) of a scenario by its flags."""
     if not has_world:
         return {"pair"}, set()
     transports = {"pair", "stdio", "http"}
@@ -47,7 +47,7 @@ def places(flags, has_world):
 
 
 def tests_in(path, text):
-    """{id: [(test, transports, stores)]} of one source."""
+    """Returns {id: [(test, transports, stores)]} of one source."""
     found = {}
     text = re.sub(r'"\s*\n\s*"', "", text)
     has_world = "scenarios_run" in text
@@ -64,7 +64,7 @@ def tests_in(path, text):
 
 
 def lists_in(path, text):
-    """The same of a source that names what a suite of others must not fail."""
+    """The same of a source that lists scenarios of a foreign suite."""
     found = {}
     for name, title in re.findall(rf"^# ({ID}): (.+)$", text, re.M):
         found.setdefault(name, []).append((f"{path}: {title}", {"http"}, {"memory"}))
@@ -82,7 +82,7 @@ def all_tests():
 
 
 def rows_of(page):
-    """[(line number, [cells])] of the table."""
+    """Returns [(line number, [cells])] of the table."""
     rows = []
     for number, line in enumerate(page.split("\n"), 1):
         if line.startswith("| AS-"):
@@ -129,7 +129,7 @@ def column(values):
 
 
 def written(page, found):
-    """The page with the columns that follow from the sources made anew."""
+    """Returns the page with the columns that follow from the sources made anew."""
     lines = page.split("\n")
     for number, cells in rows_of(page):
         tests = found.get(cells[0], [])

@@ -1,8 +1,9 @@
-"""The set-up installs what is lacking, all of it or nothing, and says so in one line.
+"""The set-up installs what is missing, all of it or nothing, and reports it in one
+line.
 
-.ci/setup runs in a directory of its own with a PATH on which there are a few programs and
-an apt-get, a sudo and an id that do as they are told: no package is looked for or
-installed. So does .ci/python, whose wheel fails.
+.ci/setup runs in a directory of its own with a PATH on which there are only a few
+programs, and an apt-get, a sudo and an id that are simulated: no package is looked up
+or installed. The same is done with .ci/python, whose wheel fails.
 """
 
 import os
@@ -27,7 +28,8 @@ for name in gcc g++ make cmake ninja pkg-config node npm python3 abidw \\
     /bin/chmod 755 "$PLACE/bin/$name"
 done
 """
-# The last three would write to a file of the system that keeps services from starting.
+# The last three are there because .ci/setup would otherwise write to a file of the
+# system that keeps services from starting.
 STAND_INS = {
     "apt-get": APT,
     "sudo": '[ "$SUDO" = yes ] || exit 1\n[ "$1" != -n ] || exit 0\n'
@@ -37,14 +39,15 @@ STAND_INS = {
     "chmod": "",
     "rm": "",
 }
-BARE_PYTHON = 'case $2 in *ensurepip*) exit 1 ;; esac\n'  # as Debian's python3 alone
+# as Debian's python3 package alone
+BARE_PYTHON = 'case $2 in *ensurepip*) exit 1 ;; esac\n'
 SAID = "setup: as root, run: apt-get install --no-install-recommends "
 ONLY_TESTS = {"abigail-tools", "clang", "debootstrap", "haproxy", "libclang-rt-dev",
               "libcmocka-dev", "libjansson-dev", "lld", "nginx-light", "redis-server"}
 
 
 class Machine:
-    """A place with a copy of the set-up, and a PATH."""
+    """A directory with a copy of the set-up, and a PATH."""
 
     def __init__(self, place, **programs):
         self.place = pathlib.Path(place)
@@ -75,7 +78,7 @@ class Machine:
 
 
 def named(machine, *arguments):
-    """The packages that one line names to who may install nothing."""
+    """Returns the packages that the one line names for a user who may not install."""
     ran = machine.run(*arguments)
     lines = (ran.stdout + ran.stderr).splitlines()
     if ran.returncode != 1 or len(lines) != 1 or not lines[0].startswith(SAID):
@@ -117,7 +120,7 @@ def fails(machine, how, words):
 
 
 def a_wheel_fails(machine):
-    """The step that fails says so; none that needs what it makes is begun."""
+    """The failing step is reported, and no step that needs its result is started."""
     tree = machine.place / "tree"
     tools = tree / "build/deps/python"
     (tools / "bin").mkdir(parents=True)

@@ -1,8 +1,8 @@
 """api.def, the public headers and the library name the same functions; errors.def and
-segue.h the same statuses.
+segue.h name the same statuses.
 
 Also: the shared library exports them under the version node of this ABI, and nothing
-else; the static library defines no global name without our prefix.
+else. The static library defines only global names with Segue's prefix.
 
 Usage: symbols.py --shared LIBRARY --static LIBRARY --node SEGUE_x.y
 """
@@ -15,7 +15,7 @@ import lint
 
 
 def declared(text):
-    """Functions declared in a header: ({with SEGUE_API}, {without})."""
+    """Returns the functions declared in a header: ({with SEGUE_API}, {without})."""
     public, other = set(), set()
     for _, statement in lint.declarations(text):
         match = re.search(r"(\w+)\s*\(", statement)
@@ -31,7 +31,7 @@ def statuses(text):
 
 
 def exported(nm_output):
-    """{(name, version)} of a dynamic symbol table."""
+    """Returns {(name, version)} of a dynamic symbol table."""
     found = set()
     for line in nm_output.splitlines():
         kind, name = line.split()[-2:]

@@ -1,7 +1,8 @@
 """Size and cleanliness of the sources.
 
-A .c file in core has at most 900 lines (over 500 is listed, to think about). No line is
-wider than 90 columns, has a tab or a blank at its end; no open ends are left as marks.
+A .c file in core has at most 900 lines (over 500 it is listed for review). No line is
+wider than 90 columns, has a tab, or ends with a blank. No marks for unfinished work are
+left.
 """
 
 import re
@@ -13,7 +14,7 @@ MARK = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b")
 
 
 def check(path, text):
-    """(findings, remarks) of one file."""
+    """Returns (findings, remarks) of one file."""
     findings, remarks = [], []
     lines = text.split("\n")
     if lines[-1]:

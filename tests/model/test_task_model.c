@@ -1,13 +1,13 @@
-/* AS-115 without chance: every interleaving, up to a depth, of what can happen to a task
- * (race_world.h), over the engine itself. What must hold stands in race_judge.c.
+/* AS-115 without randomness: every interleaving, up to a depth, of what can happen to a
+ * task (race_world.h), with the real engine. race_judge.c has the checks.
  *
- *     SEGUE_DEPTH=<n>      so deep, instead of what CI has time for
- *     SEGUE_MINUTES=<n>    ... or as deep as that takes, shared by the rows
- *     SEGUE_COMPARE=<n>    so deep without merging
- *     SEGUE_PATH="..."     this path alone, as a failure prints it; with SEGUE_ROW=<name>
+ *     SEGUE_DEPTH=<n>      this depth, instead of the one that CI has time for
+ *     SEGUE_MINUTES=<n>    as deep as this time allows, shared by the rows
+ *     SEGUE_COMPARE=<n>    this depth without merging
+ *     SEGUE_PATH="..."     only this path, as a failure prints it; with SEGUE_ROW=<name>
  *
- * A room of its own: it is no scenario, as nobody wrote down what happens in which order,
- * and no unit, as it takes the engine of both sides to say what somebody saw. */
+ * It has a directory of its own. It is no scenario, because no order of events is written
+ * down, and no unit test, because it runs the engine of both sides. */
 #include "support/race_world.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include <cmocka.h>
 // clang-format on
 
-/* One of everything that somebody decides; two segments, so that there is an order. */
+/* One of everything that a side decides; two segments, so that they have an order. */
 #define BUDGET                                                                           \
     {                                                                                    \
         [RACE_SEND] = 2, [RACE_ASK] = 1, [RACE_COMPLETE] = 1, [RACE_IS_ERROR] = 1,       \
@@ -36,7 +36,7 @@
 
 #define PIECES SEGUE_TOOL_INCREMENTAL
 #define AGAIN SEGUE_TOOL_RESTARTABLE
-#define ASKED AT_WORK " ask take ack read read" /* ... and its question */
+#define ASKED AT_WORK " ask take ack read read" /* and has its question */
 #define AT_WORK "take ack serve read" /* the handler runs, its client knows the task */
 
 static const race_row rows[] = {
@@ -57,7 +57,8 @@ static const race_row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-/* What CI has time for; a row that begins at work has more events to choose from. */
+/* The depth that CI has time for; a row that starts later has more events to choose
+ * from. */
 static int short_depth(const race_row *row, int depth)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

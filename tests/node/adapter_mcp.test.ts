@@ -1,4 +1,4 @@
-/** Our connection under the official SDK's `Client`, of 2.x and of 1.x. */
+/** The connection of Segue under the official SDK's `Client`, of 2.x and of 1.x. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type * as Shared from "@modelcontextprotocol/sdk/shared/transport.js";

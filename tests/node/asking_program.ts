@@ -1,10 +1,10 @@
-/** A server whose tools ask, of a service that has several: in the process of its test,
- * or as a program, `asking_program.js STORE PORT`, which says its URL. */
+/** A server whose tools ask, one of several servers of a service. It runs in the process
+ * of its test, or as a program, `asking_program.js STORE PORT`, which prints its URL. */
 import { argv } from "node:process";
 import { fileURLToPath } from "node:url";
 import { type Context, Server } from "segue-mcp";
 
-/** ran: gets the server for each call. */
+/** ran: collects the server of each call. */
 export function asking(store: string, ran: Server[] = []): Server {
     const sealKey = Uint8Array.from({ length: 32 }, (_, at) => at);
     const server = new Server({ name: "asks", store, sealKey });

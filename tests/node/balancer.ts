@@ -1,8 +1,8 @@
-/** One address in front of several servers. */
+/** A load balancer: one address in front of several servers. */
 import { once } from "node:events";
 import net from "node:net";
 
-/** Each connection goes to one of several servers, in turn; those that are open can be
+/** Connects each client to one of several servers, in turn; open connections can be
  * cut. */
 export class Balancer {
     count = 0;
@@ -26,7 +26,7 @@ export class Balancer {
             one.on("close", (failed) => {
                 this.#open.delete(one);
                 if (failed) other.destroy();
-                else other.end(); // what was written still arrives
+                else other.end(); // bytes that were written still arrive
             });
             one.pipe(other);
         }
@@ -39,7 +39,8 @@ export class Balancer {
         return `http://127.0.0.1:${port}/mcp`;
     }
 
-    /* A reset (resetAndDestroy) leaves Node 20 spinning at the end of the process. */
+    /* Closes all connections. A reset (resetAndDestroy) leaves Node 20 spinning at the
+     * end of the process. */
     cut(): void {
         for (const socket of this.#open) socket.destroy();
     }

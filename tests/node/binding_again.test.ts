@@ -1,5 +1,5 @@
-/** Handles of requests that serve again, and output that is held back: what calls that
- * follow each other cost no more. */
+/** Handles of requests that are used again, and output that is held back: a sequence of
+ * calls costs no more than necessary. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import {
@@ -18,7 +18,7 @@ type Request = ReturnType<typeof native.requestStart>;
 
 afterEach(nothingIsLeft);
 
-/** Starts requests that are kept. */
+/** Starts requests whose handles are kept. */
 class Line extends Recorder {
     readonly #world: Pair;
     request!: Request;
@@ -45,7 +45,7 @@ class Line extends Recorder {
     }
 }
 
-/** A test with a pair, which goes at its end. */
+/** Runs a test with a pair, which is closed at its end. */
 function pairTest(name: string, work: (world: Pair) => Promise<void>): void {
     test(name, { timeout: 120_000 }, async () => {
         const world = new Pair(TOOLS);
@@ -90,7 +90,7 @@ pairTest("one that is under way, or was not kept, does not", async (world) => {
     await closed.until(Kind.COMPLETE);
     const line = new Line(world).start("hello");
     assert.throws(() => line.again("hello"), errors.StateError);
-    native.requestFree(line.request); // it goes on
+    native.requestFree(line.request); // the request goes on
     assert.throws(() => line.again("hello"), errors.StateError);
     await line.until(Kind.COMPLETE);
     assert.throws(() => line.again("hello", other.session), errors.StateError);
@@ -150,7 +150,7 @@ pairTest("output is held back until the last uncork", async (world) => {
     assert.throws(() => native.runtimeUncork(handle), errors.StateError);
 });
 
-/** A slow turn holds nothing back: for this one the clock stands still. */
+/** Runs `work` with a clock that stands still, because a slow turn holds nothing back. */
 function inNoTime<T>(work: () => T): T {
     const at = performance.now();
     performance.now = () => at;
@@ -171,14 +171,15 @@ pairTest(
             for (let i = 0; i < 20; i++) runtime.cork();
             return new Line(world).start("hello");
         });
-        native.runtimeUncork(runtime.handle); // theirs, which is the only one
+        // the cork of the turn, which is the only one
+        native.runtimeUncork(runtime.handle);
         assert.throws(() => native.runtimeUncork(runtime.handle), errors.StateError);
         native.runtimeCork(runtime.handle);
         await line.until(Kind.COMPLETE);
         assert.throws(() => native.runtimeUncork(runtime.handle), errors.StateError);
         runtime.cork();
         runtime.close();
-        runtime.cork(); // no complaint
+        runtime.cork(); // no error
     },
 );
 
@@ -197,7 +198,7 @@ pairTest(
         runtime.cork();
         runtime.cork();
         wait();
-        runtime.cork(); // what was held back has left
+        runtime.cork(); // the output that was held back has been sent
         assert.throws(() => native.runtimeUncork(runtime.handle), errors.StateError);
     },
 );

@@ -1,5 +1,5 @@
-/** What crosses: events of every kind, in order; questions that are answered at once; and
- * what the addon says to arguments that it cannot take. */
+/** What crosses the addon: events of every kind, in order; questions that are answered at
+ * once; and the errors for arguments that it cannot take. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import {
@@ -130,7 +130,7 @@ test("a task tells its id and a token; watching it goes on", TIMEOUT, async () =
     const [, status, , info] = await events.until(Kind.COMPLETE);
     assert.equal(status, Status.E_CLOSED);
     assert.ok(errors.fromInfo(info) instanceof errors.ClosedError);
-    const task = native.taskAttach(world.session, token);
+    const task = native.taskAttachToken(world.session, token);
     assert.equal(native.taskId(task), id);
     const watched = new Recorder();
     native.taskWatch(task, { timeoutMs: 120_000 }, watched.handler);
@@ -322,7 +322,7 @@ test("arguments that are none are named", () => {
         native.requestStart(world.session, "m", null, options as never, null);
     assert.throws(
         () => start({ timeoutMz: 1 }),
-        /segue_request_options has no timeoutMz/,
+        /segue_request_options has no option timeoutMz/,
     );
     assert.throws(() => start({ timeoutMs: "1" }), /timeoutMs: .*number/);
     assert.throws(() => start({ timeoutMs: 1.5 }), { name: "RangeError" });
@@ -332,10 +332,10 @@ test("arguments that are none are named", () => {
     assert.throws(() => any.requestStart(world.session, 1, null), type);
     assert.throws(() => any.requestStart(world.session, "m", 1), type);
     assert.throws(() => any.requestStart(world.session, "m", "{"), errors.JsonError);
-    assert.throws(() => any.requestStart(world.session, "m", "1"), /not an object/);
+    assert.throws(() => any.requestStart(world.session, "m", "1"), /not a JSON object/);
     assert.throws(
         () => native.serverNew(handle, { maxTasks: -1 }),
-        /max_tasks is -1: the least is 0/,
+        /max_tasks is -1: it has to be at least 0/,
     );
     assert.throws(
         () => native.transportSpawn(handle, { argv: [""] }),
@@ -392,7 +392,8 @@ test("bytes are as good as text, and a detached array is none", () => {
     native.contentAddBlob(content, "audio", "audio/wav", new Uint8Array());
     const array = new Uint8Array(8);
     structuredClone(array, { transfer: [array.buffer] });
-    native.contentAddBlob(content, "image", "image/png", array); // empty by then
+    // the array is empty by then
+    native.contentAddBlob(content, "image", "image/png", array);
     // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
     const wrong = new Float64Array(2) as any;
     assert.throws(() => native.contentAddText(content, wrong), { name: "TypeError" });

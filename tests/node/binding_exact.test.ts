@@ -1,5 +1,5 @@
-/** Text that crosses the addon keeps its length, and no two names become one: NUL and
- * half a surrogate pair are refused where text is a name, and pass in a payload. */
+/** Text that crosses the addon keeps its length, and two different names never become
+ * equal. NUL and half a surrogate pair are refused in names and accepted in payloads. */
 import assert from "node:assert/strict";
 import http from "node:http";
 import { test } from "node:test";
@@ -45,12 +45,13 @@ test("names with NUL or half a surrogate pair are refused", TIMEOUT, () => {
             assert.throws(() => cross(bad), { name: "TypeError", message }, what);
         }
     }
-    // what only looks like one: U+FFFD itself, and whole pairs
+    // Valid text that looks similar: U+FFFD itself, and whole pairs.
     native.serverFree(native.serverNew(handle, { name: "a\ufffd\u{1f600}" }));
     world.close();
 });
 
-/** One call of `who` by hand: node:http sends each unit of a header as one byte. */
+/** Makes one call of `who` without the SDK: node:http sends each unit of a header as one
+ * byte. */
 function ask(url: string, user: string): Promise<string | number> {
     const body = JSON.stringify({
         jsonrpc: "2.0",
@@ -84,7 +85,7 @@ function ask(url: string, user: string): Promise<string | number> {
             });
             reply.on("end", () => {
                 if (reply.statusCode !== 200) told(reply.statusCode ?? 0);
-                // on a busy machine the answer may come as an event
+                // On a busy machine the answer may come as an event.
                 else
                     told(
                         JSON.parse(text.slice(text.indexOf("{"))).result.content[0].text,
@@ -126,11 +127,11 @@ test("a principal is who the hook names", TIMEOUT, async () => {
     }
     await server.close();
     assert.deepEqual(failures, [
-        "a string without NUL is needed",
-        "a string without half a surrogate pair is needed",
-        "a string without half a surrogate pair is needed",
-        "X-User: UTF-8 is needed",
-        "X-User: UTF-8 is needed",
+        "the string must not have a NUL character",
+        "the string must not have half a surrogate pair",
+        "the string must not have half a surrogate pair",
+        "X-User: UTF-8 is required",
+        "X-User: UTF-8 is required",
     ]);
 });
 

@@ -1,6 +1,6 @@
 /** Lifetimes: handles and the garbage collector, environments and their ends. Cases that
- * end a process or a worker are programs of their own, which must end as they say,
- * without a crash, in time. */
+ * end a process or a worker are separate programs, which must end as they say, without a
+ * crash and in time. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,8 +14,8 @@ afterEach(nothingIsLeft);
 const DEADLINE = 120_000;
 const TIMEOUT = { timeout: 2 * DEADLINE };
 
-/** What all programs begin with: a pair with a tool that streams for ever, one that hangs
- * and one that answers. */
+/** The common beginning of all programs: a pair with a tool that streams for ever, one
+ * that hangs and one that answers. */
 const PRELUDE = `
     const { native, Kind } = require(process.argv[1] + "/native.js");
     const { Runtime } = require(process.argv[1] + "/runtime.js");
@@ -224,7 +224,7 @@ test("who closes in a handler gets each of the other events once", async () => {
                     order.push(name);
                     if (order.length > 1) return;
                     world.close();
-                    setImmediate(resolve); // by then the outer one has gone on
+                    setImmediate(resolve); // by then the outer handler has gone on
                 },
             );
     });
@@ -253,7 +253,7 @@ test("a child process is none of the runtime's business", async () => {
 
 // ---- workers ----
 
-/** A program whose workers run `body` of the prelude's world. */
+/** Makes a program whose workers run `body` in the prelude's world. */
 function workers(count: number, body: string, rest: string): string {
     return `
         const { Worker } = require("node:worker_threads");

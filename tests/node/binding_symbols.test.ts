@@ -1,8 +1,8 @@
 /**
- * What the addon binds to. Node's executable has an OpenSSL, a zlib, a nghttp2 and others
- * of its own and shows their symbols to everybody; a library of ours that took one of
- * them would mix two versions in one object. The dynamic linker is asked to write down
- * each binding that it makes, while a server over TLS is called.
+ * The libraries whose symbols the addon uses. Node's executable has its own OpenSSL,
+ * zlib, nghttp2 and others, and exports their symbols. A library of the addon that used
+ * one of them would mix two versions in one object. So the dynamic linker logs each
+ * binding that it makes while a server over TLS is called.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -15,7 +15,7 @@ import { PACKAGE } from "./tree.js";
 const scratch = mkdtempSync(path.join(tmpdir(), "segue-bindings-"));
 after(() => rmSync(scratch, { recursive: true }));
 
-/** One binding: a symbol that `from` wants, and that `to` has. */
+/** One binding: a symbol that `from` uses, and that `to` defines. */
 interface Binding {
     readonly from: string;
     readonly to: string;

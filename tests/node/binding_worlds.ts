@@ -1,5 +1,5 @@
-/** Worlds for tests of the addon itself: a runtime with a server and a session that are
- * joined by a pair of transports, and what records their events. */
+/** Worlds for tests of the addon: a runtime with a server and a session that are joined
+ * by a pair of transports, and recorders of their events. */
 import assert from "node:assert/strict";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -23,7 +23,7 @@ export type Requests = Parameters<Native["native"]["requestStart"]>[3];
 // biome-ignore lint/suspicious/noExplicitAny: what they are depends on kind
 export type Event = [kind: number, a: any, b: any, c: any];
 
-/** Keeps the events of one thing, and lets tests wait for a kind of them. */
+/** Keeps the events of one object, and lets tests wait for an event of a kind. */
 export class Recorder {
     readonly events: Event[] = [];
     #waiting: { kind: number; found: (event: Event) => void }[] = [];
@@ -38,7 +38,7 @@ export class Recorder {
         assert.ok(this.#waiting.length <= length);
     };
 
-    /** The first event of a kind, now or when it comes. */
+    /** Returns the first event of a kind, now or when it comes. */
     until(kind: number): Promise<Event> {
         const there = this.events.find((event) => event[0] === kind);
         if (there) return Promise.resolve(there);
@@ -54,10 +54,10 @@ export class Recorder {
     }
 }
 
-/** What a tool of these worlds does, at its call's event. */
+/** What a tool of these worlds does when its call begins. */
 export type Tool = (call: Call, params: string) => void;
 
-/** A runtime of its own, counted, with a server and a session. */
+/** A runtime whose memory is counted, with a server and a session. */
 export class Pair {
     readonly runtime: Host;
     readonly server: Server;
@@ -103,8 +103,8 @@ export class Pair {
         return Object.assign(recorder, { request: request as never });
     }
 
-    /** Ends the runtime. The server goes first: until then it holds its handlers, and
-     * what they refer to may be the server. */
+    /** Ends the runtime. The server is freed first: until then it holds its handlers,
+     * which may refer to the server. */
     close(): void {
         native.serverFree(this.server);
         this.runtime.close();
@@ -115,11 +115,11 @@ setFlagsFromString("--expose-gc");
 /** Collects garbage now. */
 export const collect = runInNewContext("gc") as () => void;
 
-/** How long the library may take to give the last of it back; waited for once. */
+/** How long the library may take to free its last memory; waited for once. */
 let patienceMs = 60_000;
 
-/** Nothing that a test made is there any more: no handle, and no memory of its runtimes.
- * For afterEach, when the variables of the test are gone. */
+/** Checks that nothing of a test is left: no handle, and no memory of its runtimes. For
+ * afterEach, when the variables of the test are gone. */
 export async function nothingIsLeft(): Promise<void> {
     const until = performance.now() + patienceMs;
     for (let round = 0; round < 50 || performance.now() < until; round++) {

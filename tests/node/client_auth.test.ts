@@ -1,4 +1,5 @@
-/** Who the client is, over HTTP: headers, tokens, OAuth with a browser, what is kept. */
+/** Identity of the client over HTTP: headers, tokens, OAuth with a browser, saved
+ * tokens. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import os from "node:os";
@@ -28,7 +29,7 @@ async function withAuthority(
     }
 }
 
-/** Connects, sees who it is, and closes. */
+/** Connects, checks the server's name, and closes. */
 async function visit(url: string, auth: OAuth | string): Promise<void> {
     const session = await connect(url, { auth });
     assert.equal(session.peer.server.name, "guarded");
@@ -93,7 +94,7 @@ test("a user agrees in a browser", () =>
         await visit(authority.url, oauth);
         assert.equal(shown.length, 1);
         assert.match(shown[0] ?? "", /code_challenge/);
-        await visit(authority.url, oauth); // with the token that was kept
+        await visit(authority.url, oauth); // with the saved token
         assert.equal(shown.length, 1);
         const files = readdirSync(kept).map((name) => path.join(kept, name));
         assert.ok(files.length > 0);
@@ -139,7 +140,7 @@ test("a user who takes his time", (context) =>
         for (const isOwn of [false, true]) {
             context.mock.timers.enable({ apis: ["setTimeout"] });
             const decide = async (url: string): Promise<void> => {
-                context.mock.timers.tick(31_000); // no limit but his own counts
+                context.mock.timers.tick(31_000); // only the user's own time limit counts
                 if (isOwn) authorize(await agree(url));
                 else await browser([])(url);
             };
@@ -161,7 +162,7 @@ test("an outage of the authorization server", () =>
         authority.busy = 2;
         const task = session.stream("t");
         await task.started();
-        assert.equal(authority.busy, 0); // what passes was waited for
+        assert.equal(authority.busy, 0); // the temporary outage was waited for
         authority.tokens.clear();
         authority.busy = 1000;
         await assert.rejects(task.collect(), (error: unknown) => {
@@ -169,7 +170,7 @@ test("an outage of the authorization server", () =>
             return error.retryable;
         });
         const { token } = task;
-        assert.ok(token); // the reader has ended, and not the task
+        assert.ok(token); // the reader has ended, but not the task
         authority.busy = 0;
         authority.isDone = true;
         assert.deepEqual((await session.resume(token).result()).content, []);
@@ -225,6 +226,6 @@ test("a client of its own", () =>
     }));
 
 test("options that do not go together", () => {
-    assert.throws(() => new OAuth({ grant: "password" as "code" }), /no such grant/);
-    assert.throws(() => new OAuth({ grant: "assertion" }), /go together/);
+    assert.throws(() => new OAuth({ grant: "password" as "code" }), /unknown grant/);
+    assert.throws(() => new OAuth({ grant: "assertion" }), /needs the option assertion/);
 });

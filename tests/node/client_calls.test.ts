@@ -128,8 +128,8 @@ worldTest("time is over", async (world) => {
 worldTest("a task goes on when time is over", async (world) => {
     await world.session({}, async (session) => {
         let text: string | undefined;
-        // A busy machine takes longer to begin a task. Until then its client knows of
-        // none, and the call is given up. It may also see too late that time is over.
+        // A busy machine takes longer to start a task. Until then the client knows of no
+        // task, and gives the call up. It may also notice too late that the time is over.
         for (let ms = 100; text === undefined; ms *= 2) {
             const args = { ms: 4 * ms, label: "late" };
             const error: unknown = await session
@@ -143,7 +143,7 @@ worldTest("a task goes on when time is over", async (world) => {
                 .then(
                     (result) => result.text,
                     (error: unknown) => {
-                        assert.ok(error instanceof SegueError); // it was given up
+                        assert.ok(error instanceof SegueError); // the call was given up
                         return undefined;
                     },
                 );
@@ -158,7 +158,7 @@ worldTest("a signal withdraws a call", async (world) => {
         for (const tool of ["hang_plain", "hang"]) {
             const stop = new AbortController();
             const hanging = session.call(tool, {}, { signal: stop.signal });
-            await session.call("greet"); // it is under way by now
+            await session.call("greet"); // the call is under way by now
             stop.abort(reason);
             await assert.rejects(hanging, (error) => error === reason);
         }
@@ -168,7 +168,7 @@ worldTest("a signal withdraws a call", async (world) => {
         });
         const late = new AbortController();
         assert.ok((await session.call("greet", {}, { signal: late.signal })).text);
-        late.abort(); // of no effect
+        late.abort(); // has no effect
         const signal = AbortSignal.timeout(50);
         const slow = session.call("hang", {}, { signal });
         await assert.rejects(slow, { name: "TimeoutError" });
@@ -241,11 +241,11 @@ test("targets and options that are none", async () => {
     }
     const odd = { timeout: 1 } as object;
     await assert.rejects(connect(NOWHERE, odd), /no option "timeout"/);
-    await assert.rejects(connect(NOWHERE, 3 as never), /options are an object/);
+    await assert.rejects(connect(NOWHERE, 3 as never), /options have to be an object/);
     const no = { onElicit: 3 } as object;
-    await assert.rejects(connect(NOWHERE, no), /onElicit is a function, not 3/);
-    await assert.rejects(connect(["/etc/passwd"]), /may not be run/);
-    await assert.rejects(connect(NOWHERE, { era: "old" as "auto" }), /no such era/);
+    await assert.rejects(connect(NOWHERE, no), /onElicit has to be a function, not 3/);
+    await assert.rejects(connect(["/etc/passwd"]), /is not executable/);
+    await assert.rejects(connect(NOWHERE, { era: "old" as "auto" }), /unknown era/);
     await assert.rejects(connect(NOWHERE, { headers: { "a b": "c" } }), InvalidError);
     await assert.rejects(connect(["/no/such/program"]), SpawnError);
     await assert.rejects(connect({ command: "no-such-program" }), SpawnError);
@@ -259,7 +259,10 @@ test("options of calls that are none", async () => {
         /call\(\) has no option "timeout"/,
     );
     const no = { onProgress: 3 } as object;
-    await assert.rejects(session.call("greet", {}, no), /onProgress is a function/);
+    await assert.rejects(
+        session.call("greet", {}, no),
+        /onProgress has to be a function/,
+    );
     assert.throws(() => session.stream("greet", {}, odd), /stream\(\) has no option/);
     await assert.rejects(session.start("greet", {}, odd), /start\(\) has no option/);
     assert.throws(() => session.resume("x", odd), /resume\(\) has no option/);
@@ -303,7 +306,7 @@ test("a server that is not there", async () => {
     const patient = connect(NOWHERE, { connectTimeoutMs: 300, connectAttempts: 100 });
     await assert.rejects(patient, (error) => {
         assert.ok(error instanceof RequestTimeoutError);
-        return /no connection to http/.test(error.message);
+        return /could not be reached/.test(error.message);
     });
     const signal = AbortSignal.timeout(50);
     const aborted = connect(NOWHERE, { signal, connectAttempts: 100 });
@@ -326,8 +329,8 @@ test("environment, directory and standard error of a child", async () => {
     assert.deepEqual(lines, ["hello from /"]);
 });
 
-/** Node marks its descriptors close-on-exec. A child that keeps the mark starts without a
- * standard error, and the first file that it opens takes its place. */
+/** Node marks its descriptors close-on-exec. A child with that mark would start without a
+ * standard error, and the first file that it opens would get its number. */
 test("a child without onStderr has our standard error", async () => {
     const scratch = mkdtempSync(path.join(os.tmpdir(), "segue-"));
     const told = path.join(scratch, "told");

@@ -1,5 +1,5 @@
 /**
- * Servers that misbehave in one thing, over stdio and HTTP: tests/tools/misled_server.py
+ * Servers that misbehave in one way, over stdio and HTTP: tests/tools/misled_server.py
  * plays them. tests/python/test_client_faults.py has the same scenes.
  */
 import assert from "node:assert/strict";
@@ -24,7 +24,7 @@ import { TREE } from "./tree.js";
 const player = ["-B", path.join(TREE, "tests/tools/misled_server.py")];
 const both = ["stdio", "http"];
 
-/** Runs with a session whose server plays the scene. */
+/** Runs `work` with a session whose server plays the scene. */
 async function played(
     scene: string,
     transport: string,
@@ -53,12 +53,12 @@ async function played(
 
 type Heard = { after: (number | null)[] } & Record<string, number>;
 
-/** How often each method came. */
+/** Returns how often the server received each method. */
 async function heard(session: Session): Promise<Heard> {
     return JSON.parse((await session.call("heard")).text) as Heard;
 }
 
-/** What a reader has who forgets what is replaced. */
+/** Reads a stream and drops what is replaced. */
 async function shown(stream: ReturnType<Session["stream"]>): Promise<string[]> {
     const kept: string[] = [];
     for await (const segment of stream) {
@@ -77,7 +77,7 @@ interface Failure {
     told: Heard;
 }
 
-/** The error of a stream, and what the server heard. */
+/** Returns the error of a stream, and what the server received. */
 async function failure(
     scene: string,
     transport: string,
@@ -211,7 +211,7 @@ for (const [scene, kind, why] of [
     ["always_500", RefusedError, "HTTP status 500"],
     ["always_404", RefusedError, "HTTP status 404"],
     ["always_text", RefusedError, "neither JSON nor an event stream"],
-    ["always_broken", ProtocolError, "no JSON-RPC response"],
+    ["always_broken", ProtocolError, "not a JSON-RPC response"],
 ] as const) {
     test(`a look that stays refused says why: ${scene}`, async () => {
         const { error, told } = await failure(scene, "http", { maxReconnects: 2 });
@@ -221,3 +221,17 @@ for (const [scene, kind, why] of [
         assert.equal(told["tasks/get"], 3);
     });
 }
+
+/** The result is fetched at once, without a poll. */
+test("an end that overtakes the creation is kept", () =>
+    played(
+        "early_end",
+        "http",
+        async (session) => {
+            assert.equal((await session.call("t")).text, "early");
+            const told = await heard(session);
+            assert.equal(told["tasks/result"], 1);
+            assert.equal(told["tasks/get"], undefined);
+        },
+        { era: "legacy" },
+    ));

@@ -1,4 +1,5 @@
-/** Lists, resources, prompts, completion, subscriptions, and who the server is. */
+/** Lists, resources, prompts, completion, subscriptions, and the identity of the
+ * server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -157,7 +158,8 @@ serverTest("subscriptions survive the server", async (server) => {
         await server.kill();
         await server.start();
         const expected = { kind: "resource", uri: "test://static-text" };
-        assert.deepEqual((await changes.next()).value, expected); // it may have changed
+        // the resource may have changed
+        assert.deepEqual((await changes.next()).value, expected);
         await session.call("update");
         assert.deepEqual((await changes.next()).value, expected);
         await session.close();
@@ -220,11 +222,11 @@ worldTest("results are validated", async (world) => {
     });
 });
 
-// ---- servers that are played, line by line
+// ---- servers that the test plays, line by line
 
 type Asked = { id: unknown; method: string };
 
-/** A session of 2025-11-25 with a server that is played. */
+/** Opens a session of 2025-11-25 with a server that the test plays. */
 async function played(
     capabilities: object,
 ): Promise<{ session: Session; peer: RawPeer }> {
@@ -237,7 +239,7 @@ async function played(
         serverInfo: { name: "x", version: "1" },
     });
     const session = await connecting;
-    await peer.hear(); // that it is initialized
+    await peer.hear(); // notifications/initialized
     return { session, peer };
 }
 
@@ -255,7 +257,7 @@ test("pages that do not end, and what is no list", async () => {
     for (let i = 0; i < 2; i += 1) {
         answer(peer, await hear(peer), { tools: [], nextCursor: "c" });
     }
-    await assert.rejects(listing, /do not end/);
+    await assert.rejects(listing, /sends more pages/);
     const wrong = [
         { tools: [{ title: "none" }] },
         { tools: { a: 1 } },

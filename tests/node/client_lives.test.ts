@@ -1,4 +1,4 @@
-/** How long a client lives: in the process of its server, over sockets, and what keeps a
+/** The life of a client: in the process of its server, over sockets, and what keeps a
  * process alive. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -81,9 +81,9 @@ test("a URL as an object, and a socket of the file system", async () => {
     fs.rmSync(directory, { recursive: true });
 });
 
-// ---- processes of their own
+// ---- separate processes
 
-/** Runs a program that has the package as `segue`; what it prints. */
+/** Runs a program that has the package as `segue`; returns what it prints. */
 async function play(program: string): Promise<string> {
     const command = JSON.stringify(serverCommand());
     const code = `

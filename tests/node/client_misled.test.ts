@@ -1,4 +1,5 @@
-/** Tasks at a server that does one thing well and fails at another; the test plays it. */
+/** Tasks at a server that handles one method well and fails another. The test plays the
+ * server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ConnectOptions, connect, RemoteError, type Session } from "segue-mcp";
@@ -30,7 +31,7 @@ function asking(method: string): object {
     return task("input_required", { inputRequests: { q: { method, params } } });
 }
 
-/** Runs with a session whose server answers so. */
+/** Runs `work` with a session whose server answers this way. */
 async function misled(
     answer: Answer,
     options: ConnectOptions,
@@ -114,7 +115,7 @@ test("a question of an unknown kind does not cancel the task", async () => {
 });
 
 for (const first of ["answer", "refusal"]) {
-    // It finds both requests, answers the one and refuses the other.
+    // The server finds both requests, answers one and refuses the other.
     test(`a server that starts slowly is found out: ${first} first`, async () => {
         const data = { supported: ["2026-07-28"], requested: "2025-11-25" };
         const told: Record<string, object> = {
@@ -130,7 +131,8 @@ for (const first of ["answer", "refusal"]) {
             lines.push(JSON.stringify({ jsonrpc: "2.0", id, ...told[method] }));
         }
         if (first === "refusal") lines.reverse();
-        peer.say(lines.join("\n")); // together: what a refusal waits for is short
+        // sent together, because a refusal waits only for a short time
+        peer.say(lines.join("\n"));
         const session = await opening;
         assert.equal(session.peer.protocolVersion, "2026-07-28");
         await session.close();

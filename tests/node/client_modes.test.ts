@@ -1,6 +1,6 @@
 /**
  * The response modes of SEP-1905: chosen for a session and for a call, declared, listed,
- * and kept to by the server.
+ * and followed by the server.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -81,7 +81,7 @@ test("what is chosen is declared and listed", { timeout: 120_000 }, async () => 
     await session.close();
 });
 
-/** `fields` is done at once; `story` tells one segment after the other. */
+/** `fields` ends at once; `story` sends one segment after the other. */
 worldTest("the server keeps to the response modes that are chosen", async (world) => {
     if (world.era === "modern") return;
     await world.session({}, async (session) => {
@@ -115,9 +115,9 @@ worldTest("the server keeps to the response modes that are chosen", async (world
 
 worldTest("response modes that cannot be", async (world) => {
     const wrong: [unknown, RegExp][] = [
-        [["streming"], /no such response mode: "streming"; there are "task", /],
+        [["streming"], /unknown response mode: "streming"; there are "task", /],
         [[], /responseModes is empty/],
-        ["task", /responseModes is an array of names, not "task"/],
+        ["task", /responseModes has to be an array of names, not "task"/],
     ];
     await world.session({}, async (session) => {
         for (const [modes, message] of wrong) {
@@ -130,7 +130,7 @@ worldTest("response modes that cannot be", async (world) => {
             await assert.rejects(connect(target, options), failure);
         }
         if (world.era === "legacy") return;
-        // where no task is asked for the choice is of no effect
+        // Without a request for a task the choice has no effect.
         const result = await session.call("fields", {}, { responseModes: ["immediate"] });
         assert.equal(result.text, "right");
     });

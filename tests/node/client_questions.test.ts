@@ -1,4 +1,4 @@
-/** The server asks: forms, models, roots; answers that fail or never come. */
+/** Questions of the server: forms, models, roots; answers that fail or never come. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -13,7 +13,7 @@ import {
 import { uncaught, worldTest } from "./client_worlds.js";
 import { RawPeer } from "./raw_peer.js";
 
-/** What a callback of the user throws. */
+/** An error that a callback of the user throws. */
 class LookupFailure extends Error {}
 
 worldTest("a form is filled in", async (world) => {
@@ -99,7 +99,7 @@ const noAnswers = [
     7,
     "yes",
     [1],
-    { answer: 1 }, // what a form was filled in with, without an action
+    { answer: 1 }, // the content of a form, without an action
     { action: "acept", content: {} },
 ];
 for (const reply of noAnswers) {
@@ -112,7 +112,7 @@ for (const reply of noAnswers) {
         const found = await uncaught(() =>
             world.session({ onElicit }, async (session) => {
                 const said = (await session.call("ask_name")).text;
-                assert.match(said, /could not answer|cancel/);
+                assert.match(said, /failed to answer|cancel/);
             }),
         );
         assert.equal(found.length, 1);
@@ -150,7 +150,7 @@ worldTest("several questions of one call", async (world) => {
     });
 });
 
-// As for the roots, as soon as they are initialized.
+// Servers ask for the roots right after initialize.
 test("servers ask while there is no request", async () => {
     const peer = new RawPeer();
     const target = { _transport: () => peer.transport() } as unknown as string;
@@ -165,7 +165,7 @@ test("servers ask while there is no request", async () => {
         id,
         result: { protocolVersion: "2025-11-25", capabilities: {}, serverInfo },
     });
-    await hear(); // that it is initialized
+    await hear(); // notifications/initialized
     say({ id: 0, method: "roots/list" });
     const heard = await hear();
     assert.equal(heard.id, 0);
@@ -175,6 +175,7 @@ test("servers ask while there is no request", async () => {
     assert.ok("result" in (await hear()));
     say({ id: 2, method: "sampling/createMessage", params: {} });
     assert.equal(((await hear()).error as { code: number }).code, -32601);
-    await assert.rejects(session.request(""), InvalidError); // none that could end
+    // this request could never end
+    await assert.rejects(session.request(""), InvalidError);
     await session.close();
 });

@@ -1,4 +1,4 @@
-/** Results, which are decoded when somebody looks at them. */
+/** Results are decoded only when they are read. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
@@ -8,7 +8,7 @@ import { internal } from "./tree.js";
 
 const { Result: Inner } = internal<typeof import("segue-mcp/content")>("content");
 
-/** Counts what is parsed meanwhile. */
+/** Counts the calls of JSON.parse during `run`. */
 function parses(run: () => void): number {
     const { parse } = JSON;
     let count = 0;

@@ -60,7 +60,8 @@ worldTest("AS-4: a slow reader holds up the server", async (world) => {
             const { queue, head } = flow();
             assert.ok(queue.length - head <= 4);
             texts.push(segment.text);
-            if (segment.number % 50 === 0) await session.call("greet"); // goes on
+            // the stream goes on
+            if (segment.number % 50 === 0) await session.call("greet");
         }
         assert.deepEqual(texts, story(1, 300));
         assert.throws(() => session.stream("story", {}, { window: 0 }), RangeError);
@@ -115,7 +116,7 @@ worldTest("AS-11: a tool that fails behind segments", async (world) => {
     });
 });
 
-/** The longest text that is parsed meanwhile. */
+/** Returns the length of the longest text that is parsed during `run`. */
 async function longestParsed(run: () => Promise<void>): Promise<number> {
     const { parse } = JSON;
     let longest = 0;
@@ -342,7 +343,8 @@ for (const number of [1, 5, 17, 40]) {
     });
 }
 
-/** The ways in which a token is good. The draft is of the handshake eras. */
+/** The kinds of calls whose token can be resumed. The draft belongs to the handshake
+ * eras. */
 const forms: [string, ConnectOptions][] = [
     ["task", {}],
     ["draft", { draftTasks: true }],

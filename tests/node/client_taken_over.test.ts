@@ -1,5 +1,5 @@
-/** Another server goes on with a session of 2025-11-25: what the client had set there is
- * set again. */
+/** Another server goes on with a session of 2025-11-25, and the client repeats its
+ * settings there. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect, Server } from "segue-mcp";

@@ -1,4 +1,4 @@
-/** Tasks: ids, tokens, states; coming back to them; servers and connections that die. */
+/** Tasks: ids, tokens, states; resuming them; servers and connections that die. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -50,7 +50,7 @@ worldTest("a call that became no task", async (world) => {
         assert.equal(task.id, undefined);
         assert.deepEqual((await all<Segment>(task)).map(String), ["Hello, Ada!"]);
         assert.equal((await task.result()).text, "Hello, Ada!");
-        // The call to a slow server could have been resumed, and has ended by now.
+        // With a slow server the call could have been resumed, and has ended by now.
         const said = await task.status().catch((error: unknown) => error as Error);
         if (said instanceof Error) {
             assert.ok(said instanceof StateError || said instanceof RemoteError);
@@ -185,7 +185,8 @@ test("AS-71: detached, and resumed in another session", async () => {
     assert.deepEqual(numbers, [4, 5, 6, 7, 8]);
     assert.equal((await again.result()).text, story(1, 8).join(""));
     await again.close();
-    await assert.rejects(again.status(), ClosedError); // its session has ended with it
+    // the task's session has ended with it
+    await assert.rejects(again.status(), ClosedError);
     await assert.rejects(resume(`${token.slice(0, -1)}?`, command), InvalidError);
     await world.end();
 });
@@ -196,7 +197,7 @@ interface Heard {
     params: { _meta: Record<string, unknown> };
 }
 
-/** By its key: the answer that would name a task has not come. */
+/** The call is found by its key: the answer that would name a task has not come. */
 test("a call that is no task yet is left and resumed", { timeout: 120_000 }, async () => {
     const peer = new RawPeer();
     const target = { _transport: () => peer.transport() } as unknown as string;
@@ -280,7 +281,7 @@ for (const era of ["modern", "legacy"] as const) {
                 typeof error.token === "string" &&
                 error.message.includes("1000 ms (reconnect_timeout_ms)"),
         );
-        assert.ok((told.at(-1)?.attempt ?? 0) > 0); // a machine at rest tries more
+        assert.ok((told.at(-1)?.attempt ?? 0) > 0); // an idle machine makes more attempts
         assert.ok(told.every((one) => one.delayMs <= 1100 && one.reason !== ""));
         await session.close();
     });
@@ -331,7 +332,7 @@ test("a child that is not to be started again", async () => {
 
 type Asked = { id: unknown; method: string; params: { taskId?: string } };
 
-/** The next request of a client, whatever else it says. */
+/** Returns the next request of this method and skips the client's other messages. */
 async function asked(peer: RawPeer, method: string): Promise<Asked> {
     for (;;) {
         const told = JSON.parse(await peer.hear()) as Asked;
@@ -380,13 +381,13 @@ test("R-E-7: events of a stream that was left are none of the next one", async (
     for await (const segment of first) if (segment.number === 2) break;
     const second = session.resume(first.detach());
     const stream = await asked(peer, "tasks/stream");
-    event(4); // of the first stream: it was on its way
+    event(4); // an event of the first stream, which was on its way
     for (const number of [1, 2, 3, 4, 5]) event(number);
     const final = { status: "completed", isError: false };
     const _meta = { "dev.segue/final": final };
     say({ id: stream.id, result: { resultType: "complete", _meta } });
-    // A token of which nothing comes again, as where 3 had not been delivered yet, leaves
-    // the whole result to be asked for.
+    // When nothing follows the token, the client asks for the whole result; 3 had not
+    // been delivered yet.
     const whole = { content: [{ type: "text", text: "1 2 3 4 5 " }] };
     const ended = { ...task, status: "completed", ttlMs: null, result: whole };
     const looking = setInterval(() => {

@@ -1,6 +1,5 @@
-/** The vectors of tests/vectors that are about a client, through the SDK; and those that
- * are wrong on purpose, each of which has to be found out for the reason that it
- * names. */
+/** Plays the vectors of tests/vectors for a client through the SDK, and those that are
+ * wrong on purpose: each must fail for the reason that it names. */
 import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";
@@ -24,7 +23,7 @@ import {
 } from "./vectors.js";
 
 const { native } = internal<typeof Native>("native");
-/** What the session has beside what is public. */
+/** Members of the session that are not public. */
 interface Within {
     reconnected(connections: number): Promise<void>;
     send(
@@ -69,7 +68,7 @@ setLogger(() => {
     warnings += 1;
 }, "warning");
 
-/** What one request told the application. */
+/** The callbacks of one request. */
 class Call {
     readonly asked: { key: string; method: string }[] = [];
     readonly replies = new Map<string, (json: string) => void>();
@@ -108,7 +107,7 @@ class Call {
     }
 }
 
-/** One vector at play. */
+/** Plays one vector. */
 class Stage {
     readonly #vector: Vector;
     readonly #names: Names;
@@ -247,13 +246,13 @@ class Stage {
         warnings = 0;
     }
 
-    /** Everything that was said is done, or the session is over. */
+    /** Waits until all lines are handled, or the session is over. */
     async #settle(): Promise<void> {
         const settled = this.#peer.settle();
         if (!this.#session.isClosed) {
             await Promise.race([settled, this.#session.reconnected(2 ** 40)]);
         }
-        settled.catch(() => undefined); // of a peer that has left
+        settled.catch(() => undefined); // the peer may have left
     }
 
     // ---- the application

@@ -1,5 +1,5 @@
-/** A cancelled call is withdrawn by its key until the server has taken that. The test is
- * the server, over HTTP, and turns the first withdrawal away. */
+/** A cancelled call is withdrawn by its key until the server accepts that. The test plays
+ * the server, over HTTP, and refuses the first withdrawal. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

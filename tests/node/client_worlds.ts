@@ -1,6 +1,6 @@
 /**
- * Where tests of the client run: the fixture server over stdio and over HTTP, as a server
- * of 2026-07-28 and of 2025-11-25.
+ * The surroundings of tests of the client: the fixture server over stdio and over HTTP,
+ * as a server of 2026-07-28 and of 2025-11-25.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ const { native } = internal<typeof import("segue-mcp/native")>("native");
 
 const MS = 120_000;
 
-/** One way to a server. */
+/** One transport and one era of the server. */
 export class World {
     private server: HttpServer | undefined;
     readonly directory: string;
@@ -31,24 +31,24 @@ export class World {
         return path.join(this.directory, "tasks.db");
     }
 
-    /** What `connect` takes. */
+    /** The target for `connect`. */
     async target(): Promise<string | string[]> {
         if (this.transport === "stdio") return serverCommand("--store", this.store);
         return (await this.http()).url;
     }
 
-    /** The server over HTTP; it starts when it is needed. */
+    /** The server over HTTP; it starts when it is first needed. */
     async http(): Promise<HttpServer> {
         this.server ??= await HttpServer.start("--store", this.store);
         return this.server;
     }
 
-    /** The option of `connect`. */
+    /** The value of the option `era` of `connect`. */
     get option(): "legacy" | "auto" {
         return this.era === "legacy" ? "legacy" : "auto";
     }
 
-    /** A session of the world's era, which is closed at the end. */
+    /** Opens a session of the world's era, and closes it at the end. */
     async session(
         options: ConnectOptions,
         use: (session: Session) => Promise<void>,
@@ -71,12 +71,12 @@ export class World {
     }
 }
 
-/** Handles that are not freed by the garbage collector's leave. */
+/** Returns the number of live handles of each kind. */
 function handles(): Record<string, number> {
     return { ...native.liveHandles() };
 }
 
-/** One test with a server over HTTP whose tasks outlive it. */
+/** Defines a test with a server over HTTP whose tasks outlive it. */
 export function serverTest(
     name: string,
     work: (server: HttpServer, world: World) => Promise<void>,
@@ -91,7 +91,7 @@ export function serverTest(
     });
 }
 
-/** One test in all worlds; none may leave a session behind. */
+/** Defines a test in all worlds; no world may leave a session behind. */
 export function worldTest(name: string, work: (world: World) => Promise<void>): void {
     for (const transport of ["stdio", "http"] as const) {
         for (const era of ["modern", "legacy"] as const) {
@@ -113,21 +113,22 @@ export function worldTest(name: string, work: (world: World) => Promise<void>): 
     }
 }
 
-/** Whether the server has ended it: in 2026-07-28 it may take its time for that. */
+/** Returns whether the server has cancelled the task. In 2026-07-28 that may take
+ * time. */
 export async function isCancelled(task: Task): Promise<boolean> {
     let status = await task.status();
     while (status.status === "working") status = await task.status();
     return status.status === "cancelled" && status.isFinal;
 }
 
-/** All of an async iterable. */
+/** Returns all items of an async iterable. */
 export async function all<T>(source: AsyncIterable<T>): Promise<T[]> {
     const found: T[] = [];
     for await (const one of source) found.push(one);
     return found;
 }
 
-/** The text of the fixture's story, some segments of it. */
+/** Returns the texts of some segments of the fixture's story. */
 export function story(first: number, last: number): string[] {
     return Array.from(
         { length: last - first + 1 },
@@ -135,7 +136,7 @@ export function story(first: number, last: number): string[] {
     );
 }
 
-/** Gathers what nobody caught while `work` runs. */
+/** Collects the errors that nobody caught while `work` runs. */
 export async function uncaught(work: () => Promise<void>): Promise<unknown[]> {
     const found: unknown[] = [];
     const listener = (error: unknown): void => void found.push(error);

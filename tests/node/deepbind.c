@@ -1,6 +1,6 @@
-/* Lets the addon be loaded under AddressSanitizer as it is always loaded: the sanitizer's
- * own dlopen refuses RTLD_DEEPBIND, for the sake of libraries that would then miss its
- * malloc. The addon does not: libasan is the first of its dependencies. Preloaded before
+/* Lets the addon be loaded under AddressSanitizer with the usual flags. The sanitizer's
+ * own dlopen refuses RTLD_DEEPBIND, because libraries could then miss its malloc. The
+ * addon does not, because libasan is the first of its dependencies. Preloaded before
  * libasan by .ci/node sanitized. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /**
- * Loaded into each process of tests (.ci/node). A test that failed may have left a server
- * or a child open, which would keep its process, and with it the whole run, for ever.
- * Such a process ends a while after its last test, says what was open, and has failed.
+ * Loaded into each test process (.ci/node). A failed test may have left a server or a
+ * child open, which would keep its process, and with it the whole run, alive for ever.
+ * Such a process fails some time after its last test, and prints what was open.
  */
 import { after } from "node:test";
 

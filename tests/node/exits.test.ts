@@ -1,7 +1,7 @@
 /**
- * Ends of processes and workers: by themselves when nothing is pending, and at any moment
- * by force. Each case is a process of its own; what it must not do is crash, hang or
- * complain.
+ * Ends of processes and workers: by themselves when nothing is pending, and by force at
+ * any moment. Each case is a separate process, which must not crash, hang or print
+ * errors.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -18,7 +18,7 @@ interface Ended {
     readonly err: string;
 }
 
-/** What all programs begin with: a server with a tool for each case. */
+/** The common beginning of all programs: a server with a tool for each case. */
 const PRELUDE = `
     const segue = require(process.argv[1]);
     const { connect, Server } = segue;

@@ -1,5 +1,5 @@
-/** A server that wants a token, and the authorization server that gives it, in one: small
- * HTTP on this machine, for tests of a client. Whoever is asked agrees. */
+/** A server that requires a token and its authorization server, in one: a small HTTP
+ * server on this machine for tests of a client. Its user always agrees. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -24,15 +24,15 @@ const TASK = {
     pollIntervalMs: 10,
 };
 
-/** Both of them; `url` is the endpoint of the server. */
+/** Both servers; `url` is the endpoint of the first. */
 export class Authority {
-    /** The access tokens that are good. */
+    /** The access tokens that are accepted. */
     readonly tokens = new Set<string>();
-    /** Of the last request to the endpoint. */
+    /** Headers of the last request to the endpoint. */
     headers: http.IncomingHttpHeaders = {};
-    /** What tokens were asked for with, in order. */
+    /** The grants that tokens were requested with, in order. */
     readonly grants: string[] = [];
-    /** How many times no token can be had. */
+    /** How many token requests get an error first. */
     busy = 0;
     /** The task that a tool of the server makes has ended. */
     isDone = false;
@@ -160,8 +160,8 @@ export class Authority {
     }
 }
 
-/** One request of a browser, on a connection of its own. A test that stops the clock
- * would leave timers of `fetch` behind, which fail later. */
+/** Sends one request as a browser, on a connection of its own. With `fetch`, a test that
+ * stops the clock would leave timers behind, which fail later. */
 export async function browse(
     url: string,
     method = "GET",
@@ -172,7 +172,7 @@ export async function browse(
     return { status: answer.statusCode ?? 0, location: answer.headers.location, page };
 }
 
-/** What a browser is sent back to. */
+/** Agrees as the user at this URL; returns the URL of the redirect. */
 export async function agree(url: string): Promise<string> {
     const { location } = await browse(url);
     assert.ok(location, "nobody was sent back");

@@ -1,7 +1,7 @@
 /**
- * The blocks of code of node/README.md run, in the order of the page, in one program:
- * what is for a server is added to one server, and what is for clients runs with a
- * session of that server. (Their types are the business of guide_types.mjs.)
+ * The code blocks of node/README.md run, in the order of the page, in one program. Blocks
+ * for a server extend one server; blocks for clients run with a session of that server.
+ * (guide_types.mjs checks their types.)
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -37,8 +37,8 @@ function programs(text: string): string[] {
         .map(({ code }) => code.replace(LISTENING, ""));
 }
 
-/** One program of the blocks; each of those for clients has names of its own, but sees
- * those of the ones before. */
+/** Makes one program of the blocks. Each block for clients has names of its own, and sees
+ * those of the blocks before it. */
 function assemble(): string {
     const [ofServers = "", ofClients = ""] = TEXT.split("\n## Clients\n");
     const names = new Map<string, Set<string>>([

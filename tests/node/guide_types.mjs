@@ -1,12 +1,12 @@
 /**
- * Writes the blocks of JavaScript and TypeScript of the guides as modules in TypeScript,
- * and how strict its compiler is to be with them.
+ * Writes the JavaScript and TypeScript blocks of the guides as TypeScript modules, and
+ * how strict the compiler must be with each.
  *
  * Usage: guide_types.mjs README.md... DIRECTORY
  *
- * The blocks of a page become one module, in their order; one that makes a session of its
- * own is a block in it. The client of a quick start, and what is TypeScript on the page,
- * are modules of their own.
+ * The blocks of a page become one module, in their order; a block that makes its own
+ * session stays in a scope of its own. The client of a quick start and the TypeScript
+ * blocks become modules of their own.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -14,7 +14,7 @@ import { blocks } from "./page.mjs";
 
 const IMPORT = /^import (?:type )?\{([^}]*)\} from "([^"]+)";\n/gm;
 
-/** The blocks as one module, whose imports come first. */
+/** Joins the blocks to one module, with the imports first. */
 function joined(codes, head) {
     const names = new Map(head);
     const bodies = codes.map((code) =>
@@ -31,7 +31,7 @@ function joined(codes, head) {
     return [...imports, ...bodies].join("");
 }
 
-/** [name, code] of each module that a page makes. */
+/** Returns [name, code] of each module that a page makes. */
 function modules(text) {
     const found = [];
     const own = [];

@@ -9,7 +9,7 @@ import { connect, Server, type Session, type Stream } from "segue-mcp";
 const timeout = 120_000;
 const KEYED = { idempotencyKey: "the-report-of-monday" };
 
-/** Servers on one file, of a tool that is never a task and waits in the middle. */
+/** Servers on one file, with a tool that is never a task and waits in the middle. */
 class Teller {
     runs = 0;
     open: () => void = () => undefined;
@@ -41,7 +41,7 @@ async function inDirectory(work: (teller: Teller) => Promise<void>): Promise<voi
     }
 }
 
-/** The next segments of a stream; the rest is still to come. */
+/** Reads the next segments of a stream; the rest is still to come. */
 async function some(stream: Stream, count: number): Promise<unknown[]> {
     const texts: unknown[] = [];
     const segments = stream[Symbol.asyncIterator]();

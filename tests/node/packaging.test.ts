@@ -1,4 +1,4 @@
-/** The package as it is installed, and what somebody is told whose system lacks a
+/** The package as it is installed, and the error for a user whose system lacks a
  * library. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -22,7 +22,7 @@ const loader = internal<typeof import("segue-mcp/loader")>("loader");
 const scratch = mkdtempSync(path.join(tmpdir(), "segue-packaging-"));
 after(() => rmSync(scratch, { recursive: true }));
 
-/** The addon that this process has loaded. */
+/** Returns the path of the addon that this process has loaded. */
 function loaded(): string {
     const maps = readFileSync("/proc/self/maps", "utf8");
     const found = maps.split("\n").find((line) => line.endsWith("/segue.node"));
@@ -30,7 +30,7 @@ function loaded(): string {
     return found.slice(found.indexOf("/"));
 }
 
-/** The addon, which asks for other libraries than it did. */
+/** Copies the addon and changes the names of the libraries that it needs. */
 function copyAddon(wants: Record<string, string>): string {
     let text = readFileSync(loaded(), "latin1");
     for (const [old, other] of Object.entries(wants)) {
@@ -44,7 +44,7 @@ function copyAddon(wants: Record<string, string>): string {
     return file;
 }
 
-/** What is printed when the package is loaded with that addon; "" when all is well. */
+/** Loads the package with that addon; returns what is printed, "" on success. */
 function load(addon: string): string {
     const done = spawnSync(
         process.execPath,
@@ -106,7 +106,8 @@ test("every library of ours has a package", () => {
     assert.match(told, /libwebsockets-evlib-ev/);
 });
 
-/** Runs the install script of a package with that addon, or none. There is no CMake. */
+/** Runs the install script of a package with that addon or without one. There is no
+ * CMake. */
 function install(addon: string | undefined, sources: boolean): [number | null, string] {
     const root = mkdtempSync(path.join(scratch, "package-"));
     for (const file of ["scripts/install.js", "dist/loader.js"]) {

@@ -1,8 +1,8 @@
-// Pages in Markdown, as tests of what they say read them. No types and no packages: a test
-// in a clean directory uses it, too.
+// Reads Markdown pages for the tests of their contents. It uses no types and no packages,
+// because a test in a clean directory uses it, too.
 
-/** [{before, language, code}] of each block of code; before: the last line above that is
- * not empty. */
+/** Returns [{before, language, code}] of each code block; before: the last non-empty line
+ * above the block. */
 export function blocks(text) {
     const found = [];
     let before = "";
@@ -23,7 +23,7 @@ export function blocks(text) {
     return found;
 }
 
-/** What stands below a heading of the second level. */
+/** Returns the text below a heading of the second level. */
 export function section(text, title) {
     const rest = text.split(`\n## ${title}\n`)[1] ?? "";
     return rest.split("\n## ")[0];

@@ -1,9 +1,9 @@
 /**
- * The programs in C that tests of the client talk to: built with the core (`make
+ * The C programs that tests of the client connect to. They are built with the core (`make
  * release`, or SEGUE_BUILD names another build).
  *
  * `serverCommand` is a server on its standard input and output, `HttpServer` the same
- * over HTTP, `Proxy` cuts connections on request. They have the tools of
+ * over HTTP, `CuttingProxy` cuts connections on request. They have the tools of
  * tests/support/fixtures.c and tests/interop/fixture_server.c.
  */
 import assert from "node:assert/strict";
@@ -13,19 +13,19 @@ import { existsSync } from "node:fs";
 import readline from "node:readline";
 import { built } from "./tree.js";
 
-/** The path of a program of the build. */
+/** Returns the path of a program of the build. */
 export function program(name: string): string {
     const path = built(`tests/${name}`);
     assert.ok(existsSync(path), `${path} is not built; SEGUE_BUILD names another build`);
     return path;
 }
 
-/** A server on its standard input and output. */
+/** Returns the command of a server on its standard input and output. */
 export function serverCommand(...args: string[]): string[] {
     return [program("tools/fixture_server"), ...args];
 }
 
-/** A child process that tells what it does in lines. */
+/** A child process that prints lines. */
 class Program {
     readonly child: ChildProcess;
     private readonly lines: AsyncIterator<string>;
@@ -40,7 +40,7 @@ class Program {
             [Symbol.asyncIterator]();
     }
 
-    /** One line that it says. */
+    /** Reads one line of its output. */
     async line(): Promise<string> {
         const { done, value } = await this.lines.next();
         assert.ok(!done, `${this.child.spawnfile} says nothing`);
@@ -60,10 +60,10 @@ class Program {
     }
 }
 
-/** The fixture server over HTTP; it may die and come back on its port. */
+/** The fixture server over HTTP; it may be killed and started again on its port. */
 export class HttpServer {
     url = "";
-    port = 0; // one that is free, to begin with
+    port = 0; // 0 at first: a free one
     private program: Program | undefined;
 
     private constructor(private readonly args: readonly string[]) {}
@@ -74,7 +74,7 @@ export class HttpServer {
         return server;
     }
 
-    /** Begins, or begins again on its port. */
+    /** Starts the server, on its earlier port if it had one. */
     async start(): Promise<void> {
         const options = ["--http", "127.0.0.1", "--port", String(this.port), "--drain"];
         this.program = new Program(serverCommand(...options, "1", ...this.args));
@@ -85,18 +85,18 @@ export class HttpServer {
         assert.ok(this.port, url);
     }
 
-    /** Dies. */
+    /** Kills the server. */
     async kill(): Promise<void> {
         await this.program?.end("SIGKILL");
     }
 
-    /** Asks it to end, and waits for that. */
+    /** Asks the server to end, and waits for that. */
     async stop(): Promise<void> {
         await this.program?.end("SIGTERM");
     }
 }
 
-/** Stands between a client and a server, and cuts. */
+/** A proxy between a client and a server that cuts connections. */
 export class CuttingProxy {
     url = "";
 
@@ -112,7 +112,7 @@ export class CuttingProxy {
         return proxy;
     }
 
-    /** One command, such as "cut rst"; its answer. */
+    /** Sends one command, such as "cut rst"; returns the answer. */
     async say(line: string): Promise<string> {
         this.program.say(line);
         return this.program.line();

@@ -1,8 +1,8 @@
-// Does what the quick start of node/README.md says, as a new user would.
+// Follows the quick start of node/README.md, as a new user would.
 //
 // quick_start.mjs README DIRECTORY: saves the two programs in a new directory below that
 // one, where the package is installed, starts the server, runs the client, and compares
-// what it prints with what the page says. Only the port is another one.
+// the output with the page. Only the port is another one.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -20,7 +20,7 @@ function freePort() {
     });
 }
 
-/** The server says where it listens. */
+/** Starts the server and waits until it prints where it listens. */
 function start(directory) {
     const server = spawn(process.execPath, ["server.mjs"], {
         cwd: directory,

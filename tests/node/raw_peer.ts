@@ -1,9 +1,10 @@
 /**
- * The other end of a conversation, played by the test: message by message, no network.
+ * The other end of a conversation, played by the test, message by message and without a
+ * network.
  *
- * What the library says is heard line by line, what it shall hear is said. `settle`
- * returns when it has done everything that it can do without time passing: it answers a
- * ping, and by then it has taken all that was said before.
+ * `hear` returns what the library wrote, line by line; `say` gives the library a line to
+ * read. `settle` returns when the library has done everything that it can do without time
+ * passing: it has answered a ping, and so has handled all earlier lines.
  */
 import type { Server } from "segue-mcp";
 import type * as Native from "segue-mcp/native";
@@ -15,15 +16,15 @@ const { Runtime } = internal<typeof Glue>("runtime");
 
 const SECONDS = 60;
 
-/** Has a server serve the peer. */
+/** Makes a server serve the peer. */
 export function attach(server: Server, peer: RawPeer): void {
     const { _attach } = server as unknown as { _attach(transport: unknown): void };
     _attach.call(server, peer.transport());
 }
 
-/** See above. With `reopen` a cut is not final. */
+/** See the top of the file. With `reopen` the library may connect again after a cut. */
 export class RawPeer {
-    /** Heard, and not looked at. */
+    /** Received lines that were not read yet. */
     readonly lines: string[] = [];
     reopens = 0;
     isClosed = false;
@@ -37,7 +38,7 @@ export class RawPeer {
         this.#reopen = options.reopen ?? false;
     }
 
-    /** For `server._attach`, or a session. */
+    /** Makes a transport for `server._attach`, or for a session. */
     transport(): Native.Transport {
         const { handle } = Runtime.current();
         return native.transportCustom(handle, this.#onEvent, this.#reopen);
@@ -85,7 +86,7 @@ export class RawPeer {
         });
     }
 
-    /** One line for the library; one that has left hears nothing. */
+    /** Sends one line to the library; after the library has left it is dropped. */
     say(line: string): void {
         if (this.isClosed) return;
         if (!this.#wire) throw new Error("nobody has begun to listen");
@@ -94,19 +95,19 @@ export class RawPeer {
         }
     }
 
-    /** The next line of the library, waited for. */
+    /** Waits for the next line of the library. */
     async hear(): Promise<string> {
         while (!this.lines.length) await this.change();
         return this.lines.shift() as string;
     }
 
-    /** Everything that was said is done. */
+    /** Waits until the library has handled all lines. */
     async settle(): Promise<void> {
         while (!this.#wire && !this.isClosed) await this.change();
         const id = `ping-${++this.#pings}`;
         this.say(`{"jsonrpc":"2.0","id":"${id}","method":"ping"}`);
         for (;;) {
-            // It may have answered and left in one turn.
+            // The library may have answered and left in one turn.
             const at = this.lines.findIndex((line) => line.includes(`"${id}"`));
             if (at >= 0) this.lines.splice(at, 1);
             if (at >= 0 || this.isClosed) break;
@@ -115,7 +116,7 @@ export class RawPeer {
         for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
     }
 
-    /** The connection breaks; what was not heard is lost. */
+    /** Breaks the connection; lines that were not read are lost. */
     cut(): void {
         this.lines.length = 0;
         this.#rest = "";

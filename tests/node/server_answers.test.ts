@@ -1,5 +1,5 @@
-/** What a user answers reaches the question that was asked, with several servers behind
- * one address: each has the session, and only one of them has asked. */
+/** A user's answer reaches the question that was asked, with several servers behind one
+ * address: each knows the session, and only one of them has asked. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,7 +22,7 @@ interface Message {
     result: { content: { text: string }[] };
 }
 
-/** One POST of a client that is nobody's, and the messages that answer it. */
+/** Makes one POST without the SDK; returns the messages that answer it. */
 async function post(
     url: string,
     session: string | null,
@@ -95,9 +95,9 @@ test("a yes to one never approves another", { timeout }, async () => {
         const a = await ask(one, "a");
         const b = await ask(two, "b");
         assert.notEqual(a.id, b.id);
-        // at the other server: it goes to the one that asked, and B is not approved
+        // Sent to the other server: it goes to the one that asked, and B is not approved.
         assert.equal(await answer(two, a.id, "a"), 202);
-        assert.equal(await answer(two, 1, "a"), 202); // nobody asked that
+        assert.equal(await answer(two, 1, "a"), 202); // no question has this id
         assert.equal(await answer(two, b.id, "b"), 202);
         for (const [what, { from }] of [
             ["a", a],
@@ -117,7 +117,7 @@ function answerOf(message: string): ElicitResult {
     return { action: "accept", content: { for: word } };
 }
 
-// All are asked before any is answered, at both servers; an answer goes to either.
+// Both servers ask all questions before any answer comes; an answer may go to either.
 test("a client behind a balancer answers each call", { timeout }, async () => {
     const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
     const store = path.join(directory, "tasks.db");
@@ -163,7 +163,7 @@ test("a client behind a balancer answers each call", { timeout }, async () => {
 
 const PROGRAM = fileURLToPath(new URL("asking_program.js", import.meta.url));
 
-/** The server as a process, and its URL. */
+/** Starts the server as a process; returns it with its URL. */
 async function begin(store: string, port: string): Promise<[ChildProcess, string]> {
     const stdio = ["ignore", "pipe", "inherit"] as const;
     const child = spawn(process.execPath, [PROGRAM, store, port], { stdio: [...stdio] });
@@ -179,7 +179,7 @@ async function kill(child: ChildProcess): Promise<void> {
     await ended;
 }
 
-// The user is asked anew, and what he decides then reaches the task.
+// The user is asked again, and the new decision reaches the task.
 test("a task is answered after its server was killed", { timeout }, async () => {
     const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
     const store = path.join(directory, "tasks.db");
@@ -187,7 +187,7 @@ test("a task is answered after its server was killed", { timeout }, async () => 
     let canDecide = false;
     const onElicit: OnElicit = async ({ message }) => {
         asked[canDecide ? 1 : 0].open();
-        if (!canDecide) await new Promise(() => undefined); // he has not made up his mind
+        if (!canDecide) await new Promise(() => undefined); // the user has not decided
         return answerOf(message);
     };
     let [child, url] = await begin(store, "0");

@@ -1,6 +1,6 @@
 /**
- * What a handler does besides returning: segments, progress, logs, fields, questions, and
- * how it hears that its caller has gone.
+ * What a handler can do before it returns: segments, progress, logs, fields, questions,
+ * and noticing that its caller has gone.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -158,8 +158,8 @@ for (const era of ["legacy", "modern"] as const) {
                     assert.equal(await size("rows"), count * mib.length);
                     await refused("one", "send it in smaller blocks");
                 } else {
-                    await refused("rows", "let the call be a task");
-                    await refused("one", "let the call be a task");
+                    await refused("rows", "let the tool run as a task");
+                    await refused("one", "let the tool run as a task");
                 }
             });
         });
@@ -196,7 +196,7 @@ test("R-776-28 a slow reader makes the handler wait, and nothing is lost", async
     let waited = 0;
     server.tool("much", async (_, ctx) => {
         for (let number = 0; number < count; number++) {
-            let turned = false; // the loop has a turn only while this waits
+            let turned = false; // the loop has a turn only while the handler waits
             const mark = setImmediate(() => {
                 turned = true;
             });
@@ -419,7 +419,8 @@ inEachWorld("a handler that ignores its cancellation does no harm", async (world
         await done.opened;
         assert.equal((await session.call("hello")).text, "hello");
     });
-    assert.ok(failures.length <= 1, String(failures)); // one may throw before it knows
+    // one may throw before the handler knows
+    assert.ok(failures.length <= 1, String(failures));
 });
 
 inEachWorld("too many calls at once are refused", async (world) => {
@@ -522,7 +523,10 @@ inEachWorld("AS-50 answers that are none, and that do not fit", async (world) =>
             return (await ctx.sample("hello", 3)).text;
         } catch (error) {
             assert.ok(error instanceof UnsupportedError);
-            assert.match(error.message, /not declared sampling\/createMessage/);
+            assert.match(
+                error.message,
+                /not declared that it answers sampling\/createMessage/,
+            );
             return "cannot be asked";
         }
     });
@@ -538,7 +542,8 @@ inEachWorld("AS-50 answers that are none, and that do not fit", async (world) =>
             await assert.rejects(session.call("ask"), /The user declined/);
             assert.equal((await session.call("caught")).text, "decline");
             assert.equal((await session.call("elicit")).text, "decline");
-            // Where a server may wait for a better one for ever, our client says so.
+            // When a server may wait for a better answer for ever, Segue's client says
+            // so.
             const why =
                 world.era === "modern" ? /The user did not decide/ : /does not fit/;
             const told = await uncaught(async () => {

@@ -1,5 +1,5 @@
-/** A server that ends in good order: who was cut off from a call that runs comes back for
- * the rest of it, and what is new goes to the next server. */
+/** A server that ends in good order: a client that was cut off from a running call comes
+ * back for the rest, and new calls go to the next server. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { connect, Server } from "segue-mcp";
@@ -9,7 +9,7 @@ import { Gate } from "./server_worlds.js";
 const timeout = 120_000;
 const DRAIN_MS = 60_000;
 
-/** A server whose calls wait for the test. */
+/** Makes a server whose calls wait for the test. */
 function gated(name: string) {
     const sealKey = Uint8Array.from({ length: 32 }, (_, at) => at);
     const server = new Server({ name, sealKey });
@@ -24,7 +24,7 @@ function gated(name: string) {
     return { server, began, go };
 }
 
-/** What a test that failed has left open ends; what has ended is left alone. */
+/** Ends what a failed test has left open; closing twice does no harm. */
 function endsAfter(t: TestContext, gate: Gate, ...open: { close(): unknown }[]): void {
     t.after(async () => {
         gate.open();
@@ -51,7 +51,8 @@ for (const era of ["auto", "legacy"] as const) {
         const before = balancer.count;
         balancer.cut();
         await until(() => balancer.count > before); // the client comes back,
-        const none = await fetch(new URL("/none", listener.url)); // was seen to go
+        // and its loss was noticed
+        const none = await fetch(new URL("/none", listener.url));
         assert.equal(none.status, 404);
         go.open();
         assert.equal((await task.result()).text, "first, rest");
@@ -77,7 +78,7 @@ test("refused calls go to the next server", { timeout }, async (t) => {
         assert.equal((await session.call("where")).text, "two");
         await session.close();
     }
-    assert.ok(balancer.count > 5); // the first one was asked, too
+    assert.ok(balancer.count > 5); // the first server was asked, too
     one.go.open();
     assert.equal((await task.result()).text, "first, rest");
     await keeper.close();

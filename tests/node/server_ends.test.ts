@@ -1,5 +1,5 @@
-/** What is left of tasks when a server ends in a process that goes on: another server on
- * the store has them. */
+/** Tasks of a server that ends in a process that goes on: another server on the store
+ * takes them over. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
@@ -38,7 +38,8 @@ function aborted({ signal }: Context): Promise<void> {
     });
 }
 
-/** How first runs take it that their server ends; what each has seen is in `ends`. */
+/** How first runs react to the end of their server; `ends` collects what each has
+ * noticed. */
 const KINDS = {
     "a handler that heeds its signal": async (ctx: Context, ends: string[]) => {
         await ctx.send("1 ");
@@ -67,7 +68,7 @@ const KINDS = {
 
 type Kind = keyof typeof KINDS;
 
-/** A server whose tool ends at once when it runs for the second time. */
+/** Makes a server whose tool ends at once when it runs for the second time. */
 function counting(name: string, store: string, runs: number[], kind: Kind) {
     const server = new Server({ name, store, onError: assert.fail });
     const ends: string[] = [];
@@ -84,7 +85,7 @@ function counting(name: string, store: string, runs: number[], kind: Kind) {
     return { server, ends, go };
 }
 
-/** Tokens of a task of each tool, whose first segment has come. */
+/** Returns tokens of a task of each tool, whose first segment has come. */
 async function begin(url: string): Promise<string[]> {
     const session = await open(url);
     const tokens: string[] = [];
@@ -239,7 +240,8 @@ test(
             await began.opened;
             const closing = next.server.close();
             await first.server.close();
-            await until(() => calls() === before + 2); // the gate's, and the task
+            // the call of the gate, and that of the task
+            await until(() => calls() === before + 2);
             go.open();
             assert.equal((await through).text, "through");
             await session.close();
@@ -253,7 +255,7 @@ test(
         }),
 );
 
-/** Five tasks that a server has begun and left. */
+/** Leaves five tasks that a server has begun; returns their tokens. */
 async function leaveFive(store: string): Promise<string[]> {
     const server = new Server({ name: "first", store });
     const options = { task: "may", restartable: true, pollMs: 20 } as const;
@@ -274,7 +276,7 @@ async function leaveFive(store: string): Promise<string[]> {
     return tokens;
 }
 
-/** A server that runs so many of them at once. */
+/** Makes a server that runs this many of them at once. */
 function taking(store: string, maxCalls: number, go: Promise<void>) {
     const server = new Server({ name: "next", store, maxCalls });
     const options = { task: "may", restartable: true, pollMs: 20 } as const;

@@ -1,4 +1,5 @@
-/** A Node server over HTTP: where it listens, who gets in, and what a bare fetch sees. */
+/** A Node server over HTTP: where it listens, who has access, and what a bare fetch
+ * sees. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -25,7 +26,7 @@ function simple(options: Partial<ConstructorParameters<typeof Server>[0]> = {}):
     return server;
 }
 
-/** A call by nothing but fetch, as clients of 2026-07-28 make it. */
+/** Makes a call with fetch alone, as clients of 2026-07-28 make it. */
 async function post(
     url: string,
     method: string,
@@ -304,7 +305,7 @@ test("pages of elsewhere are kept out, unless they are named", {
     await server.close();
 });
 
-/** fetch does not let a program choose Host. */
+/** Sends a request with this Host, which fetch does not allow; returns the status. */
 async function statusByHost(url: string, host: string): Promise<number> {
     return new Promise((resolve, reject) => {
         const headers = {

@@ -18,6 +18,72 @@ import { Gate, inEachWorld, serve } from "./server_worlds.js";
 const parse = (value: unknown): Record<string, never> =>
     JSON.parse(JSON.stringify(value));
 
+inEachWorld("R-776-31: a long list is whole", async (world) => {
+    const server = new Server({ name: "long" });
+    const uris = Array.from({ length: 600 }, (_, i) => `test://item${i}`);
+    for (const uri of uris) server.resource(uri, () => "text");
+    await serve(world, server, async (session) => {
+        const listed = await session.listResources();
+        assert.deepEqual(
+            listed.map((one) => one.uri),
+            uris,
+        );
+    });
+});
+
+inEachWorld("R-776-32: a long text is one", async (world) => {
+    const server = new Server({ name: "texts", onError: () => undefined });
+    const parts = Array.from({ length: 300 }, (_, i) => `part ${i}\n`);
+    const other = { uri: "test://other", text: "other" };
+    server.resource("test://async", { mimeType: "text/x" }, async function* () {
+        yield "con";
+        await new Promise((resolve) => setImmediate(resolve));
+        yield other;
+        yield "tent";
+    });
+    server.resource("test://{name}/plain", function* ({ name }) {
+        yield name;
+        yield* parts;
+    });
+    server.resource("test://sent", async (_, ctx) => {
+        await ctx.send("a", "b");
+        await ctx.replace("c");
+        await ctx.send("d");
+        return undefined;
+    });
+    server.resource("test://empty", function* () {
+        yield* [];
+    });
+    server.resource("test://twice", async (_, ctx) => {
+        await ctx.send("a");
+        return "b";
+    });
+    server.resource("test://bytes", async (_, ctx) => {
+        await ctx.send(new Uint8Array(1));
+        return undefined;
+    });
+    assert.throws(
+        () => server.prompt("steps", function* () {} as never),
+        /it cannot be a generator/,
+    );
+    await serve(world, server, async (session) => {
+        const read = async (uri: string): Promise<unknown[]> =>
+            (await session.readResource(uri)).contents;
+        const text = { uri: "test://async", mimeType: "text/x", text: "content" };
+        assert.deepEqual(parse(await read("test://async")), [text, other]);
+        const plain = { uri: "test://x/plain", mimeType: "text/plain" };
+        const whole = `x${parts.join("")}`;
+        assert.deepEqual(parse(await read("test://x/plain")), [
+            { ...plain, text: whole },
+        ]);
+        const [sent] = await read("test://sent");
+        assert.equal((sent as { text: string }).text, "cd");
+        assert.deepEqual(await read("test://empty"), []);
+        await assert.rejects(read("test://twice"));
+        await assert.rejects(read("test://bytes"));
+    });
+});
+
 inEachWorld("resources of all sorts", async (world) => {
     const server = new Server({ name: "reads", onError: () => undefined });
     server.resource("test://text", { name: "Text", mimeType: "text/x" }, () => "text");

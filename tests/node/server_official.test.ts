@@ -1,5 +1,5 @@
 /**
- * The official SDK's clients, of 2.x and of 1.x, and a Node server of ours, over stdio
+ * The official SDK's clients, of 2.x and of 1.x, and a Node server of Segue, over stdio
  * and over HTTP.
  */
 import assert from "node:assert/strict";
@@ -112,7 +112,7 @@ function makeServer(): Server {
     return server;
 }
 
-/** A client of the official SDK at a server of ours. */
+/** Runs `work` with a client of the official SDK at a server of Segue. */
 async function overHttp(sdk: Sdk, work: (client: any) => Promise<void>): Promise<void> {
     const server = makeServer();
     const { url } = await server.listenHttp({ drainMs: 500 });

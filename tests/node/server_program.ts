@@ -19,7 +19,7 @@ const { values } = parseArgs({
     },
 });
 
-/** Resolves when a file is there. */
+/** Resolves when the file exists. */
 async function fileIsThere(file: string, signal: AbortSignal): Promise<void> {
     const watcher = watch(path.dirname(file), { signal });
     try {
@@ -46,7 +46,7 @@ server.tool("stuck", (_, ctx) => {
     ctx.progress(1);
     return new Promise(() => undefined);
 });
-/** Counts; at a number it waits for ever, in the first run. */
+/** Counts; in the first run it waits for ever at one number. */
 async function* counting(
     { to, pauseAt }: { to: number; pauseAt: number },
     ctx: Context,
@@ -77,7 +77,7 @@ server.tool("die", fatal, ({ file }) => {
     process.exit(3);
 });
 const shortly = { ...fatal, resumeMaxWaitMs: 1000 };
-/** Runs no longer than a second without its client. */
+/** Runs for a second at most without its client. */
 server.tool("parked_shortly", shortly, async function* ({ file }) {
     appendFileSync(file, "ran\n");
     yield* begun();

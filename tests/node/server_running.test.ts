@@ -31,7 +31,7 @@ function start(...args: string[]): Child {
     return spawn(node, [...rest, ...args], { stdio: ["pipe", "pipe", "pipe"] });
 }
 
-/** Its lines, one after another; undefined after the last one. */
+/** Returns a function that reads the next line; undefined after the last one. */
 function reader(stream: Readable): () => Promise<string | undefined> {
     const lines = readline.createInterface({ input: stream })[Symbol.asyncIterator]();
     return async () => (await lines.next()).value as string | undefined;
@@ -64,7 +64,7 @@ function call(id: number, name: string, args: object = {}): string {
     return lines({ id, method: "tools/call", params: { name, arguments: args } });
 }
 
-/** A directory of the test's own. */
+/** Runs `work` with a directory of its own. */
 async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
     const directory = mkdtempSync(path.join(os.tmpdir(), "segue-node-"));
     try {
@@ -86,7 +86,7 @@ test("nothing but messages on standard output", { timeout }, async () => {
     assert.equal(hello.result.serverInfo.name, "program");
     assert.equal(answer.result.content[0].text, "hé ");
     child.stdin.end();
-    // Afterwards standard output is the program's again.
+    // Afterwards the program can use standard output again.
     assert.equal(await line(), "ended");
     assert.equal(await line(), undefined);
     assert.equal(await ended(child), 0);
@@ -99,7 +99,7 @@ test("a session over standard input and output", { timeout }, async () => {
     for (const era of ["modern", "legacy"] as const) {
         await inDirectory(async (directory) => {
             const file = path.join(directory, "gate");
-            // A child has not all of our environment, as the specification wants.
+            // A child gets only part of the environment, as the specification wants.
             const env = { SEGUE_NODE_ADDON: process.env["SEGUE_NODE_ADDON"] };
             const options = { era, env, restart: false, onStderr: () => undefined };
             const session = await connect(COMMAND, options);
@@ -121,7 +121,7 @@ test("what is under way is answered before a signal ends it", { timeout }, () =>
         child.stdin.write(HELLO + call(1, "gate", { file }));
         child.stdin.write(call(2, "noisy", { text: "there" }));
         await line();
-        assert.equal(JSON.parse((await line()) ?? "").id, 2); // so the other one runs
+        assert.equal(JSON.parse((await line()) ?? "").id, 2); // so the other call runs
         child.kill("SIGTERM");
         writeFileSync(file, "");
         const answer = JSON.parse((await line()) ?? "");
@@ -140,13 +140,13 @@ test("a peer that is gone ends the process, also in mid-call", {
     await line();
     child.stdin.end();
     assert.equal(await line(), "ended");
-    child.kill("SIGKILL"); // the promise of "stuck" holds nothing, but be sure
+    child.kill("SIGKILL"); // the promise of "stuck" holds nothing; this makes sure
     assert.ok([0, "SIGKILL"].includes(await ended(child)));
 });
 
 // ---- signals
 
-/** A server over HTTP, until the work is done. */
+/** Runs `work` with a server over HTTP, and ends the server. */
 async function overHttp(
     args: string[],
     work: (url: string, child: Child) => Promise<void>,
@@ -194,7 +194,7 @@ for (const [signal, number] of [
             const onProgress = (): void => void child.kill(signal);
             const stuck = session.call("stuck", {}, { onProgress });
             stuck.catch(() => undefined);
-            // The first one was heard when nobody gets in any more.
+            // Once no connection is accepted, the first signal was handled.
             while (await gets(url));
             child.kill(signal);
             assert.equal(await ended(child), 128 + number);
@@ -205,8 +205,8 @@ for (const [signal, number] of [
 }
 
 /**
- * Whether somebody listens there. A `fetch` whose connection is closed before the answer
- * may stay without an end in Node 20.
+ * Returns whether a server listens at the URL. In Node 20 a `fetch` whose connection
+ * closes before the answer may never end.
  */
 async function gets(url: string): Promise<boolean> {
     const { hostname, port } = new URL(url);
@@ -251,8 +251,8 @@ for (const end of ["SIGKILL", "SIGTERM"] as const) {
     );
 }
 
-/** A session with a server that is asked to end then by the end of its input, or by a
- * signal. */
+/** Runs `work` with a session, and asks the server to end meanwhile, by the end of its
+ * input or by a signal. */
 async function whileItRuns(
     way: string,
     options: string[],
@@ -289,7 +289,7 @@ for (const way of ["stdio", "http"]) {
                 for await (const _ of stream) break;
                 token = stream.token ?? "";
             });
-            await sleep(1500); // longer than it may be away, without a server
+            await sleep(1500); // longer than the client may be away, without a server
             await whileItRuns(way, options, async (session) => {
                 await assert.rejects(session.resume(token).result(), (error) => {
                     assert.ok(error instanceof RemoteError);
@@ -341,7 +341,8 @@ for (const era of ["auto", "legacy"] as const) {
             const died = path.join(directory, "died");
             const env = { SEGUE_NODE_ADDON: process.env["SEGUE_NODE_ADDON"] };
             const ignore = (): undefined => undefined;
-            // A server that keeps nothing gives no token: by that it would run twice.
+            // A server that keeps nothing gives no token: with one the call would run
+            // twice.
             const resumable = false;
             const once = { era, env, resumable, maxReconnects: -1, onStderr: ignore };
             const bare = await connect(COMMAND, once);
@@ -358,7 +359,7 @@ for (const era of ["auto", "legacy"] as const) {
             await assert.rejects(session.call("die", { file: died }), DisconnectedError);
             await session.close();
             const times = readFileSync(died, "utf8").split("\n").length - 1;
-            // Of the session, and of the call.
+            // Tries of the session, times those of the call.
             assert.ok(times > 1 && times <= (2 + 1) ** 2, `${times}`);
         }),
     );

@@ -1,4 +1,5 @@
-/** Schemas of a server: what is taken for one, what is told of it, what fits. */
+/** Schemas of a server: which values are schemas, what clients see of them, and which
+ * values fit. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
@@ -85,7 +86,7 @@ test("a JSON Schema is told as it is, and checked", () => {
     assert.equal(why(json, []), "must be object");
 });
 
-// Each keyword: a schema, what fits, what does not.
+// For each keyword: a schema, values that fit, values that do not.
 const KEYWORDS: [schema: JsonSchema | boolean, fits: unknown[], not: unknown[]][] = [
     [true, [1, null, {}], []],
     [false, [], [1, null]],
@@ -191,10 +192,10 @@ for (const [schema, fits, not] of KEYWORDS) {
 }
 
 test("schemas that lead round and round, and values that are deep, end", () => {
-    assert.match(why({ $ref: "#" }, 1), /nested too deep/);
+    assert.match(why({ $ref: "#" }, 1), /nested too deeply/);
     let deep: unknown = {};
     for (let at = 0; at < 100_000; at++) deep = { next: deep };
-    assert.match(why({ properties: { next: { $ref: "#" } } }, deep), /nested too deep/);
+    assert.match(why({ properties: { next: { $ref: "#" } } }, deep), /nested too deeply/);
 });
 
 test("reasons are one line each, in their order, and not without end", () => {
@@ -205,7 +206,8 @@ test("reasons are one line each, in their order, and not without end", () => {
     };
     assert.equal(
         why(schema, { a: 3, b: "x" }),
-        "c: is required; a: is none of 1, 2; b: must NOT have fewer than 2 characters",
+        "c: is required; a: has to be one of 1, 2; " +
+            "b: must NOT have fewer than 2 characters",
     );
     const many = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`p${i}`, "x"]));
     const told = why({ additionalProperties: { type: "number" } }, many);

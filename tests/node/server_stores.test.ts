@@ -1,4 +1,4 @@
-/** Stores: how they are opened and closed, beside all else that the process does. */
+/** Stores: how they are opened and closed while the process does other work. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,6 +8,7 @@ import os from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { connect, RequestTimeoutError, Server, type Store, stores } from "segue-mcp";
+import { withRedis } from "./redis.js";
 import { internal, PACKAGE } from "./tree.js";
 
 const { native } = internal<typeof import("segue-mcp/native")>("native");
@@ -22,7 +23,7 @@ async function inDirectory(work: (directory: string) => Promise<void>): Promise<
     }
 }
 
-/** A Redis server that takes connections, and never says a word; it can hang up. */
+/** A Redis server that accepts connections and never answers; it can hang up. */
 async function silent(
     work: (url: string, hangUp: () => void) => Promise<void>,
 ): Promise<void> {
@@ -91,7 +92,7 @@ test("a store is closed when its promise says so", { timeout }, () =>
         assert.equal(store.name, file);
         assert.ok(existsSync(`${file}-wal`));
         await store[Symbol.asyncDispose]();
-        assert.ok(!existsSync(`${file}-wal`)); // the last one to close takes it away
+        assert.ok(!existsSync(`${file}-wal`)); // the last one to close removes it
         const server = new Server({ name: "late", store });
         await assert.rejects(server.listenHttp(), { code: "SEGUE_E_CLOSED" });
         await server.close();
@@ -118,7 +119,7 @@ test(
                 server.listenHttp(),
             ]);
             assert.notEqual(first.url, second.url);
-            assert.equal(server.stats().length, 1); // they share it
+            assert.equal(server.stats().length, 1); // they share one store
             await server.close();
         }),
 );
@@ -141,7 +142,7 @@ test("servers of one process share a store that is given to both", { timeout }, 
     }),
 );
 
-/** Runs a program, and gives what it printed, when it has ended by itself. */
+/** Runs a program; returns what it printed when it has ended by itself. */
 async function play(body: string, url: string): Promise<string> {
     const program = `
         const { stores } = require(process.argv[1]);
@@ -197,11 +198,27 @@ for (const [end, body] of Object.entries(ENDS)) {
     );
 }
 
+type Kind = "memory" | "file" | "redis";
+
+/** Runs `work` with a store of this kind, as a server accepts it. */
+const withStore = (
+    kind: Kind,
+    work: (store: string | Store) => Promise<void>,
+): Promise<void> =>
+    inDirectory((directory) => {
+        if (kind === "redis") return withRedis(directory, work);
+        return work(kind === "file" ? path.join(directory, "tasks.db") : stores.memory());
+    });
+
 /** A store keeps a call whose connection closes, but not one that was given up. */
-for (const era of ["auto", "legacy"] as const)
-    test(`a caller that goes ends its call, ${era}`, { timeout }, () =>
-        inDirectory(async (directory) => {
-            const store = path.join(directory, "tasks.db");
+for (const [era, kind] of [
+    ["auto", "file"],
+    ["legacy", "file"],
+    ["auto", "redis"],
+    ["legacy", "redis"],
+] as const)
+    test(`a caller that goes ends its call, ${era}, ${kind}`, { timeout }, () =>
+        withStore(kind, async (store) => {
             const server = new Server({ name: "kept", store });
             const began: (() => void)[] = [];
             const ended: (() => void)[] = [];
@@ -226,7 +243,7 @@ for (const era of ["auto", "legacy"] as const)
                     const session = await connect(url, { era });
                     const leave = new AbortController();
                     const { signal } = leave;
-                    // A busy machine takes longer to begin.
+                    // A busy machine takes longer to start.
                     for (let ms = 1000; how === "timeout" && !isBegun; ms *= 5) {
                         const call = session.call("wait", {}, { timeoutMs: ms });
                         await assert.rejects(call, RequestTimeoutError);
@@ -248,7 +265,7 @@ for (const era of ["auto", "legacy"] as const)
         }),
     );
 
-/** A call of 2026-07-28 by nothing but fetch. */
+/** Makes a call of 2026-07-28 with fetch alone. */
 async function strangerCalls(
     url: string,
     more: object,
@@ -278,12 +295,10 @@ async function strangerCalls(
     return response.text();
 }
 
-for (const kind of ["memory", "file"] as const) {
+for (const kind of ["memory", "file", "redis"] as const) {
     const name = `R-2557-11: a stranger who closes cancels unless he has a key [${kind}]`;
     test(name, { timeout }, () =>
-        inDirectory(async (directory) => {
-            const file = path.join(directory, "tasks.db");
-            const store = kind === "memory" ? stores.memory() : file;
+        withStore(kind, async (store) => {
             const server = new Server({ name: "kept", store });
             const aborts: (() => void)[] = [];
             const begins: (() => void)[] = [];

@@ -1,5 +1,5 @@
-/** Calls that become tasks: when, what they tell, and what is left of them when a server
- * ends. */
+/** Calls that become tasks: when they do, what they report, and what is left of them when
+ * a server ends. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
@@ -23,7 +23,7 @@ import { Gate, inEachWorld, serve, type World } from "./server_worlds.js";
 inEachWorld("what may become a task", async (world) => {
     const server = new Server({ name: "policies" });
     const answer = async (): Promise<string> => {
-        await sleep(1); // what is done at once is no task in 2025-11-25
+        await sleep(1); // in 2025-11-25 a call that ends at once becomes no task
         return "answer";
     };
     server.tool("never", answer);
@@ -79,7 +79,8 @@ inEachWorld("R-2557-31 what a task tells", async (world) => {
             let status = await task.status();
             while (status.message !== "half way") status = await task.status();
             assert.equal(status.status, "working");
-        } else assert.equal(world.era, "legacy"); // has to ask for one beforehand
+            // the client must ask for a task in the call
+        } else assert.equal(world.era, "legacy");
         go.open();
         assert.equal((await task.result()).text, "done");
     });
@@ -157,7 +158,7 @@ test("listeners of one server share its tasks; stats tell of them", async () => 
     await server.close();
 });
 
-/** Tools that end behind two segments, in three ways. */
+/** Makes a server with tools that end after two segments, in three ways. */
 function failing(): Server {
     const server = new Server({ name: "fails" });
     const ends = {

@@ -1,4 +1,4 @@
-/** Tools of a Node server: what they take, what they give, how they fail. */
+/** Tools of a Node server: their arguments, their results, their failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -210,7 +210,7 @@ inEachWorld("results that are checked", async (world) => {
         await assert.rejects(session.call("raw"), /a: is required/);
         await assert.rejects(session.call("fails"), ToolError);
     });
-    assert.deepEqual(failures, []); // they say themselves what is wrong
+    assert.deepEqual(failures, []); // the tools report these errors themselves
 });
 
 inEachWorld("failures", async (world) => {
@@ -330,15 +330,15 @@ test("definitions that cannot be", async () => {
     assert.throws(() => server.tool("t", misspelt, run), /tool t: no option "tsak"/);
     assert.throws(() => server.resource("x://y", misspelt, run), /no option "tsak"/);
     assert.throws(() => server.prompt("p", misspelt, run), /no option "tsak"/);
-    assert.throws(() => server.tool("", run), /a string, not empty/);
-    assert.throws(() => new Server({} as never), /a name/);
+    assert.throws(() => server.tool("", run), /has to be a string that is not empty/);
+    assert.throws(() => new Server({} as never), /needs a name/);
     assert.throws(() => new Server({ name: "x", maxCalls: 0 }), RangeError);
     server.tool("twice", run);
-    assert.throws(() => server.tool("twice", run), /there is a tool "twice" already/);
+    assert.throws(() => server.tool("twice", run), /already has a tool "twice"/);
     assert.equal(server.removeTool("never"), false);
     assert.equal(server.removeTool("twice"), true);
     server.tool("twice", run);
     const listener = await server.listenHttp();
-    assert.throws(() => server.tool("twice", run), /there is a tool "twice" already/);
+    assert.throws(() => server.tool("twice", run), /already has a tool "twice"/);
     await listener.close();
 });

@@ -1,6 +1,6 @@
-/** The vectors of tests/vectors that are about a server, through the SDK; and those that
- * are wrong on purpose, each of which has to be found out for the reason that it names.
- * */
+/** Plays the vectors of tests/vectors for a server through the SDK, and those that are
+ * wrong on purpose: each must fail for the reason that it names.
+ */
 import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";
@@ -27,15 +27,15 @@ const PLAYED = OURS.filter(isPlayed);
 const WRONG = readAll(path.join(DIRECTORY, "wrong")).filter(
     (vector) => isOurs(vector) && isPlayed(vector),
 );
-// The library hands calls over in batches, so the answer that tells of a new task of
-// 2026-07-28 is mostly out before a handler in JavaScript has had its first turn: then it
-// does not have what the handler says at once, or not all of it. What is missing comes by
-// the ways that follow. On a busy machine the handler may be first.
+// The library hands calls over in batches. So the answer that announces a new task of
+// 2026-07-28 is mostly sent before a handler in JavaScript has had its first turn. Then
+// it contains nothing, or only a part, of what the handler sends at once. The rest comes
+// by the later messages. On a busy machine the handler may be first.
 const LATE = ["R-E-2 fields, a beginning anew and a status are events too"];
-/** Of the loop, in which a handler has done all that it can at once. */
+/** Turns of the loop in which a handler does everything that it can do at once. */
 const TURNS = 6;
 
-/** One vector at play. */
+/** Plays one vector. */
 class Stage {
     readonly #vector: Vector;
     readonly #names: Names;

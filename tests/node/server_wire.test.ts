@@ -1,6 +1,7 @@
 /**
- * What a Node server says over HTTP, seen by a client that is written from the proposals:
- * no line of ours is in it. tests/python/test_server_wire.py does the same.
+ * The messages of a Node server over HTTP, as a client sees them that was written from
+ * the proposals alone, without code of Segue. tests/python/test_server_wire.py does the
+ * same.
  */
 import assert from "node:assert/strict";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
@@ -13,7 +14,8 @@ import { connect, Server, type ServerOptions } from "segue-mcp";
 
 const related = "io.modelcontextprotocol/related-task";
 const minute = 60_000;
-const TRACKING = 1024; // SEGUE_DIALECT_TRACKING
+const TRACKING = 2; // SEGUE_WAY_TRACKING
+const DRAFT_TASKS = 4; // SEGUE_DIALECT_DRAFT_TASKS
 
 interface Message {
     id?: unknown;
@@ -26,8 +28,9 @@ interface Answer {
     retryAfter: string | null;
 }
 
-/** A session of 2025-11-25. */
+/** A session of 2025-11-25, or of another revision. */
 class Wire {
+    readonly capabilities: object;
     readonly #headers: Record<string, string> = {
         "Content-Type": "application/json",
         Accept: "application/json, text/event-stream",
@@ -36,34 +39,42 @@ class Wire {
     constructor(
         readonly url: string,
         token?: string,
+        readonly version = "2025-11-25",
+        capabilities?: object,
     ) {
+        const responses = { modes: ["task", "immediate", "streaming"] };
+        const tasks = { requests: { tools: { call: {} } }, responses };
+        this.capabilities = capabilities ?? { tasks };
         if (token) this.#headers["Authorization"] = `Bearer ${token}`;
+        if (version === "2026-07-28") this.#headers["MCP-Protocol-Version"] = version;
     }
 
     async initialize(): Promise<Answer> {
-        const responses = { modes: ["task", "immediate", "streaming"] };
-        const tasks = { requests: { tools: { call: {} } }, responses };
         return await this.post(1, "initialize", {
-            protocolVersion: "2025-11-25",
-            capabilities: { tasks },
+            protocolVersion: this.version,
+            capabilities: this.capabilities,
             clientInfo: { name: "wire", version: "1" },
         });
     }
 
     async begin(): Promise<void> {
         assert.equal((await this.initialize()).status, 200);
-        this.#headers["MCP-Protocol-Version"] = "2025-11-25";
-        await this.post(undefined, "notifications/initialized");
+        this.#headers["MCP-Protocol-Version"] = this.version;
+        const method = "notifications/initialized";
+        const more = { "Mcp-Method": method };
+        const isOld = this.version === "2025-11-25";
+        await this.post(undefined, method, {}, isOld ? {} : more);
     }
 
-    /** The status, and every message until the answer has ended. */
+    /** Returns the status, and every message until the answer has ended. */
     async post(
         id: number | undefined,
         method: string,
         params: object = {},
+        more: Record<string, string> = {},
     ): Promise<Answer> {
         const body = JSON.stringify({ jsonrpc: "2.0", id, method, params });
-        const init = { method: "POST", headers: this.#headers, body };
+        const init = { method: "POST", headers: { ...this.#headers, ...more }, body };
         const response = await fetch(this.url, init);
         const session = response.headers.get("mcp-session-id");
         if (session) this.#headers["Mcp-Session-Id"] = session;
@@ -80,17 +91,29 @@ class Wire {
         return { status: response.status, messages, retryAfter };
     }
 
-    /** Of a request that is answered at once: there is one message. */
+    /** Sends a request that is answered at once; checks that there is one message. */
     async result(
         id: number,
         method: string,
         params: object,
+        more: Record<string, string> = {},
     ): Promise<Record<string, unknown>> {
-        const { status, messages } = await this.post(id, method, params);
+        const { status, messages } = await this.post(id, method, params, more);
         assert.equal(status, 200);
         assert.equal(messages.length, 1, JSON.stringify(messages));
         assert.equal(messages[0]?.id, id);
         return messages[0]?.result ?? {};
+    }
+
+    /** The same for later revisions: headers repeat the subject of the request. */
+    async named(
+        id: number,
+        method: string,
+        name: string,
+        params: object,
+    ): Promise<Record<string, unknown>> {
+        const headers = { "Mcp-Method": method, "Mcp-Name": name };
+        return await this.result(id, method, params, headers);
     }
 }
 
@@ -139,7 +162,7 @@ for (const tool of tools) {
     });
 
     test(`AS-31: a result that is tracked has a task that ended: ${tool}`, async () => {
-        await greeting({ dialectsOn: TRACKING }, async (wire) => {
+        await greeting({ draftWays: TRACKING }, async (wire) => {
             const result = await wire.result(2, "tools/call", greeted(tool));
             hasNoSigns(result);
             const meta = result["_meta"] as Record<string, { taskId: string }>;
@@ -159,7 +182,7 @@ test("R-1905-28: segments in quick succession go out together", async () => {
     const server = new Server({ name: "counter" });
     server.tool("count", { task: "may" }, async function* () {
         yield "first";
-        await sleep(10); // which goes out
+        await sleep(10); // this one goes out alone
         for (let number = 0; number < many; number++) {
             await new Promise(setImmediate);
             yield `${number} `;
@@ -182,6 +205,161 @@ test("R-1905-28: segments in quick succession go out together", async () => {
         const wanted = Array.from({ length: many + 1 }, (_, at) => at + 1);
         assert.deepEqual(numbers, wanted);
         assert.ok(told.length <= ms + 10, `${told.length} responses in ${ms} ms`);
+    } finally {
+        await serving.close();
+    }
+});
+
+/** This client has not declared dev.segue/replace. */
+test("R-1905-34: what was pushed stays in the result", async () => {
+    type Block = { text: string };
+    const server = new Server({ name: "replacing" });
+    server.tool("draft", { task: "may" }, async (_input, ctx) => {
+        await ctx.send("wrong");
+        await ctx.replace("right");
+    });
+    const serving = await server.listenHttp();
+    try {
+        const wire = new Wire(serving.url);
+        await wire.begin();
+        const task = { ttl: minute, responseModes: ["streaming"] };
+        const params = { name: "draft", arguments: {}, task };
+        const { messages } = await wire.post(2, "tools/call", params);
+        const told = messages.filter(({ id }) => id === 2);
+        const blocks = told.flatMap(
+            ({ result }) => (result?.["partial-content"] ?? []) as Block[],
+        );
+        const pushed = blocks.map(({ text }) => text);
+        assert.deepEqual(pushed, ["wrong", "right"]);
+        const made = told[0]?.result?.["task"] as { taskId: string } | undefined;
+        const taskId = made?.taskId;
+        const fetched = await wire.result(3, "tasks/result", { taskId });
+        const content = fetched["content"] as Block[];
+        const texts = content.map(({ text }) => text);
+        assert.deepEqual(texts, pushed);
+    } finally {
+        await serving.close();
+    }
+});
+
+/** Runs `work` with a server that has a tool that hangs and one that asks. */
+async function waiting(work: (url: string) => Promise<void>): Promise<void> {
+    const server = new Server({ name: "waiting", dialectsOn: DRAFT_TASKS });
+    server.tool("wait", { task: "may" }, async (_input, ctx) => {
+        await once(ctx.signal, "abort");
+    });
+    server.tool("ask", { task: "must" }, async (_input, ctx) => {
+        const schema = { type: "object", properties: {} } as const;
+        await ctx.elicit("Sure?", schema);
+    });
+    const serving = await server.listenHttp();
+    await work(serving.url).finally(() => serving.close());
+}
+
+/** A client of 2026-07-28 that declares only the legacy tasks. */
+test("R-2557-17: tasks of 2025-11-25 are shown to who knows no other", () =>
+    waiting(async (url) => {
+        const old = new Wire(url);
+        const other = new Wire(url, undefined, "2026-07-28");
+        await old.begin();
+        const made = { name: "wait", arguments: {}, task: { ttl: minute } };
+        const created = await old.result(2, "tools/call", made);
+        const { taskId } = created["task"] as { taskId: string };
+        const protocol = "io.modelcontextprotocol";
+        const _meta = {
+            [`${protocol}/protocolVersion`]: "2026-07-28",
+            [`${protocol}/clientInfo`]: { name: "wire", version: "1" },
+            [`${protocol}/clientCapabilities`]: { tasks: {} },
+        };
+        for (const [method, status] of [
+            ["tasks/get", "working"],
+            ["tasks/cancel", "cancelled"],
+        ] as const) {
+            const told = await other.named(3, method, taskId, { taskId, _meta });
+            assert.deepEqual([told["taskId"], told["status"]], [taskId, status]);
+        }
+        const ended = await old.result(4, "tasks/get", { taskId });
+        assert.equal(ended["status"], "cancelled");
+    }));
+
+test("R-2557-22: a question of the draft names its task", () =>
+    waiting(async (url) => {
+        const wire = new Wire(url, undefined, "DRAFT-2026-v1", { elicitation: {} });
+        await wire.begin();
+        const call = { name: "ask", arguments: {} };
+        const made = await wire.named(2, "tools/call", "ask", call);
+        const { taskId } = made["task"] as { taskId: string };
+        let told = await wire.named(3, "tasks/get", taskId, { taskId });
+        while (told["status"] === "working") {
+            told = await wire.named(3, "tasks/get", taskId, { taskId });
+        }
+        const questions = told["inputRequests"] as Record<
+            string,
+            { params: { _meta: Record<string, object> } }
+        >;
+        const [question] = Object.values(questions);
+        assert.deepEqual(question?.params._meta[related], { taskId });
+        const ended = await wire.named(4, "tasks/cancel", taskId, { taskId });
+        assert.equal(ended["status"], "cancelled");
+    }));
+
+test("R-776-31: a long list comes in pieces", async () => {
+    const server = new Server({ name: "long" });
+    const uris = Array.from({ length: 600 }, (_, i) => `test://item${i}`);
+    for (const uri of uris) server.resource(uri, () => "text");
+    const serving = await server.listenHttp();
+    const listed = (result: unknown): string[] =>
+        (result as { resources: { uri: string }[] }).resources.map((one) => one.uri);
+    try {
+        const wire = new Wire(serving.url);
+        await wire.begin();
+        const allowed = { _meta: { allowPartial: true } };
+        const { messages } = await wire.post(2, "resources/list", allowed);
+        const results = messages.map((one) => one.result ?? {});
+        const more = results.map(
+            (one) => (one["_meta"] as { hasMore?: boolean } | undefined)?.hasMore,
+        );
+        assert.deepEqual(more.slice(0, -1), [true, true]);
+        assert.ok(!more.at(-1));
+        assert.deepEqual(results.flatMap(listed), uris);
+        assert.deepEqual(listed(await wire.result(3, "resources/list", {})), uris);
+    } finally {
+        await serving.close();
+    }
+});
+
+test("R-776-32: the text of a resource comes in pieces", async () => {
+    const server = new Server({ name: "texts" });
+    server.resource("test://slow", async function* () {
+        yield "con";
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        yield "tent";
+    });
+    const serving = await server.listenHttp();
+    type Read = {
+        contents: { text: string }[];
+        _meta?: { index?: number; hasMore?: boolean };
+    };
+    try {
+        const wire = new Wire(serving.url);
+        await wire.begin();
+        const params = { uri: "test://slow", _meta: { allowPartial: true } };
+        const { messages } = await wire.post(2, "resources/read", params);
+        const results = messages.map((one) => (one.result ?? {}) as Read);
+        const texts = results.flatMap((one) => one.contents.map(({ text }) => text));
+        assert.deepEqual(texts, ["con", "tent"]);
+        const pieces = results.filter((one) => one.contents.length);
+        assert.deepEqual(
+            pieces.map((one) => one._meta?.index),
+            [0, 0],
+        );
+        const whole = (await wire.result(3, "resources/read", {
+            uri: "test://slow",
+        })) as Read;
+        assert.deepEqual(
+            whole.contents.map(({ text }) => text),
+            ["content"],
+        );
     } finally {
         await serving.close();
     }
@@ -224,7 +402,7 @@ test("R-776-26: a cancelled call gets no answer", async () => {
     }
 });
 
-/** An authorization server that tells its keys and nothing else. */
+/** An authorization server that only publishes its keys. */
 class Keys {
     looks = 0;
     isAway = false;
@@ -304,7 +482,7 @@ test("unknown keys do not shut out who is honest", async () => {
     }
 });
 
-/** Our client does, where it is asked to. */
+/** Segue's client comes again when it is asked to. */
 test("who comes before the keys comes again", { timeout: 2 * minute }, async () => {
     const keys = new Keys();
     await keys.start();
@@ -330,5 +508,5 @@ test("a key set is that of one issuer", async () => {
     const issuer = ["https://one.example", "https://other.example"];
     const auth = { issuer, jwksUrl: "https://one.example/keys" };
     const listening = new Server({ name: "guarded" }).listenHttp({ auth });
-    await assert.rejects(listening, /that of one issuer/);
+    await assert.rejects(listening, /a key set belongs to one/);
 });

@@ -1,6 +1,6 @@
 /**
- * Where tests of the server run: in the process of its client, and over HTTP, for clients
- * of 2026-07-28 and of 2025-11-25.
+ * The surroundings of tests of the server: in the process of its client, and over HTTP,
+ * for clients of 2026-07-28 and of 2025-11-25.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,20 +10,21 @@ import { internal } from "./tree.js";
 
 const { native } = internal<typeof import("segue-mcp/native")>("native");
 
-/** One way to a server of the test's own. */
+/** One transport and one era for a server of the test. */
 export interface World {
     readonly way: "pair" | "http";
     readonly era: "modern" | "legacy";
 }
 
-/** The fourth, HTTP with legacy clients, is what the conformance suite has most of. */
+/** The fourth combination, HTTP with legacy clients, is covered by the conformance
+ * suite. */
 export const WORLDS: readonly World[] = [
     { way: "pair", era: "modern" },
     { way: "pair", era: "legacy" },
     { way: "http", era: "modern" },
 ];
 
-/** A test in each world, by its name. */
+/** Defines a test in each world. */
 export function inEachWorld(name: string, work: (world: World) => Promise<void>): void {
     for (const world of WORLDS) {
         test(`${name} [${world.way}, ${world.era}]`, { timeout: 120_000 }, () =>
@@ -32,13 +33,13 @@ export function inEachWorld(name: string, work: (world: World) => Promise<void>)
     }
 }
 
-/** Handles that nobody has given back. */
+/** Counts the handles that were not freed. */
 function handles(): Record<string, number> {
     const { Call = 0, Server = 0, Listener = 0, Session = 0 } = native.liveHandles();
     return { Call, Server, Listener, Session };
 }
 
-/** Serves, has the work done by a session, and ends both: no handle is left. */
+/** Serves, runs `work` with a session, ends both, and checks that no handle is left. */
 export async function serve(
     world: World,
     server: Server,
@@ -69,7 +70,7 @@ async function using_(
     }
 }
 
-/** What somebody else resolves. */
+/** A promise that other code resolves. */
 export class Gate {
     open: () => void = () => undefined;
     readonly opened = new Promise<void>((resolve) => {

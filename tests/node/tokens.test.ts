@@ -15,7 +15,7 @@ const directory = fs.mkdtempSync(path.join(os.tmpdir(), "segue-tokens-"));
 after(() => fs.rmSync(directory, { recursive: true }));
 
 let count = 0;
-/** A file that is not there yet. */
+/** Makes a token file whose path does not exist yet. */
 function fresh(limit?: number): TokenFile {
     count += 1;
     const file = path.join(directory, String(count), "tasks.json");

@@ -1,11 +1,12 @@
-/** Where things of the tree are. Tests run as compiled into a directory of the build. */
+/** Paths of the source tree. Tests run compiled, from a directory of the build. */
 import { createRequire } from "node:module";
 import path from "node:path";
 
 /** The top of the tree. */
 export const TREE = process.env["SEGUE_TREE"] ?? process.cwd();
 
-/** The programs of a debug or release build, such as `tests/tools/fixture_server`. */
+/** Returns the path of a program of a debug or release build, such as
+ * `tests/tools/fixture_server`. */
 export function built(program: string): string {
     return path.join(
         process.env["SEGUE_BUILD"] ?? path.join(TREE, "build", "release"),
@@ -19,9 +20,9 @@ const require = createRequire(import.meta.url);
 export const PACKAGE = path.dirname(require.resolve("segue-mcp/package.json"));
 
 /**
- * A module of the package that is not exported, such as "native" or "server/values", by
- * the way that the package itself takes to it, so that there is one of it. Its type is
- * `typeof import("segue-mcp/native")`.
+ * Loads a module of the package that is not exported, such as "native" or
+ * "server/values", by the package's own path, so that only one instance exists. Its type
+ * is `typeof import("segue-mcp/native")`.
  */
 export function internal<T>(name: string): T {
     return require(path.join(PACKAGE, "dist", `${name}.js`)) as T;

@@ -1,4 +1,4 @@
-/** The server that tests/vectors is played against: the tools of its README. */
+/** The server that plays tests/vectors: the tools of its README. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
     type Context,
@@ -36,7 +36,7 @@ const POLL = { pollMs: 100 };
 type Args = any;
 type Add = (name: string, options: ToolOptions, run: ToolHandler<Args, Args>) => void;
 
-/** A server of its own for each vector. */
+/** Makes a server of its own for each vector. */
 export function makeServer(isDraft: boolean, asksAsTasks: boolean): Server {
     const server = new Server({
         name: "segue",
@@ -44,7 +44,7 @@ export function makeServer(isDraft: boolean, asksAsTasks: boolean): Server {
         principal: () => "ada",
         dialectsOn: isDraft ? DRAFT_TASKS : 0,
         questionTtlMs: asksAsTasks ? 60_000 : 0,
-        firstTurnMs: 60_000, // a busy machine changes nothing
+        firstTurnMs: 60_000, // a first turn never times out on a busy machine
     });
     const resume = { resumable: true, resumeMinWaitMs: 1500, resumeMaxWaitMs: 10_000 };
     const add: Add = (name, options, run) => {

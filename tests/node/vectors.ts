@@ -13,10 +13,10 @@ const VECTOR = "name rule role revision about capabilities steps fails needs ste
     " ",
 );
 
-/** What is said, or heard, is not what the vector has. */
+/** A message is not what the vector expects. */
 export class Wrong extends Error {}
 
-/** A number as it stands: equal as an integer or as text. */
+/** A number in its original text: equal as an integer or as text. */
 export class Num {
     readonly text: string;
     constructor(text: string) {
@@ -31,17 +31,15 @@ export class Num {
     }
 }
 
-/** What JSON has, with its numbers as they stand. */
+/** JSON values; numbers keep their text. */
 export type Value = string | boolean | null | Num | Value[] | { [member: string]: Value };
 type Members = { [member: string]: Value };
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
-/**
- * No text of a vector begins with it: it marks a number on its way through JSON.parse.
- */
+/** Marks a number on its way through JSON.parse; no text of a vector begins with it. */
 const MARK = "\\u0000";
 
-/** Reads JSON whose numbers are kept as they stand. */
+/** Reads JSON and keeps the text of its numbers. */
 export function loads(text: string): Value {
     const marked = text.replace(TOKEN, (token) =>
         token.startsWith('"') ? token : `"${MARK}${token}"`,
@@ -53,7 +51,7 @@ export function loads(text: string): Value {
     ) as Value;
 }
 
-/** The JSON again. */
+/** Writes the JSON again. */
 export function dumps(value: Value | undefined): string {
     if (value === undefined) return "nothing";
     if (value instanceof Num) return value.text;
@@ -63,10 +61,10 @@ export function dumps(value: Value | undefined): string {
     return `{${members.map(([k, v]) => `${JSON.stringify(k)}:${dumps(v)}`).join(",")}}`;
 }
 
-/** One step: one member, its verb. */
+/** One step: one member, whose name is its verb. */
 export type Step = Members;
 
-/** One vector with what its file says for all. */
+/** One vector, with the common members of its file. */
 export interface Vector {
     name: string;
     role: "server" | "client";
@@ -84,7 +82,7 @@ function unknown(told: Members, known: readonly string[]): string[] {
     return Object.keys(told).filter((name) => !known.includes(name));
 }
 
-/** All vectors of a directory, in order. */
+/** Reads all vectors of a directory, in order. */
 export function readAll(directory = DIRECTORY): Vector[] {
     const found: Vector[] = [];
     for (const name of readdirSync(directory).sort()) {
@@ -149,7 +147,7 @@ function differs(at: string, pattern: Value, found: Value | undefined): Wrong {
     return new Wrong(`${where}: expected ${dumps(pattern)}, found ${dumps(found)}`);
 }
 
-/** What the names of one vector stand for. */
+/** The values of the names in one vector. */
 export class Names {
     readonly #bound = new Map<string, Value>();
 
@@ -161,7 +159,7 @@ export class Names {
 
     // ---- filling in
 
-    /** The value with all names filled in. */
+    /** Returns the value with all names filled in. */
     fill(value: Value): Value {
         if (isName(value)) {
             const bound = this.#bound.get(value);
@@ -184,7 +182,7 @@ export class Names {
 
     // ---- comparing
 
-    /** Compares, and binds what is new. @throws Wrong */
+    /** Compares a message with a pattern, and binds new names. @throws Wrong */
     match(pattern: Value, found: Value | undefined, at = ""): void {
         if (isName(pattern)) this.#matchName(pattern, found, at);
         else if (Array.isArray(pattern)) this.#matchArray(pattern, found, at);
@@ -220,7 +218,7 @@ export class Names {
         }
     }
 
-    /** The member that a key which is a name stands for. */
+    /** Returns the member that a key stands for which is a name. */
     #taken(pattern: Members, found: Members, name: string): string {
         const others = Object.keys(pattern)
             .filter((key) => key !== name && key !== MORE)
@@ -244,7 +242,7 @@ export class Names {
     }
 }
 
-/** A text that was heard is no name. */
+/** Escapes a text that was received: it is no name. */
 function escaped(value: Value): Value {
     if (typeof value === "string") return value.startsWith("$") ? `$${value}` : value;
     if (Array.isArray(value)) return value.map(escaped);

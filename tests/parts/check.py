@@ -1,5 +1,5 @@
-"""A library with some of the optional parts links what they need and nothing else, speaks
-stdio, and says of each missing part which CMake option brings it.
+"""A library with only some of the optional parts links what they need and nothing else,
+speaks stdio, and names for each missing part the CMake option that adds it.
 
 Usage: check.py LIBRARY PROBE CLIENT SERVER [PART...]
 """
@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-# What the library links in any case, and for a part. Names without versions.
+# What the library always links, and what it links for a part. Names without versions.
 BASE = {"libc", "libcrypto", "libev", "libm"}
 LIBRARIES = {
     "HTTP": {"libwebsockets", "libcurl", "libssl"},
@@ -17,7 +17,7 @@ LIBRARIES = {
     "SQLITE": {"libsqlite3"},
     "REDIS": {"libhiredis", "libhiredis_ssl", "libssl"},
 }
-# What the probe asks for, and the part that it needs.
+# The probe's questions, and the part that each needs.
 ASKED = {"listen": "HTTP", "http": "HTTP", "oauth": "OAUTH", "sqlite": "SQLITE",
          "redis": "REDIS"}
 

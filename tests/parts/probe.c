@@ -1,7 +1,8 @@
-/* Asks a library for each of its optional parts, and prints a line for each: what was
- * asked for, and "there" or the reason why not. check.py runs it with the library of one
+/* Tries each optional part of a library, and prints a line for each: its name, and
+ * "there" or the reason why it is not. check.py runs it with the library of one
  * combination. */
 #include <segue/segue.h>
+#include <segue/segue_auth.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -9,21 +10,21 @@
 static void print(const char *part, segue_status status, segue_error *error)
 {
     if (status == SEGUE_E_UNSUPPORTED)
-        printf("%s: %s\n", part, error ? segue_error_message(error) : "unsupported");
+        printf("%s: %s\n", part,
+               error ? segue_error_read(error)->message : "unsupported");
     else
         printf("%s: there\n", part);
     segue_error_free(error);
 }
 
-/* HTTP, from both sides. */
+/* Tries HTTP, on both sides. */
 static void ask_http(segue_runtime *runtime)
 {
     segue_server *server = NULL;
     segue_listener *listener = NULL;
     segue_transport *transport = NULL;
     segue_error *error = NULL;
-    segue_server_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     options.name = "probe";
     options.version = "1";
     if (segue_server_new(runtime, &options, &server, NULL) != SEGUE_OK)
@@ -34,8 +35,7 @@ static void ask_http(segue_runtime *runtime)
     status =
         segue_transport_http(runtime, "http://127.0.0.1:1/mcp", NULL, &transport, &error);
     print("http", status, error);
-    segue_oauth_options oauth;
-    segue_struct_init(&oauth, sizeof oauth, SEGUE_STRUCT_OAUTH_OPTIONS);
+    segue_oauth_options oauth = SEGUE_OAUTH_OPTIONS_INIT;
     if (transport) {
         error = NULL;
         status = segue_transport_set_oauth(transport, &oauth, &error);
@@ -46,7 +46,7 @@ static void ask_http(segue_runtime *runtime)
     segue_server_free(server);
 }
 
-/* Neither store can be opened: the reason differs. */
+/* Neither store can be opened here: only the reasons differ. */
 static void ask_stores(void)
 {
     segue_store *store = NULL;

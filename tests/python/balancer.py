@@ -1,4 +1,4 @@
-"""One address in front of several servers."""
+"""A load balancer: one address in front of several servers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 
 class Balancer:
-    """Each connection goes to one of several servers, in turn; those that are open can
-    be cut."""
+    """Connects each client to one of several servers, in turn; open connections can be
+    cut."""
 
     def __init__(self, *urls: str) -> None:
         self.ports = [urlsplit(url).port for url in urls]

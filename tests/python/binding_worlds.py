@@ -1,5 +1,5 @@
-"""Where tests of the binding run: a runtime of their own whose memory is counted, and a
-recorder of events. When a test is over nothing may be left of the library."""
+"""The surroundings of tests of the binding: a runtime whose memory is counted, and a
+recorder of events. After a test nothing of the library may be left."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SECONDS = 120
 
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """No handle and no byte of a counted runtime outlives its test. What a test that
-    failed has left is not counted again; it goes when pytest forgets that test, which may
-    be in the middle of the next one."""
+    """Checks that no handle and no byte of a counted runtime outlives its test. What a
+    failed test has left is not counted again; it goes when pytest forgets that test,
+    perhaps in the middle of the next one."""
     gc.collect()
     handles, size = _segue.live_handles(), _segue.allocated()
     yield
@@ -32,7 +32,7 @@ def nothing_is_left() -> Iterator[None]:
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    """Runs a test; it ends in SECONDS, and no exception is lost in a callback."""
+    """Runs a test, for SECONDS at most; an exception in a callback fails the test."""
     lost: list[dict[str, Any]] = []
 
     async def guarded() -> None:
@@ -41,14 +41,14 @@ def run(main: Coroutine[Any, Any, None]) -> None:
         await asyncio.wait_for(main, SECONDS)
 
     asyncio.run(guarded())
-    assert lost == []
+    assert lost == [], lost
 
 
 @asynccontextmanager
 async def runtime(
     options: _segue.RuntimeOptions | None = None, use_reader: bool = True
 ) -> AsyncIterator[_runtime.Runtime]:
-    """A runtime of the running loop whose memory is counted."""
+    """Makes a runtime of the running loop whose memory is counted."""
     made = _runtime.Runtime(
         asyncio.get_running_loop(), options, track=True, use_reader=use_reader
     )
@@ -59,13 +59,13 @@ async def runtime(
 
 
 async def until(holds: Callable[[], object]) -> None:
-    """Lets the loop turn until something holds."""
+    """Lets the loop turn until the condition holds."""
     while not holds():
         await asyncio.sleep(0)
 
 
 class Recorder:
-    """A handler that keeps what it is told, and of which one can wait for a kind."""
+    """A handler that keeps its events; a test can wait for an event of a kind."""
 
     def __init__(self) -> None:
         self.events: list[tuple[int, Any, Any, Any]] = []
@@ -78,7 +78,7 @@ class Recorder:
                 future.set_result((a, b, c))
 
     async def get(self, kind: int) -> Any:
-        """What the first event of this kind carries."""
+        """Returns the value of the first event of this kind."""
         for known, a, b, c in self.events:
             if known == kind:
                 return a, b, c
@@ -106,7 +106,7 @@ def tool_json(name: str) -> str:
 
 
 class Pair:
-    """A server and a session that are connected to each other in one runtime."""
+    """A server and a session that are connected in one runtime."""
 
     def __init__(self, handle: _segue.Runtime, **options: Any) -> None:
         near, far = _segue.transport_pair(handle)

@@ -1,6 +1,6 @@
-"""Where tests of the client run: the fixture server over stdio and over HTTP, as a server
-of 2026-07-28 and of 2025-11-25. When a test is over nothing may be left of the
-library."""
+"""The surroundings of tests of the client: the fixture server over stdio and over HTTP,
+as a server of 2026-07-28 and of 2025-11-25. After a test nothing of the library may be
+left."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS = 120
 
 
 class World:
-    """One way to a server."""
+    """One transport and one era of the server."""
 
     def __init__(self, transport: str, era: str, directory: Path) -> None:
         self.transport = transport
@@ -32,21 +32,21 @@ class World:
 
     @property
     def target(self) -> Any:
-        """What `connect` takes."""
+        """The target for `connect`."""
         if self.transport == "stdio":
             return server_command("--store", self.store)
         return self.server.url
 
     @property
     def server(self) -> HttpServer:
-        """The server over HTTP; it starts when it is needed."""
+        """The server over HTTP; it starts when it is first needed."""
         if self._server is None:
             self._server = HttpServer("--store", self.store)
         return self._server
 
     @asynccontextmanager
     async def session(self, **options: Any) -> AsyncIterator[segue.Session]:
-        """A session of the world's era."""
+        """Opens a session of the world's era."""
         era = "legacy" if self.era == "legacy" else "auto"
         async with segue.connect(self.target, era=era, **options) as session:
             assert session.peer.era == self.era
@@ -63,7 +63,7 @@ def open_descriptors() -> set[str]:
 
 @pytest.fixture
 def nothing_left() -> Iterator[None]:
-    """Every handle is freed, and every descriptor closed, when a test is over."""
+    """Checks that every handle is freed and every descriptor closed after a test."""
     gc.collect()
     before, handles = open_descriptors(), _segue.live_handles()
     yield
@@ -90,7 +90,7 @@ def era(request: pytest.FixtureRequest) -> str:
 def world(
     nothing_left: None, transport: str, era: str, tmp_path: Path
 ) -> Iterator[World]:
-    """Each transport with each era."""
+    """Every transport with every era."""
     made = World(transport, era, tmp_path)
     yield made
     made.end()
@@ -104,22 +104,24 @@ def server(nothing_left: None, tmp_path: Path) -> Iterator[HttpServer]:
 
 
 def longer_and_longer(first: float) -> Iterator[float]:
-    """Seconds for what is to happen before another thing does: when it did not, because
-    the machine was busy, there is a next time with more of them. `run` ends it."""
+    """Gives time limits, in seconds, for events that must come before other events. A
+    busy machine may be too slow for a limit; then the test tries again with a longer
+    one. `run` ends the tries."""
     while True:
         yield first
         first *= 4
 
 
 async def is_cancelled(task: segue.Task) -> bool:
-    """Whether the server has ended it: in 2026-07-28 it may take its time for that."""
+    """Returns whether the server has cancelled the task: in 2026-07-28 that may take
+    time."""
     while (status := await task.status()).status == "working":
         pass
     return status.status == "cancelled" and status.is_final
 
 
 def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Runs a test in a loop; what fails where nobody waits fails the test."""
+    """Runs a test in a loop; a failure that nobody awaits fails the test."""
     failures: list[dict[str, Any]] = []
 
     async def guarded() -> Any:

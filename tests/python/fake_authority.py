@@ -1,5 +1,5 @@
-"""A server that wants a token, and the authorization server that gives it, in one: small
-HTTP on this machine, for tests of a client. Whoever is asked agrees."""
+"""A server that requires a token and its authorization server, in one: a small HTTP
+server on this machine for tests of a client. Its user always agrees."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 
 class Authority:
-    """Both of them; `url` is the endpoint of the server.
+    """Both servers; `url` is the endpoint of the first.
 
     Attributes:
-        tokens: The access tokens that are good.
-        headers: Of the last request to the endpoint.
-        grants: What tokens were asked for with, in order.
-        busy: How many times no token can be had.
-        is_silent: Who has a good token gets no answer.
+        tokens: The access tokens that are accepted.
+        headers: Headers of the last request to the endpoint.
+        grants: The grants that tokens were requested with, in order.
+        busy: How many token requests get an error first.
+        is_silent: Requests with an accepted token get no answer.
         is_done: The task that a tool of the server makes has ended.
     """
 
@@ -71,7 +71,7 @@ class Authority:
         await asyncio.sleep(0)
 
     def agree(self, url: str) -> str:
-        """What a browser is sent back to."""
+        """Agrees as the user at this URL; returns the URL of the redirect."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Stay)
         try:
             opener.open(url)

@@ -1,10 +1,11 @@
-"""Writes the blocks of Python of the guides as modules, for type checkers.
+"""Writes the Python blocks of the guides as modules, for type checkers.
 
 Usage: guide_types.py README.md... DIRECTORY
 
-The blocks of a page become one module: those for a server its top, those for clients,
-which begin with the first that awaits, a function that gets a session. The client of a
-quick start, and what is for a package of others (`py`), are modules of their own.
+The blocks of a page become one module. The blocks for a server are its top. The blocks
+for clients, from the first one with an await on, become a function that gets a session.
+The client of a quick start and the blocks for other packages (`py`) become modules of
+their own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ QUIET = "# pyright: strict, reportUnusedFunction=false, reportUnusedVariable=fal
 
 
 def is_asynchronous(code: str) -> bool:
-    """Whether it needs a running loop at its top."""
+    """Returns whether the code needs a running loop at its top level."""
     try:
         compile(code, "block", "exec")
     except SyntaxError:
@@ -33,7 +34,7 @@ def function(signature: str, code: str) -> str:
 
 
 def with_imports(code: str) -> str:
-    """The modules that a page takes for imported after its first program."""
+    """Adds the imports that a page does not repeat after its first program."""
     wanted = [
         name
         for name in ("asyncio", "segue")
@@ -43,7 +44,7 @@ def with_imports(code: str) -> str:
 
 
 def modules(text: str) -> dict[str, str]:
-    """The files that a page makes, by name."""
+    """Returns the files of a page, by name."""
     found: dict[str, str] = {}
     ground, clients, plain = [], [], []
     for at, (before, language, code) in enumerate(blocks(text)):

@@ -1,4 +1,4 @@
-"""Ports for servers that must know theirs before they listen, or come back to it."""
+"""Ports for servers that must know their port before they listen, or use it again."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import random
 import socket
 from pathlib import Path
 
-FIRST = 10000  # below it are those that services have by custom
+FIRST = 10000  # lower ports belong to well-known services
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_port() -> int:
-    """A port that is free. The system gives it to no connection and to nobody who asks
-    for any port: it does so with those of a range of its own, which begins higher."""
+    """Returns a free port. The system does not give this port to a connection or to a
+    program that asks for any port: for those it uses a range that begins higher."""
     last = int(_RANGE.read_text().split()[0]) - 1
     while True:
         port = random.randint(FIRST, last)

@@ -1,9 +1,9 @@
-"""The programs in C that tests of the client talk to: built with the core (`make
-release`, or SEGUE_TESTS_DIR names the `tests` directory of another build).
+"""The C programs that tests of the client connect to. They are built with the core
+(`make release`, or SEGUE_TESTS_DIR names the `tests` directory of another build).
 
-`server_command` is a server on its standard input and output, `HttpServer` the same over
-HTTP, `Proxy` cuts connections on request. They have the tools of tests/support/fixtures.c
-and tests/interop/fixture_server.c.
+`server_command` is a server on its standard input and output, `HttpServer` the same
+over HTTP, `Proxy` cuts connections on request. They have the tools of
+tests/support/fixtures.c and tests/interop/fixture_server.c.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SECONDS = 120
 
 
 def program(name: str) -> str:
-    """The path of a program of the build."""
+    """Returns the path of a program of the build."""
     path = BUILT / name
     if not path.exists():
         pytest.fail(f"{path} is not built; SEGUE_TESTS_DIR names a build with tests")
@@ -34,12 +34,12 @@ def program(name: str) -> str:
 
 
 def server_command(*arguments: str) -> list[str]:
-    """A server on its standard input and output."""
+    """Returns the command of a server on its standard input and output."""
     return [program("tools/fixture_server"), *arguments]
 
 
 class _Program:
-    """A child process that tells its address in a line."""
+    """A child process that prints its address in a line."""
 
     def __init__(self, command: list[str]) -> None:
         self.child = subprocess.Popen(
@@ -47,18 +47,18 @@ class _Program:
         )
 
     def line(self) -> str:
-        """One line that it says."""
+        """Reads one line of its output."""
         assert self.child.stdout is not None
         ready, _, _ = select.select([self.child.stdout], [], [], SECONDS)
         assert ready, f"{self.child.args!r} says nothing"
         return self.child.stdout.readline().strip()
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kills the process."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """Asks it to end."""
+        """Asks the process to end."""
         self._end(signal.SIGTERM)
 
     def _end(self, number: signal.Signals) -> None:
@@ -75,7 +75,7 @@ class _Program:
 
 
 class HttpServer:
-    """The fixture server over HTTP; it may die and come back on its port."""
+    """The fixture server over HTTP; it may be killed and started again on its port."""
 
     def __init__(self, *arguments: str) -> None:
         self._arguments = arguments
@@ -85,13 +85,13 @@ class HttpServer:
         self.start()
 
     def start(self) -> None:
-        """Begins, or begins again on its port."""
+        """Starts the server, on its earlier port if it had one."""
         options = ["--http", "127.0.0.1", "--port", str(self.port), "--drain", "1"]
         self._program = _Program(server_command(*options, *self._arguments))
         assert self._program.line() == self.url
 
     def kill(self) -> None:
-        """Dies."""
+        """Kills the server."""
         assert self._program is not None
         self._program.kill()
 
@@ -109,7 +109,7 @@ class HttpServer:
 
 
 class Proxy:
-    """Stands between a client and a server, and cuts."""
+    """A proxy between a client and a server that cuts connections."""
 
     def __init__(self, server: HttpServer, *arguments: str) -> None:
         target = f"127.0.0.1:{server.port}"
@@ -120,7 +120,7 @@ class Proxy:
         self.url = f"http://127.0.0.1:{port[1]}/mcp"
 
     def say(self, line: str) -> str:
-        """One command, such as "cut rst"; its answer."""
+        """Sends one command, such as "cut rst"; returns the answer."""
         assert self._program.child.stdin is not None
         self._program.child.stdin.write(line + "\n")
         return self._program.line()

@@ -1,8 +1,8 @@
-"""Does what the quick start of python/README.md says, as a new user would.
+"""Follows the quick start of python/README.md, as a new user would.
 
 Usage: quick_start.py README. It runs with the Python that has the package, with nothing
-of the tree on its path: saves the two programs, starts the server, runs the client, and
-compares what it prints with what the page says; then the commands for the command line.
+of the tree on its path. It saves the two programs, starts the server, runs the client,
+and compares the output with the page. Then it runs the commands for the command line.
 Only the port is another one.
 """
 
@@ -25,7 +25,7 @@ DEADLINE = 120  # seconds
 
 
 def blocks(text: str) -> list[tuple[str, str, str]]:
-    """(line before the fence that is not empty, language, content) of each block."""
+    """Returns (last non-empty line before the fence, language, content) of each block."""
     found = []
     before, language, inside = "", "", None
     for line in text.split("\n"):
@@ -43,13 +43,13 @@ def blocks(text: str) -> list[tuple[str, str, str]]:
 
 
 def section(text: str, title: str) -> str:
-    """What stands below a heading of the second level."""
+    """Returns the text below a heading of the second level."""
     _, _, rest = text.partition(f"\n## {title}\n")
     return rest.partition("\n## ")[0]
 
 
 def wait_until_ready(port: str, server: subprocess.Popen[str]) -> None:
-    """The server says on standard error where it listens."""
+    """Waits until the server prints on standard error where it listens."""
     assert server.stderr is not None
     watchdog = threading.Timer(DEADLINE, server.kill)
     watchdog.start()

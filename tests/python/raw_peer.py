@@ -1,9 +1,10 @@
-"""The other end of a session, played by the test: message by message, no network.
+"""The other end of a session, played by the test, message by message and without a
+network.
 
-A `RawPeer` is a target of `segue.connect`. What the client says is heard line by line,
-what it shall hear is said. `settle` returns when the client has done everything that it
-can do without time passing: it answers a ping, and by then it has taken all that was said
-before.
+A `RawPeer` is a target of `segue.connect`. `hear` returns what the client wrote, line
+by line; `say` gives the client a line to read. `settle` returns when the client has
+done everything that it can do without time passing: it has answered a ping, and so has
+handled all earlier lines.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ SECONDS = 60.0
 
 
 class RawPeer:
-    """See above. With `reopen` a cut is not final."""
+    """See the top of the module. With `reopen` the client may connect again after a
+    cut."""
 
     def __init__(self, *, reopen: bool = False) -> None:
-        self.lines: deque[bytes] = deque()  # heard, and not looked at
+        self.lines: deque[bytes] = deque()  # received lines that were not read yet
         self.reopens = 0
         self.is_closed = False
         self._reopen = reopen
@@ -45,7 +47,7 @@ class RawPeer:
             self.lines.extend(lines)
         elif kind == _segue.TRANSPORT_CLOSE:
             assert self._wire is not None
-            with contextlib.suppress(segue.ClosedError):  # the runtime is freed
+            with contextlib.suppress(segue.ClosedError):  # the runtime is being freed
                 _segue.transport_closed(self._wire)
             self.is_closed = True
         elif kind == _segue.TRANSPORT_REOPEN:
@@ -66,7 +68,7 @@ class RawPeer:
         await asyncio.wait_for(waiter, SECONDS)
 
     def say(self, line: str | bytes) -> None:
-        """One line for the client; one that has left hears nothing."""
+        """Sends one line to the client; after the client has left it is dropped."""
         if self.is_closed:
             return
         assert self._wire is not None
@@ -75,13 +77,13 @@ class RawPeer:
             raise AssertionError("the client takes no more")
 
     async def hear(self) -> bytes:
-        """The next line of the client, waited for."""
+        """Waits for the next line of the client."""
         while not self.lines:
             await self.change()
         return self.lines.popleft()
 
     async def settle(self) -> None:
-        """Everything that was said is done."""
+        """Waits until the client has handled all lines."""
         while self._wire is None:
             await self.change()
         self._pings += 1
@@ -90,17 +92,17 @@ class RawPeer:
         self.say(f'{{"jsonrpc":"2.0","id":"{id}","method":"ping"}}')
         while True:
             found = [line for line in self.lines if mark in line]
-            if found:  # it may have answered and left in one turn
+            if found:  # the client may have answered and left in one turn
                 self.lines.remove(found[0])
             if found or self.is_closed:
                 break
             await self.change()
-        # what came with it is in the same turns of the loop
+        # Lines that came with it are handled in the same turns of the loop.
         for _ in range(3):
             await asyncio.sleep(0)
 
     def cut(self) -> None:
-        """The connection breaks; what was not heard is lost."""
+        """Breaks the connection; lines that were not read are lost."""
         assert self._wire is not None
         self.lines.clear()
         self._rest = b""

@@ -1,4 +1,4 @@
-"""A server as a program, for tests of what a process does: stdio, signals, crashes.
+"""A server as a program, for tests of a process: stdio, signals, crashes.
 
 server_program.py [--http ADDRESS] [--store FILE] [--drain SECONDS]
 """
@@ -23,7 +23,7 @@ never = threading.Event()
 
 @server.tool
 def noisy(text: str) -> str:
-    """Writes where the protocol is, as far as it can."""
+    """Writes to standard output, where the protocol is, as far as possible."""
     print("printed", text)
     sys.stdout.write("written\n")
     os.write(1, b"to descriptor 1\n")
@@ -47,7 +47,7 @@ async def open_gate(name: str) -> None:
 
 @server.tool
 async def open_at_end(name: str, ctx: segue.Context) -> None:
-    """The gate opens when the process is asked to end."""
+    """Opens the gate when the process is asked to end."""
     file = os.environ["GATE_FILE"]
     await asyncio.to_thread(wait_for_file, file)
     going.setdefault(name, asyncio.Event()).set()
@@ -60,14 +60,14 @@ def wait_for_file(file: str) -> None:
 
 @server.tool
 def stuck(ctx: segue.SyncContext) -> None:
-    """Never ends, whatever is asked of it."""
+    """Never ends, not even after a cancel."""
     ctx.progress(1)
     never.wait()
 
 
 @server.tool
 async def hog(file: str) -> None:
-    """Never lets go of the loop."""
+    """Blocks the loop for ever."""
     with open(file, "w"):
         pass
     while True:
@@ -75,7 +75,7 @@ async def hog(file: str) -> None:
 
 
 async def counting(to: int, pause_at: int, ctx: segue.Context) -> AsyncIterator[str]:
-    """Counts; at a number it waits for ever, in the first run."""
+    """Counts; in the first run it waits for ever at one number."""
     resumed = ctx.resumed
     begin = resumed.segments if resumed else 0
     state: dict[str, Any] = (resumed.data if resumed else None) or {"runs": 0}
@@ -94,14 +94,14 @@ server.tool(counting, name="parked", resumable=True, restartable=True)
 
 @server.tool(resumable=True)
 async def parked_lost(ctx: segue.Context) -> None:
-    """Cannot be run again."""
+    """Cannot run again."""
     await ctx.send("begun")
     await asyncio.Event().wait()
 
 
 @server.tool(resumable=True, restartable=True, resume_within=1)
 async def parked_shortly(file: str, ctx: segue.Context) -> None:
-    """Runs no longer than a second without its client."""
+    """Runs for a second at most without its client."""
     with open(file, "a") as out:
         out.write("ran\n")
     await ctx.send("begun")
@@ -110,7 +110,7 @@ async def parked_shortly(file: str, ctx: segue.Context) -> None:
 
 @server.tool(resumable=True, restartable=True)
 async def die(file: str) -> None:
-    """Takes its process along, each time."""
+    """Kills its process, in every run."""
     with open(file, "a") as out:
         out.write("died\n")
     os._exit(3)
@@ -118,7 +118,7 @@ async def die(file: str) -> None:
 
 @server.tool(task="may")
 async def lost(ctx: segue.Context) -> None:
-    """Cannot be run again."""
+    """Cannot run again."""
     await ctx.send("begun")
     await asyncio.Event().wait()
 

@@ -1,5 +1,6 @@
-"""Where tests of the server run: in the process of its client, and over HTTP, for clients
-of 2026-07-28 and of 2025-11-25. When a test is over nothing of the library is left."""
+"""The surroundings of tests of the server: in the process of its client, and over HTTP,
+for clients of 2026-07-28 and of 2025-11-25. After a test nothing of the library is
+left."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ __all__ = ["ServerWorld", "nothing_left", "run", "world"]
 
 
 class ServerWorld:
-    """One way to a server of the test's own."""
+    """One transport and one era for a server of the test."""
 
     def __init__(self, way: str, era: str) -> None:
         self.way = way
@@ -24,7 +25,7 @@ class ServerWorld:
 
     @asynccontextmanager
     async def session(self, server: segue.Server, **options: Any) -> AsyncIterator[Any]:
-        """A session with the server."""
+        """Opens a session with the server."""
         options["era"] = "legacy" if self.era == "legacy" else "auto"
         if self.way == "pair":
             async with segue.connect(server, **options) as session:
@@ -49,7 +50,7 @@ class ServerWorld:
         run(whole)
 
 
-# The fourth, HTTP with legacy clients, is what tests/conformance has most of.
+# The fourth combination, HTTP with legacy clients, is covered by tests/conformance.
 WORLDS = [("pair", "modern"), ("pair", "legacy"), ("http", "modern")]
 
 
@@ -57,6 +58,6 @@ WORLDS = [("pair", "modern"), ("pair", "legacy"), ("http", "modern")]
 def world(
     nothing_left: None, caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
 ) -> Iterator[ServerWorld]:
-    """Each way to the server."""
+    """Every transport and era."""
     yield ServerWorld(*request.param)
-    caplog.get_records("call").clear()  # tracebacks hold what has failed
+    caplog.get_records("call").clear()  # Tracebacks keep the failed objects alive.

@@ -1,4 +1,4 @@
-"""Our connection under the official SDK's `ClientSession`."""
+"""The connection of Segue under the official SDK's `ClientSession`."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_changes_and_log_are_told(world: World) -> None:
 
 @pytest.mark.parametrize("how", ["fin", "rst"])
 def test_a_connection_that_is_cut_in_the_middle(server: HttpServer, how: str) -> None:
-    """The call goes on; ClientSession notices nothing."""
+    """The call goes on, and ClientSession notices nothing."""
 
     async def work() -> None:
         with Proxy(server) as proxy:
@@ -179,7 +179,7 @@ def test_no_server(nothing_left: None, tmp_path: Path) -> None:
             async with client("http://127.0.0.1:1/mcp"):
                 pass
         error: Any = caught.value
-        while hasattr(error, "exceptions"):  # ClientSession's own group
+        while hasattr(error, "exceptions"):  # the exception group of ClientSession
             error = error.exceptions[0]
         assert "Failed to connect" in str(error)
         with pytest.raises(LookupError):

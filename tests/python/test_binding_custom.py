@@ -1,5 +1,5 @@
-"""Transports and stores of Python's own: the library calls them on its threads, and meets
-Python on Python's."""
+"""Transports and stores written in Python: the library calls them on its threads, and
+they run on Python's threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["nothing_is_left"]
 
 
 class End:
-    """One end of a line between two transports, or between one and a test."""
+    """One end of a line between two transports, or between a transport and a test."""
 
     def __init__(self, handle: _segue.Runtime, reopen: bool = False) -> None:
         self.other: End | None = None
@@ -28,7 +28,7 @@ class End:
         self.kinds: list[int] = []
         self.waiting: list[bytes] = []
         self.paused = False
-        self.hold = False  # leave what is sent where it is
+        self.hold = False  # do not deliver sent bytes
         self.transport = _segue.transport_custom(handle, self.on_event, reopen)
 
     def on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
@@ -39,7 +39,8 @@ class End:
             self.sent += a
             if not self.hold:
                 assert self.wire is not None
-                _segue.transport_took(self.wire, len(a))
+                with contextlib.suppress(errors.ClosedError):  # the runtime is ending
+                    _segue.transport_took(self.wire, len(a))
             if self.other is not None:
                 self.other.feed(a)
         elif kind == _segue.TRANSPORT_PAUSE:
@@ -48,7 +49,7 @@ class End:
                 self.feed(self.waiting.pop(0), first=True)
         elif kind == _segue.TRANSPORT_CLOSE:
             assert self.wire is not None
-            with contextlib.suppress(errors.ClosedError):  # the runtime ends
+            with contextlib.suppress(errors.ClosedError):  # the runtime is ending
                 _segue.transport_closed(self.wire)
 
     def feed(self, data: bytes, first: bool = False) -> None:
@@ -98,7 +99,7 @@ META = {
 
 
 def test_bytes_under_way_are_bounded() -> None:
-    """1 MiB, until Python says that it took them."""
+    """At most 1 MiB is on its way until Python reports that it took the bytes."""
     bound = 1 << 20
 
     def answer(kind: int, call: _segue.Call, params: bytes, name: str) -> None:
@@ -145,7 +146,7 @@ def test_a_line_that_is_lost_is_opened_again() -> None:
 
 
 class Shelf:
-    """A store in a dict, as simple as can be."""
+    """A simple store in a dict."""
 
     def __init__(self) -> None:
         self.records: dict[bytes, list[Any]] = {}
@@ -209,7 +210,7 @@ CALLS: list[_segue.Call] = []
 
 
 async def task_of_two_processes(shelf: Shelf, first: bool, task_id: str) -> str:
-    """The server of a process: it starts the task, or goes on with it."""
+    """Plays the server of a process, which starts the task or goes on with it."""
     store, served = _segue.store_custom(shelf)
     thread = threading.Thread(target=_segue.store_serve, args=(served,), daemon=True)
     thread.start()
@@ -252,7 +253,7 @@ def test_a_store_made_in_python_keeps_a_task_over_a_restart() -> None:
 
 
 class Odd(Exception):
-    """Its status is none of ours."""
+    """An exception with a status that is not Segue's."""
 
     def __init__(self, status: object) -> None:
         super().__init__()
@@ -284,7 +285,7 @@ def test_a_store_that_fails_fails_the_call(
     reason: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By the status of our exceptions; others go to sys.unraisablehook too."""
+    """Exceptions of Segue give their status; others also go to sys.unraisablehook."""
     lost: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda one: lost.append(one.exc_type))
 
@@ -343,7 +344,7 @@ def test_a_second_thread_that_serves_a_store_is_refused() -> None:
 
 
 class Place:
-    """What instances of a store share."""
+    """The data that instances of a store share."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -356,8 +357,8 @@ class Place:
 
 
 class Leased:
-    """One instance of a store that servers share: an owner with a lease, which lapses at
-    once when it is away."""
+    """One instance of a store that servers share: an owner with a lease, which lapses
+    at once when the instance is away."""
 
     leased = True
     ASK_AGAIN_MS = 20
@@ -413,7 +414,7 @@ class Leased:
         for other in place.all:
             if other is not self and id in other.follows:
                 other.grown.add(id)
-                _segue.store_ring(other.shelf)
+                _segue.store_wake(other.shelf)
 
     def find(self, task_id: str | None, key: bytes | None) -> Any:
         self.reach()

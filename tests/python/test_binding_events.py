@@ -1,5 +1,5 @@
-"""What the binding tells and what it is told: each kind of event, hook and function once,
-between a server and a session in one runtime. What they mean is the core's to test."""
+"""The events and calls of the binding: each kind of event, hook and function once,
+between a server and a session in one runtime. The core's tests cover their meaning."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def test_a_call_and_its_result() -> None:
         assert _segue.call_resumed(call) is None
         with pytest.raises(errors.InvalidError):
             _segue.call_argument_int(call, "t")
-        with pytest.raises(errors.InvalidError, match="max_tasks is -1: the least is 0"):
+        with pytest.raises(
+            errors.InvalidError, match="max_tasks is -1: it has to be at least 0"
+        ):
             _segue.server_new(handle[0], {"max_tasks": -1})
         with pytest.raises(errors.InvalidError, match="argv names no program"):
             _segue.transport_spawn(handle[0], {"argv": [""]})
@@ -63,7 +65,7 @@ def test_a_call_and_its_result() -> None:
             _segue.content_add_json(content, b'{"type":"text","text":5}')
         with pytest.raises(errors.InvalidError, match="sets this member of the result"):
             _segue.call_set_field(call, "isError", b"1")
-        with pytest.raises(errors.InvalidError, match="keeps the code -32050"):
+        with pytest.raises(errors.InvalidError, match="code -32050 is reserved"):
             _segue.call_fail(call, -32050, "x")
         _segue.content_set_structured(content, '{"sum":5}')
         _segue.content_set_error(content, True)
@@ -132,7 +134,8 @@ def test_segments_have_their_parts() -> None:
 
 
 def test_segments_of_one_batch_come_together() -> None:
-    """Each batch has one list of them, so long as nothing else of the request comes."""
+    """The segments of a batch come in one list, unless another event of the request
+    comes in between."""
     count = 500
 
     def stream(kind: int, call: _segue.Call, params: bytes, name: str) -> None:
@@ -389,7 +392,7 @@ def test_tasks_tokens_and_resume() -> None:
             _segue.request_detach(request)
             assert (await first.get(_segue.COMPLETE))[0] == -2
 
-            # C-9: the token of the event covers nothing behind it, of its batch or not
+            # C-9: the token of the event covers nothing behind it, in its batch or not.
             other = Recorder()
             twin = _segue.request_resume(pair.session, begun, None, other)
             assert (await other.get(_segue.SEGMENTS))[0][0].number == 1
@@ -398,12 +401,12 @@ def test_tasks_tokens_and_resume() -> None:
 
             again = Recorder()
             _segue.request_resume(pair.session, token, None, again)
-            task = _segue.task_attach(pair.session, token)
+            task = _segue.task_attach_token(pair.session, token)
             assert _segue.task_id(task) == task_id
             task = _segue.task_attach(pair.session, task_id)
             assert _segue.task_id(task) == task_id
             with pytest.raises(errors.InvalidError):
-                _segue.task_attach(pair.session, token[:-2])
+                _segue.task_attach_token(pair.session, token[:-2])
             state = Recorder()
             _segue.task_get(task, state)
             told = result_of(await state.get(_segue.COMPLETE))
@@ -556,7 +559,7 @@ def test_an_exception_of_a_hook_is_told_and_refuses() -> None:
 
 
 def test_hooks_of_http() -> None:
-    """principal reads a header that on_headers set; the listener tells its URL."""
+    """principal reads a header that on_headers set; the listener reports its URL."""
     peers: list[str] = []
 
     def principal(transport: _segue.Transport) -> str | None:
@@ -688,7 +691,7 @@ def test_a_program_that_is_not_there() -> None:
 
 
 def test_oauth_options_and_hooks() -> None:
-    """The load hook is asked before a request leaves for a server that wants a token."""
+    """The load hook is called before a request goes to a server that requires a token."""
     loaded: list[str] = []
 
     def on_load(key: str) -> None:
@@ -714,7 +717,7 @@ def test_oauth_options_and_hooks() -> None:
             session = _segue.session_open(made.handle, way, {"first_attempts": 1})
             done = Recorder()
             _segue.request_start(session, "tools/list", None, None, done)
-            # Nobody answers for the authorization server: that passes.
+            # The authorization server does not answer, which is a temporary failure.
             assert (await done.get(_segue.COMPLETE))[0] == -100
             with pytest.raises(errors.NotFoundError):
                 _segue.runtime_authorize(
@@ -772,12 +775,14 @@ def test_misuse_is_an_exception() -> None:
                     _segue.server_close(wrong)
             near, far = _segue.transport_pair(made.handle)
             _segue.server_attach(pair.server, near)
-            with pytest.raises(errors.ClosedError):  # it was consumed
+            with pytest.raises(errors.ClosedError):  # the transport was consumed
                 _segue.server_attach(pair.server, near)
             _segue.transport_free(far)
             with pytest.raises(errors.ClosedError):
                 _segue.transport_free(far)
-            with pytest.raises(TypeError, match="segue_server_options has no 'nme'"):
+            with pytest.raises(
+                TypeError, match="segue_server_options has no option 'nme'"
+            ):
                 wrong = {"nme": "x"}
                 _segue.server_new(made.handle, wrong)
             with pytest.raises(TypeError, match="page_size"):

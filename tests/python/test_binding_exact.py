@@ -1,5 +1,5 @@
-"""Text that crosses the binding keeps its length, and no two names become one: NUL and
-half a surrogate pair are refused where text is a name, and pass where it is a payload."""
+"""Text that crosses the binding keeps its length, and two different names never become
+equal. NUL and half a surrogate pair are refused in names and accepted in payloads."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_names_are_refused(
 
 
 def ask(url: str, user: bytes) -> tuple[int, Any]:
-    """One call of `who` by hand: a header of bytes."""
+    """Makes one call of `who` without the SDK, with a header of bytes."""
     at = urlsplit(url)
     assert at.hostname
     body = {
@@ -102,8 +102,8 @@ def ask(url: str, user: bytes) -> tuple[int, Any]:
 
 
 def test_a_principal_is_who_the_hook_names() -> None:
-    """Nobody acts as the one whose name his begins with, and what has no UTF-8 is
-    nobody's name."""
+    """A principal never equals one whose name is a prefix of its own, and a name that
+    is not UTF-8 is refused."""
     names = {"nul": "alice\0mallory", "half": "a\ud800", "bytes": b"alice", "ok": "alice"}
     lost: list[Any] = []
 
@@ -142,7 +142,7 @@ def test_a_principal_is_who_the_hook_names() -> None:
 
 
 def test_payloads_and_errors_are_whole() -> None:
-    """A NUL in a text and in a failure hides nothing."""
+    """A NUL in a text or in an error hides nothing behind it."""
 
     def told(kind: int, call: _segue.Call, params: bytes, name: str) -> None:
         _segue.call_send_text(call, "a\0b")

@@ -1,6 +1,6 @@
-"""Programs that end, or lose their loop, at every stage of a request: as child processes,
-which must end by themselves, with the right exit status and nothing to say. And loops,
-threads and forks."""
+"""Programs that end, or lose their loop, at every stage of a request. They run as child
+processes, which must end by themselves with the right exit status and no output. Also
+loops, threads and forks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ __all__ = ["nothing_is_left"]
 HERE = Path(__file__).parent
 SECONDS = 120
 
-# What the stages share: a server and a client in one runtime, and a tool for each stage.
+# The common part of the stages: a server and a client in one runtime, and a tool for
+# each stage.
 HEAD = """
 import asyncio, atexit, os, signal, sys, threading, time
 from binding_worlds import Pair, Recorder
@@ -318,7 +319,7 @@ def answer(kind: int, call: _segue.Call, params: bytes, name: str) -> None:
 
 
 async def talk(count: int = 100) -> None:
-    """Some calls in the runtime of the running loop."""
+    """Makes some calls in the runtime of the running loop."""
     pair = Pair(_runtime.current().handle, tools={"answer": answer})
     done = [Recorder() for _ in range(count)]
     for one in done:
@@ -379,7 +380,7 @@ def test_two_loops_in_two_threads() -> None:
 
 
 def test_a_loop_without_add_reader() -> None:
-    """The thread that waits instead ends with its runtime."""
+    """The thread that waits in its place ends with its runtime."""
 
     async def main() -> None:
         async with runtime(use_reader=False) as made:
@@ -422,7 +423,7 @@ def test_calls_may_be_answered_from_any_thread() -> None:
 
 
 def test_what_a_handler_refers_to_lives_until_its_last_event() -> None:
-    """And no longer: also when handles were freed at once."""
+    """They are freed after that, also when handles were freed at once."""
 
     class Kept:
         pass
@@ -447,7 +448,7 @@ def test_what_a_handler_refers_to_lives_until_its_last_event() -> None:
 
 
 def test_garbage_is_collected_under_way() -> None:
-    """Collections between all steps, with handles in cycles."""
+    """The collector runs between all steps, with handles in cycles."""
 
     class Node:
         def __init__(self, handle: Any) -> None:
@@ -482,7 +483,7 @@ def test_a_stopped_runtime_is_quiet() -> None:
             while turns < 1000 and made._loop_reads():
                 await asyncio.sleep(0)
                 turns += 1
-            assert turns < 1000  # its descriptor would be readable for ever
+            assert turns < 1000  # its descriptor would stay readable for ever
             with pytest.raises(errors.ClosedError):
                 while True:
                     _segue.runtime_dispatch(made.handle)

@@ -1,5 +1,5 @@
-"""Many at once, and many after another: on one session, with the event loop watched. The
-library may not keep the loop for long, and may not grow."""
+"""Many calls at once and in sequence on one session, with the event loop watched. The
+library must not block the loop for long, and must not grow."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def stream(kind: int, call: _segue.Call, params: bytes, name: str) -> None:
 
 
 class Count:
-    """Counts completions and segments; `done` is set after so many."""
+    """Counts completions and segments; `done` is set after a given number."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted
@@ -56,8 +56,8 @@ class Count:
 
 
 class Watched(_runtime.Runtime):
-    """Measures what each turn of the library took from the loop: processor time of the
-    thread, which other programs on the machine do not lengthen."""
+    """Measures the time of each turn of the library: processor time of the thread,
+    which other programs on the machine do not lengthen."""
 
     longest_ms = 0.0
 
@@ -70,8 +70,8 @@ class Watched(_runtime.Runtime):
 def assert_turns_are_short(
     main: Callable[[list[float]], Coroutine[Any, Any, None]],
 ) -> None:
-    """Of the best of three runs: other work on the machine makes a turn longer, also by
-    the processor's clock, and never shorter. `main` appends its longest one, in ms."""
+    """Checks the best of three runs: other work on the machine can only make a turn
+    longer, even in processor time. `main` appends its longest turn, in ms."""
     longest: list[float] = []
     for _ in range(3):
         run(main(longest))
@@ -129,7 +129,7 @@ def rss_kib() -> int:
 
 
 def test_a_hundred_thousand_calls_leave_nothing() -> None:
-    """Neither in Python, nor in the library, nor in the process."""
+    """Nothing is left in Python, in the library, or in the process."""
 
     async def rounds(pair: Pair, calls: int) -> None:
         window = 100

@@ -1,5 +1,5 @@
-"""What the binding tells when Python has no memory for it: an event is lost by itself, a
-request that has a gap ends as such, and nobody waits for ever."""
+"""What the binding reports when Python has no memory: only the one event is lost, a
+request with a gap ends with an error, and nobody waits for ever."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stream(kind: int, call: Any, params: bytes, name: str) -> None:
 
 
 class World:
-    """A runtime without a loop, whose batches the test runs."""
+    """A runtime without a loop; the test runs its batches."""
 
     def __init__(self) -> None:
         self.handle = _segue.runtime_new(None, None, True)
@@ -39,17 +39,17 @@ class World:
             _segue.runtime_side_fd(self.handle),
         ]
         self.pair = Pair(self.handle, tools={"stream": stream}, item={"flags": 1})
-        self.told: list[Any] = []  # exceptions
+        self.told: list[Any] = []  # reported exceptions
 
     def turn(self, failing: int | None = None) -> None:
-        """Runs a batch; allocation number `failing` of it fails."""
+        """Runs a batch; its allocation number `failing` fails."""
         ready, _, _ = select.select(self.fds, [], [], SECONDS)
         assert ready, "nothing comes any more"
         if failing is not None:
             _testcapi.set_nomemory(failing, failing + 1)
         try:
             events = _segue.runtime_dispatch(self.handle, 0, 256)
-        except MemoryError:  # there was not even a list
+        except MemoryError:  # not even the list could be made
             return
         finally:
             _testcapi.remove_mem_hooks()
@@ -60,7 +60,8 @@ class World:
                 handler(kind, a, b, c)
 
     def until_complete(self, done: Recorder, where: int, failing: int) -> tuple[Any, ...]:
-        """Runs batches, of which number `where` has a failure, up to COMPLETE."""
+        """Runs batches up to COMPLETE; allocation `failing` of batch number `where`
+        fails."""
         turns = 0
         while not done.of(_segue.COMPLETE):
             self.turn(failing if turns == where else None)
@@ -99,7 +100,7 @@ def test_each_allocation_of_a_batch_may_fail(where: int) -> None:
             _segue.request_free(request)
         for told in made.told:
             assert isinstance(told, MemoryError)
-        # One batch may lose several events, and has one exception for them.
+        # One batch may lose several events, and reports one exception for them.
         assert len(made.told) <= 40 and (not gaps or made.told)
 
 
@@ -113,7 +114,7 @@ def test_others_of_the_batch_are_told() -> None:
                 made.until_complete(recorder, 1 if where == 0 else -1, failing)
             statuses = [one.of(_segue.COMPLETE)[0][0] for one in recorders]
             bad = [status for status in statuses if status != 0]
-            assert len(bad) <= 1  # that of the one event that could not be made
+            assert len(bad) <= 1  # the error of the one event that could not be made
             lost += len(bad)
             for request in requests:
                 _segue.request_free(request)

@@ -1,5 +1,5 @@
-"""The module has what the library has: its functions by core/api/api.def, the members of
-its structs by segue.h, and _segue.pyi says neither more nor less."""
+"""The module matches the library: its functions core/api/api.def, the members of its
+structs the headers. _segue.pyi matches the module."""
 
 from __future__ import annotations
 
@@ -13,28 +13,19 @@ from segue import _segue, errors
 
 ROOT = Path(__file__).resolve().parents[2]
 API = ROOT / "core" / "api" / "api.def"
-HEADER = ROOT / "core" / "include" / "segue" / "segue.h"
+HEADERS = ROOT / "core" / "include" / "segue"
 STUB = ROOT / "python" / "src" / "segue" / "_segue.pyi"
 
-# What is no function here, and where it went.
+# Functions of the library that the module does not have, and what replaces them.
 ELSEWHERE = {
-    "struct_init": "options are dicts",
     "call_hold_turn": "the event CALL_NOW",
-    "segment_number": "Segment.number",
-    "segment_index": "Segment.index",
-    "segment_replaces": "Segment.replaces",
-    "segment_get_type": "Segment.type",
-    "segment_data": "Segment.data",
+    "segment_read": "Segment.number",
     "segment_text": "Segment.text",
-    "error_status": "ErrorInfo",
-    "error_message": "ErrorInfo",
-    "error_rpc_code": "ErrorInfo",
-    "error_data": "ErrorInfo",
-    "error_is_retryable": "ErrorInfo",
+    "error_read": "ErrorInfo",
     "error_copy": "an ErrorInfo is a copy",
     "error_free": "an ErrorInfo is a tuple",
 }
-# What the module has beside the library: its own, or two steps in one.
+# Functions that only the module has: its own, or two steps in one.
 OWN = {
     "allocated",
     "call_reply",
@@ -44,11 +35,11 @@ OWN = {
     "runtime_side_fd",
     "set_block_decoder",
     "set_error_factory",
-    "store_ring",
+    "store_wake",
     "store_serve",
     "transport_took",
 }
-# Members of structs that are arguments here, or nothing that Python could give.
+# Members of structs that are arguments here, or that Python cannot give.
 ARGUMENTS = {
     "segue_runtime_options": {"allocator", "user", "log", "on_wake", "hooks"},
     "segue_spawn_options": {"user", "free_user", "on_stderr"},
@@ -118,7 +109,7 @@ def test_the_stub_names_what_the_module_has() -> None:
 
 
 def test_the_stub_has_the_parameters_of_the_module() -> None:
-    """SWIG's functions tell of a wrong keyword; those by hand take none."""
+    """SWIG's functions report a wrong keyword; hand-written ones take no keywords."""
     for node in stub().body:
         if not isinstance(node, ast.FunctionDef):
             continue
@@ -137,7 +128,8 @@ def test_the_stub_has_the_parameters_of_the_module() -> None:
 
 def test_dicts_can_set_every_member_of_every_struct() -> None:
     struct = r"^(?:typedef )?struct (segue_\w+_options) \{(.*?)^\}"
-    structs = re.findall(struct, HEADER.read_text(), re.MULTILINE | re.DOTALL)
+    headers = "".join(path.read_text() for path in sorted(HEADERS.glob("*.h")))
+    structs = re.findall(struct, headers, re.MULTILINE | re.DOTALL)
     tables = _segue.option_names()
     assert {name for name, _ in structs} == set(tables) == set(ARGUMENTS)
     for name, text in structs:

@@ -1,4 +1,4 @@
-"""``key=value`` of the command line becomes what the tool's schema wants."""
+"""``key=value`` on the command line becomes the type that the tool's schema wants."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_progress_and_log(world: World) -> None:
 
 
 def test_what_was_told_comes_before_the_end(world: World) -> None:
-    """Also when both come at once, and the callback is a coroutine."""
+    """This holds also when both come at once and the callback is a coroutine."""
 
     async def work() -> None:
         told: list[float] = []
@@ -154,7 +154,7 @@ def test_time_is_over(world: World) -> None:
             assert isinstance(caught.value, segue.RequestTimeoutError)
             assert caught.value.retryable
             for none in (-1, float("nan"), "5"):
-                with pytest.raises((TypeError, ValueError), match="not a time"):
+                with pytest.raises((TypeError, ValueError), match="a time has to be"):
                     await session.call("greet", timeout=none)  # type: ignore[arg-type]
             assert (await session.call("greet", timeout=float("inf"))).text
         async with world.session(timeout=0.05) as session:
@@ -168,15 +168,18 @@ def test_time_is_over(world: World) -> None:
 def test_a_task_goes_on_when_time_is_over(world: World) -> None:
     async def work() -> None:
         async with world.session() as session:
-            token = None
+            # on a busy machine the time may be over before the server has made the task
             for limit in longer_and_longer(0.05):
                 with pytest.raises(segue.RequestTimeoutError) as caught:
                     await session.call("hang", timeout=limit)
-                token = caught.value.token
-                if token is not None:
+                if caught.value.token is None:
+                    continue
+                task = session.resume(caught.value.token)
+                try:
+                    assert (await task.status()).status == "working"
                     break
-            task = session.resume(token)
-            assert (await task.status()).status == "working"
+                except segue.StateError:
+                    await task.cancel()
             await task.cancel()
             with pytest.raises(segue.RequestCancelledError):
                 await task.result()
@@ -188,7 +191,7 @@ def test_cancelled_by_asyncio(world: World) -> None:
     async def work() -> None:
         async with world.session() as session:
             task = asyncio.ensure_future(session.call("hang_plain"))
-            assert (await session.call("greet")).text  # it is under way by now
+            assert (await session.call("greet")).text  # the call is under way by now
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -247,7 +250,7 @@ def test_a_callback_that_fails_is_reported(world: World) -> None:
 
 
 def test_a_key_makes_two_calls_one(world: World) -> None:
-    """AS-38a: calls of the same key run once."""
+    """AS-38a: calls with the same key run once."""
 
     async def work() -> None:
         async with world.session() as session:
@@ -281,7 +284,7 @@ def test_targets_that_are_none(nothing_left: None) -> None:
                 await segue.connect(target)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="no option 'timeoutt'"):
             await segue.connect("http://127.0.0.1:1/mcp", timeoutt=1)  # type: ignore
-        with pytest.raises(ValueError, match="no such era"):
+        with pytest.raises(ValueError, match="unknown era"):
             await segue.connect("http://127.0.0.1:1/mcp", era="old")  # type: ignore
         with pytest.raises(segue.InvalidError):
             await segue.connect("http://127.0.0.1:1/mcp", headers={"a b": "c"})
@@ -295,7 +298,7 @@ def test_a_server_that_is_not_there(nothing_left: None) -> None:
     async def work() -> None:
         with pytest.raises(segue.DisconnectedError, match="Failed to connect"):
             await segue.connect("http://127.0.0.1:1/mcp")
-        with pytest.raises(segue.RequestTimeoutError, match="no connection to http"):
+        with pytest.raises(segue.RequestTimeoutError, match="could not be reached"):
             await segue.connect(
                 "http://127.0.0.1:1/mcp", connect_timeout=0.3, connect_attempts=100
             )

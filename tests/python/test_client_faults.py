@@ -1,4 +1,4 @@
-"""Servers that misbehave in one thing, over stdio and HTTP: tests/tools/misled_server.py
+"""Servers that misbehave in one way, over stdio and HTTP: tests/tools/misled_server.py
 plays them. tests/node/client_faults.test.ts has the same scenes."""
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ async def played(
 
 
 async def heard(session: segue.Session) -> dict[str, Any]:
-    """How often each method came."""
+    """Returns how often the server received each method."""
     told: dict[str, Any] = json.loads((await session.call("heard")).text)
     return told
 
 
 async def shown(stream: Any, kept: list[str]) -> None:
-    """What a reader has who forgets what is replaced."""
+    """Reads a stream into `kept` and drops what is replaced."""
     async for segment in stream:
         if segment.replaces:
             kept.clear()
@@ -61,7 +61,7 @@ both = pytest.mark.parametrize("transport", ["stdio", "http"])
 def fails(
     scene: str, transport: str, kind: type[Exception], text: str, **options: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """The error of a stream, and what the server heard."""
+    """Returns the error of a stream, and what the server received."""
     seen: list[Any] = []
 
     async def work() -> None:
@@ -95,7 +95,7 @@ def test_a_call_of_pieces_without_content_ends_too(transport: str) -> None:
 
 @both
 def test_pieces_that_are_notified_stay_with_the_error(transport: str) -> None:
-    kind, text = segue.IncompleteError, "the connection broke|transfer closed"
+    kind, text = segue.IncompleteError, "the connection was lost before|transfer closed"
     cut, _ = fails("pieces_then_cut", transport, kind, text)
     assert cut.partial.text == "ab"
     error, _ = fails("pieces_then_error", transport, segue.RemoteError, "broken")
@@ -135,7 +135,7 @@ def test_a_question_whose_answer_does_not_fit_is_asked_anew(transport: str) -> N
 def test_behind_a_hole_the_result_is_shown_whole(
     scene: str, transport: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The hole is told, and no text is shown twice."""
+    """The gap is reported, and no text is shown twice."""
 
     async def work() -> None:
         async with played(scene, transport) as session:
@@ -147,7 +147,7 @@ def test_behind_a_hole_the_result_is_shown_whole(
             assert told["tasks/get"] == 1
 
     run(work)
-    assert "the stream lacks what" in caplog.text or "lacks the events 1" in caplog.text
+    assert "is invalid and ignored" in caplog.text or "lacks the events 1" in caplog.text
 
 
 def test_a_stream_goes_on_behind_events_that_are_gone() -> None:
@@ -190,7 +190,7 @@ def test_a_look_that_fails_is_made_again() -> None:
         ("always_500", segue.RefusedError, "HTTP status 500"),
         ("always_404", segue.RefusedError, "HTTP status 404"),
         ("always_text", segue.RefusedError, "neither JSON nor an event stream"),
-        ("always_broken", segue.ProtocolError, "no JSON-RPC response"),
+        ("always_broken", segue.ProtocolError, "not a JSON-RPC response"),
     ],
 )
 def test_a_look_that_stays_refused_says_why(
@@ -204,6 +204,21 @@ def test_a_look_that_stays_refused_says_why(
 @both
 def test_a_method_that_the_server_has_not_keeps_its_code(transport: str) -> None:
     for scene, code in (("no_method", -32601), ("no_capability", -32021)):
-        error, told = fails(scene, transport, segue.ProtocolError, "cannot be asked")
+        error, told = fails(
+            scene, transport, segue.ProtocolError, "does not support tasks/get"
+        )
         assert error.code == code
         assert told["tasks/get"] == 1
+
+
+def test_an_end_that_overtakes_the_creation_is_kept() -> None:
+    """The result is fetched at once, without a poll."""
+
+    async def work() -> None:
+        async with played("early_end", "http", era="legacy") as session:
+            assert (await session.call("t")).text == "early"
+            told = await heard(session)
+            assert told["tasks/result"] == 1
+            assert "tasks/get" not in told
+
+    run(work)

@@ -1,4 +1,5 @@
-"""Lists, resources, prompts, completion, subscriptions, and who the server is."""
+"""Lists, resources, prompts, completion, subscriptions, and the identity of the
+server."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def test_pages_are_put_together(tmp_path: Path) -> None:
 
 
 def test_pages_that_do_not_end(nothing_left: None) -> None:
-    """A server that gives the same cursor for ever."""
+    """A server that always returns the same cursor."""
 
     async def work() -> None:
         peer = RawPeer()
@@ -66,11 +67,11 @@ def test_pages_that_do_not_end(nothing_left: None) -> None:
             serverInfo=info,
         )
         session = await connecting
-        await peer.hear()  # that it is initialized
+        await peer.hear()  # notifications/initialized
         listing = asyncio.ensure_future(session.list_tools())
         for _ in range(2):
             answer(peer, msgspec.json.decode(await peer.hear()), tools=[], nextCursor="c")
-        with pytest.raises(segue.ProtocolError, match="do not end"):
+        with pytest.raises(segue.ProtocolError, match="sends more pages"):
             await listing
         listing = asyncio.ensure_future(session.list_tools())
         answer(peer, msgspec.json.decode(await peer.hear()), tools=[{"title": "none"}])
@@ -213,7 +214,8 @@ def test_subscriptions_survive_the_server(nothing_left: None, tmp_path: Path) ->
                 ):
                     await asyncio.to_thread(server.kill)
                     await asyncio.to_thread(server.start)
-                    change = await anext(changes)  # it may have changed meanwhile
+                    # the resource may have changed meanwhile
+                    change = await anext(changes)
                     assert change == segue.Change("resource", "test://static-text")
                     await session.call("update")
                     assert await anext(changes) == change

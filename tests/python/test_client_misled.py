@@ -1,5 +1,4 @@
-"""Tasks at a server that does one thing well and fails at another; it is played by the
-test."""
+"""Tasks at a server that handles one method well and fails another; the test plays it."""
 
 from __future__ import annotations
 
@@ -129,8 +128,8 @@ def test_a_question_of_an_unknown_kind_does_not_cancel_the_task() -> None:
 
 @pytest.mark.parametrize("first", ["answer", "refusal"])
 def test_a_server_that_starts_slowly_is_found_out(first: str) -> None:
-    """One of 2026-07-28 alone takes longer to start than `probe_timeout`: it finds both
-    requests, answers the one and refuses the other."""
+    """A server of 2026-07-28 alone takes longer to start than `probe_timeout`. It finds
+    both requests, answers one and refuses the other."""
     old = {"supported": ["2026-07-28"], "requested": "2025-11-25"}
     refusal = {"error": {"code": -32022, "message": "no", "data": old}}
 
@@ -148,7 +147,8 @@ def test_a_server_that_starts_slowly_is_found_out(first: str) -> None:
                 msgspec.json.encode({"jsonrpc": "2.0", "id": asked[one], **told[one]})
                 for one in sorted(told, reverse=first == "answer")
             ]
-            peer.say(b"\n".join(lines))  # together: what a refusal waits for is short
+            # sent together, because a refusal waits only for a short time
+            peer.say(b"\n".join(lines))
 
         starting = asyncio.ensure_future(start())
         async with segue.connect(target, probe_timeout=0.05) as session:

@@ -1,5 +1,5 @@
-"""The response modes of SEP-1905: chosen for a session and for a call, declared, listed,
-and kept to by the server."""
+"""The response modes of SEP-1905: chosen for a session and for a call, declared,
+listed, and followed by the server."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_what_is_chosen_is_declared_and_listed(nothing_left: None) -> None:
 
 @pytest.mark.parametrize("era", ["legacy"])
 def test_the_server_keeps_to_what_is_chosen(world: World) -> None:
-    """`fields` is done at once; `story` tells one segment after the other."""
+    """`fields` ends at once; `story` sends one segment after the other."""
 
     async def work() -> None:
         async with world.session() as session:
@@ -112,9 +112,9 @@ def test_the_server_keeps_to_what_is_chosen(world: World) -> None:
 def test_a_choice_that_cannot_be(world: World) -> None:
     async def work() -> None:
         wrong: list[tuple[Any, type[Exception], str]] = [
-            (["streming"], ValueError, "no such response mode: 'streming'; there are"),
+            (["streming"], ValueError, "unknown response mode: 'streming'; there are"),
             ([], ValueError, "response_modes is empty"),
-            ("task", TypeError, "response_modes is a list of names"),
+            ("task", TypeError, "response_modes has to be a list of names"),
         ]
         async with world.session() as session:
             for modes, kind, match in wrong:
@@ -126,7 +126,7 @@ def test_a_choice_that_cannot_be(world: World) -> None:
                     await session.start("fields", response_modes=modes)
                 with pytest.raises(kind, match=match):
                     await segue.connect(world.target, response_modes=modes)
-            # where no task is asked for the choice is of no effect
+            # Without a request for a task the choice has no effect.
             if world.era == "modern":
                 result = await session.call("fields", response_modes=["immediate"])
                 assert result.text == "right"

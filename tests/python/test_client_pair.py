@@ -1,4 +1,4 @@
-"""A server and its client in one process: no network, no child."""
+"""A server and its client in one process, without a network or a child process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server asks: forms, models, roots; answers that fail or never come."""
+"""Questions of the server: forms, models, roots; answers that fail or never come."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_callback_refuses(world: World) -> None:
         7,
         "yes",
         object(),
-        {"answer": 1},  # what a form was filled in with, without an action
+        {"answer": 1},  # the content of a form, without an action
         segue.ElicitResult("acept", {}),  # type: ignore[arg-type]
     ],
 )
@@ -126,7 +126,7 @@ def test_a_callback_that_fails(world: World, reply: Any) -> None:
 
         async with world.session(on_elicit=on_elicit) as session:
             said = (await session.call("ask_name")).text
-            assert "could not answer" in said or "cancel" in said
+            assert "failed to answer" in said or "cancel" in said
         assert len(reported) == 1
         assert "elicitation/create" in reported.pop()["message"]
         loop.set_exception_handler(None)
@@ -137,12 +137,12 @@ def test_a_callback_that_fails(world: World, reply: Any) -> None:
 def test_a_callback_is_a_function() -> None:
     given: Any = 3
     for name in ("on_elicit", "on_sample", "on_input", "on_log", "on_notification"):
-        with pytest.raises(TypeError, match=f"{name} is a function"):
+        with pytest.raises(TypeError, match=f"{name} has to be a function"):
             run(lambda name=name: segue.connect(segue.Server("x"), **{name: given}))
 
 
 def test_an_answer_that_never_comes(world: World) -> None:
-    """The call ends first: whoever was asked is cancelled."""
+    """The call ends first: the callback that was asked is cancelled."""
 
     async def work() -> None:
         ended: list[str] = []
@@ -179,7 +179,7 @@ def test_several_questions_of_one_call(world: World) -> None:
 
 
 def test_servers_ask_while_there_is_no_request() -> None:
-    """As for the roots, as soon as they are initialized."""
+    """Servers ask for the roots right after initialize."""
 
     async def work() -> None:
         peer = RawPeer()
@@ -194,7 +194,7 @@ def test_servers_ask_while_there_is_no_request() -> None:
         }
         answer = {"jsonrpc": "2.0", "id": hello["id"], "result": told}
         peer.say(msgspec.json.encode(answer))
-        await peer.hear()  # that it is initialized
+        await peer.hear()  # notifications/initialized
         peer.say('{"jsonrpc":"2.0","id":0,"method":"roots/list"}')
         heard = msgspec.json.decode(await peer.hear())
         assert heard["id"] == 0
@@ -205,7 +205,7 @@ def test_servers_ask_while_there_is_no_request() -> None:
         peer.say('{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}')
         assert msgspec.json.decode(await peer.hear())["error"]["code"] == -32601
         with pytest.raises(segue.InvalidError):
-            await session.request("")  # none that could end
+            await session.request("")  # this request could never end
         await session.close()
 
     run(work)

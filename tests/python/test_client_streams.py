@@ -47,7 +47,7 @@ def test_a_plain_result_is_segments_too(world: World) -> None:
 
 
 def test_a_slow_reader_holds_up_the_server(world: World) -> None:
-    """AS-4: a reader that is slow."""
+    """AS-4: a slow reader."""
 
     async def work() -> None:
         async with world.session() as session:
@@ -57,7 +57,7 @@ def test_a_slow_reader_holds_up_the_server(world: World) -> None:
                 assert len(stream._flow.queue) <= 4  # type: ignore[union-attr]
                 texts.append(segment.text)
                 if segment.number % 50 == 0:
-                    await session.call("greet")  # other work goes on
+                    await session.call("greet")  # other requests go on
             assert texts == story(*range(1, 301))
             with pytest.raises(ValueError):
                 session.stream("story", window=0)
@@ -175,7 +175,7 @@ def test_who_leaves_early_cancels(world: World) -> None:
 
 @pytest.mark.parametrize("era", ["legacy"])
 def test_a_call_that_can_be_resumed_has_started(world: World) -> None:
-    """Its token is there when nothing else is."""
+    """The token is there before anything else."""
 
     async def work() -> None:
         async with world.session() as session:
@@ -316,7 +316,7 @@ def test_segments_in_any_order_have_a_token_all_the_same(world: World) -> None:
 
 @pytest.mark.parametrize("number", [1, 5, 17, 40])
 def test_a_token_covers_what_was_read(world: World, number: int) -> None:
-    """C-9: also when more had come than was read."""
+    """C-9: this holds also when more had arrived than was read."""
 
     async def work() -> None:
         async with world.session() as session:
@@ -351,7 +351,7 @@ FORMS: dict[str, dict[str, Any]] = {
 def test_a_token_covers_what_was_read_when_all_has_come(
     world: World, form: str, number: int
 ) -> None:
-    """The end has come, too, and another session goes on behind what was read."""
+    """The end has arrived, too; another session goes on behind what was read."""
 
     async def work() -> None:
         async with world.session(**FORMS[form]) as session:

@@ -1,5 +1,5 @@
-"""R-0-8: another server goes on with a session of 2025-11-25. What the client had set
-there is set again."""
+"""R-0-8: another server goes on with a session of 2025-11-25.
+The client repeats its settings there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks: ids, tokens, states; coming back to them; servers and connections that die."""
+"""Tasks: ids, tokens, states; resuming them; servers and connections that die."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_call_that_became_no_task(world: World) -> None:
             assert task.id is None
             assert [s.text async for s in task] == ["Hello, Ada!"]
             assert (await task.result()).text == "Hello, Ada!"
-            # The call to a slow server could have been resumed, and has ended by now.
+            # With a slow server the call could have been resumed, and has ended by now.
             try:
                 assert (await task.status()).is_final
             except (segue.StateError, segue.RemoteError):
@@ -58,14 +58,14 @@ def test_a_call_that_became_no_task(world: World) -> None:
 
 
 def test_the_status_of_a_call_that_can_be_resumed(world: World) -> None:
-    """R-975-21: by its token, in another session, before and while it is gone on with."""
+    """R-975-21: by its token, in another session, before and while it is resumed."""
 
     async def work() -> None:
         async with world.session(tasks=False) as session:
             stream = session.stream("story", n=9000, delayMs=20, on_leave="detach")
             async for _ in stream:
                 if stream._flow is not None and not stream._flow.queue:
-                    break  # all that came was read: the token is the newest one
+                    break  # everything that arrived was read: this is the newest token
             token = stream.token
             assert token is not None
             stream.detach()
@@ -133,7 +133,7 @@ def test_a_task_is_cancelled(world: World) -> None:
 
 @pytest.mark.parametrize("tool", ["hang", "hang_plain"])
 def test_the_second_cancel_is_quiet(world: World, tool: str) -> None:
-    """AS-54: of the same handle, of another one, and of a stream."""
+    """AS-54: a second cancel by the same handle, by another one, and by a stream."""
 
     async def work() -> None:
         async with world.session() as session:
@@ -197,7 +197,7 @@ def test_a_task_is_found_by_its_id(world: World) -> None:
 
 
 def test_detached_and_resumed_in_another_session(tmp_path: Path) -> None:
-    """Over stdio: the other server process finds it in the store."""
+    """Over stdio: the other server process finds the task in the store."""
 
     async def work() -> None:
         command = server_command("--store", str(tmp_path / "tasks.db"))
@@ -219,7 +219,7 @@ def test_detached_and_resumed_in_another_session(tmp_path: Path) -> None:
 
 
 def test_a_call_that_is_no_task_yet_is_left_and_resumed(nothing_left: None) -> None:
-    """By its key: the answer that would name a task has not come."""
+    """The call is found by its key: the answer that would name a task has not come."""
     discovered = {
         "resultType": "complete",
         "supportedVersions": ["2026-07-28"],
@@ -275,7 +275,7 @@ def test_leaving_the_session_leaves_the_task(server: HttpServer) -> None:
 
 
 def test_a_server_that_dies_and_comes_back(server: HttpServer) -> None:
-    """AS-93b: a task goes on after a crash, without a word to who reads it."""
+    """AS-93b: a task goes on after a crash, and its reader notices nothing."""
 
     async def work() -> None:
         async with segue.connect(server.url) as session:
@@ -294,7 +294,7 @@ def test_a_server_that_dies_and_comes_back(server: HttpServer) -> None:
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_a_server_that_stays_away_is_given_up(server: HttpServer, era: str) -> None:
-    """What tries again says so, and ends with an error that can be gone on from."""
+    """Each retry is reported, and the final error can be resumed from."""
 
     async def work() -> None:
         told: list[segue.Reconnect] = []
@@ -334,7 +334,7 @@ def test_connections_that_are_cut(server: HttpServer, how: str) -> None:
 
 
 def test_a_child_that_dies_is_started_again(tmp_path: Path) -> None:
-    """What the child was doing it cannot do again; all else goes on."""
+    """Only the calls that the child was running cannot go on."""
 
     async def work() -> None:
         command = server_command("--store", str(tmp_path / "tasks.db"))

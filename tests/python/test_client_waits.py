@@ -1,4 +1,4 @@
-"""Waiting that is given up, again and again: nothing of it may be left."""
+"""Waits that are cancelled again and again must leave nothing behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from server_worlds import nothing_left, run  # noqa: F401
 
 
 async def given_up(wait: Callable[[], Awaitable[Any]], times: int = 50) -> None:
-    """Begins to wait, and is cancelled in the midst of it."""
+    """Starts to wait, and is cancelled in the middle."""
     for _ in range(times):
         task = asyncio.ensure_future(wait())
         await asyncio.sleep(0)

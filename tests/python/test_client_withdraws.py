@@ -1,5 +1,5 @@
-"""A cancelled call is withdrawn by its key until the server has taken that. The test is a
-server over HTTP that turns the first withdrawal away."""
+"""A cancelled call is withdrawn by its key until the server accepts that. The test
+plays a server over HTTP that refuses the first withdrawal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.server.heard.put(message)
         if message["method"] == "tools/call":
-            self.server.ends.wait(SECONDS)  # it is never answered
+            self.server.ends.wait(SECONDS)  # a call is never answered
             self.close_connection = True
         elif not self.server.turned_away:
             self.server.turned_away = 1

@@ -1,7 +1,7 @@
-"""The blocks of code of python/README.md run, in the order of the page.
+"""The code blocks of python/README.md run, in the order of the page.
 
-What is for a server is added to one server object; what has an `await` at its top is run
-with a session of that server. Blocks of other packages (`py`) have to be valid Python.
+Blocks for a server extend one server object. A block with `await` at its top level runs
+with a session of that server. Blocks for other packages (`py`) must be valid Python.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TEXT = README.read_text(encoding="utf-8")
 
 
 def programs(text: str) -> list[str]:
-    """The blocks that are Python of ours, but for the client, which is a program."""
+    """Returns the blocks of Segue's Python, except the client, which is a program."""
     return [
         code
         for before, language, code in blocks(text)
@@ -32,8 +32,8 @@ def programs(text: str) -> list[str]:
 
 
 def build() -> tuple[dict[str, Any], list[str], str]:
-    """The names that blocks share, the blocks that want a session, and the last, which
-    wants no event loop."""
+    """Returns the names that blocks share, the blocks that need a session, and the last
+    block, which needs no event loop."""
     of_servers, _, of_clients = TEXT.partition("\n## Clients\n")
     names: dict[str, Any] = {"__name__": "guide", "segue": segue, "asyncio": asyncio}
     for code in programs(of_servers):
@@ -53,7 +53,7 @@ def a_directory_with_a_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 async def run_fragments(names: dict[str, Any], fragments: list[str]) -> int:
     async with segue.connect(names["server"]) as session:
         for code in fragments:
-            names["session"] = session  # a block may have had one of its own
+            names["session"] = session  # a block may have replaced it
             compiled = compile(
                 code, str(README), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
             )
@@ -86,7 +86,8 @@ def test_blocks_of_others_are_python(code: str) -> None:
 
 
 def test_what_the_tables_name_is_there() -> None:
-    """Exceptions and commands that the page names, and those that it forgets."""
+    """Checks that the tables name existing exceptions and commands, and name all of
+    them."""
     errors = {
         name
         for name in dir(segue.errors)

@@ -17,7 +17,7 @@ KEY = "the-report-of-monday"
 
 
 class Teller:
-    """Servers on one file, of a tool that is never a task and waits in the middle."""
+    """Servers on one file, with a tool that is never a task and waits in the middle."""
 
     def __init__(self, store: Path) -> None:
         self.store = str(store)
@@ -39,7 +39,7 @@ class Teller:
 
 
 async def some(stream: segue.Stream, count: int) -> list[str | None]:
-    """The first segments; the rest is still to come."""
+    """Reads the first segments; the rest is still to come."""
     texts: list[str | None] = []
     async for segment in stream:
         texts.append(segment.text)
@@ -59,7 +59,7 @@ async def all_of(session: segue.Session) -> Any:
 def test_a_key_finds_its_call_at_another_server(
     nothing_left: None, era: Any, tmp_path: Path
 ) -> None:
-    """AS-38a: streamed and not, while it runs and when it has ended."""
+    """AS-38a: with a stream and without, while the call runs and after its end."""
 
     async def work() -> None:
         teller = Teller(tmp_path / "tasks.db")
@@ -89,7 +89,7 @@ def test_a_key_finds_its_call_at_another_server(
 def test_a_key_finds_its_call_after_a_restart(
     nothing_left: None, era: Any, tmp_path: Path
 ) -> None:
-    """AS-38a: streamed and not."""
+    """AS-38a: with a stream and without."""
 
     async def work() -> None:
         teller = Teller(tmp_path / "tasks.db")

@@ -1,4 +1,4 @@
-"""What somebody is told whose system lacks a library."""
+"""The error for a user whose system lacks a library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from segue import _packages
 
 
 def loaded(name: str) -> Path:
-    """The file of a library that this process has loaded."""
+    """Returns the file of a library that this process has loaded."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = line.split(maxsplit=5)[-1]
         if name in Path(path).name:
@@ -21,7 +21,7 @@ def loaded(name: str) -> Path:
 
 
 def copy_package(directory: Path, wants: dict[bytes, bytes]) -> None:
-    """The package, whose library asks for others than it did."""
+    """Copies the package and changes the names of the libraries that it needs."""
     shutil.copytree(
         Path(segue.__file__).parent,
         directory / "segue",
@@ -68,7 +68,7 @@ def test_a_library_that_we_do_not_know_is_named_too(tmp_path: Path) -> None:
 
 
 def test_the_copy_can_be_imported(tmp_path: Path) -> None:
-    """Without this the tests above could see another failure."""
+    """Without this check the tests above could see another failure."""
     copy_package(tmp_path, {})
     assert run_import(tmp_path) == ""
 

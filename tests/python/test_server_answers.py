@@ -1,5 +1,5 @@
-"""What a user answers reaches the question that was asked, with several servers behind
-one address: each has the session, and only one of them has asked."""
+"""A user's answer reaches the question that was asked, with several servers behind one
+address: each knows the session, and only one of them has asked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INITIALIZE = {
 
 
 class Exchange:
-    """One POST of a client that is nobody's: its status, its session, and its events."""
+    """One POST of a client without the SDK: its status, its session, and its events."""
 
     def __init__(self, url: str, session: str | None, body: dict[str, Any]) -> None:
         at = urlsplit(url)
@@ -45,7 +45,7 @@ class Exchange:
         self.session = self.reply.getheader("mcp-session-id")
 
     def next(self) -> Any:
-        """The next message."""
+        """Returns the next message."""
         if "event-stream" not in (self.reply.getheader("content-type") or ""):
             return json.loads(self.reply.read())
         while line := self.reply.readline():
@@ -58,7 +58,7 @@ class Exchange:
 
 
 def asking(store: Path, ran: list[segue.Server] | None = None) -> segue.Server:
-    """ran: gets the server for each call."""
+    """ran: collects the server of each call."""
     server = segue.Server("asks", store=store, options={"seal_key": bytes(range(32))})
 
     async def approve(what: str, ctx: segue.Context) -> str:
@@ -103,9 +103,10 @@ def test_a_yes_to_one_never_approves_another(nothing_left: None, tmp_path: Path)
                 assert asked["params"]["message"] == f"Approve {word}?"
                 ids[word] = asked["id"]
             assert ids["a"] != ids["b"]
-            # at the other server: it goes to the one that asked, and B is not approved
+            # Sent to the other server: it goes to the one that asked, and B is not
+            # approved.
             assert await answer(two.url, hello.session, ids["a"], "a") == 202
-            # nobody asked that
+            # no question has this id
             assert await answer(two.url, hello.session, 1, "a") == 202
             assert await answer(two.url, hello.session, ids["b"], "b") == 202
             for word, call in calls.items():
@@ -125,7 +126,8 @@ def answer_of(asked: segue.ElicitRequest) -> segue.ElicitResult[Any]:
 def test_a_client_behind_a_balancer_answers_each_call(
     nothing_left: None, tmp_path: Path
 ) -> None:
-    """All are asked before any is answered, at both servers; an answer goes to either."""
+    """Both servers ask all questions before any answer comes; an answer may go to
+    either."""
     words = ("a", "b", "c", "d")
 
     async def work() -> None:
@@ -161,7 +163,7 @@ def test_a_client_behind_a_balancer_answers_each_call(
 
 
 async def begin(store: Path, port: int) -> subprocess.Popen[bytes]:
-    """The server as a process, which listens."""
+    """Starts the server as a process and waits until it listens."""
     command = [sys.executable, "-B", __file__, str(store), str(port)]
     child = subprocess.Popen(command, stderr=subprocess.PIPE)
     assert child.stderr is not None
@@ -179,7 +181,7 @@ def kill(child: subprocess.Popen[bytes]) -> None:
 def test_a_task_is_answered_after_its_server_was_killed(
     nothing_left: None, tmp_path: Path
 ) -> None:
-    """The user is asked anew, and what he decides then reaches the task."""
+    """The user is asked again, and the new decision reaches the task."""
     store, port = tmp_path / "tasks.db", free_port()
 
     async def work() -> None:
@@ -188,7 +190,7 @@ def test_a_task_is_answered_after_its_server_was_killed(
         async def on_elicit(request: segue.ElicitRequest) -> segue.ElicitResult[Any]:
             asked.put_nowait(request.message)
             if not can_decide:
-                await asyncio.Event().wait()  # the user has not made up his mind
+                await asyncio.Event().wait()  # the user does not decide
             return answer_of(request)
 
         can_decide = False

@@ -1,5 +1,5 @@
-"""What a handler does besides returning: segments, progress, logs, fields, questions, and
-how it hears that its caller has gone."""
+"""What a handler can do before it returns: segments, progress, logs, fields, questions,
+and noticing that its caller has gone."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_result_that_is_made_anew(world: ServerWorld) -> None:
 
 
 def test_a_text_goes_on_in_its_block(world: ServerWorld) -> None:
-    """R-776-30: whoever reads along merges what the result has."""
+    """R-776-30: merging the segments gives the result."""
     server = segue.Server("extended")
 
     @server.tool
@@ -131,7 +131,7 @@ def test_a_text_goes_on_in_its_block(world: ServerWorld) -> None:
 
 
 def test_a_slow_reader_makes_the_handler_wait(nothing_left: None) -> None:
-    """What is sent waits where nobody takes it, and nothing is lost."""
+    """Segments wait when nobody takes them, and none is lost."""
     server = segue.Server("much", options={"max_result_bytes": 1 << 30})
     size, count = 100_000, 300
     waited = {"async": 0, "sync": 0}
@@ -139,7 +139,8 @@ def test_a_slow_reader_makes_the_handler_wait(nothing_left: None) -> None:
     @server.tool
     async def much(ctx: segue.Context) -> None:
         for number in range(count):
-            turns: list[int] = []  # of the loop, which has one only while this waits
+            # turns of the loop, which come only while the handler waits
+            turns: list[int] = []
             asyncio.get_running_loop().call_soon(turns.append, 1)
             await ctx.send(f"{number:06d}" + "x" * size)
             waited["async"] += len(turns)
@@ -167,7 +168,8 @@ def test_a_slow_reader_makes_the_handler_wait(nothing_left: None) -> None:
 def test_a_large_result_of_a_call(
     nothing_left: None, caplog: pytest.LogCaptureFixture, way: str, era: str
 ) -> None:
-    """R-776-16, R-776-22: it passes in pieces or as a task, or the error says how."""
+    """R-776-16, R-776-22: a large result passes in pieces or as a task.
+    Otherwise the error says how."""
     server = segue.Server("large")
     mib, count = 1 << 20, 20
 
@@ -197,11 +199,12 @@ def test_a_large_result_of_a_call(
             assert len((await session.call("rows")).text) == count * mib
             assert "16777216; send it in smaller blocks" in await refused(session, "one")
         else:
-            assert "16777216; let the call be a task" in await refused(session, "rows")
-            assert "16777216; let the call be a task" in await refused(session, "one")
+            advice = "16777216; let the tool run as a task"
+            assert advice in await refused(session, "rows")
+            assert advice in await refused(session, "one")
 
     ServerWorld(way, era).run(server, work)
-    caplog.get_records("call").clear()  # tracebacks hold what has failed
+    caplog.get_records("call").clear()  # tracebacks keep the failed objects alive
 
 
 @pytest.mark.parametrize("way", ["pair", "http"])
@@ -320,7 +323,7 @@ def test_a_caller_that_goes(world: ServerWorld) -> None:
         sync_began.set()
         with ctx._room.bell:
             while not ctx.cancelled:
-                ctx._room.bell.wait()  # a cancel rings
+                ctx._room.bell.wait()  # a cancel sets the event
         sync_ended.set()
 
     @server.tool
@@ -462,7 +465,7 @@ def test_answers_that_are_none(world: ServerWorld) -> None:
         try:
             return (await ctx.sample("hello", max_tokens=3)).text
         except segue.UnsupportedError as error:
-            assert "not declared sampling/createMessage" in str(error)
+            assert "not declared that it answers sampling/createMessage" in str(error)
             return "cannot be asked"
 
     async def work(session: Any) -> None:
@@ -566,7 +569,7 @@ def test_an_answer_to_a_schema_fits_it(given: Any, problem: str | None) -> None:
 
 def test_a_misfit_to_a_schema_is_no_answer(world: ServerWorld) -> None:
     if world.era == "modern":
-        return  # our client sends no misfit there
+        return  # Segue's client sends no misfit in this era
     server = segue.Server("misfits")
 
     @server.tool

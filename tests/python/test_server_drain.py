@@ -1,5 +1,5 @@
-"""A server that ends in good order: who was cut off from a call that runs comes back for
-the rest of it, and what is new goes to the next server."""
+"""A server that ends in good order: a client that was cut off from a running call comes
+back for the rest, and new calls go to the next server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Gates:
 
 
 async def heard(url: str) -> None:
-    """The server has looked at what came before."""
+    """Waits until the server has handled everything before."""
     reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
     writer.write(b"GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert b" 404 " in await reader.readline()
@@ -66,7 +66,7 @@ def test_a_client_comes_back_while_the_server_drains(
             balancer.cut()
             while balancer.count == before:  # the client comes back
                 await asyncio.sleep(0.01)
-            await heard(serving.url)  # the server has seen it go
+            await heard(serving.url)  # the server has noticed that the client went
             gates.go.set()
             assert (await task.result()).text == "first, rest", pieces
             await closing
@@ -75,8 +75,8 @@ def test_a_client_comes_back_while_the_server_drains(
 
 
 def test_refused_calls_go_to_the_next_server(nothing_left: None) -> None:
-    """The first one drains, for a task runs there; a call that reaches it goes again, and
-    a client that begins then finds the next one."""
+    """The first server drains, because a task runs there. A call that reaches it is
+    sent again, and a new client finds the next server."""
 
     async def work() -> None:
         one, two = Gates("one"), Gates("two")

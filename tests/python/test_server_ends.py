@@ -1,5 +1,5 @@
-"""How calls of a Python server end where something goes wrong on the way: replies that
-are refused, tasks that never begin, threads that cannot be made."""
+"""How calls of a Python server end when something fails: answers that are refused,
+tasks that never begin, threads that cannot be made."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ def test_jobs_wait_for_the_threads_there_are(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_handler_that_is_cancelled_before_it_begins(
     world: ServerWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its call and its cancel have met in one batch: before Python 3.12 a task then never
-    takes a step."""
+    """The call and its cancel came in one batch: before Python 3.12 such a task never
+    runs a step."""
     server = segue.Server("unbegun")
     contexts: list[Context] = []
     begin = hosting.Hosting.begin
@@ -174,7 +174,7 @@ def test_a_handler_that_is_cancelled_before_it_begins(
 
 
 def test_a_call_that_ends_while_it_waits_for_a_thread(world: ServerWorld) -> None:
-    """Its function is not run: there is nobody whom it could tell anything."""
+    """The function does not run, because no client waits for its result."""
     server = segue.Server("few", threads=1)
     go = threading.Event()
     ran: list[str] = []

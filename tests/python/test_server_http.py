@@ -1,4 +1,5 @@
-"""A Python server over HTTP: where it listens, who gets in, and several ways at once."""
+"""A Python server over HTTP: where it listens, who has access, and several listeners at
+once."""
 
 from __future__ import annotations
 
@@ -58,15 +59,15 @@ def test_addresses() -> None:
     }.items():
         assert address_of(http) == options, http
     for bad in ("127.0.0.1:http", "a:b:c", "127.0.0.1", "[::1]", "http://127.0.0.1/mcp"):
-        with pytest.raises(ValueError, match="say host:port"):
+        with pytest.raises(ValueError, match="it has to be host:port"):
             address_of(bad)
 
 
 def test_what_is_no_option_is_refused() -> None:
     for options, why in (
         ({"portt": 3}, "no option 'portt'"),
-        ({"auth": "secret"}, "auth is a segue.BearerAuth"),
-        ({"store": ""}, "store is a file"),
+        ({"auth": "secret"}, "auth has to be a segue.BearerAuth"),
+        ({"store": ""}, "store has to be a file"),
         ({"store": 3}, "expected str"),
     ):
         given: Any = options
@@ -75,25 +76,27 @@ def test_what_is_no_option_is_refused() -> None:
 
 
 def test_a_verdict_that_is_none_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """A function that says True or False is a mistake that many make."""
+    """A function that returns True or False is a common mistake."""
     verify: Any = lambda token: token == "secret"  # noqa: E731
     auth = segue.BearerAuth("https://as.example.com", verify=verify)
 
     async def work() -> None:
         async with simple().serving("127.0.0.1:0", auth=auth) as serving:
-            for limit in longer_and_longer(0.3):  # it is tried again for as long
+            # the limit is also how long the client tries
+            for limit in longer_and_longer(0.3):
                 with pytest.raises(segue.RequestTimeoutError) as caught:
                     await segue.connect(serving.url, auth="secret", connect_timeout=limit)
                 if "503" in str(caught.value):
                     break
-            caught.match("no connection .*503: .* cannot be checked")
+            caught.match("could not be reached .*503: .* cannot check")
 
     run(work)
     assert "the name of the principal" in caplog.text
 
 
 def test_several_at_once(nothing_left: None, tmp_path: Path) -> None:
-    """Listeners of one server share its tasks; the end of one leaves the others."""
+    """Listeners of one server share its tasks; the end of one does not affect the
+    others."""
     server = simple()
     socket = tmp_path / "s"
 
@@ -131,8 +134,8 @@ def test_an_address_that_cannot_be_had(nothing_left: None) -> None:
                     raise AssertionError
         with pytest.raises(segue.StoreError):
             await server.serve(http=port, store="/nowhere/tasks.db")
-        async with server.serving(http=port) as serving:  # nothing has stayed
-            with pytest.raises(RuntimeError, match="serves, or has served"):
+        async with server.serving(http=port) as serving:  # the port is free again
+            with pytest.raises(RuntimeError, match="was started before"):
                 await serving.start()
 
     run(work)
@@ -215,10 +218,11 @@ def test_tokens(nothing_left: None, caplog: pytest.LogCaptureFixture) -> None:
                 assert (await session.call("write")).text == "True False"
             async with segue.connect(serving.url, auth="reader") as session:
                 assert (await session.call("who")).text == "reader"
-                with pytest.raises(segue.RemoteError, match="lacks a scope"):
+                with pytest.raises(segue.RemoteError, match="lacks a required scope"):
                     await session.call("write")
             for bad in ("eve", "broken"):
-                for limit in longer_and_longer(0.1):  # to be checked, at least once
+                # long enough to be checked at least once
+                for limit in longer_and_longer(0.1):
                     with pytest.raises(segue.Error):
                         await segue.connect(serving.url, auth=bad, connect_timeout=limit)
                     if bad in asked:
@@ -231,7 +235,7 @@ def test_tokens(nothing_left: None, caplog: pytest.LogCaptureFixture) -> None:
 
     run(work)
     assert "the function that verifies tokens failed" in caplog.messages
-    caplog.clear()  # tracebacks hold what has failed
+    caplog.clear()  # tracebacks keep the failed objects alive
     assert {"ada", "reader", "eve", "broken"} <= set(asked)
     with pytest.raises(ValueError, match="verify="):
         segue.BearerAuth("https://as.example.org")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -80,6 +82,83 @@ def test_resources(world: ServerWorld) -> None:
             assert "secret" not in str(caught.value)
         with pytest.raises(segue.RemoteError, match="it broke"):
             await session.read_resource("note://broken")
+
+    world.run(server, work)
+
+
+def test_long_lists(world: ServerWorld) -> None:
+    """R-776-31: a client gets the whole list, in however many responses it comes."""
+    server = segue.Server("long")
+    uris = [f"test://item{i}" for i in range(600)]
+
+    for uri in uris:
+        server.resource(uri)(lambda: "text")
+
+    async def work(session: Any) -> None:
+        assert [one.uri for one in await session.list_resources()] == uris
+
+    world.run(server, work)
+
+
+def test_a_long_text(world: ServerWorld) -> None:
+    """R-776-32: whoever reads has one text, in however many pieces it came."""
+    server = segue.Server("texts")
+    other = segue.ResourceContents("test://other", text="other")
+    parts = [f"part {i}\n" for i in range(300)]
+
+    @server.resource("test://async", mime_type="text/x")
+    async def slowly() -> AsyncIterator[Any]:
+        yield "con"
+        await asyncio.sleep(0.01)
+        yield other
+        yield "tent"
+
+    @server.resource("test://{name}/plain")
+    def by_thread(name: str) -> Iterator[str]:
+        yield name
+        yield from parts
+
+    @server.resource("test://sent")
+    async def sent(ctx: segue.Context) -> None:
+        await ctx.send("a", "b")
+        await ctx.replace("c")
+        await ctx.send("d")
+
+    @server.resource("test://empty")
+    def empty() -> Iterator[str]:
+        yield from ()
+
+    @server.resource("test://twice")
+    def twice() -> Generator[str, None, str]:
+        yield "a"
+        return "b"
+
+    @server.resource("test://bytes")
+    def raw() -> Iterator[Any]:
+        yield b"a"
+
+    @server.resource("test://none")
+    def none() -> Iterator[str]:
+        raise FileNotFoundError
+        yield ""
+
+    async def work(session: Any) -> None:
+        async def read(name: str) -> Any:
+            return (await session.read_resource(f"test://{name}")).contents
+
+        text, added = await read("async")
+        assert (text.text, text.mime_type) == ("content", "text/x")
+        assert (added.uri, added.text) == ("test://other", "other")
+        (text,) = await read("x/plain")
+        assert text.uri == "test://x/plain"
+        assert text.text == "x" + "".join(parts)
+        (text,) = await read("sent")
+        assert text.text == "cd"
+        assert not await read("empty")
+        wrong = {"twice": "send that value", "bytes": "not bytes", "none": "not found"}
+        for name, why in wrong.items():
+            with pytest.raises(segue.RemoteError, match=why):
+                await read(name)
 
     world.run(server, work)
 
@@ -256,7 +335,5 @@ def test_functions_that_do_not_fit(nothing_left: None) -> None:
     def generator() -> Any:
         yield ""
 
-    with pytest.raises(TypeError, match="generator"):
-        server.resource("x://g")(generator)
-    with pytest.raises(TypeError, match="generator"):
+    with pytest.raises(TypeError, match="generator: a prompt cannot be a generator"):
         server.prompt(generator)

@@ -1,4 +1,4 @@
-"""The official SDK's client and a Python server of ours, over stdio and over HTTP."""
+"""The official SDK's client and a Python server of Segue, over stdio and over HTTP."""
 
 from __future__ import annotations
 

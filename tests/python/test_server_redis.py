@@ -1,32 +1,16 @@
-"""Servers whose tasks are on a Redis server, which they share."""
+"""Servers that share their tasks on a Redis server."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import segue
+from redis_server import redis  # noqa: F401
 from server_worlds import nothing_left, run  # noqa: F401
 
 # ruff: noqa: F811
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[str]:
-    """The URL of one of our own, which keeps nothing."""
-    socket = tmp_path / "redis"
-    command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", ""]
-    command += ["--dir", str(tmp_path), "--logfile", "redis.log"]
-    with subprocess.Popen(command) as process:
-        try:
-            while not socket.exists():
-                assert process.poll() is None
-            yield f"unix://{socket}"
-        finally:
-            process.kill()
 
 
 def counting(store: str) -> segue.Server:

@@ -1,5 +1,5 @@
-"""Sends that wait for room: those of one handler keep their order, whichever of its tasks
-or threads they come from, and who waits is let go in the end."""
+"""Sends that wait for room: the sends of one handler keep their order, whichever of its
+tasks or threads they come from, and every waiter goes on in the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECONDS = 120
 
 
 class Library:
-    """Refuses what is sent until it has room, of which it tells later."""
+    """Refuses sends until it has room, and reports that later."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.has_room = False
@@ -67,8 +67,9 @@ def test_sends_of_several_tasks_keep_their_order(library: Library) -> None:
     async def several(ctx: segue.Context) -> None:
         first = asyncio.ensure_future(ctx.send("1", "2"))
         await asyncio.sleep(0)
-        second = asyncio.ensure_future(ctx.send("3"))  # has its turn before there is room
-        third = asyncio.ensure_future(ctx.replace("4", "5"))  # ... and before it is told
+        second = asyncio.ensure_future(ctx.send("3"))  # runs before there is room
+        # runs after there is room, before that is reported
+        third = asyncio.ensure_future(ctx.replace("4", "5"))
         library.make_room(ctx)
         await asyncio.gather(first, second, third)
         await ctx.send("6")
@@ -131,7 +132,7 @@ def test_a_send_that_nobody_awaits_ends_with_its_call(library: Library) -> None:
 
 
 class Gate:
-    """Something that is refused until it is open."""
+    """Refuses calls until it is open."""
 
     def __init__(self) -> None:
         self.is_open = False
@@ -151,7 +152,7 @@ def test_who_comes_later_waits_behind(nothing_left: None) -> None:
         room, gate = Room(), Gate()
         first = asyncio.ensure_future(room.take(together([gate("a"), gate("b")])))
         await asyncio.sleep(0)
-        gate.is_open = True  # nobody has been told yet
+        gate.is_open = True  # no waiter has been told yet
         second = asyncio.ensure_future(room.take(gate("c")))
         await asyncio.sleep(0)
         assert gate.passed == []
@@ -209,7 +210,7 @@ def test_who_waits_for_room_is_cancelled_alone(nothing_left: None) -> None:
         waits[0].cancel()
         with pytest.raises(asyncio.CancelledError):
             await waits[0]
-        waits[2].cancel()  # ... and there is room before it knows
+        waits[2].cancel()  # there is room, but the waiter does not know yet
         gate.is_open = True
         room.flush()
         await asyncio.wait(waits, timeout=SECONDS)
@@ -238,7 +239,7 @@ def test_nothing_waits_after_the_end(nothing_left: None) -> None:
 
 
 def begun(room: ThreadRoom, attempt: Callable[[], bool]) -> threading.Thread:
-    """A thread that waits."""
+    """Starts a thread that waits."""
     waiting = len(room._queue)
     thread = threading.Thread(target=room.take, args=(attempt,), daemon=True)
     thread.start()
@@ -256,7 +257,7 @@ def joined(threads: list[threading.Thread]) -> bool:
 def test_threads_keep_their_order() -> None:
     room, gate = ThreadRoom(), Gate()
     threads = [begun(room, gate(n)) for n in range(3)]
-    gate.is_open = True  # nobody has been told yet
+    gate.is_open = True  # no thread has been told yet
     threads += [begun(room, gate(n)) for n in range(3, 6)]
     assert gate.passed == []
     room.flush()
@@ -313,13 +314,15 @@ def test_a_bell_rings_for_each_thread_that_waits() -> None:
 
 
 def test_who_looks_later_takes_nobodys_bell() -> None:
-    """A bell that rings for one thread is heard by it, though another looks meanwhile."""
+    """A wake-up call for one thread reaches it, though another thread looks meanwhile."""
     room = ThreadRoom()
     looks: list[bool] = []
 
     def attempt() -> bool:
         looks.append(True)
-        if len(looks) == 1:  # refused; it rings, and another looks, before this one waits
+        # refused; the wake-up call comes, and another thread looks, before this one
+        # waits
+        if len(looks) == 1:
             room.flush()
             room.take(lambda: True)
             return False

@@ -27,7 +27,7 @@ SECONDS = 120.0
 
 
 class Program:
-    """The server over HTTP, until it ends."""
+    """The server over HTTP as a process, until it ends."""
 
     def __init__(self, *arguments: str, port: int | None = None, **env: str) -> None:
         self.port = port or free_port()
@@ -138,7 +138,7 @@ def test_what_is_under_way_is_answered_before_a_signal_ends_it(
     child.stdin.write(call(1, "open_at_end", name="a") + call(2, "gate", name="a"))
     child.stdin.write(call(3, "open", name="other"))
     child.stdin.flush()
-    assert json.loads(child.stdout.readline())["id"] == 3  # so the others run
+    assert json.loads(child.stdout.readline())["id"] == 3  # so the other calls run
     child.send_signal(signal.SIGTERM)
     gate.touch()
     told = [json.loads(child.stdout.readline()) for _ in range(2)]
@@ -186,7 +186,7 @@ def test_a_second_signal_ends_at_once(nothing_left: None, number: int) -> None:
             ]
             await started.wait()
             program.signal(number)
-            while True:  # the first one was heard when nobody gets in any more
+            while True:  # once no connection is accepted, the first signal was handled
                 try:
                     _, writer = await asyncio.open_connection("127.0.0.1", program.port)
                 except OSError:
@@ -205,8 +205,8 @@ def test_a_second_signal_ends_at_once(nothing_left: None, number: int) -> None:
 def test_a_handler_that_holds_the_loop_is_ended(
     nothing_left: None, tmp_path: Path
 ) -> None:
-    """Its loop hears no signal: one that comes behind the first ends it all the same. Two
-    that come at once count as one."""
+    """The server's loop is blocked: a second signal ends the process all the same. Two
+    signals at once count as one."""
     held = tmp_path / "held"
 
     async def work(program: Program) -> None:
@@ -216,8 +216,9 @@ def test_a_handler_that_holds_the_loop_is_ended(
                 await asyncio.sleep(0.01)
             while program.child.poll() is None:
                 program.signal(signal.SIGINT)
-                await asyncio.sleep(0.3)  # a loop that runs hears it in less
-            # it ends by the first that finds it stuck, or by one that comes meanwhile
+                await asyncio.sleep(0.3)  # a free loop handles a signal in less time
+            # Either the first signal finds the loop blocked, or a later one ends the
+            # process.
             ends = (128 + signal.SIGINT, -signal.SIGINT)
             assert await program.ended() in ends
             with pytest.raises(segue.Error):
@@ -241,8 +242,8 @@ async def resumed(url: str, token: str) -> tuple[list[str], str]:
 def test_a_parked_call_goes_on_in_the_next_process(
     nothing_left: None, tmp_path: Path, way: str
 ) -> None:
-    """R-975-29: asked to end, a server lets go of a call that its client can resume.
-    One that cannot run again says that the server restarted."""
+    """R-975-29: when asked to end, a server releases a call that its client can resume.
+    A call that cannot run again fails because the server restarted."""
     options = ("--store", str(tmp_path / "calls.db"), "--drain", "0")
     session_options: Any = {"era": "legacy", "tasks": False, "max_reconnects": -1}
     tokens: list[str] = []
@@ -307,7 +308,7 @@ def test_a_call_whose_client_was_away_for_too_long_does_not_run_again(
                 run(lambda: work(program.url))
                 program.signal(signal.SIGTERM)
                 assert run(program.ended) == 0
-        time.sleep(1.5 if work is begin else 0)  # longer than it may be away
+        time.sleep(1.5 if work is begin else 0)  # longer than the client may be away
     assert ran.read_text() == "ran\n"
 
 
@@ -315,9 +316,9 @@ def test_a_call_whose_client_was_away_for_too_long_does_not_run_again(
 def test_a_call_that_kills_its_server_has_an_end(
     nothing_left: None, tmp_path: Path, era: Any
 ) -> None:
-    """R-975-25: over standard input and output, too, `max_reconnects` ends it. A server
-    that dies over what it has taken over counts for the session, one that dies over what
-    it is asked for the call."""
+    """R-975-25: over standard input and output, too, `max_reconnects` is the limit.
+    A server that dies on calls that it took over counts for the session; one that dies
+    on a new call counts for the call."""
     died = tmp_path / "died"
     command = [*COMMAND, "--store", str(tmp_path / "calls.db")]
 
@@ -334,7 +335,7 @@ def test_a_call_that_kills_its_server_has_an_end(
 def test_a_call_without_a_key_has_no_token(
     nothing_left: None, tmp_path: Path, era: Any
 ) -> None:
-    """Its server keeps nothing: with a token it would run a second time."""
+    """The server keeps nothing: with a token the call would run a second time."""
     died = str(tmp_path / "died")
     options: Any = {"era": era, "resumable": False, "max_reconnects": -1}
 
@@ -351,8 +352,8 @@ def test_a_call_without_a_key_has_no_token(
 def test_a_task_goes_on_in_the_next_process(
     nothing_left: None, tmp_path: Path, end: str
 ) -> None:
-    """AS-78, AS-93b: killed or asked to end, the next process on the same store goes on
-    behind the last segment, with the tool's own checkpoint."""
+    """AS-78, AS-93b: after a kill or a request to end, the next process on the same
+    store goes on behind the last segment, with the tool's own checkpoint."""
     store = str(tmp_path / "tasks.db")
     port = free_port()
     token = ""

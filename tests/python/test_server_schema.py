@@ -191,7 +191,7 @@ def test_defaults_of_every_sort(world: ServerWorld) -> None:
         assert properties["node"]["default"] == {"name": "n", "children": []}
         assert properties["size"]["default"] == "L"
         assert "default" not in properties["odd"]
-        for _ in range(2):  # what one call does to a default is not of the next
+        for _ in range(2):  # a change of a default in one call must not affect the next
             assert (await session.call("take")).text == "[1, 2, 3] n L"
 
     world.run(server, work)
@@ -219,7 +219,7 @@ def test_a_pool_has_so_many_threads() -> None:
     for _ in range(5):
         assert done.acquire(timeout=120)
     assert most <= 2
-    pool.submit(lambda: 1 / 0)  # ends no thread
+    pool.submit(lambda: 1 / 0)  # the error does not end its thread
     go.clear()
     pool.submit(job)
     go.set()
@@ -238,7 +238,7 @@ class Typed(TypedDict):
 
 
 def test_a_model_beside_a_dataclass_and_a_dict_of_types() -> None:
-    """The names of the arguments are not those of their members."""
+    """The names of the arguments differ from those of their members."""
 
     def function(model: Model, beside: Beside, typed: Typed, short: int = 7) -> None:
         pass

@@ -1,4 +1,4 @@
-"""How a server keeps its tasks: what can be said of a store."""
+"""How a server keeps its tasks: the options of a store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import segue
+from redis_server import redis_server
 from segue import _segue
 from server_worlds import nothing_left, run  # noqa: F401
 
@@ -30,7 +32,7 @@ def large(store: Any) -> segue.Server:
 
 
 def refused(store: Any) -> None:
-    """It cannot be opened."""
+    """Checks that the store cannot be opened."""
 
     async def work() -> None:
         with pytest.raises(segue.StoreError):
@@ -41,7 +43,7 @@ def refused(store: Any) -> None:
 
 
 def test_a_store_in_memory_has_a_bound(nothing_left: None) -> None:
-    """The client is told why: its server has no room."""
+    """The client gets the reason: its server has no room."""
 
     async def work() -> None:
         async with segue.connect(large(segue.Store(max_bytes=20_000))) as session:
@@ -73,7 +75,8 @@ def test_a_principal_has_a_bound(nothing_left: None, tmp_path: Path) -> None:
 
 
 def told_to(opens: str, monkeypatch: pytest.MonkeyPatch) -> list[_segue.StoreOptions]:
-    """The options with which a function of the binding opens stores from now on."""
+    """Collects the options with which a function of the binding opens stores from now
+    on."""
     told: list[_segue.StoreOptions] = []
     inner = getattr(_segue, opens)
 
@@ -110,7 +113,7 @@ def test_a_silent_redis_is_waited_for_as_told(
 
 
 def test_a_lease_is_told_to_redis() -> None:
-    """One that is too short to be kept is refused, before anybody is asked."""
+    """A lease that is too short is refused before the store connects."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
 
@@ -132,14 +135,26 @@ def test_a_store_is_what_it_names() -> None:
         segue.Store("a.db", "fsync")  # type: ignore[arg-type]
 
 
+@pytest.fixture
+def kept(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """What a server accepts as a store of this kind."""
+    if request.param == "redis":
+        with redis_server(tmp_path) as url:
+            yield url
+    else:
+        memory = segue.Store(max_bytes=1 << 20)
+        yield memory if request.param == "memory" else tmp_path / "tasks.db"
+
+
 @pytest.mark.parametrize("era", ["auto", "legacy"])
+@pytest.mark.parametrize("kept", ["file", "redis"], indirect=True)
 def test_a_caller_that_goes_ends_its_call(
-    nothing_left: None, tmp_path: Path, era: Any
+    nothing_left: None, kept: Any, era: Any
 ) -> None:
     """A store keeps a call whose connection closes, but not one that was given up."""
     ends: asyncio.Queue[bool] = asyncio.Queue()
     began = asyncio.Event()
-    server = segue.Server("kept", store=tmp_path / "tasks.db")
+    server = segue.Server("kept", store=kept)
 
     @server.tool
     async def wait(ctx: segue.Context) -> None:
@@ -154,7 +169,7 @@ def test_a_caller_that_goes_ends_its_call(
         async with segue.connect(url, era=era) as session:
             limit = 0.2
             while how == "timeout" and not began.is_set():
-                limit *= 5  # a busy machine takes longer to begin
+                limit *= 5  # a busy machine takes longer to start
                 with pytest.raises(segue.RequestTimeoutError):
                     await session.call("wait", timeout=limit)
             if how != "timeout":
@@ -176,16 +191,14 @@ def test_a_caller_that_goes_ends_its_call(
     run(work)
 
 
-@pytest.mark.parametrize("kind", ["memory", "file"])
+@pytest.mark.parametrize("kept", ["memory", "file", "redis"], indirect=True)
 def test_a_stranger_who_closes_cancels_unless_he_has_a_key(
-    nothing_left: None, tmp_path: Path, kind: str
+    nothing_left: None, kept: Any
 ) -> None:
-    """R-2557-11: a client of 2026-07-28 that is none of ours, at the wire."""
+    """R-2557-11: a client of 2026-07-28 without the SDK, on the wire."""
     ends: asyncio.Queue[bool] = asyncio.Queue()
     began, go = asyncio.Event(), asyncio.Event()
-    memory = segue.Store(max_bytes=1 << 20)
-    store = memory if kind == "memory" else tmp_path / "tasks.db"
-    server = segue.Server("kept", store=store)
+    server = segue.Server("kept", store=kept)
     runs = 0
 
     @server.tool

@@ -1,5 +1,5 @@
-"""Calls that become tasks: when, what they tell, and what is left of them when a loop
-ends."""
+"""Calls that become tasks: when they do, what they report, and what is left of them
+when a loop ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def test_what_may_become_a_task(world: ServerWorld) -> None:
     server = segue.Server("policies")
 
     async def answer() -> str:
-        await asyncio.sleep(0.001)  # what is done at once is no task in 2025-11-25
+        # in 2025-11-25 a call that ends at once becomes no task
+        await asyncio.sleep(0.001)
         return "answer"
 
     server.tool(name="never")(answer)
@@ -85,7 +86,7 @@ def test_what_a_task_tells(world: ServerWorld) -> None:
         task = await session.start(
             "work_on", on_status=lambda status, text: told.append(f"{status} {text}")
         )
-        if task.id is None:  # a client of 2025-11-25 has to ask for one beforehand
+        if task.id is None:  # a client of 2025-11-25 must ask for a task in the call
             assert world.era == "legacy"
             go.set()
         else:
@@ -127,8 +128,8 @@ def test_a_task_that_is_cancelled(world: ServerWorld) -> None:
 def test_a_loop_that_ends_lets_calls_go(
     nothing_left: None, tmp_path: Path, way: str, is_parked: bool
 ) -> None:
-    """AS-78, R-975-29: a task or a call that can be resumed, under way when a loop ended,
-    goes on in the next one, which has the store; however the loop came to its end."""
+    """AS-78, R-975-29: tasks and resumable calls of a loop that ends go on in the next.
+    The next loop has the same store; it does not matter how the first one ended."""
     server = segue.Server("loops", store=tmp_path / "tasks.db")
     options: Any = {"era": "legacy", "tasks": False} if is_parked else {}
     runs: list[int] = []
@@ -175,8 +176,9 @@ def test_a_loop_that_ends_lets_calls_go(
 def test_a_server_that_ends_lets_tasks_go(
     nothing_left: None, tmp_path: Path, kind: str
 ) -> None:
-    """AS-78: with the last way in handlers of tasks end, in bounded time, though the loop
-    goes on; the next server on the store, of the same process, goes on with the task."""
+    """AS-78: with the last listener the handlers of tasks end, in bounded time, though
+    the loop goes on. The next server on the store, in the same process, goes on with
+    the task."""
     server = segue.Server("ends", store=tmp_path / "tasks.db")
     runs: list[int] = []
     ended: list[str] = []
@@ -260,7 +262,7 @@ def test_a_server_that_ends_lets_tasks_go(
 
 
 async def _leave_five(path: Path) -> list[str]:
-    """Five tasks that a server has begun and left."""
+    """Leaves five tasks that a server has begun."""
     server = segue.Server("first", store=path)
 
     @server.tool(task="may", restartable=True)
@@ -285,7 +287,7 @@ async def _until(is_so: Callable[[], bool]) -> None:
 
 
 class _Taking:
-    """A server that runs so many of them at once."""
+    """A server that runs this many of them at once."""
 
     def __init__(self, path: Path, max_calls: int, kind: str = "async") -> None:
         self.server = segue.Server("next", store=path, max_calls=max_calls)
@@ -351,7 +353,7 @@ def test_tasks_that_were_taken_over_begin_when_there_is_room(
 def test_tasks_that_have_not_begun_are_left_to_the_next_server(
     nothing_left: None, tmp_path: Path, max_calls: int
 ) -> None:
-    """Where there was no room for them, and where the server was about to end."""
+    """Tested when there was no room for them, and when the server was about to end."""
 
     async def work() -> None:
         path = tmp_path / "tasks.db"
@@ -409,8 +411,8 @@ async def failure_of(session: Any, kind: str, how: str, **options: Any) -> Any:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_how_it_failed_behind_segments(nothing_left: None, way: str, era: str) -> None:
-    """AS-11, over both transports: the error has its code, and what there was; of a tool
-    that failed the message is its own."""
+    """AS-11, over both transports: the error has its code and the segments so far; a
+    failed tool's message is its own."""
 
     async def work(session: Any) -> None:
         await session.list_tools()

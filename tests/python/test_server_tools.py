@@ -1,4 +1,4 @@
-"""Tools of a Python server: what they take, what they give, how they fail."""
+"""Tools of a Python server: their arguments, their results, their failures."""
 
 from __future__ import annotations
 
@@ -353,7 +353,7 @@ def test_failures(world: ServerWorld, caplog: pytest.LogCaptureFixture) -> None:
             "exception": "a value",
             "at_length": "and then it failed",
             "nameless": "KeyError",
-            "no_json": "object has no form in JSON",
+            "no_json": "object cannot be encoded as JSON",
         }
         for name, text in texts.items():
             with pytest.raises(segue.ToolError) as caught:
@@ -377,8 +377,8 @@ def test_failures(world: ServerWorld, caplog: pytest.LogCaptureFixture) -> None:
 def test_a_failure_with_half_a_surrogate_pair(
     world: ServerWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As names of files have it that are not UTF-8. It is not logged here: who collects
-    the logs of tests takes nothing but Unicode."""
+    """Names of files that are not UTF-8 look like this. The name is not logged here,
+    because pytest's log capture takes only valid Unicode."""
     server = segue.Server("failures")
     caplog.set_level(logging.CRITICAL + 1, "segue.server")
 
@@ -403,14 +403,14 @@ def test_definitions_that_cannot_be(nothing_left: None) -> None:
 
     def opaque(value: Opaque) -> None: ...
 
-    with pytest.raises(TypeError, match="take a list"):
+    with pytest.raises(TypeError, match="use a parameter that is a list"):
         server.tool(many)
     with pytest.raises(TypeError):
         server.tool(opaque)
     with pytest.raises(ValueError, match="never, may, must"):
         server.tool(task="sometimes")(lambda: None)  # type: ignore[typeddict-item]
     server.tool(name="twice")(lambda: None)
-    with pytest.raises(ValueError, match="there is a tool 'twice' already"):
+    with pytest.raises(ValueError, match="already has a tool 'twice'"):
         server.tool(name="twice")(lambda: None)
     with pytest.raises(KeyError):
         server.remove_tool("never")

@@ -1,5 +1,6 @@
-"""What a Python server says over HTTP, seen by a client that is written from the
-proposals: no line of ours is in it. tests/node/server_wire.test.ts does the same."""
+"""The messages of a Python server over HTTP, as a client sees them that was written
+from the proposals alone, without code of Segue. tests/node/server_wire.test.ts does the
+same."""
 
 from __future__ import annotations
 
@@ -23,12 +24,13 @@ from server_worlds import nothing_left, run  # noqa: F401
 
 SECONDS = 60
 RELATED = "io.modelcontextprotocol/related-task"
-TRACKING = 1024  # SEGUE_DIALECT_TRACKING
+TRACKING = 2  # SEGUE_WAY_TRACKING
+DRAFT_TASKS = 4  # SEGUE_DIALECT_DRAFT_TASKS
 Answer = tuple[int, list[dict[str, Any]]]
 
 
 class Wire:
-    """A session of 2025-11-25. It blocks: use it on a thread."""
+    """A session of 2025-11-25. It blocks, so it runs on a thread."""
 
     def __init__(self, url: str) -> None:
         self.host = url.split("/")[2]
@@ -38,7 +40,7 @@ class Wire:
         }
         modes = {"modes": ["task", "immediate", "streaming"]}
         tasks = {"requests": {"tools": {"call": {}}}, "responses": modes}
-        self.said = {
+        self.said: dict[str, Any] = {
             "protocolVersion": "2025-11-25",
             "capabilities": {"tasks": tasks},
             "clientInfo": {"name": "wire", "version": "1"},
@@ -46,7 +48,9 @@ class Wire:
 
     def begin(self) -> None:
         self.post(1, "initialize", self.said)
-        self.headers["MCP-Protocol-Version"] = "2025-11-25"
+        self.headers["MCP-Protocol-Version"] = self.said["protocolVersion"]
+        if self.said["protocolVersion"] != "2025-11-25":
+            self.headers["Mcp-Method"] = "notifications/initialized"
         self.post(None, "notifications/initialized")
 
     def send(
@@ -59,7 +63,7 @@ class Wire:
         return connection
 
     def take(self, connection: http.client.HTTPConnection) -> Answer:
-        """The status, and every message until the answer has ended."""
+        """Returns the status, and every message until the answer has ended."""
         response = connection.getresponse()
         session = response.getheader("Mcp-Session-Id")
         if session:
@@ -77,12 +81,17 @@ class Wire:
         return self.take(self.send(id, method, params))
 
     def result(self, id: Any, method: str, params: Any) -> dict[str, Any]:
-        """Of a request that is answered at once: there is one message."""
+        """Sends a request that is answered at once; checks that there is one message."""
         status, messages = self.post(id, method, params)
         assert status == 200 and len(messages) == 1, messages
         assert messages[0]["id"] == id
         told: dict[str, Any] = messages[0]["result"]
         return told
+
+    def named(self, id: Any, method: str, name: str, params: Any) -> dict[str, Any]:
+        """The same for later revisions: headers repeat the subject of the request."""
+        self.headers |= {"Mcp-Method": method, "Mcp-Name": name}
+        return self.result(id, method, params)
 
 
 def greeter(**options: Any) -> segue.Server:
@@ -111,7 +120,7 @@ both = pytest.mark.parametrize("tool", ["greet", "greet_plainly"])
 def test_a_tool_that_is_done_at_once_is_answered_at_once(
     nothing_left: None, tool: str
 ) -> None:
-    """AS-1: the plain result, and no sign of a task."""
+    """AS-1: the plain result, without any member of a task."""
 
     def ask(url: str) -> None:
         wire = Wire(url)
@@ -151,7 +160,7 @@ def test_a_result_that_is_tracked_has_a_task_that_has_ended(
         assert result["content"][0]["text"] == "Hello, X!"
 
     async def work() -> None:
-        server = greeter(first_turn_ms=SECONDS * 1000, dialects_on=TRACKING)
+        server = greeter(first_turn_ms=SECONDS * 1000, draft_ways=TRACKING)
         async with server.serving("127.0.0.1:0") as serving:
             await asyncio.to_thread(ask, serving.url)
 
@@ -182,13 +191,171 @@ def test_segments_in_quick_succession_go_out_together(nothing_left: None) -> Non
         @server.tool(task="may")
         async def count() -> AsyncIterator[str]:
             yield "first"
-            await asyncio.sleep(0.01)  # which goes out
+            await asyncio.sleep(0.01)  # this one goes out alone
             for number in range(many):
                 await asyncio.sleep(0)
                 yield f"{number} "
 
         async with server.serving("127.0.0.1:0") as serving:
             await asyncio.to_thread(ask, serving.url)
+
+    run(work)
+
+
+def test_what_was_pushed_stays_in_the_result(nothing_left: None) -> None:
+    """R-1905-34: this client has not declared dev.segue/replace."""
+
+    def ask(url: str) -> None:
+        wire = Wire(url)
+        wire.begin()
+        task = {"ttl": 60000, "responseModes": ["streaming"]}
+        params = {"name": "draft", "arguments": {}, "task": task}
+        _, messages = wire.post(2, "tools/call", params)
+        told = [one["result"] for one in messages if one.get("id") == 2]
+        parts = [result.get("partial-content", []) for result in told]
+        pushed = [block["text"] for part in parts for block in part]
+        assert pushed == ["wrong", "right"]
+        id = told[0]["task"]["taskId"]
+        fetched = wire.result(3, "tasks/result", {"taskId": id})
+        assert [block["text"] for block in fetched["content"]] == pushed
+
+    async def work() -> None:
+        server = segue.Server("replacing")
+
+        @server.tool(task="may")
+        async def draft(ctx: segue.Context) -> None:
+            await ctx.send("wrong")
+            await ctx.replace("right")
+
+        async with server.serving("127.0.0.1:0") as serving:
+            await asyncio.to_thread(ask, serving.url)
+
+    run(work)
+
+
+def waiting() -> segue.Server:
+    server = segue.Server("waiting", options={"dialects_on": DRAFT_TASKS})
+
+    @server.tool(task="may")
+    async def wait(ctx: segue.Context) -> None:
+        await asyncio.Event().wait()
+
+    @server.tool(task="must")
+    async def ask(ctx: segue.Context) -> str:
+        return await ctx.ask("Your name?")
+
+    return server
+
+
+def test_tasks_of_2025_are_shown_to_who_knows_no_other(nothing_left: None) -> None:
+    """R-2557-17: a client of 2026-07-28 that declares only the legacy tasks."""
+
+    def ask(url: str) -> None:
+        old, new = Wire(url), Wire(url)
+        old.begin()
+        made = {"name": "wait", "arguments": {}, "task": {"ttl": 60000}}
+        task = {"taskId": old.result(2, "tools/call", made)["task"]["taskId"]}
+        protocol = "io.modelcontextprotocol"
+        meta = {
+            f"{protocol}/protocolVersion": "2026-07-28",
+            f"{protocol}/clientInfo": {"name": "wire", "version": "1"},
+            f"{protocol}/clientCapabilities": {"tasks": {}},
+        }
+        new.headers["MCP-Protocol-Version"] = "2026-07-28"
+        for method, status in (("tasks/get", "working"), ("tasks/cancel", "cancelled")):
+            told = new.named(3, method, task["taskId"], {**task, "_meta": meta})
+            assert told["taskId"] == task["taskId"]
+            assert told["status"] == status
+        assert old.result(4, "tasks/get", task)["status"] == "cancelled"
+
+    async def work() -> None:
+        async with waiting().serving("127.0.0.1:0") as serving:
+            await asyncio.to_thread(ask, serving.url)
+
+    run(work)
+
+
+def test_a_question_of_the_draft_names_its_task(nothing_left: None) -> None:
+    """R-2557-22: in the draft answers travel in tasks/get."""
+
+    def ask(url: str) -> None:
+        wire = Wire(url)
+        elicits: dict[str, Any] = {"elicitation": {}}
+        wire.said |= {"protocolVersion": "DRAFT-2026-v1", "capabilities": elicits}
+        wire.begin()
+        call = {"name": "ask", "arguments": {}}
+        id = wire.named(2, "tools/call", "ask", call)["task"]["taskId"]
+        task = {"taskId": id}
+        told = wire.named(3, "tasks/get", id, task)
+        while told["status"] == "working":
+            told = wire.named(3, "tasks/get", id, task)
+        (question,) = told["inputRequests"].values()
+        assert question["method"] == "elicitation/create"
+        assert question["params"]["_meta"][RELATED] == task
+        assert wire.named(4, "tasks/cancel", id, task)["status"] == "cancelled"
+
+    async def work() -> None:
+        async with waiting().serving("127.0.0.1:0") as serving:
+            await asyncio.to_thread(ask, serving.url)
+
+    run(work)
+
+
+def test_a_long_list_comes_in_pieces(nothing_left: None) -> None:
+    """R-776-26: nothing more is sent for its id, whatever its tool does later."""
+    server = segue.Server("long")
+    uris = [f"test://item{i}" for i in range(600)]
+    for uri in uris:
+        server.resource(uri)(lambda: "text")
+
+    async def work() -> None:
+        async with server.serving("127.0.0.1:0") as serving:
+            wire = Wire(serving.url)
+            await asyncio.to_thread(wire.begin)
+            allowed = {"_meta": {"allowPartial": True}}
+            took = await asyncio.to_thread(wire.post, 2, "resources/list", allowed)
+            results = [one["result"] for one in took[1]]
+            assert len(results) == 3
+            more = [one.get("_meta", {}).get("hasMore", False) for one in results]
+            assert more == [True, True, False]
+            assert [one["uri"] for part in results for one in part["resources"]] == uris
+            whole = await asyncio.to_thread(wire.result, 3, "resources/list", {})
+            assert [one["uri"] for one in whole["resources"]] == uris
+            async with segue.connect(serving.url, era="legacy") as session:
+                assert [one.uri for one in await session.list_resources()] == uris
+
+    run(work)
+
+
+def test_the_text_of_a_resource_comes_in_pieces(nothing_left: None) -> None:
+    """R-776-32: each piece leaves when it is made, and names the place of its text."""
+    server = segue.Server("texts")
+    go_on: asyncio.Event
+
+    @server.resource("test://slow")
+    async def slow() -> AsyncIterator[str]:
+        yield "con"
+        await go_on.wait()
+        yield "tent"
+
+    async def work() -> None:
+        nonlocal go_on
+        go_on = asyncio.Event()
+        async with server.serving("127.0.0.1:0") as serving:
+            wire = Wire(serving.url)
+            await asyncio.to_thread(wire.begin)
+            params = {"uri": "test://slow", "_meta": {"allowPartial": True}}
+            sent = wire.send(2, "resources/read", params)
+            go_on.set()
+            _, messages = await asyncio.to_thread(wire.take, sent)
+            results = [one["result"] for one in messages if one.get("id") == 2]
+            pieces = [one for result in results for one in result["contents"]]
+            assert [one["text"] for one in pieces] == ["con", "tent"]
+            places = [one["_meta"]["index"] for one in results if one["contents"]]
+            assert places == [0, 0]
+            plain = {"uri": "test://slow"}
+            whole = await asyncio.to_thread(wire.result, 3, "resources/read", plain)
+            assert [one["text"] for one in whole["contents"]] == ["content"]
 
     run(work)
 
@@ -236,11 +403,13 @@ def test_a_cancelled_call_gets_no_answer(nothing_left: None) -> None:
     run(work)
 
 
-# ---- keys that nobody knows
+# An authorization server that only publishes its keys.
 
 
 class Keys:
-    """An authorization server that tells its keys and nothing else."""
+    """A flood of tokens with invented keys causes a bounded number of fetches. A client
+    with a new key after a rotation is accepted, or asked to come again, and never
+    refused."""
 
     def __init__(self) -> None:
         self.looks = 0
@@ -293,8 +462,7 @@ class Keys:
 
 
 def test_unknown_keys_do_not_shut_out_who_is_honest(nothing_left: None) -> None:
-    """A flood of tokens with invented keys costs a bounded number of looks. Who comes
-    after a rotation is let in, or is told to come again, and is never refused."""
+    """Segue's client comes again when it is asked to."""
     found: list[tuple[int, str | None]] = []
 
     def ask(url: str, token: str) -> int:
@@ -362,7 +530,7 @@ def test_a_key_set_is_that_of_one_issuer(nothing_left: None) -> None:
             issuers = [keys.url, "https://other.example"]
             auth = segue.BearerAuth(issuers, jwks_url=f"{keys.url}/keys")
             serving = segue.Server("guarded").serving("127.0.0.1:0", auth=auth)
-            with pytest.raises(segue.InvalidError, match="that of one issuer"):
+            with pytest.raises(segue.InvalidError, match="a key set belongs to one"):
                 await serving.start()
 
     run(work)

@@ -91,7 +91,7 @@ def test_changes() -> None:
 
 
 def test_inside_of_a_running_loop() -> None:
-    """As in a notebook."""
+    """A notebook has a running loop."""
 
     async def work() -> None:
         with segue.sync.connect(server_command()) as session:
@@ -169,13 +169,14 @@ def test_control_c_cancels() -> None:
 
 
 def test_an_interrupt_waits_for_what_it_cancels() -> None:
-    """Its work has something to tell the server, and the session may be closed next."""
+    """The cancelled work still has a message for the server, and the session may be
+    closed next."""
     told: list[str] = []
     me = threading.get_ident()
 
     async def work() -> None:
         while sys._current_frames()[me].f_code.co_name != "wait":
-            await asyncio.sleep(0)  # until its end is waited for
+            await asyncio.sleep(0)  # until somebody waits for its end
         os.kill(os.getpid(), signal.SIGALRM)
         try:
             await asyncio.Event().wait()
@@ -197,7 +198,7 @@ def test_an_interrupt_waits_for_what_it_cancels() -> None:
 
 
 def test_an_interrupt_at_any_moment() -> None:
-    """Nothing is left locked that the loop would wait for."""
+    """An interrupt leaves no lock taken that the loop would wait for."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -228,7 +229,7 @@ def test_the_program_ends_with_open_sessions() -> None:
 
 
 def test_it_has_the_verbs_of_the_session() -> None:
-    """A verb that only one of them has would be missed."""
+    """Fails when only one of the two classes has a method."""
     asyncs = {name for name in dir(segue.Session) if not name.startswith("_")}
     own = {name for name in dir(segue.sync.Session) if not name.startswith("_")}
     inner = {"begun", "connections", "exchange", "failed", "on_event", "opened"}

@@ -1,5 +1,5 @@
-"""The vectors of tests/vectors that are about a client, through the SDK; and those that
-are wrong on purpose, each of which has to be found out for the reason that it names."""
+"""Plays the vectors of tests/vectors for a client through the SDK, and those that are
+wrong on purpose: each must fail for the reason that it names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STEPS = {
 
 
 class Call(Answers):
-    """What one request told the application."""
+    """The callbacks of one request."""
 
     __slots__ = ("asked", "flow", "replies", "segments", "statuses")
 
@@ -70,7 +70,7 @@ class Call(Answers):
 
 
 class Stage:
-    """One vector at play."""
+    """Plays one vector."""
 
     def __init__(self, vector: Vector) -> None:
         self.vector = vector
@@ -166,7 +166,8 @@ class Stage:
             raise Wrong(f"{wrong}\n  in {line.decode()}") from None
 
     async def _until(self, done: Any) -> None:
-        """Waits for what should come; it has not when the client has settled."""
+        """Waits for something to happen; fails when it has not by the time the client
+        has settled."""
         for _ in range(3):
             await self._settle()
             if done():
@@ -185,7 +186,7 @@ class Stage:
             await self.peer.change()
 
     async def _settle(self) -> None:
-        """Everything that was said is done, or the session is over."""
+        """Waits until all lines are handled, or the session is over."""
         settled = asyncio.ensure_future(self.peer.settle())
         closed = asyncio.ensure_future(self.session.reconnected(1 << 60))
         await asyncio.wait((settled, closed), return_when=asyncio.FIRST_COMPLETED)
@@ -259,7 +260,7 @@ def play(vector: Vector) -> None:
 
 
 class Warnings(logging.Handler):
-    """Counts them."""
+    """Counts warnings."""
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(logging.WARNING)
@@ -283,7 +284,7 @@ def test_what_is_wrong_is_found(vector: Vector) -> None:
 
 
 def test_what_was_left_out() -> None:
-    """A clock that stands still, and a host, are not of this SDK's tests."""
+    """Vectors with a clock that stands still, or with a host, cannot run in this SDK."""
     left = [v for v in OURS if not CAN.issuperset(v.needs)]
     assert {need for v in left for need in v.needs} <= {*CAN, "clock", "host"}
     assert len(PLAYED) > 3 * len(left), (len(PLAYED), len(left))

@@ -1,5 +1,5 @@
-"""The vectors of tests/vectors that are about a server, through the SDK; and those that
-are wrong on purpose, each of which has to be found out for the reason that it names."""
+"""Plays the vectors of tests/vectors for a server through the SDK, and those that are
+wrong on purpose: each must fail for the reason that it names."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ WRONG = [
     for v in vectors.read_all(vectors.DIRECTORY / "wrong")
     if v.role == "server" and CAN.issuperset(v.needs)
 ]
-# The library hands calls over in batches, so the answer that tells of a new task of
-# 2026-07-28 is out before a handler in Python has had its first turn: it cannot have what
-# the handler says at once. What it says comes by the ways that follow.
+# The library hands calls over in batches. So the answer that announces a new task of
+# 2026-07-28 is sent before a handler in Python has had its first turn. It cannot
+# contain what the handler sends at once; that comes by the later messages.
 LATE = {"R-E-2 fields, a beginning anew and a status are events too"}
-TURNS = 6  # of the loop, in which a handler has done all that it can at once
+TURNS = 6  # turns of the loop in which a handler does everything that it can do at once
 
 
 class Stage:
-    """One vector at play."""
+    """Plays one vector."""
 
     def __init__(self, vector: Vector) -> None:
         self.vector = vector
         self.names = Names(vector.let)
         self.peer = RawPeer()
-        self.has_heard = False  # since something was said
+        # something was received since the last line that was sent
+        self.has_heard = False
 
     async def play(self) -> None:
         needs = self.vector.needs
@@ -66,7 +67,7 @@ class Stage:
 
     async def _step(self, verb: str, value: Any) -> None:
         if verb in ("in", "in_text") and self.has_heard:
-            await self._settle()  # the server knows that its answer has been taken
+            await self._settle()  # the server knows that its answer was received
             self.has_heard = False
         if verb == "in":
             self.peer.say(vectors.dumps(self.names.fill(value)))
@@ -131,7 +132,8 @@ def test_what_is_wrong_is_found(vector: Vector) -> None:
 
 
 def test_what_was_left_out() -> None:
-    """A clock that stands still, and connections that break, are not of this runner."""
+    """Vectors with a clock that stands still, or with connections that break, cannot
+    run here."""
     left = [v for v in OURS if not CAN.issuperset(v.needs)]
     assert {need for v in left for need in v.needs} <= {*CAN, "clock", "cut", "keys"}
     assert len(PLAYED) > 3 * len(left), (len(PLAYED), len(left))

@@ -1,5 +1,5 @@
-"""Tasks that go on in the turn of the loop that brings what they wait for, and the output
-that is held back for as long."""
+"""Tasks that go on in the same turn of the loop that brings what they wait for, and
+output that is held back until then."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def new_wait() -> Wait:
 
 
 async def from_loop(call: Callable[[], Any]) -> Any:
-    """Calls it from the loop, where no task is under way."""
+    """Calls the function from the loop, outside of any task."""
     done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def work() -> None:
@@ -45,7 +45,7 @@ def nothing_is_corked(runtime: _runtime.Runtime) -> bool:
 
 
 class Tasks:
-    """Each waits, says so when it goes on, and then does something."""
+    """Tasks that wait, note when they go on, and then do something."""
 
     def __init__(self, *acts: Callable[[], object]) -> None:
         self.said: list[int] = []
@@ -185,7 +185,8 @@ def test_a_task_that_ends_the_runtime(nothing_left: None) -> None:
 def test_calls_that_are_answered_together_leave_together(
     nothing_left: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the tasks of one batch send is held back until all of them have gone on."""
+    """Messages that the tasks of one batch send are held back until all tasks have gone
+    on."""
     server = segue.Server("echo")
     told: list[str] = []
 

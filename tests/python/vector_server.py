@@ -1,4 +1,4 @@
-"""The server that tests/vectors is played against: the tools of its README, in Python."""
+"""The server that plays tests/vectors: the tools of its README, in Python."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def dumps(value: Any) -> str:
 
 
 def make_server(draft: bool, questions_as_tasks: bool) -> segue.Server:
-    """A server of its own for each vector."""
+    """Makes a server of its own for each vector."""
     options: Any = {
         "dialects_on": DRAFT_TASKS if draft else 0,
-        "first_turn_ms": 60_000,  # a busy machine changes nothing
+        "first_turn_ms": 60_000,  # a first turn never times out on a busy machine
     }
     if questions_as_tasks:
         options["question_ttl_ms"] = 60_000

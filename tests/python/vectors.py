@@ -27,11 +27,11 @@ _VECTOR = {
 
 
 class Wrong(Exception):
-    """What is said, or heard, is not what the vector has."""
+    """A message is not what the vector expects."""
 
 
 class Number(str):
-    """A number as it stands: equal as an integer or as text."""
+    """A number in its original text: equal as an integer or as text."""
 
     def same(self, other: object) -> bool:
         if not isinstance(other, Number):
@@ -45,12 +45,12 @@ class Number(str):
 
 
 def loads(text: str | bytes) -> Any:
-    """JSON whose numbers are kept as they stand."""
+    """Reads JSON and keeps the text of its numbers."""
     return json.loads(text, parse_int=Number, parse_float=Number)
 
 
 def dumps(value: Any) -> str:
-    """The JSON again."""
+    """Writes the JSON again."""
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, dict):
@@ -64,7 +64,7 @@ def dumps(value: Any) -> str:
 
 @dataclass
 class Vector:
-    """One vector with what its file says for all."""
+    """One vector, with the common members of its file."""
 
     name: str
     role: str
@@ -79,7 +79,7 @@ class Vector:
 
 
 def read_all(directory: Path = DIRECTORY) -> list[Vector]:
-    """All vectors of a directory, in order."""
+    """Reads all vectors of a directory, in order."""
     found = []
     for path in sorted(directory.glob("*.json")):
         told = loads(path.read_bytes())
@@ -121,7 +121,7 @@ def _plain(text: str) -> str:
 
 
 class Names:
-    """What the names of one vector stand for."""
+    """The values of the names in one vector."""
 
     def __init__(self, let: dict[str, Any]) -> None:
         self._bound = {f"${name}": value for name, value in let.items()}
@@ -129,7 +129,7 @@ class Names:
     # ---- filling in
 
     def fill(self, value: Any) -> Any:
-        """The value with all names filled in."""
+        """Returns the value with all names filled in."""
         if _is_name(value):
             if value not in self._bound:
                 raise Wrong(f"{value} is not bound")
@@ -151,7 +151,7 @@ class Names:
     # ---- comparing
 
     def match(self, pattern: Any, found: Any, at: str = "") -> None:
-        """Compares, and binds what is new."""
+        """Compares a message with a pattern, and binds new names."""
         if _is_name(pattern):
             self._match_name(pattern, found, at)
         elif isinstance(pattern, Number):
@@ -197,7 +197,7 @@ class Names:
             self._differ(at, pattern, found)
 
     def _taken(self, pattern: dict[str, Any], found: dict[str, Any], name: str) -> str:
-        """The member that a key which is a name stands for."""
+        """Returns the member that a key stands for which is a name."""
         others = {
             self._bound.get(key, _NOTHING) if _is_name(key) else _plain(key)
             for key in pattern
@@ -222,7 +222,7 @@ class Names:
 
 
 def _escape(value: Any) -> Any:
-    """A text that was heard is no name."""
+    """Escapes a text that was received: it is no name."""
     if isinstance(value, str) and not isinstance(value, Number):
         return "$" + value if value.startswith("$") else value
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-/* The fixture server of the stdio scenarios: serves its standard input until it ends.
+/* The fixture server of the stdio scenarios: serves its standard input until that ends.
  * Argument: a SQLite file; without it a memory store. SEGUE_FAULT in the environment says
- * where the store fails or kills the process (fault_store.h), SEGUE_OPTIONS how the
- * server differs: numbers by name, separated by blanks. */
+ * where the store fails or kills the process (fault_store.h). SEGUE_OPTIONS changes
+ * options of the server: numbers by name, separated by blanks. */
 #include "support/fault_store.h"
 #include "support/fixtures.h"
 #include "support/item_fixtures.h"
@@ -27,7 +27,7 @@ static void log_line(void *user, int32_t level, const char *text)
         fprintf(stderr, "fixture server: %s\n", text);
 }
 
-/* Everybody is nobody in particular, but told so by a function. */
+/* Gives every caller the anonymous principal, but through a function. */
 static segue_status say_nobody(void *user, segue_transport *transport,
                                const char **principal)
 {
@@ -76,18 +76,15 @@ static void gone(void *user)
 
 int main(int argc, char **argv)
 {
-    segue_runtime_options options;
-    segue_server_options server_options;
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
+    segue_server_options server_options = SEGUE_SERVER_OPTIONS_INIT;
     segue_runtime *runtime;
     segue_store *store = NULL;
     segue_server *server;
     segue_transport *transport;
     segue_error *error = NULL;
     int over = 0;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
     options.log = log_line;
-    segue_struct_init(&server_options, sizeof server_options,
-                      SEGUE_STRUCT_SERVER_OPTIONS);
     server_options.name = "fixtures";
     server_options.version = "1";
     server_options.user = &over;
@@ -104,7 +101,7 @@ int main(int argc, char **argv)
                          plan);
     } else if (argc > 1 &&
                segue_store_sqlite(argv[1], NULL, &store, &error) != SEGUE_OK) {
-        fprintf(stderr, "%s\n", segue_error_message(error));
+        fprintf(stderr, "%s\n", segue_error_read(error)->message);
         return 1;
     }
     if (!store)
@@ -122,7 +119,7 @@ int main(int argc, char **argv)
         return 1;
     segue_store_free(store);
     segue_server_free(server);
-    /* the server ends when its one conversation has ended and no call runs any more */
+    /* The server ends when its one conversation has ended and no call runs any more. */
     while (!over) {
         int64_t wait = fixtures_tick(f);
         if (segue_runtime_dispatch(runtime, wait, 0, NULL) != SEGUE_OK)

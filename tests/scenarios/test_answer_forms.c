@@ -1,8 +1,9 @@
-/* SEP-1905, which form the answer to a call takes: immediate result, task or stream, as
- * the client listed and declared and the server is switched. */
+/* SEP-1905: which form the answer to a call takes (immediate result, task or stream). It
+ * depends on what the client listed and declared, and on the server's switches. */
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
+#include <segue/segue_ext.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static void assert_task(const char *r, const char *meta)
     assert_at(r, "result.partial-content", "");
 }
 
-/* All of it in one response, and the task has ended. */
+/* Checks that one response has all of it and that the task has ended. */
 static void assert_whole_story(wire *c, const char *r, int n)
 {
     char path[64], number[16];
@@ -63,7 +64,7 @@ static void immediate_result(world *w)
     const char *r = legacy_call(c, "1", "greet", "\"name\":\"Ada\"", IMMEDIATE);
     assert_at(r, "result",
               "{\"content\":[{\"type\":\"text\",\"text\":\"Hello, Ada!\"}]}");
-    r = legacy_call(c, "2", "big", "\"bytes\":3", BOTH); /* that may be a task */
+    r = legacy_call(c, "2", "big", "\"bytes\":3", BOTH); /* a tool that may be a task */
     assert_at(r, "result", "{\"content\":[{\"type\":\"text\",\"text\":\"xxx\"}]}");
     r = legacy_call(c, "3", "fail_after", "\"n\":0", IMMEDIATE);
     assert_at(r, "result.isError", "true");
@@ -96,7 +97,7 @@ static void not_ready(world *w)
     while (strcmp(json_at(r, "result.isComplete"), "true") != 0);
 }
 
-/* Output that does not come in pieces comes when it is there. */
+/* Output that does not come in pieces is sent when it is complete. */
 static void all_at_the_end(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -143,7 +144,7 @@ static void undeclared(world *w)
 
 static void trusting(segue_server_options *options)
 {
-    options->dialects_on = SEGUE_DIALECT_UNDECLARED_MODES;
+    options->draft_ways = SEGUE_WAY_UNDECLARED_MODES;
 }
 
 static void undeclared_is_trusted(world *w)
@@ -189,7 +190,7 @@ static void little_plain(segue_server_options *options)
     options->max_result_bytes = 2048;
 }
 
-/* More than is kept of a plain call, all of it in the handler's first turn. */
+/* More than a plain call may keep, all of it in the handler's first turn. */
 static void outgrows_a_plain_call(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -203,9 +204,26 @@ static void outgrows_a_plain_call(world *w)
               "result.content.0.text", "\"xxx\"");
 }
 
+/* The same, in one piece: before the end, or with it. */
+static void one_piece_outgrows_a_plain_call(world *w)
+{
+    wire *c = legacy_connect(w, NULL, MODES_ALL);
+    const char *task =
+        legacy_make_task(c, "1", "story", "\"n\":1,\"chunk\":3000", IMMEDIATE);
+    legacy_get_until(c, task, "completed");
+    const char *r = legacy_task(c, "2", "tasks/result", task, NULL);
+    assert_true(strlen(json_at(r, "result.content.0.text")) >= 3000);
+    task = legacy_make_task(c, "3", "big", "\"bytes\":3000", IMMEDIATE);
+    legacy_get_until(c, task, "completed");
+    r = legacy_task(c, "4", "tasks/result", task, NULL);
+    assert_int_equal(strlen(json_at(r, "result.content.0.text")), 3000 + 2);
+    r = legacy_call(c, "5", "big", "\"bytes\":1900", IMMEDIATE);
+    assert_int_equal(strlen(json_at(r, "result.content.0.text")), 1900 + 2);
+}
+
 static void tracking(segue_server_options *options)
 {
-    options->dialects_on = SEGUE_DIALECT_TRACKING;
+    options->draft_ways = SEGUE_WAY_TRACKING;
 }
 
 static void assert_tracked(wire *c, const char *r, const char *content)
@@ -237,7 +255,7 @@ static void tracked_results(world *w)
     assert_false(json_mentions(r, "fallback-mode"));
 }
 
-/* Whoever comes again with the key finds the call, so that it has a task from the
+/* A repeated call with the key must find this call, so the call has a task from the
  * start. */
 static void keyed_results(world *w)
 {
@@ -249,11 +267,12 @@ static void keyed_results(world *w)
     assert_task(legacy_call(c, "3", "slow_compute", "\"ms\":50", KEYED("three")),
                 FALLBACK);
     const char *r = legacy_call(c, "4", "big", "\"bytes\":3", KEYED("one"));
-    assert_at(r, "result.content.0.text", "\"xxx\""); /* the same call */
+    assert_at(r, "result.content.0.text", "\"xxx\""); /* the key finds the same call */
     assert_true(strstr(r, "related-task") != NULL);
 }
 
-/* The time a tool gives its plain calls is time to be immediate in. */
+/* A tool may delay the promotion of its plain calls. Until then a call can still be
+ * immediate. */
 static void promoted_later(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -267,7 +286,7 @@ static void promoted_later(world *w)
     assert_task(wire_response(c, "2"), FALLBACK);
 }
 
-/* A tool in pieces that has made one, and may take a second to be plain in. */
+/* A tool in pieces that has sent one, and may stay plain for a second. */
 static void begin_slowly(void *user, segue_call *call)
 {
     *(segue_call **)user = call;
@@ -277,8 +296,7 @@ static void begin_slowly(void *user, segue_call *call)
 static void add_tool(world *w, const char *json, segue_call_fn on_call, segue_call **call,
                      int64_t promote_after_ms)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.user = call;
     options.on_call = on_call;
     options.flags = SEGUE_TOOL_INCREMENTAL;
@@ -299,7 +317,7 @@ static void finish(segue_call *call, const char *text)
     segue_call_free(call);
 }
 
-/* No time passes here: what is not ready streams at once. */
+/* No time passes here: a result that is not ready streams at once. */
 static void streams_before_it_is_promoted(world *w)
 {
     segue_call *call = NULL;
@@ -322,7 +340,7 @@ static void hold_turn(void *user, segue_call *call)
     assert_int_equal(segue_call_hold_turn(call), SEGUE_OK);
 }
 
-/* The handler has begun. */
+/* Makes a call and waits until the handler has begun. */
 static segue_call *begin_held(wire *c, segue_call **call, const char *modes)
 {
     *call = NULL;
@@ -350,7 +368,7 @@ static void a_held_turn_is_immediate(world *w)
     assert_at(r, "result.partial-content.0.text", "\"done\"");
     assert_at(r, "result.isComplete", "true");
     wire_notification(c, "notifications/tasks/status");
-    wire_quiet(c); /* its end is told once */
+    wire_quiet(c); /* its end is sent once */
 }
 
 static void a_held_turn_is_tracked(world *w)
@@ -371,7 +389,7 @@ static void ignore_answer(void *user, segue_call *call, segue_status status,
     (void)user, (void)call, (void)status, (void)json, (void)len;
 }
 
-/* By its handler, by a question, and by the time that a turn may take. */
+/* A held turn ends by its handler, by a question, or by the time limit of a turn. */
 static void a_held_turn_ends(world *w)
 {
     segue_call *call;
@@ -425,7 +443,7 @@ static void only_response_modes_wait_for_a_turn(world *w)
 
 static void one_response(segue_server_options *options)
 {
-    options->dialects_on = SEGUE_DIALECT_ONE_RESPONSE;
+    options->draft_ways = SEGUE_WAY_ONE_RESPONSE;
 }
 
 static void segments_are_fetched_only(world *w)
@@ -440,7 +458,7 @@ static void segments_are_fetched_only(world *w)
     assert_null(strstr(strstr(wire_history(c), "\"id\":1,") + 1, "\"id\":1,"));
 }
 
-/* What an old client sees is what a server without the addition sends. */
+/* An old client must get the same bytes as from a server without the addition. */
 static char *old_client(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
@@ -454,8 +472,8 @@ static char *old_client(world *w)
     return strdup(at);
 }
 
-/* What each server said, on each stage: ids and stamps are the same because chance and
- * time begin the same. */
+/* The output of each server on each stage. Ids and stamps are equal, because randomness
+ * and time start equal. */
 static char *said[3][2];
 
 static void full_server(world *w)
@@ -480,41 +498,44 @@ static void plain_server(world *w)
 
 static const scenario scenarios[] = {
     {"AS-1 a result that is ready is the answer", immediate_result, 0, NULL},
-    {"AS-3 all is ready: one response says it", ready_at_once_in_one_response, 0, NULL},
-    {"AS-8 not ready: a stream if it can be, else a task", not_ready, 0, NULL},
-    {"AS-8 output that is no stream comes at its end", all_at_the_end, 0, NULL},
+    {"AS-3 everything is ready: one response has all of it",
+     ready_at_once_in_one_response, 0, NULL},
+    {"AS-8 not ready: a stream if possible, otherwise a task", not_ready, 0, NULL},
+    {"AS-8 output that is no stream comes when it is complete", all_at_the_end, 0, NULL},
     {"AS-17 lists of modes, good and bad", lists, 0, NULL},
-    {"AS-8 R-1905-8 modes that were not declared count for nothing", undeclared,
-     ONE_DRIVE, NULL},
-    {"AS-8 R-1905-8 ... unless the server trusts the list", undeclared_is_trusted,
-     ONLY_HERE | ONE_DRIVE, trusting},
+    {"AS-8 R-1905-8 modes that were not declared do not count", undeclared, ONE_DRIVE,
+     NULL},
+    {"AS-8 R-1905-8 modes that were not declared count if the server trusts the list",
+     undeclared_is_trusted, ONLY_HERE | ONE_DRIVE, trusting},
     {"AS-8 R-1905-2 R-1905-63 immediate without streaming", immediate_alone,
      ONLY_HERE | ONE_DRIVE, without_streaming},
     {"AS-8 R-1905-2 R-1905-63 streaming without immediate", streaming_alone,
      ONLY_HERE | ONE_DRIVE, without_immediate},
-    {"AS-8 a result that outgrows a plain call is a task's", outgrows_a_plain_call,
+    {"AS-8 a result too large for a plain call becomes a task", outgrows_a_plain_call,
      ONLY_HERE | ONE_DRIVE, little_plain},
-    {"AS-31 a tracked result has a task that has ended", tracked_results, ONLY_HERE,
+    {"AS-8 one piece too large for a plain call makes it a task",
+     one_piece_outgrows_a_plain_call, ONLY_HERE | ONE_DRIVE, little_plain},
+    {"AS-31 a tracked result names a task that has ended", tracked_results, ONLY_HERE,
      tracking},
     {"AS-1 R-1905-13 a call with a key is answered at once, and has a task",
      keyed_results, ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-8 a tool's time to be plain is kept", promoted_later, ONLY_HERE | ONE_DRIVE,
+    {"AS-8 a tool's delay of promotion is kept", promoted_later, ONLY_HERE | ONE_DRIVE,
      NULL},
-    {"AS-8 a tool in pieces streams within its time to be plain",
-     streams_before_it_is_promoted, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-8 a tool in pieces streams before its promotion", streams_before_it_is_promoted,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-1 a turn that goes on after on_call is a first turn", a_held_turn_is_immediate,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-31 a turn that goes on after on_call is tracked", a_held_turn_is_tracked,
      ONLY_HERE | ONE_DRIVE, tracking},
     {"AS-8 a turn that goes on after on_call ends", a_held_turn_ends,
      ONLY_HERE | ONE_DRIVE, short_turns},
-    {"AS-1 no turn is held but for response modes", only_response_modes_wait_for_a_turn,
+    {"AS-1 a turn is held only for response modes", only_response_modes_wait_for_a_turn,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-6 R-1905-66 one response only: segments are fetched", segments_are_fetched_only,
      ONLY_HERE | ONE_DRIVE, one_response},
     {"AS-14 an old client and a full server", full_server, ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-14 ... and one of old tasks only: the same bytes", plain_server,
-     ONLY_HERE | ONE_DRIVE, without_both},
+    {"AS-14 an old client and a server with old tasks only get the same bytes",
+     plain_server, ONLY_HERE | ONE_DRIVE, without_both},
 };
 
 int main(void)

@@ -1,6 +1,6 @@
-/* An answer reaches the question that was asked, and no other: over a restart, at another
- * server of the same service, and from whoever answers (2025-11-25 client/elicitation,
- * basic/utilities/tasks; R-0-2, R-C-14). A yes to A never approves B. */
+/* An answer reaches only the question that was asked: over a restart, at another server
+ * of the same service, and from any client (2025-11-25 client/elicitation,
+ * basic/utilities/tasks; R-0-2, R-C-14). A yes to question A never approves B. */
 #include "support/legacy_wire.h"
 #include "support/redis_kit.h"
 #include "support/shared_store.h"
@@ -15,13 +15,13 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "engine/serving/late_answer.h"
+#include "engine/server/late_answer.h"
 
 #define CAPS_FORM "{\"elicitation\":{}}"
 #define CREATE "elicitation/create"
 #define RELATED "\"io.modelcontextprotocol/related-task\":{\"taskId\":\"%s\"}"
 #define LEASE_MS 5000
-#define HOPS 400 /* turns of both servers, until something is given up */
+#define HOPS 400 /* turns of both servers before a test gives up */
 
 static world other; /* another server on the same store */
 static const uint8_t key_of_service[32] = {3, 1, 4, 1, 5, 9};
@@ -32,7 +32,7 @@ static void of_a_service(segue_server_options *options)
     options->seal_key_len = sizeof key_of_service;
 }
 
-/* Another connection of the same client: over HTTP it goes on with the session. */
+/* Opens another connection of the same client: over HTTP in the same session. */
 static wire *beside(world *w, const wire *c)
 {
     wire *next = legacy_connect(w, "Ada", CAPS_FORM);
@@ -52,7 +52,7 @@ static void question(wire *c, char id[WIRE_ID])
     assert_true(*id);
 }
 
-/* word: what the tool is to hear; meta: members, or "". */
+/* word: what the tool must get; meta: members, or "". */
 static void reply_about(wire *c, const char *id, const char *word, const char *meta)
 {
     char line[1024];
@@ -91,8 +91,8 @@ static void until(wire *c, const char *task, const char *status)
     fail_msg("never %s: %s", status, r);
 }
 
-/* X is asked, its server dies, Y is asked by the next one in the same session; then the
- * client answers X. */
+/* Question X is asked and its server dies. The next server asks question Y in the same
+ * session. Then the client answers X. */
 static void an_answer_over_a_restart(world *w)
 {
     char of_x[WIRE_ID], of_y[WIRE_ID], session[256];
@@ -113,12 +113,12 @@ static void an_answer_over_a_restart(world *w)
     assert_null(strstr(wire_history(y), "accept"));
     reply(answers, of_y, "y");
     says(wire_response(y, "2"), "\"for\\\":\\\"y");
-    until(answers, task, "completed"); /* and X has what was decided about it */
+    until(answers, task, "completed"); /* X has its own answer */
     says(legacy_task(answers, "3", "tasks/result", task, NULL), "\"for\\\":\\\"x");
 }
 
-/* The client is back after its server has died: in its session, over HTTP with the stream
- * on which the server speaks first. */
+/* The client is back after its server has died: in the same session, over HTTP with the
+ * stream for messages of the server. */
 static wire *back(world *w, const char *session)
 {
     wire *c = legacy_connect(w, "Ada", CAPS_FORM);
@@ -130,7 +130,7 @@ static wire *back(world *w, const char *session)
     return c;
 }
 
-/* The client looks at its task, and does not wait for the result: it is asked all the
+/* The client polls its task and does not wait for the result: it is asked all the
  * same. */
 static void a_question_is_asked_again_after_a_restart(world *w)
 {
@@ -147,13 +147,13 @@ static void a_question_is_asked_again_after_a_restart(world *w)
     question(c, again);
     assert_string_not_equal(first, again);
     legacy_task(c, "3", "tasks/get", task, NULL);
-    wire_quiet(c); /* once */
+    wire_quiet(c); /* the client is asked only once */
     reply(c, again, "again");
     until(c, task, "completed");
     says(legacy_task(c, "4", "tasks/result", task, NULL), "\"for\\\":\\\"again");
 }
 
-/* The same for a client that has begun anew, at a server that was there all the time. */
+/* The same for a client with a new session, at a server that ran all the time. */
 static void a_question_follows_to_a_new_session(world *w)
 {
     char first[WIRE_ID], again[WIRE_ID];
@@ -171,14 +171,14 @@ static void a_question_follows_to_a_new_session(world *w)
         question(c, again);
         reply(c, again, "new");
     } else {
-        reply(c, first, "new"); /* it is out, in the session that is left */
+        reply(c, first, "new"); /* the question is open, in the session that was left */
     }
     until(c, task, "completed");
     says(legacy_task(c, "4", "tasks/result", task, NULL), "\"for\\\":\\\"new");
 }
 
-/* The client has left its session without a word and has begun another, in which it waits
- * for the result: it is asked there, once. What it was asked before stays good. */
+/* The client has left its session silently and opened another, in which it waits for the
+ * result. There it is asked, once. The earlier question stays valid. */
 static void moves_to_who_waits(world *w, bool answers_the_first)
 {
     char first[WIRE_ID], again[WIRE_ID];
@@ -210,7 +210,7 @@ static void what_was_asked_before_stays_good(world *w)
     moves_to_who_waits(w, true);
 }
 
-static shared_place *place; /* of a store with leases, or NULL */
+static shared_place *place; /* the place of a store with leases, or NULL */
 static shared_store *instance_a;
 
 static void open_instance(segue_store **out, shared_store **self)
@@ -240,7 +240,8 @@ static void open_redis(world *w)
     w->slow = w->shared = 1;
 }
 
-/* Chance is the same in each world, and so are its names: nothing is there of others. */
+/* Randomness starts equal in each world, so all use the same names: the server must hold
+ * nothing of another world. */
 static void with_redis(world *w)
 {
     assert_int_not_equal(redis_server_do(redis, "FLUSHALL"), -1);
@@ -263,8 +264,8 @@ static void lets_run(world *w)
         world_run(w);
 }
 
-/* One session behind one address: calls ask at both servers, and what is answered comes
- * to the other one. It reaches its call all the same. */
+/* One session behind one address: calls at both servers ask, and each answer arrives at
+ * the other server. It reaches its call all the same. */
 static void answers_that_come_to_the_other_server(world *w)
 {
     char at_a[WIRE_ID], at_b[WIRE_ID];
@@ -284,12 +285,13 @@ static void answers_that_come_to_the_other_server(world *w)
     says(wire_response(b, "2"), "\"for\\\":\\\"b");
     wire_expect_status(to_b, 202);
     wire_expect_status(to_a, 202);
-    assert_int_equal(w->server->counts.letters + other.server->counts.letters, 2);
+    assert_int_equal(
+        w->server->cluster.counts.commands + other.server->cluster.counts.commands, 2);
     world_end(&other);
 }
 
-/* What a letter brings is judged as what a client posts: another principal and another
- * session of the same one answer nothing, nor does a second answer. */
+/* A forwarded answer is checked like a posted one. Another principal, another session of
+ * the same principal, and a second answer change nothing. */
 static void letters_that_do_not_belong(world *w)
 {
     char id[WIRE_ID];
@@ -315,8 +317,8 @@ static void letters_that_do_not_belong(world *w)
     world_end(&other);
 }
 
-/* Servers that share the key and no store cannot write to each other: the client is told
- * to send its answer again, and reaches the server that asked. */
+/* Servers that share the key and no store cannot forward answers. The client is told to
+ * send its answer again, and then reaches the server that asked. */
 static void servers_without_a_common_store(world *w)
 {
     char id[WIRE_ID];
@@ -335,8 +337,8 @@ static void servers_without_a_common_store(world *w)
     world_end(&apart);
 }
 
-/* The server that asked has died: nobody takes the answer, and what it left in the store
- * to get letters by goes with the next server that looks. */
+/* The server that asked has died, so nobody takes the answer. The next server that looks
+ * removes the inbox that it left in the store. */
 static void a_letter_to_a_server_that_died(world *w)
 {
     char id[WIRE_ID], session[256];
@@ -355,8 +357,8 @@ static void a_letter_to_a_server_that_died(world *w)
     world_end(&other);
 }
 
-/* A server was away for longer than its lease, and another has taken what it gets letters
- * by: it makes that anew, and what it asks from then on is answered by the new name. */
+/* A server was away for longer than its lease, and another one has taken its inbox. It
+ * makes a new inbox, and later questions are answered under the new name. */
 static void a_server_that_comes_back_gets_letters(world *w)
 {
     char id[WIRE_ID], old[SGI_RANDOM_TEXT + 1];
@@ -369,8 +371,10 @@ static void a_server_that_comes_back_gets_letters(world *w)
     shared_store_away(instance_a, 0);
     world_advance(w, 3 * LEASE_MS);
     assert_string_not_equal(w->server->name, old);
-    assert_true(w->server->mailbox && w->server->mailbox->created);
-    assert_int_equal(w->server->by_task.count, 1);
+    sgi_map_node *box =
+        sgi_map_find(&w->server->cluster.by_task, sgi_str_of(w->server->name));
+    assert_true(box && sgi_op_is_created(sgi_op_by_task(box)));
+    assert_int_equal(w->server->cluster.by_task.count, 1);
     call(a, "1");
     question(a, id);
     assert_non_null(strstr(id, w->server->name));
@@ -380,8 +384,8 @@ static void a_server_that_comes_back_gets_letters(world *w)
     world_end(&other);
 }
 
-/* Letters that are on their way have a bound: beyond it an answer is refused, and is good
- * later. */
+/* The number of forwarded answers on their way is bounded: beyond it an answer is
+ * refused, and accepted later. */
 static void letters_on_their_way_are_bounded(world *w)
 {
     char id[WIRE_ID];
@@ -390,18 +394,18 @@ static void letters_on_their_way_are_bounded(world *w)
     wire *b = beside(&other, a);
     call(a, "1");
     question(a, id);
-    other.server->late_answers += SGI_LATE_ANSWERS_MAX;
+    other.server->late.answers += SGI_LATE_ANSWERS_MAX;
     reply(b, id, "more");
     wire_expect_status(b, 503);
-    other.server->late_answers -= SGI_LATE_ANSWERS_MAX;
+    other.server->late.answers -= SGI_LATE_ANSWERS_MAX;
     reply(b, id, "now");
     says(wire_response(a, "1"), "\"for\\\":\\\"now");
-    assert_int_equal(other.server->late_answers, 0);
-    assert_int_equal(other.server->late_bytes, 0);
+    assert_int_equal(other.server->late.answers, 0);
+    assert_int_equal(other.server->late.bytes, 0);
     world_end(&other);
 }
 
-/* The question of a task finds it wherever it is answered. */
+/* The answer to a task's question reaches the task from either server. */
 static void a_task_is_answered_at_the_other_server(world *w)
 {
     char id[WIRE_ID];
@@ -415,8 +419,8 @@ static void a_task_is_answered_at_the_other_server(world *w)
     world_end(&other);
 }
 
-/* Those that are looked for in the store have a bound: beyond it they are refused, and
- * are good later. */
+/* The number of answers that are looked up in the store is bounded: beyond it they are
+ * refused, and accepted later. */
 static void late_answers_are_bounded(world *w)
 {
     char id[WIRE_ID];
@@ -425,24 +429,24 @@ static void late_answers_are_bounded(world *w)
     const char *task = legacy_make_task(a, "1", "confirm_delete", NULL, NULL);
     question(a, id);
     wire *b = beside(&other, a);
-    other.server->late_answers += SGI_LATE_ANSWERS_MAX;
+    other.server->late.answers += SGI_LATE_ANSWERS_MAX;
     reply(b, id, "more");
     wire_expect_status(b, 503);
-    other.server->late_answers -= SGI_LATE_ANSWERS_MAX;
-    other.server->late_bytes += SGI_LATE_ANSWERS_BYTES;
+    other.server->late.answers -= SGI_LATE_ANSWERS_MAX;
+    other.server->late.bytes += SGI_LATE_ANSWERS_BYTES;
     reply(b, id, "large");
     wire_expect_status(b, 503);
-    other.server->late_bytes -= SGI_LATE_ANSWERS_BYTES;
+    other.server->late.bytes -= SGI_LATE_ANSWERS_BYTES;
     reply(b, id, "now");
     wire_expect_status(b, 202);
     until(b, task, "completed");
     says(legacy_task(b, "3", "tasks/result", task, NULL), "\"for\\\":\\\"now");
-    assert_int_equal(other.server->late_answers, 0);
-    assert_int_equal(other.server->late_bytes, 0);
+    assert_int_equal(other.server->late.answers, 0);
+    assert_int_equal(other.server->late.bytes, 0);
     world_end(&other);
 }
 
-/* Of somebody else, of another task, and twice. */
+/* Answers of another client, to another task, and repeated ones. */
 static void answers_that_do_not_belong(world *w)
 {
     char id[WIRE_ID], meta[160];
@@ -509,7 +513,8 @@ static const scenario leased[] = {
      ONLY_HERE | ONLY_HTTP | ONE_DRIVE, of_a_service},
 };
 
-/* Each server has a store of its own on one Redis, whose threads bring the letters. */
+/* Each server has its own store handle on one Redis. Threads of the stores deliver the
+ * forwarded answers. */
 static const scenario of_redis[] = {
     {"an answer at another server reaches its call by Redis",
      answers_that_come_to_the_other_server, ONLY_HERE | ONLY_HTTP | ONE_DRIVE,

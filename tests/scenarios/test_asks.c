@@ -26,7 +26,7 @@ static void call(wire *c, const char *id, const char *tool)
     wire_ask_plain(c, id, "tools/call", params);
 }
 
-/* The next question; its id as JSON. */
+/* Waits for the next question and stores its id as JSON. */
 static const char *question(wire *c, char id[WIRE_ID])
 {
     const char *asked = wire_request(c, CREATE);
@@ -81,7 +81,7 @@ static void every_revision_is_asked(world *w)
     }
 }
 
-/* R-776-25: what stands between the questions keeps its place. */
+/* R-776-25: segments between questions keep their order. */
 static void asks_in_turn(world *w)
 {
     char ids[3][WIRE_ID];
@@ -121,7 +121,7 @@ static void an_error_is_told_as_one(world *w)
     says(wire_response(c, "1"), "no answer: SEGUE_E_REMOTE");
 }
 
-/* R-0-2: nothing better will come under that id, so the tool need not wait. */
+/* R-0-2: no better answer can come under that id, so the tool need not wait. */
 static void malformed_answers(world *w)
 {
     static const char *const bad[][2] = {{"result", "7"},
@@ -134,7 +134,7 @@ static void malformed_answers(world *w)
         char call_id[2] = {(char)('1' + i), 0};
         call(c, call_id, "ask_once");
         question(c, id);
-        reply(c, "4711", bad[i][0], bad[i][1]); /* nobody asked that */
+        reply(c, "4711", bad[i][0], bad[i][1]); /* no question has this id */
         reply(c, id, bad[i][0], bad[i][1]);
         says(wire_response(c, call_id), "no answer: SEGUE_E_REMOTE");
     }
@@ -147,14 +147,15 @@ static void strange_answers(world *w)
     wire *c = legacy_connect(w, NULL, CAPS_FORM);
     call(c, "1", "ask_once");
     question(c, id);
-    reply(c, "4711", "result", ACCEPT);  /* nobody asked that */
-    reply(c, "\"1\"", "result", ACCEPT); /* nor that: 1 and "1" are two ids */
+    reply(c, "4711", "result", ACCEPT);  /* no question has this id */
+    reply(c, "\"1\"", "result", ACCEPT); /* no question has this id: 1 and "1" are two
+                                          * ids */
     reply(c, id, "result", "{\"action\":\"banana\"}");
-    question(c, again); /* it did not fit: asked anew */
+    question(c, again); /* the answer did not fit: the question comes again */
     assert_string_not_equal(id, again);
-    reply(c, id, "result", ACCEPT); /* too late */
+    reply(c, id, "result", ACCEPT); /* this answer comes too late */
     reply(c, again, "result", ACCEPT);
-    reply(c, again, "result", "{\"action\":\"decline\"}"); /* taken once */
+    reply(c, again, "result", "{\"action\":\"decline\"}"); /* only one answer is taken */
     says(wire_response(c, "1"), "accept");
     assert_true(*json_at(wire_do_plain(c, "2", "ping", NULL), "result"));
 }
@@ -171,13 +172,14 @@ static void five_unfit_answers_end_it(world *w)
     assert_code(wire_response(c, "1"), -32602);
 }
 
-/* R-C-14, R-2557-28: what was not declared by initialize is not asked. */
+/* R-C-14, R-2557-28: a client is not asked for what it did not declare in initialize. */
 static void what_is_not_declared_is_not_asked(world *w)
 {
     wire *c = legacy_connect(w, NULL, "{\"sampling\":{},\"roots\":{}}");
     call(c, "1", "ask_once");
     says(wire_response(c, "1"), "cannot ask: SEGUE_E_UNSUPPORTED");
-    c = legacy_connect(w, NULL, "{\"elicitation\":{\"url\":{}}}"); /* no forms */
+    /* this client knows no forms */
+    c = legacy_connect(w, NULL, "{\"elicitation\":{\"url\":{}}}");
     call(c, "1", "ask_once");
     says(wire_response(c, "1"), "cannot ask: SEGUE_E_UNSUPPORTED");
     c = legacy_connect(w, NULL, "{\"elicitation\":{\"url\":{},\"form\":{}}}");
@@ -195,7 +197,7 @@ static void a_cancelled_call_withdraws_it(world *w)
     question(c, id);
     wire_notify(c, WITHDRAWN, "\"requestId\":1");
     assert_at(wire_notification(c, WITHDRAWN), "params.requestId", id);
-    reply(c, id, "result", ACCEPT); /* crossed it */
+    reply(c, id, "result", ACCEPT); /* this answer crossed the end */
     assert_true(*json_at(wire_do_plain(c, "2", "ping", NULL), "result"));
 }
 
@@ -220,7 +222,7 @@ static void waiting_ends(world *w)
     assert_at(wire_notification(c, WITHDRAWN), "params.requestId", id);
     assert_code(wire_response(c, "1"), -32603);
     world_advance(w, 100);
-    call(c, "2", "ask_once"); /* and nothing of it is left */
+    call(c, "2", "ask_once"); /* nothing of the call is left */
     question(c, id);
     reply(c, id, "result", ACCEPT);
     says(wire_response(c, "2"), "accept");
@@ -234,7 +236,7 @@ static void a_lost_connection_ends_it(world *w)
     question(c, id);
     wire_cut(c);
     c = legacy_connect(w, NULL, CAPS_FORM);
-    reply(c, id, "result", ACCEPT); /* of another session */
+    reply(c, id, "result", ACCEPT); /* a connection of another session */
     call(c, "1", "ask_once");
     question(c, id);
     reply(c, id, "result", ACCEPT);
@@ -292,8 +294,8 @@ static void a_task_that_is_cancelled_withdraws_it(world *w)
     assert_at(wire_response(c, "2"), "result.status", "\"cancelled\"");
 }
 
-/* Nobody reads its conversation any more: who waits for the result is asked ("Input
- * Required Status"). */
+/* The task's conversation has no reader any more. A client that waits for the result is
+ * asked ("Input Required Status"). */
 static void who_waits_for_the_result_is_asked(world *w)
 {
     char id[WIRE_ID];

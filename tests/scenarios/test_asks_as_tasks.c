@@ -1,7 +1,7 @@
-/* The server as the one who asks for a task (2025-11-25 basic/utilities/tasks): a
- * question is asked with params.task where the client takes that, and followed to its
- * end. Here the client is a script, which answers as it should and worse. AS-25, and
- * R-1905-41 to R-1905-61 in the other direction. */
+/* The server asks for a task (2025-11-25 basic/utilities/tasks): it sends a question with
+ * params.task where the client accepts that, and follows the task to its end. The client
+ * is a script, with correct and wrong answers. AS-25, and R-1905-41 to R-1905-61 in the
+ * other direction. */
 #include "support/asked_wire.h"
 
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void a_status_is_heard(world *w)
     char id[WIRE_ID];
     wire *c = asker_begin_task(w, CAPS_L, "ask_model");
     wire_notify(c, "notifications/tasks/status", FACTS("completed"));
-    asker_asked(c, RESULT, id); /* at once, without a look */
+    asker_asked(c, RESULT, id); /* the result is fetched at once, without tasks/get */
     asker_reply(c, id, MESSAGE(TEXT("Hi")));
     asker_got(wire_response(c, "1"), MESSAGE(TEXT("Hi")));
 }
@@ -106,7 +106,7 @@ static void as_25_pushed(world *w)
     asker_reply(c, id, "{" PART(NUMBERED(1, "a") "," NUMBERED(2, "b")) "}");
     asker_reply(c, id, "{" LAST(NUMBERED(3, "c")) "}");
     asker_got(wire_response(c, "1"), MESSAGE(TEXT("a") "," TEXT("b") "," TEXT("c")));
-    asker_reply(c, id, "{" PART(NUMBERED(4, "d")) "}"); /* late: dropped */
+    asker_reply(c, id, "{" PART(NUMBERED(4, "d")) "}"); /* a late segment is dropped */
     assert_true(*json_at(wire_do_plain(c, "2", "ping", NULL), "result"));
 }
 
@@ -119,10 +119,10 @@ static void as_25_pulled(world *w)
     asker_reply(c, id,
                 "{" CREATED ",\"partial-content\":[" NUMBERED(1, "a") "],\"isComplete\":"
                                                                       "false}");
-    if (w->place != WORLD_HTTP) { /* nothing is pushed: it has gone wrong */
+    if (w->place != WORLD_HTTP) { /* the push has stopped, which is a fault */
         asker_polled(w, c, GET, id);
         asker_reply(c, id, TASK("completed"));
-    } else { /* nothing can be */
+    } else { /* over HTTP nothing can be pushed */
         assert_at(asker_polled(w, c, RESULT, id), "params.lastSeqNr", "1");
         asker_reply(c, id, "{" PART(NUMBERED(2, "b")) "}");
     }
@@ -156,7 +156,8 @@ static void an_answer_may_come_at_once(world *w)
     asker_asked(c, SAMPLE, id);
     asker_reply(c, id, MESSAGE(TEXT("now")));
     asker_got(wire_response(c, "1"), MESSAGE(TEXT("now")));
-    c = legacy_connect(w, NULL, CAPS_L); /* not agreed on, and no reason to lose it */
+    c = legacy_connect(w, NULL, CAPS_L); /* not negotiated, but no reason to lose the
+                                          * answer */
     asker_call(c, "2", "ask_model");
     asker_asked(c, SAMPLE, id);
     asker_reply(c, id, MESSAGE(TEXT("now")));
@@ -169,21 +170,21 @@ static void errors_are_told(world *w)
 {
     char id[WIRE_ID];
     wire *c = legacy_connect(w, NULL, CAPS_L);
-    asker_call(c, "1", "ask_model"); /* refused */
+    asker_call(c, "1", "ask_model"); /* the task is refused */
     asker_asked(c, SAMPLE, id);
     asker_refuse(c, id, -1);
     asker_got_error(wire_response(c, "1"), "-1");
-    c = asker_begin_task(w, CAPS_L, "ask_model"); /* failed */
+    c = asker_begin_task(w, CAPS_L, "ask_model"); /* the task fails */
     asker_polled(w, c, GET, id);
     asker_reply(c, id, TASK("failed"));
     asker_asked(c, RESULT, id);
     asker_refuse(c, id, -2);
     asker_got_error(wire_response(c, "1"), "-2");
-    c = asker_begin_task(w, CAPS_L, "ask_model"); /* cancelled by the user */
+    c = asker_begin_task(w, CAPS_L, "ask_model"); /* the user cancels the task */
     asker_polled(w, c, GET, id);
     asker_reply(c, id, TASK("cancelled"));
     asker_got_error(wire_response(c, "1"), "-32603");
-    c = asker_begin_task(w, CAPS_L, "ask_model"); /* gone */
+    c = asker_begin_task(w, CAPS_L, "ask_model"); /* the task is gone */
     asker_polled(w, c, GET, id);
     asker_refuse(c, id, -32602);
     asker_got_error(wire_response(c, "1"), "-32602");
@@ -256,7 +257,7 @@ static void strange_answers_are_dropped(world *w)
     asker_reply(c, push, "{" PART(NUMBERED(1, "a")) "}");
     asker_polled(w, c, GET, id);
     asker_reply(c, id, TASK("working"));
-    asker_reply(c, id, TASK("failed")); /* answered twice */
+    asker_reply(c, id, TASK("failed")); /* the task is answered twice */
     asker_reply(c, push, "{" LAST(NUMBERED(2, "b")) "}");
     asker_got(wire_response(c, "1"), MESSAGE(TEXT("a") "," TEXT("b")));
 }
@@ -270,7 +271,7 @@ static void who_never_answers_is_given_up(world *w)
     world_advance(w, 61000);
     assert_at(wire_notification(c, "notifications/cancelled"), "params.requestId", id);
     asker_got_error(wire_response(c, "1"), "-32603");
-    asker_reply(c, id, "{" CREATED "}"); /* late */
+    asker_reply(c, id, "{" CREATED "}"); /* this answer comes late */
     assert_true(*json_at(wire_do_plain(c, "2", "ping", NULL), "result"));
 }
 
@@ -286,7 +287,7 @@ static const scenario scenarios[] = {
     ROW("a task asks for a task", a_task_asks_for_a_task, 0),
     ROW("who takes no task is asked plainly", who_takes_no_task_is_asked_plainly,
         ONLY_HERE | ONE_DRIVE),
-    /* responses by POST have no order */
+    /* Responses by POST have no order. */
     ROW("AS-25 segments are pushed to the server", as_25_pushed, NOT_HTTP),
     ROW("AS-25 segments are pulled by the server", as_25_pulled, 0),
     ROW("a hole is filled", a_hole_is_filled, NOT_HTTP),

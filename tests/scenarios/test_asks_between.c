@@ -1,4 +1,4 @@
-/* A tool that sends a piece, asks its client, and sends another piece behind the answer:
+/* A tool that sends a piece, asks its client, and sends another piece after the answer:
  * in segments of a task (SEP-1905) and in responses to a plain call (PR 776). */
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
@@ -45,8 +45,7 @@ static wire *connect_to_tool(world *w)
 {
     static const char tool[] =
         "{\"name\":\"between\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = begin;
     options.flags = SEGUE_TOOL_INCREMENTAL;
     options.task = SEGUE_TASK_MAY;
@@ -56,7 +55,7 @@ static wire *connect_to_tool(world *w)
     return legacy_connect(w, "Ada", CAPS);
 }
 
-/* One more conversation of the same session. */
+/* Opens one more conversation of the same session. */
 static wire *connect_beside(const wire *other)
 {
     wire *c = legacy_connect(other->w, "Ada", CAPS);
@@ -81,7 +80,7 @@ static void answer_the_question(wire *c)
     answer_the_question_by(c, c);
 }
 
-/* The first response that has the member; those before it are the task's. */
+/* Returns the first response with the member; responses before it are about the task. */
 static const char *response_with(wire *c, const char *path)
 {
     const char *r;
@@ -91,7 +90,7 @@ static const char *response_with(wire *c, const char *path)
     return r;
 }
 
-/* The task is input_required meanwhile, and streams on behind the answer. */
+/* The task is input_required meanwhile, and streams on after the answer. */
 static void between_segments(world *w)
 {
     char task[64];
@@ -116,7 +115,7 @@ static void between_segments(world *w)
               "[{" BEFORE "},{" AFTER "}]");
 }
 
-/* Progress goes beside the pieces, and needs no piece. */
+/* Progress is independent of the pieces. */
 static void between_responses(world *w)
 {
     wire *c = connect_to_tool(w);
@@ -138,7 +137,7 @@ static void between_responses(world *w)
     }
 }
 
-/* The key of a call finds its task. */
+/* Calls again with the key, which finds the call's task. */
 static void stream_by_key(wire *c, const char *id)
 {
     wire_ask_plain(c, id, "tools/call",
@@ -147,8 +146,8 @@ static void stream_by_key(wire *c, const char *id)
                    "\"_meta\":{\"dev.segue/idempotencyKey\":\"a key of sixteen bytes\"}");
 }
 
-/* The client begins anew, in another session, and calls again with its key. It is asked
- * there by the stream that has the segments, though it does not wait for the result. */
+/* The client opens another session and calls again with its key. It is asked on the
+ * stream of that call, which has the segments, though it does not wait for the result. */
 static void asked_on_the_stream_of_the_call_again(world *w)
 {
     wire *c = connect_to_tool(w);
@@ -165,8 +164,8 @@ static void asked_on_the_stream_of_the_call_again(world *w)
               "[{\"seqNr\":2," AFTER "}]");
 }
 
-/* The same in one session, which listens all the while: the first stream broke before its
- * client knew an event of it. */
+/* The same in one session that listens all the time: the first stream broke before its
+ * client had an event id. */
 static void asked_in_the_same_session(world *w)
 {
     wire *listens = connect_to_tool(w);
@@ -183,7 +182,7 @@ static void asked_in_the_same_session(world *w)
         r = wire_response(again, "2");
 }
 
-/* The first conversation is lost only when the client has called again. */
+/* The first conversation is lost only after the client has called again. */
 static void asked_on_the_other_stream_when_one_is_lost(world *w)
 {
     char task[64];
@@ -195,7 +194,7 @@ static void asked_on_the_other_stream_when_one_is_lost(world *w)
     const char *r = response_with(c, "result.partial-content.0");
     const char *id = json_at(r, "result.task.taskId");
     snprintf(task, sizeof task, "%.*s", (int)strlen(id) - 2, id + 1);
-    wire_quiet(c); /* it is asked once */
+    wire_quiet(c); /* the client is asked only once */
     wire_cut(first);
     world_run(w);
     wire *beside = connect_beside(c);
@@ -205,8 +204,8 @@ static void asked_on_the_other_stream_when_one_is_lost(world *w)
               "[{\"seqNr\":2," AFTER "}]");
 }
 
-/* Nobody listens in the session. The stream of the first wait broke before its client
- * knew an event of it, so that nobody can come back for the question. */
+/* The session has no stream for listening. The stream of the first wait broke before its
+ * client had an event id, so the client cannot resume it for the question. */
 static void asked_on_the_next_wait(world *w)
 {
     wire *listens = connect_to_tool(w);
@@ -225,7 +224,7 @@ static void asked_on_the_next_wait(world *w)
     assert_at(wire_response(again, "3"), "result.content", "[{" BEFORE "},{" AFTER "}]");
 }
 
-/* The same of a call that is no task, found by its key. */
+/* The same for a plain call, found by its key. */
 static void call_by_key(wire *c, const char *id)
 {
     wire_ask_plain(c, id, "tools/call",
@@ -233,7 +232,7 @@ static void call_by_key(wire *c, const char *id)
                    "\"_meta\":{\"dev.segue/idempotencyKey\":\"a key of sixteen bytes\"}");
 }
 
-/* again: of the same session, or of another one. */
+/* `again` belongs to the same session or to another one. */
 static void call_again_is_asked(wire *first, wire *again)
 {
     wire *answers = connect_beside(again);

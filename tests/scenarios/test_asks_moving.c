@@ -1,5 +1,5 @@
-/* A question that is asked as a task, when the call it is for ends first, and when its
- * client goes, and comes back with the task, or without. */
+/* A question that is asked as a task: its call ends first, its client goes, or the client
+ * comes back with or without the task. */
 #include "support/asked_wire.h"
 
 #include <setjmp.h>
@@ -41,7 +41,7 @@ static void what_cannot_be_cancelled_is_not(world *w)
     wire_quiet(c);
 }
 
-/* The client comes back on another connection, and has its task still. */
+/* The client comes back on another connection and still has its task. */
 static void it_goes_on_where_the_client_is(world *w)
 {
     char id[WIRE_ID];
@@ -64,7 +64,7 @@ static void it_goes_on_where_the_client_is(world *w)
     asker_got(wire_response(c, "1"), MESSAGE(TEXT("a") "," TEXT("b")));
 }
 
-/* ... or has lost it: then it is asked anew. */
+/* The client comes back without the task: it is asked anew. */
 static void it_is_asked_anew_where_it_is_lost(world *w)
 {
     char id[WIRE_ID];
@@ -81,8 +81,8 @@ static void it_is_asked_anew_where_it_is_lost(world *w)
     asker_asked(c, SAMPLE, id);
     asker_reply(c, id, "{" CREATED "}");
     asker_polled(w, c, GET, id);
-    asker_refuse(c, id,
-                 -32602); /* of one that it has just made: it is not to be trusted */
+    asker_refuse(c, id, -32602); /* it lost a task that it has just made, so it cannot be
+                           * trusted */
     asker_got_error(wire_response(c, "1"), "-32602");
     wire_quiet(c);
 }
@@ -117,7 +117,7 @@ static void before_it_is_a_task_it_is_asked_anew(world *w)
     asker_got(wire_response(c, "1"), MESSAGE(TEXT("Hi")));
 }
 
-/* Its first question is not for this client, the second one is. */
+/* The client can answer the second question only. */
 static void what_who_waits_can_answer_is_asked(world *w)
 {
     char id[WIRE_ID];
@@ -135,7 +135,7 @@ static void what_who_waits_can_answer_is_asked(world *w)
     asker_got(wire_response(next, "1"), "{\"action\":\"decline\"}");
 }
 
-/* So many questions of a session are out at most (256); the others wait their turn. */
+/* At most 256 questions of a session are open; the others wait for their turn. */
 static void questions_are_bounded(world *w)
 {
     enum { MOST = 256, MORE = 3 };
@@ -148,7 +148,7 @@ static void questions_are_bounded(world *w)
     for (int i = 0; i < MOST; i++)
         asker_asked(c, SAMPLE, i ? id : first);
     wire_quiet(c);
-    for (int i = 0; i < MORE; i++) { /* a task is out as long as its question */
+    for (int i = 0; i < MORE; i++) { /* a task counts as long as its question is open */
         asker_reply(c, first, "{" CREATED "}");
         wire_quiet(c);
         wire_notify(c, "notifications/tasks/status", FACTS("completed"));
@@ -179,7 +179,7 @@ static const scenario scenarios[] = {
         ONLY_HERE | ONE_DRIVE),
     ROW("what cannot be cancelled is not", what_cannot_be_cancelled_is_not,
         ONLY_HERE | ONE_DRIVE),
-    /* over HTTP the old session may come again, and is waited for */
+    /* Over HTTP the old session may come back, so the server waits for it. */
     ROW("it goes on where the client is", it_goes_on_where_the_client_is,
         ONLY_HERE | NOT_HTTP | ONE_DRIVE),
     ROW("it is asked anew where it is lost", it_is_asked_anew_where_it_is_lost,

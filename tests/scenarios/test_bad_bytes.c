@@ -1,5 +1,5 @@
-/* What does not deserve an answer, and what gets an error: bytes that are no JSON, JSON
- * that is no message, responses to nothing. The conversation goes on, memory stays
+/* Bad input that is ignored or gets an error: bytes that are no JSON, JSON that is no
+ * message, responses without a request. The conversation goes on, memory stays
  * bounded. */
 #include "support/world.h"
 
@@ -14,7 +14,7 @@
 
 #define MIB ((size_t)1024 * 1024)
 
-/* Still there, and nothing but the answer to this comes. */
+/* Checks that the conversation works, and that only the answer to this request comes. */
 static void assert_alive(wire *c)
 {
     const char *r = wire_do(c, "\"alive\"", "tools/call", "\"name\":\"greet\"", NULL);
@@ -88,7 +88,7 @@ static void nul_in_strings(world *w)
                 "\"name\":\"echo\",\"arguments\":{\"text\":\"a\\u0000b\"}", NULL);
     assert_at(r, "result.resultType", "\"complete\"");
     assert_code(wire_do(c, "2", "tools/call", "\"name\":\"greet\\u0000\"", NULL), -32602);
-    /* no header can say that */
+    /* No header can carry that. */
     r = wire_do(c, "3", "tools/call\\u0000", "\"name\":\"greet\"", NULL);
     if (w->place == WORLD_HTTP)
         assert_code(r, -32020);
@@ -96,7 +96,7 @@ static void nul_in_strings(world *w)
         assert_code(r, -32601);
     r = wire_do(c, "\"a\\u0000b\"", "tools/call", "\"name\":\"greet\"", NULL);
     assert_at(r, "id", "\"a\\u0000b\"");
-    /* the raw byte is not JSON */
+    /* The raw byte is not JSON. */
     static const char raw[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\0b\"}\n";
     if (w->place != WORLD_STDIO) {
         wire_feed(c, raw, sizeof raw - 1);
@@ -132,7 +132,7 @@ static void numbers_pass_untouched(world *w)
                   "\"Hello, World!\"");
         snprintf(params, sizeof params, "\"taskId\":\"x\",\"after\":%s", numbers[i]);
         assert_code(wire_do(c, "2", "tasks/stream", params, CAPS_TASKS), -32602);
-        /* such an id is none */
+        /* Such a value is no valid id. */
         char line[200];
         snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"ping\"}",
                  numbers[i]);
@@ -158,7 +158,7 @@ static void huge_line(world *w)
     assert_code(r, -32600);
     assert_golden(r, "message_too_large");
     assert_alive(c);
-    /* the limit is 64 MiB, in a buffer that grows by half of itself */
+    /* The limit is 64 MiB, in a buffer that grows by half its size. */
     assert_in_range(w->mem.peak - before, 64 * MIB, 165 * MIB);
     assert_in_range(w->mem.live, 0, before + 2 * MIB);
 }
@@ -228,13 +228,13 @@ static void responses_to_nothing(world *w)
         "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"x\"}}",
     };
     wire *c = world_connect(w, NULL);
-    if (w->place == WORLD_HTTP) { /* where only a session hears answers */
+    if (w->place == WORLD_HTTP) { /* over HTTP only a session takes responses */
         wire_do_plain(c, "0", "initialize",
                       "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
                       "\"clientInfo\":{\"name\":\"raw\",\"version\":\"1\"}");
         wire_notify(c, "notifications/initialized", NULL);
     }
-    /* the same id is in flight the other way: that is none of its business */
+    /* The same id is in flight in the other direction: the two are independent. */
     wire_ask(c, "1", "tools/call", "\"name\":\"hang_plain\"", NULL);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         wire_send(c, lines[i]);
@@ -242,7 +242,7 @@ static void responses_to_nothing(world *w)
     }
     const char *r;
     while (w->place == WORLD_HTTP && (r = wire_next(c))) {
-        assert_code(r, -32600); /* a POST that is refused says why, to nobody */
+        assert_code(r, -32600); /* a refused POST gets an error without an id */
         assert_at(r, "id", "");
     }
     if (w->place != WORLD_HTTP)
@@ -274,7 +274,7 @@ static void odd_notifications(world *w)
         assert_int_equal(world_runs(w, "greet"), (int)(sizeof lines / sizeof *lines));
 }
 
-/* 1.5 is nobody's id, and above all not that of the request whose id is empty. */
+/* 1.5 is no valid id, and must not match the request whose id is the empty string. */
 static void ids_that_are_none_cancel_nothing(world *w)
 {
     static const char *const ids[] = {
@@ -330,21 +330,20 @@ static void random_bytes(world *w)
 }
 
 static const scenario scenarios[] = {
-    {"AS-116 what is not JSON is answered by a parse error", not_json, 0, NULL},
+    {"AS-116 text that is not JSON gets a parse error", not_json, 0, NULL},
     {"AS-116 a task id given twice does nothing", duplicate_task_id, 0, NULL},
     {"AS-116 NUL in strings is a character like any other", nul_in_strings, 0, NULL},
     {"AS-116 10,000 levels are refused", deep_nesting, ONE_DRIVE, NULL},
     {"AS-116 numbers beyond double pass untouched", numbers_pass_untouched, 0, NULL},
-    /* over HTTP a length that is too large is refused at the head (413), and a name that
-     * long with its head (431): test_http1_limits.c, test_http_torture.c */
+    /* Over HTTP a length that is too large is refused at the head (413), and so is a name
+     * of that length (431): test_http1_limits.c, test_http_torture.c. */
     {"AS-116 a line of 100 MiB is refused in bounded memory", huge_line,
      ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL},
     {"AS-116 a task id of 1 MiB is unknown", huge_task_id, ONE_DRIVE | NOT_HTTP, NULL},
     {"AS-116 JSON that is no message is refused", bad_envelopes, 0, NULL},
-    {"AS-116 ids that are none cancel nothing", ids_that_are_none_cancel_nothing, 0,
-     NULL},
+    {"AS-116 invalid ids cancel nothing", ids_that_are_none_cancel_nothing, 0, NULL},
     {"AS-116 mutated messages do no harm", random_bytes, ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-118 responses to nothing are dropped", responses_to_nothing, 0, NULL},
+    {"AS-118 responses without a request are dropped", responses_to_nothing, 0, NULL},
     {"notifications nobody understands are ignored", odd_notifications, 0, NULL},
 };
 

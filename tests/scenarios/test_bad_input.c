@@ -1,7 +1,8 @@
-/* AS-116 and AS-118 from the client's side: a server, played by the test, says what no
- * server should. What is no message is dropped and counted, what is malformed ends the
- * one request it is for, texts with a NUL are shown or refused, memory stays bounded, and
- * the session goes on. */
+/* AS-116 and AS-118 from the client's side. The test plays a server that sends what no
+ * server should. Text that is no message is dropped and counted. A malformed answer ends
+ * only its request. Texts with a NUL are shown or refused. Memory stays bounded, and the
+ * session goes on. */
+#include "engine/engine.h"
 #include "runtime/runtime.h"
 #include "support/client_kit.h"
 #include "support/world.h"
@@ -24,7 +25,7 @@ static uint64_t warnings(kit *k)
     return sgi_runtime_engine(k->runtime)->warnings;
 }
 
-/* The session works as before: a call is sent and its answer arrives. */
+/* Checks that the session works: a call is sent and its answer arrives. */
 static void assert_works(kit *k)
 {
     record *r = kit_call(k, "probe");
@@ -97,7 +98,7 @@ static void depth_and_numbers_beyond_reason(void **state)
     kit_end(&k);
 }
 
-/* The limit of a message is 4 MiB here, whatever comes. */
+/* The limit of a message is 4 MiB here. */
 static void a_line_without_an_end_takes_bounded_memory(void **state)
 {
     (void)state;
@@ -134,13 +135,15 @@ static void too_many_members_are_no_message(void **state)
         "\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s},"
         "\"error\":{\"code\":1,\"message\":\"m\"}}",
         json_at(call, "id"), PLAIN);
-    assert_int_equal(r->completed, 0); /* both, and only one of them was in sight */
+    assert_int_equal(r->completed, 0); /* neither request ends, although one of the two
+                                        * was meant */
     kit_result(&k, call, PLAIN);
     assert_int_equal(r->status, SEGUE_OK);
     kit_end(&k);
 }
 
-/* A text that ends early is better than one that is taken for two. */
+/* A text that visibly holds a NUL is better than one that two readers understand
+ * differently. */
 static void texts_with_a_nul_are_shown(void **state)
 {
     (void)state;
@@ -193,7 +196,8 @@ static void a_task_id_that_is_none_ends_the_call(void **state)
     kit_end(&k);
 }
 
-/* What has no method, or one with a NUL, is not asked; the question beside it is. */
+/* A question without a method, or with a NUL in it, is refused; a good question is
+ * asked. */
 static void questions_that_are_none_are_not_asked(void **state)
 {
     (void)state;
@@ -218,7 +222,7 @@ static void questions_that_are_none_are_not_asked(void **state)
     kit_end(&k);
 }
 
-/* What the application gives is told apart from what is no JSON. */
+/* Parameters that are too large have another error than text that is no JSON. */
 static void params_beyond_the_limit_are_too_large(void **state)
 {
     (void)state;
@@ -268,7 +272,7 @@ static void numbers_of_events_that_are_none_are_dropped(void **state)
     kit_end(&k);
 }
 
-/* A log message without params is one with none. */
+/* A log message without params is passed on with empty params. */
 static void a_log_message_without_params_is_json_all_the_same(void **state)
 {
     (void)state;
@@ -283,13 +287,12 @@ static void a_log_message_without_params_is_json_all_the_same(void **state)
     kit_end(&k);
 }
 
-/* The application gave no credit for a segment, and closes the session: it hears the
- * end. */
+/* The application gave no credit for a segment and closes the session: the request still
+ * ends. */
 static void a_result_behind_segments_without_credit_ends_with_the_session(void **state)
 {
     (void)state;
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.credit = 1;
     kit k = {0};
     kit_begin_modern(&k, NULL, SERVER_PLAIN);
@@ -316,7 +319,7 @@ static void a_result_behind_segments_without_credit_ends_with_the_session(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        {"AS-116, AS-118 what is no message is dropped and counted",
+        {"AS-116, AS-118 text that is no message is dropped and counted",
          what_is_no_message_is_dropped_and_counted, NULL, NULL, NULL},
         CASE("depth and numbers beyond reason", depth_and_numbers_beyond_reason),
         CASE("a line of 100 MiB takes bounded memory",

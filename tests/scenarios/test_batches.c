@@ -1,5 +1,5 @@
-/* Batches as a raw client of 2025-03-26 sends them (basic, "Batching"; JSON-RPC 2.0, 6),
- * and as no other revision has them. */
+/* Batches as a raw client of 2025-03-26 sends them (basic, "Batching"; JSON-RPC 2.0, 6).
+ * No other revision has batches. */
 #include "support/world.h"
 
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static wire *shake_hands(world *w, const char *version)
     return c;
 }
 
-/* The next line, which must be an array of so many. */
+/* Checks that the next line is an array with this many items. */
 static const char *expect_array(wire *c, int count)
 {
     char beyond[16];
@@ -49,7 +49,7 @@ static const char *expect_array(wire *c, int count)
     return line;
 }
 
-/* The answer to this id; answers of a batch stand in any order. */
+/* Returns the answer to this id; answers of a batch may come in any order. */
 static const char *answer_in(const char *array, const char *id)
 {
     static char path[16];
@@ -90,7 +90,7 @@ static void answers_come_as_one_array(world *w)
     assert_at(wire_do_plain(c, "5", "ping", NULL), "result", "{}");
 }
 
-/* What names the session's own version in _meta is none of 2026-07-28. */
+/* A message whose _meta names the session's own version does not belong to 2026-07-28. */
 static void a_version_of_the_handshake_names_nothing(world *w)
 {
     wire *c = shake_hands(w, "2025-03-26");
@@ -160,7 +160,7 @@ static void expect_refusal(wire *c)
     const char *r = wire_due(c);
     assert_non_null(r);
     assert_at(r, "id", "");
-    assert_code(r, -32600); /* one object */
+    assert_code(r, -32600); /* the error is one object, not an array */
 }
 
 static void sizes_that_are_refused(world *w)
@@ -199,7 +199,7 @@ static void what_asks_nothing_gets_nothing(world *w)
     assert_null(strchr(wire_history(c), '['));
 }
 
-/* Over HTTP that makes it a stream, on which each answer is an event. */
+/* Over HTTP progress makes the answer a stream, in which each answer is an event. */
 static void progress_does_not_wait(world *w)
 {
     wire *c = shake_hands(w, "2025-03-26");
@@ -239,11 +239,12 @@ static void cancelled_requests_are_not_waited_for(world *w)
     assert_answer(r, "8", "result", "{}");
     wire_send(c,
               "[" CALL("\"x\"", "hang_plain", "") "," CALL("10", "hang_plain", "") "]");
-    wire_send(c, "[" CANCEL("10") "," CANCEL("\"x\"") "]"); /* a batch as well */
+    /* the cancels are a batch as well */
+    wire_send(c, "[" CANCEL("10") "," CANCEL("\"x\"") "]");
     assert_at(wire_do_plain(c, "11", "ping", NULL), "result", "{}");
     if (w->place != WORLD_STDIO)
         assert_int_equal(fixtures_jobs(w->fixtures), 0);
-    /* in the batch that it is cancelled in */
+    /* A call that is cancelled in its own batch. */
     wire_send(c, "[" CALL("12", "hang_plain",
                           "") "," CANCEL("12") "," REQUEST("13", "ping") "]");
     r = expect_array(c, 1);
@@ -274,7 +275,7 @@ static void other_revisions_have_no_batches(world *w)
     }
 }
 
-/* The conversation ends, and nothing of the batch is left: the world counts. */
+/* The conversation ends, and the world checks that nothing of the batch is left. */
 static void a_cut_ends_its_batches(world *w)
 {
     wire *c = shake_hands(w, "2025-03-26");

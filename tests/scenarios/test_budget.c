@@ -1,7 +1,8 @@
-/* What may be in use of a server, by one principal and by all, over any number of
- * connections; and what the server says of it. */
+/* Limits of what one principal and all principals may use of a server, over any number of
+ * connections, and how the server reports them. */
 #include "support/world.h"
 
+#include <segue/segue_ext.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static void assert_greeted(const char *response)
     assert_at(response, "result.content.0.text", "\"Hello, World!\"");
 }
 
-/* What the server was told by `tune`: the one limit that can be reached. */
+/* The one limit of the server that can be reached, as `tune` sets it. */
 static const char *limit_name;
 static int64_t limit_value;
 
@@ -35,7 +36,7 @@ static int64_t bound(const char *name, int64_t value)
     return value;
 }
 
-/* It says which limit was reached, and its value, to people and to programs. */
+/* The error names the limit and its value, in its text and in its data. */
 static void assert_refused(const char *response)
 {
     char data[128], text[128];
@@ -47,7 +48,7 @@ static void assert_refused(const char *response)
     assert_non_null(strstr(json_at(response, "error.message"), text));
 }
 
-/* The number at a path of the server's statistics. */
+/* Returns the number at a path of the server's statistics. */
 static long stat_of(const world *w, const char *path)
 {
     size_t len = 0, room;
@@ -78,7 +79,7 @@ static void two_of_all(segue_server_options *options)
     options->max_server_requests = bound("max_server_requests", 2);
 }
 
-/* c hangs with one request, d with another; who asks next is refused. */
+/* c has one hanging request, d another; the next request is refused. */
 static void fill_up(wire *c, wire *d)
 {
     wire_ask(c, "1", "tools/call", HANG, NULL);
@@ -131,8 +132,8 @@ static void little_for_all(segue_server_options *options)
 
 #define BIG "\"name\":\"big\",\"arguments\":{\"bytes\":12000}"
 
-/* A plain call keeps its segments until it ends: beyond the limit it fails, whoever is
- * not beyond it goes on, and nothing is left. */
+/* A plain call keeps its segments until it ends. Beyond the limit it fails. Other calls
+ * go on, and nothing is left. */
 static void bytes_end_a_plain_call(world *w)
 {
     wire *c = world_connect(w, "Ada");
@@ -145,7 +146,7 @@ static void bytes_end_a_plain_call(world *w)
     assert_int_equal(stat_of(w, "use.logBytes"), 0);
 }
 
-/* Begins a call that holds 12,000 bytes and does not end. */
+/* Starts a call that holds 12,000 bytes and does not end. */
 static void hold_much(wire *c)
 {
     char params[12000];
@@ -155,7 +156,8 @@ static void hold_much(wire *c)
     wire_ask(c, "1", "tools/call", params, NULL);
 }
 
-/* A call that holds much lets no other of the same principal, or none at all, in. */
+/* A call that holds many bytes keeps further requests out: those of its principal, or
+ * all. */
 static void bytes_keep_requests_out(world *w)
 {
     wire *c = world_connect(w, "Ada");
@@ -172,7 +174,7 @@ static void bytes_keep_requests_out(world *w)
     assert_greeted(call(other, "4", GREET));
 }
 
-/* ... but whoever looks after a task that runs, or ends it, is let in. */
+/* Requests that poll or end a running task are still accepted. */
 static void bytes_let_the_owner_in(world *w)
 {
     wire *c = world_connect(w, "Ada");
@@ -185,8 +187,8 @@ static void bytes_let_the_owner_in(world *w)
     wire_get_until(d, id, "cancelled", CAPS_TASKS);
 }
 
-/* What is durable leaves memory: a task may write far more than may be held at once, its
- * producer is only slowed. */
+/* Durable entries leave memory. So a task may write far more than may be held at once;
+ * its producer is only slowed down. */
 static void bytes_slow_a_task_down(world *w)
 {
     wire *c = world_connect(w, "Ada");
@@ -195,7 +197,7 @@ static void bytes_slow_a_task_down(world *w)
     assert_at(r, "result.status", "\"completed\"");
 }
 
-/* ---- what the server says ---- */
+/* ---- statistics of the server ---- */
 
 static void stats_count(world *w)
 {

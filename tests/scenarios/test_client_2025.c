@@ -1,8 +1,8 @@
 /* A client and the tasks of 2025-11-25, from a server that the test plays: which calls
- * are tasks, and how a task that streams nothing is followed to its end. */
+ * become tasks, and how the client follows a task that streams nothing to its end. */
 #include "support/client_kit.h"
 #include "support/world.h"
-#include "engine/asking/early_status.h"
+#include "engine/dialect/following/early_status.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #define BLOCKS "\"content\":[{\"type\":\"text\",\"text\":\"a\"}]"
 
-/* A call that has become task T, as yet without a look at it. */
+/* Makes a call that has become task T and was not polled yet. */
 static record *begin(kit *k, const char *capabilities)
 {
     kit_begin_2025(k, NULL, capabilities);
@@ -33,7 +33,7 @@ static const char *look(kit *k)
     return get;
 }
 
-/* ---- what is asked for ---- */
+/* ---- which form a call has ---- */
 
 static void the_handshake_says_what_the_client_takes(void **state)
 {
@@ -64,7 +64,7 @@ static void a_tool_is_looked_up_once_and_called_as_it_wants(void **state)
     kit k = {0};
     kit_begin_2025(&k, NULL, SERVER_2025);
     record *first = kit_call(&k, "t");
-    record *second = kit_call(&k, "p"); /* waits for the same look */
+    record *second = kit_call(&k, "p"); /* waits for the same list */
     kit_list_tools(&k);
     const char *call = kit_expect(&k, "tools/call");
     assert_at(call, "params.task", "{}");
@@ -115,7 +115,7 @@ static void a_list_of_the_application_is_learnt_from(void **state)
     kit_end(&k);
 }
 
-/* A server that has no list, or no tasks, is called plainly. */
+/* A tool is called plainly when the server has no list or no tasks. */
 static void without_a_list_calls_are_plain(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void without_a_list_calls_are_plain(void **state)
     kit_end(&k);
 }
 
-/* A list that fails says nothing about the tools: calls wait until it is known. */
+/* A list that fails says nothing about the tools: calls wait until the list is known. */
 static void a_list_that_fails_is_asked_for_again(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void a_list_that_fails_is_asked_for_again(void **state)
     assert_non_null(strstr(k.last_warning, "tools/list"));
     kit_advance(&k, 300);
     const char *page = kit_expect(&k, "tools/list");
-    kit_expect_silence(&k); /* both wait for the same look */
+    kit_expect_silence(&k); /* both wait for the same list */
     kit_result(&k, page, "\"tools\":[],\"nextCursor\":\"c\"");
     page = kit_expect(&k, "tools/list");
     assert_at(page, "params.cursor", "\"c\"");
@@ -155,7 +155,7 @@ static void a_list_that_fails_is_asked_for_again(void **state)
     kit_result(
         &k, page,
         "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":\"required\"}}]");
-    kit_advance(&k, 600); /* the second call may have been about to look itself */
+    kit_advance(&k, 600); /* the second call may have been about to ask itself */
     const char *call = kit_expect(&k, "tools/call");
     assert_at(call, "params.task", "{}");
     kit_result(&k, call, BLOCKS);
@@ -182,7 +182,8 @@ static void a_list_without_an_answer_is_asked_for_again(void **state)
     kit_end(&k);
 }
 
-/* Nobody knows whether it is a task: it is not sent, and the next call looks again. */
+/* The client does not know whether the tool is a task: the call is not sent, and the next
+ * call asks for the list again. */
 static void a_tool_that_stays_unknown_is_not_called(void **state)
 {
     (void)state;
@@ -196,8 +197,9 @@ static void a_tool_that_stays_unknown_is_not_called(void **state)
     kit_expect_silence(&k);
     assert_int_equal(r->status, SEGUE_E_REMOTE);
     assert_int_equal(r->rpc_code, -32603);
-    assert_string_equal(r->message, "tools/list, which says whether the tool runs as a "
-                                    "task, failed: no");
+    assert_string_equal(
+        r->message,
+        "tools/list, which shows whether the tool runs as a task, failed: no");
     r = kit_call(&k, "t");
     kit_result(&k, kit_expect(&k, "tools/list"), "\"tools\":7");
     kit_expect_silence(&k);
@@ -227,8 +229,7 @@ static void a_wish_for_a_time_to_live_is_passed_on(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     kit_begin_2025(&k, NULL, SERVER_2025_STREAMS);
     options.ttl_ms = 60000;
     kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
@@ -242,7 +243,7 @@ static void a_wish_for_a_time_to_live_is_passed_on(void **state)
     kit_end(&k);
 }
 
-/* -32601 for the form of a call: the list was old. */
+/* -32601 for the form of a call means that the list was old. */
 static void a_call_that_is_refused_for_its_form_is_sent_in_the_other(void **state)
 {
     (void)state;
@@ -257,7 +258,7 @@ static void a_call_that_is_refused_for_its_form_is_sent_in_the_other(void **stat
     const char *call = kit_expect(&k, "tools/call");
     assert_at(call, "params.task", "{}");
     kit_error(&k, call, -32601, NULL);
-    assert_int_equal(r->status, SEGUE_E_REMOTE); /* once is enough */
+    assert_int_equal(r->status, SEGUE_E_REMOTE); /* the call is retried only once */
     assert_int_equal(r->rpc_code, -32601);
     kit_end(&k);
 }
@@ -292,9 +293,9 @@ static void a_call_that_waits_for_the_list_can_be_cancelled(void **state)
     kit_end(&k);
 }
 
-/* ---- to the end ---- */
+/* ---- until the end ---- */
 
-/* The same status and text twice are no change. */
+/* A repeated status with the same text is no change. */
 static void a_status_is_told_once(void **state)
 {
     (void)state;
@@ -304,7 +305,7 @@ static void a_status_is_told_once(void **state)
     kit_result(&k, look(&k), said, "m");
     kit_result(&k, look(&k), said, "m");
     kit_result(&k, look(&k), TASK_2025("T", "working"));
-    kit_result(&k, look(&k), said, "\\u006d"); /* the same text, written otherwise */
+    kit_result(&k, look(&k), said, "\\u006d"); /* the same text, spelled differently */
     kit_result(&k, look(&k), said, "n");
     kit_result(&k, look(&k), said, "m");
     assert_string_equal(r->log, "task T\nstatus working -\nstatus working m\n"
@@ -317,7 +318,7 @@ static void polled_until_the_end_then_fetched(void **state)
     (void)state;
     kit k = {0};
     record *r = begin(&k, SERVER_2025);
-    kit_expect_silence(&k); /* the server has just said how it stands */
+    kit_expect_silence(&k); /* the server has just reported its status */
     kit_result(&k, look(&k), TASK_2025("T", "working"));
     kit_result(&k, look(&k), TASK_2025("T", "input_required"));
     kit_result(&k, look(&k), TASK_2025("T", "completed"));
@@ -331,7 +332,8 @@ static void polled_until_the_end_then_fetched(void **state)
     kit_end(&k);
 }
 
-/* AS-41: a tool that fails makes the task fail; its result is a result all the same. */
+/* AS-41: a tool that fails makes the task fail; its result is still delivered as a
+ * result. */
 static void failed_is_told_apart_by_the_result(void **state)
 {
     (void)state;
@@ -362,7 +364,8 @@ static void cancelled_elsewhere(void **state)
     kit_end(&k);
 }
 
-/* The request ends with the answer (R-2557-63), which may be that it came too late. */
+/* The request ends with the answer (R-2557-63), which may say that the cancel came too
+ * late. */
 static void cancel_is_said_of_the_task(void **state)
 {
     (void)state;
@@ -451,7 +454,7 @@ static void a_server_without_the_methods_is_told_as_such(void **state)
     }
 }
 
-/* ---- what comes by itself ---- */
+/* ---- notifications of the server ---- */
 
 static void status(kit *k, const char *status, const char *updated)
 {
@@ -470,7 +473,7 @@ static void status_of(kit *k, const char *task, const char *message)
             task, message);
 }
 
-/* Over HTTP what is said of a task may overtake the answer that creates it. No time
+/* Over HTTP a status of a task may overtake the answer that creates the task. No time
  * passes: the result is fetched at once. */
 static void a_status_before_its_task_is_kept(void **state)
 {
@@ -490,7 +493,8 @@ static void a_status_before_its_task_is_kept(void **state)
     kit_end(&k);
 }
 
-/* Is the status of T kept when this much else was said before the answer? */
+/* Returns whether the status of T is kept when so many other notifications come before
+ * the answer. */
 static int is_kept(int others, size_t length)
 {
     kit k = {0};
@@ -522,15 +526,15 @@ static void only_so_much_is_kept_before_a_task(void **state)
     assert_false(is_kept(0, SGI_EARLY_BYTES));
 }
 
-/* AS-69 for these tasks: the end is for ever, else the later stamp counts, as an
- * instant. */
+/* AS-69 for these tasks: an end is final, otherwise the status with the later stamp
+ * counts, compared as an instant. */
 static void notified_status_is_merged_with_what_is_polled(void **state)
 {
     (void)state;
     kit k = {0};
     record *r = begin(&k, SERVER_2025);
     status(&k, "input_required", "2026-01-01T00:00:05+00:00");
-    status(&k, "working", "2026-01-01T00:00:04.999Z"); /* older: dropped */
+    status(&k, "working", "2026-01-01T00:00:04.999Z"); /* an older status is dropped */
     assert_string_equal(r->log, "task T\nstatus working -\nstatus input_required m\n");
     status(&k, "working", "2026-01-01T02:00:06+02:00");
     assert_non_null(strstr(r->log, "status working m\n"));
@@ -543,7 +547,7 @@ static void notified_status_is_merged_with_what_is_polled(void **state)
     assert_int_equal(r->status, SEGUE_OK);
     assert_non_null(strstr(r->log, "status completed m\nsegment 1 a\ncomplete"));
     assert_int_equal(k.notifications, 0);
-    status(&k, "completed", "2026-01-01T00:00:07Z"); /* of nobody now */
+    status(&k, "completed", "2026-01-01T00:00:07Z"); /* the task's request has ended */
     assert_int_equal(k.notifications, 1);
     kit_expect_silence(&k);
     kit_end(&k);
@@ -566,7 +570,7 @@ static void progress_goes_on_when_the_call_is_answered(void **state)
     kit_end(&k);
 }
 
-/* ---- answers that nobody asked for ---- */
+/* ---- answers without a request ---- */
 
 static void strays_are_refused_and_cancelled(void **state)
 {
@@ -612,7 +616,7 @@ static void older_versions_have_no_tasks(void **state)
     kit_end(&k);
 }
 
-/* AS-13: the same program against a server that has no modes, and one without tasks. */
+/* AS-13: the same program against a server without modes, and one without tasks. */
 static void old_servers_are_fine(void **state)
 {
     (void)state;
@@ -633,7 +637,7 @@ static void old_servers_are_fine(void **state)
     kit_end(&k);
 }
 
-/* ---- on another day ---- */
+/* ---- in another process ---- */
 
 static void a_token_goes_on_in_another_process(void **state)
 {
@@ -673,7 +677,7 @@ static void a_token_of_another_version_says_so(void **state)
     kit_end(&k);
 }
 
-/* R-2557-61 */
+/* R-2557-61: get, cancel and resume work with the id of the task. */
 static void handles_by_id(void **state)
 {
     (void)state;
@@ -750,10 +754,10 @@ int main(void)
         cmocka_unit_test(a_task_that_is_gone_is_lost_once),
         cmocka_unit_test(failures_back_off),
         cmocka_unit_test(a_server_without_the_methods_is_told_as_such),
-        NAMED("AS-69 a notified end of a task of 2025-11-25 is for ever",
+        NAMED("AS-69 a notified end of a task of 2025-11-25 is final",
               notified_status_is_merged_with_what_is_polled),
         cmocka_unit_test(progress_goes_on_when_the_call_is_answered),
-        NAMED("AS-75 a task of 2025-11-25 that nobody asked for is cancelled",
+        NAMED("AS-75 a task of 2025-11-25 that was not asked for is cancelled",
               strays_are_refused_and_cancelled),
         cmocka_unit_test(a_result_with_a_task_member_of_its_own_is_a_result),
         cmocka_unit_test(older_versions_have_no_tasks),

@@ -1,7 +1,7 @@
 /* Segments that a client has seen and that come again in another way: in a second
  * exchange, after a token, in the stream of the task that the call became, or in a result
- * that has no word for what was replaced before it. Each is shown once (R-776-18, C-9).
- * Found by test_composition.c. */
+ * that does not mention replaced segments. Each is shown once (R-776-18, C-9).
+ * test_composition.c found these cases. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -70,7 +70,7 @@ static void whole_after_a_cut(void **state)
     kit_end(&k);
 }
 
-/* The word that the first two are void was lost with the piece that had it. */
+/* The piece that replaced the first two segments was lost. */
 static void replaced_unseen(void **state)
 {
     kit k = {0};
@@ -112,17 +112,11 @@ static void after_a_token(void **state)
     kit_end(&second);
 }
 
-/* Of a queue that was not read to its end. */
+/* A queue that the application had not read to its end. */
 static void behind_what_was_seen(void **state)
 {
-    static const char *const damaged[] = {"+",
-                                          "+x",
-                                          "+1x",
-                                          "+-1",
-                                          "+1+1",
-                                          "+1e3",
-                                          "+9007199254740993",
-                                          "+99999999999999999999"};
+    static const int64_t wrong[] = {-1, INT64_MIN, INT64_C(9007199254740993), INT64_MAX};
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     kit first = {0}, second = {0};
     char token[4096], told[4120];
     size_t len = sizeof token;
@@ -134,14 +128,17 @@ static void behind_what_was_seen(void **state)
     assert_int_equal(segue_request_token(r->request, token, &len), SEGUE_OK);
     kit_end(&first);
     kit_begin_modern(&second, NULL, SERVER_STREAMS);
-    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
-        snprintf(told, sizeof told, "%s%s", token, damaged[i]);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        options.seen = wrong[i];
         assert_int_equal(
-            segue_request_resume(second.session, told, NULL, NULL, NULL, NULL),
+            segue_request_resume(second.session, token, &options, NULL, NULL, NULL),
             SEGUE_E_INVALID);
     }
-    snprintf(told, sizeof told, "%s+1", token);
-    r = kit_resume(&second, told, NULL);
+    snprintf(told, sizeof told, "%s+1", token); /* nothing may follow a token */
+    assert_int_equal(segue_request_resume(second.session, told, NULL, NULL, NULL, NULL),
+                     SEGUE_E_INVALID);
+    options.seen = 1;
+    r = kit_resume(&second, token, &options);
     r->last_segment = 1;
     const char *stream = kit_expect(&second, "tasks/stream");
     kit_segment(&second, "T", 0, 1, "a");

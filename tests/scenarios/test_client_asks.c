@@ -1,5 +1,5 @@
-/* The client against a server of the handshake eras that the test plays, and that asks by
- * requests of its own: over a pair, and over HTTP. */
+/* The client against a server of the handshake eras that the test plays and that sends
+ * requests of its own: over a pair and over HTTP. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -28,7 +28,7 @@ static void begin(kit *k, const char *capabilities, const char *version)
               capabilities ? capabilities : "{}");
 }
 
-/* What the client answers to this id. */
+/* Checks the client's answer to this id. */
 static void assert_answer(kit *k, const char *id, const char *path, const char *value)
 {
     const char *line = kit_heard(k);
@@ -62,7 +62,7 @@ static void each_revision_asks(void **state)
     }
 }
 
-/* R-975-16 */
+/* R-975-16: a question that is sent again has the same id, and gets the same answer. */
 static void a_repeat_gets_the_same_answer(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void a_repeat_gets_the_same_answer(void **state)
     record *r = kit_call(&k, "t");
     kit_expect(&k, "tools/call");
     kit_say(&k, ASK("\"a\\u0062\"", ""));
-    kit_say(&k, ASK("\"ab\"", "")); /* the same id, written otherwise */
+    kit_say(&k, ASK("\"ab\"", "")); /* the same id, spelled differently */
     kit_expect_silence(&k);
     record_answer(r, NULL, YES);
     assert_answer(&k, "\"ab\"", "result", YES);
@@ -81,8 +81,8 @@ static void a_repeat_gets_the_same_answer(void **state)
     kit_end(&k);
 }
 
-/* A server that was started again counts from the beginning: what the user said, or says
- * later, to its first question is no answer to the second. */
+/* A restarted server counts its ids from the beginning. An answer of the user to its
+ * first question, now or later, must not answer the second. */
 static void an_id_that_is_used_again_asks_anew(void **state)
 {
     char first[64];
@@ -100,7 +100,7 @@ static void an_id_that_is_used_again_asks_anew(void **state)
     assert_int_equal(record_answer(r, NULL, YES), SEGUE_OK);
     assert_answer(&k, "1", "result", YES);
     snprintf(first, sizeof first, "%s", r->last_key);
-    kit_say(&k, ASK("1", ",\"n\":3")); /* that one has its answer */
+    kit_say(&k, ASK("1", ",\"n\":3")); /* question 1 has its answer */
     assert_string_not_equal(r->last_key, first);
     kit_expect_silence(&k);
     assert_int_equal(record_answer(r, NULL, YES), SEGUE_OK);
@@ -136,7 +136,7 @@ static void an_error_may_be_the_answer(void **state)
                   "\"data\":{\"a\":[1e400]}}");
     assert_int_equal(refuse(&k, r, NULL), SEGUE_E_NOT_FOUND);
     assert_int_equal(record_answer(r, NULL, YES), SEGUE_E_NOT_FOUND);
-    kit_say(&k, ASK("7", "")); /* from a replay */
+    kit_say(&k, ASK("7", "")); /* the question comes again, from a replay */
     assert_answer(&k, "7", "error.code", "-32603");
     kit_say(&k, ASK("8", ""));
     assert_int_equal(refuse(&k, r, NULL), SEGUE_OK);
@@ -149,7 +149,8 @@ static void an_error_may_be_the_answer(void **state)
     kit_end(&k);
 }
 
-/* Each allocation of it fails once: the question stays open, and can be answered. */
+/* Each allocation of the answer fails once: the question stays open, and can be
+ * answered. */
 static void without_memory_for_an_error_the_question_stays(void **state)
 {
     (void)state;
@@ -188,7 +189,7 @@ static void a_withdrawn_one_is_not_answered(void **state)
     kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
                 "\"requestId\":7}}");
     assert_int_equal(record_answer(r, NULL, YES), SEGUE_E_NOT_FOUND);
-    kit_say(&k, ASK("7", "")); /* late, from a replay */
+    kit_say(&k, ASK("7", "")); /* the question comes again late, from a replay */
     kit_expect_silence(&k);
     assert_int_equal(k.notifications, 0);
     kit_result(&k, call, DONE);
@@ -202,11 +203,12 @@ static void what_cannot_be_asked_is_refused(void **state)
     kit k = {0};
     begin(&k, "{\"elicitation\":{}}", "2025-11-25");
     kit_say(&k, ASK("1", ""));
-    assert_answer(&k, "1", "error.code", "-32603"); /* no request */
+    /* no request is open that could take it */
+    assert_answer(&k, "1", "error.code", "-32603");
     kit_call(&k, "t");
     kit_expect(&k, "tools/call");
     kit_say(&k, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"roots/list\"}");
-    assert_answer(&k, "2", "error.code", "-32601"); /* not declared */
+    assert_answer(&k, "2", "error.code", "-32601"); /* this method was not declared */
     kit_say(&k, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tasks/get\"}");
     assert_answer(&k, "3", "error.code", "-32601");
     kit_say(&k, ASK("4", ",\"mode\":\"url\""));
@@ -248,7 +250,8 @@ static void a_task_asks_its_own_request(void **state)
     kit_result(&k, kit_expect(&k, "tools/call"), CREATED_2025("T"));
     kit_advance(&k, 1200);
     kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "input_required"));
-    const char *fetch = kit_expect(&k, "tasks/result"); /* some ask on its stream only */
+    const char *fetch = kit_expect(&k, "tasks/result"); /* some servers ask only on its
+                                                         * stream */
     kit_say(&k, ASK("7", "," RELATED("T")));
     assert_null(strstr(older->log ? older->log : "", "input"));
     assert_non_null(strstr(r->log, "input 1:7 elicitation/create"));
@@ -263,7 +266,8 @@ static void a_task_asks_its_own_request(void **state)
 
 /* ---- HTTP ---- */
 
-/* The stream breaks after the question: it comes again, and is asked once. */
+/* The stream breaks after the question: the question comes again, and the application is
+ * asked once. */
 static void a_replay_asks_once(void **state)
 {
     (void)state;
@@ -293,7 +297,8 @@ static void a_replay_asks_once(void **state)
     script_advance(&s, 2000);
     heard *again = script_expect(&s, "GET");
     script_stream(again);
-    script_event(again, "a", ASK("7", "")); /* the server had not seen the answer yet */
+    script_event(again, "a", ASK("7", "")); /* the server had not received the answer
+                                             * yet */
     told = script_expect(&s, "");
     assert_at(told->body, "id", "7");
     assert_at(told->body, "result", YES);
@@ -309,8 +314,8 @@ static void a_replay_asks_once(void **state)
     script_end(&s);
 }
 
-/* It is told so, whatever its id is of ours; a server that cannot be told does not
- * wait. */
+/* A malformed request of the server is refused, also when its id equals an id of the
+ * client. When there is no memory to refuse it, the session closes. */
 static void a_malformed_request_is_refused(void **state)
 {
     static const char line[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"elicitation/"

@@ -1,5 +1,7 @@
-/* A client of 2025-03-26 takes batches, whole arrays of messages, each as if it had come
- * alone (basic, "Batching"). It sends none, and takes none in any other revision. */
+/* A client of 2025-03-26 accepts batches: arrays of messages, each handled as if it
+ * had come alone (basic, "Batching"). It sends none, and accepts none in any other
+ * revision. */
+#include "engine/engine.h"
 #include "runtime/runtime.h"
 #include "support/http_script.h"
 #include "support/world.h"
@@ -54,7 +56,7 @@ static void each_message_counts_as_if_alone(void **state)
     assert_at(other->result, "content.0.text", "\"b\"");
     assert_int_equal(late->completed, 0);
     assert_int_equal(k.notifications, 1);
-    const char *pong = kit_heard(&k); /* alone: it sends no batches */
+    const char *pong = kit_heard(&k); /* the client sends no batches */
     assert_at(pong, "id", "\"p\"");
     assert_at(pong, "result", "{}");
     kit_say(&k, "[" RESULT_OF("c") "]", ids[2]);
@@ -79,7 +81,7 @@ static void bad_items_are_counted_and_the_others_heard(void **state)
     assert_int_equal(warnings(&k), before + 4);
     assert_int_equal(r->status, SEGUE_OK);
     assert_at(r->result, "content.0.text", "\"a\"");
-    kit_say(&k, "[]"); /* nothing in it, nothing wrong */
+    kit_say(&k, "[]"); /* an empty batch is no fault */
     kit_say(&k, "[" NOTICE ",]");
     assert_int_equal(k.notifications, 0);
     assert_int_equal(warnings(&k), before + 5);
@@ -88,7 +90,7 @@ static void bad_items_are_counted_and_the_others_heard(void **state)
     kit_end(&k);
 }
 
-/* What comes behind the end of the session is not looked at. */
+/* Messages behind the end of the session are ignored. */
 static void a_session_that_is_closed_hears_no_more(void **state)
 {
     (void)state;
@@ -135,7 +137,7 @@ static void begin_http(http_script *s)
     script_say(script_expect(s, "GET"), "405 Method Not Allowed", "", "");
 }
 
-/* As the answer to one request, whole or in small pieces, and as an event. */
+/* A batch as the answer to one request, whole or in small pieces, and as an event. */
 static void over_http_they_answer_a_request(void **state)
 {
     (void)state;
@@ -158,7 +160,7 @@ static void over_http_they_answer_a_request(void **state)
         script_until(&s, r->completed);
         assert_at(r->result, "content.0.text", "\"b\"");
         script_until(&s, s.k.notifications == 2);
-        r = kit_call(&s.k, "t"); /* an array without the answer is none */
+        r = kit_call(&s.k, "t"); /* an array without the answer counts as no answer */
         script_json(script_expect(&s, "tools/call"), "[" NOTICE "]");
         script_until(&s, r->completed);
         assert_int_equal(r->status, SEGUE_E_PROTOCOL);

@@ -1,6 +1,6 @@
-/* What a client keeps because its server said how long it stays fresh (SEP-2549,
- * 2026-07-28 server/utilities/caching): what is answered without the wire, what is not,
- * and what makes it void. */
+/* Results that a client keeps because its server said how long they stay fresh (SEP-2549,
+ * 2026-07-28 server/utilities/caching): which requests are answered from the cache, which
+ * are not, and what makes an entry invalid. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -21,13 +21,13 @@
 
 static segue_session_options session_options(int64_t cache_bytes)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.cache_bytes = cache_bytes;
     return options;
 }
 
-/* Without on_progress: who wants progress is never answered from the cache. */
+/* Starts a request without on_progress: a request with on_progress is never answered from
+ * the cache. */
 static record *ask_with(kit *k, const char *method, const char *params,
                         const segue_request_options *options)
 {
@@ -48,7 +48,7 @@ static record *ask(kit *k, const char *method, const char *params)
     return ask_with(k, method, params, NULL);
 }
 
-/* It goes to the server, which answers. */
+/* Starts a request, which must go to the server, and answers it. */
 static void fetch(kit *k, const char *method, const char *params, const char *result)
 {
     record *r = ask(k, method, params);
@@ -57,7 +57,7 @@ static void fetch(kit *k, const char *method, const char *params, const char *re
     assert_int_equal(r->status, SEGUE_OK);
 }
 
-/* It is answered, and the server hears nothing. */
+/* Starts a request, which must be answered without the server. */
 static const char *find(kit *k, const char *method, const char *params)
 {
     record *r = ask(k, method, params);
@@ -67,7 +67,7 @@ static const char *find(kit *k, const char *method, const char *params)
     return r->result;
 }
 
-/* The server is asked; that is all. */
+/* Starts a request, which must go to the server. */
 static void miss(kit *k, const char *method, const char *params)
 {
     fetch(k, method, params, TOOLS(FRESH(0)));
@@ -230,17 +230,17 @@ static void what_came_of_a_round_is_not_kept(void **state)
     kit_end(&k);
 }
 
-/* Who wants progress, log messages, or says something of his own in _meta. */
+/* Requests with progress, log messages or own members in _meta are not answered from the
+ * cache. */
 static void requests_with_more_to_them_are_left_alone(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.log_level = "info";
     kit_begin_modern(&k, NULL, SERVER_PLAIN);
     fetch(&k, "tools/list", NULL, TOOLS(FRESH(5000)));
-    kit_start(&k, "tools/list", NULL, NULL); /* has on_progress */
+    kit_start(&k, "tools/list", NULL, NULL); /* this request has on_progress */
     kit_result(&k, kit_expect(&k, "tools/list"), TOOLS(FRESH(5000)));
     ask_with(&k, "tools/list", NULL, &options);
     kit_result(&k, kit_expect(&k, "tools/list"), TOOLS(FRESH(5000)));
@@ -276,8 +276,7 @@ static void no_cache_asks_and_what_comes_is_kept(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.no_cache = 1;
     kit_begin_modern(&k, NULL, SERVER_PLAIN);
     fetch(&k, "resources/read", "{\"uri\":\"x:a\"}", READ("one", FRESH(5000)));
@@ -291,7 +290,7 @@ static void no_cache_asks_and_what_comes_is_kept(void **state)
     kit_end(&k);
 }
 
-/* ---- void ---- */
+/* ---- invalid entries ---- */
 
 static void notify(kit *k, const char *method, const char *params)
 {
@@ -327,7 +326,7 @@ static void notifications_make_void(void **state)
     kit_end(&k);
 }
 
-/* Nobody can tell whether the answer has seen the change. */
+/* The client cannot tell whether the answer includes the change. */
 static void what_was_asked_before_a_change_is_not_kept(void **state)
 {
     (void)state;
@@ -372,7 +371,7 @@ static void a_refused_cursor_makes_all_pages_void(void **state)
     kit_end(&k);
 }
 
-/* What changed meanwhile nobody has heard, and the server may be another one. */
+/* The client missed changes meanwhile, and the server may be another one. */
 static void a_new_connection_begins_with_nothing(void **state)
 {
     (void)state;
@@ -399,7 +398,7 @@ static void read_some(kit *k, int i, int fresh)
     }
 }
 
-/* Some six of these fit into 4 KiB. */
+/* About six of these fit into 4 KiB. */
 static void what_was_unused_longest_makes_room(void **state)
 {
     (void)state;
@@ -409,11 +408,11 @@ static void what_was_unused_longest_makes_room(void **state)
     for (int i = 0; i < 5; i++)
         read_some(&k, i, 1);
     for (int i = 5; i < 100; i++) {
-        read_some(&k, 0, 0); /* stays, as it is used */
+        read_some(&k, 0, 0); /* stays, because it is used */
         read_some(&k, i, 1);
     }
     read_some(&k, 99, 0);
-    read_some(&k, 1, 1); /* went long ago */
+    read_some(&k, 1, 1); /* this entry was dropped long ago */
     kit_end(&k);
 }
 
@@ -455,7 +454,8 @@ static void nothing_is_kept_without_memory(void **state)
         record *r = ask(&k, "tools/list", NULL);
         const char *request = kit_heard(&k);
         if (!request) {
-            assert_int_equal(r->status, SEGUE_OK); /* it was kept, in the turn before */
+            /* the result was stored in the turn before */
+            assert_int_equal(r->status, SEGUE_OK);
             notify(&k, "tools/list_changed", "{}");
             continue;
         }

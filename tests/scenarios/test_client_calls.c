@@ -1,6 +1,6 @@
 /* Requests of a client against a server that the test plays: limits, timeouts, cancel,
- * the end of the session, messages that belong to nobody, handles freed where they are
- * used. */
+ * the end of the session, messages that match no request, and handles that are freed in
+ * callbacks. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -16,15 +16,13 @@
 
 static segue_request_options request_options(void)
 {
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     return options;
 }
 
 static segue_session_options session_options(void)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     return options;
 }
 
@@ -33,9 +31,9 @@ static record *call_with(kit *k, const segue_request_options *options)
     return kit_start(k, "tools/call", "{\"name\":\"t\"}", options);
 }
 
-/* ---- what belongs to nobody ---- */
+/* ---- messages that match no request ---- */
 
-/* AS-118 */
+/* AS-118: an answer without a request is dropped and counted. */
 static void answers_nobody_waits_for_are_dropped(void **state)
 {
     (void)state;
@@ -54,13 +52,13 @@ static void answers_nobody_waits_for_are_dropped(void **state)
     assert_int_equal(r->completed, 0);
     kit_result(&k, call, PLAIN);
     assert_int_equal(r->status, SEGUE_OK);
-    kit_result(&k, call, PLAIN); /* once more */
+    kit_result(&k, call, PLAIN); /* a second answer to the same call */
     kit_error(&k, call, -32603, NULL);
     kit_expect_silence(&k);
     kit_end(&k);
 }
 
-/* AS-118: nobody can tell what was meant, so the request ends. */
+/* AS-118: the meaning is unclear, so the request ends. */
 static void an_answer_with_result_and_error_is_malformed(void **state)
 {
     (void)state;
@@ -141,7 +139,7 @@ static void progress_and_log_reach_the_request_that_asked(void **state)
 
 /* ---- time ---- */
 
-/* R-776-29 */
+/* R-776-29: the time of a call is limited. */
 static void a_server_that_does_not_answer_times_out(void **state)
 {
     (void)state;
@@ -157,7 +155,7 @@ static void a_server_that_does_not_answer_times_out(void **state)
     assert_int_equal(r->status, SEGUE_E_TIMEOUT);
     const char *cancelled = kit_expect(&k, "notifications/cancelled");
     assert_at(cancelled, "params.requestId", json_at(call, "id"));
-    kit_result(&k, call, PLAIN); /* late: dropped */
+    kit_result(&k, call, PLAIN); /* a late answer is dropped */
     kit_end(&k);
 }
 
@@ -183,7 +181,7 @@ static void progress_keeps_an_exchange_alive(void **state)
     kit_end(&k);
 }
 
-/* The timeout of the whole request: leaves the task alone, or cancels it. */
+/* The timeout of the whole request either leaves the task alone or cancels it. */
 static void a_timeout_leaves_or_cancels_the_task(void **state)
 {
     (void)state;
@@ -220,7 +218,7 @@ static void cancel_before_the_session_is_open_sends_nothing(void **state)
     kit_begin(&k, NULL);
     record *r = kit_call(&k, "t");
     assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
-    assert_int_equal(r->completed, 0); /* never inside the call */
+    assert_int_equal(r->completed, 0); /* on_complete never runs inside the call */
     kit_handshake(&k, SERVER_PLAIN);
     assert_int_equal(r->status, SEGUE_E_CANCELLED);
     assert_int_equal(segue_request_cancel(r->request), SEGUE_E_TERMINAL);
@@ -244,13 +242,12 @@ static void cancel_of_a_plain_call_withdraws_it(void **state)
     kit_end(&k);
 }
 
-/* It came whole: there is nothing that was not to be collected. */
+/* The answer came whole, so there is nothing to discard. */
 static void discard_leaves_a_plain_answer_whole(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.discard = 1;
     kit_begin_modern(&k, NULL, SERVER_PLAIN);
     record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
@@ -279,9 +276,9 @@ static void cancel_of_a_task_cancels_it_on_the_server(void **state)
     assert_at(kit_expect(&k, "notifications/cancelled"), "params.requestId",
               json_at(stream, "id"));
     assert_int_equal(r->status, SEGUE_E_CANCELLED);
-    kit_segment(&k, "T", 1, 2, "b"); /* of the stream that is over */
+    kit_segment(&k, "T", 1, 2, "b"); /* an event of the stream that is over */
     assert_int_equal(r->segments, 1);
-    /* what came goes with the error */
+    /* Segments that came are delivered with the error. */
     assert_at(r->result, "content", "[{\"type\":\"text\",\"text\":\"a\"}]");
     kit_end(&k);
 }
@@ -416,7 +413,7 @@ static void a_loss_that_is_final_ends_the_session_with_its_reason(void **state)
     kit_end(&k);
 }
 
-/* ---- freeing where it hurts ---- */
+/* ---- freeing in callbacks ---- */
 
 static void drop_session(record *r)
 {
@@ -430,7 +427,7 @@ static void drop_in_input(record *r, const char *key)
     record_drop(r);
 }
 
-/* Free is not cancel: all goes on, and ends. */
+/* Freeing a handle does not cancel: the request goes on and ends. */
 static void handles_may_be_freed_in_any_callback(void **state)
 {
     (void)state;
@@ -514,7 +511,7 @@ static void requests_may_be_started_in_callbacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE("AS-118 answers nobody waits for are dropped",
+        CASE("AS-118 answers without a request are dropped",
              answers_nobody_waits_for_are_dropped),
         CASE("AS-118 an answer with result and error is malformed",
              an_answer_with_result_and_error_is_malformed),

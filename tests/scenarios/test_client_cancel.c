@@ -1,5 +1,6 @@
-/* A task is cancelled by the client, of any revision: its server is asked, and the answer
- * is the end; before that, what can be done is done to bring it there. */
+/* The client cancels a task, in each revision: it sends the cancel to the server, and the
+ * request ends with the answer. Before that, the client does everything to get the cancel
+ * through. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -11,12 +12,12 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "engine/asking/late_task.h"
+#include "engine/dialect/following/late_task.h"
 
 #define GRACE_MS 5000
 #define RESULT_2025 "\"content\":[{\"type\":\"text\",\"text\":\"a\"}]"
 
-/* What a server of a revision says and is asked. */
+/* The messages of a server of one revision. */
 typedef struct era {
     const char *name;
     void (*shake)(kit *k);
@@ -68,10 +69,10 @@ static const era eras[] = {
 };
 #define ERAS (sizeof eras / sizeof *eras)
 
-/* Of the next call, which then is cancelled. */
+/* For the next call, which is then cancelled. */
 static int64_t times_out_ms;
 
-/* A call that has been sent. */
+/* Makes a call that has been sent. */
 static record *begin_call(kit *k, const era *e, const char **call)
 {
     segue_session_options options = kit_legacy_options();
@@ -80,8 +81,7 @@ static record *begin_call(kit *k, const era *e, const char **call)
         options.dialects_on = SEGUE_DIALECT_DRAFT_TASKS;
     kit_begin(k, modern ? NULL : &options);
     e->shake(k);
-    segue_request_options wanted;
-    segue_struct_init(&wanted, sizeof wanted, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options wanted = SEGUE_REQUEST_OPTIONS_INIT;
     wanted.timeout_ms = times_out_ms;
     wanted.on_timeout = 1;
     record *r = kit_start(k, "tools/call", "{\"name\":\"t\"}", &wanted);
@@ -91,7 +91,7 @@ static record *begin_call(kit *k, const era *e, const char **call)
     return r;
 }
 
-/* A call that has become task T. */
+/* Makes a call that has become task T. */
 static record *begin(kit *k, const era *e)
 {
     const char *call;
@@ -100,7 +100,7 @@ static record *begin(kit *k, const era *e)
     return r;
 }
 
-/* The next line of this method; others before it are passed over. */
+/* Returns the next line of this method and skips others before it. */
 static const char *hear(kit *k, const char *method)
 {
     char quoted[64];
@@ -112,7 +112,7 @@ static const char *hear(kit *k, const char *method)
     return NULL;
 }
 
-/* What was said up to now is not answered; gives a look at the task, or NULL. */
+/* Skips all lines so far without an answer; returns the last tasks/get, or NULL. */
 static const char *pass_over_all(kit *k)
 {
     const char *get = NULL;
@@ -142,7 +142,7 @@ static void the_answer_is_the_end(void **state)
             kit_result(&k, get, "%s", eras[i].working);
         assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
         kit_advance(&k, GRACE_MS - 100);
-        kit_expect_silence(&k); /* once is enough, and nothing is polled meanwhile */
+        kit_expect_silence(&k); /* sent only once, and no poll meanwhile */
         assert_int_equal(r->completed, 0);
         kit_result(&k, cancel, "%s", eras[i].acknowledged);
         assert_int_equal(r->completed, 1);
@@ -162,14 +162,16 @@ static void without_an_answer_it_ends_all_the_same(void **state)
         const char *cancel = hear_cancel(&k);
         kit_advance(&k, GRACE_MS);
         assert_int_equal(r->status, SEGUE_E_CANCELLED);
-        assert_string_equal(r->message, "cancelled; the server has not confirmed it");
-        kit_result(&k, cancel, "%s", eras[i].acknowledged); /* nobody waits for it */
+        assert_string_equal(r->message, "the request was cancelled, but the server has "
+                                        "not confirmed it: the tool may go on");
+        /* the request has ended already */
+        kit_result(&k, cancel, "%s", eras[i].acknowledged);
         kit_end(&k);
     }
 }
 
-/* Nor does a refusal that may pass end it, but no answer ever will where nobody knows of
- * cancelling. */
+/* A temporary refusal does not end the request either. But a server that does not know
+ * the method will never answer better. */
 static void a_refusal_is_no_answer(void **state)
 {
     (void)state;
@@ -196,12 +198,14 @@ static void a_refusal_is_no_answer(void **state)
         segue_request_cancel(r->request);
         kit_error(&k, hear_cancel(&k), -32601, NULL);
         assert_int_equal(r->status, SEGUE_E_CANCELLED);
-        assert_string_equal(r->message, "cancelled; the server has not confirmed it");
+        assert_string_equal(r->message, "the request was cancelled, but the server has "
+                                        "not confirmed it: the tool may go on");
         kit_end(&k);
     }
 }
 
-/* What the application asked for is how it ends, whoever says first that it has. */
+/* The request ends with the reason of the application's cancel, whoever reports the end
+ * first. */
 static void a_timeout_stays_one(void **state)
 {
     (void)state;
@@ -215,7 +219,7 @@ static void a_timeout_stays_one(void **state)
         const char *get = pass_over_all(&k);
         kit_advance(&k, 550);
         const char *cancel = hear_cancel(&k);
-        if (is_lost) { /* it was heard, its answer was not */
+        if (is_lost) { /* the server got the cancel, its answer was lost */
             kit_cut(&k);
             e->shake(&k);
             kit_advance(&k, 300);
@@ -247,7 +251,8 @@ static void its_own_time_is_not_prolonged(void **state)
     }
 }
 
-/* Refused, it had ended before: that is its end (R-2557-63). */
+/* A refusal means that the task had ended before: the request has that end
+ * (R-2557-63). */
 static void too_late_brings_the_result(void **state)
 {
     (void)state;
@@ -258,7 +263,7 @@ static void too_late_brings_the_result(void **state)
         segue_request_cancel(r->request);
         kit_error(&k, hear_cancel(&k), -32602, NULL);
         for (int looks = 0; !r->completed; looks++) {
-            assert_true(looks < 3); /* an open stream may have more to say */
+            assert_true(looks < 3); /* an open stream may bring more */
             get = get ? get : hear(&k, "tasks/get");
             kit_result(&k, get, "%s", eras[i].completed);
             if (eras[i].fetches)
@@ -271,7 +276,8 @@ static void too_late_brings_the_result(void **state)
     }
 }
 
-/* Within its time it goes with the next connection; what was lost goes again. */
+/* Within its time limit the cancel goes out on the next connection; a lost cancel is sent
+ * again. */
 static void the_next_connection_brings_it(void **state)
 {
     (void)state;
@@ -300,7 +306,7 @@ static void without_a_connection_it_ends_after_its_time(void **state)
     for (size_t i = 0; i < ERAS; i++) {
         kit k = {.can_reopen = 1};
         record *r = begin(&k, &eras[i]);
-        kit_cut(&k); /* the next server says nothing */
+        kit_cut(&k); /* the next server does not answer */
         segue_request_cancel(r->request);
         kit_advance(&k, GRACE_MS - 20);
         assert_int_equal(r->completed, 0);
@@ -310,7 +316,7 @@ static void without_a_connection_it_ends_after_its_time(void **state)
     }
 }
 
-/* What is resumed is a task at once: it can be cancelled before anything was sent. */
+/* A resumed request is a task at once: it can be cancelled before anything was sent. */
 static void a_token_is_enough(void **state)
 {
     (void)state;
@@ -343,13 +349,13 @@ static void the_first_word_of_it_may_cancel_it(void **state)
     r->on_task = cancel_it;
     kit_result(&k, kit_expect(&k, "tools/call"), CREATED("T"));
     kit_result(&k, kit_expect(&k, "tasks/cancel"), "\"resultType\":\"complete\"");
-    kit_expect_silence(&k); /* no stream was begun */
+    kit_expect_silence(&k); /* no stream was opened */
     assert_int_equal(r->status, SEGUE_E_CANCELLED);
     kit_end(&k);
 }
 
-/* Before 2026-07-28 who cancels a task twice is refused, as for a task that is not known.
- * How the task stands is the answer. */
+/* Before 2026-07-28 a second cancel is refused, as for an unknown task. The status of the
+ * task is the answer. */
 static void a_second_cancel_is_quiet(void **state)
 {
     (void)state;
@@ -379,8 +385,8 @@ static void a_second_cancel_is_quiet(void **state)
 
 /* ---- before the task's id is known ---- */
 
-/* The task was made before the server heard of the cancel. A server that knows keys finds
- * the call by its key: its answer is not waited for. */
+/* The task was made before the server got the cancel. A server that knows keys finds the
+ * call by its key, so the client does not wait for its answer. */
 static void a_late_answer_that_names_a_task_cancels_it(void **state)
 {
     (void)state;
@@ -402,7 +408,7 @@ static void a_late_answer_that_names_a_task_cancels_it(void **state)
     }
 }
 
-/* What comes later still, and what names no task, is dropped. */
+/* A still later answer, and one that names no task, is dropped. */
 static void a_late_answer_is_waited_for_in_bounds(void **state)
 {
     (void)state;
@@ -423,7 +429,7 @@ static void a_late_answer_is_waited_for_in_bounds(void **state)
     kit_result(&k, calls[1], CREATED("T"));
     hear_cancel(&k);
     kit_advance(&k, 60000);
-    while (kit_heard(&k)) /* that of the cancel, which nobody answers */
+    while (kit_heard(&k)) /* the cancel's own request, which gets no answer */
         ;
     kit_result(&k, calls[2], CREATED("T"));
     kit_expect_silence(&k);

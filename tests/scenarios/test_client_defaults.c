@@ -1,5 +1,6 @@
-/* SEP-1034 for an application without a form: whatever way a server asks, an answer gets
- * the defaults of what it leaves out; and stays as it is for who did not ask for that. */
+/* SEP-1034 for an application without a form: whichever way a server asks, missing
+ * members of the answer get their defaults. An application that did not ask for that gets
+ * its answer sent unchanged. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -21,15 +22,14 @@
 
 static segue_session_options options_of(int32_t fill, int32_t era)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.capabilities = "{\"elicitation\":{}}";
     options.fill_defaults = fill;
     options.era = era;
     return options;
 }
 
-/* What is none leaves the question open: the server would wait for a better one. */
+/* An invalid answer leaves the question open: the server would wait for a better one. */
 static void answer(record *r)
 {
     static const char *const none[] = {
@@ -48,7 +48,7 @@ static void answer(record *r)
     assert_int_equal(record_answer(r, NULL, SAID), SEGUE_OK);
 }
 
-/* A request of the server. */
+/* Plays a question that is a request of the server. */
 static void asked_before_2026(int32_t fill, const char *expected)
 {
     kit k = {0};
@@ -64,7 +64,7 @@ static void asked_before_2026(int32_t fill, const char *expected)
     kit_end(&k);
 }
 
-/* A round of questions. */
+/* Plays a question in a round. */
 static void asked_in_a_round(int32_t fill, const char *expected)
 {
     kit k = {0};
@@ -107,7 +107,7 @@ static void a_form_that_was_shown_is_left_alone(void **state)
     asked_by_a_task(0, SAID);
 }
 
-/* Its server would keep the question open, and the application wait for ever. */
+/* The server would keep the question open, and the application would wait for ever. */
 static void what_does_not_fit_its_form_is_told(void **state)
 {
     static const char unfit[] = "{\"action\":\"accept\",\"content\":{\"age\":\"old\"}}";

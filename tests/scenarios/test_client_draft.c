@@ -1,6 +1,6 @@
 /* A client and the tasks of DRAFT-2026-v1 (SEP-2557), from a server that the test plays:
- * how they are agreed on, what goes back with each request about one, and how a task is
- * followed to its end. */
+ * how the draft is negotiated, what the client sends back with each request about a task,
+ * and how it follows a task to its end. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -56,7 +56,7 @@ static void begin_session(kit *k)
     assert_int_equal(k->opened, 1);
 }
 
-/* A call that has become task T, as yet without a look at it. */
+/* Makes a call that has become task T and was not polled yet. */
 static record *begin(kit *k, const char *created)
 {
     begin_session(k);
@@ -88,7 +88,7 @@ static void answer(record *r, const char *key, const char *json)
     assert_int_equal(record_answer(r, key, json), SEGUE_OK);
 }
 
-/* ---- how it is agreed on ---- */
+/* ---- negotiation ---- */
 
 static void it_is_offered_only_when_switched_on(void **state)
 {
@@ -100,7 +100,8 @@ static void it_is_offered_only_when_switched_on(void **state)
     const char *request = kit_expect(&k, "initialize");
     assert_at(request, "params.protocolVersion", "\"2025-11-25\"");
     kit_result(&k, request, SERVER);
-    assert_int_equal(k.closed_status, SEGUE_E_NEGOTIATION); /* it was not asked for */
+    /* the client did not ask for it */
+    assert_int_equal(k.closed_status, SEGUE_E_NEGOTIATION);
     kit_end(&k);
     memset(&k, 0, sizeof k);
     options = offering();
@@ -122,7 +123,8 @@ static void a_server_may_choose_another(void **state)
     kit_list_tools(&k);
     const char *call = kit_expect(&k, "tools/call");
     assert_at(call, "params.task", "{}");
-    kit_result(&k, call, MADE("T")); /* a task of the draft is none here, but its id is */
+    kit_result(&k, call, MADE("T")); /* the draft's other members are ignored, its task id
+                                      * counts */
     assert_int_equal(r->completed, 0);
     kit_end(&k);
 }
@@ -158,7 +160,7 @@ static void an_unknown_switch_is_refused(void **state)
     kit_end(&k);
 }
 
-/* ---- the way to the result ---- */
+/* ---- until the result ---- */
 
 static void a_task_is_followed_to_its_result(void **state)
 {
@@ -192,7 +194,7 @@ static void plain_results_stay_plain(void **state)
     assert_int_equal(r->status, SEGUE_OK);
     r = kit_start(&k, "tools/list", NULL, NULL);
     kit_result(&k, kit_expect(&k, "tools/list"), MADE("T"));
-    assert_int_equal(r->status, SEGUE_E_PROTOCOL); /* it cannot be one */
+    assert_int_equal(r->status, SEGUE_E_PROTOCOL); /* it cannot be a task */
     r = kit_call(&k, "t");
     kit_result(&k, kit_expect(&k, "tools/call"), "\"resultType\":\"task\",\"task\":7");
     assert_int_equal(r->status, SEGUE_E_PROTOCOL);
@@ -242,15 +244,20 @@ static void the_latest_state_goes_back(void **state)
     kit_say(&k, STATUS(HEAD("T", "working") STATE("\"c\"")));
     get = look(&k);
     assert_at(get, "params.requestState", "\"c\"");
-    kit_say(&k, STATUS(HEAD("T", "working"))); /* without: nothing is cleared */
-    kit_say(&k, STATUS(HEAD("U", "working") STATE("\"u\""))); /* of another task */
-    kit_error(&k, get, -32603, NULL);                         /* nor by an error */
+    kit_say(&k, STATUS(HEAD("T", "working"))); /* without a requestState: nothing is
+                                                * cleared */
+    /* requestState of another task */
+    kit_say(&k, STATUS(HEAD("U", "working") STATE("\"u\"")));
+    /* an error does not clear it either */
+    kit_error(&k, get, -32603, NULL);
     get = look(&k);
     assert_at(get, "params.requestState", "\"c\"");
-    kit_result(&k, get, SEEN("T", "working")); /* an answer without clears it */
+    kit_result(&k, get, SEEN("T", "working")); /* an answer without a requestState clears
+                                                * it */
     get = look(&k);
     assert_at(get, "params.requestState", "");
-    kit_result(&k, get, SEEN("T", "working") STATE("7")); /* no string is none */
+    /* a value that is no string counts as none */
+    kit_result(&k, get, SEEN("T", "working") STATE("7"));
     get = look(&k);
     assert_at(get, "params.requestState", "");
     end_well(&k, r, get);
@@ -267,7 +274,8 @@ static void a_cancel_takes_it_too(void **state)
     const char *cancel = kit_expect(&k, "tasks/cancel");
     assert_at(cancel, "params.requestState", "\"b\"");
     assert_int_equal(r->completed, 0);
-    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK); /* once is enough */
+    /* a second cancel is not sent */
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
     kit_run(&k);
     kit_expect_silence(&k);
     kit_result(&k, cancel, SEEN("T", "cancelled"));
@@ -282,7 +290,8 @@ static void a_cancel_takes_it_too(void **state)
     kit_end(&k);
 }
 
-/* Two looks of one handle, answered in reverse: the one that came last counts. */
+/* Two polls of one handle, answered in reverse order: the answer that came last
+ * counts. */
 static void the_last_that_arrived_counts(void **state)
 {
     (void)state;
@@ -360,14 +369,14 @@ static void a_token_has_it(void **state)
     assert_at(get, "params.requestState", "\"\\u0000t\"");
     end_well(&k, r, get);
     memset(&k, 0, sizeof k);
-    kit_begin_2025(&k, NULL, SERVER_2025); /* it is no task of another version */
+    kit_begin_2025(&k, NULL, SERVER_2025); /* another version does not know the task */
     r = kit_resume(&k, token, NULL);
     kit_run(&k);
     assert_int_equal(r->status, SEGUE_E_NOT_RESUMABLE);
     kit_end(&k);
 }
 
-/* ---- of the extension it is none of the client's business ---- */
+/* ---- members of the extension are ignored ---- */
 
 static void states_of_the_extension_are_ignored(void **state)
 {
@@ -392,17 +401,18 @@ static void answers_go_with_the_next_look(void **state)
     record *r = begin(&k, MADE("T"));
     kit_result(&k, look(&k), ASKS("T", QUESTION("k1") "," QUESTION("k2")) STATE("\"s\""));
     answer(r, "k1", YES);
-    const char *get = kit_expect(&k, "tasks/get"); /* at once */
+    const char *get = kit_expect(&k, "tasks/get"); /* sent at once */
     assert_at(get, "params.inputResponses", "{\"k1\":" YES "}");
     assert_at(get, "params.requestState", "\"s\"");
-    answer(r, "k2", "{\"action\":\"decline\"}"); /* waits for the answer to that */
+    answer(r, "k2", "{\"action\":\"decline\"}"); /* waits for the answer to that
+                                                  * request */
     kit_expect_silence(&k);
     kit_result(&k, get, ASKS("T", QUESTION("k2")));
     get = kit_expect(&k, "tasks/get");
     assert_at(get, "params.inputResponses", "{\"k2\":{\"action\":\"decline\"}}");
     kit_result(&k, get, SEEN("T", "working"));
     get = look(&k);
-    assert_at(get, "params.inputResponses", ""); /* none is given twice */
+    assert_at(get, "params.inputResponses", ""); /* no answer is sent twice */
     assert_string_equal(r->last_key, "k2");
     end_well(&k, r, get);
 }
@@ -426,7 +436,7 @@ static void answers_go_again_when_they_were_lost(void **state)
     end_well(&k, r, look(&k));
 }
 
-/* -32602 may mean the answer or the task: a look without answers tells. */
+/* -32602 may mean the answer or the task: a tasks/get without answers decides. */
 static void a_refused_answer_is_asked_for_anew(void **state)
 {
     (void)state;
@@ -460,13 +470,14 @@ static void a_round_has_its_older_name(void **state)
     const char *call = kit_expect(&k, "tools/call");
     assert_at(call, "params.inputResponses", "{\"k\":" YES "}");
     assert_at(call, "params.requestState", "\"round\"");
-    kit_result(&k, call, MADE("T")); /* a round's state is not the task's (C-16) */
+    kit_result(&k, call, MADE("T")); /* the state of a round is not that of the task
+                                      * (C-16) */
     const char *get = look(&k);
     assert_at(get, "params.requestState", "");
     end_well(&k, r, get);
 }
 
-/* An application that gives the same answer each time does not hammer the server. */
+/* An application that always gives the same answer does not flood the server. */
 static void many_refused_answers_are_too_many(void **state)
 {
     (void)state;
@@ -495,7 +506,7 @@ static void many_refused_answers_are_too_many(void **state)
     kit_end(&k);
 }
 
-/* ---- what the server says by itself ---- */
+/* ---- notifications of the server ---- */
 
 static void news_makes_the_client_look(void **state)
 {
@@ -504,11 +515,12 @@ static void news_makes_the_client_look(void **state)
     record *r = begin(&k, MADE("T"));
     const char *late = look(&k);
     kit_say(&k, STATUS(HEAD("T", "completed")));
-    kit_expect_silence(&k); /* a look is under way */
+    kit_expect_silence(&k); /* a poll is under way */
     kit_result(&k, late, SEEN("T", "working"));
     const char *get = kit_expect(&k, "tasks/get");
     assert_non_null(strstr(r->log, "completed"));
-    assert_null(strstr(strstr(r->log, "completed"), "working")); /* that was older */
+    /* that status was older */
+    assert_null(strstr(strstr(r->log, "completed"), "working"));
     end_well(&k, r, get);
 }
 
@@ -522,7 +534,7 @@ static void news_of_a_question_makes_it_look(void **state)
             STATUS("\"taskId\":\"T\",\"status\":\"input_required\"," STAMPED_AT("05")));
     kit_result(&k, kit_expect(&k, "tasks/get"), ASKS("T", QUESTION("k")));
     (void)r;
-    kit_say(&k, STATUS(HEAD("T", "working"))); /* older than what is known */
+    kit_say(&k, STATUS(HEAD("T", "working"))); /* older than the known status */
     kit_expect_silence(&k);
     kit_end(&k);
 }
@@ -573,10 +585,10 @@ static void a_wish_that_is_not_granted_ends_the_request(void **state)
     kit_end(&k);
 }
 
-/* ---- numbers of other drafts ---- */
+/* ---- spellings of numbers in other drafts ---- */
 
-/* Polls by the interval, and gives up when the time to live is over and the server has
- * nothing to say: so both numbers show. ttl_ms 0: its time is never over. */
+/* Polls by the interval, and gives up when the time to live is over and the server does
+ * not answer: this shows both numbers. ttl_ms 0: no time to live. */
 static void assert_times(kit *k, record *r, int64_t poll_ms, int64_t ttl_ms)
 {
     int64_t begun = k->clock_ms;
@@ -661,10 +673,11 @@ int main(void)
         cmocka_unit_test(a_refused_answer_is_asked_for_anew),
         cmocka_unit_test(a_round_has_its_older_name),
         cmocka_unit_test(many_refused_answers_are_too_many),
-        NAMED("AS-69 an end that was told stays the end", news_makes_the_client_look),
+        NAMED("AS-69 an end that was reported stays the end", news_makes_the_client_look),
         cmocka_unit_test(news_of_a_question_makes_it_look),
         cmocka_unit_test(progress_goes_on),
-        NAMED("AS-54 a refused cancel is looked into", a_refused_cancel_is_looked_into),
+        NAMED("AS-54 a refused cancel is followed by tasks/get",
+              a_refused_cancel_is_looked_into),
         NAMED("AS-56 a cancel that is not granted ends the request",
               a_wish_that_is_not_granted_ends_the_request),
         NAMED("AS-77 times are read by their names", times_are_read_by_their_names),

@@ -1,5 +1,6 @@
-/* A server over a byte stream whose process dies again and again: what is asked again has
- * the pauses and the end that it has over HTTP, and the session goes on for others. */
+/* A server over a byte stream whose process dies again and again. Requests are retried
+ * with the same pauses and the same limit as over HTTP, and the session goes on for other
+ * requests. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -61,7 +62,7 @@ static record *call_with_task(kit *k)
     return r;
 }
 
-/* What is asked again, and how. */
+/* The request that is retried, and its kind. */
 static const struct way {
     const char *again;
     void (*open)(kit *k);
@@ -76,14 +77,14 @@ static const struct way {
 
 static void set_options(const struct way *way)
 {
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    options = SEGUE_SESSION_OPTIONS_INIT;
     if (way->open == open_2025) {
         options.era = SEGUE_ERA_LEGACY;
         options.dialects_on = SEGUE_DIALECT_RESUMABLE;
     }
 }
 
-/* The server dies each time that it is asked; how often it was. */
+/* Lets the server die at each try; returns how often it died. */
 static int die_until_the_end(kit *k, const struct way *way, const record *r)
 {
     int asked = 0;
@@ -93,7 +94,7 @@ static int die_until_the_end(kit *k, const struct way *way, const record *r)
         if (r->completed)
             break;
         if (asked++ > (way->polled ? 5 : 1))
-            kit_expect_silence(k); /* a pause, by now */
+            kit_expect_silence(k); /* the client pauses now */
         kit_advance(k, 40000);
         if (r->completed)
             break;
@@ -142,7 +143,7 @@ static void what_is_asked_again_has_an_end(void **state)
     }
 }
 
-/* One that gets on is asked again as often as it has to be. */
+/* A request that makes progress is retried as often as necessary. */
 static void what_gets_on_is_asked_more_often(void **state)
 {
     (void)state;
@@ -167,7 +168,7 @@ static void what_gets_on_is_asked_more_often(void **state)
     kit_end(&k);
 }
 
-/* One that dies as soon as it is there, and nobody has asked for anything. */
+/* A server that dies right after its start, while there is no request. */
 static void a_server_that_never_stays_is_given_up(void **state)
 {
     (void)state;
@@ -192,7 +193,7 @@ static void a_server_that_never_stays_is_given_up(void **state)
     }
 }
 
-/* One that answers, or stays for a while, may end as often as it likes. */
+/* A server that answers, or lives for a while, may end any number of times. */
 static void a_server_that_works_may_end(void **state)
 {
     (void)state;
@@ -210,7 +211,7 @@ static void a_server_that_works_may_end(void **state)
             assert_int_equal(r->status, SEGUE_OK);
         }
         kit_cut(&k);
-        ways[1].reopen(&k); /* without a pause */
+        ways[1].reopen(&k); /* the server is back without a pause */
     }
     assert_int_equal(k.closed, 0);
     kit_end(&k);
@@ -224,7 +225,7 @@ static segue_status token_of(const record *r, char token[4096])
     return segue_request_token(r->request, token, &len);
 }
 
-/* It would run a second time by the token. */
+/* With a token the call would run a second time. */
 static void what_was_sent_without_a_key_has_no_token(void **state)
 {
     (void)state;
@@ -244,7 +245,7 @@ static void what_was_sent_without_a_key_has_no_token(void **state)
     }
 }
 
-/* A token is of no use where the server takes no keys any more. */
+/* A token is useless when the server does not accept keys any more. */
 static void a_token_needs_a_server_with_keys(void **state)
 {
     (void)state;

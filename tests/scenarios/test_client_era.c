@@ -1,6 +1,7 @@
-/* Which era does the server speak? 2026-07-28 basic/transports/stdio, backward
- * compatibility: server/discover first; a modern answer or a modern error decides for
- * modern, anything else and silence for initialize. */
+/* Finding out the era of a server. 2026-07-28 basic/transports/stdio, backward
+ * compatibility: the client sends server/discover first. A modern answer or a modern
+ * error means a modern server. Any other answer, and silence, makes the client send
+ * initialize. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -14,8 +15,7 @@
 
 static segue_session_options options_of(int32_t era)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.era = era;
     return options;
 }
@@ -73,7 +73,7 @@ static void requests_wait_until_the_session_is_open(void **state)
     kit_end(&k);
 }
 
-/* What a handshake session sends, and does not send. */
+/* Checks what a handshake session sends and what it does not. */
 static void check_legacy(kit *k, const char *version)
 {
     char peer[512];
@@ -117,19 +117,19 @@ static void silence_means_initialize(void **state)
     kit_expect_silence(&k);
     kit_advance(&k, 20);
     answer_initialize(&k, "2025-11-25");
-    kit_error(&k, discover, -32601, NULL); /* late: dropped */
+    kit_error(&k, discover, -32601, NULL); /* a late answer is dropped */
     check_legacy(&k, "\"2025-11-25\"");
     kit_end(&k);
 }
 
-/* ---- a program that takes longer to start than is waited for ---- */
+/* ---- a program that starts more slowly than the client waits ---- */
 
 #define MODERN_ONLY "{\"supported\":[\"2026-07-28\"],\"requested\":\"2025-11-25\"}"
 #define DISCOVERED                                                                       \
     "\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"                \
     "\"capabilities\":" SERVER_PLAIN
 
-/* Both were said: server/discover, and initialize. */
+/* Lets the client send both server/discover and initialize. */
 static void begin_slowly(kit *k, const char **discover, const char **initialize)
 {
     kit_begin(k, NULL);
@@ -157,7 +157,8 @@ static void a_late_answer_is_taken(void **state)
     const char *discover, *initialize;
     begin_slowly(&k, &discover, &initialize);
     kit_result(&k, discover, DISCOVERED);
-    kit_error(&k, initialize, -32022, MODERN_ONLY); /* nobody waits for it any more */
+    kit_error(&k, initialize, -32022, MODERN_ONLY); /* the client does not wait for it any
+                                                     * more */
     is_modern(&k);
 }
 
@@ -198,7 +199,7 @@ static void a_refusal_that_nothing_follows_is_the_end(void **state)
     }
 }
 
-/* It had not come so far when it refused server/discover. */
+/* The server was still starting when it refused server/discover. */
 static void a_server_that_names_the_modern_era_is_asked_again(void **state)
 {
     (void)state;
@@ -248,7 +249,7 @@ static void an_answer_without_our_version_means_initialize(void **state)
     kit_end(&k);
 }
 
-/* -32022 comes from a modern server: it lists what it speaks. */
+/* -32022 comes from a modern server: it lists its versions. */
 static void a_modern_error_decides_by_its_list(void **state)
 {
     (void)state;
@@ -270,8 +271,8 @@ static void a_modern_error_decides_by_its_list(void **state)
     kit_end(&common);
 }
 
-/* 2026-07-28 basic/versioning: a version that is refused, and listed, is tried again, but
- * not for ever; then the older ones of the list. */
+/* 2026-07-28 basic/versioning: a version that is refused, but listed, is tried again,
+ * though not for ever; then the older ones of the list. */
 static void a_version_that_is_listed_is_tried_once_more(void **state)
 {
     (void)state;
@@ -327,6 +328,28 @@ static void an_era_that_is_asked_for_is_not_left(void **state)
     kit_end(&legacy);
 }
 
+/* JSON may write a name in several ways; what the application wrote stays. */
+static void names_of_capabilities_keep_their_escapes(void **state)
+{
+    (void)state;
+    static const char own[] = "\"extensions\":{\"x\\/y\":{}},\"a\\u00e9\":{},"
+                              "\"experimental\":{\"b\\\"c\":{}}";
+    for (int legacy = 0; legacy < 2; legacy++) {
+        char capabilities[sizeof own + 2];
+        kit k = {0};
+        segue_session_options options =
+            options_of(legacy ? SEGUE_ERA_LEGACY : SEGUE_ERA_MODERN);
+        snprintf(capabilities, sizeof capabilities, "{%s}", own);
+        options.capabilities = capabilities;
+        kit_begin(&k, &options);
+        const char *said = kit_heard(&k);
+        assert_non_null(strstr(said, "{\"x\\/y\":{}"));
+        assert_non_null(strstr(said, "\"a\\u00e9\":{}"));
+        assert_non_null(strstr(said, "\"b\\\"c\":{}"));
+        kit_end(&k);
+    }
+}
+
 static void a_handshake_that_fails_ends_the_session(void **state)
 {
     (void)state;
@@ -353,7 +376,7 @@ static void a_handshake_that_fails_ends_the_session(void **state)
     kit_end(&silent);
 }
 
-/* The program at the other end may be another one after a reconnect. */
+/* After a reconnect there may be another program at the other end. */
 static void the_era_is_found_out_anew_after_a_reconnect(void **state)
 {
     (void)state;
@@ -364,7 +387,7 @@ static void the_era_is_found_out_anew_after_a_reconnect(void **state)
     assert_int_equal(k.reopens, 1);
     kit_error(&k, kit_expect(&k, "server/discover"), -32601, NULL);
     answer_initialize(&k, "2025-11-25");
-    k.opened--; /* on_open: once per connect */
+    k.opened--; /* on_open comes once per connection. */
     check_legacy(&k, "\"2025-11-25\"");
     kit_end(&k);
 }
@@ -401,6 +424,7 @@ int main(void)
         cmocka_unit_test(a_modern_error_decides_by_its_list),
         cmocka_unit_test(a_version_that_is_listed_is_tried_once_more),
         cmocka_unit_test(an_era_that_is_asked_for_is_not_left),
+        cmocka_unit_test(names_of_capabilities_keep_their_escapes),
         cmocka_unit_test(a_handshake_that_fails_ends_the_session),
         cmocka_unit_test(the_era_is_found_out_anew_after_a_reconnect),
         cmocka_unit_test(no_tasks_declares_none_and_takes_none),

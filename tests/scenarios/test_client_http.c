@@ -1,6 +1,6 @@
-/* The client and the server over HTTP, both in one runtime, in real time: the same
- * program ends alike whatever the conversation allows, and a stream whose connection is
- * cut again and again misses nothing. The cuts are those of the proxy in between. */
+/* The client and the server over HTTP, both in one runtime, in real time. The same
+ * program has the same outcome in every dialect. A stream whose connection is cut again
+ * and again misses nothing; a proxy in between makes the cuts. */
 #include "support/cutting_proxy.h"
 #include "support/fixtures.h"
 #include "support/world.h"
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#define PATIENCE_MS 120000 /* before a request counts as lost */
+#define PATIENCE_MS 120000 /* after which a request counts as lost */
 
 typedef struct outcome {
     int segments;
@@ -44,7 +44,7 @@ static int64_t now_ms(void *user)
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* ---- what a request tells ---- */
+/* ---- callbacks of a request ---- */
 
 static void on_segment(void *user, segue_request *request, const segue_segment *segment)
 {
@@ -53,7 +53,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     const char *text = segue_segment_text(segment, NULL);
     (void)request;
     fixtures_story_line(++o->segments, 0, expected, sizeof expected);
-    assert_int_equal(segue_segment_number(segment), ++o->last);
+    assert_int_equal(segue_segment_read(segment)->number, ++o->last);
     if (text && strstr(text, "story"))
         assert_string_equal(text, expected);
 }
@@ -78,7 +78,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     (void)request;
     assert_int_equal(o->completed++, 0);
     o->status = status;
-    snprintf(o->message, sizeof o->message, "%s", segue_error_message(error));
+    snprintf(o->message, sizeof o->message, "%s", segue_error_read(error)->message);
     if (json) {
         char *copy = strndup(json, len);
         snprintf(o->content, sizeof o->content, "%s", json_at(copy, "content"));
@@ -97,21 +97,21 @@ static void on_free(void *user)
 
 static void listen_there(stage *s)
 {
-    segue_server_options options;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     segue_error *error = NULL;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
-    options.dialects_on = SEGUE_DIALECT_DRAFT_TASKS; /* for those who ask for them */
+    options.dialects_on = SEGUE_DIALECT_DRAFT_TASKS; /* only used by clients that ask for
+                                                      * them */
     assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
     assert_int_equal(segue_server_new(s->runtime, &options, &s->server, NULL), SEGUE_OK);
     s->fixtures = fixtures_new(now_ms, NULL);
     assert_int_equal(fixtures_add(s->fixtures, s->runtime, s->server), SEGUE_OK);
     if (segue_server_listen(s->server, NULL, &s->listener, &error) != SEGUE_OK)
-        fail_msg("listening: %s", segue_error_message(error));
+        fail_msg("listening: %s", segue_error_read(error)->message);
 }
 
 static void begin(stage *s, const segue_session_options *options, int with_proxy)
 {
-    segue_session_options session;
+    segue_session_options session = SEGUE_SESSION_OPTIONS_INIT;
     segue_transport *transport;
     char url[128];
     listen_there(s);
@@ -124,7 +124,6 @@ static void begin(stage *s, const segue_session_options *options, int with_proxy
         snprintf(url, sizeof url, "http://127.0.0.1:%d/mcp",
                  (int)cutting_proxy_port(s->proxy));
     }
-    segue_struct_init(&session, sizeof session, SEGUE_STRUCT_SESSION_OPTIONS);
     if (options)
         session = *options;
     session.capabilities = "{\"elicitation\":{}}";
@@ -149,9 +148,8 @@ static void end(stage *s)
 
 static void call(stage *s, const char *params, outcome *o)
 {
-    segue_request_events events;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     *o = (outcome){0};
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.user = o;
     events.free_user = on_free;
     events.on_segment = on_segment;
@@ -171,14 +169,13 @@ static void call(stage *s, const char *params, outcome *o)
 
 /* ---- AS-70 ---- */
 
-/* Ways to hold the same conversation: streamed tasks, plain calls, a handshake era, the
+/* Ways to have the same conversation: streamed tasks, plain calls, a handshake era, the
  * draft after it. */
 enum { STREAMED, PLAIN, LEGACY, DRAFT, WAYS };
 
 static void begin_way(stage *s, int way)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.no_tasks = way == PLAIN;
     options.era = way == LEGACY || way == DRAFT ? SEGUE_ERA_LEGACY : SEGUE_ERA_AUTO;
     options.dialects_on = way == DRAFT ? SEGUE_DIALECT_DRAFT_TASKS : 0;
@@ -189,7 +186,7 @@ static void the_same_program_gives_the_same_results(void **state)
 {
     (void)state;
     static const struct {
-        const char *task;  /* the call where there are tasks */
+        const char *task;  /* the call in ways with tasks */
         const char *plain; /* the same handler under a name that is never a task */
         int segments, prompts;
     } rows[] = {
@@ -234,8 +231,8 @@ static void check_story(const outcome *o, int count)
     assert_at(o->content, path, "");
 }
 
-/* The stream is broken at bytes of any kind: in a head, in the framing of a chunk, in an
- * event. Whatever the way, each segment comes once and in order. */
+/* The stream is cut at any byte: in a head, in the framing of a chunk, in an event. In
+ * every way each segment comes once and in order. */
 static void a_stream_goes_on_behind_each_cut(void **state)
 {
     (void)state;

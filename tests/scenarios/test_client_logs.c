@@ -1,5 +1,5 @@
-/* Log messages of a client: how the level is said in the handshake eras, and whose a
- * message is. */
+/* Log messages of a client: how it sets the level in the handshake eras, and which
+ * request a message belongs to. */
 #include "support/client_kit.h"
 #include "support/http_script.h"
 #include "support/world.h"
@@ -22,8 +22,7 @@
 
 static record *call(kit *k, const char *level)
 {
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.log_level = level;
     return kit_start(k, "tools/call", "{\"name\":\"t\"}", &options);
 }
@@ -49,7 +48,7 @@ static void the_level_is_set_before_the_call(void **state)
     record *r = call(&k, "info");
     record *second = call(&k, "info"); /* waits for the same answer */
     hears_level(&k, "\"info\"");
-    kit_say(&k, MESSAGE("debug")); /* the server may know better */
+    kit_say(&k, MESSAGE("debug")); /* the server decides about the level */
     kit_say(&k, MESSAGE("info"));
     ends(&k);
     ends(&k);
@@ -104,7 +103,7 @@ static void a_wish_that_is_refused_is_not_repeated(void **state)
     ends(&k);
     kit_end(&k);
     memset(&k, 0, sizeof k);
-    kit_begin_2025(&k, NULL, SERVER_PLAIN); /* it does not log */
+    kit_begin_2025(&k, NULL, SERVER_PLAIN); /* the server does not log */
     call(&k, "info");
     ends(&k);
     kit_end(&k);

@@ -1,6 +1,7 @@
-/* A client that chooses the response modes of SEP-1905, of its session and of one call:
- * what it declares, what it lists, and what it takes. The test plays the server. */
-#include "engine/asking/session.h"
+/* A client that chooses the response modes of SEP-1905, for its session and for one call:
+ * what it declares, what it lists, and which answers it accepts. The test plays the
+ * server. */
+#include "engine/client/session.h"
 #include "support/segment_stage.h"
 #include "support/world.h"
 
@@ -22,13 +23,13 @@
 
 static segue_request_options that_lists(uint32_t modes)
 {
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.response_modes = modes;
     return options;
 }
 
-/* A session with these modes, at a server with those, that knows its tools. */
+/* Opens a session with these modes, at a server with those capabilities, and loads its
+ * tools. */
 static void begin(kit *k, uint32_t modes, const char *server)
 {
     segue_session_options options = kit_legacy_options();
@@ -38,7 +39,7 @@ static void begin(kit *k, uint32_t modes, const char *server)
     kit_list_tools(k);
 }
 
-/* A session of its own that makes one call, which lists "listed". */
+/* Opens a session, makes one call and checks that the call lists "listed". */
 static void assert_listed(uint32_t of_session, uint32_t of_call, const char *server,
                           const char *listed)
 {
@@ -70,7 +71,7 @@ static void the_session_declares_what_is_chosen(void **state)
         const char *line = kit_expect(&k, "initialize");
         bool streams = !rows[i].modes || rows[i].modes & STREAMING_ALONE;
         assert_at(line, "params.capabilities.tasks.responses.modes", rows[i].declared);
-        /* who streams may void what it sent (R-1905-34) */
+        /* A client that streams also accepts replacements (R-1905-34). */
         assert_at(line, "params.capabilities.experimental",
                   streams ? "{\"dev.segue/replace\":{}}" : "");
         kit_end(&k);
@@ -87,7 +88,8 @@ static void a_call_lists_what_is_chosen(void **state)
                   "[\"task\",\"immediate\"]");
 }
 
-/* R-1905-6: who wants what the server has not is told that the task is a fallback. */
+/* R-1905-6: a client that asks for modes the server lacks is told that the task is a
+ * fallback. */
 static void what_the_server_has_not_is_listed_all_the_same(void **state)
 {
     (void)state;
@@ -105,11 +107,11 @@ static void what_the_server_has_not_is_listed_all_the_same(void **state)
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(segments_warnings(&k), 0);
     kit_end(&k);
-    assert_listed(STREAMING_ALONE, 0, SERVER_2025, ""); /* it knows no modes */
+    assert_listed(STREAMING_ALONE, 0, SERVER_2025, ""); /* the server knows no modes */
 }
 
-/* A mode that was not listed is taken, and counted (R-1905-4, R-1905-7); a second answer
- * to a call that did not list streaming meets nobody (R-1905-66). */
+/* A mode that was not listed is accepted and counted (R-1905-4, R-1905-7). A second
+ * answer to a call that did not list streaming matches no request (R-1905-66). */
 static void other_answers_than_those_listed_are_warned_of(void **state)
 {
     (void)state;
@@ -127,14 +129,14 @@ static void other_answers_than_those_listed_are_warned_of(void **state)
     kit_result(&k, call, PART(SEG(1, "a")));
     assert_int_equal(r->segments, 0);
     assert_int_equal(segments_warnings(&k), 2);
-    r = segments_call(&k, NULL, &call); /* all are listed */
+    r = segments_call(&k, NULL, &call); /* all modes are listed */
     kit_result(&k, call, "\"content\":[" BLOCK("a") "]");
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(segments_warnings(&k), 2);
     kit_end(&k);
 }
 
-/* ---- choices that cannot be ---- */
+/* ---- invalid choices ---- */
 
 static void assert_no_session(kit *k, uint32_t modes, const char *capabilities,
                               const char *why)
@@ -149,7 +151,7 @@ static void assert_no_session(kit *k, uint32_t modes, const char *capabilities,
     assert_int_equal(
         segue_session_open(k->runtime, near_end, &options, NULL, &session, &error),
         SEGUE_E_INVALID);
-    assert_non_null(strstr(segue_error_message(error), why));
+    assert_non_null(strstr(segue_error_read(error)->message, why));
     segue_error_free(error);
     segue_transport_free(near_end);
     segue_transport_free(far_end);
@@ -163,7 +165,7 @@ static void assert_no_call(kit *k, uint32_t modes, const char *why)
     assert_int_equal(segue_request_start(k->session, "tools/call", params,
                                          sizeof params - 1, &options, NULL, NULL, &error),
                      SEGUE_E_INVALID);
-    assert_non_null(strstr(segue_error_message(error), why));
+    assert_non_null(strstr(segue_error_read(error)->message, why));
     segue_error_free(error);
 }
 

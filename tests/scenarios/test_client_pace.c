@@ -1,7 +1,8 @@
-/* An application that is slower than what it asked for, for seconds or for minutes: what
- * is held for it is bounded, whoever sends, and nothing ends for having waited for it.
- * And a call whose connection breaks again and again, while it gets on. */
-#include "engine/asking/request.h"
+/* An application that is slow to take what it asked for, for seconds or for minutes. What
+ * is held for it is bounded, whoever sends, and nothing fails because it waited for the
+ * application. Also a call whose connection breaks again and again, while it makes
+ * progress. */
+#include "engine/client/request.h"
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -23,14 +24,13 @@
 
 static segue_request_options with_credit(int64_t credit)
 {
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.credit = credit;
     options.discard = 1;
     return options;
 }
 
-/* A piece of so many bytes. */
+/* Makes a piece with this many bytes. */
 static char *piece_of(const char *token, int seq, size_t bytes)
 {
     char *text = malloc(bytes + 400);
@@ -61,7 +61,8 @@ static void begin_sending(sender *p, heard *h)
     script_stream(h);
 }
 
-/* As many as the connection takes, up to this one. */
+/* Sends as many pieces as the connection takes, at most up to this one; returns the
+ * next. */
 static size_t send_pieces(sender *p, int most)
 {
     size_t all = 0, sent = 1;
@@ -79,8 +80,8 @@ static size_t send_pieces(sender *p, int most)
     return all;
 }
 
-/* Nobody takes a segment: the peer that never ends is read no further, and the call has
- * no limit but its own while that is so. */
+/* The application takes no segment: the client stops reading from an endless peer.
+ * Meanwhile only the call's own time limit counts. */
 static void a_peer_that_never_ends_waits_for_the_application(void **state)
 {
     (void)state;
@@ -122,7 +123,7 @@ static void a_peer_that_never_ends_waits_for_the_application(void **state)
     script_end(&s);
 }
 
-/* What is held up can be given up, and then its memory goes. */
+/* A call that is held up can be cancelled, and its memory is freed. */
 static void a_call_that_is_held_up_can_be_cancelled(void **state)
 {
     (void)state;
@@ -135,11 +136,11 @@ static void a_call_that_is_held_up_can_be_cancelled(void **state)
     script_discover(&s, SERVER_PLAIN);
     record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &options);
     begin_sending(&p, script_expect(&s, "tools/call"));
-    for (int i = 0; i < 500 && !r->request->behind; i++) {
+    for (int i = 0; i < 500 && !r->request->delivery.behind; i++) {
         send_pieces(&p, MANY);
         script_pump(&s);
     }
-    assert_true(r->request->behind);
+    assert_true(r->request->delivery.behind);
     assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
     script_until(&s, r->completed && heard_is_closed(p.h));
     assert_int_equal(r->status, SEGUE_E_CANCELLED);
@@ -149,7 +150,8 @@ static void a_call_that_is_held_up_can_be_cancelled(void **state)
 
 /* ---- over one pipe ---- */
 
-/* The others on it must not wait: what finds no room comes with the result. */
+/* Other requests on the pipe must not wait: segments without room come with the
+ * result. */
 static void a_full_inbox_leaves_the_rest_to_the_result(void **state)
 {
     enum { PIECES = 60 };
@@ -181,7 +183,91 @@ static void a_full_inbox_leaves_the_rest_to_the_result(void **state)
     kit_end(&k);
 }
 
-/* A message with more in it than the inbox should hold. */
+/* The ways in which a server of P sends without end, while the result stays small. */
+typedef struct endless {
+    int32_t discard;  /* of the call */
+    const char *type; /* of the block */
+    const char *meta; /* of the piece */
+} endless;
+
+/* Answers with pieces of this kind until the call ends, at most so many; returns how many
+ * came. */
+static int bring_endless(kit *k, record *r, const endless *kind, const char *call,
+                         int most)
+{
+    static char text[LARGE + 1];
+    int count = 0;
+    memset(text, 'x', LARGE);
+    while (!r->completed && count < most) {
+        kit_result(k, call,
+                   "\"content\":[{\"type\":\"%s\",\"text\":\"%s\"}],"
+                   "\"_meta\":{\"hasMore\":true%s}",
+                   kind->type, text, kind->meta);
+        count++;
+    }
+    return count;
+}
+
+/* The pipe is not held up for credit, and a piece of P does not come again: what waits
+ * for credit is limited. The limit is not that of the result, which stays small here. */
+static void pieces_that_wait_for_credit_are_limited(void **state)
+{
+    static const endless kinds[] = {
+        {1, "text", ""},
+        {0, "text", ",\"mergeStrategy\":\"replace\""},
+        {0, "other", ",\"index\":0"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        kit k = {.quiet = 1};
+        segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+        segue_request_options how = with_credit(1);
+        options.max_result_bytes = 2000000;
+        how.discard = kinds[i].discard;
+        kit_begin_2025(&k, &options, SERVER_PLAIN);
+        record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &how);
+        const char *call = kit_expect(&k, "tools/call");
+        int count = bring_endless(&k, r, &kinds[i], call, 100);
+        assert_int_equal(count, 21); /* one was delivered, and 20 are too large */
+        assert_true(k.mem.peak < 8 * MB);
+        assert_int_equal(r->status, SEGUE_E_TOO_LARGE);
+        assert_string_equal(r->message,
+                            "the segments that wait for credit are too large: "
+                            "max_result_bytes is 2000000; grant credit sooner, or raise "
+                            "the limit in the session's options");
+        assert_int_equal(r->segments, count);
+        kit_expect(&k, "notifications/cancelled");
+        record *next = kit_call(&k, "t"); /* the session stays usable */
+        kit_result(&k, kit_expect(&k, "tools/call"), "\"content\":[]");
+        assert_int_equal(next->status, SEGUE_OK);
+        kit_end(&k);
+    }
+}
+
+/* Credit in time makes room, so such a call may go on without end. */
+static void pieces_with_credit_are_not_limited(void **state)
+{
+    static const endless kind = {1, "text", ""};
+    (void)state;
+    kit k = {.quiet = 1};
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    segue_request_options how = with_credit(1);
+    options.max_result_bytes = 2000000;
+    kit_begin_2025(&k, &options, SERVER_PLAIN);
+    record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &how);
+    const char *call = kit_expect(&k, "tools/call");
+    for (int round = 0; round < 10; round++) {
+        assert_int_equal(bring_endless(&k, r, &kind, call, 15), 15);
+        assert_int_equal(segue_request_grant(r->request, 15), SEGUE_OK);
+        kit_run(&k);
+    }
+    kit_result(&k, call, "\"content\":[]");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 150);
+    kit_end(&k);
+}
+
+/* Feeds a message with more segments than the inbox should hold. */
 static void feed_much(kit *k, const char *token)
 {
     enum { BLOCKS = 12 };
@@ -201,7 +287,8 @@ static void feed_much(kit *k, const char *token)
     free(text);
 }
 
-/* The pipe is not read while callbacks have to catch up: the answers in it may be old. */
+/* The client stops reading the pipe while callbacks are behind: the answers in it may be
+ * old. */
 static void callbacks_of_minutes_time_nothing_out(void **state)
 {
     (void)state;
@@ -214,7 +301,7 @@ static void callbacks_of_minutes_time_nothing_out(void **state)
     const char *second = kit_expect(&k, "tools/call");
     feed_much(&k, json_at(call, "params._meta.partialResultToken"));
     segue_runtime_dispatch(k.runtime, 0, 1, NULL);
-    assert_true(slow->request->behind);
+    assert_true(slow->request->delivery.behind);
     int n = snprintf(answer, sizeof answer,
                      "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s}}\n",
                      json_at(second, "id"), DONE);
@@ -223,7 +310,7 @@ static void callbacks_of_minutes_time_nothing_out(void **state)
         k.clock_ms += 50000;
         segue_runtime_dispatch(k.runtime, 0, 1, NULL);
     }
-    assert_true(slow->request->behind);
+    assert_true(slow->request->delivery.behind);
     assert_int_equal(other->completed, 0);
     kit_run(&k);
     assert_int_equal(other->completed, 1);
@@ -234,12 +321,12 @@ static void callbacks_of_minutes_time_nothing_out(void **state)
     kit_end(&k);
 }
 
-/* ---- what belongs to no request ---- */
+/* ---- notifications without a request ---- */
 
 #define CHANGED "\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\""
 
-/* The application may be busy while a server talks: it hears all of it afterwards, and
- * what waits in memory is bounded by not reading. */
+/* The application may be busy while a server sends: it gets everything later. Memory is
+ * bounded because the client stops reading. */
 static void notifications_wait_for_the_application(void **state)
 {
     enum { COUNT = 40 };
@@ -259,14 +346,14 @@ static void notifications_wait_for_the_application(void **state)
     free(text);
     segue_runtime_dispatch(k.runtime, 0, 1, NULL);
     assert_in_range(k.notifications, 2, 4);
-    assert_true(k.session->notifications.len < MB);
+    assert_true(k.session->notifications.waiting.len < MB);
     kit_run(&k);
     assert_int_equal(k.notifications, COUNT);
     assert_non_null(strstr(k.last_notification, "\"u:39\""));
     kit_end(&k);
 }
 
-/* Over HTTP the streams wait on which more of them may come. */
+/* Over HTTP the streams wait that may bring more notifications. */
 static void streams_wait_for_the_application(void **state)
 {
     (void)state;
@@ -277,7 +364,7 @@ static void streams_wait_for_the_application(void **state)
     record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", NULL);
     heard *h = script_expect(&s, "tools/call");
     script_stream(h);
-    s.k.session->notifications_full = true;
+    s.k.session->notifications.full = true;
     script_event(h, NULL, "{" CHANGED ",\"params\":{\"uri\":\"u:1\"}}");
     script_stream_result(h, NULL, DONE);
     script_finish(h);
@@ -292,7 +379,7 @@ static void streams_wait_for_the_application(void **state)
     script_end(&s);
 }
 
-/* Once it is read again, a server that is silent is one. */
+/* Once the client reads again, silence of the server counts. */
 static void a_silent_server_times_out_when_callbacks_have_caught_up(void **state)
 {
     (void)state;
@@ -314,7 +401,7 @@ static void a_silent_server_times_out_when_callbacks_have_caught_up(void **state
 
 /* ---- cut again and again ---- */
 
-/* Cuts it when all was read, and lets it wait for its next try. */
+/* Cuts the exchange when all was read, and waits for the next try. */
 static void end_cut(http_script *s, record *r, heard *h)
 {
     int told = s->k.notifications;
@@ -323,10 +410,11 @@ static void end_cut(http_script *s, record *r, heard *h)
     int64_t cut = r->request->call_id;
     script_cut(h, true);
     script_until(s, !r->request->calling || r->request->call_id != cut);
-    script_advance(s, 40000); /* more than it ever waits */
+    script_advance(s, 40000); /* this is longer than any pause */
 }
 
-/* Each exchange brings pieces up to this one, and is cut: false when the call ended. */
+/* Each exchange brings pieces up to this one and is cut; returns false when the call
+ * ended. */
 static bool bring_and_cut(http_script *s, record *r, int last)
 {
     heard *h = script_expect(s, "tools/call");
@@ -341,13 +429,12 @@ static bool bring_and_cut(http_script *s, record *r, int last)
     return !r->completed;
 }
 
-/* max_reconnects counts those in a row that brought nothing. */
+/* max_reconnects limits tries in a row that brought nothing. */
 static void cuts_that_brought_something_are_not_counted(void **state)
 {
     (void)state;
     http_script s;
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     script_prepare(&s);
     script_connect(&s, &options);
     script_discover(&s, SERVER_STREAMS);
@@ -361,14 +448,13 @@ static void cuts_that_brought_something_are_not_counted(void **state)
     script_end(&s);
 }
 
-/* Progress is something too, while it rises; the same again is none. */
+/* Rising progress counts as something; a repeated value does not. */
 static void a_call_whose_progress_rises_gets_on(void **state)
 {
     (void)state;
     for (int rises = 0; rises < 2; rises++) {
         http_script s;
-        segue_session_options options;
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+        segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
         options.max_reconnects = 3;
         script_prepare(&s);
         script_connect(&s, &options);
@@ -400,8 +486,7 @@ static void cuts_that_brought_repeats_are(void **state)
 {
     (void)state;
     http_script s;
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.max_reconnects = 3;
     script_prepare(&s);
     script_connect(&s, &options);
@@ -412,7 +497,7 @@ static void cuts_that_brought_repeats_are(void **state)
         cuts++;
     assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
     assert_int_equal(r->segments, 2);
-    assert_int_equal(cuts, 4); /* the first of them brought both */
+    assert_int_equal(cuts, 4); /* the first exchange brought both */
     script_end(&s);
 }
 
@@ -422,6 +507,8 @@ int main(void)
         cmocka_unit_test(a_peer_that_never_ends_waits_for_the_application),
         cmocka_unit_test(a_call_that_is_held_up_can_be_cancelled),
         cmocka_unit_test(a_full_inbox_leaves_the_rest_to_the_result),
+        cmocka_unit_test(pieces_that_wait_for_credit_are_limited),
+        cmocka_unit_test(pieces_with_credit_are_not_limited),
         cmocka_unit_test(callbacks_of_minutes_time_nothing_out),
         cmocka_unit_test(notifications_wait_for_the_application),
         cmocka_unit_test(streams_wait_for_the_application),

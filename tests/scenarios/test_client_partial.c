@@ -1,7 +1,7 @@
-/* A client and the result of a plain call as it grows: responses that have more behind
- * them (PR 776), notifications beside the request (SEP-2998); from a server that the test
- * plays and that may do what none should. */
-#include "engine/asking/request.h"
+/* A client and the growing result of a plain call: responses that announce more (PR 776),
+ * and notifications beside the request (SEP-2998). The test plays a server that also does
+ * what none should. */
+#include "engine/client/request.h"
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -64,12 +64,12 @@ static void pieces_make_one_result(void **state)
               "segment 4 d\n");
     assert_at(r->result, "structuredContent", "{\"x\":1}");
     assert_at(r->result, "_meta", "");
-    kit_result(&k, call, PART(BLOCK("e"))); /* nobody waits for it */
+    kit_result(&k, call, PART(BLOCK("e"))); /* a late piece: no request waits for it */
     assert_int_equal(r->segments, 4);
     kit_end(&k);
 }
 
-/* R-776-22: a large result passes, though nobody looks at its segments. */
+/* R-776-22: a large result is accepted, although the application reads no segments. */
 static void whoever_wants_no_segments_asks_for_pieces(void **state)
 {
     static const char params[] = "{\"name\":\"t\"}";
@@ -127,16 +127,16 @@ static void note_place(void *user, segue_request *request, const segue_segment *
     (void)request;
     size_t used = strlen(p->text);
     snprintf(p->text + used, sizeof p->text - used, "%d@%d%s ",
-             (int)segue_segment_number(segment), (int)segue_segment_index(segment),
-             segue_segment_replaces(segment) ? "!" : "");
+             (int)segue_segment_read(segment)->number,
+             (int)segue_segment_read(segment)->index,
+             segue_segment_read(segment)->replaces ? "!" : "");
 }
 
-/* A call whose segments are noted with their places. */
+/* Makes a call whose segments are noted with their indices. */
 static segue_request *call_noted(kit *k, places *p)
 {
-    segue_request_events events;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     segue_request *request;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.user = p;
     events.on_segment = note_place;
     assert_int_equal(segue_request_start(k->session, "tools/call", "{\"name\":\"t\"}", 12,
@@ -250,14 +250,13 @@ static void a_cancel_says_so(void **state)
     "; raise the limit in the session's options, or read the segments as they come and " \
     "do not collect them"
 
-/* R-776-29 */
+/* R-776-29: the total size is limited. */
 static void more_than_may_be(void **state)
 {
     kit k = {0};
-    segue_session_options options;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     char block[400];
     (void)state;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.max_result_bytes = 1000;
     kit_begin_2025(&k, &options, SERVER_PLAIN);
     record *r = kit_call(&k, "t");
@@ -275,20 +274,18 @@ static void more_than_may_be(void **state)
     kit_end(&k);
 }
 
-/* What is not collected is not held against the limit of what is. */
+/* Segments that are not collected do not count against the limit of collected ones. */
 static void more_than_is_collected(void **state)
 {
     static const char params[] = "{\"name\":\"t\"}";
     kit k = {0};
-    segue_session_options options;
-    segue_request_options how;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    segue_request_options how = SEGUE_REQUEST_OPTIONS_INIT;
     segue_request_events events;
     (void)state;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.max_result_bytes = 100;
     kit_begin_2025(&k, &options, SERVER_PLAIN);
     record *r = kit_record(&k, &events);
-    segue_struct_init(&how, sizeof how, SEGUE_STRUCT_REQUEST_OPTIONS);
     how.discard = 1;
     assert_int_equal(segue_request_start(k.session, "tools/call", params,
                                          sizeof params - 1, &how, &events, &r->request,
@@ -308,7 +305,7 @@ static void more_than_is_collected(void **state)
     kit_end(&k);
 }
 
-/* The same operation, told once more from its start (C-9): nothing twice. */
+/* The same operation is sent again from its start (C-9): nothing comes twice. */
 static void told_again(void **state)
 {
     kit k = {0};
@@ -332,15 +329,14 @@ static void told_again(void **state)
 static void switched_off(void **state)
 {
     kit k = {0};
-    segue_session_options options;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     (void)state;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.dialects_off = SEGUE_DIALECT_PARTIAL | SEGUE_DIALECT_PARTIAL_RESULTS;
     kit_begin_2025(&k, &options, SERVER_PLAIN);
     record *r = kit_call(&k, "t");
     const char *call = kit_expect(&k, "tools/call");
     assert_null(strstr(call, "allowPartial"));
-    kit_result(&k, call, PART(BLOCK("a"))); /* not asked for: the first counts */
+    kit_result(&k, call, PART(BLOCK("a"))); /* not requested: the first response counts */
     assert_ok(r, "[" BLOCK("a") "]", "segment 1 a\n");
     kit_end(&k);
     k = (kit){0};
@@ -385,7 +381,7 @@ static void notified(void **state)
     kit_end(&k);
 }
 
-/* One piece was lost on the way: the result is whole, each segment comes once. */
+/* One piece was lost on the way: the result is whole, and each segment comes once. */
 static void with_a_hole(void **state)
 {
     kit k = {0};
@@ -395,7 +391,7 @@ static void with_a_hole(void **state)
     say_piece(&k, token, "0", CONTENT(BLOCK("a")));
     say_piece(&k, token, "2", CONTENT(BLOCK("c")));
     assert_string_equal(r->log, "segment 1 a\n");
-    assert_int_equal(r->request->holes, 1);
+    assert_int_equal(r->request->delivery.holes, 1);
     kit_result(&k, call, WHOLE);
     assert_ok(r, "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]",
               "segment 1 a\nsegment 2 b\nsegment 3 c\n");
@@ -403,7 +399,7 @@ static void with_a_hole(void **state)
     kit_end(&k);
 }
 
-/* As with responses: what came stays with the error. */
+/* As with responses: segments that came are delivered with the error. */
 static void a_cut_leaves_what_was_notified(void **state)
 {
     kit k = {0};
@@ -432,7 +428,7 @@ static void an_error_leaves_what_was_notified(void **state)
     kit_end(&k);
 }
 
-/* What stands beside the content comes in pieces, too; behind the last nothing comes. */
+/* Members beside the content come in pieces, too; nothing comes behind the last piece. */
 static void members_are_notified(void **state)
 {
     kit k = {0};
@@ -454,10 +450,9 @@ static void members_are_notified(void **state)
 static void notified_more_than_may_be(void **state)
 {
     kit k = {0};
-    segue_session_options options;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     char seq[16];
     (void)state;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.max_result_bytes = 100;
     kit_begin_modern(&k, &options, SERVER_PLAIN);
     record *r = kit_call(&k, "t");
@@ -475,7 +470,8 @@ static void notified_more_than_may_be(void **state)
 
 /* ---- pieces without content ---- */
 
-/* R-776-29: their number in a row has a bound, and they do not keep a call alive. */
+/* R-776-29: a limited number of empty pieces may come in a row, and they do not keep a
+ * call alive. */
 static void empty_pieces(int modern, int bounded)
 {
     kit k = {0};
@@ -530,7 +526,7 @@ static void malformed_notifications(void **state)
     say_piece(&k, "99999", "0", CONTENT(BLOCK("x")));
     say_piece(&k, token, "0", "\"content\":{}");
     assert_int_equal(k.session->engine->warnings, warnings + 8);
-    say_piece(&k, token, "0", CONTENT(BLOCK("x"))); /* a repeat */
+    say_piece(&k, token, "0", CONTENT(BLOCK("x"))); /* a repeat of the first piece */
     assert_int_equal(r->segments, 0);
     kit_result(&k, call, WHOLE);
     assert_int_equal(r->segments, 3);
@@ -544,8 +540,8 @@ static void malformed_notifications(void **state)
     "\"resultType\":\"complete\"," CONTENT(                                              \
         TWO) ",\"_meta\":{\"dev.segue/segments\":" #segments "}"
 
-/* A server that says where a text goes on: the pieces have places, and are one text in
- * what is left when the answer does not come. */
+/* A server that says which text a piece extends: the pieces have indices, and form one
+ * text in the segments that remain when the answer does not come. */
 static void notified_texts_go_on(void **state)
 {
     kit k = {0};
@@ -575,7 +571,8 @@ static void notified_texts_go_on(void **state)
     kit_end(&k);
 }
 
-/* Its blocks are not the segments that were shown: it is shown whole in their place. */
+/* Its blocks are not the segments that were shown, so the result is shown whole in their
+ * place. */
 static void a_result_of_texts_that_went_on(void **state)
 {
     kit k = {0};
@@ -593,7 +590,8 @@ static void a_result_of_texts_that_went_on(void **state)
     kit_end(&k);
 }
 
-/* A place that is none ends what is shown before the result, and nothing else. */
+/* After an invalid index no more segments are shown before the result. Nothing else
+ * changes. */
 static void notified_places_that_are_none(void **state)
 {
     static const char *const bad[] = {
@@ -618,20 +616,181 @@ static void notified_places_that_are_none(void **state)
     }
 }
 
+/* ---- P of other requests ---- */
+
+static record *ask(kit *k, const char *method, const char *params, const char **request)
+{
+    segue_request_events events;
+    record *r = kit_record(k, &events);
+    events.on_segment = NULL;
+    assert_int_equal(segue_request_start(k->session, method, params, strlen(params), NULL,
+                                         &events, &r->request, NULL),
+                     SEGUE_OK);
+    kit_run(k);
+    *request = kit_expect(k, method);
+    return r;
+}
+
+/* Every request whose result is a list asks for pieces; the pieces become one list. */
+static void lists_come_in_pieces(void **state)
+{
+    static const struct {
+        const char *method, *list, *params;
+    } methods[] = {{"tools/list", "tools", "{}"},
+                   {"resources/list", "resources", "{}"},
+                   {"resources/templates/list", "resourceTemplates", "{}"},
+                   {"prompts/list", "prompts", "{}"},
+                   {"resources/read", "contents", "{\"uri\":\"test://x\"}"},
+                   {"prompts/get", "messages", "{\"name\":\"p\"}"}};
+    kit k = {0};
+    (void)state;
+    kit_begin_2025(&k, NULL, SERVER_PLAIN);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const char *request;
+        char piece[128];
+        record *r = ask(&k, methods[i].method, methods[i].params, &request);
+        assert_at(request, "params._meta.allowPartial", "true");
+        snprintf(piece, sizeof piece, "\"%s\":[{\"n\":1}],\"_meta\":{\"hasMore\":true}",
+                 methods[i].list);
+        kit_result(&k, request, piece);
+        assert_int_equal(r->completed, 0);
+        snprintf(piece, sizeof piece, "\"%s\":[{\"n\":2},{\"n\":3}],\"nextCursor\":\"c\"",
+                 methods[i].list);
+        kit_result(&k, request, piece);
+        assert_int_equal(r->status, SEGUE_OK);
+        assert_at(r->result, methods[i].list, "[{\"n\":1},{\"n\":2},{\"n\":3}]");
+        assert_at(r->result, "nextCursor", "\"c\"");
+        assert_at(r->result, "_meta", "");
+    }
+    kit_end(&k);
+}
+
+#define CONTENTS(members) "\"contents\":[{\"uri\":\"test://x\"," members "}]"
+#define AT(index) ",\"_meta\":{\"hasMore\":true,\"index\":" index "}"
+
+/* A text at a place that has one goes on there; a blob is replaced. */
+static void the_text_of_a_resource_goes_on(void **state)
+{
+    kit k = {0};
+    const char *request;
+    (void)state;
+    kit_begin_2025(&k, NULL, SERVER_PLAIN);
+    record *r = ask(&k, "resources/read", "{\"uri\":\"test://x\"}", &request);
+    kit_result(&k, request, CONTENTS("\"mimeType\":\"text/x\",\"text\":\"con\"") AT("0"));
+    kit_result(&k, request, CONTENTS("\"blob\":\"AA==\"") AT("1"));
+    kit_result(&k, request, CONTENTS("\"text\":\"tent\"") AT("0"));
+    kit_result(&k, request, CONTENTS("\"blob\":\"AQ==\"") AT("1"));
+    kit_result(&k, request, "\"contents\":[]");
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_at(r->result, "contents.0.uri", "\"test://x\"");
+    assert_at(r->result, "contents.0.mimeType", "\"text/x\"");
+    assert_at(r->result, "contents.0.text", "\"content\"");
+    assert_at(r->result, "contents.1.blob", "\"AQ==\"");
+    kit_end(&k);
+}
+
+static void a_text_of_a_resource_is_bounded(void **state)
+{
+    kit k = {0};
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    const char *request;
+    int pieces = 0;
+    (void)state;
+    options.max_result_bytes = 100;
+    kit_begin_2025(&k, &options, SERVER_PLAIN);
+    record *r = ask(&k, "resources/read", "{\"uri\":\"test://x\"}", &request);
+    for (; pieces < 9 && !r->completed; pieces++)
+        kit_result(&k, request, CONTENTS("\"text\":\"twenty bytes of a text\"") AT("0"));
+    assert_in_range(pieces, 2, 8);
+    assert_int_equal(r->status, SEGUE_E_TOO_LARGE);
+    kit_expect(&k, "notifications/cancelled");
+    kit_end(&k);
+}
+
+/* A request whose result is no list does not ask for pieces, and neither does one of
+ * 2026-07-28. */
+static void others_do_not_ask(void **state)
+{
+    kit k = {0};
+    const char *request;
+    (void)state;
+    kit_begin_2025(&k, NULL, SERVER_PLAIN);
+    ask(&k, "ping", "{}", &request);
+    assert_null(strstr(request, "allowPartial"));
+    kit_result(&k, request, "\"_meta\":{}");
+    ask(&k, "completion/complete",
+        "{\"ref\":{\"type\":\"ref/prompt\",\"name\":\"p\"},"
+        "\"argument\":{\"name\":\"a\",\"value\":\"\"}}",
+        &request);
+    assert_null(strstr(request, "allowPartial"));
+    kit_result(&k, request, "\"_meta\":{}");
+    kit_end(&k);
+    k = (kit){0};
+    kit_begin_modern(&k, NULL, SERVER_PLAIN);
+    ask(&k, "tools/list", "{}", &request);
+    assert_null(strstr(request, "allowPartial"));
+    assert_null(strstr(request, "partialResultToken"));
+    kit_result(&k, request, "\"tools\":[]");
+    kit_end(&k);
+}
+
+static void a_cut_leaves_a_part_of_the_list(void **state)
+{
+    kit k = {0};
+    const char *request;
+    (void)state;
+    kit_begin_2025(&k, NULL, SERVER_PLAIN);
+    record *r = ask(&k, "prompts/list", "{}", &request);
+    kit_result(&k, request,
+               "\"prompts\":[{\"name\":\"a\"}],\"_meta\":{\"hasMore\":true}");
+    kit_cut(&k);
+    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_at(r->result, "prompts", "[{\"name\":\"a\"}]");
+    kit_end(&k);
+}
+
+#define SCHEMA(name)                                                                     \
+    "{\"name\":\"" name "\",\"inputSchema\":{},\"outputSchema\":{\"type\":\"object\"}}"
+
+/* Everything that a list says of tools is learnt from all of its pieces. */
+static void all_pieces_are_learnt_from(void **state)
+{
+    kit k = {0};
+    const char *request;
+    (void)state;
+    kit_begin_2025(&k, NULL, SERVER_PLAIN);
+    k.session->tools.schemas.on = true;
+    ask(&k, "tools/list", "{}", &request);
+    kit_result(&k, request, "\"tools\":[" SCHEMA("a") "],\"_meta\":{\"hasMore\":true}");
+    kit_result(&k, request, "\"tools\":[" SCHEMA("b") "]");
+    assert_true(sgi_tool_schemas_find(&k.session->tools.schemas, SGI_STR("a")).n > 0);
+    assert_true(sgi_tool_schemas_find(&k.session->tools.schemas, SGI_STR("b")).n > 0);
+    kit_end(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        NAMED("R-776-31 lists come in pieces", lists_come_in_pieces),
+        NAMED("R-776-31 others do not ask for pieces", others_do_not_ask),
+        NAMED("R-776-32 the text of a resource goes on", the_text_of_a_resource_goes_on),
+        NAMED("R-776-32 R-776-29 the text of a resource is bounded",
+              a_text_of_a_resource_is_bounded),
+        NAMED("R-776-31 R-776-27 a cut leaves a part of the list",
+              a_cut_leaves_a_part_of_the_list),
+        NAMED("R-776-31 tools are learnt from all pieces of their list",
+              all_pieces_are_learnt_from),
         NAMED("AS-79 R-776-23 pieces make one result", pieces_make_one_result),
         NAMED("R-776-22 whoever wants no segments asks for pieces",
               whoever_wants_no_segments_asks_for_pieces),
-        NAMED("AS-81 the last may be empty", the_last_may_be_empty),
+        NAMED("AS-81 the last response may be empty", the_last_may_be_empty),
         NAMED("AS-81 one response is the result, as one segment",
               one_response_is_the_result),
-        NAMED("AS-82 pieces have places", pieces_have_places),
-        NAMED("AS-82 AS-83 malformed places and strategies end the call", malformed),
-        NAMED("AS-85 an error keeps what came", an_error_keeps_what_came),
-        NAMED("AS-88 a cut leaves what came", a_cut_leaves_what_came),
-        NAMED("AS-87 a cancel is told, and late pieces are dropped", a_cancel_says_so),
+        NAMED("AS-82 pieces have indices", pieces_have_places),
+        NAMED("AS-82 AS-83 malformed indices and strategies end the call", malformed),
+        NAMED("AS-85 an error keeps the pieces that came", an_error_keeps_what_came),
+        NAMED("AS-88 a cut keeps the pieces that came", a_cut_leaves_what_came),
+        NAMED("AS-87 a cancel is sent, and late pieces are dropped", a_cancel_says_so),
         cmocka_unit_test(more_than_may_be),
         NAMED("R-776-22 more than may be collected is only looked at",
               more_than_is_collected),
@@ -639,8 +798,9 @@ int main(void)
         cmocka_unit_test(switched_off),
         NAMED("AS-91 notifications beside the request", notified),
         NAMED("AS-91 a piece that is lost leaves the result whole", with_a_hole),
-        NAMED("AS-88 a cut leaves what was notified", a_cut_leaves_what_was_notified),
-        NAMED("AS-85 an error leaves what was notified",
+        NAMED("AS-88 a cut keeps the pieces that were notified",
+              a_cut_leaves_what_was_notified),
+        NAMED("AS-85 an error keeps the pieces that were notified",
               an_error_leaves_what_was_notified),
         NAMED("R-776-17 members are notified", members_are_notified),
         NAMED("R-776-30 texts that are notified go on", notified_texts_go_on),
@@ -650,7 +810,7 @@ int main(void)
         NAMED("R-776-29 notified more than may be", notified_more_than_may_be),
         NAMED("R-776-29 empty pieces have a bound", empty_pieces_have_a_bound),
         NAMED("R-776-29 empty pieces are silence", empty_pieces_are_silence),
-        NAMED("AS-91 unknown tokens and numbers that are none are dropped",
+        NAMED("AS-91 unknown tokens and invalid numbers are dropped",
               malformed_notifications),
     };
     return cmocka_run_group_tests_name("client_partial", tests, NULL, NULL);

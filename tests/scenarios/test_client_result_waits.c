@@ -1,8 +1,8 @@
-/* A client and a server of 2025-11-25 that wants to be asked rarely: the result of a task
- * is waited for by tasks/result, and the looks go on beside that (R-1905-33). */
+/* A client and a server of 2025-11-25 that asks for rare polls: the client waits for a
+ * task with tasks/result, and goes on polling beside that (R-1905-33). */
 #include "support/http_script.h"
 #include "support/world.h"
-#include "engine/asking/follow_2025.h"
+#include "engine/dialect/tasks_2025/follow_2025.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #define BLOCKS "\"content\":[{\"type\":\"text\",\"text\":\"a\"}]"
 #define POLL_MS 3000
 #define SOON_MS 400
-/* An interval is a tenth longer or shorter. */
+/* An interval may be a tenth longer or shorter. */
 #define INTERVAL_MS (POLL_MS + POLL_MS / 10)
 #define SLOW(id, status)                                                                 \
     "\"taskId\":\"" id "\",\"status\":\"" status                                         \
@@ -22,7 +22,7 @@
     "\"lastUpdatedAt\":\"2026-01-01T00:00:00Z\",\"ttl\":60000,\"pollInterval\":3000"
 #define MADE(id) "\"task\":{" SLOW(id, "working") "}"
 
-/* A call that has become task T. */
+/* Makes a call that has become task T. */
 static record *begin(kit *k, const segue_session_options *options)
 {
     kit_begin_2025(k, options, SERVER_2025);
@@ -46,7 +46,7 @@ static const char *look(kit *k)
     return kit_expect(k, "tasks/get");
 }
 
-/* ---- what a wait brings ---- */
+/* ---- outcomes of a wait ---- */
 
 static void the_result_comes_when_the_task_ends(void **state)
 {
@@ -57,16 +57,16 @@ static void the_result_comes_when_the_task_ends(void **state)
     kit_advance(&k, SOON_MS);
     kit_expect_silence(&k);
     kit_result(&k, wait, BLOCKS "," RELATED("T"));
-    assert_int_equal(r->completed, 0); /* what became of it is asked at once */
+    assert_int_equal(r->completed, 0); /* the task is polled at once */
     kit_result(&k, kit_expect(&k, "tasks/get"), SLOW("T", "completed"));
     assert_string_equal(r->log, "task T\nstatus working -\nstatus completed -\n"
                                 "segment 1 a\ncomplete SEGUE_OK\n");
     assert_non_null(strstr(r->result, "related-task"));
-    kit_expect_silence(&k); /* it is not fetched again */
+    kit_expect_silence(&k); /* the result is not fetched again */
     kit_end(&k);
 }
 
-/* An error may be that of the task, or say that the task has not ended. */
+/* An error may be that of the task, or mean that the task has not ended. */
 static void an_error_is_looked_into(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ static void a_question_comes_meanwhile(void **state)
     kit_end(&k);
 }
 
-/* A server that asks when tasks/result comes, and only then. */
+/* A server that asks only when tasks/result comes. */
 static void a_task_that_asks_is_fetched_anew(void **state)
 {
     (void)state;
@@ -138,7 +138,7 @@ static void a_task_that_asks_is_fetched_anew(void **state)
     record *r = begin(&k, &options);
     wait_of(&k);
     kit_result(&k, look(&k), SLOW("T", "input_required"));
-    kit_expect_silence(&k); /* the wait may bring the question yet */
+    kit_expect_silence(&k); /* the wait may still bring the question */
     kit_result(&k, look(&k), SLOW("T", "input_required"));
     kit_result(&k, wait_of(&k), BLOCKS);
     assert_int_equal(r->status, SEGUE_OK);
@@ -153,18 +153,20 @@ static void looks_go_on_beside_a_wait(void **state)
     kit k = {0};
     record *r = begin(&k, NULL);
     wait_of(&k);
-    for (int i = 0; i < 30; i++) { /* for longer than any request may take */
+    /* the wait lasts longer than any other request may take */
+    for (int i = 0; i < 30; i++) {
         kit_result(&k, look(&k), SLOW("T", "working"));
         kit_expect_silence(&k);
     }
     kit_result(&k, look(&k), SLOW("T", "completed"));
     kit_result(&k, kit_expect(&k, "tasks/result"), BLOCKS);
     assert_int_equal(r->status, SEGUE_OK);
-    assert_int_equal(k.session->waits, 0);
+    assert_int_equal(sgi_session_2025_of(k.session)->waits.count, 0);
     kit_end(&k);
 }
 
-/* Whatever is said before the end is no result, and then the looks do. */
+/* An answer before the end of the task is no result, and after it the client only
+ * polls. */
 static void an_answer_before_the_end_is_none(void **state)
 {
     (void)state;
@@ -238,7 +240,7 @@ static void a_wait_that_always_breaks_does_not(void **state)
     kit_end(&k);
 }
 
-/* Its question may come on no other stream, so that it is waited for again. */
+/* Its question may come on no other stream, so the client waits again. */
 static void a_task_that_asks_is_fetched_though_waits_break(void **state)
 {
     (void)state;
@@ -265,8 +267,8 @@ static void a_task_that_asks_is_fetched_though_waits_break(void **state)
     kit_end(&k);
 }
 
-/* A proxy cuts a connection that is silent for long. A wait does not count among the
- * requests of max_connections, so looks do not stand behind it. */
+/* A proxy cuts a connection that is silent for long. A wait does not count against
+ * max_connections, so polls do not queue behind it. */
 static void a_proxy_that_cuts_waits(void **state)
 {
     (void)state;
@@ -287,7 +289,7 @@ static void a_proxy_that_cuts_waits(void **state)
         script_advance(&s, INTERVAL_MS);
         heard *get = script_expect(&s, "tasks/get");
         script_say(wait, "504 Gateway Timeout", "", "");
-        script_until(&s, !s.k.session->waits);
+        script_until(&s, !sgi_session_2025_of(s.k.session)->waits.count);
         script_result(get, SLOW("T", "working"));
         wait = script_expect(&s, "tasks/result");
     }
@@ -305,8 +307,8 @@ static void tasks_beyond_the_limit_are_looked_at(void **state)
     (void)state;
     kit k = {0};
     kit_begin_2025(&k, NULL, SERVER_2025);
-    assert_int_equal(k.session->max_waits, SGI_WAITS_MAX);
-    k.session->max_waits = 1;
+    assert_int_equal(sgi_session_2025_of(k.session)->waits.max, SGI_WAITS_MAX);
+    sgi_session_2025_of(k.session)->waits.max = 1;
     record *first = kit_call(&k, "t");
     kit_list_tools(&k);
     kit_result(&k, kit_expect(&k, "tools/call"), MADE("T"));

@@ -1,6 +1,6 @@
-/* A client of the handshake eras whose server told how its answers can be asked for again
- * (SEP-975): it does so when the connection breaks, and in another process. */
-#include "engine/asking/request.h"
+/* A client of the handshake eras whose server told how to ask for an answer again
+ * (SEP-975). The client does so when the connection breaks, and in another process. */
+#include "engine/client/request.h"
 #include "support/client_kit.h"
 #include "support/http_script.h"
 #include "support/world.h"
@@ -17,7 +17,7 @@
 
 static void options_of(segue_session_options *options)
 {
-    segue_struct_init(options, sizeof *options, SEGUE_STRUCT_SESSION_OPTIONS);
+    *options = SEGUE_SESSION_OPTIONS_INIT;
     options->era = SEGUE_ERA_LEGACY;
     options->dialects_on = SEGUE_DIALECT_RESUMABLE;
 }
@@ -70,12 +70,12 @@ static void a_broken_call_is_resumed(void **state)
     kit_cut(&k);
     kit_handshake_2025(&k, CAPS_SERVER);
     kit_advance(&k, 2900);
-    kit_expect_silence(&k); /* minWait */
+    kit_expect_silence(&k); /* before minWait the client sends nothing */
     kit_advance(&k, 1000);
     const char *again = kit_expect(&k, "requests/resume");
     assert_at(again, "id", id);
     assert_at(again, "params.resumeToken", "\"to.ken\"");
-    say_progress(&k, call, 1); /* again: the application has heard it */
+    say_progress(&k, call, 1); /* a repeat: the application has it already */
     say_progress(&k, call, 2);
     say_progress(&k, call, 3);
     kit_result(&k, again, "\"content\":[{\"type\":\"text\",\"text\":\"x\"}]");
@@ -84,8 +84,8 @@ static void a_broken_call_is_resumed(void **state)
     kit_end(&k);
 }
 
-/* R-975-30: it hears of each token at once, with nothing of the answer there yet, and not
- * of one that it has. */
+/* R-975-30: each new token is reported at once, even when no part of the answer has come.
+ * A known token is not reported again. */
 static void each_new_token_is_told_at_once(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void each_new_token_is_told_at_once(void **state)
     kit_end(&second);
 }
 
-/* Who waits for the task is not told of less before it. */
+/* A client that waits for the task is not told of a lesser token before. */
 static void one_that_asks_for_a_task_tells_its_task(void **state)
 {
     (void)state;
@@ -150,8 +150,9 @@ static void a_refused_resume_ends_the_call(void **state)
     kit_end(&k);
 }
 
-/* Its server asked, and the answer came when nobody was connected: it is told when the
- * server asks again, and the application is not asked twice (R-975-16). */
+/* The server asked, and the application answered while there was no connection. The
+ * answer is sent when the server asks again, and the application is not asked twice
+ * (R-975-16). */
 static void an_answer_between_two_connections_is_kept(void **state)
 {
     static const char yes[] = "{\"action\":\"accept\",\"content\":{}}";
@@ -167,17 +168,17 @@ static void an_answer_between_two_connections_is_kept(void **state)
     kit_say(&k, question);
     kit_run(&k);
     assert_non_null(r->last_key);
-    kit_cut(&k); /* it connects again, and is not there yet */
+    kit_cut(&k); /* the client reconnects and is not connected yet */
     assert_int_equal(
         segue_request_answer(r->request, r->last_key, yes, sizeof yes - 1, NULL),
         SEGUE_OK);
     kit_run(&k);
     assert_int_equal(
         segue_request_answer(r->request, r->last_key, yes, sizeof yes - 1, NULL),
-        SEGUE_E_NOT_FOUND); /* once */
+        SEGUE_E_NOT_FOUND); /* answered only once */
     kit_handshake_2025(&k, CAPS_SERVER);
     const char *again = kit_expect(&k, "requests/resume");
-    kit_expect_silence(&k); /* nobody has asked here */
+    kit_expect_silence(&k); /* this question was not asked here */
     kit_say(&k, question);
     const char *answer = kit_heard(&k);
     assert_at(answer, "id", "\"op:1\"");
@@ -187,8 +188,8 @@ static void an_answer_between_two_connections_is_kept(void **state)
     kit_end(&k);
 }
 
-/* Over a stream of bytes nobody knows whose question it is. When the one it was given to
- * ends, the server is not left waiting. */
+/* Over a byte stream the client does not know which call a question belongs to. When the
+ * call that it was given to ends, the server still gets an answer. */
 static void a_question_ends_with_the_call_that_it_was_given_to(void **state)
 {
     (void)state;
@@ -215,7 +216,7 @@ static void a_question_ends_with_the_call_that_it_was_given_to(void **state)
     kit_end(&k);
 }
 
-/* Of several servers on one store the client has met another one. */
+/* There are several servers on one store, and the client has reached another one. */
 static void a_call_that_runs_elsewhere_is_asked_for_again(void **state)
 {
     (void)state;
@@ -237,7 +238,7 @@ static void a_call_that_runs_elsewhere_is_asked_for_again(void **state)
     kit_end(&k);
 }
 
-/* ... and never meets the right one. */
+/* The client never reaches the right one. */
 static void who_never_meets_it_is_told(void **state)
 {
     (void)state;
@@ -277,7 +278,8 @@ static void bad_policies_are_passed_over(void **state)
     kit_handshake_2025(&k, CAPS_SERVER);
     r = kit_call(&k, "t");
     call = kit_expect(&k, "tools/call");
-    say_policy(&k, call, ",\"minWait\":60,\"maxWait\":3"); /* the bound is none */
+    /* an invalid bound is ignored */
+    say_policy(&k, call, ",\"minWait\":60,\"maxWait\":3");
     kit_cut(&k);
     kit_handshake_2025(&k, CAPS_SERVER);
     kit_result(&k, kit_expect(&k, "requests/resume"), "\"content\":[]");
@@ -302,7 +304,7 @@ static void a_token_is_good_in_another_process(void **state)
     assert_int_equal(segue_request_detach(r->request), SEGUE_OK);
     kit_run(&first);
     assert_int_equal(r->status, SEGUE_E_CLOSED);
-    kit_expect_silence(&first); /* nothing was cancelled */
+    kit_expect_silence(&first); /* the call was not cancelled */
     kit_end(&first);
     begin(&second);
     r = kit_resume(&second, token, NULL);
@@ -330,7 +332,7 @@ static void say_pieces(kit *k, const char *id, int seq, int count, bool more)
             id, content, more ? "true" : "false", seq - 1, seq);
 }
 
-/* What a server is told that makes clear what is here: `after` of requests/resume. */
+/* Checks `after` of requests/resume, which says what the client has. */
 static const char *expect_behind(kit *k, const char *after)
 {
     const char *again = kit_expect(k, "requests/resume");
@@ -342,8 +344,8 @@ static const char *expect_behind(kit *k, const char *after)
     return again;
 }
 
-/* Behind the cut all is here; in another process nothing is, and what was handled there
- * is not shown again. */
+/* After a cut the client has everything. Another process has nothing, and segments that
+ * were handled before are not shown again. */
 static void a_token_has_the_position(void **state)
 {
     (void)state;
@@ -376,20 +378,20 @@ static void a_token_has_the_position(void **state)
     kit_end(&second);
 }
 
-/* The server has dropped what was confirmed. That is the end, not a failure that passes:
- * it says what is missing and what to do, as often as the token is tried. */
+/* The server has dropped what was confirmed. This is a final error: it says what is
+ * missing and what to do, each time the token is tried. */
 static void what_is_gone_is_said_once_and_for_all(void **state)
 {
     (void)state;
     static const struct {
-        int first; /* that the server has */
+        int first; /* the first segment that the server still has */
         const char *said;
     } rows[] = {
-        {3, "segments 1 to 2 are kept neither here nor at the server, so the result is "
-            "not whole: make the call anew, without the token"},
-        {9, "segments 1 to 8 are kept neither here nor at the server, so the result is "
-            "not whole, and segments 6 to 8 never came: make the call anew, without the "
-            "token"},
+        {3, "segments 1 to 2 are no longer available here or at the server, so the "
+            "result is incomplete: repeat the call without the token"},
+        {9, "segments 1 to 8 are no longer available here or at the server, so the "
+            "result is incomplete, and segments 6 to 8 did not come: repeat the call "
+            "without the token"},
     };
     char token[4096], id[32];
     kit first = {0};
@@ -427,7 +429,7 @@ static void say_placed(kit *k, const char *id, int n, int place, bool more)
             id, n, n, place, more ? ",\"hasMore\":true" : "");
 }
 
-/* ... also where what is there goes on in blocks that are gone. */
+/* The same when remaining pieces extend blocks that are gone. */
 static void what_goes_on_in_what_is_gone(void **state)
 {
     (void)state;
@@ -454,7 +456,7 @@ static void what_goes_on_in_what_is_gone(void **state)
     kit_end(&k);
 }
 
-/* R-975-31: no URL and no header has it, and no message but the one that needs it. */
+/* R-975-31: the token is in no URL, no header, and only in the message that needs it. */
 static void assert_only_in_bodies(const http_script *s, const char *token)
 {
     int said = 0;
@@ -494,9 +496,9 @@ static void over_http_the_position_goes_with_it(void **state)
     assert_true(r->token[0]);
     script_cut(h, false);
     script_advance(&s, 1000);
-    h = script_expect(&s, "GET"); /* its own session first */
+    h = script_expect(&s, "GET"); /* the stream of the client's own session comes first */
     assert_header(h, "Last-Event-ID", "1-2~aaaaaaaa~3");
-    script_say(h, "404 Not Found", "", ""); /* the server has forgotten it */
+    script_say(h, "404 Not Found", "", ""); /* the server has forgotten the session */
     script_initialize(&s, "two");
     script_advance(&s, 1000);
     h = script_expect(&s, "requests/resume");
@@ -510,8 +512,8 @@ static void over_http_the_position_goes_with_it(void **state)
     script_end(&s);
 }
 
-/* max_reconnects counts those in a row that brought nothing; a new position is
- * something, the same again is none. */
+/* max_reconnects limits tries in a row that brought nothing. A new position counts as
+ * something, a repeated one does not. */
 static void a_call_that_gets_on_is_resumed_more_often(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* A client whose connection breaks, or whose process ends: tokens at every point, calls
- * that are sent again with their key, and how it connects again. */
+/* A client whose connection breaks or whose process ends: tokens at every point, calls
+ * that are sent again with their key, and reconnecting. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -63,14 +63,14 @@ static void a_token_after_any_segment_gives_the_rest(void **state)
     }
 }
 
-/* The token covers what the application has seen, not what has arrived. */
+/* The token covers the segments that the application has seen, not those that have
+ * arrived. */
 static void a_token_covers_what_was_delivered(void **state)
 {
     (void)state;
     char token[4096];
     kit first = {0}, second = {0};
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.credit = 1;
     kit_begin_modern(&first, NULL, SERVER_STREAMS);
     record *r = kit_start(&first, "tools/call", "{\"name\":\"t\"}", &options);
@@ -87,7 +87,7 @@ static void a_token_covers_what_was_delivered(void **state)
     kit_end(&second);
 }
 
-/* Before there is a task the idempotency key stands for the call. */
+/* Before there is a task the idempotency key identifies the call. */
 static void a_token_before_the_task_sends_the_same_call(void **state)
 {
     (void)state;
@@ -210,8 +210,8 @@ static void a_call_whose_answer_was_lost_is_sent_again_with_its_key(void **state
     kit_end(&k);
 }
 
-/* Before there is a task, too, where the server knows the call by its key: nothing is
- * cancelled, and its token finds it. */
+/* Before there is a task, too, when the server knows the call by its key: nothing is
+ * cancelled, and the token finds the call. */
 static void a_call_with_a_key_can_be_left(void **state)
 {
     (void)state;
@@ -232,8 +232,8 @@ static void a_call_with_a_key_can_be_left(void **state)
 
 #define ENDING "{\"reason\":\"server_ending\",\"retryAfterMs\":1000}"
 
-/* The server was about to end and has not begun the call: the next one gets it, under
- * another key, since the refusal may be kept under the first. */
+/* The server was about to end and has not begun the call. The next server gets it under
+ * another key, because the refusal may be stored under the first. */
 static void a_call_that_was_turned_away_goes_again(void **state)
 {
     (void)state;
@@ -260,18 +260,16 @@ static void a_call_that_was_turned_away_goes_again(void **state)
     }
 }
 
-/* With a key of the application's the refusal is the answer. A server that always refuses
- * is not asked without end. */
+/* With a key of the application the refusal is final. A server that always refuses is not
+ * asked for ever. */
 static void a_call_is_turned_away_in_bounds(void **state)
 {
     (void)state;
     for (int chosen = 0; chosen < 2; chosen++) {
         kit k = {0};
         int sent = 0;
-        segue_session_options options;
-        segue_request_options call;
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-        segue_struct_init(&call, sizeof call, SEGUE_STRUCT_REQUEST_OPTIONS);
+        segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+        segue_request_options call = SEGUE_REQUEST_OPTIONS_INIT;
         options.max_reconnects = 2;
         call.idempotency_key = chosen ? "a key of the application" : NULL;
         kit_begin_modern(&k, &options, SERVER_STREAMS);
@@ -296,7 +294,7 @@ static void without_idempotency_a_lost_answer_ends_the_call(void **state)
         kit_expect(&k, "tools/call");
         kit_cut(&k);
         kit_handshake(&k, SERVER_TASKS);
-        kit_expect_silence(&k); /* never twice */
+        kit_expect_silence(&k); /* the call is never sent twice */
         assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
         record *next = kit_call(&k, "t"); /* the session goes on */
         kit_result(&k, kit_expect(&k, "tools/call"), "\"content\":[]");
@@ -309,8 +307,7 @@ static void no_idempotency_sends_no_key(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.no_idempotency = 1;
     kit_begin_modern(&k, &options, SERVER_STREAMS);
     kit_call(&k, "t");
@@ -318,7 +315,7 @@ static void no_idempotency_sends_no_key(void **state)
     kit_end(&k);
 }
 
-/* ---- connecting again ---- */
+/* ---- reconnecting ---- */
 
 static void a_stream_goes_on_after_a_reconnect(void **state)
 {
@@ -341,8 +338,7 @@ static void a_stream_goes_on_after_a_reconnect(void **state)
     kit_end(&k);
 }
 
-/* An answer whose acknowledgement was lost is sent again: the server knows it by its
- * key. */
+/* An answer without an acknowledgement is sent again: the server knows it by its key. */
 static void an_answer_that_was_not_acknowledged_is_sent_again(void **state)
 {
     (void)state;
@@ -370,8 +366,7 @@ static void the_first_try_comes_at_once_and_the_others_ever_later(void **state)
 {
     (void)state;
     kit k = {.can_reopen = 1};
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.max_reconnects = 6;
     kit_begin_modern(&k, &options, SERVER_PLAIN);
     int64_t least = 125;
@@ -381,7 +376,7 @@ static void the_first_try_comes_at_once_and_the_others_ever_later(void **state)
             assert_int_equal(k.reopens, i - 1);
             kit_advance(&k, least - 10);
             assert_int_equal(k.reopens, i - 1);
-            kit_advance(&k, least * 2 + 20); /* 0.5 to 1.5 times */
+            kit_advance(&k, least * 2 + 20); /* a pause of 0.5 to 1.5 times */
             least *= 2;
         }
         kit_run(&k);
@@ -399,8 +394,7 @@ static void the_first_try_comes_at_once_and_the_others_ever_later(void **state)
 static void the_first_connection_has_attempts_of_its_own(void **state)
 {
     (void)state;
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     for (int32_t attempts = 1; attempts <= 2; attempts++) {
         kit k = {.can_reopen = 1};
         options.first_attempts = attempts;
@@ -420,7 +414,7 @@ static void the_first_connection_has_attempts_of_its_own(void **state)
     kit_begin_modern(&k, &options, SERVER_PLAIN);
     kit_cut(&k);
     kit_run(&k);
-    assert_int_equal(k.reopens, 1); /* it was open: max_reconnects counts */
+    assert_int_equal(k.reopens, 1); /* the session was open: max_reconnects counts */
     assert_int_equal(k.closed, 0);
     kit_expect(&k, "server/discover");
     kit_end(&k);
@@ -451,7 +445,7 @@ static void close_while_the_connection_is_lost(void **state)
     kit_expect(&k, "tasks/stream");
     kit_cut(&k);
     kit_expect(&k, "server/discover");
-    kit_cut(&k); /* now it waits before it tries again */
+    kit_cut(&k); /* now the client pauses before it tries again */
     assert_int_equal(r->completed, 0);
     segue_session_close(k.session);
     kit_run(&k);

@@ -70,19 +70,19 @@ static void a_state_is_not_kept_beyond_its_round(void **state)
     answer(r, "k");
     const char *line = kit_expect(&k, "tools/call");
     assert_at(line, "params.requestState", "\"s1\"");
-    /* the key again, as another question; no state */
+    /* The same key again, as another question, without a state. */
     kit_result(&k, line, ROUND(QUESTION("k")));
     answer(r, "k");
     line = kit_expect(&k, "tools/call");
     assert_at(line, "params.requestState", "");
     assert_at(line, "params.inputResponses", "{\"k\":" YES "}");
-    /* a state alone: asked again at once, without answers */
+    /* A state alone: the client sends the request again at once, without answers. */
     kit_result(&k, line, "\"resultType\":\"input_required\",\"requestState\":\"s3\"");
     kit_advance(&k, 600);
     line = kit_expect(&k, "tools/call");
     assert_at(line, "params.requestState", "\"s3\"");
     assert_at(line, "params.inputResponses", "");
-    /* another request has nothing of it */
+    /* Another request carries no state or answer of this one. */
     kit_call(&k, "u");
     const char *other = kit_expect(&k, "tools/call");
     assert_at(other, "params.requestState", "");
@@ -144,7 +144,7 @@ static segue_status refuse(kit *k, record *r, const char *key)
     return status;
 }
 
-/* 2026-07-28 has results for answers, and no errors. */
+/* In 2026-07-28 an answer is a result; there are no errors. */
 static void an_error_is_what_comes_nearest(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void an_error_is_what_comes_nearest(void **state)
     kit_end(&k);
 }
 
-/* ---- limits, and what a server may do wrong ---- */
+/* ---- limits and faults of a server ---- */
 
 static void malformed_rounds_end_the_request(void **state)
 {
@@ -293,15 +293,14 @@ static void cancel_and_timeout_between_rounds(void **state)
 {
     (void)state;
     for (int times_out = 0; times_out < 2; times_out++) {
-        segue_request_options options;
+        segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
         kit k = {0};
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
         options.timeout_ms = 90000;
         kit_begin_modern(&k, NULL, SERVER_PLAIN);
         record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
         kit_result(&k, kit_expect(&k, "tools/call"), ROUND(QUESTION("k")) STATE);
-        kit_advance(&k,
-                    80000); /* request_timeout_ms is for exchanges, and there is none */
+        kit_advance(&k, 80000); /* request_timeout_ms limits exchanges, and none is under
+                             * way */
         assert_int_equal(r->completed, 0);
         if (times_out)
             kit_advance(&k, 20000);
@@ -359,7 +358,7 @@ static void a_break_between_rounds_is_survived(void **state)
     }
 }
 
-/* With a key the retry is sent again as it was; without one the request ends. */
+/* With a key the retry is sent again unchanged; without one the request ends. */
 static void a_lost_retry(void **state)
 {
     (void)state;

@@ -1,11 +1,11 @@
-/* What tools give, against the schemas that tools/list told, on the asking side ("Clients
- * SHOULD validate structured results against this schema"): plain results, tasks that are
- * polled or streamed, both eras, and what is not looked at. */
+/* Results of tools compared with the schemas of tools/list, on the client's side
+ * ("Clients SHOULD validate structured results against this schema"): plain results,
+ * polled and streamed tasks, both eras, and results that are not checked. */
 #include "support/client_kit.h"
 #include "support/small_validator.h"
 #include "support/world.h"
 
-#include "engine/asking/tool_schemas.h"
+#include "engine/client/tool_schemas.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,10 +59,11 @@ static void results_are_checked(void **state)
     assert_int_equal(r->status, SEGUE_E_PROTOCOL);
     assert_string_equal(r->message, "the result does not fit the tool's outputSchema: "
                                     "\"n\" is no integer");
-    assert_non_null(strstr(r->result, "\"n\":\"1\"")); /* what came is there */
+    /* the segments that came are there */
+    assert_non_null(strstr(r->result, "\"n\":\"1\""));
     r = call(&k, "t", "\"resultType\":\"complete\",\"content\":[]");
     assert_int_equal(r->status, SEGUE_E_PROTOCOL);
-    assert_non_null(strstr(r->message, "there is no structuredContent"));
+    assert_non_null(strstr(r->message, "the result has no structuredContent"));
     assert_int_equal(small_validations(SEGUE_VALIDATE_RESULT), 2);
     kit_end(&k);
 }
@@ -72,7 +73,8 @@ static void what_is_not_promised_is_not_checked(void **state)
     (void)state;
     kit k = {0};
     begin(&k);
-    assert_int_equal(call(&k, "t", GIVES("7"))->status, SEGUE_OK); /* nothing known yet */
+    /* no schema is known yet */
+    assert_int_equal(call(&k, "t", GIVES("7"))->status, SEGUE_OK);
     learn(&k);
     assert_int_equal(call(&k, "u", GIVES("7"))->status, SEGUE_OK);
     assert_int_equal(
@@ -80,7 +82,8 @@ static void what_is_not_promised_is_not_checked(void **state)
             ->status,
         SEGUE_OK);
     kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
-    assert_int_equal(call(&k, "t", GIVES("7"))->status, SEGUE_OK); /* nor any more */
+    /* the schema is not known any more */
+    assert_int_equal(call(&k, "t", GIVES("7"))->status, SEGUE_OK);
     assert_int_equal(small_validations(SEGUE_VALIDATE_RESULT), 0);
     kit_end(&k);
 }
@@ -120,7 +123,7 @@ static void a_later_page_adds(void **state)
                      "\"outputSchema\":" SCHEMA "}]");
     assert_int_equal(call(&k, "t", GIVES("7"))->status, SEGUE_E_PROTOCOL);
     assert_int_equal(call(&k, "u", GIVES("7"))->status, SEGUE_E_PROTOCOL);
-    kit_start(&k, "tools/list", NULL, NULL); /* the first page begins anew */
+    kit_start(&k, "tools/list", NULL, NULL); /* the first page starts the list anew */
     kit_result(&k, kit_expect(&k, "tools/list"), HINTS "\"tools\":[" TOOL "]");
     assert_int_equal(call(&k, "t", GIVES("7"))->status, SEGUE_E_PROTOCOL);
     assert_int_equal(call(&k, "u", GIVES("7"))->status, SEGUE_OK);
@@ -143,7 +146,7 @@ static void results_of_tasks_are_checked(void **state)
     kit_end(&k);
 }
 
-/* All pieces are merged before anybody looks at them. */
+/* All pieces are merged before the check. */
 static void results_of_streams_are_checked(void **state)
 {
     (void)state;
@@ -164,7 +167,7 @@ static void results_of_streams_are_checked(void **state)
     kit_end(&k);
 }
 
-/* There the session looks the tools up by itself, and learns from that. */
+/* Here the session fetches the list of tools itself, and learns the schemas from it. */
 static void results_of_2025_11_25_are_checked(void **state)
 {
     (void)state;
@@ -213,7 +216,8 @@ static int32_t no_chance(void *user, void *bytes, size_t len)
     return 0;
 }
 
-/* Bounded by number and by bytes; what finds no room is not checked, and said. */
+/* Number and bytes are bounded. A schema that finds no room is not checked, and the log
+ * says so. */
 static void schemas_are_bounded(void **state)
 {
     (void)state;
@@ -241,7 +245,7 @@ static void schemas_are_bounded(void **state)
     assert_int_equal(schemas.tools.count, 10);
     assert_true(schemas.bytes <= SGI_TOOL_SCHEMAS_BYTES);
     assert_int_equal(warnings, 11);
-    say_tools(&page, 0, 1, 5); /* a smaller one in its place */
+    say_tools(&page, 0, 1, 5); /* a smaller schema replaces it */
     sgi_tool_schemas_learn(&schemas, sgi_buf_str(&page), false);
     assert_int_equal(sgi_tool_schemas_find(&schemas, SGI_STR("t0")).n, 13);
     sgi_tool_schemas_free(&schemas);

@@ -1,7 +1,7 @@
 /* A client and results that a server of 2025-11-25 streams (SEP-1905): pushed as further
- * answers to the call, pulled by tasks/result, or both; from a server that the test plays
- * and that loses, repeats and mixes up. */
-#include "engine/asking/session.h"
+ * answers to the call, pulled by tasks/result, or both. The test plays a server that
+ * loses, repeats and reorders segments. */
+#include "engine/client/session.h"
 #include "support/segment_stage.h"
 #include "support/world.h"
 
@@ -48,13 +48,14 @@ static void several_answers_have_one_id(void **state)
     kit_result(&k, call, LAST(""));
     segments_assert_abc(r);
     assert_non_null(strstr(r->result, "related-task"));
-    kit_result(&k, call, PART(SEG(4, "d"))); /* nobody waits for it */
+    kit_result(&k, call, PART(SEG(4, "d"))); /* a late segment: no request waits for it */
     assert_int_equal(segments_warnings(&k), 1);
     kit_expect_silence(&k);
     kit_end(&k);
 }
 
-/* The three forms of the first answer (R-1905-18): both, the task alone, segments. */
+/* The three forms of the first answer (R-1905-18): task and segments, the task alone,
+ * segments alone. */
 static void a_first_answer_may_be_without_the_task(void **state)
 {
     (void)state;
@@ -127,7 +128,8 @@ static void a_fallback_ends_the_exchange(void **state)
     kit_end(&k);
 }
 
-/* A second answer to a request that did not list streaming meets nobody (R-1905-68). */
+/* A second answer to a request that did not list streaming matches no request
+ * (R-1905-68). */
 static void nobody_else_may_answer_twice(void **state)
 {
     (void)state;
@@ -158,7 +160,7 @@ static void an_immediate_result_is_the_end(void **state)
     kit_end(&k);
 }
 
-/* ---- holes ---- */
+/* ---- missing segments ---- */
 
 static void a_hole_is_filled_by_the_client_itself(void **state)
 {
@@ -217,7 +219,8 @@ static void the_end_with_a_hole_is_no_end(void **state)
     kit_end(&k);
 }
 
-/* The pull is refused three times; then the whole result is fetched, or refused too. */
+/* The pull is refused three times; then the whole result is fetched, which may be
+ * refused, too. */
 static void a_repair_that_is_refused_leaves_the_fetch(void **state)
 {
     (void)state;
@@ -269,7 +272,7 @@ static void what_is_not_retained_is_fetched(void **state)
     }
 }
 
-/* There is no number to pull after: the whole is fetched. */
+/* There is no number to pull after, so the whole result is fetched. */
 static void without_segment_one_nothing_is_pulled(void **state)
 {
     (void)state;
@@ -360,14 +363,16 @@ int main(void)
         cmocka_unit_test(a_fallback_ends_the_exchange),
         cmocka_unit_test(nobody_else_may_answer_twice),
         cmocka_unit_test(an_immediate_result_is_the_end),
-        NAMED("AS-7 a hole is filled by the client itself",
+        NAMED("AS-7 the client itself fetches missing segments",
               a_hole_is_filled_by_the_client_itself),
         NAMED("AS-12 R-1905-56 repeats are dropped, other bytes are warned of",
               repeats_are_dropped_and_other_bytes_warned_of),
-        NAMED("AS-22 the end with a hole is no end", the_end_with_a_hole_is_no_end),
-        NAMED("AS-22 a repair that is refused leaves the fetch",
+        NAMED("AS-22 the end with a segment missing is no end",
+              the_end_with_a_hole_is_no_end),
+        NAMED("AS-22 after a refused repair the result is fetched",
               a_repair_that_is_refused_leaves_the_fetch),
-        NAMED("AS-20 what is not retained is fetched", what_is_not_retained_is_fetched),
+        NAMED("AS-20 segments that are not retained: the result is fetched",
+              what_is_not_retained_is_fetched),
         NAMED("AS-23 without segment 1 nothing is pulled",
               without_segment_one_nothing_is_pulled),
         NAMED("AS-27 a malformed list is dropped and repaired",

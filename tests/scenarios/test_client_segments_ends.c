@@ -1,6 +1,6 @@
-/* Streams of segments (SEP-1905) that break, expire, fail or are cancelled, and what
- * their client makes of them. */
-#include "engine/asking/session.h"
+/* Streams of segments (SEP-1905) that break, expire, fail or are cancelled, and how the
+ * client handles that. */
+#include "engine/client/session.h"
 #include "support/segment_stage.h"
 #include "support/world.h"
 
@@ -38,9 +38,10 @@ static void a_broken_stream_is_pulled(void **state)
     kit_end(&k);
 }
 
-/* The server stands in for an answer that it does not keep for Last-Event-ID. The task is
- * as it was. */
-static void an_answer_that_is_gone_is_pulled(void **state)
+/* The error of a tool may have the text of a server's substitute for an answer that it
+ * did not keep for Last-Event-ID. When no stream was resumed, it is the end of the
+ * task. */
+static void the_words_of_a_stand_in_may_be_a_tools(void **state)
 {
     (void)state;
     kit k = {0};
@@ -48,15 +49,16 @@ static void an_answer_that_is_gone_is_pulled(void **state)
     record *r = segments_begin_task(&k, NULL, &call);
     kit_result(&k, call, PART(SEG(1, "a")));
     kit_error(&k, call, -32603, "{\"reason\":\"answer_gone\"}");
-    assert_int_equal(r->completed, 0);
-    kit_result(&k, segments_expect_pull(&k, "1"), LAST(SEG(2, "b") "," SEG(3, "c")));
-    segments_assert_abc(r);
+    assert_int_equal(r->completed, 1);
+    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->rpc_code, -32603);
     kit_expect_silence(&k);
     kit_end(&k);
 }
 
-/* When the task of a broken stream asks something, its result is pulled: a server may ask
- * only where somebody waits for the result. The tool goes on when it has its answer. */
+/* When the task of a broken stream asks a question, its result is pulled: a server may
+ * ask only while a client waits for the result. The tool goes on when it has its
+ * answer. */
 static void a_broken_stream_that_asks_is_waited_for(void **state)
 {
     (void)state;
@@ -73,7 +75,7 @@ static void a_broken_stream_that_asks_is_waited_for(void **state)
     kit_cut(&k);
     kit_handshake_2025(&k, SERVER_2025_STREAMS);
     kit_result(&k, segments_expect_pull(&k, "1"), PART(""));
-    for (int i = 0; i < 2; i++) { /* it might ask by itself */
+    for (int i = 0; i < 2; i++) { /* the server might ask by itself */
         kit_expect_silence(&k);
         kit_advance(&k, 1200);
         kit_result(&k, kit_expect(&k, "tasks/get"), "%s",
@@ -114,15 +116,14 @@ static void content_in_answer_to_a_pull_is_the_whole(void **state)
     kit_end(&k);
 }
 
-/* The server says which of the segments that were shown its result has no more. */
+/* The server says which of the shown segments were replaced in its result. */
 static void the_whole_says_what_was_replaced(void **state)
 {
     (void)state;
     for (int unordered = 0; unordered < 2; unordered++) {
         kit k = {.can_reopen = 1};
         const char *call;
-        segue_request_options options;
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+        segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
         options.unordered = unordered;
         record *r = segments_begin_task(&k, &options, &call);
         r->unordered = unordered;
@@ -142,13 +143,13 @@ static void the_whole_says_what_was_replaced(void **state)
     }
 }
 
-/* A server that pushes counts as alive with each answer, not from the call on. */
+/* For a server that pushes, the timeout counts from its last answer, not from the
+ * call. */
 static void the_timeout_counts_from_the_last_answer(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.request_timeout_ms = 900; /* below the poll interval */
     kit_begin_2025(&k, &options, SERVER_2025_STREAMS);
     kit_start(&k, "tools/list", NULL, NULL);
@@ -165,7 +166,8 @@ static void the_timeout_counts_from_the_last_answer(void **state)
     segments_answer_looks(&k);
     assert_int_equal(k.session->in_flight.count, 1);
     kit_advance(&k, 900);
-    const char *line = kit_expect(&k, "tasks/result"); /* not notifications/cancelled */
+    /* the client sends no notifications/cancelled */
+    const char *line = kit_expect(&k, "tasks/result");
     assert_at(line, "params.lastSeqNr", "2");
     kit_result(&k, line, LAST(SEG(3, "c")));
     segments_assert_abc(r);
@@ -189,7 +191,8 @@ static void a_token_pulls_in_another_process(void **state)
     kit_advance(&k, 1200);
     kit_result(&k, segments_expect_pull(&k, "2"), LAST(SEG(3, "c")));
     kit_result(
-        &k, segments_expect_pull(&k, ""), /* the whole, which this process has not seen */
+        /* the whole result, which this process has not seen */
+        &k, segments_expect_pull(&k, ""),
         "\"content\":[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(r->segments, 1);
@@ -225,8 +228,8 @@ static void expiry_leaves_an_incomplete_stream(void **state)
     }
 }
 
-/* The server tells of the end by itself, before it answers the look that asks why: the
- * answer to that does not make a result of what there is. */
+/* The server reports the end itself before it answers the poll that asks for the reason.
+ * That answer does not turn the segments into a result. */
 static void expiry_told_twice_leaves_an_incomplete_stream(void **state)
 {
     (void)state;
@@ -249,8 +252,8 @@ static void expiry_told_twice_leaves_an_incomplete_stream(void **state)
     kit_end(&k);
 }
 
-/* A task that is gone while it streams is noticed by tasks/get; what is left is asked for
- * once (R-1905-39, R-1905-41). */
+/* tasks/get notices a task that is gone while it streams; the rest is pulled once
+ * (R-1905-39, R-1905-41). */
 static void a_stream_whose_task_is_gone_is_incomplete(void **state)
 {
     (void)state;
@@ -288,7 +291,7 @@ static void cancelled_by_somebody(void **state)
     assert_at(r->result, "content", "[" BLOCK("a") "]");
     kit_expect_silence(&k);
     kit_end(&k);
-    memset(&k, 0, sizeof k); /* by us: what still comes meets nobody */
+    memset(&k, 0, sizeof k); /* cancelled by the client: later answers match no request */
     r = segments_begin_task(&k, NULL, &call);
     kit_result(&k, call, PART(SEG(1, "a")));
     segue_request_cancel(r->request);
@@ -302,7 +305,7 @@ static void cancelled_by_somebody(void **state)
     kit_end(&k);
 }
 
-/* A pull that ends with an error does not say whether it was cancelled. */
+/* A pull that ends with an error does not say whether the task was cancelled. */
 static void a_pulled_bad_end_is_looked_into(void **state)
 {
     (void)state;
@@ -342,7 +345,7 @@ static void a_failure_ends_in_a_result_with_is_error(void **state)
     assert_at(r->result, "isError", "true");
     kit_expect_silence(&k);
     kit_end(&k);
-    for (int first = 0; first < 2; first++) { /* nothing before it: content */
+    for (int first = 0; first < 2; first++) { /* with first = 0 no content comes before */
         memset(&k, 0, sizeof k);
         r = first ? segments_begin(&k, NULL, &call)
                   : segments_begin_task(&k, NULL, &call);
@@ -362,8 +365,8 @@ static void a_failure_ends_in_a_result_with_is_error(void **state)
     "\"_meta\":{\"io.modelcontextprotocol/related-task\":{\"taskId\":\"T\"},"            \
     "\"dev.segue/error\":{\"code\":-32603,\"message\":\"oh\",\"data\":{\"a\":1}}}"
 
-/* The last answer of a server of this library has the error itself: its code is kept, and
- * its text is no part of what there is. */
+/* The last answer of a server with this library carries the error itself: its code is
+ * kept, and its text is not part of the content. */
 static void an_error_behind_segments_keeps_its_code(void **state)
 {
     (void)state;
@@ -377,7 +380,7 @@ static void an_error_behind_segments_keeps_its_code(void **state)
         if (i < 2)
             kit_result(&k, call, PART(SEG(1, "a")));
         kit_result(&k, call, "%s,\"isError\":true,\"isComplete\":true," TOLD, ends[i]);
-        if (i == 1) { /* a hole: it is filled before */
+        if (i == 1) { /* a segment is missing: it is pulled first */
             kit_result(&k, kit_expect(&k, "tasks/get"), TASK_2025("T", "failed"));
             kit_result(&k, segments_expect_pull(&k, "1"),
                        BAD_END(SEG(2, "b") "," SEG(3, "oh")));
@@ -392,8 +395,8 @@ static void an_error_behind_segments_keeps_its_code(void **state)
     }
 }
 
-/* The answer to the fetch of a task that failed may be the error alone: what it has in
- * segments is pulled before. */
+/* The result of a failed task may be the error alone, so its segments are pulled
+ * first. */
 static void what_failed_is_pulled_before_its_error_is_fetched(void **state)
 {
     (void)state;
@@ -421,7 +424,7 @@ static void what_failed_is_pulled_before_its_error_is_fetched(void **state)
     }
 }
 
-/* The pull of what is left of a cancelled task cannot make it anything else. */
+/* A cancelled task stays cancelled, whatever the pull of its rest brings. */
 static void what_is_cancelled_stays_so(void **state)
 {
     (void)state;
@@ -465,7 +468,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         NAMED("AS-28 a broken stream is pulled", a_broken_stream_is_pulled),
-        cmocka_unit_test(an_answer_that_is_gone_is_pulled),
+        cmocka_unit_test(the_words_of_a_stand_in_may_be_a_tools),
         cmocka_unit_test(a_broken_stream_that_asks_is_waited_for),
         cmocka_unit_test(content_in_answer_to_a_pull_is_the_whole),
         NAMED("R-1905-34 the whole says what was replaced",
@@ -474,7 +477,7 @@ int main(void)
         cmocka_unit_test(a_token_pulls_in_another_process),
         NAMED("AS-9 expiry leaves an incomplete stream",
               expiry_leaves_an_incomplete_stream),
-        NAMED("AS-9 expiry that is told twice leaves an incomplete stream",
+        NAMED("AS-9 expiry that is reported twice leaves an incomplete stream",
               expiry_told_twice_leaves_an_incomplete_stream),
         cmocka_unit_test(a_stream_whose_task_is_gone_is_incomplete),
         NAMED("AS-10 a stream that is cancelled", cancelled_by_somebody),

@@ -1,6 +1,6 @@
-/* Segments (SEP-1905) in any order, by any way, with holes and repeats: the result is the
+/* Segments (SEP-1905) in any order, by any way, with gaps and repeats: the result is the
  * same, and nothing is left behind. */
-#include "engine/asking/session.h"
+#include "engine/client/session.h"
 #include "support/segment_stage.h"
 #include "support/world.h"
 
@@ -42,8 +42,8 @@ static void say_part(kit *k, const char *to_whom, int from, int to, bool complet
                complete ? "true" : "false");
 }
 
-/* Answers what is asked by the truth, about a task that has ended with `count`; now and
- * then by nothing, or an error. */
+/* Answers all requests correctly, for a task that has ended with `count` segments;
+ * sometimes answers with nothing, or an error. */
 static void answer_all(kit *k, int count)
 {
     const char *line;
@@ -75,12 +75,12 @@ static void push_somehow(kit *k, const char *call, int count)
             say_part(k, call, at, to, false);
         if (below(k, 8) < bad)
             say_part(k, call, 1 + (int)below(k, (uint32_t)count), to, false);
-        if (below(k, 8) >= bad) /* else they come in another order, or never */
+        if (below(k, 8) >= bad) /* otherwise in another order, or never */
             at = to + 1;
         else
             at += 1 + (int)below(k, 3);
     }
-    if (below(k, 3)) /* with the last one: that it was lost could not be seen else */
+    if (below(k, 3)) /* with the last segment: otherwise its loss could not be seen */
         say_part(k, call, count ? count : 1, count, true);
 }
 
@@ -113,7 +113,7 @@ static void any_way_gives_the_same_result(void **state)
     }
 }
 
-/* Half of them are streamed, half become a task that is never streamed. */
+/* Half of the calls are streamed, half become a task that is never streamed. */
 static void ten_thousand_calls_leave_nothing_behind(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* What the application of a client wants of a stream of segments (SEP-1905): their order,
- * none at all, fewer at a time, not too many. */
-#include "engine/asking/session.h"
+ * no segments at all, fewer at a time, a limit on their number. */
+#include "engine/client/session.h"
 #include "support/segment_stage.h"
 #include "support/world.h"
 
@@ -18,8 +18,7 @@ static void numbers_come_as_they_come_when_that_is_wanted(void **state)
     (void)state;
     kit k = {0};
     const char *call;
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.unordered = 1;
     record *r = segments_begin_task(&k, &options, &call);
     r->unordered = 1;
@@ -27,7 +26,7 @@ static void numbers_come_as_they_come_when_that_is_wanted(void **state)
     kit_result(&k, call, PART(SEG(1, "a")));
     kit_result(&k, call, PART(SEG(3, "c")));
     assert_non_null(strstr(r->log, "segment 1 a\nsegment 3 c\n"));
-    memcpy(token, r->token, sizeof token); /* covers 1, not 3 */
+    memcpy(token, r->token, sizeof token); /* the token covers segment 1, not 3 */
     kit_result(&k, call, PART(SEG(2, "b")));
     kit_result(&k, call, LAST(""));
     assert_int_equal(r->segments, 3);
@@ -37,7 +36,7 @@ static void numbers_come_as_they_come_when_that_is_wanted(void **state)
                "\"content\":[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
     assert_string_equal(r->log, "segment 2 b\nsegment 3 c\ncomplete SEGUE_OK\n");
     kit_end(&k);
-    memset(&k, 0, sizeof k); /* the whole result brings what has not come, and no more */
+    memset(&k, 0, sizeof k); /* the whole result brings exactly the missing segments */
     r = segments_begin_task(&k, &options, &call);
     r->unordered = 1;
     kit_result(&k, call, LAST(SEG(2, "b")));
@@ -52,8 +51,7 @@ static void discarded_segments_are_not_collected(void **state)
     (void)state;
     kit k = {0};
     const char *call;
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.discard = 1;
     record *r = segments_begin_task(&k, &options, &call);
     kit_result(&k, call, PART(SEG(1, "a")));
@@ -63,15 +61,14 @@ static void discarded_segments_are_not_collected(void **state)
     kit_end(&k);
 }
 
-/* Nobody reads: the exchange is given up before much is held, and pulled when somebody
- * does. */
+/* The application does not read: the exchange is given up before much is held, and the
+ * rest is pulled when it reads again. */
 static void without_credit_the_push_is_given_up_and_pulled_later(void **state)
 {
     (void)state;
     kit k = {0};
     const char *call;
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.credit = 1;
     record *r = segments_begin_task(&k, &options, &call);
     char *big = calloc(1, 100001);
@@ -84,7 +81,7 @@ static void without_credit_the_push_is_given_up_and_pulled_later(void **state)
             "\"isComplete\":false",
             big, ++sent);
     assert_in_range(sent, 10, 14);
-    kit_result(&k, call, PART(SEG(99, "a"))); /* dropped */
+    kit_result(&k, call, PART(SEG(99, "a"))); /* a late segment is dropped */
     assert_true(k.mem.live < 4 * 1024 * 1024);
     assert_int_equal(r->segments, 1);
     kit_advance(&k, 5000);
@@ -103,7 +100,7 @@ static void without_credit_the_push_is_given_up_and_pulled_later(void **state)
     kit_end(&k);
 }
 
-/* Callbacks run one at a time: nothing is pulled while they have much to do. */
+/* Callbacks run one at a time: nothing is pulled while many of them wait. */
 static void pulls_wait_for_callbacks(void **state)
 {
     (void)state;
@@ -147,8 +144,7 @@ static void too_large_a_result_is_cancelled(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.max_result_bytes = 100;
     kit_begin_2025(&k, &options, SERVER_2025_STREAMS);
     kit_start(&k, "tools/list", NULL, NULL);

@@ -1,6 +1,6 @@
-/* The client with a real server: the fixture server as a child process with a SQLite
- * file, which is killed in the middle of a stream and started again. Each scenario runs
- * twice: with all in one thread, and with input that the I/O thread lends. */
+/* The client with a real server: the fixture server runs as a child process with a SQLite
+ * file. It is killed in the middle of a stream and started again. Each scenario runs
+ * twice: with everything in one thread, and with input that the I/O thread lends. */
 #include "support/fixtures.h"
 #include "support/scratch.h"
 #include "support/world.h"
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#define TURNS 2000 /* of at most 10 ms: before a request counts as lost */
+#define TURNS 2000 /* turns of at most 10 ms, after which a request counts as lost */
 
 typedef struct outcome {
     int segments;
@@ -32,7 +32,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     const char *text = segue_segment_text(segment, NULL);
     (void)request;
     fixtures_story_line(++o->segments, 0, expected, sizeof expected);
-    assert_int_equal(segue_segment_number(segment), ++o->last);
+    assert_int_equal(segue_segment_read(segment)->number, ++o->last);
     if (text && strstr(text, "story"))
         assert_string_equal(text, expected);
 }
@@ -80,23 +80,20 @@ typedef struct stage {
     char path[64];
 } stage;
 
-/* kept: its server has a file, else what it stores ends with it. */
+/* kept: the server has a file, otherwise its data ends with it. */
 static void begin_on(stage *s, const segue_session_options *options, bool kept)
 {
-    segue_spawn_options spawn;
-    segue_session_options session;
-    segue_runtime_options runtime;
+    segue_spawn_options spawn = SEGUE_SPAWN_OPTIONS_INIT;
+    segue_session_options session = SEGUE_SESSION_OPTIONS_INIT;
+    segue_runtime_options runtime = SEGUE_RUNTIME_OPTIONS_INIT;
     segue_transport *transport;
     scratch_name(s->path, sizeof s->path, "/tmp/segue-client");
     const char *const argv[] = {SEGUE_FIXTURE_SERVER, kept ? s->path : NULL, NULL};
-    segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
     spawn.argv = argv;
     spawn.restart = 1;
-    segue_struct_init(&session, sizeof session, SEGUE_STRUCT_SESSION_OPTIONS);
     if (options)
         session = *options;
     session.capabilities = "{\"elicitation\":{}}";
-    segue_struct_init(&runtime, sizeof runtime, SEGUE_STRUCT_RUNTIME_OPTIONS);
     runtime.lend_input = lends;
     assert_int_equal(segue_runtime_new(&runtime, &s->runtime, NULL), SEGUE_OK);
     if (lends)
@@ -124,8 +121,7 @@ static void end(stage *s)
 static outcome call(stage *s, const char *params)
 {
     outcome o = {0};
-    segue_request_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     events.user = &o;
     events.free_user = on_free;
     events.on_segment = on_segment;
@@ -150,30 +146,29 @@ static void a_stream_survives_a_server_that_is_killed(void **state)
     assert_int_equal(o.segments, 6);
     assert_non_null(strstr(o.content, "segment 6 of the story"));
     assert_null(strstr(strstr(o.content, "segment 1 of") + 1, "segment 1 of"));
-    /* and the session goes on */
+    /* The session goes on. */
     o = call(&s, "{\"name\":\"greet\",\"arguments\":{}}");
     assert_int_equal(o.status, SEGUE_OK);
     end(&s);
 }
 
-/* The server dies under a plain call. The next process finds the call by its key in the
- * file; with a store in memory it knows nothing of it, and to ask again would be to run
- * it twice. */
+/* The server dies during a plain call. With a file the next process finds the call by its
+ * key. With a store in memory it does not know the call, and a repeated call would run
+ * twice. */
 static void a_lost_call_is_asked_again_where_its_key_is_kept(void **state)
 {
     (void)state;
     for (int kept = 0; kept < 2; kept++) {
         for (int era = SEGUE_ERA_AUTO; era <= SEGUE_ERA_LEGACY; era++) {
             stage s;
-            segue_session_options options;
-            segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+            segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
             options.no_tasks = 1;
             options.era = era;
             begin_on(&s, &options, kept);
             outcome o = call(&s, "{\"name\":\"crash_after\",\"arguments\":{\"n\":4}}");
             assert_int_equal(o.status, kept ? SEGUE_OK : SEGUE_E_DISCONNECTED);
             assert_int_equal(strstr(o.content, "segment 6 of the story") != NULL, kept);
-            /* and the session goes on */
+            /* The session goes on. */
             o = call(&s, "{\"name\":\"greet\",\"arguments\":{}}");
             assert_int_equal(o.status, SEGUE_OK);
             end(&s);
@@ -181,8 +176,8 @@ static void a_lost_call_is_asked_again_where_its_key_is_kept(void **state)
     }
 }
 
-/* AS-70: the same program, whatever the conversation allows: the same results, the same
- * number of questions. */
+/* AS-70: the same program in every dialect has the same results and the same number of
+ * questions. */
 static void the_same_program_gives_the_same_results(void **state)
 {
     (void)state;
@@ -195,8 +190,7 @@ static void the_same_program_gives_the_same_results(void **state)
     outcome seen[4] = {0};
     for (int way = 0; way < 3; way++) {
         stage s;
-        segue_session_options options;
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+        segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
         options.no_tasks = way == 1;
         options.era = way == 2 ? SEGUE_ERA_LEGACY : SEGUE_ERA_AUTO;
         begin(&s, &options);

@@ -1,7 +1,7 @@
-/* A request without a method sends nothing and stands for its session: it is asked what a
- * server of the handshake eras asks while no other request is there. Servers ask for the
- * roots so, as soon as they are initialized (2025-11-25 client/roots). */
-#include "engine/asking/request.h"
+/* A request without a method sends nothing and represents its session: it gets the
+ * questions that a server of the handshake eras asks while there is no other request.
+ * Servers ask for the roots that way right after initialize (2025-11-25 client/roots). */
+#include "engine/client/request.h"
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -44,16 +44,16 @@ static void nothing_in_flight_is_somebody(void **state)
     kit k = {0};
     segue_session_options options = options_of();
     kit_begin(&k, &options);
-    record *r = kit_start(&k, "", NULL, NULL); /* before there is a connection */
+    record *r = kit_take_input(&k); /* before there is a connection */
     kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
     kit_expect_silence(&k);
     ask(&k, "0");
     assert_string_equal(r->log, "input 1:0 roots/list {}\n");
     assert_int_equal(record_answer(r, NULL, ROOTS), SEGUE_OK);
     assert_answer(&k, "0", "result", ROOTS);
-    ask(&k, "0"); /* R-975-16 */
+    ask(&k, "0"); /* R-975-16: the question is sent again with the same id. */
     assert_answer(&k, "0", "result", ROOTS);
-    record *call = kit_call(&k, "t"); /* a call comes first */
+    record *call = kit_call(&k, "t"); /* a call has priority */
     const char *line = kit_expect(&k, "tools/call");
     ask(&k, "1");
     assert_int_equal(record_answer(call, NULL, ROOTS), SEGUE_OK);
@@ -76,7 +76,7 @@ static void it_ends_by_cancel_and_with_the_session(void **state)
     segue_session_options options = options_of();
     kit_begin(&k, &options);
     kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
-    record *r = kit_start(&k, "", NULL, NULL);
+    record *r = kit_take_input(&k);
     ask(&k, "1");
     assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
     kit_run(&k);
@@ -84,7 +84,7 @@ static void it_ends_by_cancel_and_with_the_session(void **state)
     assert_answer(&k, "1", "error.code", "-32603");
     ask(&k, "2");
     assert_answer(&k, "2", "error.code", "-32603");
-    r = kit_start(&k, "", NULL, NULL);
+    r = kit_take_input(&k);
     segue_session_close(k.session);
     kit_run(&k);
     assert_int_equal(r->status, SEGUE_E_CLOSED);
@@ -92,7 +92,7 @@ static void it_ends_by_cancel_and_with_the_session(void **state)
     kit_end(&k);
 }
 
-/* It outlives connections, and with them what was asked on them. */
+/* The request survives a reconnect, but not the questions of the old connection. */
 static void it_stays_when_the_connection_breaks(void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static void it_stays_when_the_connection_breaks(void **state)
     segue_session_options options = options_of();
     kit_begin(&k, &options);
     kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
-    record *r = kit_start(&k, "", NULL, NULL);
+    record *r = kit_take_input(&k);
     ask(&k, "1");
     kit_cut(&k);
     kit_advance(&k, 1000);
@@ -121,8 +121,8 @@ static void its_questions_are_bounded(void **state)
     segue_session_options options = options_of();
     kit_begin(&k, &options);
     kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
-    record *r = kit_start(&k, "", NULL, NULL);
-    for (int i = 1; i <= 3 * MOST; i++) { /* those that are answered make room */
+    record *r = kit_take_input(&k);
+    for (int i = 1; i <= 3 * MOST; i++) { /* answered questions make room */
         snprintf(id, sizeof id, "%d", i);
         ask(&k, id);
         assert_int_equal(record_answer(r, NULL, ROOTS), SEGUE_OK);
@@ -152,7 +152,7 @@ static void over_http_it_is_asked_by_the_stream(void **state)
     segue_session_options options = options_of();
     script_begin(&s, &options);
     script_initialize(&s, "one");
-    record *r = kit_start(&s.k, "", NULL, NULL);
+    record *r = kit_take_input(&s.k);
     heard *get = script_expect(&s, "GET");
     script_stream(get);
     script_event(get, NULL, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"roots/list\"}");
@@ -171,7 +171,7 @@ static void over_http_it_is_asked_by_the_stream(void **state)
 
 #define ROOTS_LIST "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"roots/list\"}"
 
-/* What comes by the stream of the session belongs to no call (2025-11-25
+/* A question on the stream of the session belongs to no call (2025-11-25
  * basic/transports, "Listening for Messages from the Server"). */
 static void over_http_the_stream_asks_no_call(void **state)
 {
@@ -184,14 +184,15 @@ static void over_http_the_stream_asks_no_call(void **state)
     script_stream(get);
     record *call = kit_call(&s.k, "t");
     heard *h = script_expect(&s, "tools/call");
-    script_event(get, NULL, ROOTS_LIST, 1); /* nobody else is there */
+    script_event(get, NULL, ROOTS_LIST, 1); /* there is no other request */
     script_until(&s, call->log);
     script_result(h, DONE);
-    heard *answer = script_expect(&s, ""); /* the server does not wait for ever */
+    /* the server gets an answer and need not wait for ever */
+    heard *answer = script_expect(&s, "");
     assert_at(answer->body, "id", "1");
     assert_at(answer->body, "error.code", "-32603");
     script_accept(answer);
-    record *r = kit_start(&s.k, "", NULL, NULL);
+    record *r = kit_take_input(&s.k);
     call = kit_call(&s.k, "t");
     h = script_expect(&s, "tools/call");
     script_event(get, NULL, ROOTS_LIST, 2);
@@ -214,29 +215,23 @@ static void what_can_be_asked_nothing_is_none(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_request_events events;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     segue_request *request = NULL;
     segue_session_options options = options_of();
     kit_begin(&k, &options);
     kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
-    assert_int_equal(
-        segue_request_start(k.session, "", NULL, 0, NULL, NULL, &request, NULL),
-        SEGUE_E_INVALID);
-    assert_int_equal(
-        segue_request_start(k.session, "", NULL, 0, NULL, &events, &request, NULL),
-        SEGUE_E_INVALID);
+    assert_int_equal(segue_session_take_input(k.session, NULL, &request, NULL),
+                     SEGUE_E_INVALID);
+    assert_int_equal(segue_session_take_input(k.session, &events, &request, NULL),
+                     SEGUE_E_INVALID);
     record *r = kit_record(&k, &events);
-    assert_int_equal(
-        segue_request_start(k.session, "", "{}", 2, NULL, &events, &request, NULL),
-        SEGUE_E_INVALID);
-    assert_int_equal(
-        segue_request_start(k.session, NULL, NULL, 0, NULL, &events, &request, NULL),
-        SEGUE_E_INVALID);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(segue_request_start(k.session, i ? "" : NULL, NULL, 0, NULL,
+                                             &events, &request, NULL),
+                         SEGUE_E_INVALID);
     assert_null(request);
-    assert_int_equal(
-        segue_request_start(k.session, "", NULL, 0, NULL, &events, &r->request, NULL),
-        SEGUE_OK);
+    assert_int_equal(segue_session_take_input(k.session, &events, &r->request, NULL),
+                     SEGUE_OK);
     kit_end(&k);
 }
 
@@ -247,7 +242,7 @@ static void it_takes_no_room_of_requests(void **state)
     segue_session_options options = options_of();
     options.max_requests = 1;
     kit_begin(&k, &options);
-    record *r = kit_start(&k, "", NULL, NULL);
+    record *r = kit_take_input(&k);
     kit_shake_hands(&k, "2025-11-25", SERVER_PLAIN);
     for (int i = 0; i < 2; i++) {
         record *call = kit_call(&k, "t");
@@ -257,13 +252,11 @@ static void it_takes_no_room_of_requests(void **state)
     assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
     kit_run(&k);
     assert_int_equal(r->completed, 1);
-    r = kit_start(&k, "", NULL, NULL); /* another, when the one has ended */
-    segue_request_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    r = kit_take_input(&k); /* a new one, after the first has ended */
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     events.on_input = r->request->events.on_input;
-    assert_int_equal(
-        segue_request_start(k.session, "", NULL, 0, NULL, &events, NULL, NULL),
-        SEGUE_E_LIMIT);
+    assert_int_equal(segue_session_take_input(k.session, &events, NULL, NULL),
+                     SEGUE_E_LIMIT);
     kit_end(&k);
 }
 

@@ -1,5 +1,6 @@
-/* A client that streams a task (tasks/stream) from a server that the test plays: what a
- * server may do wrong, what the application may do slowly. */
+/* A client that streams a task (tasks/stream) from a server that the test plays: faults
+ * of the server, and a slow application. */
+#include "engine/dialect/task_events/stream.h"
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -12,7 +13,8 @@
 #include <cmocka.h>
 // clang-format on
 
-/* A call that has become task T and is being streamed; *stream is the request for it. */
+/* Makes a call that has become task T and is being streamed; *stream is the request for
+ * the stream. */
 static record *begin(kit *k, const segue_request_options *options, const char **stream)
 {
     kit_begin_modern(k, NULL, SERVER_STREAMS);
@@ -32,6 +34,11 @@ static void event(kit *k, int seq, const char *type, const char *payload)
 
 /* ---- events ---- */
 
+#define TEXT(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+#define EVENT "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\""
+#define PIECE(text)                                                                      \
+    "\"type\":\"dev.segue.content.partial\",\"payload\":{\"content\":[" TEXT(text) "]}"
+
 static void unknown_types_are_counted_and_ignored(void **state)
 {
     (void)state;
@@ -48,27 +55,79 @@ static void unknown_types_are_counted_and_ignored(void **state)
     kit_end(&k);
 }
 
-static void malformed_events_do_no_harm(void **state)
+/* The stream lacks what the malformed event had, so the result is fetched. */
+static void a_malformed_event_is_lacking(void **state)
+{
+    static const char *const bad[] = {
+        NULL,
+        "\"taskId\":\"T\"",
+        "\"taskId\":\"T\",\"seq\":-1," PIECE("x"),
+        "\"taskId\":\"T\",\"seq\":\"1\"," PIECE("x"),
+        "\"taskId\":\"T\",\"seq\":1.5," PIECE("x"),
+        "\"seq\":1," PIECE("x"),
+        "\"taskId\":7,\"seq\":1," PIECE("x"),
+        "\"taskId\":\"T\",\"seq\":1,\"type\":\"dev.segue.content.partial\","
+        "\"payload\":{\"content\":7}",
+        "\"taskId\":\"T\",\"seq\":1,\"type\":\"dev.segue.fields\",\"payload\":7"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kit k = {0};
+        const char *stream;
+        record *r = begin(&k, NULL, &stream);
+        kit_segment(&k, "T", 0, 1, "a");
+        if (bad[i])
+            kit_say(&k, EVENT ",\"params\":{%s}}", bad[i]);
+        else
+            kit_say(&k, EVENT "}");
+        kit_result(&k, stream, FINAL);
+        assert_int_equal(r->completed, 0);
+        kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "completed") "," RESULT);
+        assert_int_equal(r->completed, 1);
+        assert_int_equal(r->status, SEGUE_OK);
+        assert_int_equal(r->segments, 2);
+        assert_at(r->result, "content", "[" TEXT("a") "," TEXT("b") "]");
+        kit_end(&k);
+    }
+}
+
+static void events_of_another_task_are_not_lacking(void **state)
 {
     (void)state;
     kit k = {0};
     const char *stream;
     record *r = begin(&k, NULL, &stream);
-    kit_say(&k, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\"}");
-    kit_say(&k,
-            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
-            "\"taskId\":\"T\",\"seq\":-1,\"type\":\"x\"}}");
-    kit_say(&k,
-            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/event\",\"params\":{"
-            "\"taskId\":\"U\",\"seq\":0,\"type\":\"dev.segue.content.partial\","
-            "\"payload\":{\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}}}");
-    event(&k, 0, "dev.segue.content.partial", "{\"content\":7}");
-    event(&k, 1, "dev.segue.fields", "7");
-    kit_segment(&k, "T", 2, 1, "a");
+    kit_segment(&k, "U", 0, 1, "x");
+    kit_segment(&k, "T", 0, 1, "a");
     kit_result(&k, stream, FINAL);
-    assert_int_equal(r->status, SEGUE_OK);
-    assert_int_equal(r->segments, 1);
+    assert_int_equal(r->completed, 1);
+    assert_at(r->result, "content", "[" TEXT("a") "]");
     kit_end(&k);
+}
+
+/* A task id is a text: it may have characters that JSON escapes, or be escaped where it
+ * need not be. */
+static void a_task_id_may_be_escaped(void **state)
+{
+    static const char *const ids[][2] = {{"T\\\"1", "T\\\"1"}, {"T", "\\u0054"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        kit k = {0};
+        char created[400];
+        kit_begin_modern(&k, NULL, SERVER_STREAMS);
+        record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", NULL);
+        snprintf(
+            created, sizeof created,
+            "\"resultType\":\"task\",\"taskId\":\"%s\",\"status\":\"working\"," STAMPS,
+            ids[i][0]);
+        kit_result(&k, kit_expect(&k, "tools/call"), created);
+        const char *stream = kit_expect(&k, "tasks/stream");
+        kit_segment(&k, ids[i][1], 0, 1, "a");
+        kit_result(&k, stream, FINAL);
+        assert_int_equal(r->completed, 1);
+        assert_int_equal(r->segments, 1);
+        assert_at(r->result, "content", "[" TEXT("a") "]");
+        kit_end(&k);
+    }
 }
 
 static void fields_and_replace_are_merged(void **state)
@@ -89,7 +148,6 @@ static void fields_and_replace_are_merged(void **state)
     kit_end(&k);
 }
 
-#define TEXT(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
 #define AT(text, segment, index)                                                         \
     "{\"content\":[" TEXT(text) "],\"segment\":" #segment ",\"index\":" #index "}"
 
@@ -109,8 +167,8 @@ static void texts_go_on_in_their_blocks(void **state)
     kit_end(&k);
 }
 
-/* The stream lacks what has no place: the result is fetched, and its blocks are not the
- * segments that were shown. */
+/* The stream lacks the pieces with an invalid index. So the result is fetched, and its
+ * blocks are not the segments that were shown. */
 static void a_place_that_is_none_is_lacking(void **state)
 {
     static const char *const bad[] = {AT("x", 2, 2), AT("x", 2, -1), AT("x", 2, "0"),
@@ -140,8 +198,8 @@ static void a_place_that_is_none_is_lacking(void **state)
     }
 }
 
-/* After a hole the stream is opened again; what the old one still says is dropped or
- * fits. */
+/* After a gap the stream is opened again. Later events of the old stream are dropped, or
+ * fit. */
 static void events_of_the_stream_that_was_cut_do_no_harm(void **state)
 {
     (void)state;
@@ -149,11 +207,12 @@ static void events_of_the_stream_that_was_cut_do_no_harm(void **state)
     const char *stream;
     record *r = begin(&k, NULL, &stream);
     kit_segment(&k, "T", 0, 1, "a");
-    kit_segment(&k, "T", 2, 3, "c"); /* 1 is missing */
+    kit_segment(&k, "T", 2, 3, "c"); /* segment 1 is missing */
     kit_expect(&k, "notifications/cancelled");
     const char *again = kit_expect(&k, "tasks/stream");
     assert_at(again, "params.after", "0");
-    kit_result(&k, stream, FINAL); /* the answer of the first one: nobody waits for it */
+    /* the answer to the first one: no request waits for it */
+    kit_result(&k, stream, FINAL);
     assert_int_equal(r->completed, 0);
     kit_segment(&k, "T", 1, 2, "b");
     kit_segment(&k, "T", 2, 3, "c");
@@ -161,6 +220,134 @@ static void events_of_the_stream_that_was_cut_do_no_harm(void **state)
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(r->segments, 3);
     kit_end(&k);
+}
+
+/* ---- a stream that was left ---- */
+
+/* Cancels a call whose task is being streamed: the server says that it does so. */
+static void leave(kit *k, record *r)
+{
+    const char *line;
+    bool is_left = false;
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    kit_run(k);
+    while ((line = kit_heard(k))) {
+        bool is_cancel = !strcmp(json_at(line, "method"), "\"tasks/cancel\"");
+        is_left |= !strcmp(json_at(line, "method"), "\"notifications/cancelled\"");
+        if (is_cancel)
+            kit_result(k, line, "\"resultType\":\"complete\"");
+    }
+    assert_true(is_left);
+    assert_int_equal(r->completed, 1);
+}
+
+/* Follows a task of which only the id is known. */
+static record *watch(kit *k, const char *id, const char **stream)
+{
+    segue_task *task;
+    segue_request_events events;
+    record *r = kit_record(k, &events);
+    assert_int_equal(segue_task_attach(k->session, id, &task, NULL), SEGUE_OK);
+    assert_int_equal(segue_task_watch(task, NULL, &events, &r->request, NULL), SEGUE_OK);
+    segue_task_free(task);
+    kit_run(k);
+    *stream = NULL;
+    for (const char *line; (line = kit_heard(k));) {
+        if (!strcmp(json_at(line, "method"), "\"tasks/stream\""))
+            *stream = line;
+        else
+            kit_result(k, line, TASK("T", "working"));
+    }
+    assert_non_null(*stream);
+    assert_at(*stream, "params.after", "");
+    return r;
+}
+
+/* The stream of T was left. The one of U begins with the earliest event that the server
+ * still has, and so does the next one of T. */
+static void a_stream_that_was_left_does_not_hide_another(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"U", "T"};
+    for (int i = 0; i < 2; i++) {
+        kit k = {0};
+        const char *stream;
+        record *r = begin(&k, NULL, &stream);
+        kit_segment(&k, "T", 0, 1, "a");
+        leave(&k, r);
+        r = watch(&k, ids[i], &stream);
+        kit_segment(&k, ids[i], 4, 5, "e");
+        assert_int_equal(r->segments, 1);
+        assert_int_equal(r->last_segment, 5);
+        kit_segment(&k, ids[i], 5, 6, "f");
+        assert_int_equal(r->segments, 2);
+        kit_end(&k);
+    }
+}
+
+/* Events of the stream that was left are no beginning of the next one. */
+static void a_stream_that_was_left_is_no_part_of_the_next(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    for (int seq = 0; seq < 3; seq++)
+        kit_segment(&k, "T", seq, seq + 1, "x");
+    leave(&k, r);
+    r = watch(&k, "T", &stream);
+    kit_segment(&k, "T", 3, 4, "of the stream that was left");
+    kit_segment(&k, "T", 4, 5, "of the stream that was left");
+    assert_int_equal(r->segments, 0);
+    for (int seq = 1; seq < 6; seq++) /* the first event is retained no more */
+        kit_segment(&k, "T", seq, seq + 1, "x");
+    assert_int_equal(r->segments, 5);
+    assert_int_equal(r->last_segment, 6);
+    kit_end(&k);
+}
+
+/* When an event that may be of the stream that was left was passed over, the merged
+ * events are not the result. */
+static void what_was_passed_over_is_in_the_result(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "a");
+    leave(&k, r);
+    r = watch(&k, "T", &stream);
+    kit_segment(&k, "T", 1, 2, "b");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->completed, 0);
+    kit_result(&k, kit_expect(&k, "tasks/get"), TASK("T", "completed") "," RESULT);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    kit_end(&k);
+}
+
+/* SGI_STREAMS_LEFT_MAX streams that were left are known. One more takes the place of the
+ * oldest: the next event of that one counts as a beginning. */
+static void streams_that_were_left_are_known_in_bounds(void **state)
+{
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        kit k = {0};
+        const char *stream;
+        char id[16];
+        kit_begin_modern(&k, NULL, SERVER_STREAMS);
+        for (int i = 0; i < SGI_STREAMS_LEFT_MAX + more; i++) {
+            snprintf(id, sizeof id, "T%d", i);
+            record *r = watch(&k, id, &stream);
+            kit_segment(&k, id, 0, 1, "a");
+            assert_int_equal(r->segments, 1);
+            leave(&k, r);
+        }
+        record *r = watch(&k, "T0", &stream);
+        kit_segment(&k, "T0", 1, 2, "b");
+        assert_int_equal(r->segments, more);
+        kit_end(&k);
+    }
 }
 
 /* ---- the end of the stream ---- */
@@ -180,6 +367,28 @@ static void a_stream_that_ends_early_is_opened_again(void **state)
     kit_segment(&k, "T", 1, 2, "b");
     kit_result(&k, stream, FINAL);
     assert_int_equal(r->status, SEGUE_OK);
+    assert_int_equal(r->segments, 2);
+    kit_end(&k);
+}
+
+/* A stream has a pause of its own, which tasks/get does not make longer. */
+static void a_stream_does_not_wait_for_the_poll(void **state)
+{
+    (void)state;
+    kit k = {0};
+    const char *stream;
+    record *r = begin(&k, NULL, &stream);
+    kit_segment(&k, "T", 0, 1, "a");
+    event(&k, 1, "dev.segue.status", "{\"status\":\"input_required\"}");
+    const char *get = kit_expect(&k, "tasks/get");
+    kit_error(&k, stream, -32603, NULL);
+    kit_result(&k, get, TASK("T", "working")); /* pollIntervalMs is 1000 */
+    kit_advance(&k, 500);
+    stream = kit_expect(&k, "tasks/stream");
+    assert_at(stream, "params.after", "1");
+    kit_segment(&k, "T", 2, 2, "b");
+    kit_result(&k, stream, FINAL);
+    assert_int_equal(r->completed, 1);
     assert_int_equal(r->segments, 2);
     kit_end(&k);
 }
@@ -261,8 +470,7 @@ static void events_gone_falls_back_without_a_loss_or_a_repeat(void **state)
     kit_end(&k);
 }
 
-/* A whole result after a replace: its blocks are numbered behind those that became
- * void. */
+/* A whole result after a replace: its blocks are numbered behind the replaced ones. */
 static void a_result_after_a_replace_brings_what_is_missing(void **state)
 {
     (void)state;
@@ -285,8 +493,8 @@ static void a_result_after_a_replace_brings_what_is_missing(void **state)
     kit_end(&k);
 }
 
-/* The stream broke before it told what was replaced, and the task ended before it was
- * opened again: the result tells it. */
+/* The stream broke before it told what was replaced, and the task ended before the stream
+ * was opened again: the result tells it. */
 static void a_result_tells_what_was_replaced(void **state)
 {
     (void)state;
@@ -365,7 +573,8 @@ static void a_question_in_a_stream_is_fetched_and_answered(void **state)
     assert_string_equal(r->last_key, "q1");
     segue_request_answer(r->request, "q1", yes, strlen(yes), NULL);
     kit_result(&k, kit_expect(&k, "tasks/update"), "\"resultType\":\"complete\"");
-    /* the second one came while the first was open: no other status tells of it */
+    /* The second question came while the first was open, so no further status reported
+     * it. */
     kit_result(&k, kit_expect(&k, "tasks/get"),
                TASK("T", "input_required") ",\"inputRequests\":{\"q2\":{\"method\":"
                                            "\"elicitation/create\",\"params\":{}}}");
@@ -381,7 +590,8 @@ static void a_question_in_a_stream_is_fetched_and_answered(void **state)
     kit_end(&k);
 }
 
-/* A get that fails beside the stream is made again: the question would never be seen. */
+/* A tasks/get that fails beside the stream is repeated: otherwise the question would
+ * never be seen. */
 static void a_look_that_fails_beside_a_stream_is_made_again(void **state)
 {
     (void)state;
@@ -398,7 +608,7 @@ static void a_look_that_fails_beside_a_stream_is_made_again(void **state)
     kit_end(&k);
 }
 
-/* The question was asked before the cursor of the token: the stream does not tell of
+/* The question was asked before the cursor of the token, so the stream does not report
  * it. */
 static void a_question_is_found_again_by_a_resumed_stream(void **state)
 {
@@ -430,8 +640,7 @@ static void segments_wait_for_credit_and_keep_their_order(void **state)
     (void)state;
     kit k = {0};
     const char *stream;
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.credit = 2;
     record *r = begin(&k, &options, &stream);
     for (int i = 0; i < 5; i++)
@@ -441,7 +650,7 @@ static void segments_wait_for_credit_and_keep_their_order(void **state)
     assert_int_equal(r->segments, 2);
     assert_int_equal(segue_request_grant(r->request, 0), SEGUE_E_INVALID);
     assert_int_equal(segue_request_grant(r->request, 1), SEGUE_OK);
-    assert_int_equal(r->segments, 2); /* never inside the call */
+    assert_int_equal(r->segments, 2); /* callbacks never run inside the call */
     kit_run(&k);
     assert_int_equal(r->segments, 3);
     assert_int_equal(r->completed, 0);
@@ -454,7 +663,7 @@ static void segments_wait_for_credit_and_keep_their_order(void **state)
     kit_end(&k);
 }
 
-/* What the application does not take is not fetched: the stream is cut at the source, and
+/* Events that the application does not take are not fetched: the stream is closed, and
  * goes on behind the last event when there is room. */
 static void a_full_inbox_pauses_the_stream_and_loses_nothing(void **state)
 {
@@ -462,8 +671,7 @@ static void a_full_inbox_pauses_the_stream_and_loses_nothing(void **state)
     enum { SIZE = 100 * 1024 };
     kit k = {0};
     const char *stream;
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.credit = 1;
     record *r = begin(&k, &options, &stream);
     char *text = malloc(SIZE + 1);
@@ -475,7 +683,7 @@ static void a_full_inbox_pauses_the_stream_and_loses_nothing(void **state)
         kit_segment(&k, "T", sent, sent + 1, text);
         cancelled = kit_heard(&k);
     }
-    assert_in_range(sent, 8, 14); /* about a megabyte */
+    assert_in_range(sent, 8, 14); /* 8 to 14 segments are about a megabyte */
     assert_at(cancelled, "method", "\"notifications/cancelled\"");
     assert_at(cancelled, "params.requestId", json_at(stream, "id"));
     kit_segment(&k, "T", sent, sent + 1, text); /* on its way when the cancel came */
@@ -499,8 +707,7 @@ static void discard_delivers_and_does_not_collect(void **state)
     (void)state;
     kit k = {0};
     const char *stream;
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.discard = 1;
     record *r = begin(&k, &options, &stream);
     kit_segment(&k, "T", 0, 1, "a");
@@ -517,14 +724,24 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_types_are_counted_and_ignored),
-        cmocka_unit_test(malformed_events_do_no_harm),
+        NAMED("R-E-7 a malformed event is lacking", a_malformed_event_is_lacking),
+        NAMED("R-E-7 events of another task are not lacking",
+              events_of_another_task_are_not_lacking),
+        NAMED("R-E-7 a task id may be escaped", a_task_id_may_be_escaped),
         cmocka_unit_test(fields_and_replace_are_merged),
         NAMED("R-776-30 texts go on in their blocks, by events",
               texts_go_on_in_their_blocks),
         NAMED("R-776-30 a place that is none is lacking",
               a_place_that_is_none_is_lacking),
         cmocka_unit_test(events_of_the_stream_that_was_cut_do_no_harm),
+        NAMED("R-E-7 a stream that was left does not hide another",
+              a_stream_that_was_left_does_not_hide_another),
+        NAMED("R-E-7 a stream that was left is no part of the next",
+              a_stream_that_was_left_is_no_part_of_the_next),
+        cmocka_unit_test(what_was_passed_over_is_in_the_result),
+        cmocka_unit_test(streams_that_were_left_are_known_in_bounds),
         cmocka_unit_test(a_stream_that_ends_early_is_opened_again),
+        cmocka_unit_test(a_stream_does_not_wait_for_the_poll),
         cmocka_unit_test(a_failed_task_is_told_by_get),
         cmocka_unit_test(is_error_of_the_final_reaches_the_result),
         {"AS-69 a late get does not bring the task back",

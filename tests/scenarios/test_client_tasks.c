@@ -1,5 +1,5 @@
-/* The client against a server that the test plays: tasks polled and streamed, and what a
- * server may do wrong. */
+/* The client against a server that the test plays: polled and streamed tasks, and faults
+ * of the server. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -85,7 +85,7 @@ static void repeats_are_dropped_and_a_hole_is_repaired(void **state)
     assert_at(stream, "params.after", "");
     kit_segment(&k, "T", 0, 1, "a");
     kit_segment(&k, "T", 0, 1, "a");
-    kit_segment(&k, "T", 2, 3, "c"); /* 1 is missing */
+    kit_segment(&k, "T", 2, 3, "c"); /* segment 1 is missing */
     kit_expect(&k, "notifications/cancelled");
     stream = kit_expect(&k, "tasks/stream");
     assert_at(stream, "params.after", "0");
@@ -95,7 +95,7 @@ static void repeats_are_dropped_and_a_hole_is_repaired(void **state)
     kit_end(&k);
 }
 
-/* AS-71: the hook comes before the first look, and its token is enough for another
+/* AS-71: the callback comes before the first poll, and its token is enough for another
  * process. */
 static void token_of_on_task_resumes_in_a_new_process(void **state)
 {
@@ -126,7 +126,7 @@ static void token_of_on_task_resumes_in_a_new_process(void **state)
     kit_end(&second);
 }
 
-/* AS-73 */
+/* AS-73: pauses grow after temporary failures; an unknown task is lost. */
 static void get_failures_back_off_and_a_lost_task_ends_once(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void get_failures_back_off_and_a_lost_task_ends_once(void **state)
     for (int i = 0; i < 5; i++) {
         kit_error(&k, kit_expect(&k, "tasks/get"), -32603, NULL);
         if (i == 0)
-            continue; /* the first try again comes at once */
+            continue; /* the first retry comes at once */
         kit_expect_silence(&k);
         kit_advance(&k, 5000);
     }
@@ -148,7 +148,7 @@ static void get_failures_back_off_and_a_lost_task_ends_once(void **state)
     kit_end(&k);
 }
 
-/* AS-75 */
+/* AS-75: tools/list cannot become a task. */
 static void a_task_for_tools_list_is_an_invalid_answer(void **state)
 {
     (void)state;
@@ -161,7 +161,8 @@ static void a_task_for_tools_list_is_an_invalid_answer(void **state)
     kit_end(&k);
 }
 
-/* AS-76 */
+/* AS-76: wrong type names of the specification's examples are accepted, unknown ones
+ * refused. */
 static void result_types_on_get_and_call(void **state)
 {
     (void)state;
@@ -180,7 +181,7 @@ static void result_types_on_get_and_call(void **state)
     kit_end(&k);
 }
 
-/* AS-77, AS-67: names of drafts, and the interval is read anew from each answer. */
+/* AS-77, AS-67: field names of drafts, and an interval that is read from each answer. */
 static void draft_field_names_and_changing_intervals(void **state)
 {
     (void)state;
@@ -212,7 +213,7 @@ static void draft_field_names_and_changing_intervals(void **state)
     kit_end(&k);
 }
 
-/* AS-53 */
+/* AS-53: in 2026-07-28 a requestState of a task is never sent back. */
 static void request_state_is_never_echoed(void **state)
 {
     (void)state;
@@ -230,8 +231,9 @@ static void request_state_is_never_echoed(void **state)
     kit_end(&k);
 }
 
-/* R-2557-9: the answer may say that the task asks already, but not what: that is looked
- * up at once, over a stream or not. (One that has ended at once: tests/vectors.) */
+/* R-2557-9: the answer may say that the task asks, but not what. The client polls for the
+ * question at once, with or without a stream. (tests/vectors has a task that has ended at
+ * once.) */
 static void a_task_may_ask_at_once(void **state)
 {
     (void)state;
@@ -261,7 +263,7 @@ static void a_task_may_ask_at_once(void **state)
     }
 }
 
-/* AS-72: asked again after a resume unless the acknowledgement came. */
+/* AS-72: a question is asked again after a resume, unless its acknowledgement came. */
 static void questions_come_once_and_again_after_a_resume(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* A client that follows a task at a server which does one thing well and fails at
- * another: each exchange is tried again by itself, ever later, and so often as
- * max_reconnects says. The server is played by the test. */
+/* A client that follows a task at a server which handles one method well and fails
+ * another. Each exchange is retried independently, with growing pauses, as often as
+ * max_reconnects says. The test plays the server. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -22,13 +22,12 @@
 
 static segue_session_options limited(int32_t max_reconnects)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.max_reconnects = max_reconnects;
     return options;
 }
 
-/* A call that has become task T. */
+/* Makes a call that has become task T. */
 static record *begin(kit *k, int32_t max_reconnects, const char *capabilities)
 {
     segue_session_options options = limited(max_reconnects);
@@ -52,8 +51,8 @@ typedef struct tally {
     int gets, updates;
 } tally;
 
-/* Plays the server for so long: each tasks/get is answered, each tasks/update is refused
- * with this code, and the application answers whenever it is asked. */
+/* Plays the server for this time: each tasks/get is answered, each tasks/update is
+ * refused with this code, and the application answers each question. */
 static tally refuse_updates(kit *k, record *r, int code, int64_t ms)
 {
     tally count = {0};
@@ -109,7 +108,7 @@ static void an_answer_that_stays_refused_ends_the_request(void **state)
     }
 }
 
-/* -32602 may be said of the task, or of the answer: tasks/get knows. */
+/* -32602 may concern the task or the answer: tasks/get decides. */
 static void an_answer_that_does_not_fit_is_asked_for_anew(void **state)
 {
     (void)state;
@@ -141,7 +140,7 @@ static void an_answer_for_a_lost_task_tells_that_it_is_lost(void **state)
     kit_end(&k);
 }
 
-/* What a server says that does not have the method keeps its code. */
+/* The error of a server that lacks the method keeps its code. */
 static void a_server_without_the_method_is_told_by_its_code(void **state)
 {
     (void)state;
@@ -162,7 +161,7 @@ static void a_server_without_the_method_is_told_by_its_code(void **state)
     }
 }
 
-/* 2026-07-28 has no word for it: the task goes on. */
+/* 2026-07-28 has no answer for it: the task goes on. */
 static void a_question_of_an_unknown_method_gets_an_error(void **state)
 {
     (void)state;
@@ -192,7 +191,8 @@ static void a_stream_that_is_refused_is_polled_and_tried_again(void **state)
     kit k = {0};
     record *r = begin(&k, LIMIT, SERVER_STREAMS);
     int streams = 0, gets = 0;
-    while (k.clock_ms < 60000) { /* it breaks more often than max_reconnects says */
+    /* the stream breaks more often than max_reconnects says */
+    while (k.clock_ms < 60000) {
         const char *line = kit_heard(&k);
         if (!line) {
             kit_advance(&k, 50);
@@ -214,11 +214,11 @@ static void a_stream_that_is_refused_is_polled_and_tried_again(void **state)
         kit_advance(&k, 500);
         line = kit_heard(&k);
     }
-    kit_segment(&k, "T", 0, 1, "a"); /* it opens well */
+    kit_segment(&k, "T", 0, 1, "a"); /* this stream opens well */
     while ((gets = 0, kit_heard(&k)))
         ;
     kit_advance(&k, 5000);
-    kit_expect_silence(&k); /* and is all there is again */
+    kit_expect_silence(&k); /* the stream is the only request again */
     kit_segment(&k, "T", 1, 2, "b");
     kit_result(&k, line, FINAL);
     assert_int_equal(r->status, SEGUE_OK);
@@ -226,7 +226,7 @@ static void a_stream_that_is_refused_is_polled_and_tried_again(void **state)
     kit_end(&k);
 }
 
-/* Lets time pass until the client asks for something. */
+/* Lets time pass until the client sends a request. */
 static heard *until_next(http_script *s)
 {
     int64_t until = script_deadline();
@@ -237,7 +237,7 @@ static heard *until_next(http_script *s)
     return script_next(s);
 }
 
-/* Over HTTP: cut at each second of silence, or answered with 500. */
+/* Over HTTP: the stream is cut after each second of silence, or answered with 500. */
 static void a_stream_that_breaks_is_polled(void **state)
 {
     (void)state;
@@ -272,7 +272,7 @@ static void a_stream_that_breaks_is_polled(void **state)
     }
 }
 
-/* ---- holes in the stream ---- */
+/* ---- gaps in the stream ---- */
 
 static void a_hole_that_stays_is_asked_for_once(void **state)
 {
@@ -285,9 +285,9 @@ static void a_hole_that_stays_is_asked_for_once(void **state)
     kit_expect(&k, "notifications/cancelled");
     const char *stream = kit_expect(&k, "tasks/stream");
     assert_at(stream, "params.after", "0");
-    kit_segment(&k, "T", 3, 4, "d"); /* the rest of the stream that was left */
+    kit_segment(&k, "T", 3, 4, "d"); /* the rest of the stream that was abandoned */
     kit_expect_silence(&k);
-    kit_segment(&k, "T", 2, 3, "c"); /* the new one begins behind the hole as well */
+    kit_segment(&k, "T", 2, 3, "c"); /* the new stream also begins behind the gap */
     kit_expect_silence(&k);
     assert_non_null(strstr(k.last_warning, "lacks the events 1 to 1"));
     kit_segment(&k, "T", 3, 4, "d");
@@ -331,9 +331,10 @@ static void an_event_without_payload_is_told(void **state)
     const char *stream = kit_expect(&k, "tasks/stream");
     kit_segment(&k, "T", 0, 1, "a");
     event(&k, 1, "dev.segue.content.partial", NULL);
-    assert_non_null(strstr(k.last_warning, "event 1 of task T has no usable payload"));
+    assert_non_null(strstr(k.last_warning, "event 1 of task T is invalid"));
     kit_result(&k, stream, FINAL);
-    kit_result(&k, kit_expect(&k, "tasks/get"), DONE); /* not what was merged here */
+    /* the result, not the content that was merged here */
+    kit_result(&k, kit_expect(&k, "tasks/get"), DONE);
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(r->segments, 2);
     kit_end(&k);
@@ -349,8 +350,9 @@ static void say_uncounted(kit *k, int seq, const char *text)
     event(k, seq, "dev.segue.content.partial", payload);
 }
 
-/* R-E-7: the server tells no numbers of segments. Behind a hole nobody knows which blocks
- * of the result were shown: all of them are shown, in place of what was. */
+/* R-E-7: the server does not number segments. Behind a gap the client cannot know
+ * which blocks of the result were shown, so it shows all of them in place of the
+ * earlier ones. */
 static void behind_a_hole_the_result_is_shown_whole(void **state)
 {
     (void)state;
@@ -367,7 +369,7 @@ static void behind_a_hole_the_result_is_shown_whole(void **state)
                       "{\"reason\":\"events_gone\",\"earliestSeq\":2}");
             stream = kit_expect(&k, "tasks/stream");
         }
-        say_uncounted(&k, 2, "c"); /* the earliest that is kept, perhaps */
+        say_uncounted(&k, 2, "c"); /* perhaps the earliest that is kept */
         kit_result(&k, stream, FINAL);
         kit_result(&k, kit_expect(&k, "tasks/get"),
                    TASK("T", "completed") ",\"result\":{\"content\":[%s,%s,%s]}",
@@ -408,7 +410,7 @@ static void answer_badly(heard *h, int how)
 
 #define BAD_ANSWERS 5
 
-/* A task of 2025-11-25; is_ended: and it is looked at first. */
+/* Makes a task of 2025-11-25; is_ended: the task is polled first and has ended. */
 static record *begin_2025(http_script *s, bool is_ended)
 {
     segue_session_options options = kit_legacy_options();
@@ -451,7 +453,7 @@ static void a_look_that_fails_is_made_again(void **state)
         for (int i = 0; i < LIMIT; i++)
             answer_badly(next_get(&s), how);
         script_result(next_get(&s), TASK("T", "working"));
-        answer_badly(next_get(&s), how); /* the count begins anew */
+        answer_badly(next_get(&s), how); /* the count starts anew */
         script_result(next_get(&s), DONE);
         script_until(&s, r->completed);
         assert_int_equal(r->status, SEGUE_OK);
@@ -470,7 +472,7 @@ static void a_look_that_stays_refused_ends_the_request(void **state)
         {SEGUE_E_REFUSED, "HTTP status 404"},
         {SEGUE_E_REMOTE, ""},
         {SEGUE_E_REFUSED, "the answer is neither JSON nor an event stream"},
-        {SEGUE_E_PROTOCOL, "the answer is no JSON-RPC response"},
+        {SEGUE_E_PROTOCOL, "the answer is not a JSON-RPC response"},
     };
     for (int how = 0; how < BAD_ANSWERS; how++) {
         http_script s;
@@ -486,8 +488,8 @@ static void a_look_that_stays_refused_ends_the_request(void **state)
     }
 }
 
-/* 2025-11-25: 404 says that the wire session is gone, which is begun anew. An error in
- * tasks/result is that of the task. */
+/* 2025-11-25: 404 means that the wire session is gone, and a new one is opened. An error
+ * of tasks/result is that of the task. */
 static void a_look_of_2025_that_fails_is_made_again(void **state)
 {
     (void)state;
@@ -527,6 +529,100 @@ static void a_look_of_2025_that_stays_refused_ends_the_request(void **state)
     }
 }
 
+/* ---- pauses that the server asks for ---- */
+
+#define PAUSE "\"retryAfterMs\":1000"
+#define REFUSED "{\"reason\":\"rate_limited\"," PAUSE "}"
+
+/* Plays the server until the call ends: tasks/get reports this status, or is refused when
+ * it is NULL, and tasks/result is refused. Returns how often that method came. */
+static int refuse_results(kit *k, record *r, const char *status, const char *data)
+{
+    int count = 0;
+    while (!r->completed && k->clock_ms < 600000) {
+        const char *line = kit_heard(k);
+        bool is_result = line && !strcmp(json_at(line, "method"), "\"tasks/result\"");
+        count += line && (is_result || !status);
+        if (!line)
+            kit_advance(k, 200);
+        else if (is_result || !status)
+            kit_error(k, line, -32603, data);
+        else
+            kit_result(k, line, "\"taskId\":\"T\",\"status\":\"%s\"", status);
+    }
+    return count;
+}
+
+/* Makes a call that has become task T of 2025-11-25; segments: those of it that are
+ * pushed. */
+static record *begin_legacy(kit *k, const char *capabilities, const char *segments)
+{
+    segue_session_options options = limited(LIMIT);
+    options.era = SEGUE_ERA_LEGACY;
+    options.capabilities = "{\"elicitation\":{}}";
+    kit_begin_2025(k, &options, capabilities);
+    record *r = kit_call(k, "t");
+    kit_list_tools(k);
+    const char *call = kit_expect(k, "tools/call");
+    kit_result(k, call, CREATED_2025("T"));
+    if (segments)
+        kit_result(k, call, "%s", segments);
+    return r;
+}
+
+static void a_pause_is_asked_for_within_max_reconnects(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status, *data;
+        int count;
+    } rows[] = {
+        {"failed", "{" PAUSE "}", 1}, /* this is the tool's own error */
+        {"failed", "{\"reason\":\"busy\"," PAUSE "}", 1},
+        {"failed", REFUSED, LIMIT + 1},
+        {"completed", REFUSED, LIMIT + 1},
+        {"completed", "{" PAUSE "}", LIMIT + 1},
+        {NULL, REFUSED, LIMIT + 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kit k = {0};
+        record *r = begin_legacy(&k, SERVER_2025, NULL);
+        int count = refuse_results(&k, r, rows[i].status, rows[i].data);
+        assert_int_equal(count, rows[i].count);
+        assert_int_equal(r->status, SEGUE_E_REMOTE);
+        assert_int_equal(r->rpc_code, -32603);
+        kit_end(&k);
+    }
+}
+
+/* Each tasks/get between two refusals succeeds, and does not reset the count. */
+static void a_pause_of_a_task_that_asks_is_within_max_reconnects(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin_legacy(&k, SERVER_2025, NULL);
+    int count = refuse_results(&k, r, "input_required", "{" PAUSE "}");
+    assert_int_equal(count, LIMIT + 1);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    kit_end(&k);
+}
+
+#define SEGMENT                                                                          \
+    "\"partial-content\":[{\"type\":\"text\",\"text\":\"a\",\"seqNr\":1}],"              \
+    "\"isComplete\":false"
+
+/* After a refused pull the client fetches the result, which is then refused as well. */
+static void a_pause_of_a_pull_is_within_max_reconnects(void **state)
+{
+    (void)state;
+    kit k = {0};
+    record *r = begin_legacy(&k, SERVER_2025_STREAMS, SEGMENT);
+    int count = refuse_results(&k, r, "completed", REFUSED);
+    assert_in_range(count, LIMIT + 1, 2 * LIMIT + 2);
+    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    kit_end(&k);
+}
+
 /* ---- ends ---- */
 
 static int32_t state_after(kit *k, segue_task *task, const char *answer)
@@ -539,7 +635,7 @@ static int32_t state_after(kit *k, segue_task *task, const char *answer)
     return segue_task_get_state(task);
 }
 
-/* R-2557-47 */
+/* R-2557-47: later reports do not change an end. */
 static void an_end_stays_the_end(void **state)
 {
     (void)state;
@@ -555,7 +651,7 @@ static void an_end_stays_the_end(void **state)
     kit_end(&k);
 }
 
-/* What is said in a stream after the end is not told. */
+/* A status that a stream reports after the end is dropped. */
 static void no_status_follows_the_end(void **state)
 {
     (void)state;
@@ -590,6 +686,9 @@ int main(void)
         cmocka_unit_test(a_look_that_stays_refused_ends_the_request),
         cmocka_unit_test(a_look_of_2025_that_fails_is_made_again),
         cmocka_unit_test(a_look_of_2025_that_stays_refused_ends_the_request),
+        cmocka_unit_test(a_pause_is_asked_for_within_max_reconnects),
+        cmocka_unit_test(a_pause_of_a_task_that_asks_is_within_max_reconnects),
+        cmocka_unit_test(a_pause_of_a_pull_is_within_max_reconnects),
         NAMED("R-2557-47 an end stays the end", an_end_stays_the_end),
         NAMED("R-2557-47 no status follows the end", no_status_follows_the_end),
     };

@@ -1,11 +1,11 @@
-/* A client that gives a call up says so. Over HTTP in 2026-07-28 the closing of the
- * stream says it, but not of a call with an idempotency key, which its server keeps for a
- * client that comes again: the client names the key (2026-07-28
+/* A client tells the server when it gives a call up. Over HTTP in 2026-07-28 closing the
+ * stream does that, except for a call with an idempotency key: the server keeps it for a
+ * client that comes again. So the client names the key (2026-07-28
  * basic/patterns/cancellation). */
 #include "support/client_kit.h"
 #include "support/http_script.h"
 #include "support/world.h"
-#include "engine/asking/withdrawal.h"
+#include "engine/client/withdrawal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 #define CANCELLED "notifications/cancelled"
 
-/* The text of the key that stands in this message. */
+/* Copies the key in this message. */
 static void key_of(const char *message, char key[64])
 {
     const char *at = strstr(message, "dev.segue/idempotencyKey\":\"");
@@ -70,8 +70,7 @@ static void a_timeout_names_the_key(void **state)
     (void)state;
     http_script s;
     heard *call;
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.timeout_ms = 300;
     record *r = begin(&s, &options, &call);
     script_advance(&s, 300);
@@ -81,7 +80,7 @@ static void a_timeout_names_the_key(void **state)
     script_end(&s);
 }
 
-/* Between two attempts there is no stream that could close. */
+/* Between two attempts there is no stream to close. */
 static void a_cancel_between_two_attempts_names_the_key(void **state)
 {
     (void)state;
@@ -113,7 +112,7 @@ static void a_session_that_closes_cancels_its_calls(void **state)
     script_end(&s);
 }
 
-/* The application has what it takes to come back. */
+/* The application can still come back for the calls. */
 static void a_session_that_closes_keeps_what_is_kept(void **state)
 {
     (void)state;
@@ -122,8 +121,7 @@ static void a_session_that_closes_keeps_what_is_kept(void **state)
         heard *call;
         char token[4096];
         size_t len = sizeof token;
-        segue_request_options options;
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+        segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
         options.idempotency_key = chosen ? "a key of the application" : NULL;
         record *r = begin(&s, &options, &call);
         if (!chosen)
@@ -137,7 +135,7 @@ static void a_session_that_closes_keeps_what_is_kept(void **state)
 
 /* ---- withdrawals that do not arrive ---- */
 
-/* What the server does with a withdrawal: 503, or no answer at all. */
+/* Fails a withdrawal: with 503, or with no answer at all. */
 static void turn_away(heard *h, bool cuts)
 {
     if (cuts)
@@ -154,26 +152,25 @@ static void what_does_not_arrive_is_told_again(void **state)
         heard *call;
         record *r = begin(&s, NULL, &call);
         assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
-        script_until(&s, r->completed); /* it waits for nothing */
+        script_until(&s, r->completed); /* the request waits for nothing */
         for (int i = 0; i < 3; i++) {
             turn_away(script_expect(&s, CANCELLED), cuts);
             script_expect_silence(&s);
             script_advance(&s, SGI_WITHDRAWAL_AGAIN_MS);
         }
         expect_withdrawal(&s, call);
-        script_until(&s, !s.k.session->withdrawal_count);
+        script_until(&s, !s.k.session->withdrawals.count);
         script_advance(&s, SGI_WITHDRAWAL_MS);
         script_expect_silence(&s);
         script_end(&s);
     }
 }
 
-/* ---- by the id, in the handshake eras ---- */
+/* ---- by id, in the handshake eras ---- */
 
 static void begin_legacy(http_script *s)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.era = SEGUE_ERA_LEGACY;
     script_begin(s, &options);
     script_initialize(s, "one");
@@ -189,7 +186,7 @@ static heard *expect_id(http_script *s, const char *id)
     return h;
 }
 
-/* It was turned away, or lost, and is told until the server takes it. */
+/* A withdrawal that was refused or lost is repeated until the server takes it. */
 static void an_id_is_told_again_too(void **state)
 {
     (void)state;
@@ -208,7 +205,7 @@ static void an_id_is_told_again_too(void **state)
             script_advance(&s, SGI_WITHDRAWAL_AGAIN_MS);
         }
         script_accept(expect_id(&s, id));
-        script_until(&s, !s.k.session->withdrawal_count);
+        script_until(&s, !s.k.session->withdrawals.count);
         script_advance(&s, SGI_WITHDRAWAL_MS);
         script_expect_silence(&s);
         script_end(&s);
@@ -231,7 +228,7 @@ static void an_id_goes_with_its_wire_session(void **state)
     script_initialize(&s, "two");
     script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
     heard *call = script_expect(&s, "tools/call");
-    assert_int_equal(s.k.session->withdrawal_count, 0);
+    assert_int_equal(s.k.session->withdrawals.count, 0);
     script_advance(&s, SGI_WITHDRAWAL_MS);
     script_expect_silence(&s);
     script_result(call, "\"content\":[]");
@@ -239,20 +236,19 @@ static void an_id_goes_with_its_wire_session(void **state)
     script_end(&s);
 }
 
-/* Nor does the next connection of a byte stream know it. */
+/* The next connection of a byte stream does not know the id either. */
 static void an_id_is_told_on_its_own_stream(void **state)
 {
     (void)state;
-    segue_session_options options;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     kit k = {.can_reopen = 1};
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.era = SEGUE_ERA_LEGACY;
     kit_begin_2025(&k, &options, "{\"tools\":{}}");
     record *r = kit_call(&k, "t");
     kit_expect(&k, "tools/call");
     assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
     kit_expect(&k, CANCELLED);
-    assert_int_equal(k.session->withdrawal_count, 0);
+    assert_int_equal(k.session->withdrawals.count, 0);
     kit_cut(&k);
     kit_handshake_2025(&k, "{\"tools\":{}}");
     kit_advance(&k, SGI_WITHDRAWAL_MS);
@@ -268,13 +264,13 @@ static void it_is_told_for_so_long(void **state)
     int count = 0;
     record *r = begin(&s, NULL, &call);
     assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
-    for (; s.k.session->withdrawal_count; count++) {
+    for (; s.k.session->withdrawals.count; count++) {
         turn_away(script_expect(&s, CANCELLED), false);
         script_expect_silence(&s);
         script_advance(&s, SGI_WITHDRAWAL_AGAIN_MS);
     }
     assert_int_equal(count, SGI_WITHDRAWAL_MS / SGI_WITHDRAWAL_AGAIN_MS);
-    assert_non_null(strstr(s.k.last_warning, "its tool may go on"));
+    assert_non_null(strstr(s.k.last_warning, "the tool may go on"));
     script_advance(&s, SGI_WITHDRAWAL_MS);
     script_expect_silence(&s);
     script_end(&s);
@@ -286,8 +282,7 @@ static void a_call_with_the_key_ends_its_withdrawal(void **state)
     (void)state;
     http_script s;
     heard *call;
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.idempotency_key = "a key of the application";
     record *r = begin(&s, &options, &call);
     assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
@@ -303,6 +298,27 @@ static void a_call_with_the_key_ends_its_withdrawal(void **state)
     script_end(&s);
 }
 
+/* The call must be sent before the withdrawal: a server that gets the withdrawal first
+ * would refuse the call. */
+static void a_call_that_waits_with_the_key_ends_its_withdrawal(void **state)
+{
+    (void)state;
+    kit k = {.can_reopen = 1};
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    options.idempotency_key = "a key of the application";
+    kit_begin_modern(&k, NULL, SERVER_STREAMS);
+    record *r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
+    kit_expect(&k, "tools/call");
+    kit_cut(&k);
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    r = kit_start(&k, "tools/call", "{\"name\":\"t\"}", &options);
+    kit_handshake(&k, SERVER_STREAMS);
+    kit_result(&k, kit_expect(&k, "tools/call"),
+               "\"resultType\":\"complete\",\"content\":[]");
+    assert_int_equal(r->status, SEGUE_OK);
+    kit_end(&k);
+}
+
 /* Over a byte stream, whose server comes back. */
 static void the_next_connection_is_told(void **state)
 {
@@ -315,7 +331,7 @@ static void the_next_connection_is_told(void **state)
         key_of(kit_expect(&k, "tools/call"), of_call);
         if (!is_down) {
             assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
-            kit_expect(&k, CANCELLED); /* and it is lost with the connection */
+            kit_expect(&k, CANCELLED); /* the withdrawal is lost with the connection */
         }
         kit_cut(&k);
         if (is_down)
@@ -327,7 +343,7 @@ static void the_next_connection_is_told(void **state)
         assert_string_equal(of_call, said);
         kit_advance(&k, SGI_WITHDRAWAL_MS);
         kit_expect_silence(&k);
-        assert_int_equal(k.session->withdrawal_count, 0);
+        assert_int_equal(k.session->withdrawals.count, 0);
         kit_end(&k);
     }
 }
@@ -352,14 +368,14 @@ static void beyond_the_limit_it_is_told_once(void **state)
     (void)state;
     kit k = {0};
     kit_begin_modern(&k, NULL, SERVER_STREAMS);
-    assert_int_equal(k.session->max_withdrawals, SGI_WITHDRAWALS_MAX);
-    k.session->max_withdrawals = 1;
+    assert_int_equal(k.session->withdrawals.max, SGI_WITHDRAWALS_MAX);
+    k.session->withdrawals.max = 1;
     for (int i = 0; i < 3; i++) {
         record *r = kit_call(&k, "t");
         kit_expect(&k, "tools/call");
         assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
         kit_expect(&k, CANCELLED);
-        assert_int_equal(k.session->withdrawal_count, 1);
+        assert_int_equal(k.session->withdrawals.count, 1);
     }
     kit_end(&k);
 }
@@ -379,6 +395,8 @@ int main(void)
         cmocka_unit_test(an_id_is_told_on_its_own_stream),
         cmocka_unit_test(it_is_told_for_so_long),
         cmocka_unit_test(a_call_with_the_key_ends_its_withdrawal),
+        NAMED("R-2557-11 a call that waits with the key ends its withdrawal",
+              a_call_that_waits_with_the_key_ends_its_withdrawal),
         cmocka_unit_test(the_next_connection_is_told),
         cmocka_unit_test(a_session_that_closes_tells_once_more),
         cmocka_unit_test(beyond_the_limit_it_is_told_once),

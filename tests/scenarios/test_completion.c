@@ -65,10 +65,10 @@ static void tells_its_handler(world *w)
 static void without_suggestions(world *w)
 {
     static const char *const refs[] = {
-        PROMPT("simple") "," ARGUMENT("x"), /* has no handler */
+        PROMPT("simple") "," ARGUMENT("x"), /* this prompt has no handler */
         RESOURCE("file:///{+path}") "," ARGUMENT("x"),
         RESOURCE("test://static-text") "," ARGUMENT("x"),
-        PROMPT("ask") "," ARGUMENT("x"), /* its handler says nothing */
+        PROMPT("ask") "," ARGUMENT("x"), /* the handler of this prompt gives no values */
     };
     wire *c = world_connect(w, NULL);
     for (size_t i = 0; i < sizeof refs / sizeof *refs; i++)
@@ -83,7 +83,8 @@ static void refuses(world *w)
         ARGUMENT("x"),
         PROMPT("no_such_prompt") "," ARGUMENT("x"),
         RESOURCE("test://none/{id}") "," ARGUMENT("x"),
-        RESOURCE("test://template/1/data") "," ARGUMENT("x"), /* a URI, no template */
+        /* this is a URI, not a template */
+        RESOURCE("test://template/1/data") "," ARGUMENT("x"),
         "\"ref\":{\"type\":\"ref/tool\",\"name\":\"greet\"}," ARGUMENT("x"),
         "\"ref\":{\"type\":\"ref/prompt\"}," ARGUMENT("x"),
         "\"ref\":7," ARGUMENT("x"),
@@ -103,7 +104,7 @@ static void refuses(world *w)
     }
 }
 
-/* ---- a server with tools alone ---- */
+/* ---- a server with tools only ---- */
 
 static void greet(void *user, segue_call *call)
 {
@@ -114,8 +115,7 @@ static void greet(void *user, segue_call *call)
 
 static void add(segue_server *server, int32_t item, const char *json)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = greet;
     assert_int_equal(segue_server_add(server, item, json, strlen(json), &options, NULL),
                      SEGUE_OK);
@@ -129,7 +129,7 @@ static segue_server *plain_server(world *w)
     return server;
 }
 
-/* What there never was is neither announced nor known. */
+/* Methods for items that the server never had are neither announced nor known. */
 static void is_not_served_without_items(world *w)
 {
     static const char *const methods[] = {
@@ -155,7 +155,7 @@ static void is_not_served_without_items(world *w)
              NULL);
     assert_at(wire_notification(c, "notifications/subscriptions/acknowledged"),
               "params.notifications", "{\"toolsListChanged\":true}");
-    /* whoever was not told that there are any does not hear of them either */
+    /* A client that was not told of resources gets no notifications about them either. */
     assert_code(wire_do_plain(old, "1", "resources/subscribe", "\"uri\":\"x:y\""),
                 -32601);
     add(plain, SEGUE_ITEM_PROMPT, "{\"name\":\"late\"}");
@@ -174,7 +174,7 @@ static const scenario scenarios[] = {
     {"its handler sees what was asked", tells_its_handler, 0, NULL},
     {"nothing to suggest is an empty list", without_suggestions, 0, NULL},
     {"what names nothing is refused", refuses, 0, NULL},
-    /* HTTP: the listener is of the world's server */
+    /* HTTP: the listener belongs to the world's server. */
     {"what a server never had it does not know", is_not_served_without_items,
      ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL},
 };

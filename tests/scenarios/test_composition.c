@@ -1,14 +1,14 @@
-/* Everything at once, by chance (support/composition.h): what the application is shown is
- * what the handler emitted, each segment once and in order, the merged result too,
- * whatever the way it took and whatever went wrong (R-C-2, R-C-6, R-C-8, R-C-11, R-C-13,
- * R-1905-34, AS-29), what a handler is answered is the answer to its own question of its
- * own call by the person whose call it is (R-0-1), and all memory comes back.
+/* Random combinations of everything (support/composition.h). The application is shown
+ * what the handler sent, each segment once and in order, and so is the merged result,
+ * whatever way it took and whatever went wrong (R-C-2, R-C-6, R-C-8, R-C-11, R-C-13,
+ * R-1905-34, AS-29). An answer that a handler gets belongs to its own question, of its
+ * own call, and comes from that call's principal (R-0-1). All memory is returned.
  *
- *     SEGUE_SEEDS=<n>      so many seeds, 300 by default
- *     SEGUE_FIRST=<seed>   from this one on, 1 by default
- *     SEGUE_MINUTES=<n>    no further seed after so long
+ *     SEGUE_SEEDS=<n>      number of seeds, 300 by default
+ *     SEGUE_FIRST=<seed>   the first seed, 1 by default
+ *     SEGUE_MINUTES=<n>    start no further seed after this time
  *     SEGUE_ROW=<name>     only this row of composition_dialects.c
- *     SEGUE_SEED=<seed>    this one alone: a failure prints it */
+ *     SEGUE_SEED=<seed>    only this seed: a failure prints it */
 #include "support/composition.h"
 
 #include <setjmp.h>
@@ -40,8 +40,8 @@ static void random_runs(void **state)
         composition_run(seed++);
 }
 
-/* A question that is on a stream of GET which its client has not seen: it names the
- * stream of another server. */
+/* A question on a stream of GET that its client has not seen: the client names the stream
+ * of another server. */
 static void a_stream_that_begins_anew(void **state)
 {
     (void)state;
@@ -51,7 +51,8 @@ static void a_stream_that_begins_anew(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        {"AS-29 R-C-8 R-0-1 all at once, by chance", random_runs, NULL, NULL, NULL},
+        {"AS-29 R-C-8 R-0-1 random combinations of everything", random_runs, NULL, NULL,
+         NULL},
         {"R-0-8 a stream that begins anew at another server has all of it",
          a_stream_that_begins_anew, NULL, NULL, NULL},
     };

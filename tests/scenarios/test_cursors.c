@@ -1,5 +1,5 @@
-/* Cursors of lists are sealed: one that was changed, made up, or belongs to another list,
- * principal or server, is refused; one that is good stays good while items come and
+/* Cursors of lists are sealed. A cursor that was changed, made up, or belongs to another
+ * list, principal or server is refused. A good cursor stays valid while items come and
  * go. */
 #include "support/legacy_wire.h"
 #include "support/world.h"
@@ -86,7 +86,7 @@ static void two_per_public_page(segue_server_options *options)
     options->list_scope = SEGUE_CACHE_PUBLIC;
 }
 
-/* Whoever gets a page from a cache goes on behind it. */
+/* A client that gets a page from a cache can go on behind it. */
 static void a_public_page_is_for_anybody(world *w)
 {
     char cursor[CURSOR_SIZE], same[CURSOR_SIZE];
@@ -99,8 +99,7 @@ static void a_public_page_is_for_anybody(world *w)
 static void add(world *w, const char *name)
 {
     char json[128];
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = (segue_call_fn)abort;
     snprintf(json, sizeof json, "{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}}",
              name);
@@ -127,7 +126,8 @@ static void items_come_and_go(world *w)
     take_cursor(page(c, "tools/list", NULL), again);
     assert_string_equal(cursor, again);
     remove_tool(w, json_at(r, "result.tools.0.name"));
-    remove_tool(w, json_at(r, "result.tools.1.name")); /* the one it points behind */
+    /* removes the item that the cursor points behind */
+    remove_tool(w, json_at(r, "result.tools.1.name"));
     r = page(c, "tools/list", cursor);
     snprintf(third, sizeof third, "%s", json_at(r, "result.tools.0.name"));
     add(w, "new");
@@ -221,8 +221,7 @@ static void keys_that_are_none(world *w)
                {NULL, next_key, 0, 32},       {key_of_service, next_key, 32, 16}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         segue_server *server = NULL;
-        segue_server_options options;
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+        segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
         options.seal_key = bad[i].key;
         options.seal_key_len = bad[i].len;
         options.seal_key_before = bad[i].before;

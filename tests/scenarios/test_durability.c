@@ -1,5 +1,5 @@
-/* What a peer has seen survives: creation, idempotency, death of the server at every
- * point of a write, restart, a full disk. */
+/* Everything that a peer has seen survives: creation, idempotency, death of the server at
+ * every point of a write, restart, a full disk. */
 #include "support/fault_store.h"
 #include "support/scratch.h"
 #include "support/world.h"
@@ -16,7 +16,7 @@
 
 #define EVENT "notifications/tasks/event"
 
-static fault_store *faults; /* PAIR: the store of the world that runs */
+static fault_store *faults; /* PAIR: the store of the running world */
 
 static void open_again(world *w)
 {
@@ -43,7 +43,8 @@ static wire *after_death(world *w)
     return world_connect(w, NULL);
 }
 
-/* From here on the server dies at commit n. STDIO: the next one that is spawned. */
+/* From here on the server dies at commit n. STDIO: this holds for the next one that is
+ * spawned. */
 static void arm(world *w, fault_where where, int n)
 {
     static char plan[32];
@@ -89,7 +90,7 @@ static void task_id_of(const char *response, char id[160])
     snprintf(id, 160, "%.*s", (int)strlen(quoted) - 2, quoted + 1);
 }
 
-/* ---- AS-38: creation is visible at once ---- */
+/* ---- AS-38: a creation is visible at once ---- */
 
 #define CREATIONS 1000
 
@@ -98,7 +99,7 @@ static void thousand_tasks(segue_server_options *options)
     options->max_tasks = CREATIONS + 1;
 }
 
-/* The look-up is written in the very moment the answer is read. */
+/* The lookup is written in the moment when the answer is read. */
 static void get_in_the_same_burst(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -121,7 +122,7 @@ static void resolves_in_another_process(world *w)
         const char *r = wire_task(to, "2", "tasks/get", id, NULL);
         assert_at(r, "error", "");
     }
-    /* and what happens later in the one is seen in the other */
+    /* Later changes through one connection are seen in the other. */
     const char *id = wire_make_task(a, "1", "slow_compute", world_lasting(w, 100), NULL);
     assert_at(wire_task(b, "2", "tasks/get", id, NULL), "result.status", "\"working\"");
     wire_get_until(a, id, "completed", NULL);
@@ -139,7 +140,7 @@ static void retried_call_finds_its_task(world *w)
     wire_stall(c, 1);
     ask_keyed(c, "1", JOB, KEY, CAPS_TASKS);
     assert_non_null(
-        fault_store_task(faults, 0)); /* durable, and not a byte of it was seen */
+        fault_store_task(faults, 0)); /* durable, and no byte of it was seen */
     assert_string_equal(wire_history(c), "");
     wire_cut(c);
     wire *again = world_connect(w, NULL);
@@ -173,7 +174,7 @@ static void retried_call_after_death(world *w)
         assert_null(fault_store_task(faults, 1));
 }
 
-/* Some writers escape each slash, and all that is not ASCII. */
+/* Some writers escape each slash, and all text beyond ASCII. */
 static void keys_are_what_they_say(world *w)
 {
     static const char *const same[] = {"0123456789/\xc3\xa9-abc",
@@ -221,7 +222,7 @@ static void key_of_another_call(world *w)
     assert_code(do_keyed(c, "4", "\"name\":\"greet\"", "too short", NULL), -32602);
 }
 
-/* Where it does not, it is not there: nothing is promised, and nothing is looked at. */
+/* Where keys do not help, the server does not announce them, and ignores them. */
 static void keys_where_they_help(world *w)
 {
     static const char hello[] = "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
@@ -287,7 +288,7 @@ static void never_created(world *w)
     assert_null(fault_store_task(faults, 1));
 }
 
-/* Real processes: whatever id a client has read resolves in the next process. */
+/* Real processes: every id that a client has read resolves in the next process. */
 static void no_id_that_does_not_resolve(world *w)
 {
     static const char *const plans[] = {"before:1", "after:1",  "before:2",
@@ -307,7 +308,7 @@ static void no_id_that_does_not_resolve(world *w)
                 task_id_of(r, held[count++]);
         while (wire_next(c))
             ;
-        wire_cut(c); /* if it still lives: so many commits there were not */
+        wire_cut(c); /* if the server still lives: it made fewer commits than that */
         w->fault = NULL;
         world_restart(w);
         wire *after = world_connect(w, NULL);
@@ -330,7 +331,8 @@ static void restartable_job_goes_on(world *w)
     const char *marks = wire_make_task(c, "5", "checkpoint", NULL, NULL);
     wire_get_until(c, done, "completed", NULL);
     wire_get_until(c, asks, "input_required", NULL);
-    wire_get_until_says(c, marks, "marked"); /* else it may die before that is durable */
+    /* otherwise the server may die before that is durable */
+    wire_get_until_says(c, marks, "marked");
     world_advance(w, 100);
     wire_cut(c);
     if (w->place != WORLD_STDIO) {
@@ -350,7 +352,7 @@ static void restartable_job_goes_on(world *w)
               "\"completed\"");
     r = wire_get_until(after, marks, "completed", NULL);
     assert_at(r, "result.result.content.0.text", "\"checkpoint two\"");
-    /* the question is the same one, and its answer completes the job */
+    /* The question is the same, and its answer completes the job. */
     r = wire_get_until(after, asks, "input_required", NULL);
     assert_at(r, "result.inputRequests.input-2", "");
     wire_task(after, "8", "tasks/update", asks,
@@ -382,7 +384,7 @@ static void ask_stream(wire *c, const char *id, const char *task, int after)
     wire_ask(c, id, "tasks/stream", params, CAPS_TASKS);
 }
 
-/* Takes events until `upto` or the end of what comes; each must be the next one. */
+/* Takes events until `upto` or until none comes; each must be the next one. */
 static int take_events(wire *c, int after, int upto)
 {
     const char *n;
@@ -430,9 +432,9 @@ static void stream_across_kills(world *w)
         assert_int_equal(fault_store_changed(faults), 0);
 }
 
-/* ---- AS-113: death at each write point ---- */
+/* ---- AS-113: death at each point of a write ---- */
 
-/* The end of the last commit never reached the disk. */
+/* Removes the end of the last commit, as if it never reached the disk. */
 static void tear_wal(const world *w)
 {
     char name[160];
@@ -449,7 +451,7 @@ static void tear_wal(const world *w)
 
 enum { TORN = 100 };
 
-/* Something to write, so that an armed death comes. */
+/* Makes the server write something, so that a planned death comes. */
 static void wire_make_hang(wire *c, const world *w)
 {
     wire_ask(c, "99", "tools/call", "\"name\":\"hang\"", CAPS_TASKS);
@@ -482,7 +484,7 @@ static void dies_at_each_commit(world *w, int where)
         while (wire_next(c))
             ;
         if (w->place != WORLD_STDIO && !w->dead) {
-            assert_true(finished); /* so many commits there are not */
+            assert_true(finished); /* there are fewer commits than that */
             fault_store_die(faults, FAULT_BEFORE, 0, 1, &w->dead);
             wire_make_hang(c, w);
         }
@@ -536,8 +538,7 @@ static void note_line(seen_lines *seen, const char *message)
     }
 }
 
-/* Looks as hard as a client can: asks for the stream anew all the time, until the task or
- * the server has ended. */
+/* Opens the stream again and again until the task or the server has ended. */
 static void look_hard(wire *c, const char *id, seen_lines *seen)
 {
     for (int i = 10; !seen->finished; i++) {
@@ -556,9 +557,9 @@ static void look_hard(wire *c, const char *id, seen_lines *seen)
     }
 }
 
-/* Each line tells which process wrote it: one that was seen and lost would come again
- * with another text. The store is on a thread of its own, as SQLite is, so that what is
- * sent too early is seen. */
+/* Each line names the process that wrote it: a line that was seen and lost would come
+ * again with another text. The store is on a thread of its own, as SQLite is, so a line
+ * that is sent too early is seen. */
 static void seen_lines_never_change(world *w)
 {
     for (int n = 2; n <= 10; n++) {
@@ -586,7 +587,7 @@ static void seen_lines_never_change(world *w)
     }
 }
 
-/* After send: the very moment the client has read an event, the server is gone. */
+/* After send: the server is gone right after the client has read an event. */
 static void dies_after_send(world *w)
 {
     for (int last = 0; last < 10; last += 3) {
@@ -614,7 +615,7 @@ static void dies_after_send(world *w)
     }
 }
 
-/* ---- AS-114: no room ---- */
+/* ---- AS-114: a full disk ---- */
 
 static void disk_full_for_a_while(world *w)
 {
@@ -633,14 +634,14 @@ static void disk_full_for_a_while(world *w)
     r = wire_do(c, "4", "tools/call", "\"name\":\"hang\"", CAPS_TASKS);
     assert_code(r, -32603);
     assert_golden(r, "cannot_store");
-    /* others live: what needs no store, and what has nothing to write now */
+    /* Other requests succeed: those that need no store, or have nothing to write now. */
     assert_at(wire_do(c, "5", "tools/call", "\"name\":\"greet\"", NULL),
               "result.content.0.text", "\"Hello, World!\"");
     assert_at(wire_task(c, "6", "tasks/get", idle, NULL), "result.status", "\"working\"");
     fault_store_refuse(faults, SEGUE_OK, 0);
     wire_get_until(c, wire_make_task(c, "7", "story", NULL, NULL), "completed", NULL);
     wire_get_until(c, idle, "completed", NULL);
-    /* the end that was told is the end that is stored */
+    /* The end that was reported is the end that is stored. */
     assert_at(wire_task(c, "8", "tasks/get", hurt, NULL), "result.status", "\"failed\"");
     world_advance(w, 5000);
     for (size_t i = 0; fault_store_task(faults, i); i++)
@@ -653,8 +654,8 @@ static void disk_full_for_a_while(world *w)
 }
 
 static const scenario plain[] = {
-    {"AS-38 a task resolves as soon as it is told, 1,000 times", get_in_the_same_burst,
-     ONLY_HERE | ONE_DRIVE, thousand_tasks},
+    {"AS-38 a task resolves as soon as its id is known, 1,000 times",
+     get_in_the_same_burst, ONLY_HERE | ONE_DRIVE, thousand_tasks},
     {"AS-38 a task resolves in another process at once", resolves_in_another_process,
      ONLY_STDIO | ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-39 no process leaves an id behind that does not resolve",
@@ -689,7 +690,7 @@ static const scenario faulty[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-113 death with a torn append", dies_with_a_torn_append,
      ONLY_STDIO | ONLY_SQLITE | ONE_DRIVE, NULL},
-    {"AS-113 what was seen keeps its bytes", seen_lines_never_change,
+    {"AS-113 segments that were seen keep their bytes", seen_lines_never_change,
      ONLY_STDIO | ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-113 death after send", dies_after_send, ONLY_SQLITE | ONE_DRIVE, NULL},
     {"AS-114 a full disk ends what it hits and nothing else", disk_full_for_a_while,

@@ -1,5 +1,5 @@
-/* E: the event stream of a task, as a raw client sees it: what is in it, where it
- * begins, how it ends, and that it is only a view. */
+/* Dialect E, the event stream of a task, as a raw client sees it: its content, where it
+ * begins, how it ends, and that it is only a view of the task. */
 #include "support/fault_store.h"
 #include "support/scratch.h"
 #include "support/world.h"
@@ -23,7 +23,7 @@ static void ask_stream(wire *c, const char *id, const char *task, const char *af
     wire_ask(c, id, "tasks/stream", params, CAPS_TASKS);
 }
 
-/* The next event of a story: line seq + 1 of it. */
+/* Checks the next event of a story: line seq + 1 of it. */
 static void assert_story_event(wire *c, const char *task, int seq)
 {
     const char *event = wire_notification(c, EVENT);
@@ -47,7 +47,7 @@ static void assert_end(const char *response)
     assert_at(response, "result.taskId", "");
 }
 
-/* ---- what is in it ---- */
+/* ---- content ---- */
 
 static void numbered_from_zero(world *w)
 {
@@ -66,7 +66,7 @@ static void numbered_from_zero(world *w)
     assert_end(wire_response(c, "2"));
     const char *r = wire_get_until(c, id, "completed", NULL);
     assert_at(r, "result.result.content", merged);
-    /* the end comes again, and nothing else, behind the last event */
+    /* Behind the last event only the end comes again. */
     ask_stream(c, "3", id, "99");
     assert_end(wire_response(c, "3"));
     wire_quiet(c);
@@ -96,12 +96,13 @@ static void goes_on_behind_the_cursor(world *w)
     wire_notify(c, "notifications/cancelled", "\"requestId\":2");
     wire_get_until(c, id, "completed", NULL);
     while (strstr(wire_history(c), "\"id\":3") == NULL && wire_next(c))
-        ; /* what was on its way when the stream was closed */
+        ; /* reads what was on its way when the stream was closed */
     ask_stream(c, "3", id, "41");
     for (int seq = 42; seq < 100; seq++)
         assert_story_event(c, id, seq);
     assert_end(wire_response(c, "3"));
-    if (w->place != WORLD_STDIO) /* there it may have ended before it was cancelled */
+    /* over stdio the task may have ended before the cancel */
+    if (w->place != WORLD_STDIO)
         assert_null(strstr(wire_history(c), "\"id\":2,"));
 }
 
@@ -158,7 +159,7 @@ static void numbers_without_holes(world *w)
     char *line =
         wire_line("1", "tools/call", "\"name\":\"chatty_task\",\"arguments\":{\"n\":5}",
                   CAPS_TASKS);
-    /* progress and log are asked for, and still no part of a task */
+    /* The call asks for progress and log, which still are no part of a task. */
     char *meta = strstr(line, "\"_meta\":{");
     char asked[1024];
     snprintf(asked, sizeof asked, "%.*s%s%s", (int)(meta - line) + 9, line,
@@ -182,7 +183,7 @@ static void numbers_without_holes(world *w)
     assert_end(wire_response(c, "2"));
 }
 
-/* ---- who may have it ---- */
+/* ---- access ---- */
 
 static void one_stream_per_connection(world *w)
 {
@@ -190,7 +191,7 @@ static void one_stream_per_connection(world *w)
     const char *id = wire_make_task(c, "1", "hang", NULL, NULL);
     const char *other = wire_make_task(c, "2", "hang", NULL, NULL);
     ask_stream(c, "3", id, NULL);
-    ask_stream(c, "4", other, NULL); /* of another task: fine */
+    ask_stream(c, "4", other, NULL); /* a stream of another task is accepted */
     const char *r = wire_task(c, "5", "tasks/stream", id, NULL);
     assert_code(r, -32602);
     assert_golden(r, "stream_twice");
@@ -259,7 +260,7 @@ static void beyond_the_end(world *w)
     assert_null(strstr(wire_history(c), EVENT));
 }
 
-/* ---- a log that was trimmed ---- */
+/* ---- a trimmed log ---- */
 
 static fault_store *faults;
 
@@ -281,8 +282,8 @@ static void events_gone(world *w)
     assert_at(r, "error.data.reason", "\"events_gone\"");
     assert_at(r, "error.data.earliestSeq", "10");
     assert_golden(r, "events_gone");
-    ask_stream(c, "3", id, "9");  /* the first one wanted is the first one kept */
-    if (w->place != WORLD_HTTP) { /* a second one on the same connection */
+    ask_stream(c, "3", id, "9");  /* the first event asked for is the first one kept */
+    if (w->place != WORLD_HTTP) { /* a second stream on the same connection */
         ask_stream(c, "4", id, NULL);
         assert_code(wire_response(c, "4"), -32602);
     }
@@ -291,29 +292,29 @@ static void events_gone(world *w)
     wire_notify(c, "notifications/cancelled", "\"requestId\":3");
     while (wire_next(c))
         ;
-    ask_stream(c, "5", id, NULL); /* no cursor: from the earliest retained */
+    ask_stream(c, "5", id, NULL); /* no cursor: from the earliest kept event */
     assert_story_event(c, id, 10);
 }
 
 static const scenario scenarios[] = {
     {"AS-93a R-C-9 events are numbered from 0 and fold to the result", numbered_from_zero,
      0, NULL},
-    {"AS-93a a stream follows what comes", follows_what_comes, ONE_DRIVE, NULL},
+    {"AS-93a a stream follows new events", follows_what_comes, ONE_DRIVE, NULL},
     {"AS-93a a stream goes on behind its cursor", goes_on_behind_the_cursor, ONE_DRIVE,
      NULL},
     {"AS-93a a stream goes on over another connection", goes_on_over_another_connection,
      ONLY_HERE, NULL},
     {"AS-93a each kind of event equals its golden file", kinds_of_events, 0, NULL},
-    /* over HTTP each stream has a connection for itself */
+    /* Over HTTP each stream has its own connection. */
     {"AS-93a a second stream of a task on one connection is refused",
      one_stream_per_connection, NOT_HTTP, NULL},
     {"AS-93a R-C-7 each connection has its own cursor", several_connections, ONLY_HERE,
      NULL},
-    {"AS-93a cursors that are none are refused", bad_cursors, 0, NULL},
+    {"AS-93a invalid cursors are refused", bad_cursors, 0, NULL},
     {"AS-93a closing a stream leaves the task working", closing_is_not_cancelling, 0,
      NULL},
     {"AS-93a a cursor beyond the end gives the end", beyond_the_end, 0, NULL},
-    {"AS-112 progress and log make no hole in the numbers", numbers_without_holes, 0,
+    {"AS-112 progress and log make no gap in the numbers", numbers_without_holes, 0,
      NULL},
 };
 

@@ -1,5 +1,5 @@
-/* How far back the events of a task can be had (E, R-E-3): within each limit of the
- * server, on either store, and over a restart. The result has it all. */
+/* How far back the events of a task are kept (dialect E, R-E-3): within each limit of the
+ * server, on either store, and over a restart. The result always has everything. */
 #include "support/world_inside.h"
 
 #include <setjmp.h>
@@ -24,8 +24,8 @@ static void ask_stream(wire *c, const char *id, const char *task, int64_t after)
     wire_ask(c, id, "tasks/stream", params, CAPS_TASKS);
 }
 
-/* Reads the events up to the end of the stream; they are seamless. Returns the number of
- * the first one. */
+/* Reads the events up to the end of the stream and checks that none is missing. Returns
+ * the number of the first one. */
 static int64_t read_events(wire *c, const char *id, int64_t *count)
 {
     int64_t first = -1, next = -1;
@@ -53,7 +53,7 @@ static int64_t expect_gone(wire *c, const char *task, int64_t after)
     return atoll(json_at(r, "error.data.earliestSeq"));
 }
 
-/* The last `most` events, and not many fewer, are there, and the whole result. */
+/* Checks that about the last `most` events are kept, and the whole result. */
 static void assert_kept(wire *c, const char *task, int64_t most)
 {
     int64_t count;
@@ -63,7 +63,7 @@ static void assert_kept(wire *c, const char *task, int64_t most)
     assert_int_equal(read_events(c, "78", &count), earliest);
     assert_in_range(count, most - most / 4, most);
     assert_int_equal(earliest + count, STORY);
-    ask_stream(c, "79", task, earliest - 1); /* the first one wanted is there */
+    ask_stream(c, "79", task, earliest - 1); /* the first event asked for is there */
     assert_int_equal(read_events(c, "79", &count), earliest);
     assert_true(expect_gone(c, task, earliest - 2) == earliest);
     const char *r = wire_task(c, "80", "tasks/get", task, NULL);
@@ -138,7 +138,7 @@ static void tune_age(segue_server_options *options)
     options->event_ttl_ms = EVENT_TTL_MS;
 }
 
-/* A second each, so many are kept as there are seconds. */
+/* One event per second, so as many are kept as there are seconds. */
 static void kept_by_age(world *w)
 {
     int64_t count;
@@ -154,14 +154,14 @@ static void kept_by_age(world *w)
     world_restart(w);
     world_advance(w, EVENT_TTL_MS);
     c = world_connect(w, NULL);
-    assert_int_equal(expect_gone(c, task_of_story, 3), 20); /* all are too old */
+    assert_int_equal(expect_gone(c, task_of_story, 3), 20); /* all events are too old */
     ask_stream(c, "2", task_of_story, 19);
     assert_int_equal(read_events(c, "2", &count), -1);
     const char *r = wire_task(c, "3", "tasks/get", task_of_story, NULL);
     assert_true(*json_at(r, "result.result.content.19"));
 }
 
-/* Who follows misses nothing, however few are kept for others. */
+/* A client that follows misses nothing, however few events are kept for others. */
 static void who_follows_has_all(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -174,7 +174,7 @@ static void who_follows_has_all(world *w)
     wire_response(c, "2");
 }
 
-/* ---- what is void ---- */
+/* ---- replaced segments ---- */
 
 #define DRAFTS 400
 
@@ -196,8 +196,7 @@ static void draft_again_and_again(void *user, segue_call *call)
 static void add_drafts(world *w)
 {
     static const char tool[] = "{\"name\":\"drafts\"}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = draft_again_and_again;
     options.task = SEGUE_TASK_MUST;
     assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
@@ -216,7 +215,7 @@ static void tune_drafts(segue_server_options *options)
     options->max_log_bytes = 8192;
 }
 
-/* More goes through the log than it has room for. */
+/* More segments go through the log than it has room for. */
 static void what_is_void_leaves_the_log(world *w)
 {
     int64_t count;
@@ -239,20 +238,20 @@ static void what_is_void_leaves_the_log(world *w)
 }
 
 static const scenario scenarios[] = {
-    {"AS-93a R-E-3 so many events are kept", kept_by_number, ONLY_HERE | ONE_DRIVE,
-     tune_count},
+    {"AS-93a R-E-3 a limited number of events is kept", kept_by_number,
+     ONLY_HERE | ONE_DRIVE, tune_count},
     {"AS-93a R-E-3 the last event alone is kept", the_last_one_alone,
      ONLY_HERE | ONE_DRIVE, tune_one},
-    {"AS-93a R-E-3 so many bytes of events are kept", kept_by_bytes,
+    {"AS-93a R-E-3 a limited number of bytes of events is kept", kept_by_bytes,
      ONLY_HERE | ONE_DRIVE, tune_bytes},
-    {"AS-93a R-E-3 events are kept for so long", kept_by_age, ONLY_HERE | ONE_DRIVE,
-     tune_age},
-    {"AS-93a R-E-3 who follows has all events", who_follows_has_all,
+    {"AS-93a R-E-3 events are kept for a limited time", kept_by_age,
+     ONLY_HERE | ONE_DRIVE, tune_age},
+    {"AS-93a R-E-3 a client that follows has all events", who_follows_has_all,
      ONLY_HERE | ONE_DRIVE, tune_count},
 };
 
 static const scenario drafts[] = {
-    {"AS-93a what is void and shown to nobody leaves the log",
+    {"AS-93a replaced segments that no client saw leave the log",
      what_is_void_leaves_the_log, ONLY_HERE | ONE_DRIVE, tune_drafts},
 };
 

@@ -1,5 +1,5 @@
-/* Text that goes on in a block of the result (R-776-30): whichever way it is shown,
- * whoever merges what was shown has the result that is fetched. */
+/* Text that extends a block of the result (R-776-30): in every dialect, the merge of the
+ * shown pieces equals the result that is fetched. */
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
@@ -33,8 +33,8 @@ static void call(wire *c, const char *id, const char *arguments, const char *mor
 
 #define ALLOW ",\"_meta\":{\"allowPartial\":true}"
 
-/* Takes the blocks of a response, of which `at` came before. Over real pipes one may have
- * several: those that stand one behind the other. */
+/* Takes the blocks of a response; `at` blocks came before. Over real pipes consecutive
+ * pieces may share a response. */
 static int take_blocks(const char *response, int at)
 {
     int first = atoi(json_at(response, "result._meta.index"));
@@ -80,7 +80,7 @@ static void ask_notified(wire *c, const char *id)
     wire_send(c, line);
 }
 
-/* Whose place is what its number says does not tell it. */
+/* A notification has no index when its number says the same. */
 static void notified(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -117,7 +117,7 @@ static void as_events(world *w)
     assert_at(done, "result.result.content", JOINED);
 }
 
-/* SEP-1905 has no word for it: each is a block of its own, in the result too. */
+/* SEP-1905 cannot say it: each piece is a block of its own, in the result too. */
 static void streamed_they_stay_apart(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -137,7 +137,7 @@ static void of_a_task_that_is_fetched(world *w)
     assert_at(legacy_task(c, "2", "tasks/result", id, NULL), "result.content", JOINED);
 }
 
-/* ... and of one that was cancelled, which has what was there of it. */
+/* The same for a cancelled task, which has the pieces so far. */
 static void of_a_task_that_was_cancelled(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
@@ -169,12 +169,13 @@ static void refused(world *w)
     wire *c = legacy_connect(w, NULL, NULL);
     call(c, "1", "\"into\":0", "");
     const char *no_text = wire_response(c, "1");
-    assert_non_null(strstr(no_text, "block 0 of the result is no text"));
+    assert_non_null(strstr(no_text, "block 0 of the result is not a text block"));
     call(c, "2", "\"into\":1", "");
     const char *none = wire_response(c, "2");
-    assert_non_null(strstr(none, "the result has no block 1 yet: it has 1"));
+    assert_non_null(strstr(none, "there is no block 1 in the result yet: it has 1, "));
     call(c, "3", "\"into\":-1", "");
-    assert_non_null(strstr(wire_response(c, "3"), "the result has no block -1 yet"));
+    assert_non_null(
+        strstr(wire_response(c, "3"), "there is no block -1 in the result yet"));
 }
 
 #define IMAGE "{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"image/png\"}"
@@ -186,8 +187,8 @@ static const char *draft(wire *c, const char *id, const char *task)
     return legacy_task(c, "9", "tasks/result", made, NULL);
 }
 
-/* A handler counts blocks since the last replacement, whether its client may see that
- * or not. */
+/* A handler counts blocks since the last replacement, whether its client sees
+ * replacements or not. */
 static void behind_a_replacement(world *w)
 {
     wire *keeps = legacy_connect(w, NULL, MODES_ALL);
@@ -218,10 +219,10 @@ static void behind_a_replacement_over_a_restart(world *w)
 
 static void without_an_index(segue_server_options *options)
 {
-    options->dialects_off = SEGUE_DIALECT_PARTIAL_INDEX;
+    options->draft_ways = SEGUE_WAY_NO_PARTIAL_INDEX;
 }
 
-/* Whoever is not told where a text goes on has a block of each. */
+/* A client that is not told which block a piece extends has each as a block. */
 static void without_an_index_they_stay_apart(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
@@ -235,7 +236,7 @@ static void without_an_index_they_stay_apart(world *w)
 }
 
 static const scenario scenarios[] = {
-    {"AS-82 R-776-30 text goes on in a block, in several responses", in_several_responses,
+    {"AS-82 R-776-30 text extends a block, in several responses", in_several_responses,
      ONE_DRIVE, NULL},
     {"R-776-30 text goes on in a block, as notifications", notified, ONE_DRIVE, NULL},
     {"R-776-30 text goes on in a block, as events", as_events, ONE_DRIVE, NULL},

@@ -1,7 +1,7 @@
-/* Every field of what a client answers, when the server asks for a task (2025-11-25
- * client/sampling, hosted by the client), gone wrong in every way (bad_fields.h): the
- * tool hears of it as an error, what is no answer is asked for again (R-2557-27), or the
- * field is none that matters. */
+/* A client's answers to a server that asks for a task (2025-11-25 client/sampling,
+ * hosted by the client), with every field wrong in every way (bad_fields.h). The tool
+ * gets an error, an invalid answer is asked for again (R-2557-27), or the field does
+ * not matter. */
 #include "support/field_table.h"
 
 #include "support/asked_wire.h"
@@ -49,7 +49,7 @@ static const field_row first_rows[] = {
     {NULL, TASK_OF(END) ">taskId", "FFFFFFFFFKFFFF"},
 };
 
-/* The question is the task H, and its server looks at it. */
+/* The question is the task H, and its server polls it. */
 static const field_row look_rows[] = {
     {NULL, GOT("completed"), "result", "AAAAAAAAAAAAAF"},
     {NULL, GOT("completed"), "result>taskId", "AFFFFFFFFFFFFF"},
@@ -63,7 +63,7 @@ static const field_row look_rows[] = {
     {STATUS, "params>status", ".............."},
 };
 
-/* It is done, and its result is fetched. */
+/* The task has ended, and its result is fetched. */
 static const field_row result_rows[] = {
     {NULL, WHOLE, "result", "FFFFFFFFFFFFFA"},
     {NULL, WHOLE, "result>content", "AAAAAAAAAAAAKK"},

@@ -1,6 +1,6 @@
-/* Every field of every answer and notification of a server of 2026-07-28, gone wrong in
- * every way (bad_fields.h), said to the client: the request ends with a clear error, or
- * a warning is counted, or the field is ignored where a rule says so; the session goes
+/* Answers and notifications of a server of 2026-07-28, with every field wrong in every
+ * way (bad_fields.h), sent to the client. The request ends with a clear error, or a
+ * warning is counted, or the field is ignored where a rule says so. The session goes
  * on. */
 #include "support/client_fields.h"
 
@@ -196,9 +196,9 @@ static const client_row rows[] = {
     {plain, LOG, "params>data", "TTTTTTTTTTTTTT"},
 };
 
-/* The scenes are kit_begin's: what the client says in them is tapped. */
+/* The scenes are those of kit_begin: the tap records what the client sends in them. */
 int main(void)
 {
-    return client_fields_run("AS-116 fields of what a server of 2026-07-28 says", rows,
+    return client_fields_run("AS-116 fields of messages of a server of 2026-07-28", rows,
                              sizeof rows / sizeof *rows);
 }

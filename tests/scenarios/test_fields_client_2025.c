@@ -1,5 +1,5 @@
-/* Every field of every answer, notification and request of a server of the handshake
- * eras, gone wrong in every way (bad_fields.h), said to the client. */
+/* Answers, notifications and requests of a server of the handshake eras, with every field
+ * wrong in every way (bad_fields.h), sent to the client. */
 #include "support/client_fields.h"
 
 #define BLOCK "{\"type\":\"text\",\"text\":\"a\"}"
@@ -91,7 +91,7 @@ static void fetched(client_scene *s)
     scene_heard(s, kit_expect(&s->k, "tasks/result"));
 }
 
-/* A hole is asked for. */
+/* Brings the client to pull a missing segment. */
 static void pulled(client_scene *s)
 {
     streaming(s);
@@ -112,8 +112,7 @@ static void plain(client_scene *s)
 
 static void asked(client_scene *s)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.capabilities = "{\"elicitation\":{},\"sampling\":{}}";
     kit_begin_2025(&s->k, &options, SERVER_PLAIN);
     s->r = kit_call(&s->k, "t");
@@ -204,9 +203,9 @@ static const client_row rows[] = {
     {asked, WITHDRAWN, "params>requestId", "TTTTTTTTTTTTTT"},
 };
 
-/* The scenes are kit_begin's: what the client says in them is tapped. */
+/* The scenes are those of kit_begin: the tap records what the client sends in them. */
 int main(void)
 {
-    return client_fields_run("AS-116 fields of what a server of 2025-11-25 says", rows,
+    return client_fields_run("AS-116 fields of messages of a server of 2025-11-25", rows,
                              sizeof rows / sizeof *rows);
 }

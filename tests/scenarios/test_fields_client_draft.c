@@ -1,5 +1,5 @@
-/* Every field of what a server of DRAFT-2026-v1 says (D, SEP-2557), and of the policies
- * of SEP-975 (Z), gone wrong in every way (bad_fields.h), said to the client. */
+/* Messages of a server of DRAFT-2026-v1 (D, SEP-2557) and the policies of SEP-975 (Z),
+ * with every field wrong in every way (bad_fields.h), sent to the client. */
 #include "support/client_fields.h"
 
 #define HEAD(status)                                                                     \
@@ -124,9 +124,9 @@ static const client_row rows[] = {
     {resumable, POLICY, "params>maxWait", "TBBTBBBBBBBBBB"},
 };
 
-/* The scenes are kit_begin's: what the client says in them is tapped. */
+/* The scenes are those of kit_begin: the tap records what the client sends in them. */
 int main(void)
 {
-    return client_fields_run("AS-116 fields of what a server of DRAFT-2026-v1 says", rows,
-                             sizeof rows / sizeof *rows);
+    return client_fields_run("AS-116 fields of messages of a server of DRAFT-2026-v1",
+                             rows, sizeof rows / sizeof *rows);
 }

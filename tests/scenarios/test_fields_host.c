@@ -1,4 +1,4 @@
-/* Every field of what a server asks a client that hosts tasks of 2025-11-25, gone wrong
+/* Requests of a server to a client that hosts tasks of 2025-11-25, with every field wrong
  * in every way (bad_fields.h). */
 #include "support/client_fields.h"
 #include "support/host_stage.h"
@@ -30,7 +30,7 @@ static void begin(client_scene *s)
     s->answers = 1;
 }
 
-/* The answer that is on its way. */
+/* The model's answer is on its way. */
 static void answering(client_scene *s)
 {
     begin(s);
@@ -75,9 +75,9 @@ static const client_row rows[] = {
     {answering, CANCELLED, "params>requestId", ".............."},
 };
 
-/* The scenes are kit_prepare's: what the client says in them is tapped. */
+/* The scenes are those of kit_prepare: the tap records what the client sends in them. */
 int main(void)
 {
-    return client_fields_run("AS-116 fields of what is asked of a client with a host",
-                             rows, sizeof rows / sizeof *rows);
+    return client_fields_run("AS-116 fields of requests to a client with a host", rows,
+                             sizeof rows / sizeof *rows);
 }

@@ -1,6 +1,6 @@
-/* Every field of every request of 2026-07-28, gone wrong in every way (bad_fields.h),
- * said to the server: the error is the documented one, or the field is ignored where a
- * rule says so; the connection stays usable and nothing is left behind. */
+/* Requests of 2026-07-28, with every field wrong in every way (bad_fields.h), sent to the
+ * server. The error is the documented one, or the field is ignored where a rule says so.
+ * The connection stays usable and nothing is left behind. */
 #include "support/field_table.h"
 
 #include "support/world.h"

@@ -1,5 +1,5 @@
-/* Every field of every request of the handshake eras, gone wrong in every way
- * (bad_fields.h), said to the server. */
+/* Requests of the handshake eras, with every field wrong in every way (bad_fields.h),
+ * sent to the server. */
 #include "support/field_table.h"
 
 #include "support/legacy_wire.h"
@@ -47,7 +47,7 @@ static const field_row rows[] = {
     {PROGRESS, "params>message", ".............."},
 };
 
-/* The first words of a connection. */
+/* The first message of a connection. */
 static const field_row first_rows[] = {
     {INITIALIZE, "params", "PRRRRRRRRRRRRP"},
     {INITIALIZE, "params>protocolVersion", "PPPPPPPPKKKPPP"},

@@ -1,5 +1,5 @@
-/* Every field of every request of DRAFT-2026-v1 (D, SEP-2557), gone wrong in every way
- * (bad_fields.h), said to the server. */
+/* Requests of DRAFT-2026-v1 (D, SEP-2557), with every field wrong in every way
+ * (bad_fields.h), sent to the server. */
 #include "support/field_table.h"
 
 #include "support/draft_wire.h"
@@ -14,12 +14,13 @@
 #define STATE TASK ",\"requestState\":\"s\""
 
 static const field_row rows[] = {
-    /* a request does not ask for a task (R-2557-7) */
+    /* A request does not ask for a task (R-2557-7). */
     {CALL, "params>task", "KKKKKKKKKKKKKK"},
     {CALL, "params>task>ttl", "KKKKKKKKKKKKKK"},
     {ANSWERS, "params>taskId", "PPPPPPPPPPPPPP"},
     {ANSWERS, "params>inputResponses", "KPPPPPPPPPPPPK"},
-    {ANSWERS, "params>inputResponses>k", "KKKKKKKKKKKKKK"}, /* to nothing (R-2557-26) */
+    /* answers to no question (R-2557-26) */
+    {ANSWERS, "params>inputResponses>k", "KKKKKKKKKKKKKK"},
     {ANSWERS, "params>inputResponses>k>action", "KKKKKKKKKKKKKK"},
     {"tasks/get", STATE, "params>requestState", "KPPPPPPPPPPPPP"},
     {"tasks/cancel", STATE, "params>requestState", "KPPPPPPPPPPPPP"},
@@ -31,7 +32,7 @@ static const field_row rows[] = {
     {"tasks/update", TASK, "params>taskId", "MMMMMMMMMMMMMM"},
 };
 
-/* An answer to a question that waits for one. */
+/* An answer to a question that is open. */
 static const field_row answer_rows[] = {
     {"tasks/get", TASK ",\"inputResponses\":{\"input-1\":{\"action\":\"decline\"}}",
      "params>inputResponses>input-1", "KPPPPPPPPPPPPP"},

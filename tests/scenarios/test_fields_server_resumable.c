@@ -1,5 +1,5 @@
-/* Every field of the requests of SEP-975 (Z), gone wrong in every way (bad_fields.h),
- * said to the server: what is wrong is told as what nobody has (R-975-11). */
+/* Requests of SEP-975 (Z), with every field wrong in every way (bad_fields.h), sent to
+ * the server. A wrong value is answered like an unknown token (R-975-11). */
 #include "support/field_table.h"
 
 #include "support/legacy_wire.h"
@@ -39,7 +39,7 @@ static void still_works(wire *c)
     assert_at(wire_do_plain(c, "\"alive\"", "ping", NULL), "result", "{}");
 }
 
-/* The token of the request 123, which hangs. */
+/* Makes the request 123, which hangs; returns its token. */
 static char *make_request(wire *c)
 {
     wire_ask_plain(c, "123", "tools/call", "\"name\":\"hang\",\"arguments\":{}");

@@ -1,5 +1,5 @@
-/* Several servers on one store: a task that one runs is shown, watched, answered and
- * cancelled at another, live, in each dialect as if it ran there. */
+/* Several servers on one store: a task that runs at one server is shown, watched,
+ * answered and cancelled at another, live and in each dialect, as if it ran there. */
 #include "support/draft_wire.h"
 #include "support/world_inside.h"
 
@@ -12,14 +12,14 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "engine/serving/server.h"
+#include "engine/server/server.h"
 
 #define ACCEPT "{\"action\":\"accept\",\"content\":{\"confirm\":true}}"
 #define ANSWER(key) "\"inputResponses\":{\"" key "\":" ACCEPT "}"
 #define STREAMING "{\"responseModes\":[\"streaming\"]}"
-#define HOPS 400 /* turns of both, until something is given up */
+#define HOPS 400 /* turns of both servers before a test gives up */
 
-static world other; /* B; the world of the scenario is A */
+static world other; /* server B; the world of the scenario is server A */
 
 static void begin(world *w)
 {
@@ -32,7 +32,7 @@ static void end(void)
     world_end(&other);
 }
 
-/* Time stands still while both work. */
+/* Waits for a notification while both servers work; the clocks stand still. */
 static const char *next_note(wire *c, const char *method)
 {
     char wanted[96];
@@ -112,7 +112,7 @@ static void questions_are_answered_there(world *w)
     const char *id = wire_make_task(a, "1", "confirm_delete", NULL, CAPS_ALL);
     const char *r = until_state(b, id, "\"input_required\"");
     assert_true(*json_at(r, "result.inputRequests.input-1"));
-    /* what does not fit is told by its owner, and leaves the question open */
+    /* Its owner refuses an answer that does not fit, and the question stays open. */
     wire_task(b, "2", "tasks/update", id,
               "\"inputResponses\":{\"input-1\":{\"action\":\"banana\"}}");
     for (int i = 0; i < HOPS && !*json_at(r, "result.statusMessage"); i++)
@@ -140,7 +140,7 @@ static void a_subscription_hears_of_it(world *w)
     end();
 }
 
-/* It asks nobody who is not its owner. */
+/* Server B does not ask another principal's client. */
 static void strangers_find_nothing(world *w)
 {
     begin(w);
@@ -204,7 +204,7 @@ static void results_are_waited_for_there(world *w)
     end();
 }
 
-/* Who waits for the result is asked there. */
+/* A client that waits for the result at B is asked there. */
 static void its_client_is_asked_there(world *w)
 {
     char answer[256];
@@ -278,7 +278,7 @@ static const char *keyed(wire *c, const char *id, const char *tool, const char *
     return wire_response(c, id);
 }
 
-/* Its answer was lost on the way from A; at B it is not run again. */
+/* The call's answer was lost on the way from A; at B the call does not run again. */
 static void a_call_is_found_by_its_key(world *w)
 {
     begin(w);
@@ -294,7 +294,7 @@ static void a_call_is_found_by_its_key(world *w)
     end();
 }
 
-/* It asks at A, is asked again at B, and what is answered there goes to A. */
+/* The call asks at A, is repeated at B, and the answer given at B goes to A. */
 static void rounds_of_a_keyed_call(world *w)
 {
     char more[3000];
@@ -311,7 +311,7 @@ static void rounds_of_a_keyed_call(world *w)
     assert_at(r, "result.resultType", "\"complete\"");
     assert_int_equal(world_runs(w, "ask_once"), 1);
     assert_int_equal(world_runs(&other, "ask_once"), 0);
-    world_jump(w, 700000); /* nobody's round is out any more */
+    world_jump(w, 700000); /* all rounds have expired */
     end();
 }
 
@@ -333,12 +333,13 @@ static void an_answer_of_a_keyed_call_finds_it(world *w)
 
 /* ---- sessions ---- */
 
-/* What A began goes on at B: no server knows more of a session than its name tells. */
+/* A session that began at A goes on at B: its id holds all that a server knows of it. */
 static void a_session_goes_to_any_server(world *w)
 {
     begin(w);
     wire *a = legacy_connect(w, "Ada", "{\"elicitation\":{}}");
-    wire *b = legacy_connect(&other, "Ada", "{\"elicitation\":{}}"); /* one of its own */
+    /* a session of its own */
+    wire *b = legacy_connect(&other, "Ada", "{\"elicitation\":{}}");
     wire *foreign = world_connect(&other, "Bob");
     free(b->session);
     b->session = strdup(a->session);
@@ -363,12 +364,13 @@ static void many_tasks(segue_server_options *options)
     options->max_tasks = 4000;
 }
 
-/* Those that nobody looks at are followed for a while, and not too many of them. */
+/* Tasks that no client looks at are followed for a limited time, and their number is
+ * limited. */
 static void those_that_nobody_looks_at_go(world *w)
 {
     char params[256], first[64];
     if (world_is_slow(w))
-        return; /* with a thousand commits it says the same */
+        return; /* a thousand commits would show the same */
     begin(w);
     wire *a = world_connect(w, "Ada");
     wire *b = world_connect(&other, "Ada");
@@ -378,12 +380,12 @@ static void those_that_nobody_looks_at_go(world *w)
     next_note(b, "notifications/tasks");
     for (int i = 0; i < 1100; i++)
         state_at(b, wire_make_task(a, "1", "hang", NULL, NULL));
-    assert_int_equal(other.server->followed, 1024);
+    assert_int_equal(other.server->cluster.followed, 1024);
     world_advance(w, 31000);
-    assert_int_equal(other.server->followed, 1); /* that one is watched */
+    assert_int_equal(other.server->cluster.followed, 1); /* a client watches that one */
     wire_task(a, "3", "tasks/cancel", first, NULL);
     assert_at(next_note(b, "notifications/tasks"), "params.status", "\"cancelled\"");
-    assert_int_equal(other.server->followed, 0);
+    assert_int_equal(other.server->cluster.followed, 0);
     end();
 }
 

@@ -1,7 +1,7 @@
-/* What clients want changed of a task that another server runs waits, at the server that
- * was asked, until its owner has dealt with it, and letters wait at who may have taken
- * their task over. Neither is without bounds: who goes over them is told, and what was
- * there before is dealt with. */
+/* Changes that clients request for a task of another server wait at their server until
+ * the task's owner has handled them. Forwarded commands wait at a server that may have
+ * taken the task over. Both are bounded: beyond the bound a client gets an error, and
+ * earlier requests are still handled. */
 #include "support/draft_wire.h"
 #include "support/world_inside.h"
 
@@ -14,8 +14,8 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "engine/serving/errands.h"
-#include "engine/serving/server.h"
+#include "engine/cluster/forwarding.h"
+#include "engine/server/server.h"
 #include "store/store.h"
 
 #define MIB (1024 * 1024)
@@ -24,9 +24,9 @@
     ",\"inputResponses\":{\"input-1\":{\"action\":\"accept\",\"content\":{"              \
     "\"confirm\":true}}}"
 #define HOPS 400
-#define PATIENCE_MS 11000 /* longer than an errand is waited for */
+#define PATIENCE_MS 11000 /* longer than a server waits for a forwarded command */
 
-static world other; /* B; the world of the scenario is A */
+static world other; /* server B; the world of the scenario is server A */
 
 static void begin(world *w)
 {
@@ -36,12 +36,12 @@ static void begin(world *w)
 
 static void end(void)
 {
-    assert_int_equal(other.server->errands, 0);
-    assert_int_equal(other.server->errand_bytes, 0);
+    assert_int_equal(other.server->cluster.forwards, 0);
+    assert_int_equal(other.server->cluster.forward_bytes, 0);
     world_end(&other);
 }
 
-/* A thread of the store's own takes letters while they are being written. */
+/* Returns whether a thread of the store takes commands while they are being written. */
 static bool is_too_fast(const world *w)
 {
     return world_is_slow(w);
@@ -53,7 +53,7 @@ static void many(segue_server_options *options)
     options->max_principal_requests = 4000;
 }
 
-/* ---- asking without waiting: time stands still, and B has no turn ---- */
+/* ---- requests without waiting: time stands still, and B has no turn ---- */
 
 static void feed(wire *c, char *line)
 {
@@ -75,12 +75,13 @@ static void feed_about(wire *c, int id, const char *method, const char *task,
 
 static sgi_op *find(const world *w, const char *task)
 {
-    sgi_map_node *node = sgi_map_find(&w->server->by_task, sgi_str_of(task));
+    sgi_map_node *node = sgi_map_find(&w->server->cluster.by_task, sgi_str_of(task));
     assert_non_null(node);
-    return SGI_OWNER(node, sgi_op, by_task);
+    return sgi_op_by_task(node);
 }
 
-/* So much is on its way, means nothing to the owner, and is given up after a while. */
+/* Forwards this many bytes that mean nothing to the owner and are given up after a
+ * while. */
 static void send_much(sgi_op *op, size_t bytes)
 {
     for (; bytes; bytes -= MIB) {
@@ -88,7 +89,7 @@ static void send_much(sgi_op *op, size_t bytes)
         memset(payload, ' ', MIB);
         payload[0] = '{';
         payload[MIB - 1] = '}';
-        assert_int_equal(sgi_errand_answer(op, "nothing", (sgi_str){payload, MIB}, true),
+        assert_int_equal(sgi_forward_answer(op, "nothing", (sgi_str){payload, MIB}, true),
                          SEGUE_OK);
         free(payload);
     }
@@ -134,7 +135,7 @@ static const char *until_ended(wire *c, const char *id, const char *status)
     return NULL;
 }
 
-/* ---- at who sends ---- */
+/* ---- at the sender ---- */
 
 static void wishes_for_one_task(world *w)
 {
@@ -144,12 +145,12 @@ static void wishes_for_one_task(world *w)
     wire *a = world_connect(w, "Ada");
     wire *b = world_connect(&other, "Ada");
     const char *id = make_known(a, b, "hang");
-    for (int i = 0; i < SGI_ERRANDS_EACH + 3; i++)
+    for (int i = 0; i < SGI_FORWARDS_EACH + 3; i++)
         feed_about(b, i, "tasks/cancel", id, "");
     world_run(w);
-    assert_int_equal(other.server->counts.refused, 3);
-    for (int i = 0; i < SGI_ERRANDS_EACH + 3; i++)
-        if (i < SGI_ERRANDS_EACH)
+    assert_int_equal(other.server->cluster.counts.refused, 3);
+    for (int i = 0; i < SGI_FORWARDS_EACH + 3; i++)
+        if (i < SGI_FORWARDS_EACH)
             must_be_taken(b, i);
         else
             must_be_refused(b, i);
@@ -159,7 +160,7 @@ static void wishes_for_one_task(world *w)
 
 static void wishes_for_all_tasks(world *w)
 {
-    enum { TASKS = SGI_ERRANDS_MAX / SGI_ERRANDS_EACH };
+    enum { TASKS = SGI_FORWARDS_MAX / SGI_FORWARDS_EACH };
     static char ids[TASKS + 1][64];
     if (is_too_fast(w))
         return;
@@ -168,12 +169,12 @@ static void wishes_for_all_tasks(world *w)
     wire *b = world_connect(&other, "Ada");
     for (int t = 0; t <= TASKS; t++)
         snprintf(ids[t], sizeof ids[t], "%s", make_known(a, b, "hang"));
-    for (int i = 0; i < SGI_ERRANDS_MAX; i++)
-        feed_about(b, i, "tasks/cancel", ids[i / SGI_ERRANDS_EACH], "");
-    feed_about(b, SGI_ERRANDS_MAX, "tasks/cancel", ids[TASKS], "");
-    for (int i = 0; i < 40; i++) /* the store has room for so many at a time */
+    for (int i = 0; i < SGI_FORWARDS_MAX; i++)
+        feed_about(b, i, "tasks/cancel", ids[i / SGI_FORWARDS_EACH], "");
+    feed_about(b, SGI_FORWARDS_MAX, "tasks/cancel", ids[TASKS], "");
+    for (int i = 0; i < 40; i++) /* the store has room for this many at a time */
         world_run(w);
-    must_be_refused(b, SGI_ERRANDS_MAX);
+    must_be_refused(b, SGI_FORWARDS_MAX);
     until_ended(b, ids[0], "\"cancelled\"");
     wire_task(b, "\"once more\"", "tasks/cancel", ids[TASKS], NULL);
     until_ended(a, ids[TASKS], "\"cancelled\"");
@@ -189,7 +190,7 @@ static void bytes_of_one_task(world *w)
     wire *b = world_connect(&other, "Ada");
     const char *id = make_known(a, b, "hang");
     const char *another = make_known(a, b, "hang");
-    send_much(find(&other, id), SGI_ERRANDS_EACH_BYTES);
+    send_much(find(&other, id), SGI_FORWARDS_EACH_BYTES);
     feed_about(b, 1, "tasks/cancel", id, "");
     feed_about(b, 2, "tasks/cancel", another, "");
     world_run(w);
@@ -205,7 +206,7 @@ static void bytes_of_one_task(world *w)
 
 static void bytes_of_all_tasks(world *w)
 {
-    enum { TASKS = SGI_ERRANDS_BYTES / SGI_ERRANDS_EACH_BYTES };
+    enum { TASKS = SGI_FORWARDS_BYTES / SGI_FORWARDS_EACH_BYTES };
     static char ids[TASKS + 1][64];
     if (is_too_fast(w))
         return;
@@ -215,7 +216,7 @@ static void bytes_of_all_tasks(world *w)
     for (int t = 0; t <= TASKS; t++)
         snprintf(ids[t], sizeof ids[t], "%s", make_known(a, b, "hang"));
     for (int t = 0; t < TASKS; t++)
-        send_much(find(&other, ids[t]), SGI_ERRANDS_EACH_BYTES);
+        send_much(find(&other, ids[t]), SGI_FORWARDS_EACH_BYTES);
     feed_about(b, 1, "tasks/cancel", ids[TASKS], "");
     world_run(w);
     must_be_refused(b, 1);
@@ -235,14 +236,14 @@ static void a_server_ends_meanwhile(world *w)
     wire *a = world_connect(w, "Ada");
     wire *b = world_connect(&other, "Ada");
     const char *id = make_known(a, b, "hang");
-    send_much(find(&other, id), SGI_ERRANDS_EACH_BYTES);
+    send_much(find(&other, id), SGI_FORWARDS_EACH_BYTES);
     world_run(w);
-    assert_int_equal(other.server->errands, SGI_ERRANDS_EACH_BYTES / MIB);
+    assert_int_equal(other.server->cluster.forwards, SGI_FORWARDS_EACH_BYTES / MIB);
     feed_about(b, 1, "tasks/cancel", id, "");
-    world_end(&other); /* which looks for leaks */
+    world_end(&other); /* ending a world checks for leaks */
 }
 
-/* 2025-11-25: who waits for the outcome hears that there will be none. */
+/* 2025-11-25: a client that waits for the outcome is told that there will be none. */
 static void wishes_of_2025(world *w)
 {
     if (is_too_fast(w))
@@ -252,7 +253,7 @@ static void wishes_of_2025(world *w)
     wire *b = legacy_connect(&other, "Ada", NULL);
     const char *id = legacy_make_task(a, "\"make\"", "hang", NULL, NULL);
     legacy_task(b, "\"look\"", "tasks/get", id, NULL);
-    for (int i = 0; i <= SGI_ERRANDS_EACH; i++) {
+    for (int i = 0; i <= SGI_FORWARDS_EACH; i++) {
         char line[256];
         snprintf(line, sizeof line,
                  "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tasks/cancel\","
@@ -262,12 +263,12 @@ static void wishes_of_2025(world *w)
     }
     world_run(w);
     assert_at(response(b, 0), "result.status", "\"cancelled\"");
-    assert_at(response(b, SGI_ERRANDS_EACH - 1), "result.status", "\"cancelled\"");
-    must_be_refused(b, SGI_ERRANDS_EACH);
+    assert_at(response(b, SGI_FORWARDS_EACH - 1), "result.status", "\"cancelled\"");
+    must_be_refused(b, SGI_FORWARDS_EACH);
     end();
 }
 
-/* An answer that is over the bound is told, and its question stays open. */
+/* An answer beyond the bound is refused, and its question stays open. */
 static void answers_to_a_question(world *w)
 {
     if (is_too_fast(w))
@@ -276,7 +277,7 @@ static void answers_to_a_question(world *w)
     wire *a = world_connect(w, "Ada");
     wire *b = world_connect(&other, "Ada");
     const char *id = make_known(a, b, "confirm_delete");
-    send_much(find(&other, id), SGI_ERRANDS_EACH_BYTES);
+    send_much(find(&other, id), SGI_FORWARDS_EACH_BYTES);
     feed_about(b, 1, "tasks/update", id, ACCEPT);
     world_run(w);
     must_be_refused(b, 1);
@@ -288,7 +289,7 @@ static void answers_to_a_question(world *w)
     end();
 }
 
-/* The same for the draft, which brings answers by tasks/get. */
+/* The same for the draft, which sends answers with tasks/get. */
 static void draft_answers(world *w)
 {
     char more[512];
@@ -305,7 +306,7 @@ static void draft_answers(world *w)
             break;
     }
     snprintf(more, sizeof more, "\"requestState\":%s%s", draft_state_of(r), ACCEPT);
-    send_much(find(&other, id), SGI_ERRANDS_EACH_BYTES);
+    send_much(find(&other, id), SGI_FORWARDS_EACH_BYTES);
     legacy_ask_about(b, "1", "tasks/get", id, more);
     must_be_refused(b, 1);
     legacy_ask_about(b, "2", "tasks/cancel", id, NULL);
@@ -317,7 +318,7 @@ static void draft_answers(world *w)
     end();
 }
 
-/* Nobody can be told: who is asked is asked once more. */
+/* An answer beyond the bound cannot be refused here: the client is asked once more. */
 static void a_question_of_2025(world *w)
 {
     char answer[256];
@@ -332,7 +333,7 @@ static void a_question_of_2025(world *w)
     for (int i = 0; i < 2; i++) {
         const char *question = wire_request(b, "elicitation/create");
         if (!i)
-            send_much(find(&other, id), SGI_ERRANDS_EACH_BYTES);
+            send_much(find(&other, id), SGI_FORWARDS_EACH_BYTES);
         else
             world_advance(w, PATIENCE_MS);
         snprintf(answer, sizeof answer,
@@ -385,47 +386,48 @@ static void rounds_of_a_keyed_call(world *w)
     const char *r = keyed(b, 2, "");
     snprintf(more, sizeof more, ",\"requestState\":%s%s",
              json_at(r, "result.requestState"), ACCEPT);
-    send_much(TAILQ_FIRST(&other.server->followed_ops), SGI_ERRANDS_EACH_BYTES);
+    send_much(TAILQ_FIRST(&other.server->cluster.followed_ops)->op,
+              SGI_FORWARDS_EACH_BYTES);
     assert_at(keyed(b, 3, more), "error.data", TOO_MUCH);
     world_advance(w, PATIENCE_MS);
     r = keyed(b, 4, more);
     assert_at(r, "result.resultType", "\"complete\"");
     assert_int_equal(world_runs(w, "ask_once"), 1);
-    world_jump(w, 700000); /* nobody's round is out any more */
+    world_jump(w, 700000); /* all rounds have expired */
     end();
 }
 
-/* ---- at who may have taken over ---- */
+/* ---- at a server that may have taken over ---- */
 
 static size_t waiting(size_t *bytes)
 {
-    const sgi_news *news;
+    const sgi_change *news;
     size_t count = 0;
     *bytes = 0;
-    TAILQ_FOREACH(news, &other.server->keeper.letters, link) {
+    TAILQ_FOREACH(news, &other.server->cluster.commands, link) {
         count++;
         *bytes += news->what.data_len;
     }
     return count;
 }
 
-static void no_ring(void *user)
+static void no_wake(void *user)
 {
     (void)user;
 }
 
-/* Who posts it and listens no more. */
+/* Posts a command as a sender that does not listen any more. */
 static void post(world *w, const char *task, const char *letter, size_t len)
 {
     sgi_store_listener *listener;
     const sgi_op *op = find(w, task);
-    assert_int_equal(sgi_store_listen(w->store, no_ring, NULL, &listener), SEGUE_OK);
+    assert_int_equal(sgi_store_listen(w->store, no_wake, NULL, &listener), SEGUE_OK);
     assert_int_equal(sgi_store_post(listener, op->id, letter, len), SEGUE_OK);
     sgi_store_unlisten(listener);
 }
 
-/* Letters of no meaning to a task of A, which takes them, while B cannot know whose they
- * are: it takes operations over. Returns how many waited at B at most. */
+/* Sends commands without meaning to a task of A, which takes them. B cannot know whose
+ * they are while it takes over operations. Returns the most commands that waited at B. */
 static size_t most_that_wait(world *w, const char *task, int count, size_t len,
                              size_t *bytes)
 {
@@ -436,7 +438,7 @@ static size_t most_that_wait(world *w, const char *task, int count, size_t len,
     letter[len - 1] = '}';
     for (int i = 0; i < count; i++) {
         post(w, task, letter, len);
-        world_run(&other); /* B hears of it first */
+        world_run(&other); /* B gets them first */
         size_t now = waiting(bytes);
         most = now > most ? now : most;
     }
@@ -454,20 +456,20 @@ static void letters_wait_for(world *w, int count, size_t len, size_t most,
     wire *a = world_connect(w, "Ada");
     wire *b = world_connect(&other, "Ada");
     const char *id = make_known(a, b, "hang");
-    other.server->recovering++;
+    other.server->cluster.recovering++;
     sgi_server_ref(other.server);
     size_t got = most_that_wait(w, id, count, len, &bytes);
     assert_int_equal(got, most);
     assert_true(bytes <= most_bytes);
-    assert_int_equal(other.server->keeper.letter_count, got);
-    assert_int_equal(other.server->keeper.letter_bytes, bytes);
-    /* It is done, and hears what comes from then on. */
-    other.server->recovering--;
-    sgi_letters_deal(&other.server->keeper);
+    assert_int_equal(other.server->cluster.command_count, got);
+    assert_int_equal(other.server->cluster.command_bytes, bytes);
+    /* B has finished taking over, and handles later commands at once. */
+    other.server->cluster.recovering--;
+    sgi_commands_run_waiting(&other.server->cluster);
     sgi_server_unref(other.server);
     assert_int_equal(waiting(&bytes), 0);
-    assert_int_equal(other.server->keeper.letter_count, 0);
-    assert_int_equal(other.server->keeper.letter_bytes, 0);
+    assert_int_equal(other.server->cluster.command_count, 0);
+    assert_int_equal(other.server->cluster.command_bytes, 0);
     const char *mine = make_known(b, a, "hang");
     wire_task(a, "\"cancel\"", "tasks/cancel", mine, NULL);
     world_advance(w, 1000);
@@ -477,15 +479,16 @@ static void letters_wait_for(world *w, int count, size_t len, size_t most,
 
 static void letters_wait(world *w)
 {
-    letters_wait_for(w, SGI_LETTERS_WAIT_MAX + 200, 2, SGI_LETTERS_WAIT_MAX, MIB);
+    letters_wait_for(w, SGI_COMMANDS_WAITING_MAX + 200, 2, SGI_COMMANDS_WAITING_MAX, MIB);
 }
 
 static void bytes_of_letters_wait(world *w)
 {
-    letters_wait_for(w, 72, MIB, SGI_LETTERS_WAIT_BYTES / MIB, SGI_LETTERS_WAIT_BYTES);
+    letters_wait_for(w, 72, MIB, SGI_COMMANDS_WAITING_BYTES / MIB,
+                     SGI_COMMANDS_WAITING_BYTES);
 }
 
-/* HTTP has a turn with each request. */
+/* Over HTTP the server has a turn with each request. */
 #define FLAGS (ONLY_HERE | ONE_DRIVE | NOT_HTTP)
 
 static const scenario scenarios[] = {

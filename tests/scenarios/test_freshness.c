@@ -1,8 +1,10 @@
-/* How long results stay fresh, and for whom, as a server says it (SEP-2549, 2026-07-28
- * server/utilities/caching): by itself, as its options say, and as its handlers do. */
+/* How long results stay fresh, and for whom, as a server declares it (SEP-2549,
+ * 2026-07-28 server/utilities/caching): by default, by its options, and by its
+ * handlers. */
 #include "support/legacy_wire.h"
 #include "support/world.h"
 
+#include <segue/segue_util.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,8 +85,7 @@ static void read_it(void *user, segue_call *call)
 static void add_template(world *w)
 {
     static const char json[] = "{\"uriTemplate\":\"aged:{+rest}\",\"name\":\"aged\"}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = read_it;
     options.user = w;
     options.read_ttl_ms = 7000;
@@ -101,7 +102,7 @@ static void what_is_read_is_as_fresh_as_its_item_says(world *w)
     const char *r = wire_do(c, "1", "resources/read", "\"uri\":\"aged:x\"", NULL);
     assert_golden(r, "read_fresh");
     r = wire_do(c, "2", "resources/read", "\"uri\":\"aged:x?ttl=5\"", NULL);
-    expect(r, "5", "\"public\""); /* each of them may be said otherwise */
+    expect(r, "5", "\"public\""); /* each of them may be declared otherwise */
     r = wire_do(c, "3", "resources/read", "\"uri\":\"aged:x?scope=private\"", NULL);
     expect(r, "7000", "\"private\"");
     wire *old = legacy_connect(w, NULL, NULL);
@@ -126,9 +127,8 @@ static void hints_that_are_none_are_refused(world *w)
 
 static segue_status serve_with(world *w, int64_t ttl_ms, int32_t scope)
 {
-    segue_server_options options;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     segue_server *server = NULL;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.list_ttl_ms = ttl_ms;
     options.list_scope = scope;
     segue_status status = segue_server_new(w->runtime, &options, &server, NULL);
@@ -139,8 +139,7 @@ static segue_status serve_with(world *w, int64_t ttl_ms, int32_t scope)
 static segue_status add_with(world *w, int32_t item, int64_t ttl_ms, int32_t scope)
 {
     static const char json[] = "{\"name\":\"n\",\"uri\":\"n:n\"}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = read_it;
     options.read_ttl_ms = ttl_ms;
     options.read_scope = scope;
@@ -161,7 +160,7 @@ static void options_that_are_none_are_refused(world *w)
     assert_int_equal(add_with(w, SEGUE_ITEM_RESOURCE, 1, 1), SEGUE_OK);
 }
 
-/* ---- what is asked in a round ---- */
+/* ---- results of rounds ---- */
 
 static void answered(void *user, segue_call *call, segue_status status, const char *json,
                      size_t len)
@@ -180,13 +179,13 @@ static void ask_first(void *user, segue_call *call)
                      SEGUE_OK);
 }
 
-/* "interim results are not cacheable", and what comes of answers must not be kept. */
+/* "interim results are not cacheable", and results that depend on answers must not be
+ * kept. */
 static void what_came_of_answers_is_not_fresh(world *w)
 {
     static const char json[] = "{\"uri\":\"aged:asks\",\"name\":\"asks\"}";
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     wire *c = world_connect(w, NULL);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.on_call = ask_first;
     options.user = w;
     options.read_ttl_ms = 7000;

@@ -1,11 +1,11 @@
 /* AS-119, R-C-16: with every switch off the library is a plain server, byte by byte as it
- * was recorded, and each switch alone changes nothing for a client that does not opt in,
- * but for what is declared: the answer to the handshake, and the list of tools.
+ * was recorded. Each switch alone changes nothing for a client that does not opt in,
+ * except what is declared: the answer to the handshake, and the list of tools.
  *
- * The recordings are text: tests/golden/history_<era>.txt is the plain one; what a switch
- * declares besides stands in history_<era>_switches.txt, as the lines that it changes.
- * SEGUE_GOLDEN=write in the environment writes them anew; the change is then read before
- * it is taken. The history of our client is in test_history_client.c. */
+ * The recordings are text. tests/golden/history_<era>.txt is the plain one;
+ * history_<era>_switches.txt has the lines that each switch changes. SEGUE_GOLDEN=write
+ * in the environment writes them anew; a person reads the change before it is committed.
+ * The history of the client is in test_history_client.c. */
 #include "support/history.h"
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
@@ -19,15 +19,16 @@
 #include <cmocka.h>
 // clang-format on
 
-static uint32_t switched_on;
+static history_switch switched_on;
 
 static void tune(segue_server_options *options)
 {
-    options->dialects_off = HISTORY_ALL_SWITCHES & ~switched_on;
-    options->dialects_on = switched_on;
+    options->dialects_off = HISTORY_ALL_DIALECTS & ~switched_on.dialect;
+    options->dialects_on = switched_on.dialect;
+    options->draft_ways = SEGUE_WAY_NO_PARTIAL_INDEX ^ switched_on.way;
 }
 
-/* Asks, and writes down what comes of it. */
+/* Sends a request and records what comes of it. */
 static void put(history *h, wire *c, const char *id, const char *method,
                 const char *params)
 {
@@ -39,7 +40,7 @@ static void put(history *h, wire *c, const char *id, const char *method,
         wire_ask_plain(c, id, method, params);
     world_run(c->w);
     if (strlen(wire_history(c)) == before)
-        world_advance(c->w, 1200); /* it takes its time */
+        world_advance(c->w, 1200); /* the tool takes some time */
     history_add(h, "%s", wire_history(c) + before);
 }
 
@@ -87,13 +88,13 @@ static void in_era(world *w, bool is_modern)
                            .lists = "> \"tools\" tools/list"};
     snprintf(judge.name, sizeof judge.name, "history_%s",
              is_modern ? "modern" : "legacy");
-    switched_on = 0;
+    switched_on = (history_switch){0};
     world_restart(w);
     play(&plain, w);
     history_assert_golden(&plain, judge.name);
     for (size_t i = 0; history_switches[i].name; i++) {
         history with = {.is_modern = is_modern};
-        switched_on = history_switches[i].bit;
+        switched_on = history_switches[i];
         world_restart(w);
         play(&with, w);
         history_compare(&judge, history_switches[i].name, &plain, &with);
@@ -116,7 +117,8 @@ static void server_modern(world *w)
 static const scenario scenarios[] = {
     {"AS-119 switches of a server, and a client of 2025-11-25 that opts in to nothing",
      server_legacy, ONLY_HERE | ONE_DRIVE, tune},
-    {"AS-119 ... and one of 2026-07-28", server_modern, ONLY_HERE | ONE_DRIVE, tune},
+    {"AS-119 switches of a server, and a client of 2026-07-28 that opts in to nothing",
+     server_modern, ONLY_HERE | ONE_DRIVE, tune},
 };
 
 int main(void)

@@ -1,7 +1,7 @@
-/* AS-119, the client's half: what it says to a plain server, with every switch off, is
- * what was recorded, and each switch alone adds to that what it declares, or asks for,
- * and nothing else. The server answers all the same (test_history.c has the other half,
- * and how the recordings are made anew). */
+/* AS-119, the client's half: with every switch off its messages to a plain server are
+ * those recorded. Each switch alone adds only what it declares or asks for. The server
+ * answers the same each time (test_history.c has the other half, and says how to make the
+ * recordings anew). */
 #include "support/client_kit.h"
 #include "support/history.h"
 #include "support/world.h"
@@ -34,8 +34,7 @@ static const char *const names[] = {
 
 static segue_session_options options_with(client_switch on, bool is_modern)
 {
-    segue_session_options o;
-    segue_struct_init(&o, sizeof o, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options o = SEGUE_SESSION_OPTIONS_INIT;
     o.era = is_modern ? SEGUE_ERA_MODERN : SEGUE_ERA_LEGACY;
     o.no_tasks = on != TASKS && on != DRAFT_TASKS;
     o.no_idempotency = on != IDEMPOTENCY;
@@ -100,7 +99,8 @@ static void play(history *h, client_switch on)
 static void in_era(bool is_modern)
 {
     history plain = {.is_modern = is_modern};
-    history_judge judge = {0}; /* any of its words may opt in: they are read by people */
+    history_judge judge = {0}; /* any message may opt in, so a person reads the
+                                * differences */
     snprintf(judge.name, sizeof judge.name, "history_client_%s",
              is_modern ? "modern" : "legacy");
     play(&plain, NONE);
@@ -132,7 +132,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         {"AS-119 switches of a client, to a plain server of 2025-11-25", client_legacy,
          NULL, NULL, NULL},
-        {"AS-119 ... and to one of 2026-07-28", client_modern, NULL, NULL, NULL},
+        {"AS-119 switches of a client, to a plain server of 2026-07-28", client_modern,
+         NULL, NULL, NULL},
     };
     return cmocka_run_group_tests_name("history_client", tests, NULL, NULL);
 }

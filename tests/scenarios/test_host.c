@@ -1,6 +1,6 @@
 /* The client as the receiver of tasks (2025-11-25 basic/utilities/tasks), with SEP-1905
  * and without. AS-25, and R-1905-36 to R-1905-51 in the other direction. */
-#include "engine/dialect/gather.h"
+#include "engine/server/gather.h"
 #include "support/host_stage.h"
 
 #include <setjmp.h>
@@ -58,10 +58,10 @@ static void a_question_is_a_task(void **state)
     assert_at(line, "result.ttl", "60000");
     assert_at(line, "result.pollInterval", "1000");
     assert_at(line, "result._meta", "");
-    hosting_ask_about(&s, "9", "tasks/result", ""); /* waits */
+    hosting_ask_about(&s, "9", "tasks/result", ""); /* this request waits for the end */
     model_say(c, "Hello");
     model_say(c, "!");
-    kit_expect_silence(&s.k); /* no S without its being asked for */
+    kit_expect_silence(&s.k); /* without a request for S nothing is streamed */
     assert_int_equal(model_complete(c), SEGUE_OK);
     hosting_assert_told(&s, "\"completed\"");
     line = kit_heard(&s.k);
@@ -86,7 +86,7 @@ static void an_elicitation_is_a_task(void **state)
         &s, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"elicitation/create\",\"params\":{"
             "\"message\":\"?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}"
             "}" STREAMED "}}"); /* falls back to a task: there is nothing to stream */
-    assert_int_equal(model_say(c, "no"), SEGUE_E_INVALID); /* it has no list */
+    assert_int_equal(model_say(c, "no"), SEGUE_E_INVALID); /* the result has no list */
     assert_int_equal(model_field(c, "action", "\"accept\""), SEGUE_OK);
     assert_int_equal(model_field(c, "content", "{\"a\":1}"), SEGUE_OK);
     segue_call_complete(c->call, NULL, NULL);
@@ -99,7 +99,8 @@ static void an_elicitation_is_a_task(void **state)
     hosting_end(&s);
 }
 
-/* What a handler leaves out, the schema still asks for. */
+/* The members that the schema requires are there, even when the handler leaves them
+ * out. */
 static void an_answer_has_what_it_needs(void **state)
 {
     (void)state;
@@ -161,7 +162,7 @@ static void as_25(void **state)
     const char *line = hosting_assert_answer(&s, "7", "result.partial-content",
                                              "[" NUMBERED(1, "a") "]");
     assert_at(line, "result.isComplete", "false");
-    assert_at(line, "result.role", ""); /* those go with the final */
+    assert_at(line, "result.role", ""); /* those members come with the final answer */
     hosting_assert_related(&s, line);
     hosting_assert_status(&s, "\"working\"");
     model_say(c, "b");
@@ -218,7 +219,8 @@ static void a_failure_ends_the_stream(void **state)
     assert_at(line, "result.isError", "true");
     assert_at(line, "result.isComplete", "true");
     hosting_assert_told(&s, "\"failed\"");
-    hosting_ask_about(&s, "8", "tasks/result", ""); /* R-1905-46 */
+    /* R-1905-46: tasks/result returns the original error */
+    hosting_ask_about(&s, "8", "tasks/result", "");
     line = hosting_assert_answer(&s, "8", "error.code", "-1");
     assert_at(line, "error.message", "\"No\"");
     hosting_end(&s);
@@ -235,7 +237,8 @@ static void a_task_is_cancelled(void **state)
     model_say(c, "a");
     kit_heard(&s.k);
     hosting_ask_about(&s, "8", "tasks/cancel", "");
-    hosting_assert_answer(&s, "7", "result.isComplete", "true"); /* R-1905-47 */
+    /* R-1905-47: the stream ends before the cancel is answered */
+    hosting_assert_answer(&s, "7", "result.isComplete", "true");
     hosting_assert_answer(&s, "8", "result.status", "\"cancelled\"");
     hosting_assert_told(&s, "\"cancelled\"");
     assert_int_equal(c->cancelled, 1);
@@ -258,7 +261,7 @@ static void its_time_to_live_ends_it(void **state)
     hosting_assert_told(&s, "\"failed\"");
     hosting_assert_refused(&s, "8", "-32603");
     assert_int_equal(c->cancelled, 1);
-    kit_advance(&s.k, 10 * 60 * 1000); /* grace, and the purge behind it */
+    kit_advance(&s.k, 10 * 60 * 1000); /* the grace time, then the purge */
     hosting_ask_about(&s, "9", "tasks/get", "");
     hosting_assert_refused(&s, "9", "-32602");
     hosting_end(&s);

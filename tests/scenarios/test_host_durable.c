@@ -1,5 +1,5 @@
-/* A host with a file: what a server asked is answered by the next process, which does not
- * shake hands before it knows its tasks. */
+/* A host with a file: the next process answers a server's question. It shakes hands only
+ * after it has read its tasks. */
 #include "support/host_stage.h"
 #include "support/scratch.h"
 
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#define TURNS 2000 /* of at most 10 ms: the file is written by another thread */
+#define TURNS 2000 /* turns of at most 10 ms: another thread writes the file */
 
 static char path[64];
 

@@ -1,6 +1,6 @@
-/* The host of a session over HTTP: questions come on event streams, and each answer is a
- * POST of its own. They have no order between them, so a question has one response, and
- * the segments behind it (SEP-1905) are for the server to pull. */
+/* The host of a session over HTTP. Questions come on event streams, and each answer is a
+ * POST of its own. POSTs have no order, so a question has one response, and the server
+ * pulls the segments behind it (SEP-1905). */
 #include "support/host_stage.h"
 #include "support/http_script.h"
 
@@ -13,13 +13,13 @@
 #include <cmocka.h>
 // clang-format on
 
-#define MANY 70    /* more than may be told at once */
-#define AT_ONCE 63 /* of 64: the stream is one of them */
+#define MANY 70    /* more than may be sent at once */
+#define AT_ONCE 63 /* the limit is 64: the stream takes one of them */
 
 typedef struct web {
     http_script s;
     model m;
-    heard *stream; /* on which the server speaks first */
+    heard *stream; /* the stream for messages of the server */
     char task[64];
 } web;
 
@@ -60,7 +60,7 @@ static void end(web *w)
     script_end(&w->s);
 }
 
-/* The next answer, which is accepted. */
+/* Waits for the next answer, checks it and accepts it. */
 static const char *answer(web *w, const char *id, const char *path, const char *value)
 {
     heard *h = script_expect(&w->s, "");
@@ -117,7 +117,7 @@ static void as_25_pulled(void **state)
     end(&w);
 }
 
-/* So many answers are under way at most; the others wait, and none is lost. */
+/* A limited number of answers is under way; the others wait, and none is lost. */
 static void answers_are_bounded(void **state)
 {
     (void)state;
@@ -148,7 +148,7 @@ static void answers_are_bounded(void **state)
     end(&w);
 }
 
-/* Another wire session: what was asked in the old one is answered no more; its tasks are
+/* In a new wire session old questions are not answered any more; the tasks are still
  * there. */
 static void a_task_outlives_the_wire_session(void **state)
 {

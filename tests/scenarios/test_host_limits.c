@@ -1,5 +1,5 @@
-/* The host of a session when the server does what it should not, or too much of it, and
- * when the connection, or the host, goes. */
+/* The host of a session when the server breaks the rules or sends too much, and when the
+ * connection or the host ends. */
 #include "support/host_stage.h"
 
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static void a_task_outlives_the_connection(void **state)
     hosting_assert_status(&s, "\"working\"");
     hosting_ask_about(&s, "8", "tasks/result", ",\"lastSeqNr\":1");
     hosting_assert_answer(&s, "8", "result.partial-content", "[" NUMBERED(2, "b") "]");
-    kit_say(&s.k, ASK("7", "")); /* ids are of the new connection */
+    kit_say(&s.k, ASK("7", "")); /* ids belong to the new connection */
     model_complete(s.m.calls);
     hosting_assert_answer(&s, "7", "result.model", "\"m-1\"");
     model_complete(c);
@@ -51,7 +51,8 @@ static void a_host_that_closes_is_asked_no_more(void **state)
     hosting_ask_about(&s, "8", "tasks/get", "");
     hosting_assert_refused(&s, "8", "-32601");
     kit_say(&s.k, ASK("9", ""));
-    hosting_assert_refused(&s, "9", "-32603"); /* nor is there anybody else */
+    /* nothing else answers the question either */
+    hosting_assert_refused(&s, "9", "-32603");
     kit_say(&s.k, "{\"jsonrpc\":\"2.0\",\"id\":10,\"method\":\"ping\"}");
     hosting_assert_answer(&s, "10", "result", "{}");
     segue_session *second = NULL;
@@ -66,7 +67,7 @@ static void a_host_that_closes_is_asked_no_more(void **state)
     hosting_end(&s);
 }
 
-/* ---- moves that are wrong ---- */
+/* ---- invalid requests ---- */
 
 static void wrong_tasks_are_refused(void **state)
 {
@@ -129,7 +130,7 @@ static void a_form_that_was_not_declared_is_refused(void **state)
     hosting_end(&s);
 }
 
-/* basic/utilities/tasks, "Task Support and Handling", 1 */
+/* basic/utilities/tasks, "Task Support and Handling", 1. */
 static void what_is_no_task_ignores_that_it_is_to_be_one(void **state)
 {
     (void)state;
@@ -166,7 +167,7 @@ static void a_session_without_tasks_has_none_here(void **state)
     hosting_end(&s);
 }
 
-/* There on_input answers. */
+/* In these revisions on_input answers. */
 static void other_revisions_know_no_host(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void requests_are_bounded(void **state)
     hosting_end(&s);
 }
 
-/* Each sees its own tasks only (R-1905-54, R-0-5). */
+/* Each principal sees only its own tasks (R-1905-54, R-0-5). */
 static segue_status name_it(void *user, segue_transport *transport,
                             const char **principal)
 {

@@ -1,7 +1,7 @@
 /* A question that is answered as a task, with this library at both ends: the server asks
- * a model (2025-11-25 client/sampling), the client hosts it. AS-25: the answer comes in
- * pieces (SEP-1905), by pushes over a pair and over stdio, by pulls over HTTP, and what
- * the tool gets is the merged CreateMessageResult. */
+ * a model (2025-11-25 client/sampling), and the client hosts it. AS-25: the answer comes
+ * in pieces (SEP-1905), by pushes over a pair and over stdio, by pulls over HTTP. The
+ * tool gets the merged CreateMessageResult. */
 #include "support/model_fixtures.h"
 #include "support/test_mem.h"
 #include "support/world.h"
@@ -56,27 +56,24 @@ static int32_t fake_random(void *user, void *bytes, size_t len)
 
 static void make_runtime(stage *s)
 {
-    segue_runtime_options options;
-    segue_hooks hooks;
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
+    segue_hooks hooks = SEGUE_HOOKS_INIT;
     s->clock_ms = 1000;
     s->chance = 7;
     test_mem_init(&s->mem);
-    segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
     hooks.user = s;
     hooks.monotonic_ms = fake_now;
     hooks.wall_ms = fake_wall;
     hooks.random = fake_random;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
     options.allocator = &s->mem.mem;
-    if (s->place != SPAWN) /* a child has a clock of its own */
+    if (s->place != SPAWN) /* a child process has a clock of its own */
         options.hooks = &hooks;
     assert_int_equal(segue_runtime_new(&options, &s->runtime, NULL), SEGUE_OK);
 }
 
 static void make_server(stage *s, const segue_server_options *given)
 {
-    segue_server_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     if (given)
         options = *given;
     else
@@ -99,8 +96,7 @@ static segue_transport *connect(stage *s)
                          SEGUE_OK);
     } else {
         static const char *const argv[] = {SEGUE_FIXTURE_SERVER, NULL};
-        segue_spawn_options spawn;
-        segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
+        segue_spawn_options spawn = SEGUE_SPAWN_OPTIONS_INIT;
         spawn.argv = argv;
         setenv("SEGUE_OPTIONS", "question_ttl_ms=60000", 1);
         assert_int_equal(segue_transport_spawn(s->runtime, &spawn, &near_end, NULL),
@@ -112,14 +108,13 @@ static segue_transport *connect(stage *s)
 static void begin(stage *s, place where, const segue_item_options *item,
                   const segue_server_options *server)
 {
-    segue_session_options options;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     memset(s, 0, sizeof *s);
     s->place = where;
     make_runtime(s);
     if (s->place != SPAWN)
         make_server(s, server);
     model_begin(&s->model, s->runtime, NULL, item);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.era = SEGUE_ERA_LEGACY;
     options.host = s->model.host;
     assert_int_equal(
@@ -166,9 +161,8 @@ static void on_complete(void *user, segue_request *request, segue_status status,
 static void call(stage *s, const char *tool)
 {
     char params[64];
-    segue_request_events events;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     snprintf(params, sizeof params, "{\"name\":\"%s\"}", tool);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.user = s;
     events.on_complete = on_complete;
     s->completed = 0;
@@ -177,7 +171,7 @@ static void call(stage *s, const char *tool)
                      SEGUE_OK);
 }
 
-/* What the tool got: its result says it as text, a string in JSON. */
+/* Returns what the tool got: its result has it as text, a string in JSON. */
 static const char *answer(stage *s)
 {
     static char text[4096];

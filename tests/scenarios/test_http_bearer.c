@@ -1,5 +1,6 @@
-/* A listener that wants tokens (2026-07-28 and 2025-11-25 basic/authorization; RFC 9728,
- * RFC 6750): who gets in, what the others are told, and where they find out how. */
+/* A listener that requires tokens (2026-07-28 and 2025-11-25 basic/authorization; RFC
+ * 9728, RFC 6750): which callers are accepted, what the others are told, and where they
+ * learn how to get a token. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ static void expect_challenge(const http_reply *reply, const char *challenge)
         fail_msg("%s\ninstead of\n%s", found, challenge);
 }
 
-/* ---- who gets in ---- */
+/* ---- who is accepted ---- */
 
 /* The connection goes on: the same client comes again with a token. */
 static void no_token_is_told_where_to_get_one(void **state)
@@ -46,7 +47,8 @@ static void no_token_is_told_where_to_get_one(void **state)
     char *token = bearer_token(&k, "ada", "mcp", 600);
     for (int i = 0; i < 3; i++)
         bearer_ask(&c, greet(), token, 200, NULL);
-    bearer_ask(&c, greet(), NULL, 401, NULL); /* a connection is no caller */
+    /* the connection does not stand for a caller */
+    bearer_ask(&c, greet(), NULL, 401, NULL);
     free(token);
     http_caller_close(&c);
     bearer_kit_end(&k);
@@ -82,7 +84,8 @@ static void other_schemes_are_no_token(void **state)
                                  "\"The token is malformed\", " WHERE);
         http_reply_free(&reply);
     }
-    /* in any case, with more blanks, and in vain like any malformed token */
+    /* Any case and more blanks are accepted; a malformed token is refused like any bad
+     * one. */
     char *token = bearer_token(&k, "ada", "", 600);
     char line[2048];
     snprintf(line, sizeof line, "authorization:  bEARER   %s  \r\n", token);
@@ -96,7 +99,7 @@ static void other_schemes_are_no_token(void **state)
     bearer_kit_end(&k);
 }
 
-/* Each claim that is wrong, and nothing of the token in what is said of it. */
+/* Each wrong claim is refused, and the answer contains no part of the token. */
 static void bad_tokens_are_refused(void **state)
 {
     static const struct {
@@ -104,7 +107,7 @@ static void bad_tokens_are_refused(void **state)
         const char *why;
     } rows[] = {
         {CLAIMS("https://other.example", KIT_RESOURCE, SOON),
-         "The token is of another issuer"},
+         "The token comes from another issuer"},
         {CLAIMS(KIT_ISSUER, "https://other.example/mcp", SOON),
          "The token is for another audience"},
         {CLAIMS(KIT_ISSUER, KIT_RESOURCE, ",\"exp\":1763999000"),
@@ -156,14 +159,16 @@ static void forged_tokens_are_refused(void **state)
         bearer_token_of(&k, good),
     };
     size_t count = sizeof tokens / sizeof *tokens;
-    bearer_ask(&c, greet(), tokens[count - 1], 200, NULL); /* it is remembered ... */
-    tokens[count - 1][strlen(tokens[count - 1]) - 9] ^= 1; /* ... as it was */
+    /* the token is remembered as accepted */
+    bearer_ask(&c, greet(), tokens[count - 1], 200, NULL);
+    /* with one changed byte it is another token */
+    tokens[count - 1][strlen(tokens[count - 1]) - 9] ^= 1;
     for (size_t i = 0; i < count; i++) {
         bearer_ask(&c, greet(), tokens[i], 401, NULL);
         free(tokens[i]);
     }
     char *nameless = token_sign(&k.key, "ES256", "{\"alg\":\"ES256\"}", good);
-    bearer_ask(&c, greet(), nameless, 200, NULL); /* there is one key that fits */
+    bearer_ask(&c, greet(), nameless, 200, NULL); /* only one key fits */
     free(nameless);
     free(pem);
     token_key_free(&other);
@@ -200,7 +205,7 @@ static void tokens_have_one_place(void **state)
         http_reply_free(&reply);
     }
     bearer_ask(&c, in_query("token=x&my_access_token=y"), NULL, 401, NULL);
-    /* two headers: which of them? */
+    /* Two headers with a token are ambiguous. */
     bearer_ask(&c, bearer_with(greet(), token), token, 400, NULL);
     bearer_ask(&c, greet(), token, 200, NULL);
     free(token);
@@ -221,7 +226,7 @@ static void large_tokens_are_refused(void **state)
     bearer_ask(&c, greet(), large, 401, NULL);
     large[17 * 1024] = 'a';
     large[sizeof large - 1] = 0;
-    bearer_ask(&c, greet(), large, 431, NULL); /* the head is too large */
+    bearer_ask(&c, greet(), large, 431, NULL); /* the headers are too large */
     http_caller_close(&c);
     bearer_kit_end(&k);
 }
@@ -268,7 +273,7 @@ static void ask_for(http_caller *c, const char *method, const char *path, int st
     "\"bearer_methods_supported\":[\"header\"],\"resource_name\":\"My \\\"server\\\"\"," \
     "\"resource_documentation\":\"https://docs.example\"}"
 
-/* Metadata is shown without a token. */
+/* Metadata is given without a token. */
 static void on_bearer(void *user, segue_transport *transport, segue_bearer *bearer)
 {
     (void)user;
@@ -314,12 +319,12 @@ static void metadata_is_for_everybody(void **state)
         http_reply_free(&reply);
     }
     ask_for(&c, "GET", "/.well-known/oauth-protected-resource/other", 403, &reply);
-    http_reply_free(&reply); /* as any other path: this Host is not served */
+    http_reply_free(&reply); /* like any other path: this Host is not served */
     http_caller_close(&c);
     bearer_kit_end(&k);
 }
 
-/* The listener's own URL is the resource when none is named. */
+/* The listener's own URL is the resource when none is set. */
 static void the_listener_is_its_own_resource(void **state)
 {
     bearer_kit k = {.own_resource = 1};
@@ -347,7 +352,7 @@ static void the_listener_is_its_own_resource(void **state)
     bearer_kit_end(&k);
 }
 
-/* Health is for machines that have no token; browsers may read what they are told. */
+/* The health path is for machines without a token; browsers may read refusals. */
 static void what_needs_no_token(void **state)
 {
     bearer_kit k = {.s = {.listen = {.health_path = "/health", .cors = 1}}};

@@ -1,7 +1,7 @@
-/* An operation, a session and a stream belong to who made them (2025-11-25 basic,
- * security: "MUST bind"; R-0-5): by another one's token each of their handles is unknown,
- * in the words and with the bytes for one that never was; by another token of the same
- * principal it is there. And streams do not outlive the token that opened them. */
+/* An operation, a session and a stream belong to their creator (2025-11-25 basic,
+ * security: "MUST bind"; R-0-5). With another principal's token each of their handles is
+ * answered like an unknown one, byte for byte. With another token of the same principal
+ * it works. Streams do not outlive the token that opened them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,7 +57,8 @@ static void take_text(const char *body, const char *member, char value[512])
     assert_int_equal(sscanf(at + strlen(key), "%511[^\"]", value), 1);
 }
 
-/* The answer to a request that is the same but for the handle and the token. */
+/* Returns the answer to a request with this token, after replacing the handle and the
+ * token in it. */
 static char *answer(scene *s, char *request, const char *token)
 {
     http_reply reply;
@@ -219,7 +220,8 @@ static void sessions_belong_to_the_subject(void **state)
         for (size_t i = 0; i < 5; i++) {
             char *text = answer(&s, requests[i], token);
             assert_memory_equal(text, "404 ", 4);
-            assert_non_null(strstr(text, "There is no such session"));
+            assert_non_null(strstr(text, "Unknown session: Mcp-Session-Id is not known "
+                                         "here, or its session has ended"));
             free(text);
         }
     }
@@ -228,7 +230,8 @@ static void sessions_belong_to_the_subject(void **state)
     end(&s);
 }
 
-/* What was streamed is not given to somebody who learnt the session and an event. */
+/* Streamed events are not given to another principal who knows the session and an event
+ * id. */
 static void events_belong_to_the_subject(void **state)
 {
     static const char call[] = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\","
@@ -323,14 +326,13 @@ static void let_go(void *user, segue_call *call)
     segue_call_free(call);
 }
 
-/* Says who called, as far as it is known when it runs. */
+/* Notes the caller, as far as the handler knows it. */
 static void note_caller(void *user, segue_call *call)
 {
     (void)user;
     snprintf(seen, sizeof seen, "[%s] read:%d write:%d", segue_call_principal(call),
              segue_call_has_scope(call, "read"), segue_call_has_scope(call, "write"));
-    segue_call_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     events.on_cancel = let_go;
     segue_call_watch(call, &events);
 }
@@ -338,8 +340,7 @@ static void note_caller(void *user, segue_call *call)
 static void add_noting(segue_server *server)
 {
     static const char tool[] = "{\"name\":\"note\"}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = note_caller;
     options.flags = SEGUE_TOOL_RESTARTABLE;
     options.task = SEGUE_TASK_MUST;
@@ -349,7 +350,7 @@ static void add_noting(segue_server *server)
         SEGUE_OK);
 }
 
-/* The next run goes on with what the first was allowed, and for whom. */
+/* The next run has the permissions and the principal of the first. */
 static void a_task_remembers_its_caller(void **state)
 {
     scene s = {0};
@@ -380,7 +381,7 @@ static void a_task_remembers_its_caller(void **state)
         free(foreign);
         free(mine);
         free(reader);
-        end(&s); /* while the handler works */
+        end(&s); /* the stage ends while the handler works */
     }
     segue_store_free(store);
 }
@@ -399,7 +400,8 @@ static void expect_stream(http_caller *c, char *request, const char *token)
     http_reply_free(&reply);
 }
 
-/* Beside the leeway. The session stays, and takes up again with the next token. */
+/* The time includes the leeway. The session stays, and a request with the next token
+ * resumes. */
 static void streams_end_with_their_token(void **state)
 {
     scene s = {0};
@@ -414,7 +416,7 @@ static void streams_end_with_their_token(void **state)
                   http_request("2", "subscriptions/listen", NULL,
                                "\"notifications\":{\"toolsListChanged\":true}", CAPS),
                   s.ada);
-    free(http_caller_event(&s.c)); /* when to come again */
+    free(http_caller_event(&s.c)); /* skips the event with the retry time */
     free(http_caller_event(&modern));
     http_stage_advance(&s.k.s, 628000);
     http_caller_quiet(&s.c);
@@ -432,8 +434,8 @@ static void streams_end_with_their_token(void **state)
     end(&s);
 }
 
-/* A call is not cut off in its last minute: whoever began it was let in, and there would
- * be nothing to come back to. */
+/* A call is not cut off at its token's end: its client was accepted, and nothing would be
+ * left to resume. */
 static void a_call_outlives_its_token(void **state)
 {
     scene s = {0};

@@ -1,9 +1,12 @@
-/* A client that authorizes itself: what the server refuses waits for a token and goes
- * again, many for one; tokens are renewed ahead of time; and whatever happens meanwhile,
- * each request ends once. label: threads */
+/* A client that authorizes itself. Refused requests wait for one token and are sent
+ * again. Tokens are renewed ahead of time. Each request ends once, whatever happens
+ * meanwhile. label: threads */
 #include "support/auth_script.h"
 #include "support/world.h"
 
+#include "engine/oauth/flow.h"
+
+#include <segue/segue_auth.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +30,7 @@ static void ends_well(auth_script *a, record *r, const char *token)
     assert_int_equal(r->status, SEGUE_OK);
 }
 
-/* ---- the way in ---- */
+/* ---- getting in ---- */
 
 static void a_refused_request_goes_again_with_a_token(void **state)
 {
@@ -47,7 +50,7 @@ static void a_refused_request_goes_again_with_a_token(void **state)
     heard *h = script_expect(&a.s, "server/discover");
     assert_header(h, "Authorization", "Bearer t1");
     snprintf(key, sizeof key, "token %s/mcp", a.origin);
-    assert_string_equal(a.key, key); /* kept before it is used */
+    assert_string_equal(a.key, key); /* saved before it is used */
     assert_non_null(strstr(a.kept, "\"access_token\":\"t1\""));
     script_result(h, "\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
                      "\"capabilities\":{},\"ttlMs\":0,\"cacheScope\":\"private\"");
@@ -87,7 +90,7 @@ static void what_was_kept_is_used_from_the_first_request_on(void **state)
     heard *h = script_expect(&a.s, "server/discover");
     assert_header(h, "Authorization", "Bearer t0");
     assert_int_equal(a.loads, 1);
-    strcpy(a.stored, "{\"access_token\":\"t9\"}"); /* of another process */
+    strcpy(a.stored, "{\"access_token\":\"t9\"}"); /* a token of another process */
     auth_refuse(h, "401 Unauthorized", "Bearer");
     h = script_expect(&a.s, "server/discover");
     assert_header(h, "Authorization", "Bearer t9");
@@ -102,7 +105,8 @@ static void many_requests_wait_for_one_flow(void **state)
     record *r[3];
     auth_prepare(&a);
     auth_connect(&a);
-    script_discover(&a.s, SERVER_PLAIN); /* this one is for everybody */
+    /* the server answers discovery without a token */
+    script_discover(&a.s, SERVER_PLAIN);
     for (int i = 0; i < 3; i++)
         r[i] = kit_call(&a.s.k, "t");
     for (int i = 0; i < 3; i++)
@@ -110,7 +114,8 @@ static void many_requests_wait_for_one_flow(void **state)
     auth_metadata(&a);
     auth_register(&a);
     script_until(&a.s, a.asked);
-    r[0]->user = kit_call(&a.s.k, "late"); /* it knows better than to ask */
+    /* waits for the token and is not sent before */
+    r[0]->user = kit_call(&a.s.k, "late");
     script_expect_silence(&a.s);
     auth_agree(&a);
     auth_token(&a, "t1", "");
@@ -122,6 +127,56 @@ static void many_requests_wait_for_one_flow(void **state)
     script_until(&a.s, r[0]->completed && r[1]->completed && r[2]->completed);
     script_until(&a.s, ((record *)r[0]->user)->completed);
     assert_int_equal(a.asked, 1);
+    auth_end(&a);
+}
+
+/* All connections that brief messages may have are busy. The time of an exchange with the
+ * authorization server begins when it has one. */
+static void an_exchange_waits_for_a_connection(void **state)
+{
+    (void)state;
+    auth_script a;
+    auth_prepare(&a);
+    a.s.options.max_connections = 1;
+    auth_connect(&a);
+    script_discover(&a.s, SERVER_PLAIN); /* this one is for everybody */
+    record *look = kit_start(&a.s.k, "server/discover", NULL, NULL);
+    heard *busy = script_expect(&a.s, "server/discover");
+    record *r = kit_call(&a.s.k, "t");
+    auth_refuse(script_expect(&a.s, "tools/call"), "401 Unauthorized", "Bearer");
+    script_expect_silence(&a.s);
+    script_advance(&a.s, SGI_FLOW_EXCHANGE_MS + 1000);
+    script_expect_silence(&a.s);
+    assert_false(r->completed);
+    script_result(busy, "\"resultType\":\"complete\",\"supportedVersions\":"
+                        "[\"2026-07-28\"],\"capabilities\":{},\"ttlMs\":0,"
+                        "\"cacheScope\":\"private\"");
+    script_until(&a.s, look->completed);
+    auth_metadata(&a);
+    auth_register(&a);
+    script_until(&a.s, a.asked);
+    auth_agree(&a);
+    auth_token(&a, "t1", "");
+    ends_well(&a, r, "t1");
+    auth_end(&a);
+}
+
+/* It has one, and its server is silent. */
+static void an_exchange_that_is_silent_ends(void **state)
+{
+    (void)state;
+    auth_script a;
+    auth_prepare(&a);
+    auth_connect(&a);
+    script_discover(&a.s, SERVER_PLAIN);
+    record *r = kit_call(&a.s.k, "t");
+    auth_refuse(script_expect(&a.s, "tools/call"), "401 Unauthorized", "Bearer");
+    heard *silent = script_expect(&a.s, "GET");
+    script_advance(&a.s, SGI_FLOW_EXCHANGE_MS - 1);
+    assert_false(heard_is_closed(silent));
+    script_advance(&a.s, 2);
+    script_until(&a.s, heard_is_closed(silent));
+    segue_request_cancel(r->request);
     auth_end(&a);
 }
 
@@ -175,7 +230,8 @@ static void a_lack_of_scopes_asks_the_user_once_more(void **state)
     record *r = kit_call(&a.s.k, "t");
     auth_refuse(script_expect(&a.s, "tools/call"), "403 Forbidden", LACKS);
     heard *h = auth_expect(&a, "GET", "/.well-known/oauth-protected-resource/mcp");
-    record *other = kit_call(&a.s.k, "t"); /* the token is good enough for others */
+    /* the token is good enough for other requests */
+    record *other = kit_call(&a.s.k, "t");
     ends_well(&a, other, "t1");
     script_say(h, "404 Not Found", "", "");
     script_say(auth_expect(&a, "GET", "/.well-known/oauth-protected-resource"),
@@ -185,12 +241,12 @@ static void a_lack_of_scopes_asks_the_user_once_more(void **state)
     auth_agree(&a);
     auth_token(&a, "t2", "");
     ends_well(&a, r, "t2");
-    r = kit_call(&a.s.k, "t"); /* it does not help */
+    r = kit_call(&a.s.k, "t"); /* the new token does not help */
     auth_refuse(script_expect(&a.s, "tools/call"), "403 Forbidden", LACKS);
     script_until(&a.s, r->completed);
     assert_int_equal(r->status, SEGUE_E_UNAUTHORIZED);
-    assert_non_null(strstr(r->message, "not granted"));
-    r = kit_call(&a.s.k, "t"); /* and this is something else */
+    assert_non_null(strstr(r->message, "did not grant"));
+    r = kit_call(&a.s.k, "t"); /* this refusal has another reason */
     script_say(script_expect(&a.s, "tools/call"), "403 Forbidden", "", "");
     script_until(&a.s, r->completed);
     assert_int_equal(r->status, SEGUE_E_REFUSED);
@@ -198,7 +254,7 @@ static void a_lack_of_scopes_asks_the_user_once_more(void **state)
     auth_end(&a);
 }
 
-/* A server that grants and grants, and lets nobody in. */
+/* A server that issues tokens and refuses each of them. */
 static void a_server_that_never_lets_in_ends_the_request(void **state)
 {
     (void)state;
@@ -217,7 +273,7 @@ static void a_server_that_never_lets_in_ends_the_request(void **state)
     auth_end(&a);
 }
 
-/* ... or for the lack of another scope each time. */
+/* A server that asks for another scope each time. */
 static void scopes_without_end_end_the_request(void **state)
 {
     (void)state;
@@ -242,7 +298,7 @@ static void scopes_without_end_end_the_request(void **state)
         script_pump(&a.s);
     }
     assert_int_equal(r->status, SEGUE_E_UNAUTHORIZED);
-    assert_non_null(strstr(r->message, "each token anew"));
+    assert_non_null(strstr(r->message, "refuses every new access token"));
     assert_int_equal(a.asked, 3);
     auth_end(&a);
 }
@@ -290,9 +346,8 @@ static void without_options_a_refusal_is_one(void **state)
     script_until(&s, s.k.closed);
     assert_int_equal(s.k.closed_status, SEGUE_E_UNAUTHORIZED);
     assert_non_null(strstr(s.k.closed_message,
-                           " HTTP 401 to server/discover: it asks for "
-                           "authorization: invalid_token: it has "
-                           "expired"));
+                           " HTTP 401 to server/discover: the server requires "
+                           "authorization: invalid_token: it has expired"));
     script_end(&s);
 }
 
@@ -303,7 +358,7 @@ static void a_user_may_take_minutes_and_not_for_ever(void **state)
     auth_prepare(&a);
     auth_connect(&a);
     auth_discover(&a);
-    script_advance(&a.s, 599000); /* no limit of a request counts meanwhile */
+    script_advance(&a.s, 599000); /* no time limit of a request counts meanwhile */
     assert_int_equal(a.s.k.closed, 0);
     script_expect_silence(&a.s);
     script_advance(&a.s, 2000);
@@ -348,9 +403,9 @@ static void redirects_are_followed_on_the_same_host_only(void **state)
     auth_end(&a);
 }
 
-/* ---- in the middle ---- */
+/* ---- interruptions ---- */
 
-/* Begins a flow with two calls waiting, and stops it at a stage. */
+/* Starts a flow with two calls waiting, and stops it at a stage. */
 static void begin_flow(auth_script *a, int stage)
 {
     auth_prepare(a);
@@ -421,7 +476,7 @@ static void a_request_that_waits_can_be_cancelled(void **state)
     auth_token(&a, "t1", "");
     for (r = a.s.k.records; r->completed; r = r->next)
         continue;
-    ends_well(&a, r, "t1"); /* the other one */
+    ends_well(&a, r, "t1"); /* the other call */
     script_expect_silence(&a.s);
     auth_end(&a);
 }
@@ -490,6 +545,8 @@ int main(void)
         cmocka_unit_test(a_session_of_the_handshake_eras_shows_its_token_everywhere),
         cmocka_unit_test(what_was_kept_is_used_from_the_first_request_on),
         cmocka_unit_test(many_requests_wait_for_one_flow),
+        cmocka_unit_test(an_exchange_waits_for_a_connection),
+        cmocka_unit_test(an_exchange_that_is_silent_ends),
         cmocka_unit_test(the_user_may_agree_inside_the_callback),
         cmocka_unit_test(a_token_is_renewed_before_the_next_request),
         cmocka_unit_test(a_lack_of_scopes_asks_the_user_once_more),

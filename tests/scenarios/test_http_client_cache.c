@@ -1,6 +1,6 @@
-/* What a client keeps over HTTP: nothing that was private for somebody whom the
- * application does not speak for any more ("a different access token requires a different
- * cache"), and nothing that makes calls lose their headers. */
+/* The cache of a client over HTTP. It keeps no private entry of a user whom the
+ * application does not represent any more ("a different access token requires a different
+ * cache"). Calls keep their headers although a list came from the cache. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -72,7 +72,8 @@ static void who_asks_next_gets_nothing_private(void **state)
     fetch(&s, "resources/read", "{\"uri\":\"x:a\"}", READ("mine", "private"));
     fetch(&s, "resources/read", "{\"uri\":\"x:b\"}", READ("all", "public"));
     find(&s, "resources/read", "{\"uri\":\"x:a\"}");
-    segue_transport_set_header(s.k.transport, "Authorization", "A", NULL); /* as it was */
+    /* the same header as before */
+    segue_transport_set_header(s.k.transport, "Authorization", "A", NULL);
     find(&s, "resources/read", "{\"uri\":\"x:a\"}");
     segue_transport_set_header(s.k.transport, "Authorization", "B", NULL);
     fetch(&s, "resources/read", "{\"uri\":\"x:a\"}", READ("theirs", "private"));
@@ -84,7 +85,8 @@ static void who_asks_next_gets_nothing_private(void **state)
     script_end(&s);
 }
 
-/* It left in the name of one, and came back when it was another's turn. */
+/* The request was sent for one user, and its answer came when the client represented
+ * another. */
 static void what_was_under_way_is_not_kept_for_another(void **state)
 {
     (void)state;
@@ -99,7 +101,8 @@ static void what_was_under_way_is_not_kept_for_another(void **state)
     script_end(&s);
 }
 
-/* A first page begins the list anew; the second is learnt from again, wire or not. */
+/* A first page starts the list anew. A cached second page still teaches the client its
+ * tools. */
 static void kept_pages_are_learnt_from(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Calls and tasks of a client over HTTP in the modern era: what is sent, what may come
- * back, and what a cut means. */
+/* Calls and tasks of a client over HTTP in the modern era: what is sent, which answers
+ * may come, and what a cut means. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -20,7 +20,7 @@ static void begin(http_script *s, const char *capabilities)
     script_discover(s, capabilities);
 }
 
-/* The same, and a call that the server has heard. */
+/* Does the same, and makes a call that the server has received. */
 static record *begin_call(http_script *s, const char *capabilities, heard **call)
 {
     begin(s, capabilities);
@@ -29,7 +29,7 @@ static record *begin_call(http_script *s, const char *capabilities, heard **call
     return r;
 }
 
-/* The same, and a call that has become the task T. */
+/* Does the same, and makes a call that has become the task T. */
 static record *begin_task(http_script *s, const char *capabilities)
 {
     heard *call;
@@ -51,8 +51,8 @@ static void the_head_repeats_the_call(void **state)
 {
     (void)state;
     static const struct {
-        const char *name;   /* JSON */
-        const char *header; /* Mcp-Name */
+        const char *name;   /* the name as JSON */
+        const char *header; /* the value of Mcp-Name */
     } rows[] = {
         {"\"get_weather\"", "get_weather"},
         {"\"caf\\u00e9\"", "=?base64?Y2Fmw6k=?="},
@@ -111,8 +111,8 @@ static void get_update_and_cancel_name_their_task(void **state)
     end(&s, r, SEGUE_E_CANCELLED);
 }
 
-/* The exchange that cancels is lost, or refused for now, whatever JSON says: it goes
- * again. */
+/* The exchange of a cancel is lost or refused for now, whatever its JSON body says: the
+ * cancel is sent again. */
 static void a_cancel_that_did_not_arrive_goes_again(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void a_cancel_that_did_not_arrive_goes_again(void **state)
     }
 }
 
-/* ---- what comes back ---- */
+/* ---- answers ---- */
 
 static void progress(heard *h, int n)
 {
@@ -187,7 +187,7 @@ static void an_answer_does_not_wait_for_the_end_of_its_stream(void **state)
     script_stream(h);
     script_stream_result(h, NULL, "\"content\":[]");
     script_until(&s, r->completed);
-    for (int i = 0; i < 4; i++) { /* however much more it says */
+    for (int i = 0; i < 4; i++) { /* however much more the server sends */
         script_advance(&s, 600);
         script_text(h, ": more\n\n");
     }
@@ -205,7 +205,7 @@ static void one_call(const char *status, const char *headers, const char *body,
     script_until(&s, r->completed);
     assert_int_equal(r->status, expected);
     assert_int_equal(r->rpc_code, rpc_code);
-    assert_int_equal(s.k.closed, 0); /* one exchange is not the session */
+    assert_int_equal(s.k.closed, 0); /* one failed exchange does not end the session */
     script_end(&s);
 }
 
@@ -269,7 +269,7 @@ static void an_answer_beyond_the_limit_is_refused(void **state)
     free(large);
 }
 
-/* An endless body is not read to its end. */
+/* The client does not read an endless body to its end. */
 static void an_endless_answer_is_cut_short(void **state)
 {
     (void)state;
@@ -305,7 +305,8 @@ static void a_cut_ends_a_plain_call_and_nothing_else(void **state)
         script_cut(first, reset);
         script_until(&s, one->completed);
         assert_int_equal(one->status, SEGUE_E_DISCONNECTED);
-        script_expect_silence(&s); /* no Last-Event-ID in this era, nothing sent again */
+        /* this era has no Last-Event-ID, and nothing is sent again */
+        script_expect_silence(&s);
         assert_int_equal(two->completed, 0);
         script_stream_result(second, NULL, "\"content\":[]");
         script_finish(second);
@@ -315,7 +316,7 @@ static void a_cut_ends_a_plain_call_and_nothing_else(void **state)
     }
 }
 
-/* The server has read the call on a connection that was used before, and dies. */
+/* The server has read the call on a reused connection, and dies. */
 static void a_call_is_not_sent_twice(void **state)
 {
     (void)state;
@@ -328,12 +329,12 @@ static void a_call_is_not_sent_twice(void **state)
         assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
         if (!reset)
             assert_string_equal(r->message,
-                                "the connection broke before the answer came");
+                                "the connection was lost before the answer came");
         script_expect_silence(&s);
         r = kit_call(&s.k, "t");
         heard *h = script_expect(&s, "tools/call");
         http_peer_close(&s.peer);
-        script_cut(h, reset); /* nor when nobody listens any more */
+        script_cut(h, reset); /* nor when no server listens any more */
         end(&s, r, SEGUE_E_DISCONNECTED);
     }
 }
@@ -371,8 +372,8 @@ static void a_keyed_call_is_sent_again_with_its_key(void **state)
     end(&s, r, SEGUE_OK);
 }
 
-/* It was not begun there, so it goes to the next server, also without a key; a key stays,
- * for it may be known there. */
+/* The refused call was not started, so the client sends it to the next server, also
+ * without a key. A key stays, because the next server may know it. */
 static void what_a_server_about_to_end_refused_goes_again(void **state)
 {
     (void)state;
@@ -422,20 +423,74 @@ static void a_cut_task_goes_on_from_its_cursor(void **state)
     segment(h, 0);
     segment(h, 1);
     script_until(&s, r->segments == 2);
-    script_text(h, "data: {\"jsonrpc\""); /* in the middle of an event */
+    /* the connection breaks in the middle of an event */
+    script_text(h, "data: {\"jsonrpc\"");
     script_cut(h, true);
     script_advance(&s, 50);
     h = script_expect(&s, "tasks/stream");
     assert_string_equal(json_at(h->body, "params.after"), "1");
     assert_header(h, "Mcp-Name", "T");
     script_stream(h);
-    segment(h, 1); /* a repeat */
+    segment(h, 1); /* a repeat of segment 1 */
     segment(h, 2);
     script_stream_result(h, NULL, FINAL);
     script_finish(h);
     script_until(&s, r->completed);
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(r->segments, 3);
+    script_end(&s);
+}
+
+/* Over HTTP each stream has events of its own: what comes on the second one is of it,
+ * whatever was left before. */
+static void a_second_stream_of_a_task_begins_where_the_server_begins(void **state)
+{
+    (void)state;
+    http_script s;
+    segue_task *task;
+    segue_request_events events;
+    record *r = begin_task(&s, SERVER_STREAMS);
+    heard *h = script_expect(&s, "tasks/stream");
+    script_stream(h);
+    segment(h, 0);
+    script_until(&s, r->segments == 1);
+    assert_int_equal(segue_request_cancel(r->request), SEGUE_OK);
+    script_result(script_expect(&s, "tasks/cancel"), "\"resultType\":\"complete\"");
+    script_until(&s, r->completed);
+    r = kit_record(&s.k, &events);
+    assert_int_equal(segue_task_attach(s.k.session, "T", &task, NULL), SEGUE_OK);
+    assert_int_equal(segue_task_watch(task, NULL, &events, &r->request, NULL), SEGUE_OK);
+    segue_task_free(task);
+    h = script_expect(&s, "tasks/stream");
+    assert_at(h->body, "params.after", "");
+    script_stream(h);
+    segment(h, 1); /* the events before it are retained no more */
+    script_until(&s, r->segments == 1);
+    assert_int_equal(r->last_segment, 2);
+    script_end(&s);
+}
+
+/* A stream that was left may still bring events when the next one is open. They come on
+ * an exchange of their own, and begin nothing on the next one. */
+static void an_event_belongs_to_the_stream_of_its_exchange(void **state)
+{
+    (void)state;
+    http_script s;
+    record *r = begin_task(&s, SERVER_STREAMS);
+    heard *h = script_expect(&s, "tasks/stream");
+    record *other = kit_call(&s.k, "t");
+    heard *call = script_expect(&s, "tools/call");
+    script_stream(call);
+    segment(call, 4);
+    script_stream_result(call, NULL, RESULT);
+    script_finish(call);
+    script_until(&s, other->completed);
+    assert_int_equal(r->segments, 0);
+    script_stream(h);
+    for (int seq = 0; seq < 6; seq++)
+        segment(h, seq);
+    script_until(&s, r->segments == 6);
+    assert_int_equal(r->last_segment, 6);
     script_end(&s);
 }
 
@@ -473,7 +528,7 @@ static void a_silent_stream_is_taken_for_broken(void **state)
     script_stream(h);
     segment(h, 0);
     script_until(&s, r->segments == 1);
-    for (int i = 0; i < 6; i++) { /* comments are signs of life */
+    for (int i = 0; i < 6; i++) { /* comments count as signs of life */
         script_advance(&s, 40000);
         script_text(h, ":\n\n");
         assert_false(heard_is_closed(h));
@@ -481,7 +536,8 @@ static void a_silent_stream_is_taken_for_broken(void **state)
     script_advance(&s, 61000);
     script_until(&s, heard_is_closed(h));
     script_advance(&s, 300);
-    heard *mute = script_expect(&s, "tasks/stream"); /* not even a head comes */
+    /* not even the head of an answer comes */
+    heard *mute = script_expect(&s, "tasks/stream");
     script_advance(&s, 61000);
     script_until(&s, heard_is_closed(mute));
     script_advance(&s, 600);
@@ -504,7 +560,7 @@ static void cancel_closes_the_stream(void **state)
         script_until(&s, heard_is_closed(h));
         script_until(&s, r->completed);
         assert_int_equal(r->status, SEGUE_E_CANCELLED);
-        script_expect_silence(&s); /* R-776-26: nothing is said */
+        script_expect_silence(&s); /* R-776-26: nothing is sent */
         script_end(&s);
     }
 }
@@ -526,6 +582,9 @@ int main(void)
         cmocka_unit_test(a_keyed_call_is_sent_again_with_its_key),
         cmocka_unit_test(what_a_server_about_to_end_refused_goes_again),
         cmocka_unit_test(a_cut_task_goes_on_from_its_cursor),
+        cmocka_unit_test(a_second_stream_of_a_task_begins_where_the_server_begins),
+        NAMED("R-E-7 an event belongs to the stream of its exchange",
+              an_event_belongs_to_the_stream_of_its_exchange),
         {"AS-73 503 and 504 on get back off, then the call succeeds",
          failures_of_get_back_off, NULL, NULL, NULL},
         cmocka_unit_test(a_silent_stream_is_taken_for_broken),

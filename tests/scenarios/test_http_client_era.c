@@ -1,7 +1,8 @@
-/* Which era does a server speak, over HTTP? 2026-07-28 basic/transports/streamable-http,
- * "Backward Compatibility": server/discover first; a recognized modern error decides for
- * modern, any other refusal for initialize. Being let in is another matter, and so is not
- * being there. */
+/* Finding out the era of a server over HTTP. 2026-07-28
+ * basic/transports/streamable-http, "Backward Compatibility": the client sends
+ * server/discover first. A recognized modern error means a modern server; any other
+ * refusal makes the client send initialize. A refusal for lack of authorization and an
+ * unreachable server say nothing about the era. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -15,8 +16,7 @@
 
 static segue_session_options options_of(int32_t era)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.era = era;
     return options;
 }
@@ -44,11 +44,11 @@ static void a_modern_server_is_known_by_its_answer(void **state)
                      "\"capabilities\":{}");
     script_until(&s, s.k.opened);
     call_works(&s);
-    script_expect_silence(&s); /* no GET in this era */
+    script_expect_silence(&s); /* the client opens no GET in this era */
     script_end(&s);
 }
 
-/* The refusal of server/discover, then initialize and a session. */
+/* Plays the refusal of server/discover, then initialize and a session. */
 static void falls_back(const char *status, const char *headers, const char *body)
 {
     http_script s;
@@ -93,7 +93,7 @@ static void a_modern_error_that_lists_old_versions_means_initialize(void **state
                "\"no\",\"data\":{\"supported\":[\"2025-06-18\"]}}}");
 }
 
-/* As the suite's request-metadata has it: one of several servers behind an address. */
+/* As in the suite's request-metadata: one of several servers behind an address. */
 static void a_version_that_is_listed_is_tried_once_more(void **state)
 {
     (void)state;
@@ -122,7 +122,7 @@ static void ends(const char *status, const char *headers, const char *body,
     script_end(&s);
 }
 
-/* The error names the URL, the status and what was asked for. */
+/* Checks that the error names the URL, the status and the request. */
 static void ends_with_status(const char *status, const char *headers, const char *body,
                              segue_status expected, const char *text)
 {
@@ -138,7 +138,7 @@ static void ends_with_status(const char *status, const char *headers, const char
     script_end(&s);
 }
 
-/* Where it is not tried again, it is told. */
+/* A temporary refusal is reported where it is not retried. */
 static void a_refusal_that_passes_is_told(void **state)
 {
     (void)state;
@@ -172,16 +172,16 @@ static void who_is_not_let_in_is_refused(void **state)
     (void)state;
     static const char foreign[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,"
                                   "\"message\":\"Origin\"}}";
-    ends_with_status("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "",
-                     SEGUE_E_UNAUTHORIZED,
-                     "answered HTTP 401 to server/discover: it asks for authorization");
+    ends_with_status(
+        "401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "", SEGUE_E_UNAUTHORIZED,
+        "answered HTTP 401 to server/discover: the server requires authorization");
     ends_with_status("403 Forbidden", "", "", SEGUE_E_REFUSED,
                      "answered HTTP 403 to server/discover");
     ends_with_status("403 Forbidden", JSON, foreign, SEGUE_E_REFUSED,
                      "answered HTTP 403 to server/discover");
-    ends_with_status("407 Proxy Authentication Required", "", "", SEGUE_E_REFUSED,
-                     "answered HTTP 407 to server/discover: a proxy on the way asks for "
-                     "credentials");
+    ends_with_status(
+        "407 Proxy Authentication Required", "", "", SEGUE_E_REFUSED,
+        "answered HTTP 407 to server/discover: a proxy requires credentials");
     ends("200 OK", "Content-Type: text/html\r\n", "<html></html>", SEGUE_E_REFUSED);
     ends("307 Temporary Redirect", "Location: http://127.0.0.1:1/\r\n", "",
          SEGUE_E_REFUSED);
@@ -226,9 +226,9 @@ static void reconnects_are_counted(void **state)
     script_end(&s);
 }
 
-/* "HTTP: the modern request returns a 4xx without a recognized modern error body, and the
- * client falls back" (2026-07-28 basic/versioning): a server that is slow is waited
- * for. */
+/* "HTTP: the modern request returns a 4xx without a recognized modern error body, and
+ * the client falls back" (2026-07-28 basic/versioning): the client waits for a slow
+ * server. */
 static void silence_says_nothing_of_the_era(void **state)
 {
     (void)state;
@@ -275,12 +275,14 @@ static void who_never_answers_is_given_up(void **state)
     }
 }
 
-/* Nothing serves MCP at this path: the URL, the status and what was said are told. */
+/* No MCP server is at this path: the error names the URL, the status and the text of the
+ * answer. */
 static void a_wrong_path_is_told(void **state)
 {
     (void)state;
-    static const char body[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":"
-                               "-32600,\"message\":\"There is nothing here\"}}";
+    static const char body[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"Not "
+        "found: the server has no such path\"}}";
     for (int era = SEGUE_ERA_AUTO; era <= SEGUE_ERA_LEGACY; era++) {
         http_script s;
         char wanted[256];
@@ -300,13 +302,14 @@ static void a_wrong_path_is_told(void **state)
                  "http://127.0.0.1:%d/mpc answered HTTP 404 to %s: is the path right? "
                  "(MCP servers often use /mcp)%s",
                  s.peer.port, is_modern ? "server/discover" : "initialize",
-                 era ? ": There is nothing here" : "");
+                 era ? ": Not found: the server has no such path" : "");
         assert_string_equal(s.k.closed_message, wanted);
         script_end(&s);
     }
 }
 
-/* A server that closes, or a proxy before one that starts, in whatever form. */
+/* A server that ends, or a proxy in front of one that starts, whatever form the refusal
+ * has. */
 static void a_refusal_that_passes_says_nothing_of_the_era(void **state)
 {
     (void)state;
@@ -328,7 +331,7 @@ static void a_refusal_that_passes_says_nothing_of_the_era(void **state)
     }
 }
 
-/* It may have been heard: requests go on without its answer. */
+/* The server may have received it: requests go on without its answer. */
 static void an_announcement_without_answer_holds_nobody_up(void **state)
 {
     (void)state;
@@ -349,7 +352,7 @@ static void an_announcement_without_answer_holds_nobody_up(void **state)
     script_end(&s);
 }
 
-/* ---- what is remembered ---- */
+/* ---- remembered eras ---- */
 
 static void again(http_script *s)
 {
@@ -375,10 +378,10 @@ static void the_era_of_a_handshake_server_is_remembered(void **state)
     assert_header(farewell, "MCP-Protocol-Version", "2025-11-25");
     script_say(farewell, "200 OK", "", "");
     again(&s);
-    script_initialize(&s, NULL); /* at once */
+    script_initialize(&s, NULL); /* initialize comes at once */
     script_say(script_expect(&s, "GET"), "405 Method Not Allowed", "", "");
     again(&s);
-    /* it was replaced by a modern one */
+    /* A modern server has replaced it. */
     script_error(script_expect(&s, "initialize"), "400 Bad Request", -32022, NULL);
     script_discover(&s, SERVER_PLAIN);
     again(&s);
@@ -387,7 +390,7 @@ static void the_era_of_a_handshake_server_is_remembered(void **state)
     script_end(&s);
 }
 
-/* That its application chose an era says nothing of its server. */
+/* An era that the application chose says nothing about the server. */
 static void an_era_that_was_chosen_is_not_remembered(void **state)
 {
     (void)state;

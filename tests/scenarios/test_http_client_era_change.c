@@ -1,8 +1,8 @@
-/* A server is replaced while a session is open, perhaps by one of another era: the new
- * one refuses requests of the old form. What is known of an origin is "re-probed if the
- * cached assumption later fails" (2026-07-28 basic/versioning, "Backward
- * Compatibility"), and a version that is refused is followed by one that both know. What
- * was refused so was not done: it goes again. */
+/* A server is replaced while a session is open, perhaps by one of another era, which
+ * refuses requests of the old form. The remembered era of an origin is "re-probed if the
+ * cached assumption later fails" (2026-07-28 basic/versioning, "Backward Compatibility"),
+ * and after a refused version a common one is used. A request that was refused this way
+ * was not executed, so it is sent again. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -52,7 +52,8 @@ static void leave(http_script *s, const char *session)
     script_end(s);
 }
 
-/* How servers of the handshake eras refuse what names 2026-07-28 and no session. */
+/* How servers of the handshake eras refuse a request that names 2026-07-28 and no
+ * session. */
 static void goes_back(const char *headers, const char *body)
 {
     http_script s;
@@ -69,7 +70,8 @@ static void goes_back(const char *headers, const char *body)
     no_stream(&s);
     answer_call(&s, "back", "2025-11-25");
     script_until(&s, one->completed || two->completed);
-    script_say(second, "400 Bad Request", headers, body); /* late: nothing is asked */
+    /* a late refusal causes no new request */
+    script_say(second, "400 Bad Request", headers, body);
     answer_call(&s, "back", "2025-11-25");
     script_until(&s, one->completed && two->completed);
     assert_int_equal(one->status, SEGUE_OK);
@@ -88,7 +90,7 @@ static void a_server_that_goes_back_is_initialized(void **state)
     goes_back("", "");
 }
 
-/* ... and one of 2026-07-28 what names none of its versions. */
+/* How a server of 2026-07-28 refuses a request that names none of its versions. */
 static void goes_forward(const char *session, const char *body)
 {
     http_script s;
@@ -98,7 +100,7 @@ static void goes_forward(const char *session, const char *body)
     call_works(&s, session, "2025-11-25");
     record *r = kit_call(&s.k, "t");
     script_say(script_expect(&s, "tools/call"), "400 Bad Request", JSON, body);
-    script_discover(&s, SERVER_PLAIN); /* it is not asked for initialize before */
+    script_discover(&s, SERVER_PLAIN); /* initialize does not come before it */
     answer_call(&s, NULL, "2026-07-28");
     script_until(&s, r->completed);
     assert_int_equal(r->status, SEGUE_OK);
@@ -114,7 +116,7 @@ static void a_server_that_goes_forward_is_discovered(void **state)
     goes_forward(NULL, ERROR("1", "-32022", NEW_VERSIONS));
 }
 
-/* What the session asks for itself, before the first call, finds it out as well. */
+/* A request of the session itself, before the first call, finds it out as well. */
 static void a_look_at_the_tools_finds_it_out(void **state)
 {
     (void)state;
@@ -136,8 +138,8 @@ static void a_look_at_the_tools_finds_it_out(void **state)
     leave(&s, "old");
 }
 
-/* A keyed call that a server refuses so was not done there: the one behind it need not
- * know keys. */
+/* A keyed call that was refused this way was not executed. The next server need not know
+ * keys. */
 static void a_keyed_call_goes_again_without_its_key(void **state)
 {
     (void)state;
@@ -157,7 +159,7 @@ static void a_keyed_call_goes_again_without_its_key(void **state)
     leave(&s, "back");
 }
 
-/* What is wrong with one call is wrong with it still when the server has been asked. */
+/* A call that is wrong is still wrong after the server was asked for its era. */
 static void a_call_that_is_refused_goes_again_once(void **state)
 {
     (void)state;
@@ -199,7 +201,8 @@ static void other_refusals_leave_the_era(void **state)
     script_discover(&s, SERVER_PLAIN);
     is_just_refused(&s, "400 Bad Request", -32021, SEGUE_E_REMOTE);
     is_just_refused(&s, "400 Bad Request", -32602, SEGUE_E_REMOTE);
-    is_just_refused(&s, "400 Bad Request", -32600, SEGUE_E_REMOTE); /* under its id */
+    /* refused under its own id */
+    is_just_refused(&s, "400 Bad Request", -32600, SEGUE_E_REMOTE);
     is_just_refused(&s, "400 Bad Request", -32000, SEGUE_E_REMOTE);
     is_just_refused(&s, "404 Not Found", -32601, SEGUE_E_REMOTE);
     is_just_refused(&s, "404 Not Found", 0, SEGUE_E_REFUSED);
@@ -219,8 +222,7 @@ static void an_era_that_is_asked_for_is_not_left(void **state)
 {
     (void)state;
     http_script s;
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.era = SEGUE_ERA_MODERN;
     script_begin(&s, &options);
     script_discover(&s, SERVER_PLAIN);
@@ -235,7 +237,7 @@ static void an_era_that_is_asked_for_is_not_left(void **state)
     leave(&s, "old");
 }
 
-/* What is followed is of an era, and ends with it. */
+/* A followed task belongs to an era, and its request ends with the era. */
 static void a_task_of_another_era_ends(void **state)
 {
     (void)state;
@@ -255,8 +257,8 @@ static void a_task_of_another_era_ends(void **state)
     leave(&s, "back");
 }
 
-/* Its program has no session, and says so as servers of the TypeScript SDK do; another
- * that has none either. */
+/* The restarted server has no session, and answers as servers of the TypeScript SDK do;
+ * another server behind the address has none either. */
 static void started_again(int32_t era, const char *session, const char *next)
 {
     http_script s;
@@ -272,7 +274,7 @@ static void started_again(int32_t era, const char *session, const char *next)
     record *r = kit_call(&s.k, "t");
     script_say(script_expect(&s, "tools/call"), "400 Bad Request", JSON,
                ERROR("null", "-32000", ""));
-    script_initialize(&s, next); /* at once */
+    script_initialize(&s, next); /* initialize comes at once */
     no_stream(&s);
     answer_call(&s, next, "2025-11-25");
     script_until(&s, r->completed);
@@ -283,7 +285,7 @@ static void started_again(int32_t era, const char *session, const char *next)
     script_initialize(&s, next);
     no_stream(&s);
     script_say(script_expect(&s, "tools/call"), "400 Bad Request", JSON,
-               ERROR("null", "-32000", "")); /* it never takes this one */
+               ERROR("null", "-32000", "")); /* the server never accepts this one */
     script_until(&s, r->completed);
     assert_int_equal(r->status, SEGUE_E_REMOTE);
     call_works(&s, next, "2025-11-25");
@@ -298,8 +300,8 @@ static void a_server_that_was_started_again_is_initialized(void **state)
     started_again(SEGUE_ERA_AUTO, NULL, NULL);
 }
 
-/* No session was forgotten: 404 is how 2026-07-28 says that a method is unknown, and its
- * servers may say so in every era. */
+/* No session was forgotten: in 2026-07-28 404 means an unknown method, and a server may
+ * answer that way in every era. */
 static void a_method_that_is_not_found_is_no_lost_session(void **state)
 {
     (void)state;

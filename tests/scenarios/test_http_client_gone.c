@@ -1,7 +1,7 @@
-/* A server that keeps no more of a stream than it has room for, and a client that was cut
- * off there: it hears of it, by 410, by an answer that stands in, or by a number that
- * skips some, and asks for its answer in another way: again with its key, or as a request
- * that can be resumed (SEP-975). It has nothing twice, and no hole. */
+/* A server has no room for all of a stream, and a client was cut off from it. The client
+ * learns of the gap from 410, from a substitute answer, or from a number that skips
+ * events. It then asks for its answer in another way: again with its key, or as a request
+ * that can be resumed (SEP-975). Nothing comes twice, and nothing is missing. */
 #include "support/client_kit.h"
 #include "support/http_script.h"
 #include "support/world.h"
@@ -20,11 +20,10 @@ static const char *const servers[] = {
     "{\"tools\":{},\"experimental\":{\"dev.segue/idempotency\":{}}}", "{\"tools\":{}}",
     "{\"tools\":{}}"};
 
-/* A call with two pieces, cut off behind them. */
+/* Makes a call, sends two pieces and cuts it off. */
 static record *begin_and_cut(http_script *s, way by)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.era = SEGUE_ERA_LEGACY;
     options.dialects_on = SEGUE_DIALECT_RESUMABLE;
     script_begin(s, &options);
@@ -51,7 +50,7 @@ static record *begin_and_cut(http_script *s, way by)
     return r;
 }
 
-/* It asks for the rest in the way that there is, and gets it. */
+/* Checks that the client asks for the rest in the given way, and answers it. */
 static void expect_the_rest(http_script *s, record *r, way by)
 {
     script_advance(s, 1000);
@@ -92,12 +91,12 @@ static void said_by_a_status(void **state)
         script_say(h, "410 Gone", "", "");
         expect_the_rest(&s, r, (way)by);
         if (by == BY_NOTHING)
-            assert_non_null(strstr(r->message, "keeps no more of what followed"));
+            assert_non_null(strstr(r->message, "no longer has the events that followed"));
         script_end(&s);
     }
 }
 
-/* An answer that was too large to be kept. Without another way it is the answer. */
+/* An answer was too large to keep. Without another way the substitute is the answer. */
 static void said_by_an_answer_that_stands_in(void **state)
 {
     (void)state;
@@ -127,7 +126,7 @@ static void said_by_an_answer_that_stands_in(void **state)
     }
 }
 
-/* A server that says nothing of it: its numbers do. */
+/* A server that does not report the gap: its event numbers show it. */
 static void not_said_at_all(void **state)
 {
     (void)state;
@@ -150,8 +149,8 @@ static void not_said_at_all(void **state)
     }
 }
 
-/* The answer to this request is cut off, and an error stands in for it. The client asks
- * again: what the error says is not what became of the task. */
+/* The answer to this request is cut off, and an error replaces it. The client asks again,
+ * because the error says nothing about the task. */
 static heard *lose_the_answer(http_script *s, const char *method)
 {
     heard *asked = script_expect(s, method);
@@ -226,13 +225,14 @@ static void of_a_request_that_was_resumed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        NAMED("AS-110 what is gone is said by a status", said_by_a_status),
-        NAMED("AS-110 what is gone is said by an answer that stands in",
+        NAMED("AS-110 a gap in a stream that the status 410 reports", said_by_a_status),
+        NAMED("AS-110 a gap in a stream that a substitute answer reports",
               said_by_an_answer_that_stands_in),
-        NAMED("AS-110 what is gone is not said at all", not_said_at_all),
-        NAMED("AS-110 what is gone is of a task, and asked for again",
+        NAMED("AS-110 a gap in a stream that the server does not report",
+              not_said_at_all),
+        NAMED("AS-110 a gap in the stream of a task, which is asked for again",
               of_a_task_and_asked_for_again),
-        NAMED("AS-110 what is gone is of a request that was resumed",
+        NAMED("AS-110 a gap in the stream of a request that was resumed",
               of_a_request_that_was_resumed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* What the application adds to the head of each request over HTTP: headers that it has
- * set, and those that it is asked for when they are needed. And what it may not say. */
+/* Headers that the application adds to each request over HTTP: headers that it has set,
+ * and headers that a callback gives when they are needed. Also forbidden headers. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -21,7 +21,7 @@ static segue_transport *transport_of(http_script *s)
     return s->k.transport;
 }
 
-/* ---- set ---- */
+/* ---- headers that are set ---- */
 
 static void headers_that_are_set_go_with_each_request(void **state)
 {
@@ -100,7 +100,7 @@ static void what_cannot_be_sent_is_refused(void **state)
     script_connect(&s, NULL);
     heard *h = script_expect(&s, "server/discover");
     assert_header(h, "X-0", "");
-    assert_header(h, "X-63", "1"); /* the one before stays in force */
+    assert_header(h, "X-63", "1"); /* the earlier value stays */
     script_end(&s);
 }
 
@@ -138,7 +138,8 @@ static void what_is_no_endpoint_is_refused(void **state)
         *files[i] = "/nonexistent/file.pem";
         assert_int_equal(segue_transport_http(s.k.runtime, s.url, &s.options, &t, &error),
                          SEGUE_E_IO);
-        assert_non_null(strstr(segue_error_message(error), "/nonexistent/file.pem"));
+        assert_non_null(
+            strstr(segue_error_read(error)->message, "/nonexistent/file.pem"));
         segue_error_free(error);
         error = NULL;
         *files[i] = NULL;
@@ -148,7 +149,7 @@ static void what_is_no_endpoint_is_refused(void **state)
     script_end(&s);
 }
 
-/* ---- asked for ---- */
+/* ---- headers from a callback ---- */
 
 typedef struct asker {
     int asked;
@@ -190,7 +191,8 @@ static void the_application_is_asked_before_each_request(void **state)
     assert_header(h, "Authorization", "Bearer 1");
     assert_int_equal(a.last_status, 0);
     script_say(h, "401 Unauthorized", "", "");
-    h = script_expect(&s, "server/discover"); /* once more, with what is new */
+    /* the request is sent again, with new headers */
+    h = script_expect(&s, "server/discover");
     assert_header(h, "Authorization", "Bearer 2");
     assert_int_equal(a.last_status, 401);
     script_result(h, "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{}");
@@ -202,14 +204,14 @@ static void the_application_is_asked_before_each_request(void **state)
     h = script_expect(&s, "tools/call");
     assert_int_equal(a.last_status, 403);
     script_say(h, "401 Unauthorized", "", "");
-    script_until(&s, r->completed); /* a second refusal stands */
+    script_until(&s, r->completed); /* a second refusal is final */
     assert_int_equal(r->status, SEGUE_E_UNAUTHORIZED);
     script_expect_silence(&s);
     script_end(&s);
     assert_int_equal(a.freed, 1);
 }
 
-/* Whoever waits for headers may be gone when they come. */
+/* The request that waits for headers may be gone when they come. */
 static void the_end_comes_while_headers_are_asked_for(void **state)
 {
     (void)state;
@@ -247,7 +249,7 @@ static void a_transport_that_is_not_used_gives_its_user_back(void **state)
     assert_int_equal(a.asked, 0);
     script_connect(&s, NULL);
     script_end(&s);
-    assert_int_equal(a.freed, 2); /* that of the second */
+    assert_int_equal(a.freed, 2); /* freed for the second transport */
 }
 
 int main(void)

@@ -1,6 +1,7 @@
-/* A client over HTTP that is in a hurry, behind its reader, or about to end: nothing is
- * lost but what was given up, memory stays bounded, and callbacks come once. The same
- * with a runtime in the background. label: threads */
+/* A client over HTTP whose application is impatient, slow to read, or about to end.
+ * Nothing is lost unless it was given up, memory stays bounded, and callbacks come once.
+ * The same with a runtime in the background. label: threads */
+#include "engine/client/request.h"
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -15,11 +16,11 @@
 
 /* ---- everything in flight ---- */
 
-/* A session of the handshake eras, or a modern one, with exchanges in every state. */
+/* Starts a session of the handshake eras, or a modern one, with exchanges in every
+ * state. */
 static void begin_busy(http_script *s, int32_t era)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.era = era;
     script_prepare(s);
     s->options.max_connections = 6;
@@ -46,7 +47,7 @@ static void begin_busy(http_script *s, int32_t era)
     script_cut(h, true); /* waits to be resumed, or to be sent again */
     script_pump(s);
     for (int i = 0; i < 8; i++)
-        kit_call(&s->k, "queued"); /* some find no connection */
+        kit_call(&s->k, "queued"); /* some find no free connection */
 }
 
 static void check_all_ended(http_script *s, segue_status status)
@@ -70,7 +71,8 @@ static void a_session_closes_with_everything_in_flight(void **state)
         script_until(&s, s.k.closed);
         check_all_ended(&s, SEGUE_E_CLOSED);
         if (eras[i] == SEGUE_ERA_LEGACY)
-            script_find(&s, "DELETE"); /* without an answer it ends in time, too */
+            /* without an answer it ends by its time limit, too */
+            script_find(&s, "DELETE");
         script_advance(&s, 2000);
         script_end(&s);
     }
@@ -83,7 +85,7 @@ static void a_runtime_is_freed_with_everything_in_flight(void **state)
     for (int i = 0; i < 2; i++) {
         http_script s;
         begin_busy(&s, eras[i]);
-        segue_session_free(s.k.session); /* handles go, too */
+        segue_session_free(s.k.session); /* handles are freed, too */
         s.k.session = NULL;
         for (record *r = s.k.records; r; r = r->next)
             record_drop(r);
@@ -91,10 +93,10 @@ static void a_runtime_is_freed_with_everything_in_flight(void **state)
     }
 }
 
-/* ---- streams and what is short ---- */
+/* ---- streams and short requests ---- */
 
-/* Calls that are answered by streams leave their places to others, and so do the requests
- * that take such a stream up again. */
+/* Calls that are answered by streams do not use up the connections of others. The
+ * requests that resume such a stream do not either. */
 static void streams_leave_room_for_what_is_short(void **state)
 {
     (void)state;
@@ -152,7 +154,7 @@ static void begin_narrow(http_script *s, bool listens, heard **get)
         script_say(*get, "405 Method Not Allowed", "", "");
 }
 
-/* Asks on this stream; the answer comes though nothing else has ended. */
+/* Asks on this stream; the answer is sent although no other exchange has ended. */
 static void ask_on(http_script *s, heard *stream, record *r, int number)
 {
     char id[16];
@@ -166,8 +168,8 @@ static void ask_on(http_script *s, heard *stream, record *r, int number)
     script_accept(h);
 }
 
-/* A call that asks ends after the answer: neither its own stream, nor that of others, nor
- * its request may stand before the answer. */
+/* A call that asks ends only after the answer. So neither its stream nor other streams
+ * may delay the sending of the answer. */
 static void an_answer_does_not_wait_for_who_asks(void **state)
 {
     (void)state;
@@ -175,7 +177,7 @@ static void an_answer_does_not_wait_for_who_asks(void **state)
     heard *get, *calls[2];
     record *r[2];
     begin_narrow(&s, false, &get);
-    for (int i = 0; i < 2; i++) { /* each in its stream, of which there may be no more */
+    for (int i = 0; i < 2; i++) { /* each on its stream; there may be no more streams */
         r[i] = kit_call(&s.k, "t");
         calls[i] = script_expect(&s, "tools/call");
         script_stream(calls[i]);
@@ -221,7 +223,7 @@ static void a_cancellation_does_not_wait_for_streams(void **state)
     script_end(&s);
 }
 
-/* The stream of the session stands in no place of a stream that was cut. */
+/* The stream of the session does not take the place of a stream that was cut. */
 static void a_cut_stream_does_not_wait_for_the_listening(void **state)
 {
     (void)state;
@@ -246,8 +248,8 @@ static void a_cut_stream_does_not_wait_for_the_listening(void **state)
     script_end(&s);
 }
 
-/* A subscription, the stream of a task and that of a call are open: the task still has
- * what it asks for, and is cancelled. */
+/* A subscription, the stream of a task and that of a call are open: requests about the
+ * task still go out, and its cancel does. */
 static void a_task_does_not_wait_for_streams(void **state)
 {
     (void)state;
@@ -287,7 +289,122 @@ static void a_task_does_not_wait_for_streams(void **state)
     script_end(&s);
 }
 
-/* ---- behind its reader ---- */
+/* ---- waiting for a connection ---- */
+
+#define HALF_LIMIT_MS 40000 /* half of request_timeout_ms, and of silence_timeout_ms */
+
+/* Makes two calls whose streams take all connections of max_connections. */
+static void fill_places(http_script *s, record *r[2], heard *calls[2])
+{
+    heard *get;
+    begin_narrow(s, false, &get);
+    for (int i = 0; i < 2; i++) {
+        r[i] = kit_call(&s->k, "streaming");
+        calls[i] = script_expect(s, "tools/call");
+        script_stream(calls[i]);
+        script_event(calls[i], i ? "b" : "a",
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
+        script_until(s, s->k.notifications == i + 1);
+    }
+}
+
+/* Lets a time limit pass; the streams stay alive meanwhile. */
+static void pass_a_limit(http_script *s, heard *calls[2])
+{
+    for (int step = 0; step < 3; step++) {
+        int told = s->k.notifications;
+        script_advance(s, HALF_LIMIT_MS);
+        for (int i = 0; i < 2; i++)
+            if (calls[i])
+                script_event(calls[i], NULL,
+                             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
+        script_until(s, s->k.notifications == told + !!calls[0] + !!calls[1]);
+    }
+}
+
+static void end_stream(http_script *s, heard *call, record *r)
+{
+    script_stream_result(call, NULL, "\"content\":[]");
+    script_finish(call);
+    script_until(s, r->completed);
+    assert_int_equal(r->status, SEGUE_OK);
+}
+
+/* The time limit of an exchange counts from the moment at which it goes out. */
+static void a_call_that_waits_for_a_place_has_its_whole_time(void **state)
+{
+    (void)state;
+    http_script s;
+    record *r[2];
+    heard *calls[2];
+    fill_places(&s, r, calls);
+    record *third = kit_call(&s.k, "waits");
+    script_expect_silence(&s);
+    pass_a_limit(&s, calls);
+    assert_int_equal(third->completed, 0);
+    end_stream(&s, calls[0], r[0]);
+    script_expect(&s, "tools/call"); /* the time limit of this call starts, and ends */
+    script_advance(&s, HALF_LIMIT_MS);
+    assert_int_equal(third->completed, 0);
+    script_advance(&s, HALF_LIMIT_MS);
+    script_until(&s, third->completed);
+    assert_int_equal(third->status, SEGUE_E_TIMEOUT);
+    script_end(&s);
+}
+
+/* A stream that was cut is resumed when a connection is free. */
+static void a_cut_stream_that_waits_for_a_place_does_not_fall_silent(void **state)
+{
+    (void)state;
+    http_script s;
+    record *r[2];
+    heard *calls[2];
+    fill_places(&s, r, calls);
+    script_cut(calls[1], true);
+    script_pump(&s);
+    record *third = kit_call(&s.k, "streaming"); /* this call takes the free connection */
+    heard *taker = script_expect(&s, "tools/call");
+    script_stream(taker);
+    script_event(taker, "c", "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}");
+    script_until(&s, s.k.notifications == 3);
+    script_advance(&s, 1100);
+    script_expect_silence(&s);
+    heard *busy[2] = {calls[0], taker};
+    for (int i = 0; i < 4; i++)
+        pass_a_limit(&s, busy);
+    assert_int_equal(r[1]->completed, 0);
+    end_stream(&s, calls[0], r[0]);
+    end_stream(&s, taker, third);
+    heard *again = script_expect(&s, "GET");
+    assert_header(again, "Last-Event-ID", "b");
+    script_stream(again);
+    script_event(again, NULL,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}",
+                 json_at(calls[1]->body, "id"));
+    script_until(&s, r[1]->completed);
+    assert_int_equal(r[1]->status, SEGUE_OK);
+    script_end(&s);
+}
+
+/* A message without an answer that waits behind another one is sent in the end. */
+static void a_message_that_waits_for_a_place_is_sent(void **state)
+{
+    (void)state;
+    http_script s;
+    record *r[2];
+    heard *calls[2];
+    fill_places(&s, r, calls);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(segue_request_cancel(r[i]->request), SEGUE_OK);
+    script_expect(&s, "notifications/cancelled"); /* the cancel is never answered */
+    script_expect_silence(&s);
+    script_advance(&s, HALF_LIMIT_MS);
+    script_advance(&s, HALF_LIMIT_MS);
+    script_accept(script_expect(&s, "notifications/cancelled"));
+    script_end(&s);
+}
+
+/* ---- a slow reader ---- */
 
 #define BLOCK 4000
 
@@ -323,14 +440,13 @@ static void a_server_is_slowed_down(void **state)
 {
     (void)state;
     http_script s;
-    segue_request_options options;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     char unsent[BLOCK + 600] = "";
     int seq = 0;
     script_prepare(&s);
     s.k.quiet = 1;
     script_connect(&s, NULL);
     script_discover(&s, SERVER_STREAMS);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
     options.credit = 1;
     options.discard = 1;
     record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &options);
@@ -347,7 +463,7 @@ static void a_server_is_slowed_down(void **state)
     assert_true(sent < 24 * 1024 * 1024); /* most of it in the sockets of the system */
     assert_true(s.k.mem.peak < 8 * 1024 * 1024);
     assert_int_equal(r->segments, 1);
-    /* with credit it goes on where it stood */
+    /* With credit the stream goes on where it stopped. */
     assert_int_equal(segue_request_grant(r->request, 1000000), SEGUE_OK);
     script_until(&s, script_next(&s));
     h = script_expect(&s, "tasks/stream");
@@ -369,7 +485,7 @@ static void a_server_is_slowed_down(void **state)
     script_end(&s);
 }
 
-/* The loop reads while the application runs no callbacks. */
+/* The loop goes on reading while the application runs no callbacks. */
 static void a_reader_that_is_busy_holds_up_its_stream(void **state)
 {
     (void)state;
@@ -382,8 +498,7 @@ static void a_reader_that_is_busy_holds_up_its_stream(void **state)
     s.background = 1;
     script_connect(&s, NULL);
     script_discover(&s, SERVER_STREAMS);
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.discard = 1;
     record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &options);
     script_result(script_expect(&s, "tools/call"), CREATED("T"));
@@ -409,13 +524,75 @@ static void a_reader_that_is_busy_holds_up_its_stream(void **state)
     script_end(&s);
 }
 
+#define INBOX (1024 * 1024) /* bytes that may wait for credit before reading stops */
+
+static void add_piece(char *text, const char *id, int size)
+{
+    char x[BLOCK + 1];
+    memset(x, 'x', (size_t)size);
+    x[size] = 0;
+    sprintf(text + strlen(text),
+            "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":"
+            "\"text\",\"text\":\"%s\"}],\"_meta\":{\"hasMore\":true}}}\n\n",
+            id, x);
+}
+
+/* The stream breaks after a piece that the application has no credit for, or behind
+ * pieces that it has taken. Returns the request's message. */
+static void break_a_stream(bool held, char *message, size_t size)
+{
+    http_script s;
+    static char text[4 * BLOCK], tail[5 * BLOCK];
+    segue_session_options legacy = SEGUE_SESSION_OPTIONS_INIT;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    legacy.era = SEGUE_ERA_LEGACY;
+    script_prepare(&s);
+    s.k.quiet = 1;
+    script_connect(&s, &legacy);
+    script_initialize_with(&s, "one", SERVER_PLAIN);
+    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+    options.credit = held ? 1 : 1000;
+    record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &options);
+    heard *h = script_expect(&s, "tools/call");
+    const char *id = json_at(h->body, "id");
+    script_stream(h);
+    int count = 0;
+    while (held ? sgi_deliver_waiting_bytes(r->request) < INBOX - 2 * BLOCK : !count) {
+        *text = 0;
+        add_piece(text, id, BLOCK);
+        script_text(h, text);
+        count++;
+    }
+    *text = 0;
+    for (int i = 0; i < 3; i++, count++)
+        add_piece(text, id, BLOCK);
+    snprintf(tail, sizeof tail, "%zx\r\n%s\r\nno chunk\r\n", strlen(text), text);
+    assert_int_equal(script_push(h, tail, strlen(tail)), strlen(tail));
+    for (int i = 0; held && i < 100; i++)
+        script_pump(&s);
+    if (held)
+        assert_int_equal(segue_request_grant(r->request, 1000), SEGUE_OK);
+    script_until(&s, r->completed);
+    assert_int_equal(r->segments, count);
+    snprintf(message, size, "%s", r->message);
+    script_end(&s);
+}
+
+static void a_stream_that_broke_behind_its_reader_tells_why(void **state)
+{
+    char told[512], expected[512];
+    (void)state;
+    break_a_stream(false, expected, sizeof expected);
+    break_a_stream(true, told, sizeof told);
+    assert_string_equal(told, expected);
+}
+
 /* ---- in the background ---- */
 
 static void background(int32_t era)
 {
     http_script s;
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.era = era;
     script_prepare(&s);
     s.background = 1;
@@ -467,7 +644,8 @@ static void give_token(void *user, segue_transport *transport, int32_t status)
         segue_transport_set_header(transport, "Authorization", "Bearer", NULL), SEGUE_OK);
 }
 
-/* Headers are asked for on the thread that dispatches, while the loop runs on another. */
+/* The callback for headers runs on the thread that dispatches, while the loop runs on
+ * another. */
 static void headers_in_the_background(void **state)
 {
     (void)state;
@@ -486,7 +664,7 @@ static void headers_in_the_background(void **state)
         script_say(h, i % 3 ? "200 OK" : "401 Unauthorized",
                    "Content-Type: text/plain\r\n", "");
     }
-    assert_true(a.asked >= 10); /* one answer may be for several that wait */
+    assert_true(a.asked >= 10); /* one answer may serve several waiting requests */
     script_end(&s);
 }
 
@@ -501,8 +679,12 @@ int main(void)
         cmocka_unit_test(a_cancellation_does_not_wait_for_streams),
         cmocka_unit_test(a_cut_stream_does_not_wait_for_the_listening),
         cmocka_unit_test(a_task_does_not_wait_for_streams),
+        cmocka_unit_test(a_call_that_waits_for_a_place_has_its_whole_time),
+        cmocka_unit_test(a_cut_stream_that_waits_for_a_place_does_not_fall_silent),
+        cmocka_unit_test(a_message_that_waits_for_a_place_is_sent),
         cmocka_unit_test(a_server_is_slowed_down),
         cmocka_unit_test(a_reader_that_is_busy_holds_up_its_stream),
+        cmocka_unit_test(a_stream_that_broke_behind_its_reader_tells_why),
         cmocka_unit_test(in_the_background),
         cmocka_unit_test(headers_in_the_background),
     };

@@ -1,5 +1,5 @@
-/* What is lost over HTTP: what the library asks for itself is asked for again. And what
- * is no loss and no fault: bodies that nobody waits for. */
+/* Losses over HTTP: requests that the library makes itself are sent again. Also what is
+ * neither loss nor fault: bodies that no request waits for. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -18,7 +18,7 @@ static void begin_2025(http_script *s, int32_t max_reconnects)
 {
     segue_session_options options = kit_legacy_options();
     options.max_reconnects = max_reconnects;
-    options.request_timeout_ms = INT64_C(1000000000); /* time passes fast here */
+    options.request_timeout_ms = INT64_C(1000000000); /* the clock runs fast here */
     options.reconnect_timeout_ms = -1;
     script_begin(s, &options);
     script_initialize_with(s, "one", SERVER_2025);
@@ -39,7 +39,7 @@ static void lose(heard *h, int how)
     }
 }
 
-/* At once, or after a pause. */
+/* Waits for tools/list, at once or after a pause. */
 static heard *next_list(http_script *s)
 {
     int64_t until = script_deadline();
@@ -59,8 +59,8 @@ static void ends_as_a_task(http_script *s, record *r)
     assert_int_equal(r->status, SEGUE_OK);
 }
 
-/* 2025-11-25: whether a call is a task is the client's to say, and it is known from the
- * list of tools alone. */
+/* 2025-11-25: the client decides whether a call is a task, and only the list of tools
+ * tells. */
 static void a_list_that_is_lost_is_asked_for_again(void **state)
 {
     (void)state;
@@ -73,7 +73,7 @@ static void a_list_that_is_lost_is_asked_for_again(void **state)
         script_result(next_list(&s), TASK_TOOL);
         ends_as_a_task(&s, r);
         r = kit_call(&s.k, "t");
-        ends_as_a_task(&s, r); /* what is known is not asked for again */
+        ends_as_a_task(&s, r); /* the list is known and not asked for again */
         script_end(&s);
     }
 }
@@ -88,10 +88,10 @@ static void a_list_that_stays_lost_fails_the_call(void **state)
     lose(script_expect(&s, "tools/list"), 0);
     script_until(&s, r->completed);
     assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
-    assert_string_equal(r->message,
-                        "tools/call failed 2 times in a row (max_reconnects: 1): "
-                        "tools/list, which says whether the tool runs as a task, failed: "
-                        "HTTP status 502");
+    assert_string_equal(
+        r->message,
+        "tools/call failed 2 times in a row (max_reconnects: 1): tools/list, which shows "
+        "whether the tool runs as a task, failed: HTTP status 502");
     r = kit_call(&s.k, "t");
     script_result(script_expect(&s, "tools/list"), TASK_TOOL);
     ends_as_a_task(&s, r);
@@ -100,7 +100,7 @@ static void a_list_that_stays_lost_fails_the_call(void **state)
     script_end(&s);
 }
 
-/* What is refused for good is not asked for again, and the call does not go either. */
+/* After a final refusal the list is not asked for again, and the call is not sent. */
 static void a_list_that_is_refused_fails_the_call(void **state)
 {
     (void)state;
@@ -115,7 +115,8 @@ static void a_list_that_is_refused_fails_the_call(void **state)
     script_end(&s);
 }
 
-/* Servers name a type for the empty body of a 202, and some put a text there. */
+/* Some servers give the empty body of a 202 a content type, and some send a text
+ * there. */
 static void an_accepted_message_needs_no_body(void **state)
 {
     (void)state;
@@ -140,7 +141,8 @@ static void an_accepted_message_needs_no_body(void **state)
     }
 }
 
-/* Who waits for an answer and gets none is told so once, not what JSON is. */
+/* A request without an answer in the body fails once, with its own message and not with a
+ * JSON error. */
 static void an_answer_without_a_body_is_none(void **state)
 {
     (void)state;
@@ -153,25 +155,24 @@ static void an_answer_without_a_body_is_none(void **state)
                    "Content-Type: application/json\r\n", "");
         script_until(&s, r->completed);
         assert_int_equal(r->status, SEGUE_E_PROTOCOL);
-        assert_string_equal(r->message, "the answer is malformed");
+        assert_string_equal(r->message, "the answer of the server is invalid");
         assert_string_equal(s.k.last_warning, "");
         script_end(&s);
     }
 }
 
-/* ---- how long a server that is gone is tried to be reached ---- */
+/* ---- how long the client tries to reach a lost server ---- */
 
 #define LIMIT_MS 5000
 
 static segue_session_options limited(int64_t reconnect_timeout_ms)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.reconnect_timeout_ms = reconnect_timeout_ms;
     return options;
 }
 
-/* Lets time pass until it is true; how much it was. */
+/* Lets time pass until the condition holds; gives the time that passed. */
 #define time_until(s, condition)                                                         \
     do {                                                                                 \
         int64_t patience_ = script_deadline();                                           \
@@ -206,7 +207,7 @@ static void a_server_that_is_never_there_is_given_up(void **state)
     }
 }
 
-/* A task that is followed: its request ends, the session does not. */
+/* A followed task: its request ends, the session does not. */
 static void a_task_whose_server_is_gone_is_given_up(void **state)
 {
     (void)state;
@@ -229,7 +230,7 @@ static void a_task_whose_server_is_gone_is_given_up(void **state)
     assert_in_range(s.k.retries, 3, 19);
     assert_memory_equal(s.k.last_reason, "tasks/get: ", 11);
     assert_int_equal(s.k.closed, 0);
-    http_peer_reopen(&s.peer); /* with its token it goes on, in the same session */
+    http_peer_reopen(&s.peer); /* with its token the task goes on, in the same session */
     record *again = kit_resume(&s.k, r->token, NULL);
     script_result(script_expect(&s, "tasks/get"), TASK("T", "completed") "," RESULT);
     script_until(&s, again->completed);
@@ -237,7 +238,7 @@ static void a_task_whose_server_is_gone_is_given_up(void **state)
     script_end(&s);
 }
 
-/* A stream and a look that are lost together are lost once. */
+/* A stream and a poll that are lost together count as one loss. */
 static void exchanges_that_are_lost_together_count_once(void **state)
 {
     (void)state;
@@ -245,7 +246,7 @@ static void exchanges_that_are_lost_together_count_once(void **state)
     segue_session_options options = limited(LIMIT_MS);
     script_begin(&s, &options);
     script_discover(&s, SERVER_STREAMS);
-    s.k.clock_ms += 1000000; /* no time counts that was before the loss */
+    s.k.clock_ms += 1000000; /* time before the loss does not count */
     record *r = kit_call(&s.k, "t");
     script_result(script_expect(&s, "tools/call"), CREATED("T"));
     heard *stream = script_expect(&s, "tasks/stream");
@@ -265,7 +266,7 @@ static void exchanges_that_are_lost_together_count_once(void **state)
     script_end(&s);
 }
 
-/* 2025-11-25: a stream that is taken up again by Last-Event-ID. */
+/* 2025-11-25: a stream that is resumed by Last-Event-ID. */
 static void a_stream_whose_server_is_gone_is_given_up(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
-/* An authorization server is out of reach for a while, when a token has to be renewed or
- * a code redeemed. It refuses nobody: requests, streams and readers of tasks wait and
- * come again, within the limits of reconnecting, and nobody is asked twice. A refusal is
- * final. In every case the token of a task stays good. */
+/* An authorization server is unreachable for a while, when a token must be renewed or a
+ * code exchanged. This is no refusal: requests, streams and readers of tasks wait and try
+ * again within the reconnect limits, and no user is asked twice. A refusal is final. In
+ * every case the token of a task stays valid. */
 #include "support/auth_script.h"
 #include "support/world.h"
 
@@ -45,7 +45,7 @@ static void break_down(auth_script *a, heard *h, outage how)
     }
 }
 
-/* Who has a bad token is refused, and looks where tokens are given. */
+/* Refuses a request because of its token; the client then asks for the metadata. */
 static void refuse(auth_script *a, heard *h)
 {
     auth_refuse(h, "401 Unauthorized", "Bearer");
@@ -66,7 +66,7 @@ static void a_call_waits_for_its_token(void **state)
         auth_prepare(&a);
         auth_enter(&a, GRANT);
         record *r = kit_call(&a.s.k, "t");
-        int tries = how == IS_SILENT ? 1 : 3; /* of 31 s each, and 60 s are the limit */
+        int tries = how == IS_SILENT ? 1 : 3; /* 31 s each, and the limit is 60 s */
         for (int i = 0; i < tries; i++) {
             refuse(&a, script_expect(&a.s, "tools/call"));
             break_down(&a, auth_expect(&a, "POST", "/token"), how);
@@ -118,8 +118,8 @@ static void a_reader_of_a_task_waits_for_its_token(void **state)
     auth_end(&a);
 }
 
-/* An outage that lasts ends like a lost server, and a refusal at once; the task works on,
- * and can be come back to. */
+/* A long outage ends like a lost server, and a refusal ends at once. The task goes on,
+ * and its token stays valid. */
 static void the_token_of_a_task_outlives_the_error_of_its_reader(void **state)
 {
     (void)state;
@@ -139,7 +139,8 @@ static void the_token_of_a_task_outlives_the_error_of_its_reader(void **state)
             if (strstr(h->text, "POST /mcp")) {
                 refuse(&a, h);
                 tries++;
-            } else if (is_refusal) { /* of the client, which has no other */
+                /* the client's own credentials: there are no others */
+            } else if (is_refusal) {
                 script_say(h, "400 Bad Request", "", "{\"error\":\"invalid_scope\"}");
             } else {
                 break_down(&a, h, IS_BUSY);
@@ -157,7 +158,7 @@ static void the_token_of_a_task_outlives_the_error_of_its_reader(void **state)
     }
 }
 
-/* Whoever logs in meanwhile may be another user, whose task it is not. */
+/* The user who logs in meanwhile may be another one, who does not own the task. */
 static void a_task_that_another_user_does_not_have_says_so(void **state)
 {
     (void)state;
@@ -175,12 +176,13 @@ static void a_task_that_another_user_does_not_have_says_so(void **state)
         script_error(script_expect(&a.s, "tasks/get"), "200 OK", -32602, NULL);
         script_until(&a.s, r->completed);
         assert_int_equal(r->status, SEGUE_E_TASK_LOST);
-        assert_int_equal(strstr(r->message, "somebody has logged in") != NULL, is_other);
+        assert_int_equal(strstr(r->message, "The credentials have changed") != NULL,
+                         is_other);
         auth_end(&a);
     }
 }
 
-/* The stream of 2025-11-25 on which the server speaks first. */
+/* The stream of 2025-11-25 for messages of the server. */
 static void a_stream_is_opened_again(void **state)
 {
     (void)state;
@@ -257,13 +259,12 @@ static void a_user_who_agreed_is_not_asked_again(void **state)
 
 static record *call_within(auth_script *a, int64_t ms)
 {
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.timeout_ms = ms;
     return kit_start(&a->s.k, "tools/call", "{\"name\":\"t\"}", &options);
 }
 
-/* Before the session is open, and when a call is refused. */
+/* Tested before the session is open, and when a call is refused. */
 static void the_limit_of_a_call_stands_still_while_a_user_decides(void **state)
 {
     (void)state;
@@ -285,21 +286,22 @@ static void the_limit_of_a_call_stands_still_while_a_user_decides(void **state)
         assert_int_equal(r->completed, 0);
         auth_agree(&a);
         break_down(&a, auth_expect(&a, "POST", "/token"), IS_BUSY);
-        script_advance(&a.s, PAUSE_MS); /* nor was that time without a server */
+        /* that time does not count as time without a server */
+        script_advance(&a.s, PAUSE_MS);
         assert_int_equal(r->completed, 0);
         refuse(&a, script_expect(&a.s, is_open ? "tools/call" : "server/discover"));
         auth_token(&a, "t2", "");
         if (!is_open)
             script_discover(&a.s, SERVER_PLAIN);
         script_expect(&a.s, "tools/call");
-        script_advance(&a.s, 5100); /* and then it counts again */
+        script_advance(&a.s, 5100); /* now the time limit counts again */
         assert_int_equal(r->completed, 1);
         assert_int_equal(r->status, SEGUE_E_TIMEOUT);
         auth_end(&a);
     }
 }
 
-/* What another user decides on is none of its business. */
+/* A user's decision for another request does not stop this call's time limit. */
 static void the_limit_of_a_call_that_waits_for_nobody_counts(void **state)
 {
     (void)state;
@@ -319,17 +321,16 @@ static void the_limit_of_a_call_that_waits_for_nobody_counts(void **state)
     auth_end(&a);
 }
 
-/* A server that has just started has no keys yet to check the first token with: it asks
- * to come again, which is no failed attempt to connect. */
+/* A server that has just started has no keys to check the first token with. It asks the
+ * client to come again, which is no failed attempt to connect. */
 static void who_is_asked_to_come_again_does(void **state)
 {
     (void)state;
     auth_script a;
-    segue_session_options options;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     auth_prepare(&a);
     strcpy(a.stored, "{\"access_token\":\"t0\"}");
     auth_make(&a);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.first_attempts = 1;
     script_connect(&a.s, &options);
     for (int i = 0; i < 3; i++) {
@@ -345,7 +346,7 @@ static void who_is_asked_to_come_again_does(void **state)
     auth_end(&a);
 }
 
-/* The first answer may have been lost on its way, or it took too long. */
+/* The first answer may have been lost, or the user took too long. */
 static void a_code_that_is_no_longer_good_asks_him_again(void **state)
 {
     (void)state;
@@ -363,7 +364,7 @@ static void a_code_that_is_no_longer_good_asks_him_again(void **state)
     auth_agree(&a);
     script_say(auth_expect(&a, "POST", "/token"), "400 Bad Request", "",
                "{\"error\":\"invalid_grant\"}");
-    script_until(&a.s, a.s.k.closed); /* a fresh one that is refused is refused */
+    script_until(&a.s, a.s.k.closed); /* a refusal of a fresh code is final */
     assert_int_equal(a.s.k.closed_status, SEGUE_E_UNAUTHORIZED);
     assert_int_equal(a.asked, 2);
     auth_end(&a);

@@ -1,6 +1,6 @@
-/* A client and results that are streamed over HTTP by a server of 2025-11-25 (SEP-1905):
- * further answers are events of the call's own stream, and what becomes of it when that
- * breaks, is taken up again, or never was one. */
+/* A client and results that a server of 2025-11-25 streams over HTTP (SEP-1905): further
+ * answers are events of the call's own stream. That stream may break, be resumed, or
+ * never have been a stream. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -23,7 +23,7 @@
 
 #define TOOLS "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":\"optional\"}}]"
 
-/* The GET for the stream on which the server speaks first. */
+/* Returns the GET for the stream of server messages. */
 static heard *initialize_and_find(http_script *s)
 {
     heard *h = script_expect(s, "initialize");
@@ -41,7 +41,7 @@ static void initialize(http_script *s)
     script_say(initialize_and_find(s), "405 Method Not Allowed", "", "");
 }
 
-/* A call that is on the wire. */
+/* Makes a call that has been sent. */
 static record *begin(http_script *s, heard **call)
 {
     segue_session_options options = kit_legacy_options();
@@ -143,6 +143,63 @@ static void a_stream_with_ids_is_taken_up_again(void **state)
     ends_with_abc(&s, r);
 }
 
+#define GONE                                                                             \
+    "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32603,\"message\":\"gone\","    \
+    "\"data\":{\"reason\":\"answer_gone\"}}}"
+
+/* The server sends a substitute for an answer that it did not keep for Last-Event-ID;
+ * the task has not changed. In a stream that did not break the same text is the tool's
+ * own. */
+static void an_answer_that_is_gone_is_pulled(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    record *r = begin(&s, &call);
+    script_stream(call);
+    script_text(call, "retry: 300\n\n");
+    script_stream_result(call, "e1", CREATED_2025("T") "," PART(SEG(1, "a")));
+    script_until(&s, r->segments == 1);
+    script_cut(call, true);
+    script_advance(&s, 350);
+    heard *again = script_expect(&s, "GET");
+    script_stream(again);
+    script_event(again, "e2", GONE, json_at(call->body, "id"));
+    script_finish(again);
+    heard *pull = expect_pull(&s, "1");
+    assert_int_equal(r->completed, 0);
+    script_result(pull, LAST(SEG(2, "b") "," SEG(3, "c")));
+    ends_with_abc(&s, r);
+    r = begin(&s, &call);
+    script_stream(call);
+    script_stream_result(call, NULL, CREATED_2025("T") "," PART(SEG(1, "a")));
+    script_until(&s, r->segments == 1);
+    script_event(call, NULL, GONE, json_at(call->body, "id"));
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
+    assert_int_equal(r->rpc_code, -32603);
+    script_end(&s);
+}
+
+/* The task ends with its tool's error, whatever its text is; it is asked for once. */
+static void an_end_with_the_words_of_a_stand_in_is_the_end(void **state)
+{
+    (void)state;
+    http_script s;
+    heard *call;
+    record *r = begin(&s, &call);
+    script_result(call, CREATED_2025("T"));
+    script_until(&s, r->log && strstr(r->log, "task T"));
+    script_advance(&s, 1200);
+    script_result(script_expect(&s, "tasks/get"), TASK_2025("T", "failed"));
+    script_error(expect_pull(&s, ""), "200 OK", -32603, "{\"reason\":\"answer_gone\"}");
+    script_until(&s, r->completed);
+    assert_int_equal(r->status, SEGUE_E_REMOTE);
+    assert_int_equal(r->rpc_code, -32603);
+    script_expect_silence(&s);
+    script_end(&s);
+}
+
 /* Nothing answers the GET, while the task is well: the GET is given up and sent again. */
 static void a_resumption_that_falls_silent_is_tried_again(void **state)
 {
@@ -178,7 +235,7 @@ static void a_resumption_that_falls_silent_is_tried_again(void **state)
     ends_with_abc(&s, r);
 }
 
-/* The stream is not given back: the rest is pulled. */
+/* The stream cannot be resumed: the rest is pulled. */
 static void a_stream_that_is_not_given_back_is_pulled(void **state)
 {
     (void)state;
@@ -196,7 +253,7 @@ static void a_stream_that_is_not_given_back_is_pulled(void **state)
     ends_with_abc(&s, r);
 }
 
-/* An answer in JSON can be followed by no other (R-1905-23). */
+/* After an answer in JSON no further one can come (R-1905-23). */
 static void after_json_the_rest_is_pulled(void **state)
 {
     (void)state;
@@ -206,7 +263,7 @@ static void after_json_the_rest_is_pulled(void **state)
     script_result(call, CREATED_2025("T") "," PART(SEG(1, "a")));
     script_result(expect_pull(&s, "1"), LAST(SEG(2, "b") "," SEG(3, "c")));
     ends_with_abc(&s, r);
-    r = begin(&s, &call); /* a task alone: polled */
+    r = begin(&s, &call); /* an answer with the task alone: the task is polled */
     script_result(call, CREATED_2025("T"));
     script_until(&s, r->log && strstr(r->log, "task T"));
     script_advance(&s, 1200);
@@ -216,7 +273,8 @@ static void after_json_the_rest_is_pulled(void **state)
     ends_with_abc(&s, r);
 }
 
-/* A call of which segment 1 was pushed, and then tasks/get told how the task ended. */
+/* Makes a call of which segment 1 was pushed; then tasks/get reports how the task
+ * ended. */
 static record *begin_overtaken(http_script *s, heard **call, const char *task)
 {
     record *r = begin(s, call);
@@ -255,8 +313,8 @@ static void an_end_that_overtakes_the_push_waits_for_it(void **state)
     script_end(&s);
 }
 
-/* It is listened to as long as it brings something, then pulled; and then only is the
- * error fetched, which holds no segments. */
+/* The client reads the push as long as it brings something, then pulls. Only then does it
+ * fetch the error, which holds no segments. */
 static void a_push_that_falls_silent_after_the_end_is_pulled(void **state)
 {
     (void)state;
@@ -284,7 +342,7 @@ static void a_push_that_falls_silent_after_the_end_is_pulled(void **state)
     }
 }
 
-/* Its status comes by the stream of GET before the answer that creates the task. */
+/* The status comes on the stream of GET before the answer that creates the task. */
 static void an_end_may_overtake_the_creation(void **state)
 {
     (void)state;
@@ -308,7 +366,8 @@ static void an_end_may_overtake_the_creation(void **state)
     script_end(&s);
 }
 
-/* Nor is the error all there is when nothing had come yet, but the push is on its way. */
+/* The error is not everything either when no segment has come yet, because the push is on
+ * its way. */
 static void an_end_may_overtake_all_segments(void **state)
 {
     (void)state;
@@ -360,6 +419,8 @@ int main(void)
         NAMED("AS-5 answers are events of one stream", answers_are_events_of_one_stream),
         NAMED("AS-28 a stream that breaks is pulled", a_stream_that_breaks_is_pulled),
         cmocka_unit_test(a_stream_with_ids_is_taken_up_again),
+        cmocka_unit_test(an_answer_that_is_gone_is_pulled),
+        cmocka_unit_test(an_end_with_the_words_of_a_stand_in_is_the_end),
         cmocka_unit_test(a_resumption_that_falls_silent_is_tried_again),
         cmocka_unit_test(a_stream_that_is_not_given_back_is_pulled),
         cmocka_unit_test(after_json_the_rest_is_pulled),

@@ -1,6 +1,6 @@
 /* Wire sessions of the handshake eras over HTTP (2025-11-25 basic/transports): their id,
- * streams that are taken up again by Last-Event-ID, the stream on which the server speaks
- * first, and the end of a session from either side. */
+ * streams that are resumed by Last-Event-ID, the stream for messages of the server, and
+ * the end of a session from either side. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -56,8 +56,8 @@ static void ends(http_script *s, const char *session)
     script_end(s);
 }
 
-/* A connection that was used before dies with the call on it. The wire session may have
- * it: it is not sent again under the id that is in use there. */
+/* A reused connection dies with the call on it. The server may have the call, so it is
+ * not sent again under the id that is in use there. */
 static void a_keyed_call_goes_again_under_another_id(void **state)
 {
     (void)state;
@@ -117,11 +117,11 @@ static void resumed_stream(bool reset, size_t piece)
     record *r = kit_call(&s.k, "t");
     heard *h = script_expect(&s, "tools/call");
     script_stream(h);
-    script_text(h, "id: p\r\ndata:\r\n\r\n"); /* priming */
+    script_text(h, "id: p\r\ndata:\r\n\r\n"); /* a priming event */
     script_event(h, "a", NOTE(1));
     script_until(&s, s.k.notifications == 1);
     script_text(h, "retry: 700\n\n");
-    script_text(h, "id: b\ndata: {"); /* never whole: not seen */
+    script_text(h, "id: b\ndata: {"); /* an incomplete event does not count */
     script_cut(h, reset);
     script_advance(&s, 650);
     script_expect_silence(&s); /* AS-117: retry is obeyed */
@@ -149,7 +149,7 @@ static void a_cut_stream_is_taken_up_again(void **state)
     resumed_stream(false, 1);
 }
 
-/* A server that would rather be asked again and again than keep a connection. */
+/* A server that prefers repeated requests to a kept connection. */
 static void polling_goes_on_as_long_as_it_brings_something(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static record *cut_call(http_script *s, heard **get)
     script_event(h, "a", NOTE(1));
     script_until(s, s->k.notifications == 1);
     script_cut(h, true);
-    *get = script_expect(s, "GET"); /* at once: no retry was said */
+    *get = script_expect(s, "GET"); /* the GET comes at once: no retry was given */
     return r;
 }
 
@@ -222,25 +222,25 @@ static void resuming_a_server_that_is_gone_ends(void **state)
     record *r = cut_call(&s, &get);
     script_say(get, "503 Service Unavailable", "", "");
     script_advance(&s, 900);
-    script_expect_silence(&s); /* from now on later */
+    script_expect_silence(&s); /* from now on with a pause */
     script_advance(&s, 200);
     get = script_expect(&s, "GET");
     script_say(get, "503 Service Unavailable", "", "");
     script_advance(&s, 1900);
-    script_expect_silence(&s); /* ever later */
+    script_expect_silence(&s); /* the pauses between tries grow */
     script_advance(&s, 200);
     get = script_expect(&s, "GET");
     http_peer_close(&s.peer);
     script_cut(get, true);
-    for (int i = 0; i < 400; i++) /* far less than it takes to give up connecting */
+    for (int i = 0; i < 400; i++) /* much less than it takes to give up connecting */
         script_advance(&s, 500);
-    assert_int_equal(r->completed,
-                     1); /* not sent again, as nobody knows whether it ran */
+    /* the call is not sent again, because it may have run */
+    assert_int_equal(r->completed, 1);
     assert_int_equal(r->status, SEGUE_E_DISCONNECTED);
     script_end(&s);
 }
 
-/* ---- the server forgets ---- */
+/* ---- the server forgets the session ---- */
 
 static void a_forgotten_session_is_replaced(void **state)
 {
@@ -253,7 +253,7 @@ static void a_forgotten_session_is_replaced(void **state)
     record *two = kit_call(&s.k, "two");
     heard *second = script_expect(&s, "tools/call");
     script_error(first, "404 Not Found", -32001, NULL);
-    record *three = kit_call(&s.k, "three"); /* waits */
+    record *three = kit_call(&s.k, "three"); /* this call waits for the new session */
     script_initialize(&s, "two");
     no_stream(&s);
     for (int i = 0; i < 2; i++) {
@@ -264,7 +264,7 @@ static void a_forgotten_session_is_replaced(void **state)
     script_until(&s, one->completed && three->completed);
     assert_int_equal(one->status, SEGUE_OK);
     assert_int_equal(three->status, SEGUE_OK);
-    script_say(second, "404 Not Found", "", ""); /* late, of the old session */
+    script_say(second, "404 Not Found", "", ""); /* late, from the old session */
     heard *h = script_expect(&s, "tools/call");
     script_error(h, "404 Not Found", -32001, NULL); /* servers die more than once */
     script_initialize(&s, "three");
@@ -278,8 +278,8 @@ static void a_forgotten_session_is_replaced(void **state)
     ends(&s, "three");
 }
 
-/* A server that knows no session it has just begun, as behind a balancer that sends each
- * request elsewhere: it is asked ever later, and not for ever. */
+/* A server forgets each session at once, as behind a load balancer that sends each
+ * request elsewhere: the client tries with growing pauses, and not for ever. */
 static void sessions_that_are_good_for_nothing(void **state)
 {
     (void)state;
@@ -296,7 +296,7 @@ static void sessions_that_are_good_for_nothing(void **state)
         script_error(script_find(&s, "tools/call"), "404 Not Found", -32001, NULL);
         if (i > 1) {
             script_pump(&s);
-            script_expect_silence(&s); /* it waits */
+            script_expect_silence(&s); /* the client pauses */
             script_advance(&s, 400 << i);
         }
         snprintf(id, sizeof id, "%d", i);
@@ -310,7 +310,7 @@ static void sessions_that_are_good_for_nothing(void **state)
     ends(&s, "5");
 }
 
-/* What the server had begun to answer may have run: it is not sent again. */
+/* A call that the server had begun to answer may have run: it is not sent again. */
 static void a_forgotten_stream_is_a_lost_call(void **state)
 {
     (void)state;
@@ -329,8 +329,8 @@ static void a_forgotten_stream_is_a_lost_call(void **state)
     ends(&s, "two");
 }
 
-/* A stream of the old session is not asked for in the new one, where the same event may
- * be one of another stream; nor does it begin a third. */
+/* A stream of the old session is not resumed in the new one, where the same event id may
+ * mean another stream. It does not start a third session either. */
 static void a_stream_stays_in_its_session(void **state)
 {
     (void)state;
@@ -350,7 +350,7 @@ static void a_stream_stays_in_its_session(void **state)
     script_advance(&s, 50);
     listen = script_expect(&s, "GET");
     script_cut(call, true);
-    script_pump(&s); /* it is to be taken up again in a second */
+    script_pump(&s); /* the stream is to be resumed in a second */
     script_say(listen, "404 Not Found", "", "");
     script_initialize(&s, "two");
     listen = script_expect(&s, "GET");
@@ -364,7 +364,7 @@ static void a_stream_stays_in_its_session(void **state)
     ends(&s, "two");
 }
 
-/* ---- the stream on which the server speaks first ---- */
+/* ---- the stream for messages of the server ---- */
 
 static void notifications_come_by_the_stream(void **state)
 {
@@ -388,7 +388,8 @@ static void notifications_come_by_the_stream(void **state)
     script_until(&s, s.k.notifications == 2);
     script_cut(get, true);
     script_advance(&s, 350);
-    script_say(script_expect(&s, "GET"), "404 Not Found", "", ""); /* it is forgotten */
+    /* the session is forgotten */
+    script_say(script_expect(&s, "GET"), "404 Not Found", "", "");
     script_initialize(&s, "two");
     get = script_expect(&s, "GET");
     assert_header(get, "Mcp-Session-Id", "two");
@@ -401,8 +402,9 @@ static void notifications_come_by_the_stream(void **state)
     script_end(&s);
 }
 
-/* A server may not do that (2025-11-25 basic/transports, "Listening for Messages from the
- * Server"), but what it never answers in its place must not pile up. */
+/* A server may not do that (2025-11-25 basic/transports, "Listening for Messages from
+ * the Server"). But exchanges that are never answered on their own stream must not
+ * pile up. */
 static void an_answer_that_comes_elsewhere_leaves_nothing(void **state)
 {
     (void)state;
@@ -433,7 +435,8 @@ static void a_stream_that_is_busy_is_asked_for_later(void **state)
         since = s.k.clock_ms;
         while (!script_next(&s))
             script_advance(&s, 50);
-        assert_true(s.k.clock_ms - since >= 1000 << i); /* ever later */
+        /* the pauses between tries grow */
+        assert_true(s.k.clock_ms - since >= 1000 << i);
     }
     no_stream(&s);
     script_advance(&s, 100000);
@@ -441,7 +444,7 @@ static void a_stream_that_is_busy_is_asked_for_later(void **state)
     script_end(&s);
 }
 
-/* ---- cancel, and what the server asks ---- */
+/* ---- cancel, and questions of the server ---- */
 
 static void cancel_is_said(void **state)
 {
@@ -477,8 +480,9 @@ static void a_ping_is_answered_by_a_post(void **state)
     ends(&s, "one");
 }
 
-/* The question of a task comes before its call is answered, so that nobody knows the task
- * yet: another call has it, and ends. Who asked is told that no answer will come. */
+/* The question of a task comes before the answer to its call, so the task is not known
+ * yet. Another call gets the question and ends. The server is told that no answer will
+ * come. */
 static void a_question_of_an_unknown_task_is_not_lost(void **state)
 {
     (void)state;
@@ -505,8 +509,8 @@ static void a_question_of_an_unknown_task_is_not_lost(void **state)
     ends(&s, "one");
 }
 
-/* The connection of the answer dies before the server has said that it took it, and a
- * proxy has nobody behind it for a while; the stream of the call lives on. */
+/* The connection dies before the server has accepted the answer, and a proxy has no
+ * server for a while; the stream of the call lives on. */
 static void an_answer_that_was_lost_goes_again(void **state)
 {
     (void)state;
@@ -547,7 +551,7 @@ static void an_answer_that_was_lost_goes_again(void **state)
     ends(&s, "one");
 }
 
-/* A server that asks without end and takes no answers makes no queue. */
+/* A server that asks without end and takes no answers causes no queue. */
 static void unheard_answers_are_bounded(void **state)
 {
     (void)state;
@@ -567,15 +571,15 @@ static void unheard_answers_are_bounded(void **state)
     script_end(&s);
 }
 
-/* Another server goes on with the session, and knows nothing of the log level and of what
- * the application watches. The stream on which the server speaks first tells it. */
+/* Another server goes on with the session. It does not know the log level and the
+ * subscriptions. The client sends them again when it opens the stream for messages of the
+ * server. */
 static void another_server_is_told_what_was_set(void **state)
 {
     (void)state;
     http_script s;
     segue_session_options options = kit_legacy_options();
-    segue_request_options wanted;
-    segue_struct_init(&wanted, sizeof wanted, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options wanted = SEGUE_REQUEST_OPTIONS_INIT;
     wanted.log_level = "info";
     script_begin(&s, &options);
     script_initialize_with(&s, "one", "{\"tools\":{},\"logging\":{}}");
@@ -614,7 +618,7 @@ int main(void)
         cmocka_unit_test(another_server_is_told_what_was_set),
         cmocka_unit_test(a_keyed_call_goes_again_under_another_id),
         cmocka_unit_test(a_server_without_sessions_is_told_nothing),
-        {"AS-117 a cut stream is taken up again when the server said", //
+        {"AS-117 a cut stream is resumed after the server's retry time", //
          a_cut_stream_is_taken_up_again, NULL, NULL, NULL},
         cmocka_unit_test(polling_goes_on_as_long_as_it_brings_something),
         cmocka_unit_test(what_cannot_be_resumed_is_disconnected),

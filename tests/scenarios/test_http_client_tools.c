@@ -1,7 +1,7 @@
-/* Mcp-Param-*: parameters of a tool that its server wants to see in headers (2026-07-28
+/* Mcp-Param-*: parameters of a tool that its server wants in headers (2026-07-28
  * basic/transports/streamable-http, "Custom Headers from Tool Parameters"). The client
- * learns them from tools/list, repeats them, leaves out tools that annotate wrongly, and
- * looks again when the server says that the headers do not fit. */
+ * learns them from tools/list, repeats them, and ignores tools with wrong annotations. It
+ * fetches the list again when the server says that the headers do not fit. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -38,7 +38,7 @@ static void begin(http_script *s)
     script_discover(s, SERVER_PLAIN);
 }
 
-/* The call with these arguments, and what its headers say. */
+/* Makes a call with these arguments and checks its headers. */
 static heard *call(http_script *s, const char *tool, const char *arguments,
                    const char *region, const char *n)
 {
@@ -64,7 +64,8 @@ static void parameters_are_repeated(void **state)
     (void)state;
     http_script s;
     begin(&s);
-    answer(&s, call(&s, "sql", "{\"region\":\"eu\"}", NULL, NULL)); /* not known yet */
+    /* the tool's parameters are not known yet */
+    answer(&s, call(&s, "sql", "{\"region\":\"eu\"}", NULL, NULL));
     list(&s, "{}", "\"tools\":[" SQL "," PLAIN "]");
     answer(&s, call(&s, "sql", "{\"region\":\"eu\",\"n\":42.0}", "eu", "42"));
     answer(&s, call(&s, "sql", "{\"region\":null,\"n\":-1}", NULL, "-1"));
@@ -72,9 +73,9 @@ static void parameters_are_repeated(void **state)
     answer(&s,
            call(&s, "sql", "{\"region\":\" x\",\"n\":1e300}", "=?base64?IHg=?=", NULL));
     answer(&s, call(&s, "plain", "{\"region\":\"eu\"}", NULL, NULL));
-    list(&s, "{\"cursor\":\"2\"}", "\"tools\":[" PLAIN "]"); /* adds */
+    list(&s, "{\"cursor\":\"2\"}", "\"tools\":[" PLAIN "]"); /* a later page adds tools */
     answer(&s, call(&s, "sql", "{\"region\":\"eu\"}", "eu", NULL));
-    list(&s, NULL, "\"tools\":[" PLAIN "]"); /* begins anew */
+    list(&s, NULL, "\"tools\":[" PLAIN "]"); /* the first page starts anew */
     answer(&s, call(&s, "sql", "{\"region\":\"eu\"}", NULL, NULL));
     script_end(&s);
 }
@@ -90,14 +91,15 @@ static void tools_that_annotate_wrongly_are_left_out(void **state)
     assert_string_equal(json_at(r->result, "tools"), "[" SQL "," PLAIN "]");
     assert_string_equal(json_at(r->result, "nextCursor"), "\"n\"");
     assert_string_equal(json_at(r->result, "ttlMs"), "1");
-    assert_string_equal(s.k.last_warning,
-                        "tool broken is left out: x-mcp-header is not a token");
+    assert_string_equal(
+        s.k.last_warning,
+        "tool broken is left out of the list: x-mcp-header is not a token");
     r = list(&s, NULL, "\"tools\":[" SQL "]");
     assert_string_equal(json_at(r->result, "tools"), "[" SQL "]");
     script_end(&s);
 }
 
-/* Over stdio the annotations mean nothing. */
+/* Over stdio the annotations have no meaning. */
 static void other_transports_pass_all_tools(void **state)
 {
     (void)state;
@@ -127,12 +129,13 @@ static void headers_that_do_not_fit_are_looked_up(void **state)
     script_result(h, "\"tools\":[" SQL "]");
     h = script_expect(&s, "tools/call");
     assert_header(h, "Mcp-Param-Region", "eu");
-    script_error(h, MISMATCH); /* once */
+    script_error(h, MISMATCH); /* the call is retried only once */
     script_until(&s, s.k.records->completed);
     assert_int_equal(s.k.records->status, SEGUE_E_REMOTE);
     assert_int_equal(s.k.records->rpc_code, -32020);
     script_expect_silence(&s);
-    answer(&s, call(&s, "sql", "{\"region\":\"us\"}", "us", NULL)); /* is known now */
+    /* the tool's parameters are known now */
+    answer(&s, call(&s, "sql", "{\"region\":\"us\"}", "us", NULL));
     script_end(&s);
 }
 
@@ -157,7 +160,7 @@ static void a_look_up_that_fails_leaves_the_answer(void **state)
     script_error(script_expect(&s, "tools/call"), MISMATCH);
     script_until(&s, s.k.records->completed);
     script_error(call(&s, "sql", "{}", NULL, NULL), MISMATCH);
-    h = script_expect(&s, "tools/list"); /* cancel finds the look-up, too */
+    h = script_expect(&s, "tools/list"); /* a cancel also ends the lookup */
     segue_request_cancel(s.k.records->request);
     script_until(&s, heard_is_closed(h));
     assert_int_equal(s.k.records->status, SEGUE_E_CANCELLED);
@@ -187,17 +190,19 @@ static void what_is_learnt_is_bounded(void **state)
     begin(&s);
     list(&s, NULL, tools);
     free(tools);
-    assert_string_equal(s.k.last_warning, "no room for the headers of tool t1000");
+    assert_string_equal(s.k.last_warning,
+                        "too many tools: the headers of tool t1000 are not sent");
     answer(&s, call(&s, "t999", "{\"region\":\"eu\"}", "eu", NULL));
     answer(&s, call(&s, "t1000", "{\"region\":\"eu\"}", NULL, NULL));
     size_t before = s.k.mem.live;
     char *padding = calloc(1, 60001);
     memset(padding, 'x', 60000);
-    tools = many_tools(40, padding); /* 2.4 MB of names */
+    tools = many_tools(40, padding); /* the names together have 2.4 MB */
     list(&s, NULL, tools);
     record_drop(s.k.records);
     assert_true(s.k.mem.live < before + 4 * 1024 * 1024);
-    assert_non_null(strstr(s.k.last_warning, "no room for the headers of tool t39xx"));
+    assert_non_null(
+        strstr(s.k.last_warning, "too many tools: the headers of tool t39xx"));
     free(tools);
     free(padding);
     script_end(&s);

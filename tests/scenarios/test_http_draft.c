@@ -1,5 +1,5 @@
-/* DRAFT-2026-v1 over HTTP: what asks about a task repeats its method and the task's id in
- * headers (R-2557-48, R-2557-49), and is otherwise a request of its wire session. */
+/* DRAFT-2026-v1 over HTTP: requests about a task repeat their method and the task id in
+ * headers (R-2557-48, R-2557-49). Otherwise they belong to their wire session. */
 #include "support/http_script.h"
 #include "support/http_stage.h"
 #include "support/world.h"
@@ -24,9 +24,9 @@
 
 /* ---- a server ---- */
 
-static char session[160]; /* headers */
+static char session[160]; /* headers of the session */
 
-/* Posts to the session; the answer is in *reply. */
+/* Posts to the session; the answer is stored in *reply. */
 static void post(http_caller *c, const char *lines, const char *body, http_reply *reply)
 {
     char all[512];
@@ -46,7 +46,7 @@ static void begin_server(http_stage *s, http_caller *c, char task[64])
              "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: " DRAFT "\r\n",
              http_reply_header(&reply, "Mcp-Session-Id"));
     http_reply_free(&reply);
-    post(c, "", CALL, &reply); /* of others nothing is asked */
+    post(c, "", CALL, &reply); /* other requests need no such headers */
     assert_int_equal(reply.status, 200);
     const char *id = json_at(reply.body, "result.task.taskId");
     snprintf(task, 64, "%.*s", (int)strlen(id) - 2, id + 1);

@@ -1,4 +1,4 @@
-/* Scopes over HTTP: what everything needs, what an item needs, in each era; the way up
+/* Scopes over HTTP: scopes for all requests, scopes of an item, in each era; the step up
  * (2026-07-28 basic/authorization, "Scope Challenge Handling"); and what a handler sees
  * of its caller. */
 #include <setjmp.h>
@@ -13,8 +13,8 @@
 
 #define WHERE "resource_metadata=\"" KIT_METADATA "\""
 #define LACKING(scopes)                                                                  \
-    "Bearer error=\"insufficient_scope\", error_description=\"The token lacks a "        \
-    "scope\", scope=\"" scopes "\", " WHERE
+    "Bearer error=\"insufficient_scope\", error_description=\"The access token "         \
+    "lacks a required scope\", scope=\"" scopes "\", " WHERE
 
 static void expect_challenge(const http_reply *reply, const char *challenge)
 {
@@ -25,7 +25,7 @@ static void expect_challenge(const http_reply *reply, const char *challenge)
 
 static int runs;
 
-/* Says who calls, and which of these scopes he has. */
+/* Gives the caller's name, and which of these scopes the caller has. */
 static void tell_caller(void *user, segue_call *call)
 {
     char text[256];
@@ -50,8 +50,7 @@ static void complete_argument(void *user, segue_call *call)
 static void add(segue_server *server, int32_t type, const char *json, const char *scopes,
                 bool completes)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = tell_caller;
     options.scopes = scopes;
     if (completes)
@@ -73,7 +72,7 @@ static void add_items(segue_server *server)
     runs = 0;
 }
 
-/* ---- for everything ---- */
+/* ---- scopes for all requests ---- */
 
 static void required_scopes_are_for_everything(void **state)
 {
@@ -93,7 +92,8 @@ static void required_scopes_are_for_everything(void **state)
     expect_challenge(&reply, LACKING("mcp base"));
     http_reply_free(&reply);
     bearer_ask(&c, strdup(request), some, 403, NULL);
-    bearer_ask(&c, strdup(request), some, 403, NULL); /* as remembered */
+    /* the same from the remembered token */
+    bearer_ask(&c, strdup(request), some, 403, NULL);
     bearer_ask(&c, strdup(request), all, 200, NULL);
     bearer_ask(&c, strdup(request), broad, 200, NULL);
     free(request);
@@ -105,7 +105,7 @@ static void required_scopes_are_for_everything(void **state)
     bearer_kit_end(&k);
 }
 
-/* ---- of an item ---- */
+/* ---- scopes of an item ---- */
 
 static const struct {
     const char *method, *name, *params, *needs;
@@ -133,12 +133,13 @@ static void expect_lacking(const http_reply *reply, const char *needs)
     expect_challenge(reply, challenge);
     snprintf(data, sizeof data,
              "\"data\":{\"reason\":\"insufficient_scope\",\"scope\":\"%s\"}",
-             needs + 4); /* "mcp " is everybody's */
+             needs + 4); /* every caller has "mcp " */
     if (!strstr(reply->body, data) || !strstr(reply->body, "\"id\":1"))
         fail_msg("%s", reply->body);
 }
 
-/* 403, and the handler has not run; with the scopes it does. */
+/* Without the scopes the answer is 403, and the handler has not run; with them it
+ * runs. */
 static void an_item_has_scopes_of_its_own(void **state)
 {
     bearer_kit k = {.options = {.required_scopes = "mcp"}};
@@ -163,7 +164,7 @@ static void an_item_has_scopes_of_its_own(void **state)
         assert_int_equal(runs, 1);
         runs = 0;
     }
-    /* everybody sees that there is such a tool */
+    /* Every caller sees that the tool exists. */
     bearer_ask(&c, http_request("2", "tools/list", NULL, NULL, NULL), less, 200, &reply);
     assert_non_null(strstr(reply.body, "\"name\":\"write\""));
     http_reply_free(&reply);
@@ -222,7 +223,7 @@ static void the_handshake_eras_have_403_too(void **state)
     bearer_kit_end(&k);
 }
 
-/* Who may not read a resource does not learn when it changes either. */
+/* A caller who may not read a resource does not learn of its changes either. */
 static void subscriptions_need_what_reading_needs(void **state)
 {
     static const char filter[] =
@@ -294,7 +295,7 @@ static void ask_back(void *user, segue_call *call)
                      SEGUE_OK);
 }
 
-/* The request that brings the answers is one like the first: it needs the same. */
+/* The request that brings the answers needs the same scopes as the first one. */
 static void answers_need_the_scope_too(void **state)
 {
     static const char resource[] = "{\"uri\":\"q://\",\"name\":\"q\"}";
@@ -303,11 +304,10 @@ static void answers_need_the_scope_too(void **state)
     http_caller c;
     http_reply reply;
     char round[512] = "", params[1024];
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     (void)state;
     bearer_kit_begin(&k);
     runs = 0;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.on_call = ask_back;
     options.scopes = "read";
     assert_int_equal(segue_server_add(k.s.server, SEGUE_ITEM_RESOURCE, resource,
@@ -338,7 +338,7 @@ static void answers_need_the_scope_too(void **state)
     bearer_kit_end(&k);
 }
 
-/* The others of a batch have answers of their own: 200. */
+/* The other requests of a batch have answers of their own, so the status is 200. */
 static void in_a_batch_the_error_says_it(void **state)
 {
     static const char batch[] =
@@ -390,7 +390,7 @@ static void handlers_see_their_caller(void **state)
     bearer_kit_end(&k);
 }
 
-/* Without authorization nobody has a scope: what asks for one is shut. */
+/* Without authorization no caller has a scope: items that require one refuse. */
 static void an_open_listener_grants_nothing(void **state)
 {
     http_stage s = {0};
@@ -431,7 +431,7 @@ static void byte_streams_have_no_scopes(void **state)
     http_stage s = {0};
     segue_transport *near, *far;
     segue_session *session;
-    segue_request_events events;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     static const char params[] = "{\"name\":\"write\",\"arguments\":{}}";
     (void)state;
     ended = 0;
@@ -441,7 +441,6 @@ static void byte_streams_have_no_scopes(void **state)
     assert_int_equal(segue_server_attach(s.server, far, NULL), SEGUE_OK);
     assert_int_equal(segue_session_open(s.rt, near, NULL, NULL, &session, NULL),
                      SEGUE_OK);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.on_complete = on_complete;
     events.user = "[] read:1 write:1";
     assert_int_equal(segue_request_start(session, "tools/call", params, strlen(params),
@@ -460,17 +459,16 @@ static void scopes_of_an_item_are_checked(void **state)
 {
     static const char tool[] = "{\"name\":\"t\"}";
     http_stage s = {0};
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     segue_error *error = NULL;
     (void)state;
     http_stage_begin(&s);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.on_call = tell_caller;
     options.scopes = "a\"b";
     assert_int_equal(
         segue_server_add(s.server, SEGUE_ITEM_TOOL, tool, strlen(tool), &options, &error),
         SEGUE_E_INVALID);
-    assert_non_null(strstr(segue_error_message(error), "scopes"));
+    assert_non_null(strstr(segue_error_read(error)->message, "scopes"));
     segue_error_free(error);
     options.scopes = "";
     assert_int_equal(

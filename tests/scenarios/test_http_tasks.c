@@ -1,5 +1,5 @@
-/* Tasks over Streamable HTTP: closing the stream, header checks, who may see what. The
- * stage has one listener on a free port of this machine and a clock of its own. */
+/* Tasks over Streamable HTTP: closing the stream, header checks, and access. The stage
+ * has one listener on a free port of this machine and a clock of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static segue_status name_by_header(void *user, segue_transport *transport,
     return SEGUE_OK;
 }
 
-/* The value of a string member of the answer, by its name. */
+/* Copies the value of a string member of the answer, found by its name. */
 static void take_text(const char *body, const char *member, char value[128])
 {
     char key[64];
@@ -37,7 +37,7 @@ static void take_text(const char *body, const char *member, char value[128])
     assert_int_equal(sscanf(at + strlen(key), "%127[^\"]", value), 1);
 }
 
-/* The same request with another line in place of one, or without it. */
+/* Returns the same request with one header line replaced or removed. */
 static char *with_line(char *request, const char *name, const char *line)
 {
     char *changed = malloc(strlen(request) + 200);
@@ -89,7 +89,7 @@ static void closing_the_stream(void **state)
     char task[128];
     (void)state;
     http_stage_begin(&s);
-    /* before it was told: a plain call, and one that might have become a task */
+    /* Before the task is known: a plain call, and one that might have become a task. */
     static const char *const tools[] = {"hang_plain", "promote"};
     for (int i = 0; i < 2; i++) {
         http_caller_open(&s, &c);
@@ -102,7 +102,7 @@ static void closing_the_stream(void **state)
         http_stage_run(&s);
         assert_int_equal(fixtures_jobs(s.fixtures), 0);
     }
-    /* after it: the task goes on */
+    /* After the task is known: the task goes on. */
     http_caller_open(&s, &c);
     make_task(&c, call_as_task("slow_compute"), task);
     http_caller_reset(&c);
@@ -229,7 +229,7 @@ static void tasks_of_others_are_unknown(void **state)
     assert_null(strstr(event, task));
     free(event);
     http_caller_close(&c);
-    http_stage_advance(&s, 6000); /* nothing of it has touched the task */
+    http_stage_advance(&s, 6000); /* no request has touched the task */
     http_caller_open(&s, &c);
     http_caller_ask(&c, as_user(about("tasks/get", task, ""), "ada"), &theirs);
     assert_non_null(strstr(theirs.body, "\"status\":\"completed\""));
@@ -240,8 +240,8 @@ static void tasks_of_others_are_unknown(void **state)
 
 /* ---- AS-64 ---- */
 
-/* An address of this machine that is not loopback, over which it talks to itself; false
- * when it has none. */
+/* Finds an address of this machine that is not loopback, for connections to itself;
+ * returns false when it has none. */
 static bool find_outside_address(char text[INET_ADDRSTRLEN])
 {
     struct ifaddrs *all = NULL;
@@ -281,7 +281,7 @@ static void ask_from_outside(const char *address, const char *listening, int32_t
     assert_int_equal(reply.status, 200);
     if (is_task) {
         assert_non_null(strstr(reply.body, "\"taskId\""));
-    } else { /* it took its time, as a plain call in a stream */
+    } else { /* the call took its time, as a plain call in a stream */
         char *event = http_caller_event(&c);
         assert_null(strstr(event, "\"taskId\""));
         assert_non_null(strstr(event, "\"content\""));
@@ -306,7 +306,8 @@ static void strangers_get_no_tasks(void **state)
 {
     char address[INET_ADDRSTRLEN];
     (void)state;
-    ask_from_outside(NULL, "0.0.0.0", 0, NULL, true); /* over loopback */
+    /* a caller over loopback is no stranger */
+    ask_from_outside(NULL, "0.0.0.0", 0, NULL, true);
     if (!find_outside_address(address)) {
         print_message("this machine has no address but loopback: half is not tested\n");
         return;
@@ -323,8 +324,8 @@ int main(void)
          NULL, NULL},
         {"AS-60 headers repeat what the body says", headers_repeat_the_body, NULL, NULL,
          NULL},
-        {"AS-63 tasks of others are as unknown as any", tasks_of_others_are_unknown, NULL,
-         NULL, NULL},
+        {"AS-63 tasks of others are answered like unknown ones",
+         tasks_of_others_are_unknown, NULL, NULL, NULL},
         {"AS-64 strangers from elsewhere get no tasks", strangers_get_no_tasks, NULL,
          NULL, NULL},
     };

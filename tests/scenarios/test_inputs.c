@@ -1,5 +1,5 @@
-/* X: a task that asks. Questions are listed by tasks/get, answered by tasks/update; an
- * acknowledgement is empty, and what does not fit an open question changes nothing. */
+/* X: a task that asks. Questions are listed by tasks/get and answered by tasks/update. An
+ * acknowledgement is empty. An answer that fits no open question changes nothing. */
 #include "support/world.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #define ACCEPT "{\"action\":\"accept\",\"content\":{\"confirm\":true}}"
 #define ANSWER(key) "\"inputResponses\":{\"" key "\":" ACCEPT "}"
 
-/* The acknowledgement says that it is one, and nothing of the task. */
+/* Checks that the response is an acknowledgement, without members of the task. */
 static void assert_ack(const char *response)
 {
     static const char *const absent[] = {"taskId", "status", "result", "error",
@@ -54,7 +54,7 @@ static void partial_answers(world *w)
 {
     wire *c = world_connect(w, NULL);
     const char *id = wire_make_task(c, "1", "multi_input", NULL, CAPS_ALL);
-    const char *r = wire_get_until(c, id, "input_required", NULL);
+    const char *r = wire_get_until_asked(c, id, "input-2");
     assert_non_null(strstr(json_at(r, "result.inputRequests"), "\"input-1\""));
     assert_non_null(strstr(json_at(r, "result.inputRequests"), "\"input-2\""));
     assert_ack(wire_task(c, "2", "tasks/update", id, ANSWER("input-1")));
@@ -70,7 +70,7 @@ static void both_answers_at_once(world *w)
 {
     wire *c = world_connect(w, NULL);
     const char *id = wire_make_task(c, "1", "multi_input", NULL, CAPS_ALL);
-    wire_get_until(c, id, "input_required", NULL);
+    wire_get_until_asked(c, id, "input-2");
     assert_ack(wire_task(c, "2", "tasks/update", id,
                          "\"inputResponses\":{\"input-2\":" ACCEPT ",\"input-1\":" ACCEPT
                          "}"));
@@ -86,7 +86,7 @@ static void stray_answers(world *w)
     const char *id = wire_make_task(c, "1", "multi_input", NULL, CAPS_ALL);
     const char *busy = wire_make_task(c, "2", "hang", NULL, CAPS_ALL);
     const char *done = wire_make_task(c, "3", "fields", NULL, CAPS_ALL);
-    wire_get_until(c, id, "input_required", NULL);
+    wire_get_until_asked(c, id, "input-2");
     wire_get_until(c, done, "completed", NULL);
     assert_ack(wire_task(c, "4", "tasks/update", id, ANSWER("input-9")));
     assert_ack(wire_task(c, "5", "tasks/update", id, "\"inputResponses\":{}"));
@@ -113,7 +113,7 @@ static void answered_twice_at_once(world *w)
     wire *b = world_connect(w, NULL);
     const char *id = wire_make_task(a, "1", "multi_input", NULL, CAPS_ALL);
     char params[512];
-    wire_get_until(a, id, "input_required", NULL);
+    wire_get_until_asked(a, id, "input-2");
     snprintf(params, sizeof params, "\"taskId\":\"%s\",%s", id, ANSWER("input-1"));
     wire_ask(a, "2", "tasks/update", params, CAPS_TASKS);
     wire_ask(b, "2", "tasks/update", params, CAPS_TASKS);
@@ -122,7 +122,7 @@ static void answered_twice_at_once(world *w)
     assert_ack(wire_task(b, "3", "tasks/update", id,
                          "\"inputResponses\":{\"input-2\":{\"action\":\"decline\"}}"));
     const char *r = wire_get_until(a, id, "completed", NULL);
-    /* one answer to each question has reached the handler */
+    /* One answer to each question has reached the handler. */
     assert_at(r, "result.result.content.0.text",
               "\"{\\\"action\\\":\\\"accept\\\",\\\"content\\\":{\\\"confirm\\\":true}}"
               "{\\\"action\\\":\\\"decline\\\"}\"");
@@ -151,7 +151,7 @@ static void undeclared_feature_is_not_asked(world *w)
 {
     wire *c = world_connect(w, NULL);
     const char *id = wire_make_task(c, "1", "confirm_delete", NULL, CAPS_TASKS);
-    /* what a later request declares does not count: the creating one does */
+    /* Capabilities of a later request do not count, only those of the creating one. */
     const char *r = wire_get_until(c, id, "completed", CAPS_ALL);
     assert_at(r, "result.result.content.0.text", "\"cannot ask: SEGUE_E_UNSUPPORTED\"");
     assert_null(strstr(wire_history(c), "inputRequests"));
@@ -180,8 +180,8 @@ static void unfit_answers(world *w)
     assert_at(r, "result.inputRequests", "");
 }
 
-/* R-2557-27: {"confirm": boolean} was asked for. What is an answer, but does not fit the
- * form, is for the handler to judge. */
+/* R-2557-27: {"confirm": boolean} was asked for. The handler judges an answer that does
+ * not fit the form. */
 static void what_is_no_answer_is_asked_for_again(world *w)
 {
     static const char *const none[] = {
@@ -212,7 +212,7 @@ static void cancel_withdraws_questions(world *w)
 {
     wire *c = world_connect(w, NULL);
     const char *id = wire_make_task(c, "1", "multi_input", NULL, CAPS_ALL);
-    wire_get_until(c, id, "input_required", NULL);
+    wire_get_until_asked(c, id, "input-2");
     wire_task(c, "2", "tasks/cancel", id, NULL);
     const char *r = wire_task(c, "3", "tasks/get", id, NULL);
     assert_at(r, "result.status", "\"cancelled\"");
@@ -243,8 +243,8 @@ static const scenario scenarios[] = {
      0, NULL},
     {"AS-46 answers may come one by one", partial_answers, 0, NULL},
     {"AS-46 answers may come together", both_answers_at_once, 0, NULL},
-    {"AS-47 answers to nothing are acknowledged, malformed ones refused", stray_answers,
-     0, NULL},
+    {"AS-47 answers without a question are acknowledged, malformed ones refused",
+     stray_answers, 0, NULL},
     {"AS-48 the same answer from two connections counts once", answered_twice_at_once,
      ONLY_HERE, NULL},
     {"AS-49 keys of questions in turn are distinct", keys_are_never_reused, 0, NULL},

@@ -1,8 +1,8 @@
 /* The pieces of a result are larger than what a server keeps of an event stream
- * (max_replay_bytes), and the stream is cut and taken up again twice (PR 776). The client
- * and the server are those of the library, in one runtime, in real time; the cuts are
- * those of the proxy in between. What is gone is said, and the call is asked for again
- * whole, by its key; or, where there is no key, it ends with an error that says so. */
+ * (max_replay_bytes), and the stream is cut and resumed twice (PR 776). Client and server
+ * are those of the library, in one runtime, in real time; a proxy in between makes the
+ * cuts. The server reports lost pieces. The client then asks for the whole call again by
+ * its key. Without a key the call ends with an error that says so. */
 #include "support/cutting_proxy.h"
 #include "support/world.h"
 
@@ -18,7 +18,7 @@
 #define PIECES 8
 #define PIECE_BYTES ((size_t)1024 * 1024)
 #define CUTS 2
-#define TURNS 60000 /* of at most 10 ms: a guard */
+#define TURNS 60000 /* turns of at most 10 ms: a guard */
 
 typedef struct stage {
     segue_runtime *runtime;
@@ -27,14 +27,14 @@ typedef struct stage {
     segue_listener *listener;
     segue_session *session;
     cutting_proxy *proxy;
-    char *text; /* room for a piece */
-    int runs;   /* of the tool */
-    /* of the request */
+    char *text; /* buffer for a piece */
+    int runs;   /* runs of the tool */
+    /* Of the request. */
     int pieces, completed;
     segue_status status;
     int retryable;
     char message[256];
-    int whole; /* the result has each piece */
+    int whole; /* 1 = the result has each piece */
 } stage;
 
 /* ---- the tool ---- */
@@ -44,7 +44,7 @@ typedef struct job {
     int next;
 } job;
 
-/* A piece names its number at both ends. */
+/* A piece has its number at both ends. */
 static const char *piece(stage *s, int number)
 {
     char name[16];
@@ -64,7 +64,7 @@ static void send_more(void *user, segue_call *call)
         if (status == SEGUE_E_WOULD_BLOCK)
             return;
         if (status == SEGUE_E_TERMINAL || status == SEGUE_E_CLOSED)
-            break; /* nobody waits for it any more */
+            break; /* no request waits for it any more */
         assert_int_equal(status, SEGUE_OK);
         j->next++;
     }
@@ -75,11 +75,10 @@ static void send_more(void *user, segue_call *call)
 static void on_call(void *user, segue_call *call)
 {
     stage *s = user;
-    segue_call_events events;
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     job *j = calloc(1, sizeof *j);
     s->runs++;
     j->s = s;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
     events.user = j;
     events.free_user = free;
     events.on_drain = send_more;
@@ -95,7 +94,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     size_t len;
     const char *text = segue_segment_text(segment, &len);
     (void)request;
-    assert_int_equal(segue_segment_number(segment), s->pieces + 1);
+    assert_int_equal(segue_segment_read(segment)->number, s->pieces + 1);
     assert_int_equal(len, PIECE_BYTES);
     assert_memory_equal(text, piece(s, s->pieces), PIECE_BYTES);
     s->pieces++;
@@ -110,11 +109,11 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     (void)len;
     s->completed++;
     s->status = status;
-    s->retryable = segue_error_is_retryable(error);
-    snprintf(s->message, sizeof s->message, "%s", segue_error_message(error));
+    s->retryable = segue_error_read(error)->retryable;
+    snprintf(s->message, sizeof s->message, "%s", segue_error_read(error)->message);
     for (s->whole = 0; json && s->whole < PIECES; s->whole++) {
         snprintf(path, sizeof path, "content.%d.text", s->whole);
-        const char *text = json_at(json, path); /* with its quotes */
+        const char *text = json_at(json, path); /* the text with its quotes */
         if (strlen(text) != PIECE_BYTES + 2 ||
             memcmp(text + 1, piece(s, s->whole), PIECE_BYTES) != 0)
             break;
@@ -134,16 +133,15 @@ static uint32_t dialects_of(way by)
 static void serve(stage *s, way by)
 {
     static const char tool[] = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_server_options options;
-    segue_item_options item;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
-    segue_struct_init(&item, sizeof item, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
+    segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
     options.dialects_on = dialects_of(by);
     item.on_call = on_call;
     item.user = s;
     item.flags = SEGUE_TOOL_INCREMENTAL | (by == BY_RESUME ? SEGUE_TOOL_RESUMABLE : 0);
     assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
-    assert_int_equal(segue_store_memory(NULL, &options.store), SEGUE_OK); /* for keys */
+    /* keys need a store */
+    assert_int_equal(segue_store_memory(NULL, &options.store), SEGUE_OK);
     s->store = options.store;
     assert_int_equal(segue_server_new(s->runtime, &options, &s->server, NULL), SEGUE_OK);
     assert_int_equal(
@@ -154,7 +152,7 @@ static void serve(stage *s, way by)
 
 static void connect_by_proxy(stage *s, way by)
 {
-    segue_session_options options;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     segue_transport *transport;
     char url[128];
     const char *port = strrchr(segue_listener_url(s->listener), ':') + 1;
@@ -162,7 +160,6 @@ static void connect_by_proxy(stage *s, way by)
     assert_true(cutting_proxy_start(&proxy, &s->proxy));
     snprintf(url, sizeof url, "http://127.0.0.1:%d/mcp",
              (int)cutting_proxy_port(s->proxy));
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.era = SEGUE_ERA_LEGACY;
     options.no_idempotency = by != BY_KEY;
     options.dialects_on = dialects_of(by);
@@ -173,17 +170,16 @@ static void connect_by_proxy(stage *s, way by)
         SEGUE_OK);
 }
 
-/* The call, cut off twice, each time behind more than one piece. */
+/* Makes the call, cut off twice, each time behind more than one piece. */
 static void run_call(stage *s)
 {
-    segue_request_events events;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     cutting_plan plan = {.direction = CUTTING_DOWN,
                          .min = PIECE_BYTES * 5 / 4,
                          .max = PIECE_BYTES * 11 / 4,
                          .how = CUTTING_RST,
                          .times = CUTS};
     cutting_proxy_plan(s->proxy, &plan);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.user = s;
     events.on_segment = on_segment;
     events.on_complete = on_complete;
@@ -248,11 +244,12 @@ static void without_a_key_the_error_says_what_is_gone(void **state)
     begin(&s, BY_NOTHING);
     run_call(&s);
     assert_int_equal(s.status, SEGUE_E_INCOMPLETE);
-    if (!strstr(s.message, "keeps no more of what followed"))
+    if (!strstr(s.message, "no longer has the events that followed"))
         fail_msg("%s", s.message);
     assert_int_equal(s.retryable, 0);
     assert_true(s.pieces > 0 && s.pieces < PIECES);
-    assert_int_equal(s.whole, s.pieces); /* what came is in the result, without a hole */
+    /* all pieces that came are in the result, without a gap */
+    assert_int_equal(s.whole, s.pieces);
     assert_int_equal(s.runs, 1);
     end(&s);
 }
@@ -264,7 +261,7 @@ int main(void)
          with_a_key_every_piece_comes_once, NULL, NULL, NULL},
         {"AS-110 large pieces and two cuts: a call that can be resumed brings each once",
          a_resumable_call_brings_every_piece_once, NULL, NULL, NULL},
-        {"AS-110 large pieces and two cuts: without a key the error says what is gone",
+        {"AS-110 large pieces and two cuts: without a key the error says what is lost",
          without_a_key_the_error_says_what_is_gone, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests_name("large_pieces", tests, NULL, NULL);

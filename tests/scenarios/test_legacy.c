@@ -1,5 +1,5 @@
-/* The handshake eras as a raw client sees them, as far as they are plain: initialize and
- * its versions, tools, ping, log level, progress, cancel, list_changed. */
+/* The plain parts of the handshake eras as a raw client sees them: initialize and its
+ * versions, tools, ping, log level, progress, cancel, list_changed. */
 #include "support/world.h"
 
 #include <setjmp.h>
@@ -74,7 +74,7 @@ static void tools_plainly(world *w)
     r = wire_do_plain(c, "3", "tools/call",
                       "\"name\":\"greet\",\"arguments\":{\"name\":\"Ada\"}");
     assert_golden(r, "legacy_call");
-    /* a tool that may be a task runs to its end; one that must be is refused */
+    /* A tool that may be a task runs to its end; one that must be is refused. */
     wire_ask_plain(c, "4", "tools/call",
                    "\"name\":\"slow_compute\",\"arguments\":{\"ms\":100}");
     world_advance(w, 100);
@@ -125,7 +125,8 @@ static void progress_and_cancel(world *w)
     wire_ask_plain(c, "\"x\"", "tools/call", "\"name\":\"hang_plain\"");
     wire_notify(c, "notifications/cancelled", "\"requestId\":\"x\"");
     wire_do_plain(c, "2", "ping", NULL);
-    if (w->place == WORLD_HTTP) /* its stream ends, or the connection stays taken */
+    /* ends the stream: otherwise the connection stays taken */
+    if (w->place == WORLD_HTTP)
         wire_expect_status(c, 200);
     assert_null(strstr(wire_history(c), "\"id\":\"x\""));
     if (w->place != WORLD_STDIO)
@@ -143,7 +144,7 @@ static void list_changed(world *w)
     world_run(w);
     assert_golden(wire_notification(c, "notifications/tools/list_changed"),
                   "legacy_list_changed");
-    wire_quiet(c); /* two changes at once are one */
+    wire_quiet(c); /* two changes at once are reported once */
     wire_quiet(eager);
     wire_notify(eager, "notifications/initialized", NULL);
     assert_golden(wire_notification(eager, "notifications/tools/list_changed"),
@@ -158,7 +159,7 @@ static void both_eras_on_one_connection(world *w)
     assert_at(wire_do_plain(c, "2", "tools/call", "\"name\":\"greet\""),
               "result.resultType", "");
     assert_at(wire_task(c, "3", "tasks/get", id, NULL), "result.status", "\"working\"");
-    /* it is no task of that era */
+    /* The task does not exist in that era. */
     char params[200];
     snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
     assert_code(wire_do_plain(c, "4", "tasks/get", params), -32602);
@@ -167,8 +168,8 @@ static void both_eras_on_one_connection(world *w)
 #define SAYS(version)                                                                    \
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"" version "\"}"
 
-/* The member is of 2026-07-28: before, what names a version of the handshake names
- * nothing, and the session's holds (2026-07-28 basic/versioning). */
+/* The member belongs to 2026-07-28. In the handshake eras a handshake version in it has
+ * no effect, and the session's version counts (2026-07-28 basic/versioning). */
 static void versions_in_meta(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -181,11 +182,11 @@ static void versions_in_meta(world *w)
     assert_at(r, "result.resultType", "");
     assert_at(wire_do_plain(c, "2", "ping", SAYS("2025-11-25")), "result", "{}");
     r = wire_do_plain(c, "3", "tools/list", SAYS("2099-01-01"));
-    assert_code(r, -32022); /* of no era that there is */
+    assert_code(r, -32022); /* a version that no era has */
     if (w->place == WORLD_HTTP)
-        return; /* where a header says it as well */
+        return; /* over HTTP a header names the version as well */
     assert_at(wire_do_plain(c, "4", "ping", SAYS("2025-06-18")), "result", "{}");
-    wire *fresh = world_connect(w, NULL); /* where nobody shook hands it is refused */
+    wire *fresh = world_connect(w, NULL); /* without a handshake it is refused */
     assert_code(wire_do_plain(fresh, "1", "tools/list", SAYS("2025-11-25")), -32022);
 }
 
@@ -193,7 +194,8 @@ static const scenario scenarios[] = {
     {"initialize answers a version it knows, else its own newest", negotiates_the_version,
      ONE_DRIVE, NULL},
     {"initialize equals its golden file", initialize_golden, 0, NULL},
-    /* over HTTP what has neither version nor session gets no further than its headers */
+    /* Over HTTP a request with neither version nor session is refused because of its
+     * headers. */
     {"before initialize only ping is answered", nothing_before_initialize, NOT_HTTP,
      NULL},
     {"tools are listed and called plainly", tools_plainly, 0, NULL},

@@ -147,8 +147,7 @@ static void add_tool(world *w)
 {
     static const char tool[] =
         "{\"name\":\"late\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = refuse_call;
     assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
                                       &options, NULL),
@@ -188,7 +187,7 @@ static void closing_ends_it_with_a_result(world *w)
 
 static const scenario scenarios[] = {
     {"AS-68 acknowledged, then each state until the end", tells_each_state, 0, NULL},
-    {"AS-68 the state of now is told once", tells_the_state_of_now, 0, NULL},
+    {"AS-68 the present state is reported once", tells_the_state_of_now, 0, NULL},
     {"AS-68 no progress, message or event on a subscription", tells_nothing_else, 0,
      NULL},
     {"AS-68 without the extension: -32021", needs_the_extension, 0, NULL},

@@ -1,6 +1,7 @@
-/* Over a byte stream, a line that is longer than a message may be. Whoever waits for it
- * is told at once, with the limit, when the line's beginning says who that is. The rest
+/* A line longer than a message may be, over a byte stream. When the line's beginning
+ * shows which request it belongs to, that request fails at once, with the limit. The rest
  * of the line is skipped, and the conversation goes on. */
+#include "engine/engine.h"
 #include "runtime/runtime.h"
 #include "support/client_kit.h"
 #include "support/legacy_wire.h"
@@ -21,7 +22,7 @@
 #define MESSAGE_TOO_LARGE "The message is too large: max_message_bytes is 4000"
 #define PLAIN "\"resultType\":\"complete\",\"content\":[]"
 
-/* ---- towards a client ---- */
+/* ---- lines to a client ---- */
 
 static void begin_client(kit *k)
 {
@@ -42,7 +43,7 @@ static void feed(kit *k, const char *bytes, size_t len)
     kit_run(k);
 }
 
-/* A line that goes on and on behind its beginning, and has not ended yet. */
+/* Feeds a line that goes on behind its beginning and has not ended yet. */
 static void begin_line(kit *k, const char *beginning, int by_byte)
 {
     char filler[LIMIT + 1];
@@ -76,10 +77,12 @@ static void fails_at_once(const char *members, int by_byte)
     snprintf(beginning, sizeof beginning, "{\"jsonrpc\":\"2.0\",\"id\":%s,%s\"",
              json_at(kit_expect(&k, "tools/call"), "id"), members);
     begin_line(&k, beginning, by_byte);
-    assert_int_equal(r->completed, 1); /* the line has no end yet */
+    assert_int_equal(r->completed, 1); /* the line has not ended yet */
     assert_int_equal(r->status, SEGUE_E_TOO_LARGE);
     assert_string_equal(r->message, TOO_LARGE);
-    assert_string_equal(k.last_warning, "the server sent: " MESSAGE_TOO_LARGE);
+    assert_string_equal(
+        k.last_warning,
+        "the server sent something invalid, which is ignored: " MESSAGE_TOO_LARGE);
     end_line(&k, "\"}}\n");
     assert_works(&k);
     kit_end(&k);
@@ -95,8 +98,8 @@ static void a_call_fails_when_its_answer_is_too_long(void **state)
     }
 }
 
-/* What the beginning does not tell is not guessed: neither an id further in, nor one
- * that may be cut, nor that of what may be no answer. */
+/* The client does not guess an id that the beginning does not show: neither an id further
+ * in, nor one that may be cut, nor one of a message that may be no answer. */
 static void an_id_that_cannot_be_read_is_told_in_the_log(void **state)
 {
     static const char *const beginnings[] = {
@@ -114,7 +117,8 @@ static void an_id_that_cannot_be_read_is_told_in_the_log(void **state)
         uint64_t before = sgi_runtime_engine(k.runtime)->warnings;
         begin_line(&k, beginning, 0);
         assert_int_equal(sgi_runtime_engine(k.runtime)->warnings, before + 1);
-        assert_int_equal(r->completed, i == 4); /* its id was there before the fault */
+        /* in line 4 the id came before the fault */
+        assert_int_equal(r->completed, i == 4);
         end_line(&k, "\n");
         if (!r->completed) {
             kit_result(&k, call, PLAIN);
@@ -141,8 +145,7 @@ static void a_handshake_fails_when_its_answer_is_too_long(void **state)
     kit_end(&k);
 }
 
-/* The stream never brings event 1: it is asked for once more, and the result is
- * fetched. */
+/* The stream never brings event 1: it is opened once more, then the result is fetched. */
 static void an_event_that_is_too_long_is_not_asked_for_without_end(void **state)
 {
     (void)state;
@@ -172,7 +175,8 @@ static void an_event_that_is_too_long_is_not_asked_for_without_end(void **state)
     kit_end(&k);
 }
 
-/* No event behind it shows that it is missing: what was merged is not the result. */
+/* No later event shows that this one is missing, so the merged content is not the
+ * result. */
 static void a_last_event_that_cannot_be_read_is_in_the_result(void **state)
 {
     (void)state;
@@ -225,7 +229,7 @@ static void a_question_that_is_too_long_is_answered(void **state)
     kit_end(&k);
 }
 
-/* ---- towards a server ---- */
+/* ---- lines to a server ---- */
 
 static void begin_server(world *w)
 {

@@ -1,7 +1,6 @@
-/* Logs that are read back in pieces, after a crash or at the server that takes over: what
- * runs goes on once, from its last segment, and is shown once. The pieces are made small,
- * so that short logs have many of them.
- * label: threads */
+/* Logs that are read back in pieces, after a crash or at the server that takes over. A
+ * running operation goes on once, from its last segment, and is shown once. The pieces
+ * are made small, so that short logs have many of them. label: threads */
 #include "support/fault_store.h"
 #include "support/legacy_wire.h"
 #include "support/redis_kit.h"
@@ -18,23 +17,23 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "engine/serving/server.h"
+#include "engine/server/server.h"
 #include "store/store.h"
 
 #define CAPS_Z "{\"resumableRequests\":{}}"
 #define POLICY "notifications/requests/resumePolicy"
 #define LINES 12
-#define VISITS 3 /* of the client, before the server goes */
+#define VISITS 3 /* visits of the client before the server ends */
 
-static world other; /* B; the world of the scenario is A */
+static world other; /* server B; the world of the scenario is server A */
 static fault_store *faults;
-static size_t read_bytes; /* of a piece; 0 = as it is */
+static size_t read_bytes; /* bytes of a piece; 0 = default */
 static char token[128];
 
 static void set_pieces(world *w)
 {
     if (read_bytes)
-        w->server->read_bytes = read_bytes;
+        w->server->committer.read_bytes = read_bytes;
 }
 
 static void with_pieces(world *w)
@@ -42,7 +41,8 @@ static void with_pieces(world *w)
     w->furnish = set_pieces;
 }
 
-/* A store may keep what nobody needs any more: who reads the log meets it. */
+/* Uses a store that keeps entries nobody needs any more: a reader of the log meets
+ * them. */
 static void with_a_store_that_keeps(world *w)
 {
     scratch_name(w->path, sizeof w->path, "/tmp/segue-long");
@@ -87,7 +87,7 @@ static wire *resume_at(world *w)
     return c;
 }
 
-/* Each time it comes and goes the log says so. */
+/* The client comes and goes several times; the log notes each time. */
 static void come_and_go(world *w, wire *c)
 {
     for (int i = 0; i < VISITS; i++) {
@@ -114,10 +114,11 @@ static void must_be_whole(const char *r)
     assert_at(r, path, "");
 }
 
-/* The server that is left runs it once, and answers. */
+/* Checks that the remaining server runs the operation once and answers. */
 static void must_have_gone_on(world *w, wire *c)
 {
-    legacy_connect(w, "Ada", CAPS_Z); /* who comes first makes it look what there is */
+    /* the first client makes the server look into the store */
+    legacy_connect(w, "Ada", CAPS_Z);
     world_advance(w, 300 * (LINES + 2));
     if (!c)
         c = resume_at(w);
@@ -137,7 +138,7 @@ static void goes_on_after_a_crash(world *w)
     world_advance(w, 600);
     assert_true(w->dead);
     world_restart(w);
-    w->log_count = 0; /* of the one that died */
+    w->log_count = 0; /* errors of the server that died */
     must_have_gone_on(w, NULL);
     assert_int_equal(fault_store_changed(faults), 0);
     assert_int_equal(fault_store_finals(faults, 0), 1);
@@ -152,7 +153,7 @@ static void goes_on_at_another_server(world *w)
     world_end(&other);
 }
 
-/* Its client is at B when A goes: it sees it go on. */
+/* The client is at B when A ends: it sees the operation go on. */
 static void goes_on_under_its_reader(world *w)
 {
     begin_beside(w);
@@ -178,8 +179,8 @@ static const scenario servers[] = {
 
 /* ---- Redis ---- */
 
-/* What is written in one commit stays together there: a mark that says nothing any more
- * is kept with what came beside it. */
+/* Entries of one commit stay together there: an outdated mark is kept with the entries
+ * beside it. */
 static void write_together(world *w, redis_server *redis, wire *c)
 {
     redis_server_signal(redis, SIGSTOP);
@@ -201,11 +202,11 @@ static int32_t count_mark(void *user, const segue_store_entry *entry)
     return 0;
 }
 
-static int marks_of(const world *w)
+static int subscribed_uris_of(const world *w)
 {
     int marks = 0;
-    sgi_map_node *node = sgi_map_any(&w->server->by_task);
-    const sgi_op *op = SGI_OWNER(node, sgi_op, by_task);
+    sgi_map_node *node = sgi_map_any(&w->server->cluster.by_task);
+    const sgi_op *op = sgi_op_by_task(node);
     assert_int_equal(sgi_store_read(w->store, op->id, 0, count_mark, &marks), SEGUE_OK);
     return marks;
 }
@@ -233,7 +234,7 @@ static void goes_on_at_another_server_of_redis(void **state)
             c = resume_at(&w);
             world_run(&w);
         }
-        assert_true(marks_of(&w) > 1);
+        assert_true(subscribed_uris_of(&w) > 1);
         world_stop(&w);
         begin_at(&other, redis);
         must_have_gone_on(&other, NULL);

@@ -1,6 +1,6 @@
-/* The store has lost the end of a log: another Redis server took over that had not got
- * all of it. The task ends, once and for all servers, and is not run again: clients have
- * seen segments that nobody can make once more. Tasks that lost nothing go on.
+/* The store has lost the end of a log: another Redis server took over that did not have
+ * all of it. The task ends for good at all servers, and does not run again, because
+ * clients have seen segments that cannot be made again. Tasks that lost nothing go on.
  * label: threads */
 #include "support/redis_pair.h"
 #include "support/world_inside.h"
@@ -14,9 +14,9 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "engine/serving/server.h"
+#include "engine/server/server.h"
 
-#define HOPS 12000 /* of 10 ms: for slow machines */
+#define HOPS 12000 /* turns of 10 ms: enough for slow machines */
 
 static void begin(world *w, segue_store *store)
 {
@@ -47,7 +47,7 @@ static char *make(wire *c, const char *number, const char *arguments)
     return strdup(wire_make_task(c, number, "story", arguments, NULL));
 }
 
-/* R-1905-26: a number that has been shown never stands for anything else. */
+/* R-1905-26: a number that was shown is never used for another segment. */
 static void one_that_lost_its_end_fails_everywhere(void **state)
 {
     (void)state;
@@ -62,19 +62,21 @@ static void one_that_lost_its_end_fails_everywhere(void **state)
     world_advance(&w, 1000);
     redis_pair_part(&pair);
     char *gone = make(c, "3", "\"n\":60,\"delayMs\":300");
-    world_advance(&w, 1000); /* seen, and lost */
+    world_advance(&w, 1000); /* segments that were seen and then lost */
     until_state(c, done, "\"completed\"");
     redis_pair_fail_over(&pair);
     const char *r = until_state(c, lossy, "\"failed\"");
     assert_string_equal(json_at(r, "result.error.code"), "-32603");
     until_state(c, gone, "\"failed\"");
-    until_state(c, done, "\"failed\""); /* not working for ever, elsewhere */
+    /* must not stay working for ever at another server */
+    until_state(c, done, "\"failed\"");
     world_advance(&w, 5000);
     until_state(c, whole, "\"completed\"");
-    uint64_t commits = w.server->keeper.counts.commits;
+    uint64_t commits = w.server->committer.counts.commits;
     world_advance(&w, 2000);
-    assert_int_equal(w.server->keeper.counts.commits, commits); /* all is said */
-    /* So it is at another server, and after a restart. */
+    /* nothing is left to write */
+    assert_int_equal(w.server->committer.counts.commits, commits);
+    /* The same at another server, and after a restart. */
     begin(&other, redis_kit_open_lasting(pair.url));
     wire *b = world_connect(&other, "Ada");
     until_state(b, lossy, "\"failed\"");
@@ -91,7 +93,7 @@ static void one_that_lost_its_end_fails_everywhere(void **state)
     redis_pair_end(&pair);
 }
 
-/* Its server went with the primary, so nobody knows whether there was more. */
+/* Its server ended with the primary, so it is unknown whether there was more. */
 static void one_whose_server_went_as_well_is_not_run_again(void **state)
 {
     (void)state;
@@ -102,7 +104,8 @@ static void one_whose_server_went_as_well_is_not_run_again(void **state)
     cutting_options options = {.target_port = redis_server_port(pair.first)};
     assert_true(cutting_proxy_start(&options, &own));
     begin(&w, redis_kit_open_hurried(redis_kit_through(own), 1000));
-    begin(&other, redis_kit_open(pair.url)); /* it beats, so it sees who is silent */
+    /* this store renews its lease, so it notices silent owners */
+    begin(&other, redis_kit_open(pair.url));
     wire *a = world_connect(&w, "Ada");
     char *id = make(a, "1", "\"n\":60,\"delayMs\":300");
     world_advance(&w, 1000);

@@ -1,8 +1,7 @@
-/* What the protocol lets people say and the library has no opinion of: _meta,
- * annotations, icons, titles, sizes and types. It passes through unchanged, in lists,
- * results and parts of them, both ways, in all eras. The trace of a request (2026-07-28
- * basic, "OpenTelemetry trace context") goes along with what the library asks on its
- * behalf. */
+/* Members that the library passes on unchanged: _meta, annotations, icons, titles, sizes
+ * and types; in lists, results and their parts, in both directions, in all eras. The
+ * trace of a request (2026-07-28 basic, "OpenTelemetry trace context") goes along with
+ * the requests that the library makes on its behalf. */
 #include "support/client_kit.h"
 #include "support/legacy_wire.h"
 #include "support/world.h"
@@ -48,7 +47,7 @@
     "\"traceparent\":\"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01\""
 #define TRACE PARENT ",\"tracestate\":\"v=1\",\"baggage\":\"k=v;p\""
 
-/* ---- serving ---- */
+/* ---- the server's side ---- */
 
 static char heard_meta[256];
 
@@ -96,8 +95,7 @@ static void set_up(world *w)
                  {SEGUE_ITEM_RESOURCE, RESOURCE},
                  {SEGUE_ITEM_RESOURCE_TEMPLATE, TEMPLATE},
                  {SEGUE_ITEM_PROMPT, PROMPT}};
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = give_noted;
     options.user = w;
     for (size_t i = 0; i < sizeof items / sizeof *items; i++)
@@ -112,7 +110,7 @@ static void assert_in(const char *message, const char *part)
         fail_msg("%s is not in %s", part, message);
 }
 
-/* One client of each era; ask: in its form. */
+/* Tests one client of each era; ask: sends a request in its form. */
 static void pass_through(const char *(*ask)(wire *, const char *, const char *,
                                             const char *),
                          wire *c)
@@ -176,7 +174,7 @@ static void handlers_read_the_meta_of_requests(world *w)
     assert_in(heard_meta, "0af7651916cd43dd8448eb211c80319c");
 }
 
-/* ---- asking ---- */
+/* ---- the client's side ---- */
 
 static void requests_say_what_the_application_says(void **state)
 {
@@ -225,13 +223,12 @@ static int count_of(const char *text, const char *part)
     return count;
 }
 
-/* What the protocol needs is said once: a name twice is no JSON that a server takes. */
+/* Members of the protocol are written once: servers refuse JSON with a repeated name. */
 static void names_of_the_protocol_are_said_once(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_request_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     options.log_level = "info";
     kit_begin_modern(&k, NULL, SERVER_STREAMS);
     kit_start(&k, "tools/call",
@@ -300,7 +297,7 @@ static void a_stream_is_in_the_trace_too(void **state)
     kit_end(&k);
 }
 
-/* There the tools are looked up on behalf of all calls that wait: in no trace. */
+/* In 2025-11-25 the tools are looked up for all waiting calls, so in no trace. */
 static void tasks_of_2025_11_25_are_in_it(void **state)
 {
     (void)state;
@@ -326,13 +323,12 @@ static void answer_it(record *r, const char *key)
     segue_request_answer(r->request, key, "{\"action\":\"decline\"}", 20, NULL);
 }
 
-/* What is sent again says all that it said before. */
+/* A request that is sent again has all its members again. */
 static void a_request_sent_again_says_all_again(void **state)
 {
     (void)state;
     kit k = {0};
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.capabilities = "{\"elicitation\":{}}";
     kit_begin_modern(&k, &options, SERVER_PLAIN);
     record *r = kit_start(&k, "tools/call", TRACED, NULL);

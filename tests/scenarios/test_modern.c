@@ -1,6 +1,6 @@
-/* The era of 2026-07-28 as a raw client sees it: discovery, the fields every request
- * carries, tools/list and plain tools/call, progress, log messages, cancel, a call that
- * becomes a task later. */
+/* The era of 2026-07-28 as a raw client sees it: discovery, the fields of every request,
+ * tools/list and plain tools/call, progress, log messages, cancel, a call that becomes a
+ * task later. */
 #include "support/world.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ static const char *do_meta(wire *c, const char *id, const char *method,
 
 /* ---- discovery and versions ---- */
 
-/* A client may learn them from either answer, and they are to agree. */
+/* Clients may learn the versions from either answer, so both must agree. */
 #define VERSIONS                                                                         \
     "[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"
 
@@ -54,7 +54,8 @@ static void unknown_versions(world *w)
     assert_at(r, "error.data.requested", "\"2099-01-01\"");
     assert_at(r, "error.data.supported", VERSIONS);
     assert_golden(r, "unsupported_version");
-    /* a handshake version is none of this era, and the version is looked at first */
+    /* A handshake version does not belong to this era, and the version is checked
+     * first. */
     r = do_meta(c, "2", "no/such", NULL, VERSION "\"2025-11-25\"");
     assert_code(r, -32022);
 }
@@ -68,7 +69,7 @@ static void missing_meta(world *w)
     wire *c = world_connect(w, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_code(do_meta(c, "1", "tools/list", NULL, bad[i]), -32602);
-    /* no header can repeat it, and headers are looked at first */
+    /* No header can repeat it, and headers are checked first. */
     const char *mistyped =
         do_meta(c, "1", "tools/list", NULL, VERSION "7," CAPABILITIES "{}");
     if (w->place == WORLD_HTTP)
@@ -78,7 +79,7 @@ static void missing_meta(world *w)
     wire_ask_plain(c, "2", "tools/list", NULL);
     const char *r = wire_response(c, "2");
     assert_code(r, -32602);
-    if (w->place != WORLD_HTTP) /* where a header has said which era it is */
+    if (w->place != WORLD_HTTP) /* over HTTP a header has named the era already */
         assert_golden(r, "missing_meta");
 }
 
@@ -89,7 +90,7 @@ static void unknown_methods(world *w)
     wire *c = world_connect(w, NULL);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         assert_code(wire_do(c, "1", methods[i], NULL, CAPS_ALL), -32601);
-    if (w->place != WORLD_HTTP) /* where a header would have to say nothing */
+    if (w->place != WORLD_HTTP) /* over HTTP a header would have to be empty */
         assert_code(wire_do(c, "1", "", NULL, CAPS_ALL), -32601);
 }
 
@@ -230,7 +231,7 @@ static void messages_from_a_level(world *w)
                     "{},\"io.modelcontextprotocol/logLevel\":\"info\"");
     assert_golden(wire_notification(c, "notifications/message"), "message");
     assert_null(strstr(wire_history(c), "\"level\":\"debug\""));
-    /* nothing is remembered from one request to the next */
+    /* Nothing is remembered from one request to the next. */
     wire_do(c, "2", "tools/call", "\"name\":\"chatty\"", NULL);
     assert_null(strstr(strstr(wire_history(c), "\"id\":1"), "notifications/message"));
     do_meta(c, "3", "tools/call", "\"name\":\"chatty\"",
@@ -240,7 +241,8 @@ static void messages_from_a_level(world *w)
         wire_notification(c, "notifications/message");
 }
 
-/* 2026-07-28 server/utilities/logging, "Error Handling"; behind what R-0-7 puts first. */
+/* 2026-07-28 server/utilities/logging, "Error Handling"; checked after what R-0-7 puts
+ * first. */
 static void levels_that_are_none(world *w)
 {
     static const char level[] =
@@ -254,7 +256,7 @@ static void levels_that_are_none(world *w)
         assert_int_equal(world_runs(w, "chatty"), 0);
 }
 
-/* It is echoed where the schema wants a string or an integer. */
+/* A token is echoed where the schema wants a string or an integer. */
 static void progress_tokens_that_are_none(world *w)
 {
     static const char *const none[] = {"1.5", "true", "null", "[]", "{}"};
@@ -284,8 +286,7 @@ static void tell_no_number(void *user, segue_call *call)
 static void add_tool(world *w, const char *name, segue_call_fn run)
 {
     char json[1024];
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = run;
     snprintf(json, sizeof json, "{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}}",
              name);
@@ -295,7 +296,7 @@ static void add_tool(world *w, const char *name, segue_call_fn run)
     world_run(w);
 }
 
-/* JSON has none of them: null is what the schema of progress does not know. */
+/* JSON has no such numbers, and the schema of progress does not allow null. */
 static void progress_is_a_number(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -308,7 +309,7 @@ static void progress_is_a_number(world *w)
     wire_quiet(c);
 }
 
-/* Some writers escape all that is not ASCII. */
+/* Some writers escape all text beyond ASCII. */
 static void names_are_found_however_they_are_written(world *w)
 {
     char name[257] = "", escaped[2048] = "\"name\":\"";
@@ -331,7 +332,8 @@ static void cancel_reaches_the_handler(world *w)
     assert_int_equal(fixtures_jobs(w->fixtures), 2);
     wire_notify(c, "notifications/cancelled", "\"requestId\":1");
     assert_int_equal(fixtures_jobs(w->fixtures), 1);
-    wire_notify(c, "notifications/cancelled", "\"requestId\":99"); /* late: ignored */
+    /* a late cancel is ignored */
+    wire_notify(c, "notifications/cancelled", "\"requestId\":99");
     wire_cut(c);
     world_run(w);
     assert_int_equal(fixtures_jobs(w->fixtures), 0);
@@ -441,14 +443,14 @@ static const scenario scenarios[] = {
     {"progress tokens that are none are not echoed", progress_tokens_that_are_none, 0,
      NULL},
     {"progress is a number", progress_is_a_number, ONLY_HERE | ONE_DRIVE, NULL},
-    /* over HTTP the header of this client repeats a name as it is written */
+    /* Over HTTP the header of this client repeats a name as it is written. */
     {"a tool is found however its name is written",
      names_are_found_however_they_are_written, ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL},
     {"cancelling, and leaving, reach the handler of a plain call",
      cancel_reaches_the_handler, ONLY_HERE, NULL},
     {"a cancelled request is not answered", cancelled_request_is_not_answered, 0, NULL},
     {"a slow call does not block the others", slow_ones_do_not_block, 0, NULL},
-    /* over HTTP each request has a connection, and its id, for itself */
+    /* Over HTTP each request has its own connection, and so its own ids. */
     {"R-0-1 a request with an id in flight is ignored", id_in_flight_is_not_used_twice,
      NOT_HTTP, NULL},
     {"a call is promoted to a task after promote_after_ms", promoted_after_a_while,

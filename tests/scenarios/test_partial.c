@@ -1,5 +1,5 @@
-/* The result of a plain call as it grows: further responses in the handshake eras
- * (PR 776), notifications in 2026-07-28 (SEP-2998). */
+/* The result of a plain call as it grows: further responses in the handshake eras (PR
+ * 776), notifications in 2026-07-28 (SEP-2998). */
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
@@ -41,7 +41,7 @@ static int has_more(const char *response)
     return !strcmp(json_at(response, "result._meta.hasMore"), "true");
 }
 
-/* What a client of P makes of responses: blocks one behind the other. */
+/* How a client of P merges responses: it joins the blocks. */
 typedef struct merging {
     wire *c;
     const char *id;
@@ -82,7 +82,7 @@ static void merge_all(merging *m)
     } while (has_more(m->last));
 }
 
-/* The same call of a client that knows nothing of this. */
+/* Makes the same call as a client that does not know partial results. */
 static void assert_whole(merging *m, const char *tool, const char *arguments)
 {
     char content[sizeof m->content + 2];
@@ -211,11 +211,11 @@ static void cancelled(world *w)
     world_advance(w, 1000);
     wire_quiet(c);
     if (w->place == WORLD_HTTP)
-        wire_expect_status(c, 200); /* its stream has ended */
+        wire_expect_status(c, 200); /* the stream of the call has ended */
     assert_true(m.blocks <= 4);
 }
 
-/* S governs where a task is asked for (C-14). */
+/* S decides when a task is requested (C-14). */
 static void beside_modes(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -229,7 +229,7 @@ static void beside_modes(world *w)
     assert_null(strstr(wire_history(c), "\"index\""));
 }
 
-/* Without an opt-in the server would have to hold it all (R-776-16). */
+/* Without an opt-in the server would have to hold the whole result (R-776-16). */
 static void too_large_to_collect(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
@@ -248,7 +248,7 @@ static void little_is_collected(segue_server_options *options)
 #define BIG "\"bytes\":12000"
 #define IS " max_result_bytes is 10000; "
 
-/* Each era has its own way for a large result, and one block is never taken apart. */
+/* Each era has its own way for a large result, and one block is never split. */
 static void told_what_to_do(world *w)
 {
     wire *old = legacy_connect(w, NULL, NULL);
@@ -271,7 +271,8 @@ static void told_what_to_do(world *w)
     r = wire_response(c, "1");
     assert_at(r, "error.message",
               "\"The result is too large for one answer:" IS
-              "let the call be a task, or raise the limit on the server\"");
+              "declare tasks in the client, so that the call runs as one, or raise the "
+              "limit on the server\"");
 }
 
 /* 64 MiB pass through a server that holds a few of them. */
@@ -296,8 +297,8 @@ static void slow_reader(world *w)
     assert_true(most < (size_t)8 * 1024 * 1024);
 }
 
-/* What comes of a call while the allocation fails that is the k-th from when its reader
- * goes on: pieces without a hole, and no end but behind all of them. */
+/* Checks a call in which an allocation failed after its reader went on: its pieces have
+ * no gap, and an end comes only after all of them. Returns 1 when the call was cut. */
 static int assert_no_hole(wire *c, int n)
 {
     const char *r;
@@ -369,7 +370,7 @@ static const char *next_piece(wire *c)
     return wire_notification(c, "notifications/tools/partial_result");
 }
 
-/* A member beside the content goes with the segment that follows it, once. */
+/* A member beside the content goes once, with the segment that follows it. */
 static void members_notified(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -379,13 +380,12 @@ static void members_notified(world *w)
     assert_at(next_piece(c), "params.structuredContent", "{\"frames\":3}");
     const char *last = next_piece(c);
     assert_at(last, "params.structuredContent", "");
-    assert_at(last, "params.final", ""); /* it was sent before the call ended */
+    assert_at(last, "params.final", ""); /* the segment was sent before the call ended */
     assert_at(wire_response(c, "1"), "result.structuredContent", "{\"frames\":3}");
     wire_quiet(c);
 }
 
-/* Whoever reads slowly has them behind the end of the call: then which is the last is
- * known. */
+/* A slow reader gets the pieces after the end of the call: then the last one is known. */
 static void the_last_is_marked(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -422,7 +422,7 @@ static void not_notified(world *w)
     wire_quiet(c);
 }
 
-/* The channel ends with the task (R-776-20). */
+/* The notifications end when the call becomes a task (R-776-20). */
 static void became_a_task(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -436,7 +436,7 @@ static void became_a_task(world *w)
     wire_quiet(c);
 }
 
-/* What tools/list says of a tool. */
+/* Returns whether tools/list has the hint for the tool. */
 static int is_hinted(const char *list, const char *tool)
 {
     char mark[64];
@@ -479,13 +479,14 @@ static const scenario scenarios[] = {
     {"AS-79 R-776-3 R-776-12 a result in several responses", as_it_grows, 0, NULL},
     {"AS-79 in each handshake revision", in_other_revisions, ONE_DRIVE | ONLY_HERE, NULL},
     {"AS-81 one response is the result", all_is_there, 0, NULL},
-    {"AS-80 AS-90 AS-92 who did not ask gets one whole response", nobody_asked, 0, NULL},
-    {"AS-83 AS-84 R-776-21 members come with the end, and what is void is said",
+    {"AS-80 AS-90 AS-92 a client that did not ask gets one whole response", nobody_asked,
+     0, NULL},
+    {"AS-83 AS-84 R-776-21 members come with the end, and replacements are announced",
      members_and_replaced, 0, NULL},
     {"AS-85 a failure ends the pieces", failures, 0, NULL},
     {"AS-86 two ids that look alike", ids_alike, 0, NULL},
     {"AS-87 nothing comes after a cancel", cancelled, ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-93 modes govern where there are both", beside_modes, 0, NULL},
+    {"AS-93 response modes win where there are both", beside_modes, 0, NULL},
     {"AS-89 a result too large to be collected", too_large_to_collect,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"R-776-16 a result that is too large says what to do", told_what_to_do,
@@ -495,8 +496,8 @@ static const scenario scenarios[] = {
     {"R-776-7 a piece that was lost is followed by nothing", no_memory_for_one,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-91 notifications beside the request", notified, 0, NULL},
-    {"AS-91 R-776-17 members are notified", members_notified, 0, NULL},
-    {"AS-91 R-776-17 the last piece is marked where it is known", the_last_is_marked,
+    {"AS-91 R-776-17 members come by notification", members_notified, 0, NULL},
+    {"AS-91 R-776-17 the last piece is marked when it is known", the_last_is_marked,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-91 AS-92 both opt-ins are needed", not_notified, 0, NULL},
     {"R-776-20 a task ends the pieces", became_a_task, ONE_DRIVE, NULL},

@@ -1,4 +1,4 @@
-/* Who may see what, and how much: foreign tasks, guessing of ids, limits of a server. */
+/* Access and limits: tasks of other principals, guessing of ids, limits of a server. */
 #include "support/world.h"
 
 #include <setjmp.h>
@@ -73,8 +73,8 @@ static void same_principal_elsewhere(world *w)
               "\"failed\"");
 }
 
-/* A guesser without a task to his name who comes by a new connection each time: the
- * bucket is his, not the connection's. */
+/* A guesser without tasks uses a new connection each time: the guess limit belongs to the
+ * principal, not to the connection. */
 static void new_connections_are_no_new_guesses(world *w)
 {
     int refused = 0;
@@ -86,7 +86,7 @@ static void new_connections_are_no_new_guesses(world *w)
         world_run(w);
     }
     assert_true(refused >= 150);
-    world_advance(w, 1500); /* full again, and forgotten */
+    world_advance(w, 1500); /* the guess limit is full again, and forgotten */
     wire *c = world_connect(w, "Cem");
     assert_code(wire_task(c, "2", "tasks/get", "no-such-task", NULL), -32602);
 }
@@ -130,7 +130,7 @@ static void tasks_are_limited(world *w)
     wire *other = world_connect(w, "Bob");
     wire_make_task(c, "1", "hang", NULL, NULL);
     const char *second = wire_make_task(c, "2", "hang", NULL, NULL);
-    /* a tool that may be a task runs plainly, one that must is refused */
+    /* A tool that may be a task runs plainly, one that must be is refused. */
     wire_ask(c, "3", "tools/call", SLOW, CAPS_TASKS);
     world_advance(w, 100);
     assert_at(wire_response(c, "3"), "result.resultType", "\"complete\"");
@@ -203,7 +203,7 @@ static void results_are_limited(world *w)
     assert_code(r, -32603);
     assert_at(r, "error.data.reason", "\"partial_results_required\"");
     assert_golden(r, "result_too_large");
-    wire_make_task(c, "3", "hang", NULL, NULL); /* the others live */
+    wire_make_task(c, "3", "hang", NULL, NULL); /* the other tasks live */
 }
 
 static void logs_are_limited(world *w)
@@ -237,7 +237,7 @@ static void slow_reader_costs_little(world *w)
     for (int i = 0; i < 1000 && fixtures_jobs(w->fixtures); i++)
         world_advance(w, 10);
     assert_int_equal(fixtures_jobs(w->fixtures), 0);
-    assert_in_range(w->mem.live, 0, 4 * 1024 * 1024); /* of 20 MB */
+    assert_in_range(w->mem.live, 0, 4 * 1024 * 1024); /* of an output of 20 MB */
     wire_stall(slow, 0);
     for (int seq = 0; seq < LINES; seq++) {
         const char *event = wire_notification(slow, "notifications/tasks/event");
@@ -250,7 +250,7 @@ static void slow_reader_costs_little(world *w)
     assert_at(wire_response(slow, "2"), "result.resultType", "\"complete\"");
 }
 
-/* A client that never reads is not answered without end: it is not read from either. */
+/* The server stops reading from a client that never reads its answers. */
 static void deaf_client_is_not_served(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -261,7 +261,7 @@ static void deaf_client_is_not_served(world *w)
         wire_ask(c, id, "tools/call", "\"name\":\"big\",\"arguments\":{\"bytes\":100000}",
                  NULL);
     }
-    assert_in_range(w->mem.live, 0, 6 * 1024 * 1024); /* of 20 MB */
+    assert_in_range(w->mem.live, 0, 6 * 1024 * 1024); /* of an output of 20 MB */
     wire_stall(c, 0);
     for (int i = 0; i < 200; i++) {
         snprintf(id, sizeof id, "%d", i);
@@ -278,12 +278,12 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-122 guessing of ids is limited per principal", guessing_is_limited,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-122 new connections bring no new guesses", new_connections_are_no_new_guesses,
+    {"AS-122 new connections allow no new guesses", new_connections_are_no_new_guesses,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"R-2557-41 max_tasks: plain where it may be, refused where it must",
      tasks_are_limited, ONLY_HERE | ONE_DRIVE, two_tasks},
-    /* over HTTP a connection has one request at a time, and streams are counted per
-     * principal by the listener */
+    /* Over HTTP a connection has one request at a time, and the listener counts streams
+     * per principal. */
     {"max_requests holds per connection", requests_are_limited,
      ONLY_HERE | ONE_DRIVE | NOT_HTTP, two_requests},
     {"max_streams holds per connection", streams_are_limited,

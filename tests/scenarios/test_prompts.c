@@ -1,5 +1,5 @@
-/* Prompts, as raw clients of both eras see them: the list, what they need, messages with
- * every kind of content, questions, changes of the list. */
+/* Prompts as raw clients of both eras see them: the list, arguments, messages with every
+ * kind of content, questions, changes of the list. */
 #include "support/legacy_wire.h"
 #include "support/world.h"
 
@@ -70,7 +70,7 @@ static void refuses(world *w)
         "\"name\":7",
         "\"name\":\"\"",
         "\"name\":\"no_such_prompt\"",
-        "\"name\":\"greet\"", /* a tool */
+        "\"name\":\"greet\"", /* a tool, not a prompt */
         "\"name\":\"arguments\"",
         "\"name\":\"arguments\",\"arguments\":{\"arg2\":\"x\"}",
         "\"name\":\"arguments\",\"arguments\":{\"arg1\":7}",
@@ -98,13 +98,13 @@ static void asks_before_it_answers(world *w)
              "\"name\":\"ask\",\"requestState\":%s,\"inputResponses\":{\"input-1\":{"
              "\"action\":\"decline\"}}",
              json_at(r, "result.requestState"));
-    /* a tool of that name would be another call */
+    /* A tool of that name would be another call. */
     assert_code(wire_do(c, "2", "tools/call", params, CAPS_ALL), -32602);
     r = wire_do(c, "3", "prompts/get", params, CAPS_ALL);
     assert_at(r, "result.messages.0.content.text",
               "\"{\\\"action\\\":\\\"decline\\\"}\"");
     assert_code(wire_do(c, "4", "prompts/get", params, CAPS_ALL), -32602);
-    /* who cannot be asked gets an error, not a task or a round */
+    /* A client that cannot be asked gets an error, not a task or a round. */
     assert_code(wire_do(c, "5", "prompts/get", "\"name\":\"ask\"", NULL), -32603);
 }
 
@@ -133,7 +133,7 @@ static void list_changes(world *w)
     wire_quiet(c);
     wire_quiet(other);
     assert_code(wire_do_plain(old, "2", "prompts/get", "\"name\":\"simple\""), -32602);
-    /* what there was stays announced */
+    /* The capability stays announced when all prompts are removed. */
     const char *names[] = {"arguments", "blocks", "ask"};
     for (size_t i = 0; i < 3; i++)
         segue_server_remove(w->server, SEGUE_ITEM_PROMPT, names[i]);

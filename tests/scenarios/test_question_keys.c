@@ -1,5 +1,5 @@
-/* Keys of questions: a tool may choose them, none is used twice, and what a tool leaves
- * to the library does not collide with what it chose. And what a tool hears of them. */
+/* Keys of questions. A tool may choose them, and no key is used twice. Keys that the
+ * library chooses never equal those of the tool. Also what a tool is told about them. */
 #include "support/legacy_wire.h"
 #include "support/world.h"
 
@@ -15,7 +15,7 @@
 #define ACCEPT "{\"action\":\"accept\",\"content\":{}}"
 #define LONGEST "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-"
 
-/* What the tool asks, one after another, and what it was told each time. */
+/* The questions of the tool, one after another, and the outcome of each. */
 static const char *const *asks;
 static size_t ask_count;
 static char told[1024];
@@ -62,8 +62,7 @@ static void add_tool(world *w, const char *const *keys, size_t count, int32_t ta
 {
     static const char json[] =
         "{\"name\":\"keys\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = ask_all;
     options.task = task;
     options.flags = flags;
@@ -140,8 +139,8 @@ static const char *call_early(wire *c, const char *early)
     return wire_do(c, "1", "tools/call", params, CAPS_ALL);
 }
 
-/* Answers without a state, for what the tool is known to ask: such that fit are taken,
- * for keys of the tool alone. */
+/* Answers without a state, to questions that the client expects: those that fit are
+ * accepted, for keys that the tool chose. */
 static void answers_may_come_early(world *w)
 {
     static const char *const keys[] = {"name", NULL};
@@ -163,7 +162,7 @@ static void answers_may_come_early(world *w)
               "\"complete\"");
 }
 
-/* No more of them than max_inputs are looked at. */
+/* At most max_inputs of them are kept. */
 static void early_answers_are_bounded(world *w)
 {
     static const char *const keys[] = {"name"};
@@ -186,7 +185,7 @@ static void add_restartable(world *w)
     ADD(w, three, SEGUE_TASK_MUST, SEGUE_TOOL_RESTARTABLE);
 }
 
-/* R-2557-25, R-C-1 */
+/* R-2557-25, R-C-1: after a restart a key means the same question. */
 static void a_run_after_a_restart_means_the_same(world *w)
 {
     char id[64];
@@ -211,7 +210,7 @@ static void add_with_others(world *w)
     ADD(w, others, SEGUE_TASK_MUST, SEGUE_TOOL_RESTARTABLE);
 }
 
-/* The same key for something else is one that has been used. */
+/* The same key for another question counts as used. */
 static void a_restart_frees_no_key(world *w)
 {
     add_restartable(w);
@@ -222,7 +221,7 @@ static void a_restart_frees_no_key(world *w)
     assert_string_equal(told, "EXISTS EXISTS ok ");
 }
 
-/* Before 2026-07-28 a key is not on the wire. */
+/* Before 2026-07-28 keys are not sent. */
 static void handshake_eras_have_ids(world *w)
 {
     static const char *const keys[] = {"secret-key"};

@@ -1,6 +1,6 @@
-/* Several ends of one task at once: only one of them counts, and everybody is told the
- * same, for ever. The store's own log is the judge. It starts threads, so the thread
- * sanitizer looks at it too (AS-123). */
+/* Several ends of one task at once: only one counts, and every client is told the same,
+ * for ever. The store's own log decides. The test starts threads, so the thread sanitizer
+ * checks it too (AS-123). */
 #include "support/fault_store.h"
 #include "support/scratch.h"
 #include "support/world.h"
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 // clang-format on
 
-/* Runs of the long form (SEGUE_LONG); the short form has a tenth. */
+/* Number of runs in the long form (SEGUE_LONG); the short form has a tenth. */
 #define MANY 10000
 #define MOST 100000 /* where a run is cheap */
 
@@ -46,7 +46,7 @@ static void many_tasks(segue_server_options *options)
     options->max_tasks = 10000;
 }
 
-/* ---- tasks in bulk ---- */
+/* ---- many tasks ---- */
 
 typedef struct bulk {
     wire *wire;
@@ -89,8 +89,8 @@ static void ask_cancel(bulk *b, int i)
     free(line);
 }
 
-/* What tasks/get says has what belongs to its state, and a state that ends a task never
- * changes any more. One that is gone may be gone only when its time has passed. */
+/* Checks that tasks/get shows the members of the task's state, and that an end never
+ * changes. A task may be gone only when its time has passed. */
 static void check(bulk *b, int i, int may_work, int may_be_gone)
 {
     const char *r = wire_task(b->wire, "\"get\"", "tasks/get", b->ids[i], NULL);
@@ -139,7 +139,8 @@ static void cancel_against_completion(world *w)
         bulk b = {.wire = world_connect(w, NULL)};
         make_all(&b, w, "stubborn", 10, 0);
         w->clock_ms += 10;
-        /* all are due now, and all are cancelled now; who comes first is by chance */
+        /* All are due now, and all are cancelled now; chance decides which comes
+         * first. */
         for (int i = 0; i < BATCH; i++) {
             ask_cancel(&b, i);
             if (world_chance(w, BATCH) == 0)
@@ -150,7 +151,7 @@ static void cancel_against_completion(world *w)
         world_run(w);
         check_all(&b, 0);
         check_all(&b, 0);
-        world_jump(w, 60000); /* from the store now */
+        world_jump(w, 60000); /* now read from the store */
         check_all(&b, 0);
         check_store(&b, seen);
         wire_drop(b.wire);
@@ -206,11 +207,10 @@ static void cancel_against_a_thread(world *w)
         "{\"name\":\"threaded\",\"inputSchema\":{\"type\":\"object\"}}";
     static finisher f = {.lock = PTHREAD_MUTEX_INITIALIZER,
                          .more = PTHREAD_COND_INITIALIZER};
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     pthread_t thread;
     int seen[3] = {0};
     f.stop = 0;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.user = &f;
     options.on_call = hand_over;
     options.task = SEGUE_TASK_MAY;
@@ -221,7 +221,8 @@ static void cancel_against_a_thread(world *w)
     for (int run = 0; run < runs_of(MANY); run += BATCH) {
         bulk b = {.wire = world_connect(w, NULL)};
         make_all(&b, w, "threaded", 0, 0);
-        for (int i = BATCH; i-- > 0;) { /* they meet in the middle */
+        /* in the other order, so that they meet in the middle */
+        for (int i = BATCH; i-- > 0;) {
             ask_cancel(&b, i);
             segue_runtime_dispatch(w->runtime, 0, 0, NULL);
         }
@@ -260,7 +261,8 @@ static void restart_somehow(world *w, bulk *b)
 static void everything_at_once(world *w)
 {
     int seen[3] = {0};
-    /* the whole number where a run is cheap, a tenth where it takes sockets or commits */
+    /* The whole number where a run is cheap, a tenth where it takes sockets or
+     * commits. */
     int is_cheap = w->place == WORLD_PAIR && w->store_kind == WORLD_MEMORY;
     int runs = runs_of(is_cheap ? MOST : MANY);
     for (int run = 0; run < runs; run += BATCH) {
@@ -285,7 +287,7 @@ static void everything_at_once(world *w)
         world_jump(w, 20);
         world_jump(w, 5000);
         check_all(&b, 1);
-        world_jump(w, 60000); /* from the store now */
+        world_jump(w, 60000); /* now read from the store */
         check_all(&b, 1);
         check_store(&b, seen);
         wire_drop(b.wire);

@@ -1,6 +1,6 @@
-/* A keyed plain call that is asked for again where another operation has its key: after
- * a restart, or at another server. Its client gets the answer of the one that there is,
- * with the pieces that it asked for or without, in both eras. */
+/* A keyed plain call is sent again when its operation already exists: after a restart, or
+ * at another server. The client gets the answer of that operation, with or without
+ * pieces, as requested, in both eras. */
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "engine/serving/server.h"
+#include "engine/server/server.h"
 
 #define LINES 5
 #define LINE_MS 300
@@ -22,13 +22,13 @@
 #define CAPS_PARTIAL "{\"partialResults\":{}}"
 #define PIECE "notifications/tools/partial_result"
 
-static world other; /* B; the world of the scenario is A */
+static world other; /* server B; the world of the scenario is server A */
 
-/* How its client asks. */
+/* The form of the client's request. */
 typedef struct form {
     bool modern, pieces;
-    bool resumable; /* Z */
-    int number;     /* of its key */
+    bool resumable; /* dialect Z */
+    int number;     /* number for its key */
 } form;
 
 static const form forms[] = {{true, true, false, 1},  {true, false, false, 2},
@@ -43,7 +43,7 @@ static void begin(world *w)
     world_begin_beside(w, &other);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static wire *connect_as(world *w, const form *f)
 {
@@ -75,7 +75,7 @@ static void ask(wire *c, const form *f)
     }
 }
 
-/* ---- what comes ---- */
+/* ---- answers ---- */
 
 static void must_be_line(const char *message, const char *path, int n)
 {
@@ -85,7 +85,7 @@ static void must_be_line(const char *message, const char *path, int n)
     assert_at(message, path, quoted);
 }
 
-/* Blocks behind those that are there; how many there are then. */
+/* Takes the blocks behind those that came before; returns how many there are then. */
 static int take_blocks(const char *message, const char *list, int there)
 {
     char path[64];
@@ -120,7 +120,7 @@ static void must_end(wire *c, const form *f)
     assert_int_equal(take_blocks(wire_response(c, "7"), "result.content", 0), LINES);
 }
 
-/* It sees the first lines, or nothing yet when it wants no pieces. */
+/* Checks that the client sees the first lines, or nothing yet when it wants no pieces. */
 static void must_see_some(wire *c, const form *f)
 {
     if (!f->pieces) {
@@ -216,7 +216,7 @@ static void while_another_server_runs_it(world *w)
     world_end(&other);
 }
 
-/* Nothing of A moves for a while: who asks B waits, and is told when A goes on. */
+/* A does nothing for a while: a client waits at B, and is answered when A goes on. */
 static void while_its_owner_is_paused(world *w)
 {
     begin(w);
@@ -240,7 +240,7 @@ static void while_its_owner_is_paused(world *w)
     world_end(&other);
 }
 
-/* The one that runs them goes, and B, where their clients wait, goes on. */
+/* The server that runs the calls ends, and B, where their clients wait, goes on. */
 static void while_it_is_taken_over(world *w)
 {
     wire *there[FORMS];

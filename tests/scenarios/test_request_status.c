@@ -1,6 +1,6 @@
-/* How a request is that somebody let go of, asked with its token (SEP-975
- * requests/getStatus), with this library at both ends: over a pair and over HTTP, each
- * time from another session. Nobody is asked twice to do the work. */
+/* The status of a request that its client let go, asked with its token (SEP-975
+ * requests/getStatus). This library is at both ends: over a pair and over HTTP, each time
+ * from another session. Asking never runs the work twice. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -26,14 +26,14 @@ typedef struct stage {
     segue_server *server;
     segue_listener *listener;
     segue_session *session;
-    segue_call *call; /* of the tool, until the test completes it */
+    segue_call *call; /* the tool's call, until the test completes it */
     int runs;
-    /* of the last request */
+    /* Of the last request. */
     int completed;
     segue_status status;
     int32_t rpc_code;
     char result[4096];
-    char token[4096]; /* of what was let go of */
+    char token[4096]; /* token of the request that was let go */
 } stage;
 
 static int64_t fake_now(void *user)
@@ -56,7 +56,7 @@ static int32_t fake_random(void *user, void *bytes, size_t len)
     return 0;
 }
 
-/* The clock goes on by so much; over HTTP the network has a moment of real time. */
+/* Moves the clock; over HTTP the network gets a moment of real time. */
 static void turn_by(stage *s, int64_t ms)
 {
     s->clock_ms += ms;
@@ -99,9 +99,8 @@ static void complete(stage *s, bool as_error)
 static void make_server(stage *s)
 {
     static const char tool[] = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     assert_int_equal(segue_server_new(s->runtime, NULL, &s->server, NULL), SEGUE_OK);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.user = s;
     options.on_call = on_call;
     options.flags = SEGUE_TOOL_RESUMABLE;
@@ -145,19 +144,17 @@ static void leave(stage *s)
 
 static void begin(stage *s, place where)
 {
-    segue_runtime_options options;
-    segue_hooks hooks;
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
+    segue_hooks hooks = SEGUE_HOOKS_INIT;
     memset(s, 0, sizeof *s);
     s->place = where;
     s->clock_ms = 1000;
     s->chance = 7;
     test_mem_init(&s->mem);
-    segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
     hooks.user = s;
     hooks.monotonic_ms = fake_now;
     hooks.wall_ms = fake_wall;
     hooks.random = fake_random;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
     options.allocator = &s->mem.mem;
     options.hooks = &hooks;
     assert_int_equal(segue_runtime_new(&options, &s->runtime, NULL), SEGUE_OK);
@@ -183,21 +180,21 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     (void)request;
     s->completed++;
     s->status = status;
-    s->rpc_code = error ? segue_error_rpc_code(error) : 0;
+    s->rpc_code = error ? segue_error_read(error)->rpc_code : 0;
     snprintf(s->result, sizeof s->result, "%.*s", json ? (int)len : 0, json ? json : "");
 }
 
 static segue_request_events events_of(stage *s)
 {
-    segue_request_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     events.user = s;
     events.on_complete = on_complete;
     s->completed = 0;
     return events;
 }
 
-/* Calls the tool, takes the token, lets go, and comes back in another session. */
+/* Calls the tool, takes the token, frees the request, and comes back in another
+ * session. */
 static segue_task *call_and_let_go(stage *s)
 {
     size_t len;
@@ -215,7 +212,8 @@ static segue_task *call_and_let_go(stage *s)
     UNTIL(s, s->completed);
     leave(s);
     connect(s);
-    assert_int_equal(segue_task_attach(s->session, s->token, &task, NULL), SEGUE_OK);
+    assert_int_equal(segue_task_attach_token(s->session, s->token, &task, NULL),
+                     SEGUE_OK);
     return task;
 }
 
@@ -239,14 +237,15 @@ static void pass_time(stage *s, int64_t ms)
         turn_by(s, 100);
 }
 
-/* ---- what is told ---- */
+/* ---- reported states ---- */
 
 static void while_it_runs_and_when_it_is_done(place where)
 {
     stage s;
     begin(&s, where);
     segue_task *task = call_and_let_go(&s);
-    for (int i = 0; i < 3; i++) { /* each look keeps it for another while (R-975-5) */
+    /* each poll extends the time that it is kept (R-975-5) */
+    for (int i = 0; i < 3; i++) {
         get(&s, task);
         assert_int_equal(s.status, SEGUE_OK);
         assert_at(s.result, "status", "\"processing\"");
@@ -255,7 +254,7 @@ static void while_it_runs_and_when_it_is_done(place where)
         pass_time(&s, 8000);
     }
     complete(&s, false);
-    for (int i = 0; i < 2; i++) { /* to look is not to fetch */
+    for (int i = 0; i < 2; i++) { /* a poll does not fetch the result */
         get(&s, task);
         assert_at(s.result, "status", "\"completed\"");
         assert_at(s.result, "hasPendingMessage", "true");
@@ -286,7 +285,7 @@ static void a_request_that_failed(place where)
     end(&s);
 }
 
-/* Nobody came for too long: the call is cancelled, and so it is told. */
+/* No client came for too long: the call was cancelled, and the status says so. */
 static void a_request_that_expired(place where)
 {
     stage s;
@@ -303,7 +302,7 @@ static void a_request_that_expired(place where)
     end(&s);
 }
 
-/* A server that kept nothing has started in the place of the one that ran it. */
+/* A server without the old data has replaced the one that ran the request. */
 static void a_request_that_is_lost(place where)
 {
     stage s;
@@ -317,7 +316,7 @@ static void a_request_that_is_lost(place where)
     make_server(&s);
     connect(&s);
     segue_task *task = NULL;
-    assert_int_equal(segue_task_attach(s.session, s.token, &task, NULL), SEGUE_OK);
+    assert_int_equal(segue_task_attach_token(s.session, s.token, &task, NULL), SEGUE_OK);
     get(&s, task);
     assert_int_equal(s.status, SEGUE_E_REMOTE);
     assert_int_equal(s.rpc_code, -32602);

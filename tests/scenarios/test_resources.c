@@ -1,5 +1,5 @@
-/* Resources and their templates, as raw clients of both eras see them: lists, reading,
- * what is not found, subscriptions, and how changes are told. */
+/* Resources and their templates as raw clients of both eras see them: lists, reading,
+ * unknown URIs, subscriptions, and notifications of changes. */
 #include "support/legacy_wire.h"
 #include "support/world.h"
 
@@ -91,7 +91,8 @@ static void reads_text_and_bytes(world *w)
     assert_at(r, "result.contents.0.blob", "\"iVBORwA=\"");
     assert_at(r, "result.contents.0.mimeType", "\"image/png\"");
     r = wire_do(c, "3", "resources/read", URI("test:\\/\\/static\\u002dtext"), NULL);
-    if (w->place != WORLD_HTTP) /* there the header of this client repeats it escaped */
+    /* over HTTP the header of this client repeats the URI escaped */
+    if (w->place != WORLD_HTTP)
         assert_at(r, "result.contents.0.uri", "\"test://static-text\"");
     wire *old = legacy_connect(w, NULL, NULL);
     r = wire_do_plain(old, "4", "resources/read", URI("test://static-text"));
@@ -108,7 +109,7 @@ static void reads_many_contents(world *w)
     assert_at(r, "result.ttlMs", "5000");
     assert_at(r, "result.cacheScope", "\"public\"");
     assert_at(r, "result.content", "");
-    wire *old = legacy_connect(w, NULL, NULL); /* has no hints for caches */
+    wire *old = legacy_connect(w, NULL, NULL); /* this era has no hints for caches */
     r = wire_do_plain(old, "4", "resources/read", URI("test://many"));
     assert_at(r, "result.contents.0.text", "\"a\"");
     assert_at(r, "result.ttlMs", "");
@@ -131,7 +132,7 @@ static void reads_by_template(world *w)
     assert_at(r, "result.contents.0.text",
               "\"{\\\"id\\\":\\\"123\\\",\\\"templateTest\\\":true,"
               "\\\"data\\\":\\\"Data for ID: 123\\\"}\"");
-    /* a resource of that very URI goes first */
+    /* A resource with exactly that URI has priority. */
     r = wire_do(c, "2", "resources/read", URI("test://template/exact/data"), NULL);
     assert_at(r, "result.contents.0.mimeType", "\"text/plain\"");
     r = wire_do(c, "3", "resources/read", URI("file:///a/b%20c/%C3%A9"), NULL);
@@ -141,7 +142,7 @@ static void reads_by_template(world *w)
     assert_at(r, "result.contents.0.text", "\"x\"");
 }
 
-/* ---- what is not there ---- */
+/* ---- unknown resources ---- */
 
 static void not_found(world *w)
 {
@@ -164,7 +165,7 @@ static void not_found(world *w)
                   "resource_not_found");
     assert_golden(wire_do_plain(old, "2", "resources/read", missing[0]),
                   "legacy_resource_not_found");
-    /* its handler says the same */
+    /* Its handler returns the same error. */
     const char *r = wire_do(c, "3", "resources/read", URI("test://gone"), NULL);
     assert_code(r, -32602);
     assert_at(r, "error.data.uri", "\"test://gone\"");
@@ -180,7 +181,8 @@ static void bad_uris(world *w)
     wire *c = world_connect(w, NULL);
     wire *old = legacy_connect(w, NULL, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        if (w->place != WORLD_HTTP || i < 2) /* there no header can repeat the others */
+        /* over HTTP no header can repeat the others */
+        if (w->place != WORLD_HTTP || i < 2)
             assert_code(wire_do(c, "1", "resources/read", bad[i], NULL), -32602);
         assert_code(wire_do_plain(old, "1", "resources/read", bad[i]), -32602);
     }
@@ -227,7 +229,7 @@ static void subscribes(world *w)
     wire_quiet(deaf);
 }
 
-/* By a client that does not read meanwhile. */
+/* The client does not read meanwhile. */
 static void updates_do_not_queue(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
@@ -297,13 +299,12 @@ static void bad_filters(world *w)
 static void list_changes(world *w)
 {
     static const char json[] = "{\"uriTemplate\":\"late:{x}\",\"name\":\"late\"}";
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     wire *c = world_connect(w, NULL);
     wire *old = legacy_connect(w, NULL, NULL);
     wire_ask(c, "1", "subscriptions/listen",
              "\"notifications\":{\"resourcesListChanged\":true}", NULL);
     wire_notification(c, ACK);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.on_call = refuse_call;
     assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_RESOURCE_TEMPLATE, json,
                                       sizeof json - 1, &options, NULL),
@@ -318,7 +319,7 @@ static void list_changes(world *w)
                      SEGUE_OK);
     world_run(w);
     wire_notification(c, CHANGED);
-    wire_notification(old, CHANGED); /* two changes that come together are told once */
+    wire_notification(old, CHANGED); /* two changes at once are reported once */
     wire_quiet(old);
     wire_quiet(c);
     assert_code(wire_do_plain(old, "2", "resources/read", URI("test://gone")), -32002);

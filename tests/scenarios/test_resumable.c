@@ -1,8 +1,10 @@
 /* Requests that survive a disconnect (SEP-975): policy, resume, status, clocks. */
+#include "engine/engine.h"
 #include "runtime/runtime.h"
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
+#include <segue/segue_ext.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -105,21 +107,23 @@ static void as_95(world *w)
     ask_resume(c, "123", token);
     world_advance(w, 10);
     if (w->place == WORLD_HTTP)
-        expect_progress(c, 1, 2); /* without a Last-Event-ID all comes again (AS-96) */
+        /* without a Last-Event-ID everything comes again (AS-96) */
+        expect_progress(c, 1, 2);
     expect_progress(c, 3, 5);
     assert_at(wire_response(c, "123"), "result.content.0.text", "\"reported\"");
     wire_quiet(c);
     assert_int_equal(world_runs(w, "reporter"), 1);
 }
 
-/* The client says how far it came: nothing comes twice, and the server forgets. */
+/* The client names its position: nothing comes twice, and the server forgets what the
+ * client has. */
 static void as_95_positions(world *w)
 {
     char event[128];
     wire *c = legacy_connect(w, NULL, CAPS_Z);
     const char *token =
         call_for_token(c, "123", "reporter", "\"n\":5,\"delayMs\":100", META);
-    assert_non_null(strchr(wire_last_event(c), '~')); /* the policy has an id */
+    assert_non_null(strchr(wire_last_event(c), '~')); /* the policy has an event id */
     world_advance(w, 210);
     expect_progress(c, 1, 2);
     snprintf(event, sizeof event, "%s", wire_last_event(c));
@@ -133,7 +137,7 @@ static void as_95_positions(world *w)
     assert_at(wire_response(c, "123"), "result.content.0.text", "\"reported\"");
     wire_quiet(c);
     snprintf(event, sizeof event, "%s", wire_last_event(c));
-    wire_after(c, "1-1~aaaaaaaa~9"); /* of somebody else: as if there were none */
+    wire_after(c, "1-1~aaaaaaaa~9"); /* another principal's event id: ignored */
     ask_resume(c, "123", token);
     wire_response(c, "123");
     wire_after(c, event);
@@ -142,7 +146,7 @@ static void as_95_positions(world *w)
     world_restart(w);
     c = legacy_connect(w, NULL, CAPS_Z);
     ask_resume(c, "123", token);
-    assert_at(wire_response(c, "123"), "error.data", ""); /* AS-109: it is gone */
+    assert_at(wire_response(c, "123"), "error.data", ""); /* AS-109: the task is gone */
 }
 
 static void as_95_running(world *w)
@@ -199,8 +203,8 @@ static void three_guesses(segue_server_options *options)
     options->lookups_per_second = 3;
 }
 
-/* Also over new connections; who knows the token is let in all the same, and so is
- * everybody else. */
+/* The limit also counts over new connections. The right token, and requests without one,
+ * are still accepted. */
 static void guessing_is_limited(world *w)
 {
     wire *c = legacy_connect(w, "ada", CAPS_Z);
@@ -232,7 +236,7 @@ static void as_98(world *w)
     expect_status(c, token, "\"processing\"", w->place == WORLD_HTTP, 1);
     ask_resume(c, "123", token);
     world_run(w);
-    /* AS-106: asked again under the same id */
+    /* AS-106: asked again under the same id. */
     assert_string_equal(json_at(wire_request(c, "elicitation/create"), "id"), id);
     char answer[256];
     snprintf(answer, sizeof answer,
@@ -240,7 +244,7 @@ static void as_98(world *w)
              "\"content\":{\"confirm\":true}}}\n",
              id);
     wire_send(c, answer);
-    wire_send(c, answer); /* told twice, delivered once */
+    wire_send(c, answer); /* sent twice, delivered once */
     world_run(w);
     wire_response(c, "123");
     assert_int_equal(world_runs(w, "ask_once"), 1);
@@ -262,7 +266,7 @@ static void as_99(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
     const char *token = call_for_token(c, "123", "hang", "", NULL);
-    world_jump(w, 3600000); /* there is no clock while somebody is there */
+    world_jump(w, 3600000); /* the clock stands still while a client is connected */
     expect_status(c, token, "\"processing\"", 0, 0);
     wire_cut(c);
     world_advance(w, 9000);
@@ -303,11 +307,10 @@ static void goes_away(void *user, segue_call *call)
     assert_int_equal(segue_call_hang_up(call, 1000, NULL), SEGUE_OK);
 }
 
-/* The server ends the stream itself, after the policy; the call runs on. */
+/* The server itself ends the stream after the policy; the call runs on. */
 static void as_101(world *w)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = goes_away;
     options.flags = SEGUE_TOOL_RESUMABLE;
     options.resume_min_wait_ms = 2000;
@@ -379,10 +382,10 @@ static void as_105(world *w)
     assert_true(*json_at(answer, "result.content.4"));
     assert_at(answer, "result.content.5", "");
     ask_resume(c, "125", done);
-    wire_response(c, "125"); /* again, or the word that it was delivered */
+    wire_response(c, "125"); /* the answer again, or the report that it was delivered */
 }
 
-/* A process that is killed: the call goes on in the next one. */
+/* The process is killed: the call goes on in the next one. */
 static void as_105_killed(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
@@ -401,7 +404,7 @@ static void as_105_killed(world *w)
     assert_at(answer, "result.content.5", "");
 }
 
-/* The question is withdrawn before the end is told. */
+/* The question is withdrawn before the end is reported. */
 static void as_98_withdrawn(world *w)
 {
     char id[128], wanted[160];
@@ -422,8 +425,8 @@ static int count_of(const char *text, const char *part)
     return n;
 }
 
-/* P: the pieces of both connections together are the result, none of them twice but by
- * its number. */
+/* P: the pieces of both connections together make the result; repeated pieces have the
+ * same number. */
 static void as_110(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
@@ -491,7 +494,7 @@ static void tune_small(segue_server_options *options)
     options->max_log_bytes = 8192;
 }
 
-/* What tells how far it is gives way to what the result is made of. */
+/* Without room, progress messages are dropped before parts of the result. */
 static void as_107(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
@@ -539,9 +542,9 @@ static int file_has(const char *path, const char *text)
     return 0;
 }
 
-/* The server says it once, in its policy and nowhere else: not in an answer, an error, a
- * status, nor a message of another conversation. (What our client makes of it stands in
- * test_client_resumable.c.) */
+/* The token is in the policy and nowhere else: not in an answer, an error, a status, or a
+ * message of another conversation. (test_client_resumable.c has the same check for the
+ * client.) */
 static void assert_said_once(const wire *c, const char *secret)
 {
     const char *at = strstr(wire_history(c), secret);
@@ -554,7 +557,7 @@ static void assert_said_once(const wire *c, const char *secret)
     assert_true(strchr(line, '\n') > at);
 }
 
-/* The store holds no token, and nothing of what was delivered. */
+/* The store holds no token, and no content that was delivered. */
 static void as_108(world *w)
 {
     char plain[128], wal[160];
@@ -566,7 +569,7 @@ static void as_108(world *w)
     assert_int_equal(strlen(secret), 22);
     wire_response(c, "123");
     world_run(w);
-    ask_resume(other, "7", token); /* a right token with a wrong id is not repeated */
+    ask_resume(other, "7", token); /* a correct token with a wrong id is not repeated */
     wire_response(other, "7");
     assert_said_once(c, secret);
     assert_null(strstr(wire_history(other), secret));
@@ -577,12 +580,12 @@ static void as_108(world *w)
     c = legacy_connect(w, NULL, CAPS_Z);
     ask_resume(c, "123", token);
     const char *answer = wire_response(c, "123");
-    if (w->place == WORLD_PAIR) /* it was delivered, and is no more */
+    if (w->place == WORLD_PAIR) /* the request was delivered, and exists no more */
         assert_at(answer, "error.data", "");
     assert_null(strstr(wire_history(c), secret));
 }
 
-/* On the pipe on which it runs an error with its id would be its end. */
+/* On the same pipe an error with the call's id would end the call. */
 static void a_wrong_token_does_not_end_the_call(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
@@ -608,7 +611,8 @@ static bool no_digest(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
     return false;
 }
 
-/* The crypto library is out of memory: that is said, and nothing is left behind. */
+/* The crypto library is out of memory: an error is returned, and nothing is left
+ * behind. */
 static void a_token_that_cannot_be_digested(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
@@ -626,33 +630,34 @@ static void a_token_that_cannot_be_digested(world *w)
 static const scenario scenarios[] = {
     {"R-975-11 a wrong token does not end the call on its pipe",
      a_wrong_token_does_not_end_the_call, ONE_DRIVE | NOT_HTTP, NULL},
-    {"AS-94 a policy is the first word on a request", as_94, ONLY_HERE, NULL},
-    {"AS-95 AS-96 a resumed request has what was not delivered", as_95, ONLY_HERE, NULL},
-    {"AS-95 AS-104 AS-109 what was taken is not sent again", as_95_positions,
+    {"AS-94 the policy is the first message for a request", as_94, ONLY_HERE, NULL},
+    {"AS-95 AS-96 a resumed request gets what was not delivered", as_95, ONLY_HERE, NULL},
+    {"AS-95 AS-104 AS-109 confirmed messages are not sent again", as_95_positions,
      ONLY_HERE | ONLY_HTTP, NULL},
     {"AS-95 a request is resumed while it runs", as_95_running, ONLY_HERE, NULL},
-    {"AS-97 wrong tokens and ids, all alike", as_97, ONLY_HERE, NULL},
+    {"AS-97 wrong tokens and ids get the same error", as_97, ONLY_HERE, NULL},
     {"R-975-11 a token that cannot be digested", a_token_that_cannot_be_digested,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-32 guessing of tokens is limited per principal", guessing_is_limited,
      ONLY_HERE | ONE_DRIVE, three_guesses},
     {"AS-98 AS-106 a status, and a question that is asked again", as_98, ONLY_HERE, NULL},
     {"AS-98 the status of a failure", as_98_failed, ONLY_HERE, NULL},
-    {"AS-99 R-975-25 maxWait runs only while nobody is there", as_99,
+    {"AS-99 R-975-25 maxWait runs only while no client is connected", as_99,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-100 a cancelled request stays so", as_100, ONLY_HERE, NULL},
-    /* over a byte stream there is nothing to hang up */
+    {"AS-100 a cancelled request stays cancelled", as_100, ONLY_HERE, NULL},
+    /* Over a byte stream there is no connection to hang up. */
     {"AS-101 the server ends the stream", as_101, ONLY_HERE | ONLY_HTTP, NULL},
-    /* HTTP: another POST is another channel */
+    /* HTTP: another POST is another channel. */
     {"AS-103 resumed on its own channel", as_103, ONLY_HERE | NOT_HTTP, NULL},
     {"AS-104 resumed when all was delivered", as_104, ONLY_HERE, NULL},
-    {"AS-98 a question that nobody needs any more", as_98_withdrawn, ONLY_HERE, NULL},
+    {"AS-98 a question that is not needed any more", as_98_withdrawn, ONLY_HERE, NULL},
     {"AS-105 a killed process", as_105_killed, ONLY_STDIO | ONLY_SQLITE, NULL},
     {"AS-107 progress gives way when the log is full", as_107, ONLY_HERE | ONE_DRIVE,
      tune_small},
     {"AS-107 a log that is full of segments", as_107_hard, ONLY_HERE | ONE_DRIVE,
      tune_small},
-    {"AS-108 AS-109 what the store holds", as_108, ONLY_HERE | ONLY_SQLITE, NULL},
+    {"AS-108 AS-109 the store holds no token and no delivered content", as_108,
+     ONLY_HERE | ONLY_SQLITE, NULL},
     {"AS-110 a resumed result in pieces", as_110, ONLY_HERE, NULL},
     {"AS-111 a resumed stream of segments", as_111, ONLY_HERE, NULL},
     {"AS-105 across a restart", as_105, ONLY_HERE | ONLY_SQLITE, NULL},

@@ -1,5 +1,5 @@
-/* What a server keeps of requests that can be resumed (SEP-975): for how long, over a
- * restart too, and how little. */
+/* What a server keeps of requests that can be resumed (SEP-975): for how long, also over
+ * a restart, and how little. */
 #include "support/fault_store.h"
 #include "support/legacy_wire.h"
 #include "support/scratch.h"
@@ -18,7 +18,7 @@
 #define POLICY "notifications/requests/resumePolicy"
 #define PIECES ",\"_meta\":{\"allowPartial\":true}"
 #define SEQ "\"dev.segue/seq\":"
-#define MAX_WAIT_MS 10000 /* of the fixtures */
+#define MAX_WAIT_MS 10000 /* maxWait of the fixtures */
 
 static char token[128];
 
@@ -33,7 +33,7 @@ static void call_for_token(wire *c, const char *tool, const char *arguments,
              json_at(wire_notification(c, POLICY), "params.resumeToken"));
 }
 
-/* A client that says how many segments it has. */
+/* Asks as a client that names how many segments it has. */
 static void ask_behind(wire *c, int segments)
 {
     char params[256];
@@ -75,7 +75,7 @@ static void part_and_restart(world *w, int64_t before_ms, int64_t after_ms)
 static void the_time_away_goes_on_over_a_restart(world *w)
 {
     part_and_restart(w, 6000, 1000);
-    world_restart(w); /* nor does another one give time */
+    world_restart(w); /* a restart does not extend the time */
     world_advance(w, MAX_WAIT_MS / 2);
     wire *c = legacy_connect(w, NULL, CAPS_Z);
     ask_resume(c);
@@ -88,13 +88,13 @@ static void who_comes_in_time_is_answered(world *w)
 {
     part_and_restart(w, 6000, 2000);
     wire *c = legacy_connect(w, NULL, CAPS_Z);
-    assert_at(status_of(c), "result.status", "\"processing\""); /* and time begins anew */
+    assert_at(status_of(c), "result.status", "\"processing\""); /* the time starts anew */
     world_advance(w, MAX_WAIT_MS - 1000);
     c = legacy_connect(w, NULL, CAPS_Z);
     assert_at(status_of(c), "result.status", "\"processing\"");
 }
 
-/* Who was there when the server died parted then, as far as anybody knows. */
+/* A client that was connected when the server died counts as gone from then on. */
 static void who_was_there_has_all_the_time(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
@@ -119,8 +119,8 @@ static void long_while(world *w)
     w->clock_ms += 2 * MAX_WAIT_MS;
 }
 
-/* The time is over when the next server begins: nothing is run again for nobody, and what
- * has ended is not delivered any more. */
+/* The time is over when the next server starts: nothing runs again, and an ended answer
+ * is not delivered any more. */
 static void nothing_runs_for_who_is_too_late(world *w)
 {
     for (int ended = 0; ended < 2; ended++) {
@@ -160,8 +160,8 @@ static void tune_small(segue_server_options *options)
 #define STORY 400
 #define TURNS 40
 
-static int64_t next_piece; /* number of the segment that is to come */
-static bool may_repeat;    /* the next response begins with what came before */
+static int64_t next_piece; /* number of the next segment */
+static bool may_repeat;    /* the next response begins with earlier segments */
 
 static int count_of(const char *text, const char *part)
 {
@@ -171,7 +171,7 @@ static int count_of(const char *text, const char *part)
     return n;
 }
 
-/* Takes the responses that are there; true when the last one is among them. */
+/* Takes the responses that have arrived; returns true when the last one is among them. */
 static bool take_pieces(wire *c)
 {
     const char *line;
@@ -191,8 +191,8 @@ static bool take_pieces(wire *c)
     return false;
 }
 
-/* Far more goes through the log than it has room for, as each connection confirms what
- * the one before it brought; in the middle the server begins again. */
+/* Much more goes through the log than it has room for, because each connection confirms
+ * what the one before it brought. In the middle the server restarts. */
 static void confirmed_pieces_leave_the_store(world *w)
 {
     char event[128];
@@ -210,7 +210,7 @@ static void confirmed_pieces_leave_the_store(world *w)
             world_restart(w);
         else
             wire_cut(c);
-        /* what was written before is not in the store (R-975-20) */
+        /* Content that was written before is not in the store (R-975-20). */
         may_repeat = i == TURNS / 4 && w->place != WORLD_HTTP;
         c = legacy_connect(w, NULL, CAPS_Z);
         if (w->place == WORLD_HTTP)
@@ -236,8 +236,7 @@ static void hold(void *user, segue_call *call)
 static void add_holder(world *w)
 {
     static const char tool[] = "{\"name\":\"held\"}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = hold;
     options.flags = SEGUE_TOOL_INCREMENTAL | SEGUE_TOOL_RESUMABLE;
     assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1,
@@ -250,8 +249,8 @@ static void with_a_holder(world *w)
     w->furnish = add_holder;
 }
 
-/* What was delivered last is a note behind the replacement, which nobody was told of: the
- * next piece says it (found by the composition). */
+/* The last delivered entry is a note behind the replacement, which no response has
+ * mentioned yet: the next piece reports it. (test_composition.c found this case.) */
 static void a_replacement_before_a_note_is_told(world *w)
 {
     char event[128];
@@ -278,7 +277,7 @@ static void a_replacement_before_a_note_is_told(world *w)
     const char *piece = wire_response(c, "123");
     assert_at(piece, "result.content.0.text", "\"two\"");
     assert_at(piece, "result._meta.mergeStrategy", "\"replace\"");
-    wire_cut(c); /* told once: over a byte stream it was written */
+    wire_cut(c); /* reported once: over a byte stream it was written */
     c = legacy_connect(w, NULL, CAPS_Z);
     ask_resume(c);
     segue_call_send_text(held, "three", 5, NULL);
@@ -292,7 +291,8 @@ static void a_replacement_before_a_note_is_told(world *w)
 
 /* ---- another server ---- */
 
-static world other; /* B; the world of the scenario is A, which runs the call */
+static world other; /* server B; the world of the scenario is server A, which runs the
+                     * call */
 
 #define NOTES 200
 
@@ -306,8 +306,8 @@ static void tell_notes(world *w, int from, int to)
     }
 }
 
-/* B knows the call from its beginning. Its owner drops notes from the log, which B has
- * read and keeps no more, and B makes the answer of what the store still has. */
+/* B knows the call from its beginning. The owner drops notes from the log, which B has
+ * read and does not keep. B makes the answer from what the store still has. */
 static void a_log_is_shortened_by_another_server(world *w)
 {
     other = (world){.tune = w->tune, .furnish = w->furnish};
@@ -344,7 +344,8 @@ static void say_piece(world *w, const char *text)
     world_run(&other);
 }
 
-/* A client comes that has this number of pieces, and over HTTP the events up to this. */
+/* A client comes that has this number of pieces, over HTTP with the events up to this
+ * one. */
 static void go_on(wire *c, const char *event, int has)
 {
     if (c->w->place != WORLD_HTTP) {
@@ -355,8 +356,8 @@ static void go_on(wire *c, const char *event, int has)
     ask_resume(c);
 }
 
-/* A replacement was told with the piece behind it. Its owner has dropped that piece, as
- * its client has it: the next piece, which B brings, is added to it. */
+/* A replacement was reported with the piece behind it. The owner has dropped that piece,
+ * because its client has it. The next piece, which B sends, must be added to it. */
 static void a_replacement_is_not_told_again_by_another_server(world *w)
 {
     char event[128];
@@ -395,9 +396,9 @@ static void a_replacement_is_not_told_again_by_another_server(world *w)
     world_end(&other);
 }
 
-/* ---- what died with the client ---- */
+/* ---- delivered to a client that died ---- */
 
-/* The pieces of one answer after the other, to the last; the number of the first. */
+/* Takes the pieces of one answer, up to the last; returns the number of the first. */
 static int64_t first_piece(wire *c)
 {
     const char *piece;
@@ -418,8 +419,8 @@ static int64_t first_piece(wire *c)
     return first;
 }
 
-/* A byte stream took them, and whoever was to read them is dead: they come again to the
- * one that says how far it is. */
+/* The bytes were written to a byte stream, and their reader has died: they come again for
+ * a client that names its position. */
 static void what_was_written_comes_again(world *w)
 {
     for (int has = 0; has < 4; has += 3) {
@@ -435,7 +436,8 @@ static void what_was_written_comes_again(world *w)
     }
 }
 
-/* So does what has ended and was delivered, if it has a key: it is kept for that. */
+/* An ended, delivered answer comes again, too, if its call has a key: it is kept for
+ * that. */
 static void what_has_a_key_comes_again(world *w)
 {
     wire *c = legacy_connect(w, NULL, CAPS_Z);
@@ -464,11 +466,11 @@ static void what_has_a_key_comes_again(world *w)
 }
 
 static const scenario holders[] = {
-    {"AS-110 R-776-11 a replacement before a note is told",
+    {"AS-110 R-776-11 a replacement before a note is announced",
      a_replacement_before_a_note_is_told, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-109 R-975-19 a log is shortened by another server",
      a_log_is_shortened_by_another_server, ONLY_HERE | ONE_DRIVE, tune_small},
-    {"AS-110 R-776-11 a replacement is not told again by another server",
+    {"AS-110 R-776-11 a replacement is not announced again by another server",
      a_replacement_is_not_told_again_by_another_server, ONLY_HERE | ONE_DRIVE,
      tune_small},
 };
@@ -476,15 +478,15 @@ static const scenario holders[] = {
 static const scenario scenarios[] = {
     {"AS-105 R-975-27 the time away goes on over a restart",
      the_time_away_goes_on_over_a_restart, ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-105 R-975-5 R-975-24 who comes in time is answered",
+    {"AS-105 R-975-5 R-975-24 a client that comes in time is answered",
      who_comes_in_time_is_answered, ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-105 R-975-5 who was there has all the time", who_was_there_has_all_the_time,
+    {"AS-105 R-975-5 a client that was connected has the whole waiting time",
+     who_was_there_has_all_the_time, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-105 R-975-27 nothing runs for a client that is too late",
+     nothing_runs_for_who_is_too_late, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-110 R-975-20 written messages come again", what_was_written_comes_again,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-105 R-975-27 nothing runs for who is too late", nothing_runs_for_who_is_too_late,
-     ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-110 R-975-20 what was written comes again", what_was_written_comes_again,
-     ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-110 R-975-14 what has a key comes again", what_has_a_key_comes_again,
+    {"AS-110 R-975-14 an answer with a key comes again", what_has_a_key_comes_again,
      ONLY_HERE | ONE_DRIVE | ONLY_KEYED, NULL},
 };
 

@@ -1,5 +1,6 @@
-/* Two channels resume one request at once (SEP-975): the newest has it. The thread
- * sanitizer looks at this one too (AS-123); label: threads, those of the SQLite store. */
+/* Two channels resume one request at once (SEP-975): the newest one gets it. The
+ * thread sanitizer checks this test too (AS-123). label: threads, because of the
+ * SQLite store. */
 #include "support/legacy_wire.h"
 #include "support/scratch.h"
 #include "support/world_inside.h"
@@ -15,7 +16,7 @@
 
 #define CAPS_Z "{\"resumableRequests\":{}}"
 
-/* Sends a call that takes a second, and hands out its token. */
+/* Sends a call that takes a second, and copies its token. */
 static void call_for_token(wire *c, char *token, size_t size)
 {
     wire_ask_plain(c, "123", "tools/call",
@@ -32,8 +33,8 @@ static void ask_resume(wire *c, const char *token)
     wire_ask_plain(c, "123", "requests/resume", params);
 }
 
-/* A thousand times; with SQLite, whose thread is waited for, only where SEGUE_LONG is in
- * the environment. */
+/* Runs a thousand times; with SQLite, whose thread must be waited for, only with
+ * SEGUE_LONG in the environment. */
 static void newest_wins(world *w)
 {
     int runs = w->store_kind == WORLD_MEMORY || getenv("SEGUE_LONG") ? 1000 : 50;
@@ -60,14 +61,14 @@ static void newest_wins(world *w)
     }
 }
 
-/* What counts is the order of things, not the disk, which would take most of the time. */
+/* Only the order of events matters, so the store does not use the disk. */
 static void in_memory(world *w)
 {
     scratch_name(w->path, sizeof w->path, "/dev/shm/segue-resume-race");
 }
 
 static const scenario scenarios[] = {
-    {"AS-102 AS-123 of two who resume the newest wins", newest_wins,
+    {"AS-102 AS-123 of two channels that resume, the newest wins", newest_wins,
      ONLY_HERE | ONE_DRIVE, NULL},
 };
 

@@ -15,10 +15,10 @@
 #define ANSWER(key) "\"" key "\":" ACCEPT
 #define NAME "\"input-1\":{\"action\":\"accept\",\"content\":{\"name\":\"Alice\"}}"
 #define STATE_SIZE 256
-#define WAIT_MS 5000 /* of the scenarios that pass some time */
+#define WAIT_MS 5000 /* in scenarios that let time pass */
 
-/* tools/call of a tool with {}, a state (NULL = none) and answers (members; NULL = no
- * inputResponses); more: further members or NULL. */
+/* Sends tools/call with arguments {}, a state (NULL = none), answers (members; NULL = no
+ * inputResponses) and `more` members or NULL. */
 static const char *round_with(wire *c, const char *id, const char *tool,
                               const char *state, const char *answers, const char *more,
                               const char *caps)
@@ -42,12 +42,12 @@ static const char *go(wire *c, const char *id, const char *tool, const char *sta
     return round_with(c, id, tool, state, answers, NULL, CAPS_ALL);
 }
 
-/* The state of a round, as JSON; fails the test when the message is none. */
+/* Copies the state of a round, as JSON; fails the test when the message is no round. */
 static void take_state(const char *round, char state[STATE_SIZE])
 {
     assert_at(round, "result.resultType", "\"input_required\"");
     snprintf(state, STATE_SIZE, "%s", json_at(round, "result.requestState"));
-    assert_int_equal(strlen(state), 117); /* sealed: its length tells nothing */
+    assert_int_equal(strlen(state), 117); /* sealed: its length reveals nothing */
     assert_at(round, "result.taskId", "");
     assert_at(round, "result.content", "");
 }
@@ -79,7 +79,7 @@ static void several_go_out_together(world *w)
     take_state(r, state);
     assert_true(*json_at(r, "result.inputRequests.input-1"));
     assert_true(*json_at(r, "result.inputRequests.input-2"));
-    /* what is left open is asked again: same key, same state */
+    /* An open question is asked again, with the same key and state. */
     r = go(c, "2", "ask_both", state, ANSWER("input-1"));
     take_state(r, again);
     assert_string_equal(state, again);
@@ -107,7 +107,7 @@ static void rounds_follow_rounds(world *w)
         r = round_with(c, "2", "ask_rounds", states[i], answers[i], "\"_\":0", CAPS_ALL);
     }
     assert_at(r, "result.content.0.text", "\"asked 3 times\"");
-    /* each was good once */
+    /* Each state was valid only once. */
     for (int i = 0; i < 3; i++)
         assert_code(go(c, "3", "ask_rounds", states[i], answers[i]), -32602);
 }
@@ -127,7 +127,7 @@ static void stray_and_unfit_answers(world *w)
     assert_string_equal(state, again);
     r = go(c, "5", "ask_once", state, ANSWER("input-1") ",\"x\":{},\"y\":3");
     assert_at(r, "result.resultType", "\"complete\"");
-    /* answers to a call that was never asked are ignored */
+    /* Answers to a call that never asked are ignored. */
     take_state(go(c, "6", "ask_once", NULL, ANSWER("wrong")), again);
 }
 
@@ -142,7 +142,7 @@ static void five_unfit_answers_end_it(world *w)
     assert_code(go(c, "4", "ask_once", state, ANSWER("input-1")), -32602);
 }
 
-/* R-0-5: all of these are one error. */
+/* R-0-5: all of these give one error. */
 static void a_state_is_good_for_one_call(world *w)
 {
     char state[STATE_SIZE], altered[STATE_SIZE + 16], unknown[1024], params[512];
@@ -158,7 +158,7 @@ static void a_state_is_good_for_one_call(world *w)
     snprintf(params, sizeof params,
              "\"name\":\"ask_once\",\"arguments\":{\"a\":1},\"requestState\":%s", state);
     assert_string_equal(wire_do(c, "2", "tools/call", params, CAPS_ALL), unknown);
-    /* without arguments is with none */
+    /* Missing arguments equal empty ones. */
     snprintf(params, sizeof params,
              "\"name\":\"ask_once\",\"requestState\":%s,\"inputResponses\":{%s}", state,
              ANSWER("input-1"));
@@ -200,7 +200,7 @@ static void guessing_is_limited(world *w)
               "\"rate_limited\"");
 }
 
-/* AS-74, R-2557-30 */
+/* AS-74, R-2557-30: all rounds come before the task. */
 static void rounds_then_a_task(world *w)
 {
     char state[STATE_SIZE];
@@ -223,7 +223,7 @@ static void rounds_then_a_task(world *w)
     assert_code(go(c, "3", "test_tool_with_task", state, ANSWER("input-1")), -32602);
 }
 
-/* What a request declares counts for that request. */
+/* The capabilities of a request count for that request. */
 static void the_last_round_decides_on_a_task(world *w)
 {
     char state[STATE_SIZE], params[512];
@@ -253,7 +253,7 @@ static void undeclared_is_not_asked(world *w)
     r = round_with(c, "3", "ask_once", state, ANSWER("input-1"), NULL, "{}");
     assert_code(r, -32021);
     assert_at(r, "error.data", "{\"requiredCapabilities\":{\"elicitation\":{}}}");
-    r = go(c, "4", "ask_once", state, ANSWER("input-1")); /* nothing was taken */
+    r = go(c, "4", "ask_once", state, ANSWER("input-1")); /* no answer was taken */
     assert_at(r, "result.resultType", "\"complete\"");
 }
 
@@ -274,7 +274,7 @@ static void handshake_eras_have_no_rounds(world *w)
     assert_non_null(strstr(json_at(r, "result.content.0.text"), "accept"));
 }
 
-/* The new request is the call's channel for progress. */
+/* The new request receives the progress of the call. */
 static void progress_goes_to_the_request_of_the_round(world *w)
 {
     static const char token[] =
@@ -294,7 +294,7 @@ static void progress_goes_to_the_request_of_the_round(world *w)
     take_state(wire_response(c, "2"), state);
 }
 
-/* ---- what happens between rounds ---- */
+/* ---- events between rounds ---- */
 
 static void short_wait(segue_server_options *options)
 {
@@ -350,7 +350,7 @@ static void ten_minutes_are_the_default(world *w)
     assert_code(go(c, "2", "ask_once", state, ANSWER("input-1")), -32602);
 }
 
-/* A handler that does not wait: who comes again gets the result. */
+/* The handler does not wait: the next request gets the result. */
 static void the_end_between_rounds_is_kept(world *w)
 {
     char state[STATE_SIZE], kept[STATE_SIZE];
@@ -389,9 +389,9 @@ static void waiting_calls_are_limited(world *w)
     go(c, "9", "ask_once", other, ANSWER("input-1"));
     for (int i = 0; i < 2; i++)
         take_state(go(c, "10", "ask_once", NULL, NULL), state);
-    world_jump(w, 6000); /* expired ones do not count */
+    world_jump(w, 6000); /* expired calls do not count */
     take_state(go(c, "11", "ask_once", NULL, NULL), state);
-    /* a call that becomes a task counts once */
+    /* A call that becomes a task counts once. */
     take_state(go(c, "12", "test_tool_with_task", NULL, NULL), state);
     assert_at(go(c, "13", "test_tool_with_task", state, NAME), "result.resultType",
               "\"task\"");
@@ -412,7 +412,7 @@ static void questions_are_limited(world *w)
               "\"cannot ask: SEGUE_E_LIMIT\"");
 }
 
-/* No task is made that nobody would hear of. */
+/* No task is made that no client would know of. */
 static void no_task_between_rounds(world *w)
 {
     char state[STATE_SIZE];
@@ -429,7 +429,8 @@ static void no_task_between_rounds(world *w)
     assert_at(r, "result.resultType", "\"complete\"");
 }
 
-/* Both are in the server before it looks: the first one counts, the second comes late. */
+/* Both requests are in the server before it handles one: the first counts, the second
+ * comes late. */
 static void two_retries_at_once(world *w)
 {
     char state[STATE_SIZE], params[512];
@@ -447,7 +448,7 @@ static void two_retries_at_once(world *w)
     assert_int_equal(world_runs(w, "ask_once"), 1);
 }
 
-/* ... without the last answer both are asked again. */
+/* Without the last answer both are asked again. */
 static void two_incomplete_retries_at_once(world *w)
 {
     char state[STATE_SIZE], again[STATE_SIZE], params[512];
@@ -468,7 +469,7 @@ static void two_incomplete_retries_at_once(world *w)
     assert_string_equal(state, again);
 }
 
-/* As for any plain call. */
+/* The same as for any plain call. */
 static void cancelling_a_round_cancels_the_call(world *w)
 {
     char state[STATE_SIZE], params[512];
@@ -486,7 +487,7 @@ static void cancelling_a_round_cancels_the_call(world *w)
     assert_code(go(c, "3", "test_tool_with_task", state, NAME), -32602);
 }
 
-/* Over HTTP its listener would bring others who come again. */
+/* Over HTTP its listener would still accept clients that come again. */
 static void a_server_that_goes_ends_what_waits(world *w)
 {
     if (w->place == WORLD_HTTP)
@@ -534,12 +535,13 @@ static void a_key_finds_its_round_again(world *w)
     char state[STATE_SIZE], again[STATE_SIZE];
     wire *c = world_connect(w, NULL);
     take_state(keyed(c, "1", "ask_rounds", NULL, NULL), state);
-    /* the answer was lost: the call is made again */
+    /* The answer was lost: the call is made again. */
     take_state(keyed(c, "2", "ask_rounds", NULL, NULL), again);
     assert_string_equal(state, again);
     take_state(keyed(c, "3", "ask_rounds", state, ANSWER("input-1")), again);
     assert_string_not_equal(state, again);
-    /* the answer of the round was lost: it is sent again, and told what is asked now */
+    /* The answer of the round was lost: the client sends it again, and gets the present
+     * question. */
     const char *r = keyed(c, "4", "ask_rounds", state, ANSWER("input-1"));
     take_state(r, state);
     assert_string_equal(state, again);
@@ -566,7 +568,7 @@ static void a_keyed_result_outlives_the_server(world *w)
     assert_at(r, "result.resultType", "\"complete\"");
 }
 
-/* The handler runs again and asks the same; by its key the client gets the new state. */
+/* The handler runs again and asks the same; the client gets the new state by its key. */
 static void a_keyed_round_goes_on_in_the_next_server(world *w)
 {
     char state[STATE_SIZE], next[STATE_SIZE];

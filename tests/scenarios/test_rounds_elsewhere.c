@@ -1,6 +1,6 @@
-/* Rounds of input (SEP-2322) where several servers have one key, or a server that had it
- * begins again: the call goes on at whichever gets the answers, by running its tool from
- * the start, and nobody is asked twice. */
+/* Rounds of input (SEP-2322) when several servers have one key, or a server restarts with
+ * its key. The call goes on at any server that gets the answers, which runs the tool from
+ * the start. No client is asked twice. */
 #include "support/world.h"
 
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static void of_a_service(segue_server_options *options)
     options->input_wait_ms = WAIT_MS;
 }
 
-/* A request about "name" or "uri" with a state and answers; NULL = none. */
+/* Sends a request about "name" or "uri" with a state and answers; NULL = none. */
 static const char *ask_about(wire *c, const char *method, const char *about,
                              const char *state, const char *answers)
 {
@@ -85,7 +85,7 @@ static void what_is_open_is_asked_again(world *w)
     wire *c = world_connect(w, NULL);
     take_state(go(c, "ask_both", NULL, NULL), before);
     take_state(go(c, "ask_both", before, ANSWER("input-2")), state);
-    assert_string_not_equal(state, before); /* it tells of the answer */
+    assert_string_not_equal(state, before); /* the new state contains the answer */
     world_restart(w);
     c = world_connect(w, NULL);
     const char *r = go(c, "ask_both", state, "\"input-1\":{\"action\":\"banana\"}");
@@ -94,7 +94,7 @@ static void what_is_open_is_asked_again(world *w)
     assert_at(r, "result.inputRequests.input-2", "");
     r = go(c, "ask_both", state, ANSWER("input-1"));
     assert_at(r, "result.resultType", "\"complete\"");
-    /* a state from before the answer: both are open */
+    /* A state from before the answer: both questions are open. */
     world_restart(w);
     c = world_connect(w, NULL);
     r = go(c, "ask_both", before, NULL);
@@ -118,7 +118,7 @@ static void prompts_and_resources_too(world *w)
     }
 }
 
-/* R-2557-30 */
+/* R-2557-30: the rounds come first, then the call becomes a task. */
 static void it_may_become_a_task_there(world *w)
 {
     char state[STATE_SIZE], id[64];
@@ -136,7 +136,7 @@ static void it_may_become_a_task_there(world *w)
     assert_false(json_mentions(r, "inputRequests"));
 }
 
-/* R-0-5: all of these are one error, here as there. */
+/* R-0-5: all of these give one error, at either server. */
 static void it_is_good_for_its_call_everywhere(world *w)
 {
     char state[STATE_SIZE], altered[STATE_SIZE + 8], unknown[512];
@@ -176,7 +176,7 @@ static void its_time_ends_everywhere(world *w)
     assert_code(go(c, "ask_once", state, ANSWER("input-1")), -32602);
 }
 
-/* Its own states a server knows by heart: none begins anew. */
+/* A server remembers its own used states: none starts anew. */
 static void what_was_spent_here_stays_spent(world *w)
 {
     char state[STATE_SIZE];
@@ -207,7 +207,7 @@ static void another_server_takes_it_over(world *w)
     const char *r =
         go(world_connect(&other, NULL), "ask_rounds", state, ANSWER("input-3"));
     assert_at(r, "result.content.0.text", "\"asked 3 times\"");
-    /* those that wait in vain are cancelled when their time is over */
+    /* Calls that wait in vain are cancelled when their time is over. */
     assert_int_equal(fixtures_jobs(w->fixtures), 2);
     assert_int_equal(fixtures_jobs(other.fixtures), 1);
     world_jump(w, WAIT_MS);
@@ -215,7 +215,7 @@ static void another_server_takes_it_over(world *w)
     world_end(&other);
 }
 
-/* ask_once with an idempotency key. */
+/* Calls ask_once with an idempotency key. */
 static const char *keyed(wire *c, const char *state, const char *answers)
 {
     static const char format[] =
@@ -231,7 +231,8 @@ static const char *keyed(wire *c, const char *state, const char *answers)
     return wire_response(c, "1");
 }
 
-/* The idempotency key is unknown there, as each has a store of its own. */
+/* The other server does not know the idempotency key, because each server has its own
+ * store. */
 static void a_key_does_not_stand_in_the_way(world *w)
 {
     char state[STATE_SIZE];
@@ -260,7 +261,7 @@ static void answers_reach_the_keyed_operation(world *w)
     assert_int_equal(world_runs(w, "ask_once"), 1);
 }
 
-/* What no state should carry stays where it is: the call goes on there only. */
+/* A call with too much data for a state goes on only at its own server. */
 static void much_is_not_carried(world *w)
 {
     char state[STATE_SIZE], next[STATE_SIZE];
@@ -283,7 +284,7 @@ static void much_is_not_carried(world *w)
     free(answer);
 }
 
-/* A text that is too long is not even looked at. */
+/* A text that is too long is refused before it is read. */
 static void a_long_state_is_refused(world *w)
 {
     char *text = malloc((size_t)1 << 20);

@@ -1,10 +1,12 @@
-/* What tools take and give, against their schemas: the application's validator on the
- * serving side, per era, for plain calls and tasks, and what the library sees to by
- * itself (server/tools, "Output Schema" and "Error Handling"). */
+/* Arguments and results of tools against their schemas: the application's validator on
+ * the server's side, per era, for plain calls and tasks, and the checks that the library
+ * makes itself (server/tools, "Output Schema" and "Error Handling"). */
 #include "support/legacy_wire.h"
 #include "support/small_validator.h"
 #include "support/world.h"
 
+#include <segue/segue_ext.h>
+#include <segue/segue_util.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,15 +24,15 @@
     "\"sum\":{\"type\":\"integer\"}}}"
 #define FITS "{\\\"sum\\\":2}"
 #define MISFITS "{\\\"sum\\\":\\\"two\\\"}"
-/* Arguments of the tool: what it gives, and how. */
+/* Arguments of the tool: what it returns, and how. */
 #define GIVE(how, text) "\"a\":1,\"" how "\":\"" text "\""
 #define CALL(tool, arguments) "\"name\":\"" tool "\",\"arguments\":{" arguments "}"
 
 /* ---- the tool ---- */
 
 static int runs;
-static segue_status ended;      /* what completing said */
-static segue_status tries_said; /* ... and the one that was different behind it */
+static segue_status ended;      /* status of completing the call */
+static segue_status tries_said; /* status of completing it again with other content */
 static segue_call *kept;
 
 static const char *argument(segue_call *call, const char *name)
@@ -56,7 +58,7 @@ static segue_status complete(world *w, segue_call *call, const char *structured,
     return status;
 }
 
-/* Nothing can be said behind the end, whether it is checked yet or not. */
+/* Nothing can be sent behind the end, whether it was checked yet or not. */
 static void try_more(world *w, segue_call *call)
 {
     const segue_status said[] = {
@@ -103,17 +105,16 @@ static void give(void *user, segue_call *call)
 
 static void add(world *w, const char *name, const char *schemas, int32_t task)
 {
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     segue_error *error = NULL;
     char json[600];
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.on_call = give;
     options.user = w;
     options.task = task;
     snprintf(json, sizeof json, "{\"name\":\"%s\",%s}", name, schemas);
     if (segue_server_add(w->server, SEGUE_ITEM_TOOL, json, strlen(json), &options,
                          &error) != SEGUE_OK)
-        fail_msg("%s", segue_error_message(error));
+        fail_msg("%s", segue_error_read(error)->message);
 }
 
 static void set_up(world *w)
@@ -156,7 +157,8 @@ static void arguments_that_fit_reach_the_handler(world *w)
     assert_int_equal(small_validations(SEGUE_VALIDATE_RESULT), 1);
 }
 
-/* "Input validation errors" are errors of the tool, for models to learn from. */
+/* "Input validation errors" are errors of the tool, so that models can learn from
+ * them. */
 static void arguments_that_do_not_fit_are_an_error_of_the_tool(world *w)
 {
     set_up(w);
@@ -164,7 +166,9 @@ static void arguments_that_do_not_fit_are_an_error_of_the_tool(world *w)
     const char *r = wire_do(c, "1", "tools/call", CALL("plain", "\"a\":\"x\""), NULL);
     assert_golden(r, "arguments_do_not_fit");
     r = wire_do(c, "2", "tools/call", "\"name\":\"plain\"", NULL);
-    assert_at(r, "result.content.0.text", "\"Invalid arguments: \\\"a\\\" is missing\"");
+    assert_at(
+        r, "result.content.0.text",
+        "\"The arguments do not fit the tool's inputSchema: \\\"a\\\" is missing\"");
     wire *old = legacy_connect(w, NULL, NULL);
     r = wire_do_plain(old, "3", "tools/call", CALL("plain", ""));
     assert_at(r, "result.isError", "true");
@@ -179,7 +183,9 @@ static void before_2025_11_25_they_are_an_error_of_the_protocol(world *w)
         wire *c = legacy_connect_as(w, NULL, versions[i], NULL);
         const char *r = wire_do_plain(c, "1", "tools/call", CALL("plain", "\"a\":1.5"));
         assert_code(r, -32602);
-        assert_at(r, "error.message", "\"Invalid arguments: \\\"a\\\" is no integer\"");
+        assert_at(r, "error.message",
+                  "\"The arguments do not fit the tool's inputSchema: \\\"a\\\" is no "
+                  "integer\"");
     }
     assert_int_equal(runs, 0);
 }
@@ -194,7 +200,7 @@ static void a_task_ends_with_that_error(world *w)
     wire *old = legacy_connect(w, NULL, MODES_ALL);
     const char *task =
         legacy_make_task(old, "2", "give", NULL, "{\"responseModes\":[\"task\"]}");
-    legacy_get_until(old, task, "failed"); /* as that revision calls it */
+    legacy_get_until(old, task, "failed"); /* the status in that revision */
     r = legacy_task(old, "3", "tasks/result", task, NULL);
     assert_at(r, "result.isError", "true");
     assert_int_equal(runs, 0);
@@ -208,7 +214,8 @@ static void what_cannot_be_told_is_refused(world *w)
     const char *r = wire_do(c, "1", "tools/call", CALL("far", ""), NULL);
     assert_code(r, -32603);
     assert_at(r, "error.message",
-              "\"The arguments cannot be validated: there is a $ref or $schema\"");
+              "\"The arguments cannot be checked against the tool's inputSchema: there "
+              "is a $ref or $schema\"");
     assert_int_equal(runs, 0);
     assert_int_equal(w->log_count, 1);
 }
@@ -219,7 +226,7 @@ static segue_status says_nothing(void *user, const char *tool, int32_t what,
 {
     (void)user, (void)tool, (void)schema, (void)schema_len, (void)value;
     if (what == SEGUE_VALIDATE_RESULT)
-        memset(reason, 0xc3, size); /* neither an end nor UTF-8 */
+        memset(reason, 0xc3, size); /* neither a NUL nor UTF-8 */
     return what == SEGUE_VALIDATE_ARGUMENTS && value_len > 2 ? SEGUE_OK : SEGUE_E_INVALID;
 }
 
@@ -234,11 +241,12 @@ static void a_reason_is_not_needed(world *w)
     wire *c = world_connect(w, NULL);
     const char *r = wire_do(c, "1", "tools/call", CALL("plain", ""), NULL);
     assert_at(r, "result.content.0.text",
-              "\"Invalid arguments: it does not fit the schema\"");
+              "\"The arguments do not fit the tool's inputSchema: the value does not fit "
+              "the schema\"");
     r = wire_do(c, "2", "tools/call", CALL("give", GIVE("content", FITS)), NULL);
     assert_at(r, "error.message",
-              "\"The result does not fit the tool's outputSchema: it does not fit the "
-              "schema\"");
+              "\"The tool made a result that does not fit its outputSchema: the value "
+              "does not fit the schema\"");
 }
 
 /* ---- results ---- */
@@ -250,7 +258,7 @@ static void a_result_that_does_not_fit_is_an_error(world *w)
     const char *r =
         wire_do(c, "1", "tools/call", CALL("give", GIVE("content", MISFITS)), NULL);
     assert_golden(r, "result_does_not_fit");
-    assert_int_equal(ended, SEGUE_OK); /* it was found out later */
+    assert_int_equal(ended, SEGUE_OK); /* the check came later */
     wire *old = legacy_connect(w, NULL, NULL);
     r = wire_do_plain(old, "2", "tools/call", CALL("give", GIVE("field", MISFITS)));
     assert_code(r, -32603);
@@ -258,7 +266,7 @@ static void a_result_that_does_not_fit_is_an_error(world *w)
     assert_int_equal(runs, 2);
 }
 
-/* Whatever was streamed before: the merged result is what is looked at. */
+/* The merged result is checked, whatever was streamed before. */
 static void what_came_in_pieces_is_checked_at_the_end(world *w)
 {
     set_up(w);
@@ -270,7 +278,8 @@ static void what_came_in_pieces_is_checked_at_the_end(world *w)
     assert_at(r, "result.structuredContent", "{\"sum\":2}");
     r = wire_do(c, "2", "tools/call",
                 CALL("give", GIVE("field", MISFITS) ",\"content\":\"" FITS "\""), NULL);
-    assert_at(r, "result.structuredContent", "{\"sum\":2}"); /* the last one counts */
+    /* the last structured content counts */
+    assert_at(r, "result.structuredContent", "{\"sum\":2}");
     assert_int_equal(small_validations(SEGUE_VALIDATE_RESULT), 2);
 }
 
@@ -292,7 +301,7 @@ static void a_task_fails(world *w)
     assert_code(r, -32603);
 }
 
-/* SEP-1905, immediate: what ends in its first turn is the answer, checked or not. */
+/* SEP-1905, immediate: a result of the first turn is the answer, checked or not. */
 static void an_immediate_result_is_checked(world *w)
 {
     set_up(w);
@@ -316,7 +325,7 @@ static void errors_promise_nothing(world *w)
     assert_int_equal(small_validations(SEGUE_VALIDATE_RESULT), 0);
 }
 
-/* No validator is needed for that. */
+/* This check needs no validator. */
 static void what_is_promised_has_to_be_there(world *w)
 {
     set_up(w);
@@ -325,9 +334,10 @@ static void what_is_promised_has_to_be_there(world *w)
     assert_golden(r, "result_lacks_structure");
     assert_int_equal(ended, SEGUE_E_INVALID);
     r = wire_do(c, "2", "tools/call", CALL("give", GIVE("void", FITS)), NULL);
-    assert_code(r, -32603); /* a replacement throws it away, too */
+    assert_code(r, -32603); /* a replacement drops it, too */
     r = wire_do(c, "3", "tools/call", CALL("give", GIVE("field", MISFITS)), NULL);
-    assert_at(r, "result.structuredContent.sum", "\"two\""); /* nobody looks at it */
+    /* the result is not checked */
+    assert_at(r, "result.structuredContent.sum", "\"two\"");
     const char *id = wire_make_task(c, "4", "give", "\"a\":1", CAPS_TASKS);
     assert_at(wire_get_until(c, id, "failed", CAPS_TASKS), "result.error.code", "-32603");
     assert_int_equal(w->log_count, 3);
@@ -398,7 +408,7 @@ static void only_objects_are_given_before_2026_07_28(world *w)
     assert_at(r, "result.content.0.text", "\"done\"");
 }
 
-/* ---- what is told of schemas ---- */
+/* ---- errors about schemas ---- */
 
 static void only_objects_are_told_of_before_2026_07_28(world *w)
 {
@@ -424,8 +434,7 @@ static void schemas_are_looked_at_when_a_tool_is_added(world *w)
         "\"outputSchema\":true",
         "\"outputSchema\":[]",
     };
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = give;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char json[200];
@@ -434,7 +443,7 @@ static void schemas_are_looked_at_when_a_tool_is_added(world *w)
         assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, json, strlen(json),
                                           &options, &error),
                          SEGUE_E_INVALID);
-        assert_non_null(strstr(segue_error_message(error), "bad"));
+        assert_non_null(strstr(segue_error_read(error)->message, "bad"));
         segue_error_free(error);
     }
 }
@@ -463,7 +472,7 @@ static const scenario scenarios[] = {
      HERE | ONE_DRIVE, validates},
     {"call and item may go meanwhile", call_and_item_may_go_meanwhile, HERE | ONE_DRIVE,
      validates},
-    /* over HTTP a connection is no conversation */
+    /* Over HTTP a connection is no conversation. */
     {"the server may close meanwhile", the_server_may_close_meanwhile,
      HERE | ONE_DRIVE | NOT_HTTP, validates},
     {"only objects are given before 2026-07-28", only_objects_are_given_before_2026_07_28,

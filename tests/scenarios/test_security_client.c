@@ -1,7 +1,7 @@
-/* A client over HTTP against a server that means harm: it is led nowhere else, brings
- * nothing along that it was not told to, decodes nothing that grows, takes no more than
- * its limits, and is neither kept away for ever nor made to hurry. What a server says in
- * messages is in test_bad_input.c. */
+/* A client over HTTP against a hostile server. The client follows no redirect, sends no
+ * secrets elsewhere, and decodes nothing that could grow. It takes no more than its
+ * limits. It is neither kept away for ever nor made to hurry. test_bad_input.c has
+ * hostile messages. */
 #include "support/http_script.h"
 #include "support/world.h"
 
@@ -16,9 +16,10 @@
 
 #define JSON "Content-Type: application/json\r\n"
 #define KIB ((size_t)1024)
-#define LIMIT (256 * KIB) /* of one message here */
+#define LIMIT (256 * KIB) /* limit of one message here */
 
-/* With a limit of its own, a secret to be stolen, and a call that was heard. */
+/* Makes a session with its own limit and a secret to steal, and a call that was
+ * received. */
 static record *begin_call(http_script *s, heard **call)
 {
     script_prepare(s);
@@ -34,7 +35,7 @@ static record *begin_call(http_script *s, heard **call)
     return r;
 }
 
-/* The session goes on as before. */
+/* Checks that the session goes on as before. */
 static void end_well(http_script *s)
 {
     record *r = kit_call(&s->k, "probe");
@@ -44,7 +45,7 @@ static void end_well(http_script *s)
     script_end(s);
 }
 
-/* ---- led elsewhere ---- */
+/* ---- redirects ---- */
 
 static void no_redirect_is_followed_with_credentials(void **state)
 {
@@ -79,7 +80,7 @@ static void no_redirect_is_followed_with_credentials(void **state)
     http_peer_close(&thief);
 }
 
-/* ---- brought along ---- */
+/* ---- headers and names ---- */
 
 static void nothing_is_brought_along(void **state)
 {
@@ -107,7 +108,7 @@ static void nothing_is_brought_along(void **state)
     end_well(&s);
 }
 
-/* What a server names is a line of the log, and no more. */
+/* Names from a server stay within one line of the log. */
 static void names_of_a_server_begin_no_line_of_the_log(void **state)
 {
     (void)state;
@@ -121,15 +122,15 @@ static void names_of_a_server_begin_no_line_of_the_log(void **state)
                   "\"type\":\"string\",\"x-mcp-header\":\"no token\"}}}}]");
     script_until(&s, r->completed);
     assert_non_null(strstr(s.k.last_warning, "root"));
-    assert_null(strchr(s.k.last_warning, '\\')); /* it is the name, not its JSON */
+    assert_null(strchr(s.k.last_warning, '\\')); /* the name itself, not its JSON */
     for (const char *c = s.k.last_warning; *c; c++)
         assert_true((unsigned char)*c >= ' ' && *c != 0x7f && (unsigned char)*c != 0x9b);
     end_well(&s);
 }
 
-/* ---- what grows ---- */
+/* ---- answers that grow ---- */
 
-/* Four MiB of blanks around an answer, in four KiB: never unpacked. */
+/* Four MiB of blanks around an answer, packed in four KiB: never unpacked. */
 static void packed_answers_are_not_unpacked(void **state)
 {
     static const char *const codings[] = {"gzip", "deflate", "br", "zstd", "gzip, gzip"};
@@ -151,7 +152,7 @@ static void packed_answers_are_not_unpacked(void **state)
     }
 }
 
-/* before, then pieces without end, until the client has had enough. */
+/* Sends `before`, then pieces without end, until the client stops reading. */
 static void flood(const char *before, const char *piece, segue_status expected)
 {
     http_script s;
@@ -164,7 +165,7 @@ static void flood(const char *before, const char *piece, segue_status expected)
     while (!r->completed && sent < 64 * LIMIT) {
         size_t taken = script_push(h, piece, len);
         sent += taken;
-        if (taken < len && taken) /* the next piece begins anew: let it be torn */
+        if (taken < len && taken) /* send the rest of the piece first */
             sent += script_push(h, piece + taken, len - taken);
         script_pump(&s);
     }
@@ -206,7 +207,8 @@ static void an_event_without_end_takes_bounded_memory(void **state)
     size_t live = s.k.mem.live;
     s.k.mem.peak = live;
     script_text(h, "id: ");
-    for (int i = 0; i < 500 && !r->completed; i++) { /* the call ends while it comes */
+    /* the call ends while the event comes */
+    for (int i = 0; i < 500 && !r->completed; i++) {
         script_text(h, i == 100 ? "\ndata: " : filler);
         script_pump(&s);
     }
@@ -247,7 +249,7 @@ static void a_session_id_that_is_none_is_refused(void **state)
     free(large);
 }
 
-/* ---- kept away ---- */
+/* ---- Retry-After ---- */
 
 static record *begin_task(http_script *s)
 {
@@ -258,7 +260,7 @@ static record *begin_task(http_script *s)
     return r;
 }
 
-/* How long until it asks again. */
+/* Returns how long the client waits before it asks again. */
 static int64_t pause_of(http_script *s)
 {
     int64_t since = s->k.clock_ms;
@@ -282,9 +284,10 @@ static void retry_after_is_heeded_within_reason(void **state)
         {"503 Busy", "Retry-After: -5\r\n", 0, 4000},
         {"503 Busy", "Retry-After: soon\r\n", 0, 4000},
         {"503 Busy", "", 0, 4000},
-        {"502 Odd", "Retry-After: 20\r\n", 0, 4000}, /* it says nothing there */
+        {"502 Odd", "Retry-After: 20\r\n", 0, 4000}, /* the header has no meaning with
+                                                      * this status */
         {"503 Busy", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n", 0, 4000},
-        /* no server keeps a client away for good */
+        /* No server can keep a client away for good. */
         {"503 Busy", "Retry-After: Fri, 31 Dec 2049 23:59:59 GMT\r\n", 300000, 340000},
         {"503 Busy", "Retry-After: 86400\r\n", 300000, 340000},
         {"429 Slow", "Retry-After: 9223372036854775807\r\n", 0, 340000},
@@ -306,7 +309,7 @@ static void retry_after_is_heeded_within_reason(void **state)
     }
 }
 
-/* Before anything is known of the server as well. */
+/* Also before anything is known about the server. */
 static void retry_after_holds_for_connecting(void **state)
 {
     (void)state;
@@ -320,7 +323,7 @@ static void retry_after_holds_for_connecting(void **state)
     end_well(&s);
 }
 
-/* And for the stream on which a server of the handshake eras speaks first. */
+/* Also for the stream of server messages in the handshake eras. */
 static void retry_after_holds_for_the_stream(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
-/* What is somebody else's is answered like what does not exist: byte for byte, and by
- * the same way through the server, so that the time tells nothing either (R-0-5,
- * R-2557-16, R-1905-54, AS-63). Every method that takes a handle of an operation, in
- * every state that one can be in, in both eras, before and after a restart; and the
+/* Foreign objects are answered like unknown ones: byte for byte, and by the same path
+ * through the server, so that time reveals nothing either (R-0-5, R-2557-16, R-1905-54,
+ * AS-63). The tests cover every method that takes a handle of an operation, in every
+ * state of the operation, in both eras, before and after a restart. They also cover
  * handles that are no task ids: keys, states, cursors, ids of requests and questions.
- * Handles of HTTP are in test_security_sessions.c. */
+ * test_security_sessions.c has the handles of HTTP. */
 #include "support/fault_store.h"
 #include "support/legacy_wire.h"
 #include "support/scratch.h"
@@ -40,7 +40,7 @@ typedef struct states {
     size_t count;
 } states;
 
-/* Asks for both, and compares what is said and what it took. */
+/* Asks for a foreign and an unknown one, and compares the answers and the work done. */
 static void expect_alike(world *w, ask_fn *ask, const char *method, const char *id)
 {
     static const char *const others[] = {"Bob", NULL};
@@ -95,7 +95,7 @@ static void foreign_tasks(world *w)
               "\"input_required\"");
 }
 
-/* Nothing of them is in memory. */
+/* None of the tasks is in memory. */
 static void foreign_tasks_in_the_store(world *w)
 {
     wire *a = world_connect(w, "Ada");
@@ -136,7 +136,7 @@ static void two_per_page(segue_server_options *options)
     options->page_size = 2;
 }
 
-/* A list is of one's own tasks; a cursor of somebody else brings nobody further. */
+/* A list has only one's own tasks; a foreign cursor is refused. */
 static void foreign_lists(world *w)
 {
     char params[512];
@@ -154,7 +154,8 @@ static void foreign_lists(world *w)
     wire_do_plain(b, "2", "tasks/list", params);
     for (int i = 0; i < 5; i++)
         assert_null(strstr(wire_history(b), ids[i]));
-    r = wire_do_plain(a, "2", "tasks/list", params); /* it is still good for its owner */
+    /* the cursor is still valid for its owner */
+    r = wire_do_plain(a, "2", "tasks/list", params);
     assert_non_null(strstr(r, ids[2]));
 }
 
@@ -166,8 +167,8 @@ static void foreign_lists(world *w)
     "\"io.modelcontextprotocol/clientCapabilities\":{},"                                 \
     "\"dev.segue/idempotencyKey\":\"key-0123456789abcdef\"}"
 
-/* A key finds the operation of its owner alone: for anybody else it is fresh, whatever
- * call it stands beside. */
+/* A key finds only its owner's operation: for any other principal it is new, with any
+ * call. */
 static void foreign_keys(world *w)
 {
     wire *a = world_connect(w, "Ada");
@@ -210,7 +211,8 @@ static void foreign_states(world *w)
              come_again(b, "2", "\"" INVENTED INVENTED INVENTED "\""));
     assert_code(unknown, -32602);
     assert_string_equal(come_again(b, "2", state), unknown);
-    state[5] = state[5] == 'A' ? 'B' : 'A'; /* nor is one that was bent for its owner */
+    state[5] = state[5] == 'A' ? 'B' : 'A'; /* a changed state is refused for its owner,
+                                             * too */
     assert_string_equal(come_again(a, "2", state), unknown);
     state[5] = 0;
     snprintf(state, sizeof state, "%s", json_at(r, "result.requestState"));
@@ -219,12 +221,13 @@ static void foreign_states(world *w)
 
 /* ---- ids of requests and of questions ---- */
 
-/* Both sides count from one: the ids of others are easy to guess and mean nothing. */
+/* Both sides count from one: foreign ids are easy to guess and have no effect. */
 static void foreign_requests(world *w)
 {
     wire *a = legacy_connect(w, "Ada", NULL);
     wire *b = legacy_connect(w, "Bob", NULL);
-    wire *same = legacy_connect(w, "Ada", NULL); /* another conversation */
+    /* another conversation of the same principal */
+    wire *same = legacy_connect(w, "Ada", NULL);
     wire_ask_plain(a, "7", "tools/call",
                    "\"name\":\"slow_compute\",\"arguments\":{\"ms\":100}");
     world_run(w);

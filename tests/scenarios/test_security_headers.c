@@ -1,9 +1,9 @@
-/* What a head says and what its body says are one thing (R-0-7, R-2557-49; 2026-07-28
- * basic/transports/streamable-http, "Server Validation"): whoever stands in front of the
- * server has judged the request by its head. So each header that repeats the body is
- * bent here in the ways that two readers could take differently, in both eras, over a
- * real connection; what is refused has run nothing. How requests themselves are cut
- * apart is in test_security_smuggling.c. */
+/* Head and body of a request must agree (R-0-7, R-2557-49; 2026-07-28
+ * basic/transports/streamable-http, "Server Validation"), because a machine in front of
+ * the server judges the request by its head. Each header that repeats the body is changed
+ * here in ways that two readers could understand differently, in both eras, over a real
+ * connection. A refused request has run nothing. test_security_smuggling.c tests the
+ * boundaries between requests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,10 +32,10 @@ typedef struct row {
     const char *lines;
     const char *body;
     int status;
-    const char *says; /* in the body of the answer */
+    const char *says; /* text in the body of the answer */
 } row;
 
-static int runs; /* of the tools of these tests */
+static int runs; /* runs of the tools of these tests */
 
 static void run(void *user, segue_call *call)
 {
@@ -47,8 +47,7 @@ static void run(void *user, segue_call *call)
 
 static void add_tool(http_stage *s, const char *json)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = run;
     assert_int_equal(
         segue_server_add(s->server, SEGUE_ITEM_TOOL, json, strlen(json), &options, NULL),
@@ -76,7 +75,7 @@ static void ask(http_stage *s, http_caller *c, const row *wanted)
     http_reply_free(&reply);
 }
 
-/* Refusals of a head keep the connection: it is clear where the next request begins. */
+/* A refused head keeps the connection open: it is clear where the next request begins. */
 static void ask_all(http_stage *s, const row *rows, size_t count)
 {
     http_caller c;
@@ -117,12 +116,12 @@ static void method_and_version_are_those_of_the_body(void **state)
         {METHOD NAME, CALL, 400, "-32020"},
         {NAME, CALL, 400, "-32020"},
         {"", CALL, 400, "-32020"},
-        /* the body says nothing of the revision: the head alone makes it none */
+        /* The body does not name a revision, so the head alone is not enough. */
         {VERSION METHOD NAME,
          "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
          "\"name\":\"greet\"}}",
          400, "-32602"},
-        /* a session does not take it out of its era */
+        /* A session id does not change the era. */
         {"Mcp-Session-Id: x\r\nMCP-Protocol-Version: 2025-11-25\r\n" METHOD NAME, CALL,
          400, "-32020"},
     };
@@ -148,7 +147,7 @@ static void the_name_is_that_of_the_body(void **state)
         {VERSION METHOD NAME NAME, CALL, 400, "-32020"},
         {VERSION METHOD NAME "mcp-name: add_numbers\r\n", CALL, 400, "-32020"},
         {VERSION METHOD "Mcp-Name: add_numbers\r\n" NAME, CALL, 400, "-32020"},
-        /* wrapped in ways that readers take differently */
+        /* Base64 forms that readers understand differently. */
         {VERSION METHOD "Mcp-Name: =?base64?Z3JlZXQ?=\r\n", CALL, 400, "-32020"},
         {VERSION METHOD "Mcp-Name: =?base64?Z3JlZXQ==?=\r\n", CALL, 400, "-32020"},
         {VERSION METHOD "Mcp-Name: =?base64?Z3JlZXR=?=\r\n", CALL, 400, "-32020"},
@@ -160,14 +159,14 @@ static void the_name_is_that_of_the_body(void **state)
         {VERSION METHOD "Mcp-Name: x=?base64?Z3JlZXQ=?=\r\n", CALL, 400, "-32020"},
         {VERSION METHOD "Mcp-Name: =?base64?\?=\r\n", CALL, 400, "-32020"},
         {VERSION METHOD "Mcp-Name: =?base64?=\r\n", CALL, 400, "-32020"},
-        /* twice: once taken off it is still another name */
+        /* Wrapped twice: unwrapped once, it is still another name. */
         {VERSION METHOD "Mcp-Name: =?base64?PT9iYXNlNjQ/WjNKbFpYUT0/PQ==?=\r\n", CALL,
          400, "-32020"},
-        /* and the body that has the wrapping itself is not what it stands for */
+        /* A body that contains the wrapped form means that text, not the decoded one. */
         {VERSION METHOD "Mcp-Name: =?base64?Z3JlZXQ=?=\r\n",
          CALL_OF("\"=?base64?Z3JlZXQ=?=\""), 400, "-32020"},
         {VERSION METHOD NAME, CALL_OF("\"=?base64?Z3JlZXQ=?=\""), 400, "-32020"},
-        /* a method that is spelt with escapes is the same, and hides nothing */
+        /* A method that is spelled with escapes is the same method, and hides nothing. */
         {VERSION METHOD NAME, ESCAPED("tools\\/call"), 200, "\"result\""},
         {VERSION METHOD "Mcp-Name: add_numbers\r\n", ESCAPED("tools\\/call"), 400,
          "-32020"},
@@ -177,7 +176,7 @@ static void the_name_is_that_of_the_body(void **state)
         {VERSION METHOD NAME, CALL_OF("\"gr\\u0065et\""), 200, "\"result\""},
         {VERSION METHOD "Mcp-Name: gr\\u0065et\r\n", CALL_OF("\"gr\\u0065et\""), 400,
          "-32020"},
-        /* two readers of the body */
+        /* Two readers could take different names from the body. */
         {VERSION METHOD NAME, CALL_OF("\"greet\",\"name\":\"add_numbers\""), 400,
          "-32700"},
         {VERSION METHOD NAME, CALL_OF("\"greet\",\"n\\u0061me\":\"add_numbers\""), 400,
@@ -288,7 +287,7 @@ static void open_session(http_stage *s, const char *version, char id[64])
     http_caller_close(&c);
 }
 
-/* format: with the id of the session. */
+/* format: takes the id of the session. */
 static void ask_in(http_stage *s, const char *format, const char *id, int status,
                    const char *says)
 {
@@ -314,16 +313,18 @@ static void a_session_is_named_once_and_by_its_whole_id(void **state)
         {"MCP-SESSION-ID:%s\t\r\n", 200, "\"result\""},
         {"Mcp-Session-Id: %s\r\nMcp-Session-Id: %s\r\n", 400, "repeated"},
         {"Mcp-Session-Id: %s\r\nmcp-session-id: nobody\r\n", 400, "repeated"},
-        {"Mcp-Session-Id: %s,%s\r\n", 404, "no such session"},
-        {"Mcp-Session-Id: %sA\r\n", 404, "no such session"},
-        {"Mcp-Session-Id: %.8s\r\n", 404, "no such session"},
-        {"Mcp-Session-Id: \"%s\"\r\n", 404, "no such session"},
+        {"Mcp-Session-Id: %s,%s\r\n", 404, "Unknown session"},
+        {"Mcp-Session-Id: %sA\r\n", 404, "Unknown session"},
+        {"Mcp-Session-Id: %.8s\r\n", 404, "Unknown session"},
+        {"Mcp-Session-Id: \"%s\"\r\n", 404, "Unknown session"},
         {"Mcp-Session-Id:\r\n", 400, "Mcp-Session-Id"},
-        {"Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 1999-01-01\r\n", 400, "unknown"},
+        {"Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 1999-01-01\r\n", 400,
+         "does not know"},
         {"Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 2025-11-25\r\n"
          "MCP-Protocol-Version: 2025-11-25\r\n",
          400, "repeated"},
-        /* a call without _meta is none of the modern era, session or not */
+        /* A call without _meta does not belong to the modern era, with or without a
+         * session. */
         {"Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 2026-07-28\r\n", 400, "-32020"},
         {"Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 2026-07-28\r\n" METHOD NAME, 400,
          "-32602"},

@@ -1,9 +1,9 @@
-/* DNS rebinding (2026-07-28 basic/transports/streamable-http, "Security & Transport"):
- * a page in somebody's browser makes its own name stand for the address of this server,
- * and asks. It cannot choose its Origin, and its Host is its own name; each way to make
- * the two look harmless is tried on a listener that other machines reach, on one that
- * only this machine reaches, and on lists of an operator. What is refused has run
- * nothing, and the page is not told that it may read the answer. */
+/* DNS rebinding (2026-07-28 basic/transports/streamable-http, "Security & Transport"): a
+ * web page makes its own host name resolve to this server and sends requests. The page
+ * cannot choose its Origin, and its Host is its own name. Each way to make the two look
+ * harmless is tried: on a listener that other machines reach, on one that only this
+ * machine reaches, and on lists of an operator. A refused request has run nothing, and
+ * the page gets no permission to read the answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,11 +23,11 @@ static const char body[] =
     "\"io.modelcontextprotocol/clientCapabilities\":{}}}}";
 
 typedef struct row {
-    const char *lines; /* of the head: Host and Origin */
+    const char *lines; /* Host and Origin lines of the head */
     int status;
 } row;
 
-/* Asks on a connection of its own, as a 400 ends it. */
+/* Asks on a new connection, because a 400 ends it. */
 static void ask(http_stage *s, const char *target, const row *wanted)
 {
     char request[1200];
@@ -65,7 +65,7 @@ static void ask_all(segue_listen_options listen, const row *rows, size_t count)
 
 #define ASK_ALL(listen, rows) ask_all((listen), (rows), sizeof(rows) / sizeof *(rows))
 
-/* What no listener takes, whatever it allows. */
+/* What every listener refuses, whatever it allows. */
 static const row malformed[] = {
     {"", 400},
     {HOST("localhost") HOST("localhost"), 400},
@@ -88,7 +88,7 @@ static const row malformed[] = {
     {HOST("local\x80host"), 400},
 };
 
-/* Each of these is somebody else's name to every listener that was told no names. */
+/* Every listener without configured names treats these as foreign names. */
 static const row names_of_others[] = {
     {HOST("evil.example"), 403},
     {HOST("evil.example:8080"), 403},
@@ -109,7 +109,7 @@ static const row names_of_others[] = {
     {HOST("evil.example:8080") FROM("http://evil.example:8080"), 403},
 };
 
-/* Pages of others that reach it by a name of its own. */
+/* Foreign pages that reach the listener under one of its own names. */
 static const row pages_of_others[] = {
     {HOST("localhost") FROM("http://evil.example"), 403},
     {HOST("localhost") FROM("https://localhost.evil.example"), 403},
@@ -158,8 +158,8 @@ static void a_local_listener_answers_to_its_own_names(void **state)
     ASK_ALL(listen, own);
 }
 
-/* Every address of the machine reaches it, and names that stand for one: a name can be
- * bound anew, an address cannot. */
+/* The listener accepts every address of the machine, and names that stand for one. A name
+ * can be rebound, an address cannot. */
 static void a_listener_on_all_addresses_answers_to_addresses(void **state)
 {
     static const row own[] = {
@@ -168,7 +168,7 @@ static void a_listener_on_all_addresses_answers_to_addresses(void **state)
         {HOST("192.0.2.7:8080"), 200},
         {HOST("[2001:db8::7]:8080"), 200},
         {HOST("0.0.0.0"), 200},
-        {HOST("mcp"), 403}, /* of a container: the operator names it */
+        {HOST("mcp"), 403}, /* a container's name: the operator must list it */
         {HOST("192.0.2.7:80") FROM("http://192.0.2.7:80"), 200},
         {HOST("192.0.2.7:80") FROM("http://192.0.2.7:81"), 403},
         {HOST("192.0.2.7:80") FROM("http://192.0.2.8:80"), 403},
@@ -182,7 +182,7 @@ static void a_listener_on_all_addresses_answers_to_addresses(void **state)
     ASK_ALL(listen, own);
 }
 
-/* A list replaces what a listener knows by itself, on loopback as well. */
+/* A list replaces the names that a listener knows by itself, on loopback as well. */
 static void lists_of_an_operator_are_all_there_is(void **state)
 {
     static const row listed[] = {
@@ -218,7 +218,7 @@ static void all_names_are_served_where_that_is_wanted(void **state)
     static const row open[] = {
         {HOST("evil.example"), 200},
         {HOST("mcp"), 200},
-        /* ... the page of which is another matter */
+        /* The page's origin is checked separately. */
         {HOST("evil.example") FROM("http://other.example"), 403},
         {HOST("localhost") FROM("null"), 403},
     };
@@ -228,8 +228,8 @@ static void all_names_are_served_where_that_is_wanted(void **state)
     ASK_ALL(listen, open);
 }
 
-/* Who asks as of a proxy names the host twice (RFC 9112 3.2.2): it is the one of the
- * target that counts, so it has to be the same. */
+/* A request in proxy form names the host twice (RFC 9112 3.2.2). The one in the target
+ * counts, so the two must be equal. */
 static void the_host_of_the_target_counts(void **state)
 {
     static const struct {
@@ -257,7 +257,7 @@ static void the_host_of_the_target_counts(void **state)
     http_stage_end(&s);
 }
 
-/* A browser asks first whether it may send JSON and headers of its own: it may not. */
+/* A browser first asks whether it may send JSON and custom headers: it may not. */
 static void a_preflight_of_a_page_of_others_is_refused(void **state)
 {
     http_stage s = {.listen = {.cors = 1}};
@@ -277,7 +277,7 @@ static void a_preflight_of_a_page_of_others_is_refused(void **state)
     http_stage_close(&s, &c);
 }
 
-/* Over HTTP/1.0 no Host is needed: nobody is let in by leaving it out. */
+/* HTTP/1.0 requires no Host, but a missing Host is refused. */
 static void a_request_without_a_host_is_refused(void **state)
 {
     static const char *const addresses[] = {"127.0.0.1", "0.0.0.0"};
@@ -289,7 +289,7 @@ static void a_request_without_a_host_is_refused(void **state)
         http_caller_say(&c, "GET /mcp HTTP/1.0\r\n\r\n");
         assert_int_equal(http_caller_status(&c), 403);
         http_caller_close(&c);
-        http_caller_open(&s, &c); /* ... but by a machine that asks whether it lives */
+        http_caller_open(&s, &c); /* only a health check may leave it out */
         http_caller_say(&c, "GET /health HTTP/1.0\r\n\r\n");
         assert_int_equal(http_caller_status(&c), 200);
         http_stage_close(&s, &c);

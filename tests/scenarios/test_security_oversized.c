@@ -1,9 +1,8 @@
-/* Oversized everything, towards a server (R-C-10, AS-116): what is too large for its
- * limit is refused with a clear error, what is within the limit of a message but larger
- * than anybody needs is answered, and in both cases memory follows the bytes that came
- * and is given back. Limits that count things (tasks, streams, sessions, subscriptions,
- * batches, connections) are reached where those things are tested; SECURITY.md says
- * where. */
+/* Oversized input to a server (R-C-10, AS-116). Input above its limit is refused with a
+ * clear error. Input within the message limit, but larger than anybody needs, is
+ * answered. In both cases memory follows the received bytes and is freed. Limits that
+ * count objects (tasks, streams, sessions, subscriptions, batches, connections) are
+ * tested with those objects; SECURITY.md says where. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,7 +45,7 @@ static void put(maker *m, const char *text, size_t times)
 
 #define START "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
 
-/* What stands before, between and behind so many pieces. */
+/* Sends `before`, `times` pieces and `behind`, and checks the status. */
 static void refuse(segue_listen_options listen, const char *before, const char *piece,
                    size_t times, const char *behind, int status)
 {
@@ -106,15 +105,15 @@ static void bodies_are_limited(void **state)
         maker m = {0};
         put(&m, START, 1);
         put(&m, json, 1);
-        if (way == 0) /* promised, and nothing of it sent */
+        if (way == 0) /* announced, and no byte of it is sent */
             put(&m, "Content-Length: 65537\r\n\r\n", 1);
-        else if (way == 1) /* promised beyond all reason */
+        else if (way == 1) /* announced far beyond the limit */
             put(&m, "Content-Length: 9223372036854775807\r\n\r\n", 1);
-        else if (way == 2) /* and asked for leave: no 100 Continue comes */
+        else if (way == 2) /* with Expect: the server sends no 100 Continue */
             put(&m, "Content-Length: 65537\r\nExpect: 100-continue\r\n\r\n", 1);
         else
             put(&m, "Transfer-Encoding: chunked\r\n\r\n", 1);
-        if (way == 3) /* grows while it comes */
+        if (way == 3) /* the body grows while it comes */
             put(&m, "10\r\n0123456789abcdef\r\n", 5000);
         http_stage_open(&s, &c);
         http_stage_run(&s);
@@ -129,7 +128,7 @@ static void bodies_are_limited(void **state)
     }
 }
 
-/* One that fits costs what came of it, not what was promised. */
+/* A body that fits costs the received bytes, not the announced length. */
 static void a_promise_costs_nothing(void **state)
 {
     enum { CALLERS = 50 };
@@ -152,10 +151,10 @@ static void a_promise_costs_nothing(void **state)
 
 /* ---- members of messages ---- */
 
-/* One member of a message is so many pieces long. */
+/* One member of a message is this many pieces long. */
 typedef struct row {
     const char *before, *piece, *behind;
-    const char *says; /* in the answer */
+    const char *says; /* text in the answer */
 } row;
 
 static const row rows[] = {
@@ -248,13 +247,13 @@ static const row rows[] = {
     {"{\"jsonrpc\":\"2.0\",\"id\":1", " ", ",\"method\":\"ping\"}", "result"},
 };
 
-/* How much the largest answer, and what the server keeps of it, may weigh against what
- * was said: no member is a lever. */
+/* The largest answer and the server's memory may be at most this many times the input: no
+ * member multiplies its cost. */
 #define LEVER 8
 #define LONG (256 * KIB)
 
-/* Asks, and the answer is what it should be; then short calls, as room for a large one
- * may stay until then. */
+/* Sends a long request and checks the answer; then sends short calls, since a large
+ * buffer may stay until then. */
 static void ask_at_length(world *w, wire *c, const row *asked)
 {
     maker m = {0};
@@ -280,7 +279,7 @@ static void ask_at_length(world *w, wire *c, const row *asked)
 static void members_of_any_size(world *w)
 {
     wire *c = world_connect(w, NULL);
-    for (int i = 0; i < 4; i++) /* what carries the bytes keeps room for some */
+    for (int i = 0; i < 4; i++) /* the transport keeps some buffers */
         ask_at_length(w, c, &rows[i]);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t before = w->mem.live;
@@ -290,8 +289,8 @@ static void members_of_any_size(world *w)
     }
 }
 
-/* As many keys as there is room for, all different, in one object and nested; then the
- * same with two that are equal. */
+/* As many different keys as there is room for, in one object and nested; then the same
+ * with two equal keys. */
 static void keys_by_the_ten_thousand(world *w)
 {
     enum { KEYS = 50000 };
@@ -323,9 +322,10 @@ static void keys_by_the_ten_thousand(world *w)
 
 static const scenario scenarios[] = {
     {"AS-116 members of any size are answered in bounded memory", members_of_any_size,
-     ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL}, /* there heads have names of their own */
-    {"AS-116 keys by the ten thousand are read in bounded memory",
-     keys_by_the_ten_thousand, ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL},
+     ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL}, /* over HTTP heads have limits of their
+                                               * own */
+    {"AS-116 ten thousands of keys are read in bounded memory", keys_by_the_ten_thousand,
+     ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL},
 };
 
 int main(void)

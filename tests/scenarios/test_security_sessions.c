@@ -1,9 +1,8 @@
 /* Handles of Streamable HTTP in the handshake eras: the id of a session and the ids of
- * its events. Both are worth nothing to anybody but the principal who began the session
- * (2025-11-25 basic/security_best_practices, "Session Hijacking"), and one that is
- * somebody else's is answered like one that does not exist, to the byte (R-0-5). Forged
- * ids of events give nothing that was not asked for. Streams of GET count among those of
- * their principal. */
+ * its events. They are valid only for the principal who opened the session (2025-11-25
+ * basic/security_best_practices, "Session Hijacking"). A foreign handle is answered like
+ * an unknown one, byte for byte (R-0-5). Forged event ids give nothing extra. Streams of
+ * GET count against the limit of their principal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +29,7 @@ static void begin_stage(http_stage *s)
     http_stage_begin(s);
 }
 
-/* One of 2025-03-26 takes batches as well. */
+/* Opens a session of 2025-03-26, which takes batches as well. */
 static void begin_session(http_stage *s, const char *user, char id[64])
 {
     static const char body[] =
@@ -50,7 +49,7 @@ static void begin_session(http_stage *s, const char *user, char id[64])
     http_caller_close(&c);
 }
 
-/* method: "GET", "DELETE", or the body of a POST; event: of Last-Event-ID, NULL = not
+/* method: "GET", "DELETE", or the body of a POST; event: for Last-Event-ID, NULL = not
  * sent. */
 static char *request_of(const char *user, const char *id, const char *method,
                         const char *event)
@@ -84,7 +83,7 @@ static int say(http_caller *c, const char *user, const char *id, const char *met
 
 /* ---- ids of sessions ---- */
 
-/* The whole answer but for its date. */
+/* Copies the whole answer without its date. */
 static void whole(http_stage *s, char *text, size_t size, const char *user,
                   const char *id, const char *method, const char *event)
 {
@@ -143,13 +142,13 @@ static void a_foreign_session_is_like_none(void **state)
         }
     }
     assert_int_equal(fixtures_runs(s.fixtures, "greet"), 0);
-    http_caller_open(&s, &c); /* and it lives */
+    http_caller_open(&s, &c); /* the session lives */
     assert_int_equal(say(&c, "Ada", id, rows[1].method, NULL), 200);
     http_caller_close(&c);
     http_stage_end(&s);
 }
 
-/* Who has used his session up to its end gets no other answer than who guesses. */
+/* An ended session is answered like a guessed id. */
 static void a_session_that_has_ended_is_like_none(void **state)
 {
     http_stage s = {0};
@@ -170,7 +169,8 @@ static void a_session_that_has_ended_is_like_none(void **state)
 
 /* ---- ids of events ---- */
 
-/* Both sessions count alike: an id of Ada's names a place in Bob's own streams. */
+/* Both sessions count alike: an event id of Ada's session names a position in Bob's own
+ * streams. */
 static void a_foreign_event_brings_nothing_of_its_stream(void **state)
 {
     http_stage s = {0};
@@ -200,7 +200,7 @@ static void a_foreign_event_brings_nothing_of_its_stream(void **state)
     http_stage_end(&s);
 }
 
-/* A stream of the session, with nothing on it, is all that any of them gets. */
+/* A forged event id gives only an empty stream of the session. */
 static void a_forged_event_is_as_good_as_none(void **state)
 {
     static const char *const forged[] = {
@@ -280,7 +280,8 @@ static void streams_of_get_are_bounded_per_principal(void **state)
     http_caller_open(&s, &late);
     assert_int_equal(say(&late, "Ada", ids[MOST], "GET", NULL), 429);
     char *listen = http_request("1", "subscriptions/listen", NULL, "\"notifications\":{}",
-                                NULL); /* of another principal: the nameless one */
+                                NULL); /* a stream of another principal: the anonymous
+                                        * one */
     http_caller_say(&late, listen);
     free(listen);
     assert_int_equal(http_caller_status(&late), 200);
@@ -288,7 +289,8 @@ static void streams_of_get_are_bounded_per_principal(void **state)
     http_caller_open(&s, &other);
     assert_int_equal(say(&other, "Bob", bob, "GET", NULL), 200);
     http_caller_close(&other);
-    for (int way = 0; way < 2; way++) { /* one that goes makes room, however it goes */
+    /* a stream that ends makes room, however it ends */
+    for (int way = 0; way < 2; way++) {
         http_caller_open(&s, &other);
         if (way)
             assert_int_equal(say(&other, "Ada", ids[0], "DELETE", NULL), 204);
@@ -307,7 +309,7 @@ static void streams_of_get_are_bounded_per_principal(void **state)
     http_stage_end(&s);
 }
 
-/* Taking a stream over from a connection that hangs is no second one. */
+/* Taking a stream over from a connection that hangs opens no second stream. */
 static void taking_a_stream_over_is_no_second_one(void **state)
 {
     http_stage s = {.listen = {.max_streams = 1}};
@@ -337,8 +339,8 @@ static void taking_a_stream_over_is_no_second_one(void **state)
 
 /* ---- sessions are counted ---- */
 
-/* One principal opens all there may be: those of others that are not in use stay, though
- * they were unused for longer, and though the others are more than are looked at. */
+/* One principal opens as many sessions as it can. Unused sessions of others stay, even
+ * when they were unused for longer and are more than the search examines. */
 static void sessions_of_others_are_not_pushed_out(void **state)
 {
     enum { OTHERS = 300, MOST = 320 };
@@ -361,7 +363,7 @@ static void sessions_of_others_are_not_pushed_out(void **state)
     http_stage_end(&s);
 }
 
-/* Nor by who has half of them, and all in use. */
+/* They also stay when a principal has half of all sessions in use. */
 static void half_of_the_sessions_in_use_are_enough(void **state)
 {
     enum { MOST = 4 };
@@ -390,7 +392,8 @@ static void half_of_the_sessions_in_use_are_enough(void **state)
         say(&c, "Ada", ada, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", NULL),
         200);
     http_caller_ask(&c, http_post("X-User: Cem\r\n", hello), &reply);
-    assert_int_equal(reply.status, 200); /* he has none, and Ada's other one is unused */
+    /* Bob has none, and Ada's other session is unused */
+    assert_int_equal(reply.status, 200);
     http_reply_free(&reply);
     http_caller_close(&c);
     for (int i = 0; i < MOST / 2; i++)

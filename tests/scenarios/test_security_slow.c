@@ -1,8 +1,7 @@
-/* Callers that cost the server more than themselves by being slow (slow-loris and its
- * kin): heads, bodies, chunks and trailers a byte at a time, bodies that were asked leave
- * for and never come, pipelines whose answers nobody reads. Hundreds of them delay no
- * good caller, hold little, and are gone when their time is over, however alive they
- * seem. */
+/* Slow callers that cost the server more than themselves (slow-loris and similar): heads,
+ * bodies, chunks and trailers byte by byte, bodies that are announced and never come,
+ * pipelines whose answers nobody reads. Hundreds of them do not delay a good caller, hold
+ * little memory, and are cut off after their time, however active they seem. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,8 +23,8 @@
 
 typedef struct shape {
     const char *begins;
-    const char *drips; /* again and again, a byte a second */
-    int lasts_s;       /* at the latest */
+    const char *drips; /* sent again and again, one byte per second */
+    int lasts_s;       /* cut off after this time at the latest */
 } shape;
 
 static const shape shapes[] = {
@@ -38,7 +37,8 @@ static const shape shapes[] = {
     {POST JSON "Transfer-Encoding: chunked\r\n\r\n1;", "a=b;", 31},
     {POST JSON "Transfer-Encoding: chunked\r\n\r\n0\r\n", "X: y\r\n", 31},
     {POST JSON "Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n", "", 31},
-    /* what is read to its end because that is cheap has an end, too */
+    /* A refused body is read to its end because that is cheap, but it has a time limit,
+     * too. */
     {"GET /else HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n", " ", 31},
 };
 
@@ -86,7 +86,7 @@ static void who_drips_is_gone_in_time(void **state)
         for (int i = 0; i < MANY; i++) {
             http_caller_open(&s, &c[i]);
             http_caller_say(&c[i], shapes[n].begins);
-            http_stage_run(&s); /* nobody waits in the backlog */
+            http_stage_run(&s); /* accepts the connections in the backlog */
         }
         for (; second <= shapes[n].lasts_s && count_open(c); second++) {
             assert_true(s.mem.live - before < MANY * 16 * KIB);
@@ -109,7 +109,7 @@ static void who_drips_is_gone_in_time(void **state)
     }
 }
 
-/* Who is silent from the start, and who falls silent between requests. */
+/* One caller is silent from the start, the other between requests. */
 static void who_is_silent_is_gone_in_time(void **state)
 {
     static http_caller c[MANY];
@@ -118,7 +118,7 @@ static void who_is_silent_is_gone_in_time(void **state)
     http_stage_begin(&s);
     for (int i = 0; i < MANY; i++) {
         http_caller_open(&s, &c[i]);
-        http_stage_run(&s); /* nobody waits in the backlog */
+        http_stage_run(&s); /* accepts the connections in the backlog */
     }
     http_stage_advance(&s, 19000);
     assert_int_equal(count_open(c), MANY);
@@ -130,8 +130,8 @@ static void who_is_silent_is_gone_in_time(void **state)
     http_stage_end(&s);
 }
 
-/* Places are few here, and all are taken by such callers: who waits has one when their
- * time is over. */
+/* There are few connections, and slow callers take all: a waiting caller gets one when
+ * their time is over. */
 static void places_are_not_held_for_ever(void **state)
 {
     enum { PLACES = 3 };
@@ -158,8 +158,8 @@ static void places_are_not_held_for_ever(void **state)
     http_stage_end(&s);
 }
 
-/* A pipeline whose answers stay where they are: it is not read on, costs no more than
- * one answer beyond what the system holds, and ends. */
+/* Nobody reads the answers of a pipeline: the server stops reading, holds at most one
+ * answer more than the system, and cuts the connection. */
 static void answers_that_nobody_reads_are_not_heaped_up(void **state)
 {
     http_stage s = {0};
@@ -169,7 +169,7 @@ static void answers_that_nobody_reads_are_not_heaped_up(void **state)
     int small = 4096;
     (void)state;
     http_stage_open(&s, &c);
-    http_caller_say(&c, request); /* the listener keeps a room to write in */
+    http_caller_say(&c, request); /* the listener keeps a buffer to write in */
     assert_int_equal(http_caller_status(&c), 200);
     setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     http_stage_run(&s);
@@ -184,13 +184,13 @@ static void answers_that_nobody_reads_are_not_heaped_up(void **state)
     free(request);
     assert_true(s.mem.peak - before < 1024 * KIB);
     assert_true(fixtures_runs(s.fixtures, "big") < 200);
-    http_stage_advance(&s, 65000); /* write_timeout_ms */
+    http_stage_advance(&s, 65000); /* more than write_timeout_ms passes */
     if (s.mem.live > before + 16 * KIB)
         fail_msg("%zu are kept", s.mem.live - before);
     http_stage_close(&s, &c);
 }
 
-/* Whose system takes little at a time: that is settled before it connects. */
+/* Opens a caller with a small receive buffer; the size must be set before it connects. */
 static void open_small(http_stage *s, http_caller *c)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port)};
@@ -201,7 +201,7 @@ static void open_small(http_stage *s, http_caller *c)
     assert_int_equal(connect(c->fd, (struct sockaddr *)&to, sizeof to), 0);
 }
 
-/* Answers wait that are more than the system holds. */
+/* Makes more answers wait than the system holds. */
 static void fill_up(http_stage *s, http_caller *c)
 {
     char *request = http_call("1", "big", "{\"bytes\":100000}");
@@ -215,8 +215,8 @@ static void fill_up(http_stage *s, http_caller *c)
     free(request);
 }
 
-/* The limit is for a peer that takes nothing: one that takes a little all the time goes
- * on, though what waits for it is more than it takes within the limit. */
+/* The limit is for a peer that takes nothing. A peer that always takes a little goes on,
+ * although more is waiting than it takes within the limit. */
 static void who_reads_slowly_is_not_cut_off(void **state)
 {
     http_stage s = {.listen = {.write_timeout_ms = 5000}};
@@ -231,7 +231,7 @@ static void who_reads_slowly_is_not_cut_off(void **state)
         if (recv(c.fd, bytes, sizeof bytes, 0) <= 0) /* there, or about to be */
             fail_msg("cut off after %d times: %s", i, strerror(errno));
     }
-    /* now it takes nothing, once its system has what it has room for */
+    /* Now the peer takes nothing more once its buffers are full. */
     struct pollfd end = {.fd = c.fd};
     for (int i = 0; i < 30 && !(end.revents & (POLLHUP | POLLERR)); i++) {
         http_stage_advance(&s, 1000);

@@ -1,9 +1,9 @@
-/* Requests that two machines cut apart differently (RFC 9112 11.2): what one takes for a
- * body is to the other a request, which nobody in front of the server has judged. Each
- * row is one request in such a shape and, where a lenient reader would find it, a second
- * that calls a tool. The first is refused or answered, the second never runs unless it
- * stands where everybody sees it, and behind what is refused nothing is read: the
- * connection ends. All of it whole, and byte by byte. */
+/* Requests whose end two machines see differently (RFC 9112 11.2): the body for one
+ * machine is a second request for the other, which no machine in front of the server has
+ * checked. Each row is one request of such a form. Where a lenient reader would find it,
+ * a second request follows that calls a tool. The first is refused or answered. The
+ * second never runs, unless every reader sees it as a request. Behind a refused request
+ * nothing is read: the connection ends. Each row runs whole and byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 
 #define POST "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
 #define JSON "Content-Type: application/json\r\n"
-/* 30 bytes, which is no request of MCP: 400, and the connection goes on. */
+/* 30 bytes that are no request of MCP: 400, and the connection goes on. */
 #define NOTE "{\"jsonrpc\":\"2.0\",\"method\":\"x\"}"
-/* What is to be slipped in. */
+/* The request that an attacker tries to smuggle in. */
 #define META                                                                             \
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","             \
     "\"io.modelcontextprotocol/clientCapabilities\":{}}"
@@ -32,14 +32,14 @@
 
 typedef struct row {
     const char *text;
-    size_t len; /* 0 = that of the text */
+    size_t len; /* 0 = length of the text */
     int status;
 } row;
 
 #define BYTES(text) text, sizeof(text) - 1
 
 static const row rows[] = {
-    /* two framings */
+    /* Two framings. */
     {POST JSON "Content-Length: 30\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" HIDDEN,
      0, 400},
     {POST JSON "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" HIDDEN,
@@ -53,7 +53,7 @@ static const row rows[] = {
     {POST JSON "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n"
                "0\r\n\r\n" HIDDEN,
      0, 400},
-    /* lengths that are read as several numbers */
+    /* Lengths that can be read as different numbers. */
     {POST JSON "Content-Length: +30\r\n\r\n" NOTE HIDDEN, 0, 400},
     {POST JSON "Content-Length: -1\r\n\r\n" HIDDEN, 0, 400},
     {POST JSON "Content-Length: 0x1e\r\n\r\n" HIDDEN, 0, 400},
@@ -66,7 +66,7 @@ static const row rows[] = {
     {POST JSON "Content-Length: \x0b"
                "30\r\n\r\n" HIDDEN,
      0, 400},
-    /* codings that some do not recognize */
+    /* Codings that some readers do not recognize. */
     {POST JSON "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" HIDDEN, 0, 501},
     {POST JSON "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" HIDDEN, 0, 501},
     {POST JSON "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" HIDDEN, 0, 501},
@@ -79,7 +79,7 @@ static const row rows[] = {
     {"POST /mcp HTTP/1.0\r\nHost: localhost\r\n" JSON
      "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" HIDDEN,
      0, 400},
-    /* lines that are not what they seem */
+    /* Header lines that some readers parse differently. */
     {POST JSON "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" HIDDEN, 0, 400},
     {POST JSON " Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" HIDDEN, 0, 400},
     {POST JSON "X: y\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" HIDDEN, 0, 400},
@@ -95,7 +95,7 @@ static const row rows[] = {
                "Encoding: chunked\r\n\r\n0\r\n\r\n" HIDDEN,
      0, 400},
     {"POST /mcp HTTP/1.1\r\n\r\nHost: localhost\r\n" HIDDEN, 0, 400},
-    /* request lines */
+    /* Request lines. */
     {"POST /mcp HTTP/1.1 HTTP/1.1\r\nHost: localhost\r\n\r\n" HIDDEN, 0, 400},
     {"POST  /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n" HIDDEN, 0, 400},
     {"POST\t/mcp HTTP/1.1\r\nHost: localhost\r\n\r\n" HIDDEN, 0, 400},
@@ -106,7 +106,7 @@ static const row rows[] = {
     {"POST /mcp HTTP/1.1\nHost: localhost\n\n" HIDDEN, 0, 400},
     {"\r\n\r\n\r\n" HIDDEN, 0, 400},
     {"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n" HIDDEN, 0, 501},
-    /* chunks */
+    /* Chunks. */
     {POST JSON "Transfer-Encoding: chunked\r\n\r\n0x1e\r\n" NOTE "\r\n0\r\n\r\n" HIDDEN,
      0, 400},
     {POST JSON "Transfer-Encoding: chunked\r\n\r\n-1\r\n" HIDDEN, 0, 400},
@@ -129,14 +129,14 @@ static const row rows[] = {
                "\r\n0\r\n\r\n" HIDDEN,
      0, 400},
     {POST JSON "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n" HIDDEN, 0, 413},
-    /* trailers that would be headers */
+    /* Trailers that would be headers. */
     {POST JSON "Transfer-Encoding: chunked\r\n\r\n0\r\nMcp-Method: x\r\n\r\n" HIDDEN, 0,
      400},
     {POST JSON "Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 9\r\n\r\n" HIDDEN,
      0, 400},
     {POST JSON "Transfer-Encoding: chunked\r\n\r\n0\r\nHost: evil.example\r\n\r\n" HIDDEN,
      0, 400},
-    /* a body where none is looked for */
+    /* A body where readers do not expect one. */
     {"GET /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
      "0\r\n\r\n" HIDDEN,
      0, 413},
@@ -151,7 +151,7 @@ static void give(http_caller *c, const row *wanted, bool drips)
 {
     size_t len = wanted->len ? wanted->len : strlen(wanted->text);
     http_reply reply;
-    if (drips) /* the end may come before the last byte: nobody minds what is left */
+    if (drips) /* the connection may end before the last byte; the rest is not sent */
         http_caller_drip(c, wanted->text, len);
     else
         http_caller_send(c, wanted->text, len);
@@ -193,7 +193,7 @@ static void a_request_within_a_body_is_no_request(void **state)
     snprintf(request, sizeof request, POST JSON "Content-Length: %zu\r\n\r\n" HIDDEN,
              strlen(HIDDEN));
     http_caller_say(&c, request);
-    assert_int_equal(http_caller_status(&c), 400); /* no JSON */
+    assert_int_equal(http_caller_status(&c), 400); /* the body is no JSON */
     snprintf(request, sizeof request,
              POST JSON "Transfer-Encoding: chunked\r\n\r\n%zx\r\n" HIDDEN "\r\n0\r\n\r\n",
              strlen(HIDDEN));
@@ -206,7 +206,8 @@ static void a_request_within_a_body_is_no_request(void **state)
     http_caller_say(&c, request);
     assert_int_equal(http_caller_status(&c), 404);
     assert_int_equal(fixtures_runs(s.fixtures, "greet"), 0);
-    http_caller_say(&c, HIDDEN); /* and where it is one, it runs: the bait is good */
+    /* outside a body the same request runs, so the bait works */
+    http_caller_say(&c, HIDDEN);
     assert_int_equal(http_caller_status(&c), 200);
     assert_int_equal(fixtures_runs(s.fixtures, "greet"), 1);
     http_stage_close(&s, &c);

@@ -1,7 +1,8 @@
 /* Handles and tokens together (2026-07-28 basic/authorization; 2025-11-25
- * basic/security_best_practices, "Session Hijacking"): a handle is no token, and a token
- * opens the handles of its subject alone. What is somebody else's is answered like what
- * does not exist, to the byte (R-0-5); to who has no good token all are alike. */
+ * basic/security_best_practices, "Session Hijacking"). A handle is no token, and a token
+ * gives access only to the handles of its subject. A foreign handle is answered like an
+ * unknown one, byte for byte (R-0-5). Without a good token all handles are answered
+ * alike. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ static char *in_session(const char *id, const char *body)
     return http_post(lines, body);
 }
 
-/* The whole answer but for its date; the connection may end with it. */
+/* Copies the whole answer without its date; the connection may end with it. */
 static void whole(people *p, char *request, const char *token, int status, char *text,
                   size_t size)
 {
@@ -80,7 +81,7 @@ static void whole(people *p, char *request, const char *token, int status, char 
     http_reply_free(&reply);
 }
 
-/* On one connection, as a gateway would have them: it is nobody's. */
+/* All on one connection, as a gateway would send them: the connection has no owner. */
 static void a_session_is_its_subjects(void **state)
 {
     people p;
@@ -93,12 +94,13 @@ static void a_session_is_its_subjects(void **state)
         whole(&p, in_session(id, PING), p.bob, 404, foreign, sizeof foreign);
         assert_string_equal(foreign, none);
         bearer_ask(&p.c, in_session(id, PING), p.ada, 200, NULL);
-        bearer_ask(&p.c, in_session(id, PING), p.again, 200, NULL); /* his newer one */
+        /* the subject's newer token */
+        bearer_ask(&p.c, in_session(id, PING), p.again, 200, NULL);
     }
     end(&p);
 }
 
-/* One that somebody else has begun, and would like to be used. */
+/* A session that an attacker has opened for others to use. */
 static void a_session_is_not_handed_on(void **state)
 {
     people p;
@@ -107,13 +109,14 @@ static void a_session_is_not_handed_on(void **state)
     begin(&p);
     open_session(&p, p.bob, id);
     bearer_ask(&p.c, in_session(id, PING), p.ada, 404, NULL);
-    bearer_ask(&p.c, in_session(id, HELLO), p.ada, 200, NULL); /* begins one of his own */
+    /* opens a session of the caller's own */
+    bearer_ask(&p.c, in_session(id, HELLO), p.ada, 200, NULL);
     bearer_ask(&p.c, in_session(id, PING), p.ada, 404, NULL);
     bearer_ask(&p.c, in_session(id, PING), p.bob, 200, NULL);
     end(&p);
 }
 
-/* Without a good token a session that lives is like one that does not. */
+/* Without a good token a living session is answered like an unknown one. */
 static void a_session_is_no_token(void **state)
 {
     people p;

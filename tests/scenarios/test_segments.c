@@ -1,5 +1,5 @@
 /* SEP-1905, segments as they are made: further responses to the request of a task, their
- * numbers, and each way in which they end. */
+ * numbers, and every way in which they end. */
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
@@ -14,12 +14,12 @@
 
 #define STREAMING "{\"responseModes\":[\"streaming\"]}"
 
-/* What a client knows of a stream: as long as the world's scenario. */
+/* A client's view of a stream; it lives as long as the world's scenario. */
 typedef struct reading {
     wire *c;
-    const char *request; /* its id */
+    const char *request; /* id of the request */
     char task[64];
-    int next;           /* the number that is due */
+    int next;           /* number of the next segment */
     char merged[16384]; /* blocks without their numbers, in brackets */
     const char *last;
 } reading;
@@ -41,7 +41,7 @@ static void add_blocks(reading *r, const char *response)
     }
 }
 
-/* Each response has what each has to have (R-1905-19). */
+/* Checks the members that each response must have (R-1905-19). */
 static void add_response(reading *r, const char *response)
 {
     char related[160];
@@ -76,13 +76,14 @@ static int is_complete(const reading *r)
     return r->last && !strcmp(json_at(r->last, "result.isComplete"), "true");
 }
 
-/* One more response. */
+/* Reads one more response. */
 static void read_one(reading *r)
 {
     add_response(r, wire_response(r->c, r->request));
 }
 
-/* So many were read. STDIO: and perhaps more, as time passes by itself there. */
+/* Checks how many segments were read. STDIO: there may be more, because real time
+ * passes. */
 static void assert_read(const reading *r, int number)
 {
     if (r->c->w->place == WORLD_STDIO)
@@ -109,7 +110,8 @@ static void read_to_end(reading *r)
     assert_at(r->last, "result.isComplete", "true");
 }
 
-/* The numbers of a response are those that are due. Not by path: there are many. */
+/* Checks that the response has the next numbers. It does not use paths: there are too
+ * many segments. */
 static void take_numbers(const char *response, int *next)
 {
     static const char mark[] = "{\"seqNr\":";
@@ -119,7 +121,7 @@ static void take_numbers(const char *response, int *next)
     }
 }
 
-/* What the server merges is what the client merged (R-1905-34). */
+/* Checks that the server merges to the same result as the client (R-1905-34). */
 static const char *assert_merged(reading *r)
 {
     char content[sizeof r->merged + 2];
@@ -135,7 +137,7 @@ static void assert_status(wire *c, const char *task, const char *status)
               status);
 }
 
-/* Nothing comes but notes of a status. */
+/* Checks that only status notifications come. */
 static void expect_notes_only(wire *c)
 {
     const char *line;
@@ -143,7 +145,7 @@ static void expect_notes_only(wire *c)
         assert_at(line, "method", "\"notifications/tasks/status\"");
 }
 
-/* ---- as they come ---- */
+/* ---- segments as they come ---- */
 
 static void as_they_are_made(world *w)
 {
@@ -178,7 +180,7 @@ static void many_in_batches(world *w)
     expect_notes_only(c);
 }
 
-/* Notes of its status lie between, and carry none of it. */
+/* Notifications of the status come in between, and carry no segment. */
 static void among_other_messages(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -206,8 +208,8 @@ static void foreign_blocks_and_members(world *w)
     assert_at(p, "result.isComplete", "true");
 }
 
-/* A client that did not declare replacement keeps what it was pushed, and so does the
- * server: whoever merges the segments has the server's result. */
+/* A client that did not declare replacement keeps its pushed segments, and so does the
+ * server: whoever merges the segments gets the server's result. */
 static void what_was_pushed_stays(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -220,7 +222,8 @@ static void what_was_pushed_stays(world *w)
     assert_at(merged, "result.structuredContent", "{\"a\":2}");
     legacy_task(c, "2", "tasks/result", r.task, "\"lastSeqNr\":1");
     assert_null(strstr(wire_history(c), "dev.segue/replace"));
-    const char *task = legacy_make_task(c, "3", "fields", NULL, NULL); /* not pushed */
+    /* the segments of this task are not pushed */
+    const char *task = legacy_make_task(c, "3", "fields", NULL, NULL);
     assert_at(legacy_task(c, "4", "tasks/result", task, NULL), "result.content",
               "[{\"type\":\"text\",\"text\":\"right\"}]");
 }
@@ -243,7 +246,8 @@ static void what_was_replaced(world *w)
     assert_non_null(strstr(p, "\"dev.segue/replace\":1"));
 }
 
-/* What came before the first segment voids none, whatever the reader begins with. */
+/* A replacement before the first segment replaces nothing, whatever the reader begins
+ * with. */
 static void nothing_to_replace(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_AND_REPLACE);
@@ -271,7 +275,7 @@ static void cancelled(world *w)
         read_one(&r);
     assert_at(r.last, "result.isError", "true");
     assert_at(r.last, "result.partial-content", "[]");
-    if (w->place == WORLD_PAIR) /* which has an order */
+    if (w->place == WORLD_PAIR) /* only a pair keeps an order here */
         assert_true(strstr(wire_history(c), "\"isComplete\":true") <
                     strstr(wire_history(c), "\"status\":\"cancelled\""));
     world_advance(w, 100);
@@ -331,7 +335,8 @@ static void failed(world *w)
     assert_at(none.last, "result.partial-content", "");
 }
 
-/* The error of a call is its last segment; tasks/result has it as it is (R-1905-46). */
+/* The error of a call is its last segment; tasks/result returns the plain error
+ * (R-1905-46). */
 static void failed_with_an_error(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -349,7 +354,7 @@ static void failed_with_an_error(world *w)
     assert_code(legacy_task(c, "2", "tasks/result", r.task, NULL), -32603);
 }
 
-/* ---- who reads ---- */
+/* ---- readers ---- */
 
 static void withdrawn(world *w)
 {
@@ -392,7 +397,8 @@ static void pushed_and_fetched_at_once(world *w)
     assert_merged(&r);
 }
 
-/* Who does not read costs the server what a connection may, and misses nothing. */
+/* A client that does not read costs the server at most the limit of a connection, and
+ * misses nothing. */
 static void slow_reader(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -401,7 +407,8 @@ static void slow_reader(world *w)
     legacy_ask_task(c, "1", "story", "\"n\":20000,\"chunk\":400", STREAMING);
     world_advance(w, 100);
     size_t held = w->mem.live;
-    if (w->store_kind == WORLD_SQLITE) /* else the store itself has it all */
+    /* otherwise the store itself has everything in memory */
+    if (w->store_kind == WORLD_SQLITE)
         assert_true(held < 4 * 1024 * 1024);
     wire_stall(c, 0);
     for (const char *r = NULL; !r || strcmp(json_at(r, "result.isComplete"), "true");) {
@@ -416,7 +423,8 @@ static void ten_thousand(world *w)
     wire *c = legacy_connect(w, NULL, MODES_ALL);
     size_t after_some = 0;
     char id[16];
-    int calls = w->store_kind == WORLD_SQLITE ? 400 : 10000; /* as commits take time */
+    /* because commits take time */
+    int calls = w->store_kind == WORLD_SQLITE ? 400 : 10000;
     for (int i = 1; i <= calls; i++) {
         reading r = {.c = c, .request = id, .next = 1};
         snprintf(id, sizeof id, "%d", i);
@@ -426,7 +434,7 @@ static void ten_thousand(world *w)
             read_one(&r);
         if (i % 100)
             continue;
-        world_jump(w, 3600 * 1000); /* what is over is purged */
+        world_jump(w, 3600 * 1000); /* ended tasks are purged */
         if (i == calls / 4)
             after_some = w->mem.live;
         wire_drop(c);
@@ -440,27 +448,29 @@ static const scenario scenarios[] = {
     {"AS-4 segments come as they are made", as_they_are_made, 0, NULL},
     {"AS-15 the first ones with the task, the others behind", many_in_batches, ONE_DRIVE,
      NULL},
-    {"AS-5 notes of the status lie between", among_other_messages, 0, NULL},
-    {"AS-112 what lies between segments makes no hole", among_other_messages, ONE_DRIVE,
+    {"AS-5 status notifications come in between", among_other_messages, 0, NULL},
+    {"AS-112 messages between segments make no gap", among_other_messages, ONE_DRIVE,
      NULL},
     {"AS-24 members beside the content come with the end", foreign_blocks_and_members, 0,
      NULL},
     {"AS-26 an unknown block passes unchanged", foreign_blocks_and_members, ONE_DRIVE,
      NULL},
-    {"AS-29 R-1905-34 what was pushed stays, where replacement is not declared",
+    {"AS-29 R-1905-34 pushed segments stay where replacement is not declared",
      what_was_pushed_stays, 0, NULL},
-    {"AS-4 what was replaced is said to be", what_was_replaced, 0, NULL},
-    {"AS-4 what comes first replaces nothing", nothing_to_replace, 0, NULL},
+    {"AS-4 replaced segments are announced", what_was_replaced, 0, NULL},
+    {"AS-4 a replacement before the first segment replaces nothing", nothing_to_replace,
+     0, NULL},
     {"AS-10 a cancel ends the stream before it is answered", cancelled, ONE_DRIVE, NULL},
     {"AS-9 time to live ends the stream", expired, ONE_DRIVE, NULL},
     {"AS-11 a failure ends the stream", failed, 0, NULL},
     {"AS-11 an error ends the stream", failed_with_an_error, 0, NULL},
     {"AS-10 a request that is withdrawn leaves the task alone", withdrawn,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-6 the rest over another connection", goes_on_elsewhere, ONLY_HERE, NULL},
+    {"AS-6 the rest is fetched over another connection", goes_on_elsewhere, ONLY_HERE,
+     NULL},
     {"AS-15 pushed to one, fetched by another", pushed_and_fetched_at_once,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-4 a reader that is slow", slow_reader, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-4 a slow reader", slow_reader, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-32 10,000 streams leave nothing", ten_thousand, ONLY_HERE | ONE_DRIVE, NULL},
 };
 

@@ -15,7 +15,7 @@
 
 #define STREAMING "{\"responseModes\":[\"streaming\"]}"
 
-/* A story as a task; what is pushed of it is not looked at. */
+/* Makes a story a task; pushed segments are ignored. */
 static const char *begin(wire *c, const char *id, const char *arguments)
 {
     return legacy_make_task(c, id, "story", arguments, STREAMING);
@@ -77,7 +77,7 @@ static void at_and_behind_the_end(world *w)
     assert_fetched(fetch(c, "9", task, "7"), 8, 7, 1);
 }
 
-/* To a task that does not stream the number says nothing (R-1905-31). */
+/* For a task that does not stream, lastSeqNr has no meaning (R-1905-31). */
 static void not_a_stream(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -119,7 +119,8 @@ static void too_fast(world *w)
     assert_at(r, "error.data.reason", "\"rate_limited\"");
     int wait_ms = atoi(json_at(r, "error.data.retryAfterMs"));
     assert_true(wait_ms > 0 && wait_ms <= 201);
-    assert_fetched(fetch(b, "4", other, "1"), 2, 3, 1); /* who is not to blame */
+    /* the limit does not concern this principal */
+    assert_fetched(fetch(b, "4", other, "1"), 2, 3, 1);
     assert_at(legacy_task(a, "5", "tasks/get", task, NULL), "result.status",
               "\"completed\"");
     world_jump(w, wait_ms);
@@ -128,7 +129,7 @@ static void too_fast(world *w)
 
 static void from_start(segue_server_options *options)
 {
-    options->dialects_on = SEGUE_DIALECT_FROM_START;
+    options->draft_ways = SEGUE_WAY_FROM_START;
 }
 
 static void from_the_first(world *w)
@@ -148,10 +149,11 @@ static void not_from_the_first(world *w)
     legacy_ask_about(c, "2", "tasks/result", task,
                      "\"_meta\":{\"dev.segue/fromSeqNr\":1}");
     world_advance(w, 200);
-    assert_true(*json_at(wire_response(c, "2"), "result.content.2")); /* it waited */
+    /* the request waited */
+    assert_true(*json_at(wire_response(c, "2"), "result.content.2"));
 }
 
-/* More than one response carries: who wants the rest asks again. */
+/* More than one response can hold: the client asks again for the rest. */
 static void in_several_fetches(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -165,7 +167,7 @@ static void in_several_fetches(world *w)
         for (;; count++) {
             snprintf(path, sizeof path, "result.partial-content.%d.seqNr", count);
             if (count && count % 100)
-                continue; /* a look at some */
+                continue; /* only some are tried */
             if (!*json_at(r, path))
                 break;
             assert_int_equal(atoi(json_at(r, path)), atoi(last) + 1 + count);
@@ -182,7 +184,7 @@ static void in_several_fetches(world *w)
     assert_int_equal(fetches, 2);
 }
 
-/* ---- a log that was trimmed ---- */
+/* ---- a trimmed log ---- */
 
 static fault_store *faults;
 
@@ -203,10 +205,10 @@ static void segments_gone(world *w)
     assert_code(r, -32603);
     assert_at(r, "error.data.reason", "\"segments_gone\"");
     assert_at(r, "error.data.earliestSeqNr", "10");
-    r = fetch(c, "3", task, "9"); /* the first one wanted is the first one kept */
+    r = fetch(c, "3", task, "9"); /* the first segment asked for is the first one kept */
     assert_at(r, "result.partial-content.0.seqNr", "10");
     world_advance(w, 200);
-    /* what is left is not passed for the whole */
+    /* The remaining segments are not returned as the whole result. */
     assert_code(legacy_task(c, "4", "tasks/result", task, NULL), -32603);
 }
 
@@ -219,13 +221,13 @@ static void same_after_a_restart(world *w)
     snprintf(task, sizeof task, "%s", begin(c, "1", "\"n\":8,\"delayMs\":20"));
     world_advance(w, 70);
     while (!strstr(wire_history(c), "\"seqNr\":3,"))
-        wire_response(c, "1"); /* what was pushed can be fetched */
+        wire_response(c, "1"); /* pushed segments can be fetched */
     const char *r = fetch(c, "3", task, "1");
     assert_true(*json_at(r, "result.partial-content.1"));
     char *before = strdup(json_at(r, "result.partial-content"));
     world_restart(w);
     c = legacy_connect(w, NULL, MODES_ALL);
-    legacy_get_until(c, task, "completed"); /* it was run again from where it stood */
+    legacy_get_until(c, task, "completed"); /* the task ran again from where it stopped */
     r = fetch(c, "4", task, "1");
     assert_fetched(r, 2, 8, 1);
     before[strlen(before) - 1] = 0; /* the same bytes, and more behind them */
@@ -234,19 +236,20 @@ static void same_after_a_restart(world *w)
 }
 
 static const scenario scenarios[] = {
-    {"AS-18 numbers that are none", bad_numbers, 0, NULL},
-    {"AS-19 at the end and behind it", at_and_behind_the_end, 0, NULL},
+    {"AS-18 invalid numbers", bad_numbers, 0, NULL},
+    {"AS-19 a fetch at the end and behind it", at_and_behind_the_end, 0, NULL},
     {"AS-6 a task that does not stream ignores the number", not_a_stream, ONE_DRIVE,
      NULL},
-    {"AS-30 the segments of others are as unknown as any", of_somebody_else,
+    {"AS-30 the segments of others are answered like unknown ones", of_somebody_else,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-6 R-1905-55 who fetches too fast is told to wait", too_fast,
+    {"AS-6 R-1905-55 a client that fetches too fast must wait", too_fast,
      ONLY_HERE | ONE_DRIVE, five_per_second},
     {"AS-6 from the first one, where that is switched on", from_the_first,
      ONLY_HERE | ONE_DRIVE, from_start},
-    {"AS-6 ... and not elsewhere", not_from_the_first, ONE_DRIVE, NULL},
-    {"AS-6 more than one response carries", in_several_fetches, ONLY_HERE | ONE_DRIVE,
-     NULL},
+    {"AS-6 segments are not fetched from the first one where that is switched off",
+     not_from_the_first, ONE_DRIVE, NULL},
+    {"AS-6 more segments than one response can hold", in_several_fetches,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-113 a number has the same bytes after a restart", same_after_a_restart,
      ONLY_SQLITE | ONE_DRIVE, NULL},
 };

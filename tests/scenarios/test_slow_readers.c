@@ -1,12 +1,12 @@
-/* AS-121: a server with 1,000 streaming operations on 100 connections, in real time,
- * over sockets framed as stdio. Ten of the connections do not read. The others, and a
- * caller who only wants a quick answer, must not notice; the ten must miss nothing.
+/* AS-121: a server with 1,000 streaming operations on 100 connections, in real time, over
+ * sockets framed as stdio. Ten of the connections do not read. This must not delay the
+ * others, nor a caller who makes quick calls, and the ten must miss nothing.
  *
- * Three threads: the server's loop, one that reads all that the reading connections get,
- * and the test itself, which calls and measures. The long form (SEGUE_LONG), which CI
- * runs alone, compares the latencies of the quick caller. The machine may be busy with
- * other things, which only makes a measurement worse: the best of several is compared
- * with the best. The short form compares no times. */
+ * There are three threads: the server's loop, one that reads all reading connections, and
+ * the test itself, which calls and measures. The long form (SEGUE_LONG), which CI runs
+ * alone, compares the latencies of the quick caller. A busy machine only makes a
+ * measurement worse, so the best of several is compared with the best. The short form
+ * compares no times. */
 #include "support/fixtures.h"
 #include "support/world.h"
 
@@ -33,7 +33,7 @@
 #define EVENTS 40
 #define DELAY_MS 25
 #define FAST_CHUNK 100
-#define SLOW_CHUNK 4000 /* so that what nobody reads is more than what a socket takes */
+#define SLOW_CHUNK 4000 /* makes the unread output larger than a socket's buffer */
 #define PROBES 400
 #define ATTEMPTS 8
 #define SOCKET_BYTES (16 * 1024)
@@ -54,7 +54,7 @@ typedef struct stage {
     pthread_t loop, reader;
     atomic_int stop_loop, stop_reading;
     client clients[CONNECTIONS];
-    int from; /* the reader serves clients from this one on */
+    int from; /* the reader serves clients from this index on */
     client probe;
 } stage;
 
@@ -85,8 +85,7 @@ static void *run_loop(void *user)
 
 static void make_server(stage *s)
 {
-    segue_server_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     options.max_tasks = CONNECTIONS * OPERATIONS;
     assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
     assert_int_equal(segue_server_new(s->runtime, &options, &s->server, NULL), SEGUE_OK);
@@ -126,7 +125,7 @@ static void take_line(client *c, const char *line)
         int seq = atoi(strstr(line, "\"seq\":") + 6);
         for (int i = 0; i < OPERATIONS; i++)
             if (strstr(line, c->ids[i]) && seq != c->next[i]++)
-                c->ended = -1000; /* a hole: seen at the end */
+                c->ended = -1000; /* a gap: seen at the end */
     } else if (strstr(line, "\"resultType\":\"task\"")) {
         int i = atoi(strstr(line, "\"id\":") + 5);
         sscanf(strstr(line, "\"taskId\":\"") + 10, "%63[^\"]", c->ids[i]);
@@ -136,7 +135,7 @@ static void take_line(client *c, const char *line)
     }
 }
 
-/* Reads what is there; 0 at the end. */
+/* Reads what has arrived; returns 0 at the end. */
 static int read_some(client *c)
 {
     char *end;
@@ -230,7 +229,8 @@ static void finish_streams(stage *s)
     }
 }
 
-/* p99 of quick calls beside the streams; `slow` connections do not read meanwhile. */
+/* Returns the p99 of quick calls beside the streams; `slow` connections do not read
+ * meanwhile. */
 static int64_t measure(int slow)
 {
     static int64_t times[PROBES];
@@ -246,7 +246,7 @@ static int64_t measure(int slow)
     pthread_create(&s->reader, NULL, read_all, s);
     for (int i = 0; i < PROBES; i++) {
         times[i] = probe_us(&s->probe);
-        poll(NULL, 0, 1); /* a pace, so that the probes last as long as the streams */
+        poll(NULL, 0, 1); /* a pause, so that the probes last as long as the streams */
     }
     atomic_store(&s->stop_reading, 1);
     pthread_join(s->reader, NULL);
@@ -293,7 +293,7 @@ static void slow_readers_hurt_nobody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        {"AS-121 ten slow readers among 1,000 streams hurt nobody and miss nothing",
+        {"AS-121 ten slow readers among 1,000 streams delay no other and miss nothing",
          slow_readers_hurt_nobody, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 /* AS-121 over HTTP: many streaming operations, each on a connection of its own, in real
- * time. Ten of them are not read: the others, and a caller who only wants a quick answer,
- * must not notice; the ten are cut off in the end and ask again for what they missed.
+ * time. Ten of them are not read. This must not delay the others, nor a caller who makes
+ * quick calls. The ten are cut off in the end and ask again for what they missed.
  *
- * Three threads: the server's loop, one that reads the streams that are read, and the
- * test itself, which calls and measures. The long form (SEGUE_LONG), which CI runs alone,
- * has 1,000 streams and compares the latencies of the quick caller. The machine may be
- * busy with other things, which only makes a measurement worse: the best of several is
- * compared with the best. The short form has fewer streams and compares no times. */
+ * There are three threads: the server's loop, one that reads the streams, and the test
+ * itself, which calls and measures. The long form (SEGUE_LONG), which CI runs alone, has
+ * 1,000 streams and compares the latencies of the quick caller. A busy machine only makes
+ * a measurement worse, so the best of several is compared with the best. The short form
+ * has fewer streams and compares no times. */
 #include "support/fixtures.h"
 #include "support/reply_reader.h"
 #include "support/wire_mirror.h"
@@ -37,27 +37,27 @@
 #define EVENTS 30
 #define DELAY_MS 100
 #define FAST_CHUNK 100
-#define SLOW_EVENTS 150 /* so that what nobody reads is more than what a socket takes */
+#define SLOW_EVENTS 150 /* makes the unread output larger than a socket's buffer */
 #define SLOW_DELAY_MS 20
 #define SLOW_CHUNK 4000
 #define PROBES 500
-#define ATTEMPTS 8 /* of some 7 s */
+#define ATTEMPTS 8 /* of about 7 s */
 #define WRITE_TIMEOUT_MS 3000
-#define CUT_MS 120000 /* from then on nobody is cut off any more: it hangs */
+#define CUT_MS 120000 /* after this time without a further cut the test hangs */
 #define DESCRIPTORS (2 * STREAMS + 200) /* both ends are in this process */
 
 typedef struct client {
     int fd;
     reply_reader reader;
     char id[64];
-    int next;   /* seq of the event that comes next */
-    int ended;  /* the result has come */
-    int broken; /* by the server */
-    int bad;    /* events out of order */
+    int next;   /* seq of the next event */
+    int ended;  /* 1 = the result has come */
+    int broken; /* 1 = the server cut it off */
+    int bad;    /* number of events out of order */
 } client;
 
 typedef struct stage {
-    int count; /* of streams */
+    int count; /* number of streams */
     segue_runtime *runtime;
     segue_server *server;
     fixtures *fixtures;
@@ -65,7 +65,7 @@ typedef struct stage {
     pthread_t loop, reader;
     atomic_int stop_loop;
     client clients[STREAMS];
-    int from; /* the reader serves clients from this one on */
+    int from; /* the reader serves clients from this index on */
     client probe;
 } stage;
 
@@ -97,16 +97,14 @@ static void *run_loop(void *user)
 static void make_server(stage *s)
 {
     static int number;
-    segue_server_options options;
-    segue_listen_options listen;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
+    segue_listen_options listen = SEGUE_LISTEN_OPTIONS_INIT;
     segue_listener *listener;
     char address[80];
     snprintf(s->path, sizeof s->path, "/tmp/segue-slow-%d-%d.sock", (int)getpid(),
              ++number);
     snprintf(address, sizeof address, "unix:%s", s->path);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.max_tasks = STREAMS;
-    segue_struct_init(&listen, sizeof listen, SEGUE_STRUCT_LISTEN_OPTIONS);
     listen.address = address;
     listen.max_streams = STREAMS + SLOW;
     listen.write_timeout_ms = WRITE_TIMEOUT_MS;
@@ -115,7 +113,7 @@ static void make_server(stage *s)
     s->fixtures = fixtures_new(now_ms, NULL);
     assert_int_equal(fixtures_add(s->fixtures, s->runtime, s->server), SEGUE_OK);
     assert_int_equal(segue_server_listen(s->server, &listen, &listener, NULL), SEGUE_OK);
-    segue_listener_free(listener); /* it goes on with the server */
+    segue_listener_free(listener); /* frees the handle: the server goes on listening */
 }
 
 /* ---- clients ---- */
@@ -166,7 +164,7 @@ static void say(const client *c, const char *method, const char *params)
     wire_mirror_free(&m);
 }
 
-/* Waits for bytes; 0 at the end. */
+/* Waits for bytes; returns 0 at the end. */
 static int read_some(client *c)
 {
     char bytes[65536];
@@ -259,7 +257,8 @@ static void finish_streams(stage *s)
                 read_some(c);
             if (c->ended)
                 break;
-            assert_true(i < SLOW && s->from > 0); /* only who does not read is cut off */
+            /* only clients that do not read are cut off */
+            assert_true(i < SLOW && s->from > 0);
             drop_client(c);
             connect_client(s, c);
             c->broken = 0;
@@ -290,7 +289,7 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The ten are cut off when they have taken nothing for so long. */
+/* Counts the clients that were cut off because they took nothing for too long. */
 static int count_cut(stage *s)
 {
     int cut = 0;
@@ -306,7 +305,8 @@ static int count_cut(stage *s)
     return cut;
 }
 
-/* p99 of quick calls beside other streams; the first `slow` do not read meanwhile. */
+/* Returns the p99 of quick calls beside other streams; the first `slow` do not read
+ * meanwhile. */
 static int64_t measure(int streams, int slow)
 {
     static int64_t times[PROBES];
@@ -315,14 +315,14 @@ static int64_t measure(int streams, int slow)
     make_server(s);
     pthread_create(&s->loop, NULL, run_loop, s);
     start_streams(s);
-    connect_client(s, &s->probe); /* which says something before it has been idle long */
+    connect_client(s, &s->probe); /* it sends a request before it is idle for long */
     s->from = slow;
     pthread_create(&s->reader, NULL, read_all, s);
     for (int i = 0; i < PROBES; i++) {
         int64_t begin = now_us();
         do_whole(&s->probe, "tools/call", "\"name\":\"greet\"");
         times[i] = now_us() - begin;
-        poll(NULL, 0, 1); /* a pace, so that the probes last as long as the streams */
+        poll(NULL, 0, 1); /* a pause, so that the probes last as long as the streams */
     }
     if (slow)
         assert_int_equal(count_cut(s), SLOW);

@@ -1,8 +1,8 @@
-/* What a client is told when the server's store does not take what belongs to its
- * operation: data.reason, one for each thing that a store says (core/api/reasons.def). */
+/* The error of a client whose operation the server's store refuses: data.reason, one
+ * value for each refusal of a store (core/api/reasons.def). */
 #include "support/fault_store.h"
 #include "support/scratch.h"
-#include "support/world.h"
+#include "support/world_inside.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,8 @@
 // clang-format off
 #include <cmocka.h>
 // clang-format on
+
+#include "engine/server/server.h"
 
 static fault_store *faults;
 
@@ -34,8 +36,8 @@ static const told all[] = {
     {SEGUE_E_STORE_CORRUPT, "store_corrupt", UNSTORED "its store is damaged"},
     {SEGUE_E_NOT_FOUND, "store_lost", UNSTORED "its store has lost the operation"},
     {SEGUE_E_STATE, "store_torn", UNSTORED "its store has lost a part of the operation"},
-    {SEGUE_E_EXISTS, "store_exists", UNSTORED "its store has such an operation already"},
-    {SEGUE_E_TOO_LARGE, "store_too_large", UNSTORED "it is larger than its store takes"},
+    {SEGUE_E_EXISTS, "store_exists", UNSTORED "its store already has this operation"},
+    {SEGUE_E_TOO_LARGE, "store_too_large", UNSTORED "it is too large for its store"},
     {SEGUE_E_NOMEM, "out_of_memory", UNSTORED "it is out of memory"},
     {SEGUE_E_INVALID, "store_failed", UNSTORED "its store fails"},
 };
@@ -75,8 +77,8 @@ static void an_end_that_is_refused(world *w)
     }
 }
 
-/* The same call with the same key, in another process: it finds its operation, which is
- * nothing to be warned of. */
+/* The same call with the same key, in another process: it finds its operation, and no
+ * warning is logged. */
 static void a_retry_by_its_key(world *w)
 {
     for (int run = 0; run < 3; run++) {
@@ -96,13 +98,51 @@ static void a_retry_by_its_key(world *w)
     assert_int_equal(w->warn_count, 0);
 }
 
+static void must_run_or_have_ended(void *user, sgi_map_node *node)
+{
+    const sgi_op *op = sgi_op_by_task(node);
+    int *ended = user;
+    assert_true(sgi_op_has_ended(op) || op->served->call);
+    *ended += sgi_op_has_ended(op);
+}
+
+/* From some allocation on the server has no memory. The call may be stored by then,
+ * although its handler cannot start: it ends as soon as there is memory. */
+static void a_call_without_memory(world *w)
+{
+    int ended = 0;
+    size_t failed = 1;
+    for (size_t k = 1; failed && k < 200; k++) {
+        wire *c = world_connect(w, NULL);
+        char *text = wire_line("1", "tools/call", "\"name\":\"hang\"", CAPS_TASKS);
+        char *line = malloc(strlen(text) + 2);
+        sprintf(line, "%s\n", text);
+        world_run(w);
+        test_mem_rearm(&w->mem);
+        w->mem.fail_from = k;
+        tap_bytes(c->tap, TAP_IN, line, strlen(line));
+        segue_transport_feed(c->transport, line, strlen(line)); /* may fail */
+        world_run(w);
+        failed = w->mem.failed;
+        test_mem_rearm(&w->mem);
+        world_advance(w, 1000);
+        sgi_map_each(&w->server->cluster.by_task, must_run_or_have_ended, &ended);
+        wire_drop(c);
+        free(text);
+        free(line);
+    }
+    assert_true(ended > 0);
+}
+
 static const scenario scenarios[] = {
     {"AS-114 a creation that is refused says why", a_creation_that_is_refused,
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-114 an end that is refused says why", an_end_that_is_refused,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-38a a retry by its key is nothing to be warned of", a_retry_by_its_key,
+    {"AS-38a a retry by its key causes no warning", a_retry_by_its_key,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-114 a call without memory is not left in the store", a_call_without_memory,
+     ONLY_HERE | ONE_DRIVE | NOT_HTTP, NULL}, /* HTTP fails before the call is read */
 };
 
 int main(void)

@@ -1,6 +1,7 @@
-/* Several servers on one store, one of which goes: what it ran goes on at another, from
- * its last segment, with whoever looks at it; or has ended, once. And one that was only
- * away, and comes back when its operations are another's. */
+/* Several servers on one store, and one of them ends. Its operations go on at another
+ * server, from their last segment, for all clients that follow them; or they have ended,
+ * once. Also a server that was only away and comes back when its operations belong to
+ * another one. */
 #include "support/fault_store.h"
 #include "support/fixture_job.h"
 #include "support/legacy_wire.h"
@@ -16,7 +17,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "engine/serving/server.h"
+#include "engine/server/server.h"
 #include "store/store.h"
 
 #define ACCEPT "{\"action\":\"accept\",\"content\":{\"confirm\":true}}"
@@ -25,9 +26,9 @@
 #define POLICY "notifications/requests/resumePolicy"
 #define HOPS 400
 
-static world other; /* B; the world of the scenario is A */
+static world other; /* server B; the world of the scenario is server A */
 
-/* A store that both share, with leases, made with the public headers alone. */
+/* A store with leases that both servers share, made with the public headers alone. */
 #define LEASE_MS 1000
 static shared_place *place; /* NULL = the stores of the matrix */
 static shared_store *instance_a;
@@ -106,9 +107,9 @@ static int count_of(const char *text, const char *what)
     return n;
 }
 
-/* ---- one goes ---- */
+/* ---- a server ends ---- */
 
-/* B streams it when A goes: the stream goes on, without a hole and without a word. */
+/* A client streams it at B when A ends: the stream goes on, without a gap or a note. */
 static void a_stream_goes_on(world *w)
 {
     char params[128];
@@ -128,16 +129,16 @@ static void a_stream_goes_on(world *w)
     for (int n = 1; n <= 6; n++) {
         char text[256];
         fixtures_story_line(n, 0, text, sizeof text);
-        /* once as an event, and once in each whole result that was asked for */
+        /* Once as an event, and once in each whole result that was asked for. */
         assert_true(count_of(wire_history(b), text) >= 2);
     }
     assert_int_equal(world_runs(&other, "story"), 1);
     assert_int_equal(other.server->counts.taken_over, 1);
-    assert_int_equal(other.server->followed, 0);
+    assert_int_equal(other.server->cluster.followed, 0);
     end();
 }
 
-/* Nobody at B knew of it. */
+/* No client of B knew of it. */
 static void what_nobody_saw_goes_on(world *w)
 {
     begin(w);
@@ -189,8 +190,8 @@ static void what_cannot_run_again_fails_once(world *w)
     end();
 }
 
-/* Its question is asked by the new run, under the same key; what was answered at B
- * before, is answered. */
+/* The new run asks its question under the same key; a question that was answered at B is
+ * answered. */
 static void questions_stay_answerable(world *w)
 {
     begin(w);
@@ -232,7 +233,7 @@ static wire *resumable_at(world *w)
         w, "\"name\":\"story\",\"arguments\":{\"n\":5,\"delayMs\":300}");
 }
 
-/* Live, while A runs it; A's channel gets nothing more. */
+/* Resumed live at B, while A runs it; the channel at A gets nothing more. */
 static void a_request_is_resumed_there(world *w)
 {
     begin(w);
@@ -247,7 +248,33 @@ static void a_request_is_resumed_there(world *w)
     end();
 }
 
-/* ... and goes on there when A goes, on the same channel. */
+/* A client gives its call up and cannot reach its server. It resumes the call at B and
+ * cancels it at once. B is still looking the call up when the cancel comes. */
+static void a_request_is_cancelled_there(world *w)
+{
+    char line[512];
+    begin(w);
+    resumable_at(w);
+    wire *b = legacy_connect(&other, "Ada", CAPS_Z);
+    world_advance(w, 650);
+    snprintf(line, sizeof line,
+             "{\"jsonrpc\":\"2.0\",\"id\":123,\"method\":\"requests/resume\","
+             "\"params\":{\"resumeToken\":%s}}\n",
+             token);
+    wire_feed(b, line, strlen(line));
+    if (w->place == WORLD_HTTP)
+        world_run(w); /* over HTTP the two messages may overtake each other */
+    snprintf(line, sizeof line,
+             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+             "\"params\":{\"requestId\":123}}\n");
+    wire_feed(b, line, strlen(line));
+    world_advance(w, 2500);
+    ask_resume(b);
+    assert_at(wire_response(b, "123"), "error.data.reason", "\"cancelled\"");
+    end();
+}
+
+/* The resumed request goes on at B on the same channel when A ends. */
 static void a_resumed_request_is_taken_over(world *w)
 {
     begin(w);
@@ -271,8 +298,8 @@ static void let_all_go(world *w)
     world_advance(w, 100);
 }
 
-/* A server is closed and its handlers give up, while their process goes on: the next one
- * runs what can run again, and says of the rest that it began anew. */
+/* A server is closed and its handlers give up, while their process goes on. The next
+ * server runs what can run again, and reports the rest as lost. */
 static void a_closed_server_lets_requests_go(world *w)
 {
     static const char *const calls[] = {
@@ -305,7 +332,8 @@ static void a_closed_server_lets_requests_go(world *w)
     }
 }
 
-/* So is a call with a key: whoever sends it again joins the new run, or hears of it. */
+/* The same for a call with a key: a client that sends it again joins the new run, or is
+ * told. */
 static void a_closed_server_lets_keyed_calls_go(world *w)
 {
 #define KEY "\"dev.segue/idempotencyKey\":\"0123456789abcdef\""
@@ -334,8 +362,8 @@ static void a_closed_server_lets_keyed_calls_go(world *w)
     }
 }
 
-/* A's clock hears of the client at B: it stands while that is there, and runs when it
- * has gone (R-975-5). */
+/* A learns of the client at B: A's clock stands still while that is connected, and runs
+ * when it has gone (R-975-5). */
 static void its_clock_hears_of_the_other_server(world *w)
 {
     begin(w);
@@ -349,7 +377,7 @@ static void its_clock_hears_of_the_other_server(world *w)
     wire *b = legacy_connect(&other, "Ada", CAPS_Z);
     ask_resume(b);
     world_advance(w, 30000); /* maxWait of the fixtures is 10 s */
-    assert_int_equal(w->server->by_task.count, 1);
+    assert_int_equal(w->server->cluster.by_task.count, 1);
     assert_null(strstr(wire_history(b), "\"error\""));
     wire_cut(b);
     world_advance(w, 15000);
@@ -359,7 +387,7 @@ static void its_clock_hears_of_the_other_server(world *w)
     end();
 }
 
-/* ---- one comes back ---- */
+/* ---- a server comes back ---- */
 
 static fault_store *faults;
 
@@ -370,16 +398,17 @@ static void with_faults(world *w)
 
 static void release(world *w, const char *task_id)
 {
-    sgi_map_node *node = sgi_map_find(&w->server->by_task, sgi_str_of(task_id));
-    sgi_op *op = SGI_OWNER(node, sgi_op, by_task);
+    sgi_map_node *node = sgi_map_find(&w->server->cluster.by_task, sgi_str_of(task_id));
+    sgi_op *op = sgi_op_by_task(node);
     segue_store_write write = {.kind = SEGUE_STORE_RELEASE};
     memcpy(write.id, op->id, sizeof write.id);
     assert_int_equal(sgi_store_commit(w->store, &write, 1), SEGUE_OK);
 }
 
-/* A was away, and another has claimed what it ran: what it had not made durable is gone,
- * its handler is stopped, and its clients see how it goes on elsewhere. Here the other is
- * A once more, as it takes it over again. */
+/* A was away, and another server has claimed its operations. A's entries that were not
+ * durable are gone, its handlers are stopped, and its clients see how the operations
+ * go on elsewhere. In this test the other server is A itself, which takes them over
+ * again. */
 static void who_comes_back_is_fenced(world *w)
 {
     char params[128];
@@ -390,10 +419,10 @@ static void who_comes_back_is_fenced(world *w)
     world_advance(w, 700);
     fault_store_refuse(faults, SEGUE_E_FENCED, 1);
     world_advance(w, 300);
-    assert_int_equal(w->server->counts.fenced, 1);
-    assert_int_equal(w->server->followed, 1);
+    assert_int_equal(w->server->cluster.counts.fenced, 1);
+    assert_int_equal(w->server->cluster.followed, 1);
     assert_at(state_at(a, id), "result.status", "\"working\"");
-    world_advance(w, 3000); /* its handler does not go on */
+    world_advance(w, 3000); /* the handler of A does not go on */
     assert_at(state_at(a, id), "result.status", "\"working\"");
     release(w, id);
     world_advance(w, 3000);
@@ -404,7 +433,8 @@ static void who_comes_back_is_fenced(world *w)
     assert_int_equal(fault_store_finals(faults, 0), 1);
 }
 
-/* A cancel that was not durable when it was fenced was not one: its client is told. */
+/* A cancel that was not durable when its server was fenced did not count: its client is
+ * told. */
 static void what_was_not_durable_is_refused(world *w)
 {
     wire *a = world_connect(w, "Ada");
@@ -419,8 +449,8 @@ static void what_was_not_durable_is_refused(world *w)
               "\"Server restarted\"");
 }
 
-/* Nobody owns it for a while: a wish is acknowledged, since it is kept, and fulfilled by
- * who takes over. */
+/* No server owns the task for a while: a cancel is acknowledged, because it is stored.
+ * The next owner carries it out. */
 static void a_letter_waits_for_who_takes_over(world *w)
 {
     wire *a = world_connect(w, "Ada");
@@ -439,7 +469,7 @@ static void a_letter_waits_for_who_takes_over(world *w)
     until_state(a, id, "\"cancelled\"");
 }
 
-/* ---- a store with leases of the application's own ---- */
+/* ---- a store with leases, made by an application ---- */
 
 static const char *story_at(wire *c)
 {
@@ -458,7 +488,7 @@ static void fails_while_it_runs(world *w, int applied)
     shared_store_fail(instance_a, 3, applied);
     must_be_story(until_state(a, id, "\"completed\""), 5);
     assert_int_equal(world_runs(w, "story"), 1);
-    assert_int_equal(w->server->keeper.counts.failures, 3);
+    assert_int_equal(w->server->committer.counts.failures, 3);
     assert_int_equal(shared_place_finals(place), 1);
 }
 
@@ -472,7 +502,7 @@ static void no_answer_of_a_commit_is_lost(world *w)
     fails_while_it_runs(w, 1);
 }
 
-/* Neither is a creation: its client waits for its task. */
+/* A creation that failed is repeated, too: its client waits for its task. */
 static void fails_at_first(world *w, int applied)
 {
     wire *a = world_connect(w, "Ada");
@@ -499,7 +529,7 @@ static void a_creation_that_was_applied_comes_again(world *w)
     fails_at_first(w, 1);
 }
 
-/* A is out of reach for a while that its lease outlasts: nobody else runs its task. */
+/* A is out of reach for less than its lease: no other server runs its task. */
 static void who_is_away_for_less_than_a_lease_goes_on(world *w)
 {
     begin(w);
@@ -516,8 +546,8 @@ static void who_is_away_for_less_than_a_lease_goes_on(world *w)
     end();
 }
 
-/* A is out of reach for longer than its lease: B takes the task over, and A, back again,
- * is fenced and follows. */
+/* A is out of reach for longer than its lease: B takes the task over. When A is back, it
+ * is fenced and follows the task. */
 static void who_is_away_for_a_lease_is_fenced(world *w)
 {
     begin(w);
@@ -530,7 +560,7 @@ static void who_is_away_for_a_lease_is_fenced(world *w)
     assert_int_equal(other.server->counts.taken_over, 1);
     shared_store_away(instance_a, 0);
     world_advance(w, LEASE_MS);
-    assert_int_equal(w->server->counts.fenced, 1);
+    assert_int_equal(w->server->cluster.counts.fenced, 1);
     must_be_story(until_state(b, id, "\"completed\""), 5);
     must_be_story(until_state(a, id, "\"completed\""), 5);
     assert_int_equal(world_runs(&other, "story"), 1);
@@ -539,14 +569,14 @@ static void who_is_away_for_a_lease_is_fenced(world *w)
     end();
 }
 
-/* A's handler says nothing, so nothing that it writes could be refused: A asks of its own
- * accord when it is back, and its client hears how the task ended. */
+/* A's handler sends nothing, so no write can be refused. A asks by itself when it is
+ * back, and its client learns how the task ended. */
 static void who_was_away_in_silence_hears_of_it(world *w)
 {
     begin(w);
     wire *a = world_connect(w, "Ada");
     const char *made = wire_make_task(a, "1", "hang", NULL, NULL);
-    world_connect(&other, "Ada"); /* B is open */
+    world_connect(&other, "Ada"); /* makes B open its store */
     char id[64], params[128];
     snprintf(id, sizeof id, "%s", made);
     snprintf(params, sizeof params, "\"taskId\":\"%s\"", id);
@@ -555,13 +585,13 @@ static void who_was_away_in_silence_hears_of_it(world *w)
     world_advance(w, 3 * LEASE_MS);
     shared_store_away(instance_a, 0);
     world_advance(w, 3 * LEASE_MS);
-    assert_int_equal(w->server->counts.fenced, 1);
+    assert_int_equal(w->server->cluster.counts.fenced, 1);
     assert_at(wire_response(a, "2"), "result.resultType", "\"complete\"");
     assert_at(state_at(a, id), "result.error.message", "\"Server restarted\"");
     end();
 }
 
-/* What is wished at B reaches A, although A's commits fail for a while. */
+/* A cancel at B reaches A, although A's commits fail for a while. */
 static void a_cancel_comes_through(world *w)
 {
     begin(w);
@@ -581,16 +611,18 @@ static void a_cancel_comes_through(world *w)
 static const scenario scenarios[] = {
     {"AS-38 a stream goes on at the server that takes over", a_stream_goes_on, ONLY_HERE,
      NULL},
-    {"AS-38 what nobody saw goes on", what_nobody_saw_goes_on, ONLY_HERE | ONE_DRIVE,
-     NULL},
-    {"AS-38 what a closed server gives up goes on", what_a_closed_server_gives_up_goes_on,
+    {"AS-38 an operation without a reader goes on", what_nobody_saw_goes_on,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-38 what cannot run again fails once", what_cannot_run_again_fails_once,
-     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 operations that a closed server gives up go on",
+     what_a_closed_server_gives_up_goes_on, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 an operation that cannot run again fails once",
+     what_cannot_run_again_fails_once, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 questions stay answerable", questions_stay_answerable, ONLY_HERE | ONE_DRIVE,
      NULL},
     {"R-975-29 a request is resumed at another server", a_request_is_resumed_there,
      ONLY_HERE, NULL},
+    {"R-975-12 a request is cancelled at another server", a_request_is_cancelled_there,
+     ONLY_HERE | ONE_DRIVE, NULL},
     {"R-975-29 a resumed request is taken over", a_resumed_request_is_taken_over,
      ONLY_HERE, NULL},
     {"R-975-29 a closed server lets requests go", a_closed_server_lets_requests_go,
@@ -602,12 +634,12 @@ static const scenario scenarios[] = {
 };
 
 static const scenario returns[] = {
-    {"AS-38 who comes back is fenced", who_comes_back_is_fenced, ONLY_HERE | ONE_DRIVE,
-     NULL},
-    {"AS-38 what was not durable is refused", what_was_not_durable_is_refused,
+    {"AS-38 a server that comes back is fenced", who_comes_back_is_fenced,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-38 a letter waits for who takes over", a_letter_waits_for_who_takes_over,
+    {"AS-38 a cancel that was not durable is refused", what_was_not_durable_is_refused,
      ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a forwarded cancel waits for the next owner",
+     a_letter_waits_for_who_takes_over, ONLY_HERE | ONE_DRIVE, NULL},
 };
 
 static const scenario leases[] = {
@@ -619,12 +651,12 @@ static const scenario leases[] = {
      NULL},
     {"AS-114 a creation that was applied comes again",
      a_creation_that_was_applied_comes_again, ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-38 who is away for less than a lease goes on",
+    {"AS-38 a server that is away for less than a lease goes on",
      who_is_away_for_less_than_a_lease_goes_on, ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-38 who is away for a lease is fenced", who_is_away_for_a_lease_is_fenced,
-     ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-38 who was away in silence hears of it", who_was_away_in_silence_hears_of_it,
-     ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a server that is away for a lease is fenced",
+     who_is_away_for_a_lease_is_fenced, ONLY_HERE | ONE_DRIVE, NULL},
+    {"AS-38 a silent server that was away learns of the take-over",
+     who_was_away_in_silence_hears_of_it, ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-38 a cancel comes through", a_cancel_comes_through, ONLY_HERE | ONE_DRIVE, NULL},
 };
 

@@ -1,9 +1,10 @@
-/* A handle made from a token (segue_task_attach): what is asked of it goes by whatever
- * carries it, a task of any revision or a request that can be resumed (SEP-975), and what
- * the answers mean is said in the words of tasks. The test plays the server. */
+/* A handle made from a token (segue_task_attach_token). Its requests use whatever the
+ * token stands for: a task of any revision, or a request that can be resumed (SEP-975).
+ * Answers are translated to task states. The test plays the server. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
+#include <segue/segue_ext.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
     "\"hasInputRequest\":" input,                                                        \
         id
 
-/* A request that was let go of: its token, and its id. */
+/* A request that was let go: its token and its id. */
 typedef struct left {
     char token[4096];
     char id[32];
@@ -47,7 +48,7 @@ static void leave_request(kit *k, left *l)
     assert_int_equal(r->status, SEGUE_E_CLOSED);
 }
 
-/* In a session of its own, as after a restart. */
+/* Attaches it in a session of its own, as after a restart. */
 static segue_task *begin_attached(kit *k, left *l)
 {
     kit before = {0};
@@ -57,7 +58,8 @@ static segue_task *begin_attached(kit *k, left *l)
     kit_end(&before);
     k->chance = 99;
     begin(k);
-    assert_int_equal(segue_task_attach(k->session, l->token, &task, NULL), SEGUE_OK);
+    assert_int_equal(segue_task_attach_token(k->session, l->token, &task, NULL),
+                     SEGUE_OK);
     assert_string_equal(segue_task_id(task), "");
     assert_int_equal(segue_task_get_state(task), SEGUE_TASK_UNKNOWN);
     kit_expect_silence(k);
@@ -102,7 +104,8 @@ static void a_request_is_asked_for_its_state(void **state)
     record *r = get(&k, task);
     kit_result(&k, expect_look(&k, &l), STATUS(l.id, "processing", "false"));
     assert_int_equal(r->status, SEGUE_OK);
-    assert_at(r->result, "status", "\"processing\""); /* unchanged */
+    /* the server's answer is passed on unchanged */
+    assert_at(r->result, "status", "\"processing\"");
     assert_at(r->result, "hasPendingMessage", "false");
     assert_int_equal(segue_task_get_state(task), SEGUE_TASK_WORKING);
     get(&k, task);
@@ -116,7 +119,7 @@ static void a_request_is_asked_for_its_state(void **state)
     assert_int_equal(segue_task_get_state(task), SEGUE_TASK_FAILED);
     get(&k, task);
     kit_result(&k, expect_look(&k, &l), STATUS(l.id, "completed", "true"));
-    assert_int_equal(segue_task_get_state(task), SEGUE_TASK_FAILED); /* an end stays */
+    assert_int_equal(segue_task_get_state(task), SEGUE_TASK_FAILED); /* an end is final */
     segue_task_free(task);
     kit_end(&k);
 }
@@ -129,7 +132,8 @@ static void a_refusal_tells_what_became_of_it(void **state)
         const char *data;
         int32_t state;
     } cases[] = {
-        {-32602, NULL, SEGUE_TASK_UNKNOWN}, /* no such token, or no more */
+        {-32602, NULL, SEGUE_TASK_UNKNOWN}, /* the token is unknown, or not known any
+                                             * more */
         {-32602, "{\"reason\":17}", SEGUE_TASK_UNKNOWN},
         {-32601, "{}", SEGUE_TASK_UNKNOWN},
         {-32603, "{\"reason\":\"x\"}", SEGUE_TASK_UNKNOWN},
@@ -161,10 +165,10 @@ static void to_watch_a_request_is_to_resume_it(void **state)
     const char *again = kit_expect(&k, "requests/resume");
     assert_at(again, "id", l.id);
     assert_at(again, "params.resumeToken", "\"to.ken\"");
-    record *seen = get(&k, task); /* meanwhile */
+    record *seen = get(&k, task); /* a second request runs meanwhile */
     kit_result(&k, expect_look(&k, &l), STATUS(l.id, "processing", "false"));
     assert_int_equal(seen->status, SEGUE_OK);
-    /* a word of the tool's is none of its task */
+    /* A member of the tool's result named like that does not belong to the task. */
     kit_result(&k, again, "\"content\":[],\"status\":\"failed\"");
     assert_int_equal(r->status, SEGUE_OK);
     assert_int_equal(segue_task_get_state(task), SEGUE_TASK_COMPLETED);
@@ -172,7 +176,8 @@ static void to_watch_a_request_is_to_resume_it(void **state)
     kit_error(&k, kit_expect(&k, "requests/resume"), -32603,
               "{\"reason\":\"server_restarted\"}");
     assert_int_equal(r->status, SEGUE_E_REMOTE);
-    assert_int_equal(segue_task_get_state(task), SEGUE_TASK_COMPLETED); /* an end stays */
+    /* an end is final */
+    assert_int_equal(segue_task_get_state(task), SEGUE_TASK_COMPLETED);
     segue_task_free(task);
     kit_end(&k);
 }
@@ -210,13 +215,14 @@ static void a_session_without_resuming_says_so(void **state)
         if (modern)
             kit_begin_modern(&k, NULL, SERVER_TASKS);
         else
-            kit_begin_2025(&k, NULL, CAPS_SERVER); /* it was not declared */
-        assert_int_equal(segue_task_attach(k.session, l.token, &task, NULL), SEGUE_OK);
+            kit_begin_2025(&k, NULL, CAPS_SERVER); /* the server did not declare it */
+        assert_int_equal(segue_task_attach_token(k.session, l.token, &task, NULL),
+                         SEGUE_OK);
         assert_int_equal(get(&k, task)->status, SEGUE_E_NOT_RESUMABLE);
         assert_int_equal(watch(&k, task)->status, SEGUE_E_NOT_RESUMABLE);
         assert_int_equal(kit_resume(&k, l.token, NULL)->status, SEGUE_E_NOT_RESUMABLE);
         kit_expect_silence(&k);
-        kit_call(&k, "t"); /* it stays usable */
+        kit_call(&k, "t"); /* the session stays usable */
         kit_expect(&k, "tools/call");
         segue_task_free(task);
         kit_end(&k);
@@ -233,13 +239,13 @@ static void damaged_tokens_are_refused(void **state)
     begin(&k);
     leave_request(&k, &l);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(segue_task_attach(k.session, bad[i], &task, NULL),
+        assert_int_equal(segue_task_attach_token(k.session, bad[i], &task, NULL),
                          SEGUE_E_INVALID);
     for (size_t i = 4; l.token[i]; i++) {
         char was = l.token[i];
         l.token[i] = was == 'A' ? 'B' : 'A';
-        if (l.token[i + 1]) /* of the last letter not all bits count */
-            assert_int_equal(segue_task_attach(k.session, l.token, &task, NULL),
+        if (l.token[i + 1]) /* the last letter of a token has unused bits */
+            assert_int_equal(segue_task_attach_token(k.session, l.token, &task, NULL),
                              SEGUE_E_INVALID);
         l.token[i] = was;
     }
@@ -248,7 +254,7 @@ static void damaged_tokens_are_refused(void **state)
     kit_end(&k);
 }
 
-/* It was sent with an idempotency key, and nothing came. */
+/* The call was sent with an idempotency key, and no answer came. */
 static void a_call_that_is_no_task_yet_has_no_state(void **state)
 {
     (void)state;
@@ -260,7 +266,7 @@ static void a_call_that_is_no_task_yet_has_no_state(void **state)
     record *r = kit_call(&k, "t");
     kit_expect(&k, "tools/call");
     assert_int_equal(segue_request_token(r->request, token, &len), SEGUE_OK);
-    assert_int_equal(segue_task_attach(k.session, token, &task, NULL),
+    assert_int_equal(segue_task_attach_token(k.session, token, &task, NULL),
                      SEGUE_E_UNSUPPORTED);
     assert_null(task);
     kit_end(&k);
@@ -305,7 +311,7 @@ static const char *call_of(kit *k, era e)
     return kit_expect(k, "tools/call");
 }
 
-/* The answer by which the call of this era becomes task T. */
+/* Sends the answer that makes the call of this era task T. */
 static void make_task(kit *k, era e)
 {
     static const char *const made[] = {CREATED("T") "," META, CREATED_2025("T") "," META,
@@ -327,10 +333,11 @@ static void tokens_of_tasks_are_handles_of_tasks(void **state)
         begin_era(&before, e);
         record *r = kit_call(&before, "t");
         make_task(&before, e);
-        memcpy(token, r->token, sizeof token); /* of on_task */
+        memcpy(token, r->token, sizeof token); /* the token of on_task */
         kit_end(&before);
         begin_era(&k, e);
-        assert_int_equal(segue_task_attach(k.session, token, &task, NULL), SEGUE_OK);
+        assert_int_equal(segue_task_attach_token(k.session, token, &task, NULL),
+                         SEGUE_OK);
         assert_string_equal(segue_task_id(task), "T");
         r = get(&k, task);
         const char *look = kit_expect(&k, "tasks/get");
@@ -342,8 +349,9 @@ static void tokens_of_tasks_are_handles_of_tasks(void **state)
         assert_at(kit_expect(&k, "tasks/get"), "params.taskId", "\"T\"");
         segue_task_free(task);
         kit_end(&k);
-        begin_era(&other, (e + 1) % ERAS); /* the server is another by now */
-        assert_int_equal(segue_task_attach(other.session, token, &task, NULL), SEGUE_OK);
+        begin_era(&other, (e + 1) % ERAS); /* a server of another era now */
+        assert_int_equal(segue_task_attach_token(other.session, token, &task, NULL),
+                         SEGUE_OK);
         assert_int_equal(get(&other, task)->status, SEGUE_E_NOT_RESUMABLE);
         assert_int_equal(watch(&other, task)->status, SEGUE_E_NOT_RESUMABLE);
         kit_expect_silence(&other);
@@ -352,7 +360,7 @@ static void tokens_of_tasks_are_handles_of_tasks(void **state)
     }
 }
 
-/* ---- what the server says with a task ---- */
+/* ---- advice that the server sends with a task ---- */
 
 #define ADVICE "io.modelcontextprotocol/model-immediate-response"
 
@@ -363,7 +371,7 @@ static void read_advice(record *r)
     assert_int_equal(segue_request_meta(r->request, ADVICE, NULL, &len), SEGUE_OK);
     assert_int_equal(len, strlen("\"It runs: \\u00e9\""));
     assert_int_equal(segue_request_meta(r->request, ADVICE, text, &len),
-                     SEGUE_E_TOO_SMALL); /* no room for the NUL */
+                     SEGUE_E_TOO_SMALL); /* the buffer has no room for the NUL */
     len = sizeof text;
     assert_int_equal(segue_request_meta(r->request, ADVICE, text, &len), SEGUE_OK);
     assert_string_equal(text, "\"It runs: \\u00e9\"");
@@ -388,10 +396,10 @@ static void advice_comes_with_the_task(void **state)
         r->user = &read;
         r->on_task = read_advice;
         assert_int_equal(segue_request_meta(r->request, "a", NULL, &len),
-                         SEGUE_E_NOT_FOUND); /* not yet */
+                         SEGUE_E_NOT_FOUND); /* the advice has not come yet */
         make_task(&k, e);
         assert_int_equal(read, 1);
-        read_advice(r); /* later, too */
+        read_advice(r); /* the advice of later answers, too */
         record *resumed = kit_resume(&k, r->token, NULL);
         assert_int_equal(segue_request_meta(resumed->request, "a", NULL, &len),
                          SEGUE_E_NOT_FOUND);

@@ -1,5 +1,5 @@
 /* L: tasks of 2025-11-25 as a raw client sees them: what is announced, how a task begins,
- * what tasks/get says in each state, cancel, time to live. */
+ * what tasks/get returns in each state, cancel, time to live. */
 #include "support/legacy_wire.h"
 
 #include <setjmp.h>
@@ -85,7 +85,7 @@ static void without_l(segue_server_options *options)
 
 #define GREET_TASK "\"name\":\"greet\",\"task\":{\"ttl\":-5,\"responseModes\":7}"
 
-/* params.task is an unknown member where there are no tasks, whatever it holds. */
+/* Without task support params.task is an unknown member, whatever it holds. */
 static void assert_knows_no_tasks(wire *c)
 {
     static const char *const methods[] = {"tasks/get", "tasks/result", "tasks/cancel",
@@ -117,9 +117,9 @@ static void nothing_in_older_revisions(world *w)
     }
 }
 
-/* ---- what tools say ---- */
+/* ---- tools/list ---- */
 
-/* The entry of a tool in tools/list, as text. */
+/* Copies the entry of a tool in tools/list, as text. */
 static void find_tool(const char *list, const char *name, char *out, size_t size)
 {
     char path[64], quoted[80];
@@ -157,15 +157,14 @@ static void on_call_never(void *user, segue_call *call)
     segue_call_free(call);
 }
 
-/* What the application writes there may not be what the server does. */
+/* The server replaces a value of the application that may not be true. */
 static void execution_of_the_application_is_taken_out(world *w)
 {
     static const char json[] = "{\"name\":\"liar\",\"execution\":{\"taskSupport\":"
                                "\"required\",\"x\":1},\"title\":\"Liar\","
                                "\"inputSchema\":{\"type\":\"object\"}}";
     char tool[1024];
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = on_call_never;
     options.task = SEGUE_TASK_NEVER;
     assert_int_equal(segue_server_add(w->server, SEGUE_ITEM_TOOL, json, sizeof json - 1,
@@ -332,8 +331,8 @@ static void cancel_once(world *w)
         assert_int_equal(fixtures_jobs(w->fixtures), 0);
 }
 
-/* A tool that will not stop: the task is cancelled all the same (5.4.1, row 15), and what
- * the tool brings afterwards is dropped. */
+/* A tool that does not stop: the task is cancelled all the same (5.4.1, row 15), and
+ * later output of the tool is dropped. */
 static void cancelled_stays_cancelled(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
@@ -425,7 +424,7 @@ static void too_many_are_refused(world *w)
 
 /* ---- beside S ---- */
 
-/* Told to a client of L alone, by a server that knows more and by one that does not: the
+/* The same for a client of L alone, with a server that has S and one without it: the
  * golden files are the same. */
 static void same_bytes_with_and_without_s(world *w)
 {
@@ -438,7 +437,7 @@ static void same_bytes_with_and_without_s(world *w)
     assert_golden(legacy_task(c, "3", "tasks/get", id, NULL), "tasks_2025_story_get");
     assert_golden(legacy_task(c, "4", "tasks/result", id, NULL),
                   "tasks_2025_story_result");
-    /* of a task made in plain mode the number says nothing (R-1905-31) */
+    /* For a task made in plain mode lastSeqNr has no meaning (R-1905-31). */
     assert_golden(legacy_task(c, "4", "tasks/result", id, "\"lastSeqNr\":2"),
                   "tasks_2025_story_result");
     assert_absent(wire_history(c), absent);
@@ -462,9 +461,10 @@ static const scenario scenarios[] = {
     {"R-1905-10 taskSupport is kept to", task_support_is_kept, ONE_DRIVE, NULL},
     {"R-1905-9 a task that is asked for badly leaves no trace", bad_tasks_leave_no_trace,
      0, NULL},
-    {"AS-2 a task from its making to its result", task_flow, 0, NULL},
+    {"AS-2 a task from its creation to its result", task_flow, 0, NULL},
     {"AS-14 a client of L sees nothing of S", same_bytes_with_and_without_s, 0, NULL},
-    {"AS-14 a server of L alone says the same", same_bytes_with_and_without_s, 0, only_l},
+    {"AS-14 a server of L alone sends the same bytes", same_bytes_with_and_without_s, 0,
+     only_l},
     {"AS-40 tasks/get of 2025-11-25 equals its golden files", golden_of_each_state, 0,
      NULL},
     {"AS-41 tool errors are failures in 2025-11-25", tool_errors_fail, 0, NULL},
@@ -478,7 +478,7 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONE_DRIVE, NULL},
     {"AS-65 null when unlimited, in 2025-11-25", unlimited_shows_null, ONE_DRIVE,
      allow_unlimited},
-    {"AS-66 the ttl that is told is the clamped one", ttl_is_clamped, 0, NULL},
+    {"AS-66 the reported ttl is the clamped one", ttl_is_clamped, 0, NULL},
     {"too many tasks of 2025-11-25 are refused", too_many_are_refused, ONE_DRIVE,
      one_task},
 };

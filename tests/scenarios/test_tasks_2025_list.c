@@ -27,8 +27,8 @@ static void assert_task(const char *page, int i, const char *id)
     assert_at(page, path, quoted);
 }
 
-/* The newest first; those of one millisecond have an order, too, but which one is
- * nobody's business: time passes between them here. */
+/* Makes tasks with time passing between them: the order of tasks of one millisecond is
+ * fixed, but not defined. */
 static void make_some(world *w, wire *c, const char *ids[], int n)
 {
     for (int i = 0; i < n; i++) {
@@ -48,7 +48,7 @@ static void lists_own_tasks(world *w)
     assert_at(r, "result.tasks.0.status", "\"completed\"");
     assert_at(r, "result.nextCursor", "");
     assert_golden(r, "tasks_2025_list");
-    /* as tasks/get shows it */
+    /* As tasks/get shows it. */
     char shown[1024];
     snprintf(shown, sizeof shown, "%s", json_at(r, "result.tasks.0"));
     assert_at(legacy_task(c, "2", "tasks/get", id, NULL), "result", shown);
@@ -73,15 +73,15 @@ static void goes_page_by_page(world *w)
     r = list(c, cursor);
     assert_task(r, 0, ids[2]);
     assert_task(r, 1, ids[1]);
-    assert_string_equal(list(c, cursor), r); /* a cursor is good more than once */
+    assert_string_equal(list(c, cursor), r); /* a cursor can be used more than once */
     r = list(c, json_at(r, "result.nextCursor"));
     assert_task(r, 0, ids[0]);
     assert_task(r, 1, NULL);
     assert_at(r, "result.nextCursor", "");
 }
 
-/* Over pipes time passes by itself, perhaps less than a millisecond: the pages together
- * have each task once. */
+/* Over pipes real time passes, perhaps less than a millisecond: the pages together have
+ * each task once. */
 static void has_each_task_once(world *w)
 {
     const char *ids[7];
@@ -117,8 +117,8 @@ static void stable_while_tasks_come_and_go(world *w)
     snprintf(cursor, sizeof cursor, "%s", json_at(r, "result.nextCursor"));
     legacy_make_task(c, "2", "hang", NULL, NULL);
     legacy_task(c, "3", "tasks/cancel", ids[3], NULL);
-    world_jump(w, 5000);          /* the brief one expires, */
-    world_jump(w, 5 * 60 * 1000); /* ... and is gone */
+    world_jump(w, 5000);          /* the task with the short time to live expires, */
+    world_jump(w, 5 * 60 * 1000); /* the task is gone after the grace time */
     assert_code(legacy_task(c, "4", "tasks/get", brief, NULL), -32602);
     r = list(c, cursor);
     assert_task(r, 0, ids[3]);
@@ -145,7 +145,7 @@ static void goes_on_behind_what_is_gone(world *w)
     assert_task(r, 1, ids[1]);
     snprintf(cursor, sizeof cursor, "%s", json_at(r, "result.nextCursor"));
     world_jump(w, 60000);
-    world_jump(w, 120000); /* purged, too */
+    world_jump(w, 120000); /* the other task is purged, too */
     r = list(c, cursor);
     assert_task(r, 0, ids[0]);
     assert_task(r, 1, NULL);
@@ -254,7 +254,7 @@ static void allow_many(segue_server_options *options)
 
 #define BURST 100
 
-/* Tasks of the other era, a hundred in one commit. */
+/* Makes tasks of the other era, a hundred in one commit. */
 static void make_others(wire *c)
 {
     char text[BURST * 400];
@@ -277,7 +277,7 @@ static void make_others(wire *c)
     }
 }
 
-/* One request does not look at everything, however little of it is to be shown. */
+/* One request examines a bounded number of tasks, however few of them it may show. */
 static void looking_is_bounded(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);

@@ -1,5 +1,5 @@
-/* What is said of a task of 2025-11-25 without being asked: its status, progress, log. It
- * goes to the conversation that made the task, as long as that is there. */
+/* Notifications about a task of 2025-11-25: its status, progress, log. They go to the
+ * conversation that made the task, while that exists. */
 #include "support/legacy_wire.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #define STATUS "notifications/tasks/status"
 
-/* A task whose creator wants progress by this token (JSON text). */
+/* Makes a task whose client wants progress with this token (JSON text). */
 static void make_reporter(wire *c, const char *token, const char *arguments, char *id,
                           size_t size)
 {
@@ -73,7 +73,7 @@ static void tells_each_change(world *w)
     assert_int_equal(count(c, STATUS), 3);
 }
 
-/* The end of a task that had ended before its client knew of it is told, too. */
+/* The end of a task that ended before its client knew of it is reported, too. */
 static void tells_an_early_end(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
@@ -101,7 +101,7 @@ static void tells_other_ends(world *w)
     status_of(wire_notification(c, STATUS), id, "\"failed\"", "");
 }
 
-/* R-1905-36: a client that is sent segments hears of the end after the last of them. */
+/* R-1905-36: a client of a stream is told of the end after the last segment. */
 static void end_comes_after_the_last_segment(world *w)
 {
     wire *c = legacy_connect(w, NULL, MODES_ALL);
@@ -126,7 +126,8 @@ static void goes_to_one_conversation(world *w)
     wire_quiet(other);
 }
 
-/* The conversation is gone: nothing holds it, nobody else hears, the task goes on. */
+/* The conversation is gone: nothing keeps it alive, no other one gets the notifications,
+ * and the task goes on. */
 static void says_nothing_when_its_conversation_is_gone(world *w)
 {
     char id[80];
@@ -142,7 +143,8 @@ static void says_nothing_when_its_conversation_is_gone(world *w)
 
 #define STEPS 400
 
-/* What nobody reads does not queue: it is dropped, and the last word is in tasks/get. */
+/* Notifications that nobody reads are dropped instead of queued; tasks/get has the last
+ * status. */
 static void drops_what_nobody_reads(world *w)
 {
     char id[80], arguments[80];
@@ -199,7 +201,7 @@ static void log_goes_on(world *w)
     assert_int_equal(count(c, "notifications/progress"), 0);
 }
 
-/* The level of now counts, not that of the request. */
+/* The present level counts, not that at the time of the request. */
 static void log_level_changes(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);
@@ -212,7 +214,7 @@ static void log_level_changes(world *w)
     assert_int_equal(count(c, "notifications/message"), 1);
 }
 
-/* X: "not supported on tasks", and no status either but to who subscribes. */
+/* X: "not supported on tasks", and a status goes only to subscribers. */
 static void other_tasks_say_nothing(world *w)
 {
     char id[80];
@@ -227,8 +229,8 @@ static void other_tasks_say_nothing(world *w)
 
 /* ---- HTTP ---- */
 
-/* Each answer is JSON: what is said afterwards comes by the stream of the session; one
- * that has none hears nothing. */
+/* Each answer is JSON. Later notifications use the stream of the session; a session
+ * without one gets none. */
 static void without_a_stream_nothing_is_said(world *w)
 {
     wire *c = world_connect(w, NULL);

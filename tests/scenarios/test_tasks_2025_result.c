@@ -1,5 +1,5 @@
-/* tasks/result of 2025-11-25: it waits for the end and tells each of them; and who may
- * ask about a task at all, in which era, and after a death of the server. */
+/* tasks/result of 2025-11-25: it waits for the end and returns every kind of end. Also
+ * who may ask about a task, in which era, and after a death of the server. */
 #include "support/legacy_wire.h"
 
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static void assert_related(const char *r, const char *id)
     assert_at(r, "result._meta", related);
 }
 
-/* Asks before the end has come and again afterwards: both say the same. */
+/* Asks before the end has come and again afterwards: both answers are equal. */
 static const char *ask_twice(wire *c, world *w, const char *id, int64_t ms)
 {
     legacy_ask_about(c, "7", "tasks/result", id, NULL);
@@ -102,7 +102,7 @@ static void all_who_wait_are_answered(world *w)
         legacy_make_task(c, "1", "slow_compute", world_lasting(w, 300), NULL);
     for (size_t i = 0; i < 3; i++)
         legacy_ask_about(c, ids[i], "tasks/result", id, NULL);
-    if (w->place == WORLD_STDIO) { /* where a cut is the end of the server */
+    if (w->place == WORLD_STDIO) { /* over stdio a cut ends the server */
         legacy_ask_about(c, "14", "tasks/result", id, NULL);
         wire_notify(c, "notifications/cancelled", "\"requestId\":14");
     } else {
@@ -123,7 +123,7 @@ static void all_who_wait_are_answered(world *w)
         assert_null(strstr(wire_history(c), "\"id\":14"));
 }
 
-/* R-1905-35: it ends the wait, not the task. */
+/* R-1905-35: withdrawing ends the wait, not the task. */
 static void withdrawing_ends_only_the_wait(world *w)
 {
     wire *c = legacy_connect(w, NULL, NULL);

@@ -1,7 +1,7 @@
-/* D: tasks of DRAFT-2026-v1 (SEP-2557) as a raw client sees them: who gets them, how a
- * task begins, what tasks/get says in each state and takes with it, cancel, time to
- * live, and what is said by the server itself. */
-#include "engine/serving/peer.h"
+/* D: tasks of DRAFT-2026-v1 (SEP-2557) as a raw client sees them: which clients get them,
+ * how a task begins, what tasks/get returns and accepts in each state, cancel, time to
+ * live, and notifications of the server. */
+#include "engine/server/peer.h"
 #include "support/draft_wire.h"
 
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static const char *get(wire *c, const char *id, const char *task)
     return r;
 }
 
-/* ---- who gets them ---- */
+/* ---- which clients get them ---- */
 
 static void off_unless_switched_on(world *w)
 {
@@ -68,7 +68,7 @@ static void tools_say_it_with_a_boolean(world *w)
     assert_non_null(slow);
     const char *first = strstr(list, "\"execution\":{\"taskSupport\":true}");
     assert_true(first && first > slow);
-    assert_null(strstr(list, "\"taskSupport\":\"")); /* the words of 2025-11-25 */
+    assert_null(strstr(list, "\"taskSupport\":\"")); /* the form of 2025-11-25 */
 }
 
 static void removed_methods(world *w)
@@ -101,8 +101,8 @@ static void creates_a_task(world *w)
     assert_at(r, "result.task", "");
 }
 
-/* A plain call that takes its time is answered with the task that it has become; who
- * wanted pieces gets them all with its result (R-776-20). */
+/* A slow plain call is answered with the task that it has become. A client that wanted
+ * pieces gets all of them with its result (R-776-20). */
 static void a_call_becomes_a_task(world *w)
 {
     wire *c = draft_connect(w, NULL, NULL);
@@ -182,7 +182,7 @@ static void answers_one_by_one(world *w)
 {
     wire *c = draft_connect(w, NULL, ELICITS);
     const char *id = draft_make_task(c, "1", "multi_input", NULL);
-    const char *r = legacy_get_until(c, id, "input_required");
+    const char *r = legacy_get_until_asked(c, id, "input-2");
     assert_non_null(strstr(r, "\"input-1\":"));
     assert_non_null(strstr(r, "\"input-2\":"));
     r = answer(c, "2", id, "{\"input-1\":{\"action\":\"accept\",\"content\":{}}}");
@@ -196,7 +196,7 @@ static void answers_one_by_one(world *w)
     legacy_get_until(c, id, "completed");
 }
 
-/* None is taken when one does not fit (R-2557-27). */
+/* No answer is taken when one does not fit (R-2557-27). */
 static void unfit_answers_leave_the_question_open(world *w)
 {
     static const char *const bad[] = {
@@ -204,7 +204,7 @@ static void unfit_answers_leave_the_question_open(world *w)
         "{\"input-2\":{\"action\":\"perhaps\"}}", "{\"input-1\":null}"};
     wire *c = draft_connect(w, NULL, ELICITS);
     const char *id = draft_make_task(c, "1", "multi_input", NULL);
-    legacy_get_until(c, id, "input_required");
+    legacy_get_until_asked(c, id, "input-2");
     for (int round = 0; round < 4; round++)
         for (size_t i = 0; i < 3; i++)
             assert_code(answer(c, "2", id, bad[i]), -32602);
@@ -215,7 +215,8 @@ static void unfit_answers_leave_the_question_open(world *w)
     assert_code(answer(c, "5", id, "null"), -32602);
 }
 
-/* Each question of the draft, also before a task, is in an answer, never a request. */
+/* In the draft each question, also before a task, is part of an answer, never a
+ * request. */
 static void calls_that_ask_are_answered_with_a_round(world *w)
 {
     char params[2048];
@@ -280,7 +281,8 @@ static void altered_states_are_as_no_task(world *w)
     snprintf(text, sizeof text, "%s",
              json_at(legacy_task(c, "4", "tasks/get", "nobody", NULL), "error"));
     assert_non_null(strstr(text, "Task not found"));
-    assert_at(get_with(c, "5", other, state), "error", text); /* of another task */
+    /* the state of another task */
+    assert_at(get_with(c, "5", other, state), "error", text);
     for (size_t i = 1; i < strlen(state) - 1; i += 7) {
         char kept = state[i];
         state[i] = kept == 'A' ? 'B' : 'A';
@@ -355,8 +357,7 @@ static void hold(void *user, segue_call *call)
 static void add_held(world *w, const char *name, int32_t flags, int64_t ttl_ms)
 {
     char json[128];
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = hold;
     options.flags = flags;
     options.task = SEGUE_TASK_MAY;
@@ -381,7 +382,8 @@ static void what_cannot_be_stopped_goes_on(world *w)
     legacy_get_until(c, id, "completed");
 }
 
-/* The same tool under the extension, and under 2025-11-25, which knows no refusal. */
+/* The same tool under the extension, and under 2025-11-25, where a cancel cannot be
+ * refused. */
 static void what_cannot_be_stopped_elsewhere(world *w)
 {
     add_held(w, "unstoppable", SEGUE_TOOL_UNSTOPPABLE, 0);
@@ -416,7 +418,7 @@ static void whole_seconds(world *w)
     assert_at(r, "result.error.code", "-32603");
     assert_golden(r, "tasks_2557_get_expired");
     segue_call_free(held);
-    wire *x = world_connect(w, NULL); /* others say it to the millisecond */
+    wire *x = world_connect(w, NULL); /* other dialects show milliseconds */
     wire_make_task(x, "1", "brief_hold", NULL, NULL);
     assert_non_null(strstr(wire_history(x), "\"ttlMs\":1500"));
     segue_call_free(held);
@@ -435,7 +437,7 @@ static void unlimited_is_null(world *w)
     assert_at(get(c, "2", id), "result.ttl", "null");
 }
 
-/* ---- what survives ---- */
+/* ---- restarts ---- */
 
 static void survives_in_its_dialect(world *w)
 {
@@ -450,7 +452,8 @@ static void survives_in_its_dialect(world *w)
     snprintf(state, sizeof state, "%s", draft_state_of(get(c, "4", asking)));
     world_restart(w);
     c = draft_connect(w, NULL, ELICITS);
-    const char *r = get_with(c, "1", asking, state); /* it is good for the next server */
+    /* the state is valid for the next server */
+    const char *r = get_with(c, "1", asking, state);
     assert_at(r, "result.status", "\"input_required\"");
     r = answer(c, "2", asking, "{\"input-1\":" YES "}");
     assert_at(r, "result.resultType", "\"task\"");
@@ -465,7 +468,7 @@ static void survives_in_its_dialect(world *w)
     assert_code(legacy_task(l, "6", "tasks/get", done, NULL), -32602);
 }
 
-/* ---- what the server says by itself ---- */
+/* ---- notifications of the server ---- */
 
 static void news_goes_to_who_made_it(world *w)
 {
@@ -485,7 +488,7 @@ static void news_goes_to_who_made_it(world *w)
     assert_golden(n, "tasks_2557_notification_completed");
 }
 
-/* Over HTTP there is no place for it: tasks/get does not stay open. */
+/* Over HTTP a notification has no channel: tasks/get does not stay open. */
 static void no_news_over_http(world *w)
 {
     wire *c = draft_connect(w, NULL, NULL);
@@ -507,14 +510,14 @@ static void progress_goes_on(world *w)
         world_advance(w, 100);
         const char *n = wire_notification(c, "notifications/progress");
         assert_at(n, "params.progressToken", "\"p\"");
-        if (i > 0) /* its client knows of the task */
+        if (i > 0) /* the client knows of the task */
             assert_non_null(strstr(n, "io.modelcontextprotocol/related-task"));
     }
 }
 
 /* ---- limits ---- */
 
-/* Who is from elsewhere and named by nobody (R-2557-53). */
+/* An anonymous caller from elsewhere (R-2557-53). */
 static void strangers_run_plainly(world *w)
 {
     wire *c = draft_connect(w, NULL, NULL);
@@ -563,17 +566,17 @@ static const scenario scenarios[] = {
     {"R-2557-27 D: unfit answers", unfit_answers_leave_the_question_open, 0, draft_on},
     {"D: a call that asks is answered with a round",
      calls_that_ask_are_answered_with_a_round, 0, draft_on},
-    {"AS-52 D: old requestStates stay good", old_states_stay_good, 0, draft_on},
-    {"AS-52 D: altered requestStates are as no task", altered_states_are_as_no_task, 0,
-     draft_on},
+    {"AS-52 D: old requestStates stay valid", old_states_stay_good, 0, draft_on},
+    {"AS-52 D: altered requestStates are answered like an unknown task",
+     altered_states_are_as_no_task, 0, draft_on},
     {"R-2557-33 D: a requestState has a largest size", states_have_a_largest_size,
      ONE_DRIVE, draft_on},
     {"R-2557-52 D: tasks of others are not there", strangers_see_nothing,
      ONLY_HERE | ONE_DRIVE, draft_on},
-    {"AS-54 D: cancel of the ended is refused", cancel_of_the_ended_is_refused, 0,
+    {"AS-54 D: cancel of an ended task is refused", cancel_of_the_ended_is_refused, 0,
      draft_on},
-    {"AS-56 D: what cannot be stopped goes on", what_cannot_be_stopped_goes_on, ONLY_HERE,
-     draft_on},
+    {"AS-56 D: a tool that cannot be stopped goes on", what_cannot_be_stopped_goes_on,
+     ONLY_HERE, draft_on},
     {"5.4.1-15 what cannot be stopped, in X and L", what_cannot_be_stopped_elsewhere,
      ONLY_HERE | ONE_DRIVE, draft_on},
     {"AS-65 D: whole seconds", whole_seconds, ONLY_HERE | ONE_DRIVE, draft_on},
@@ -581,7 +584,7 @@ static const scenario scenarios[] = {
     {"R-2557-62 D: tasks survive in their dialect", survives_in_its_dialect,
      ONLY_SQLITE | ONE_DRIVE, draft_on},
     {"R-2557-44 D: news goes to who made the task", news_goes_to_who_made_it, NOT_HTTP,
-     draft_on}, /* HTTP: the next one */
+     draft_on}, /* HTTP: see the next row */
     {"R-2557-44 D: no news over HTTP", no_news_over_http, ONLY_HTTP | ONE_DRIVE,
      draft_on},
     {"C-18 D: progress goes on", progress_goes_on, ONE_DRIVE, draft_on},

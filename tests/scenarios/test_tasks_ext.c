@@ -1,5 +1,5 @@
-/* X: tasks of the extension io.modelcontextprotocol/tasks, as a raw client sees them:
- * how a task begins, what tasks/get says in each state, cancel, time to live. */
+/* X: tasks of the extension io.modelcontextprotocol/tasks as a raw client sees them: how
+ * a task begins, what tasks/get returns in each state, cancel, time to live. */
 #include "support/legacy_wire.h"
 #include "support/world.h"
 
@@ -88,8 +88,8 @@ static void legacy_capability_is_none(world *w)
                            "\"io.modelcontextprotocol/tasks\":{"));
 }
 
-/* R-2557-17: a client finds again what it made under 2025-11-25, in the shape of then,
- * when it speaks 2026-07-28 and has declared nothing newer. */
+/* R-2557-17: a client that uses 2026-07-28 without newer declarations finds the tasks
+ * that it made under 2025-11-25, in their old form. */
 static void tasks_of_2025_are_shown_to_their_clients(world *w)
 {
     char params[128];
@@ -111,7 +111,7 @@ static void tasks_of_2025_are_shown_to_their_clients(world *w)
     r = wire_do(c, "7", "tasks/cancel", params, CAPS_LEGACY);
     assert_at(r, "result.status", "\"cancelled\"");
     assert_code(wire_do(c, "8", "tasks/cancel", params, CAPS_LEGACY), -32602);
-    /* one of the extension is for who has that */
+    /* A task of the extension is shown only to clients that declare the extension. */
     snprintf(params, sizeof params, "\"taskId\":\"%s\"",
              wire_make_task(c, "9", "hang", NULL, NULL));
     assert_code(wire_do(c, "10", "tasks/get", params, CAPS_LEGACY), -32021);
@@ -221,7 +221,7 @@ static void bad_task_ids(world *w)
     for (size_t m = 0; m < 4; m++) {
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
             assert_code(wire_do(c, "1", methods[m], bad[i], CAPS_TASKS), -32602);
-        /* the capability is looked at before the parameters (R-0-7) */
+        /* The capability is checked before the parameters (R-0-7). */
         assert_code(wire_do(c, "2", methods[m], bad[0], NULL), -32021);
     }
     assert_golden(wire_do(c, "3", "tasks/get", bad[4], CAPS_TASKS), "task_not_found");
@@ -320,7 +320,7 @@ static void ids_are_unguessable(world *w)
     qsort(ids, IDS, sizeof *ids, compare_text);
     for (int i = 0; i < IDS; i++) {
         size_t len = strlen(ids[i]) - 2;
-        /* 128 bits in an alphabet of 66 need 22 characters */
+        /* 128 bits in an alphabet of 66 need 22 characters. */
         assert_in_range(len, 22, 128);
         assert_int_equal(strspn(ids[i] + 1,
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -414,7 +414,7 @@ static void expect_info(world *w, uint64_t count, const char *id, const char *wh
     assert_int_equal(w->info_count, count);
     if (strncmp(w->last_info, text, strlen(text)))
         fail_msg("not \"%s\": %s", text, w->last_info);
-    assert_null(strstr(w->last_info, id)); /* who has the id has the task */
+    assert_null(strstr(w->last_info, id)); /* whoever has the id has access to the task */
 }
 
 static void the_log_tells_of_tasks(world *w)
@@ -440,7 +440,7 @@ static const scenario scenarios[] = {
      NULL},
     {"R-2557-54 the log tells how a task begins and ends", the_log_tells_of_tasks,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-36 the legacy capability counts as none", legacy_capability_is_none, 0, NULL},
+    {"AS-36 the legacy capability does not count", legacy_capability_is_none, 0, NULL},
     {"R-2557-17 tasks of 2025-11-25 are shown to their clients",
      tasks_of_2025_are_shown_to_their_clients, ONLY_HERE, NULL},
     {"AS-37 params.task is ignored", task_param_is_ignored, 0, NULL},
@@ -450,7 +450,7 @@ static const scenario scenarios[] = {
     {"AS-42 resultType is task on creation only", result_types, 0, NULL},
     {"AS-43 tasks/result and tasks/list are unknown", removed_methods, 0, NULL},
     {"bad task ids are refused alike", bad_task_ids, 0, NULL},
-    {"AS-53 the server never says requestState", never_says_request_state, ONE_DRIVE,
+    {"AS-53 the server never sends requestState", never_says_request_state, ONE_DRIVE,
      NULL},
     {"AS-54 cancel is acknowledged in every state", cancel_is_idempotent, 0, NULL},
     {"AS-57 a result after cancel is dropped", late_result_is_dropped, 0, NULL},
@@ -459,8 +459,8 @@ static const scenario scenarios[] = {
     {"AS-62 10,000 ids are distinct and header-safe", ids_are_unguessable,
      ONLY_HERE | ONE_DRIVE, allow_many_tasks},
     {"AS-65 readable until its ttl has passed", readable_until_ttl, ONLY_HERE, NULL},
-    {"AS-65 a running one expires, is kept for grace, is gone", expires_then_vanishes,
-     ONLY_HERE, NULL},
+    {"AS-65 a running task expires, is kept for a grace time, is gone",
+     expires_then_vanishes, ONLY_HERE, NULL},
     {"AS-65 unlimited shows null", unlimited_shows_null, ONLY_HERE | ONE_DRIVE,
      allow_unlimited},
     {"AS-65 unlimited is clamped where it is not allowed", unlimited_is_clamped,

@@ -1,7 +1,7 @@
-/* An application that stores its token with each segment it handles, while more segments
- * than that have arrived, and dies: from the token it gets those behind, none twice, none
- * missing, then the whole result. With this library at both ends, in every dialect that
- * has tokens, over a pair and over HTTP. */
+/* An application stores its token with each segment that it handles, while more segments
+ * than that have arrived, and dies. With the token it gets the segments behind, none
+ * twice and none missing, then the whole result. This library is at both ends, in every
+ * dialect that has tokens, over a pair and over HTTP. */
 #include "support/fixtures.h"
 #include "support/test_mem.h"
 #include "support/world.h"
@@ -26,7 +26,7 @@ typedef struct talk {
     const char *name;
     int32_t era;
     int no_tasks;
-    uint32_t dialects; /* that are off unless they are asked for */
+    uint32_t dialects; /* dialects to switch on that are off by default */
 } talk;
 
 static const talk rows[] = {
@@ -42,13 +42,13 @@ static const talk rows[] = {
 
 typedef struct stage stage;
 
-/* One process: what it handles, and the token that it stores. */
+/* One process: the segments that it handles, and the token that it stores. */
 typedef struct app {
     stage *s;
     segue_runtime *runtime;
     segue_session *session;
     segue_request *request;
-    int stop_at; /* the most segments that it handles; 0 = all */
+    int stop_at; /* maximum number of segments that it handles; 0 = all */
     uint64_t first, last;
     int handled;
     int completed;
@@ -66,7 +66,7 @@ struct stage {
     test_mem mem;
     segue_runtime *runtime;
     fixtures *fixtures;
-    segue_store *store; /* one that is given: then keys are kept */
+    segue_store *store; /* a store that is given, so keys are kept */
     segue_server *server;
     segue_listener *listener;
     app apps[2];
@@ -96,15 +96,13 @@ static int32_t fake_random(void *user, void *bytes, size_t len)
 
 static segue_runtime *new_runtime(stage *s)
 {
-    segue_runtime_options options;
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
     segue_runtime *runtime = NULL;
-    segue_hooks hooks;
-    segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
+    segue_hooks hooks = SEGUE_HOOKS_INIT;
     hooks.user = s;
     hooks.monotonic_ms = fake_now;
     hooks.wall_ms = fake_wall;
     hooks.random = fake_random;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
     options.allocator = &s->mem.mem;
     options.hooks = &hooks;
     assert_int_equal(segue_runtime_new(&options, &runtime, NULL), SEGUE_OK);
@@ -113,8 +111,8 @@ static segue_runtime *new_runtime(stage *s)
 
 static void begin(stage *s, const talk *row, place where)
 {
-    segue_server_options options;
-    segue_listen_options listening;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
+    segue_listen_options listening = SEGUE_LISTEN_OPTIONS_INIT;
     char address[80];
     memset(s, 0, sizeof *s);
     s->row = row;
@@ -123,7 +121,6 @@ static void begin(stage *s, const talk *row, place where)
     s->chance = 7;
     test_mem_init(&s->mem);
     s->runtime = new_runtime(s);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     assert_int_equal(segue_store_memory(NULL, &s->store), SEGUE_OK);
     options.store = s->store;
     options.dialects_on = row->dialects;
@@ -135,7 +132,6 @@ static void begin(stage *s, const talk *row, place where)
     snprintf(s->path, sizeof s->path, "/tmp/segue-stored-%d", (int)getpid());
     unlink(s->path);
     snprintf(address, sizeof address, "unix:%s", s->path);
-    segue_struct_init(&listening, sizeof listening, SEGUE_STRUCT_LISTEN_OPTIONS);
     listening.address = address;
     assert_int_equal(segue_server_listen(s->server, &listening, &s->listener, NULL),
                      SEGUE_OK);
@@ -145,13 +141,12 @@ static segue_transport *connect_to(app *a)
 {
     stage *s = a->s;
     segue_transport *near_end, *far_end;
-    segue_http_options http;
+    segue_http_options http = SEGUE_HTTP_OPTIONS_INIT;
     if (s->place == PAIR) {
         assert_int_equal(segue_transport_pair(s->runtime, &near_end, &far_end), SEGUE_OK);
         assert_int_equal(segue_server_attach(s->server, far_end, NULL), SEGUE_OK);
         return near_end;
     }
-    segue_struct_init(&http, sizeof http, SEGUE_STRUCT_HTTP_OPTIONS);
     http.unix_socket = s->path;
     http.proxy = "";
     assert_int_equal(
@@ -163,10 +158,9 @@ static segue_transport *connect_to(app *a)
 static app *start_app(stage *s, int which)
 {
     app *a = &s->apps[which];
-    segue_session_options options;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     a->s = s;
     a->runtime = s->place == PAIR ? s->runtime : new_runtime(s);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.era = s->row->era;
     options.no_tasks = s->row->no_tasks;
     options.dialects_on = s->row->dialects;
@@ -176,7 +170,8 @@ static app *start_app(stage *s, int which)
     return a;
 }
 
-/* Its session ends where nobody is told: over HTTP the goodbye finds no way. */
+/* Ends the session without a message to the server: over HTTP the DELETE does not get
+ * through. */
 static void kill_app(app *a)
 {
     if (!a->s)
@@ -224,14 +219,14 @@ static void end(stage *s)
 
 /* ---- the application ---- */
 
-/* The token is stored with what was handled, before more is asked for. */
+/* Stores the token with the segment before it asks for more. */
 static void on_segment(void *user, segue_request *request, const segue_segment *segment)
 {
     app *a = user;
     size_t len = sizeof a->token;
     if (a->stop_at < 0 || (a->stop_at && a->handled >= a->stop_at))
-        return; /* it is dead */
-    uint64_t number = segue_segment_number(segment);
+        return; /* the process is dead */
+    uint64_t number = segue_segment_read(segment)->number;
     if (a->handled++)
         assert_int_equal(number, a->last + 1);
     else
@@ -252,7 +247,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     if (status == SEGUE_OK)
         assert_int_equal(segue_request_token(request, a->token, &room), SEGUE_E_TERMINAL);
     else
-        print_message("%s: %s\n", a->s->row->name, segue_error_message(error));
+        print_message("%s: %s\n", a->s->row->name, segue_error_read(error)->message);
     a->completed++;
     a->status = status;
     snprintf(a->result, sizeof a->result, "%.*s", json ? (int)len : 0, json ? json : "");
@@ -260,7 +255,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
 
 static void events_of(app *a, segue_request_events *events)
 {
-    segue_struct_init(events, sizeof *events, SEGUE_STRUCT_REQUEST_EVENTS);
+    *events = SEGUE_REQUEST_EVENTS_INIT;
     events->user = a;
     events->on_segment = on_segment;
     events->on_complete = on_complete;
@@ -270,12 +265,11 @@ static void call(app *a, int stop_at)
 {
     char params[128];
     segue_request_events events;
-    segue_request_options options;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     snprintf(params, sizeof params,
              "{\"name\":\"story\",\"arguments\":{\"n\":%d,\"delayMs\":5}}", SEGMENTS);
     events_of(a, &events);
     a->stop_at = stop_at;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
     options.credit = 1;
     assert_int_equal(segue_request_start(a->session, "tools/call", params, strlen(params),
                                          &options, &events, &a->request, NULL),
@@ -304,8 +298,8 @@ static void assert_whole(const app *a)
     assert_at(a->result, path, "");
 }
 
-/* Not all has been handled when it dies. Until then all has arrived, the end as well, or
- * the tool still runs. */
+/* The application has not handled everything when it dies. By then either everything has
+ * arrived, the end as well, or the tool still runs. */
 static void stored_and_resumed(const talk *row, place where, int handled, bool ends)
 {
     stage s;
@@ -345,7 +339,7 @@ static void what_was_handled_is_covered(void **state)
         }
 }
 
-/* ---- cancelled when all has arrived ---- */
+/* ---- a cancel when everything has arrived ---- */
 
 static void a_cancel_before_the_end_is_told_is_none_after_it(void **state)
 {
@@ -357,7 +351,8 @@ static void a_cancel_before_the_end_is_told_is_none_after_it(void **state)
     UNTIL(&s, a->handled == 1);
     for (int i = 0; i < 4 * SEGMENTS; i++)
         turn(&s);
-    assert_int_equal(a->completed, 0); /* there is no credit for what stands before it */
+    /* there is no credit for the segments before the end */
+    assert_int_equal(a->completed, 0);
     a->stop_at = 0;
     assert_int_equal(segue_request_cancel(a->request), SEGUE_OK);
     UNTIL(&s, a->completed);

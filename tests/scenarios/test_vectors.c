@@ -1,6 +1,6 @@
-/* The vectors of tests/vectors, which other languages play too, against the library; and
- * vectors that are wrong on purpose (tests/vectors/wrong), each of which has to be found
- * out for the reason that it names. */
+/* Plays the vectors of tests/vectors, which other languages play too, against the
+ * library. Also vectors that are wrong on purpose (tests/vectors/wrong): each must fail
+ * for the reason that it names. */
 #include "support/tap.h"
 #include "support/vector.h"
 
@@ -22,7 +22,7 @@ typedef struct played {
     vector_file *file;
     sgi_json vector;
     char *name;
-    char *fails; /* NULL = it is right */
+    char *fails; /* NULL = the vector is right */
 } played;
 
 static vector_file files[MAX_FILES];
@@ -139,7 +139,7 @@ static bool is_wanted(const played *p)
     return !only || strstr(p->name, only);
 }
 
-/* What is said is tapped: scenarios_run does the same for its own. */
+/* The tap records the messages, as scenarios_run does for its own. */
 int main(void)
 {
     static struct CMUnitTest tests[MAX_VECTORS + 1];

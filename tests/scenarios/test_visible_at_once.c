@@ -1,7 +1,7 @@
-/* AS-38 with two server processes on one SQLite file and 16 threads: whoever was told of
- * a task asks the other server for it in the same moment. label: threads
+/* AS-38 with two server processes on one SQLite file and 16 threads: a client that is
+ * told of a task asks the other server for it at once. label: threads
  *
- *     SEGUE_ROUNDS=<n>   so many tasks, 1,000 by default */
+ *     SEGUE_ROUNDS=<n>   number of tasks, 1,000 by default */
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -27,14 +27,15 @@ enum { THREADS = 16, LINE = 4096 };
 
 typedef struct server {
     pid_t pid;
-    FILE *in; /* what it reads */
+    FILE *in; /* the server's standard input */
     FILE *out;
     pthread_mutex_t lock;
     pthread_t reader;
     struct seat *seats;
 } server;
 
-/* A thread at a server: one request at a time, its id is the number of the thread. */
+/* A thread at a server: it has one request at a time, whose id is the number of the
+ * thread. */
 typedef struct seat {
     sem_t answered;
     char answer[LINE];
@@ -59,7 +60,8 @@ static void *read_answers(void *arg)
         int number = id ? atoi(id + 5) : -1;
         if (number < 0 || number >= THREADS)
             continue;
-        pthread_mutex_lock(&s->lock); /* behind what the thread read before it asked */
+        /* ordered behind the thread's use of its last answer */
+        pthread_mutex_lock(&s->lock);
         memcpy(s->seats[number].answer, line, sizeof line);
         pthread_mutex_unlock(&s->lock);
         sem_post(&s->seats[number].answered);
@@ -146,7 +148,7 @@ static void *play(void *arg)
     return NULL;
 }
 
-static void a_task_is_there_for_both_servers_at_once(void **state) /* AS-38 */
+static void a_task_is_there_for_both_servers_at_once(void **state) /* AS-38. */
 {
     (void)state;
     const char *text = getenv("SEGUE_ROUNDS");

@@ -1,6 +1,7 @@
-/* A call with an idempotency key goes on when its connection closes. Its client withdraws
- * it by that key, whatever became of it: it ends, also as a task, at another server, and
- * before it has come (2026-07-28 basic/patterns/cancellation, R-2557-11). */
+/* A call with an idempotency key goes on when its connection closes. Its client
+ * withdraws it by that key, whatever has become of it: the call ends, also as a task,
+ * at another server, or before it has arrived (2026-07-28 basic/patterns/cancellation,
+ * R-2557-11). */
 #include "support/world_inside.h"
 
 #include <setjmp.h>
@@ -12,12 +13,12 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "engine/serving/server.h"
+#include "engine/server/server.h"
 
 #define KEY "0123456789abcdef"
 #define HANG "\"name\":\"hang_plain\",\"arguments\":{}"
 #define HANG_TASK "\"name\":\"hang\",\"arguments\":{}"
-#define HOPS 400 /* turns of both servers, until something is given up */
+#define HOPS 400 /* turns of both servers before a test gives up */
 
 static world other; /* another server on the same store */
 
@@ -64,7 +65,7 @@ static void a_call_that_was_left_is_cancelled(world *w)
     world_run(w);
     wire_cut(c);
     world_advance(w, 1000);
-    assert_true(is_at_work(w)); /* its client might come again */
+    assert_true(is_at_work(w)); /* the client might come again */
     withdraw(again, KEY);
     until_idle(w);
     ask(again, "2", HANG, KEY, NULL);

@@ -1,3 +1,3 @@
-# An empty DIRECTORY: what an earlier run wrote down is not judged again.
+# Empties DIRECTORY, so that messages of an earlier run are not checked again.
 file(REMOVE_RECURSE ${DIRECTORY})
 file(MAKE_DIRECTORY ${DIRECTORY})

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Judges what was written down of conversations with the library (tests/support/tap.h).
+"""Checks recorded conversations with the library (tests/support/tap.h).
 
     check.py DIRECTORY [--least N]
 
-Every message that the library said must be valid in the revision it was said in, by the
-published schema and by the overlays. Prints how many there were and each fault; exits
-with 1 when there is a fault, or fewer than N (default 1) messages. Before that it turns
-its rules on messages that must be refused (wrong.json) and ones that must not
-(right.json).
+Every message of the library must be valid in the revision of its conversation, by the
+published schema and by the overlays. Prints the number of messages and each fault;
+exits with 1 when there is a fault, or fewer than N (default 1) messages. Before that it
+tests its rules with messages that must be refused (wrong.json) and messages that must
+be accepted (right.json).
 """
 import argparse
 import concurrent.futures
@@ -31,7 +31,7 @@ except ImportError:
     sys.exit(f"{sys.executable} has no package jsonschema: .ci/setup installs it, or "
              f"run: {sys.executable} -m pip install -r {HERE / 'requirements.txt'}")
 
-# They need the package.
+# These modules need the package.
 from conversation import Conversation, Judge, Message, key_of  # noqa: E402
 
 SIDES = {"server": ("server",), "client": ("client",), "both": ("client", "server")}
@@ -40,7 +40,7 @@ LINE = re.compile(rb'\{"c":(\d+),"d":"(in|out)","k":(\d+),"(m|id)":(.*)\}\n?', r
 
 
 class Twice(ValueError):
-    """A name that stands twice in one object."""
+    """A name occurs twice in one object."""
 
 
 def once(pairs):
@@ -55,12 +55,12 @@ def not_json(text):
 
 
 def number(text):
-    """Of any length: newer interpreters refuse to read very long integers."""
+    """Reads an integer of any length: newer interpreters refuse very long ones."""
     return int(text) if len(text) < 1000 else float(text)
 
 
 def parse(text, is_judged):
-    """A message; of a script's None when it cannot be read."""
+    """Returns a message; a script's message that cannot be read gives None."""
     try:
         if is_judged:
             return json.loads(text.decode("utf-8"), object_pairs_hook=once,
@@ -75,14 +75,14 @@ def parse(text, is_judged):
 class Findings:
     def __init__(self):
         self.count = 0
-        self.faults = {}  # (reason, program): [how often, test, message]
+        self.faults = {}  # (reason, program): [count, test, message]
 
     def add(self, program, test, why, text):
         entry = self.faults.setdefault((why, program), [0, test, text])
         entry[0] += 1
 
     def take(self, other):
-        """What was found elsewhere, in other programs."""
+        """Adds the findings of other programs."""
         self.count += other.count
         self.faults.update(other.faults)
 
@@ -122,7 +122,8 @@ def read_key(text):
 
 
 def read(conversation, who, text, findings):
-    """A message; None when it cannot be read, which only a script may say."""
+    """Returns a message; None when it cannot be read, which is allowed only for a
+    script."""
     is_judged = who in conversation.judged
     try:
         value = parse(text, is_judged)
@@ -144,8 +145,8 @@ def check_message(conversation, who, message, findings):
 # ---- the self-check ----
 
 def self_check(judge):
-    """Each example is a conversation of [who, message]; the last one is judged. Those of
-    wrong.json must be refused for the reason they name."""
+    """Each example is a conversation of [who, message]; the last message is checked.
+    Those of wrong.json must be refused for the reason that they name."""
     for example in json.loads((HERE / "right.json").read_text()):
         whys = run_example(judge, example)
         if whys:
@@ -185,7 +186,7 @@ def report(findings, kinds, least):
 
 
 def check_files(paths):
-    """(findings, kinds) of these."""
+    """Returns (findings, kinds) of these files."""
     judge, findings = Judge(), Findings()
     for path in paths:
         check_file(path, judge, findings)
@@ -193,8 +194,8 @@ def check_files(paths):
 
 
 def shares_of(paths, count):
-    """The files in `count` shares of about one size. Those of one program stay together:
-    what it said first may be in another file."""
+    """Splits the files into `count` shares of about one size. The files of one program
+    stay together: its first messages may be in another file."""
     programs = {}
     for path in paths:
         programs.setdefault(program_of(path), []).append(path)
@@ -208,7 +209,7 @@ def shares_of(paths, count):
 
 
 def check_all(paths, count):
-    """The same of all files, each share in a process of its own."""
+    """The same for all files, each share in a process of its own."""
     findings, kinds = Findings(), {}
     with concurrent.futures.ProcessPoolExecutor(count) as pool:
         for found, judged in pool.map(check_files, shares_of(paths, count)):

@@ -19,7 +19,7 @@ def key_of(value):
 
 
 class Message:
-    """A message, and what was found out of it once."""
+    """A message, and what was found out about it once."""
 
     def __init__(self, value):
         self.value = value
@@ -31,7 +31,7 @@ class Message:
         meta = meta if isinstance(meta, dict) else {}
         self.is_modern = VERSION_KEY in meta or SUBSCRIPTION_KEY in meta
         self.names_handshake = meta.get(VERSION_KEY) in HANDSHAKE
-        self.shapes = {}  # by revision, of the whole and of the params
+        self.shapes = {}  # shapes by revision, of the whole message and of the params
 
     @staticmethod
     def _kind(value):
@@ -44,13 +44,13 @@ class Message:
         return "result" if "result" in value else "error"
 
     def again(self, key):
-        """The same with another id."""
+        """Returns the same message with another id."""
         other = copy.copy(self)
         other.key = key
         return other
 
     def with_id(self):
-        """As it was said, for a report."""
+        """Returns the message as it was sent, for a report."""
         if "id" not in self.value:
             return self.value
         return self.value | {"id": json.loads(self.key)}
@@ -65,7 +65,7 @@ class Asked:
         self.version = version
 
     def goes_on_after(self, message):
-        """Does what answers it say that more comes?"""
+        """Returns whether the message answers this request and announces more."""
         result = message.result
         meta = result.get("_meta")
         task = self.params.get("task")
@@ -79,16 +79,18 @@ class Asked:
 class Conversation:
     def __init__(self, judge, test, judged, is_peer=False):
         self.judge, self.test, self.judged = judge, test, judged
-        self.is_peer = is_peer  # both sides are programs, so that no request is made up
-        self.asked = {"client": {}, "server": {}}  # what waits, by id
-        self.versions = {"client": set(), "server": set()}  # of what they asked
-        self.version = None  # of the handshake
-        self.answers = {}  # of the client to the server's requests, by id
+        self.is_peer = is_peer  # both sides are programs, so no request is made up
+        self.asked = {"client": {}, "server": {}}  # open requests, by id
+        self.versions = {"client": set(), "server": set()}  # versions of their requests
+        self.version = None  # version of the handshake
+        self.answers = {}  # responses of the client to the server's requests, by id
 
     def say(self, who, message):
-        """The reasons why what one side says is not valid. A script is only heard.
+        """Returns the reasons why one side's message is invalid. A script's message is
+        only noted.
 
-        A Message, or a value: an object, or a batch of them."""
+        The message is a Message, or a value: an object, or a batch of them.
+        """
         if isinstance(message, list):
             return [why for one in message for why in self.say(who, one)]
         is_judged = who in self.judged
@@ -102,7 +104,7 @@ class Conversation:
         return [f"{message.kind}: {why}"] if why else []
 
     def _version_of(self, message):
-        # after a handshake, a version of that kind names nothing (R-C-14)
+        # After a handshake a handshake version in _meta has no effect (R-C-14).
         if message.is_modern and not (message.names_handshake and self.version):
             return MODERN
         return self.version or (MODERN if message.value["method"] in
@@ -118,7 +120,8 @@ class Conversation:
             first = self.judge.first_asked(self.test, message.key)
             asked = Asked(first.message, version) if first else asked
         self.asked[who].setdefault(message.key, []).append(asked)
-        if asked.method != "initialize":  # what follows is said in what that agrees on
+        # later messages use the version that both agree on
+        if asked.method != "initialize":
             self.versions[who].add(version)
         self.judge.remember(self.test, message.key, asked)
         if is_judged:
@@ -128,7 +131,8 @@ class Conversation:
     def _notification(self, who, message, is_judged):
         if not is_judged:
             return None
-        # without a mark it belongs to the handshake, or to some request of either side
+        # Without a version in it the message belongs to the handshake, or to a request
+        # of either side.
         versions = {MODERN} if message.is_modern else (
             self.versions["client"] | self.versions["server"] | {self.version} - {None})
         versions = versions or {MODERN, "2025-11-25"}
@@ -137,7 +141,7 @@ class Conversation:
         return None if None in whys else whys[0]
 
     def _candidates(self, who, message):
-        """The requests that this may answer: a script may use an id again."""
+        """Returns the requests that this may answer: a script may reuse an id."""
         return self.asked[OTHER[who]].get(message.key, [])
 
     def _result(self, who, message, is_judged):
@@ -152,7 +156,8 @@ class Conversation:
                 return None
             first = first or why
         if not candidates:
-            # over HTTP what may not have arrived is said again, word for word
+            # Over HTTP a message that may not have arrived is sent again, word for
+            # word.
             again = who == "client" and self.answers.get(message.key) == message.value
             return ("answers no request that waits for it"
                     if is_judged and not again else None)
@@ -186,17 +191,17 @@ class Conversation:
 
 
 class Judge:
-    """Looks at each shape of a message once."""
+    """Checks each shape of a message once."""
 
     def __init__(self):
         self.revisions = rules.load()
-        self.numbers = {}  # of shapes
-        self.seen = {}  # what was looked at: reason
-        self.kinds = {}  # what was judged: how often
+        self.numbers = {}  # numbers of shapes
+        self.seen = {}  # checked: reason
+        self.kinds = {}  # messages checked: count
         self.first = {}
 
     def forget(self):
-        """What was counted so far, as that of a self-check."""
+        """Forgets the counts so far, which belong to a self-check."""
         self.seen.clear()
         self.kinds.clear()
         self.first.clear()
@@ -208,7 +213,7 @@ class Judge:
         return self.first.get((test, key))
 
     def _shape(self, revision, message, of):
-        """The number of the shape of a message ("value") or of its params."""
+        """Returns the number of the shape of a message ("value") or of its params."""
         number = message.shapes.get((revision.name, of))
         if number is None:
             shape = revision.shape(getattr(message, of))
@@ -217,7 +222,8 @@ class Judge:
         return number
 
     def look(self, version, kind, about, message, asked=None):
-        """Why it is not valid. about: who says it, or who asked and by which method."""
+        """Returns why a message is invalid. about: who sent it, or who asked and with
+        which method."""
         what = message.value.get("method") or about[1:] and about[1] or ""
         self.kinds[version, kind, what] = self.kinds.get((version, kind, what), 0) + 1
         revision = self.revisions.get(rules.AS_IF.get(version, version))

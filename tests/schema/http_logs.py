@@ -1,9 +1,9 @@
-"""Judges what one side said over HTTP, out of logs of tests/interop/http_tap.py.
+"""Checks the messages of one side over HTTP, from logs of tests/interop/http_tap.py.
 
     http_logs.py server|client LOG.N...
 
-Needs h11 besides jsonschema. A conversation is a session, or else one exchange. What the
-other side sends need not be JSON; what this side says must be.
+Needs h11 besides jsonschema. A conversation is a session, or otherwise one exchange.
+Messages of the other side need not be JSON; those of this side must be.
 """
 import json
 import sys
@@ -53,8 +53,8 @@ def main():
                 for message in messages:
                     turn = 0 if opens else 2 - is_request(message)
                     said.append((turn, conversation, who, message))
-    # a session goes over many connections, whose order is not known: what opens it comes
-    # first, then all requests
+    # A session uses many connections, whose order is not known: the messages that open
+    # it come first, then all requests.
     for _, conversation, who, message in sorted(said, key=lambda line: line[0]):
         findings.count += who == role
         for why in conversation.say(who, message):

@@ -1,21 +1,22 @@
-"""What a message must look like: the published schemas, with our overlays laid over them.
+"""The form of messages: the published schemas, extended by Segue's overlays.
 
 An overlay is a JSON file in overlays/:
 
     {"about": "...", "revisions": ["2025-11-25"],
      "$defs": {...},                        further types; may refer to published ones
-     "replaces": ["ContentBlock"],          of these the published ones that are replaced,
+     "replaces": ["ContentBlock"],          of these the published ones that are
+         replaced,
                                             and become PublishedContentBlock and so on
      "requests": {"client": {"tasks/stream": {"type": "TasksStreamRequest",
                                               "result": [RESULT, ...]}}},
      "notifications": {"server": {"notifications/tasks": "TaskNotification"}},
      "always": {"result": ["NoModernMembers"]}}
 
-"client" or "server" is who says it. A RESULT is {"type": name}, which may have "when", a
+"client" or "server" is the sender. A RESULT is {"type": name}. It may have "when", a
 schema of {"params", "result"} that tells whether this type is meant, and "asked", a
-schema that the params must satisfy: the first RESULT whose "when" holds is the one that
-counts. "always" are types that every message of a kind satisfies beside its own: request,
-result, notification, error. One of a result may be a RESULT too.
+schema that the params must satisfy. The first RESULT whose "when" holds counts.
+"always" lists types that every message of a kind satisfies beside its own: request,
+result, notification, error. An entry for results may be a RESULT too.
 """
 import json
 import re
@@ -28,14 +29,15 @@ from jsonschema.exceptions import best_match
 HERE = Path(__file__).resolve().parent
 EMPTY_RESULTS = {"ping", "logging/setLevel", "resources/subscribe",
                  "resources/unsubscribe"}
-# Handshake revisions without a schema of their own here; README.md says why this holds.
+# Handshake revisions without a schema of their own here; README.md says why this is
+# valid.
 AS_IF = {"2025-03-26": "2025-06-18", "2024-11-05": "2025-06-18"}
-# A draft that was never published, and the schema that overlays make it of.
+# A draft that was never published, and the schema that the overlays extend for it.
 MADE_OF = {"DRAFT-2026-v1": "2025-11-25"}
 
 
 class Revision:
-    """One revision: the types of all that may be said in it."""
+    """One revision: the types of all its messages."""
 
     def __init__(self, name, overlays):
         self.name = name
@@ -47,7 +49,8 @@ class Revision:
         self.notifications = {"client": {}, "server": {}}
         self.always = {"request": [], "result": [], "notification": [], "error": []}
         self.validators = {}
-        self.elsewhere = set()  # methods of any revision: others are an application's own
+        # methods of any revision: other methods belong to an application
+        self.elsewhere = set()
         self._read_published()
         for overlay in overlays:
             if name in overlay["revisions"]:
@@ -62,7 +65,7 @@ class Revision:
             if "$ref" in ref:
                 name = ref["$ref"].rsplit("/", 1)[1]
                 yield name, self.types[name]
-            elif "properties" in ref:  # a union of one, written out
+            elif "properties" in ref:  # a union with one member, written out
                 method = ref["properties"]["method"]["const"]
                 yield from ((name, type_) for name, type_ in self.types.items()
                             if type_.get("properties", {}).get("method", {})
@@ -90,7 +93,7 @@ class Revision:
             self.types[name] = self._refs(type_)
         for who, methods in overlay.get("requests", {}).items():
             for method, rule in methods.items():
-                # what an overlay does not say stays as it was
+                # Members that an overlay does not name stay.
                 self.requests[who].setdefault(method, {}).update(self._refs(rule))
         for who, methods in overlay.get("notifications", {}).items():
             self.notifications[who].update(methods)
@@ -98,12 +101,13 @@ class Revision:
             self.always[kind] += names
 
     def _refs(self, part):
-        """Overlays say $defs whatever the revision calls its types."""
+        """Overlays use $defs, whatever the revision calls its types."""
         text = json.dumps(part).replace('"#/$defs/', f'"#/{self.key}/')
         return json.loads(text)
 
     def _find_constants(self, part):
-        """The members whose very text matters to a schema: it is part of a shape."""
+        """Finds the members whose exact text matters to a schema: it is part of a
+        shape."""
         if isinstance(part, list):
             for one in part:
                 self._find_constants(one)
@@ -132,7 +136,8 @@ class Revision:
                                                                "anyOf", "oneOf", "allOf"))
 
     def validator(self, schema):
-        """Of a type by its name, or of a schema; made once."""
+        """Returns the validator of a type by its name, or of a schema; it is made
+        once."""
         key = schema if isinstance(schema, str) else json.dumps(schema, sort_keys=True)
         if key not in self.validators:
             kind = Draft7Validator if self.key == "definitions" else Draft202012Validator
@@ -146,7 +151,7 @@ class Revision:
         return self.validators[key]
 
     def reason(self, schema, value):
-        """Why a value is not of this type; None when it is."""
+        """Returns why a value is not of this type; None when it is."""
         error = best_match(self.validator(schema).iter_errors(value))
         if error is None:
             return None
@@ -154,7 +159,7 @@ class Revision:
         name = schema if isinstance(schema, str) else "condition"
         return f"not a {name}: {where or 'it'}: {error.message[:300]}"
 
-    # ---- what a message may be ----
+    # ---- messages ----
 
     def request(self, who, message):
         rule = self.requests[who].get(message["method"])
@@ -176,7 +181,7 @@ class Revision:
                                    else "JSONRPCError"] + self.always["error"], message)
 
     def result(self, asker, method, params, message):
-        """A result of a request that `asker` made."""
+        """Checks a result of a request that `asker` made."""
         rule = self.requests[asker].get(method)
         if rule is None:
             return f"{self.name} knows no result of {method}"
@@ -213,8 +218,8 @@ class Revision:
     # ---- shapes ----
 
     def shape(self, value, name=None):
-        """What a schema can see of a value: two messages of one shape are both valid or
-        both not."""
+        """Returns what a schema can see of a value: two messages of one shape are both
+        valid or both not."""
         if isinstance(value, dict):
             return tuple((key, self.shape(value[key], key)) for key in sorted(value))
         if isinstance(value, list):
@@ -236,7 +241,7 @@ class Revision:
 
 
 def load():
-    """All revisions, by name."""
+    """Loads all revisions, by name."""
     warnings.simplefilter("error")
     overlays = []
     for path in sorted((HERE / "overlays").glob("*.json")):

@@ -1,4 +1,5 @@
-/* A raw client of 2025-11-25 that is asked, and answers with tasks. */
+/* A raw client of 2025-11-25. The server asks the client questions, and the client
+ * answers them with tasks of its own. */
 #ifndef ASKED_WIRE_H
 #define ASKED_WIRE_H
 
@@ -31,17 +32,17 @@
     "," META
 
 void asker_call(wire *c, const char *id, const char *tool);
-/* The next request of this method; its id as JSON. */
+/* Returns the next request of this method, and stores its id as JSON. */
 const char *asker_asked(wire *c, const char *method, char id[WIRE_ID]);
 const char *asker_polled(world *w, wire *c, const char *method, char id[WIRE_ID]);
 void asker_reply(wire *c, const char *id, const char *result);
 void asker_refuse(wire *c, const char *id, int code);
-/* What the tool got is its result, as text. */
+/* Checks that the response's text is the result that the tool received. */
 void asker_got(const char *response, const char *what);
 void asker_got_error(const char *response, const char *code);
-/* A call has asked, and its question has become the task H. */
+/* Calls a tool that asks a question. The client turns the question into its task H. */
 wire *asker_begin_task(world *w, const char *caps, const char *tool);
-/* A tune: questions are asked as tasks that live a minute. */
+/* Tunes the server's options: questions are asked as tasks that live for one minute. */
 void asker_tune(segue_server_options *options);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "support/world.h"
 
+#include <segue/segue_auth.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static void browse(void *user, const char *url, const char *state)
     snprintf(a->state, sizeof a->state, "%s", state);
     if (a->agrees)
         hand_in(a);
-    assert_non_null(strstr(url, state)); /* it is still there */
+    assert_non_null(strstr(url, state)); /* the application still uses the URL and the
+                                          * state */
 }
 
 static void save(void *user, const char *key, const char *json, size_t len)
@@ -67,7 +69,7 @@ void auth_prepare(auth_script *a)
     *a = (auth_script){0};
     script_prepare(&a->s);
     snprintf(a->origin, sizeof a->origin, "http://127.0.0.1:%d", a->s.peer.port);
-    segue_struct_init(&a->options, sizeof a->options, SEGUE_STRUCT_OAUTH_OPTIONS);
+    a->options = SEGUE_OAUTH_OPTIONS_INIT;
     a->options.redirect_uri = "http://localhost:3000/callback";
     a->options.user = a;
     a->options.free_user = let_go;
@@ -112,7 +114,8 @@ heard *auth_expect(auth_script *a, const char *method, const char *path)
     if (strcmp(path, "/mcp") != 0) {
         assert_header(h, "Mcp-Method", NULL);
         if (!strstr(h->text, "Authorization: Basic"))
-            assert_header(h, "Authorization", NULL); /* the token is not for them */
+            assert_header(h, "Authorization", NULL); /* the token must not be sent to this
+                                                      * server */
     }
     return h;
 }

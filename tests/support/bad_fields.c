@@ -14,7 +14,8 @@
 
 #define HUGE_STRING (64 * 1024)
 
-/* Where a field stands in the text: its value, and the member with its key. */
+/* The position of a field in the text: its value, and the start of its member with the
+ * key. */
 typedef struct place {
     sgi_json value;
     const char *member;
@@ -52,7 +53,7 @@ static place find(const char *message, const char *path)
     return at;
 }
 
-/* The text with [from, to) replaced. */
+/* Returns a copy of the text in which [from, to) is replaced. */
 static char *splice(const char *message, const char *from, const char *to,
                     const char *text)
 {
@@ -103,7 +104,7 @@ char *bad_field_text(const char *message, const char *path, int text)
     static const char *const texts[] = {"\"\\ud800\"", "\"\\udc00\\ud800\"", "\"\x01\""};
     if (text < 3)
         return bad_field_set(message, path, texts[text]);
-    /* the same key twice */
+    /* makes a message with the same key twice */
     place at = find(message, path);
     const char *end = at.value.p + at.value.n;
     char *again = vector_text("%.*s,", (int)(end - at.member), at.member);

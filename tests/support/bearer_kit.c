@@ -1,5 +1,6 @@
 #include "support/bearer_kit.h"
 
+#include <segue/segue_auth.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Keys and certificates made for a test, as PEM files. What fails ends the program: it is
- * no fault of the code under test. */
+/* Makes keys and certificates for a test, as PEM files. A failure ends the program,
+ * because the code under test did not cause it. */
 #ifndef CERTIFICATES_H
 #define CERTIFICATES_H
 
@@ -12,15 +12,17 @@ typedef struct test_cert {
 
 typedef enum test_key_kind { TEST_KEY_EC, TEST_KEY_RSA } test_key_kind;
 
-/* CN=name, valid now, for the hosts localhost and 127.0.0.1. issuer NULL: an authority,
- * signed by itself. */
+/* Makes a certificate with CN=name, valid now, for the hosts localhost and 127.0.0.1.
+ * With issuer NULL the certificate is an authority that signs itself. */
 void test_cert_make(test_cert *made, const char *name, test_key_kind kind,
                     const test_cert *issuer);
-/* The same for other hosts ("IP:127.0.0.1,DNS:here.test"), or for a client, NULL. */
+/* Makes a certificate for other hosts ("IP:127.0.0.1,DNS:here.test"). hosts NULL = for a
+ * client. */
 void test_cert_make_for(test_cert *made, const char *hosts, const test_cert *issuer);
-/* Either path may be NULL. */
+/* Saves the certificate and the key; either path may be NULL. */
 void test_cert_save(const test_cert *cert, const char *cert_path, const char *key_path);
-/* Certificate and key in one file; the key alone, encrypted. */
+/* Saves certificate and key in one file; the second function saves the key alone,
+ * encrypted. */
 void test_cert_save_both(const test_cert *cert, const char *path);
 void test_cert_save_locked(const test_cert *cert, const char *key_path,
                            const char *password);

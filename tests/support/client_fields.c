@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "engine/engine.h"
 #include "runtime/runtime.h"
 #include "support/bad_fields.h"
 #include "support/tap.h"
@@ -116,8 +117,9 @@ static void answer_calls(client_scene *s, const record *until)
     }
 }
 
-/* Another call is sent and answered, whatever else the client says meanwhile. Where the
- * message was the list of tools and went by unheard, the call waits for it too. */
+/* Checks that another call is sent and answered, whatever other messages the client
+ * sends. When the bad message was an ignored list of tools, the call waits for that list
+ * too. */
 static void assert_works(client_scene *s)
 {
     if (s->k.closed)
@@ -133,7 +135,7 @@ static void assert_works(client_scene *s)
         fail_msg("the session is of no use: %s", r->log ? r->log : "nothing came");
 }
 
-/* Sessions that did not open have nothing to show but that they end. */
+/* Plays one bad value. A session that did not open must only end. */
 static char play(const client_row *row, int value, int text)
 {
     client_scene s = {0};

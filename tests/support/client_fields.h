@@ -1,16 +1,17 @@
-/* Plays tables of bad fields against a client, whose server the test is. What came of a
- * message is one letter:
+/* Plays tables of bad fields against a client; the test plays the server. One letter is
+ * the outcome of a message:
  *
  *   K the request ended well   E with SEGUE_E_PROTOCOL   R with the error of the server
  *   L its task is lost         X it was cancelled        ! in another way
- *   T the application was told something, the request goes on
+ *   T the application got a callback, the request goes on
  *   W a warning was counted, the request goes on         . nothing
- *   B both: the application was told something, and a warning was counted
+ *   B both: the application got a callback, and a warning was counted
  *   O the session opened       S it was closed           F it tries the handshake
  *   r the client answered with a result, P with -32602, M -32601, R -32600, I -32603
  *
- * Each value has a client of its own, which has to be usable afterwards and to leave
- * nothing behind. Environment: SEGUE_FIELDS=show prints what came. */
+ * Each value of a field has a client of its own, which must be usable afterwards and must
+ * leave no memory behind. With SEGUE_FIELDS=show in the environment the outcomes are
+ * printed. */
 #ifndef CLIENT_FIELDS_H
 #define CLIENT_FIELDS_H
 
@@ -29,11 +30,12 @@
 
 typedef struct client_scene {
     kit k;
-    model m;        /* its host, where it has one */
+    model m;        /* the host of the client, in scenes that have one */
     record *r;      /* the request that the message is about; may be NULL */
-    char id[64];    /* of what the message answers: REQ in it */
-    char token[64]; /* of the request: TOKEN in it */
-    int answers;    /* the message asks the client */
+    char id[64];    /* id of the request that the message answers; replaces REQ in
+                     * messages */
+    char token[64]; /* token of the request; replaces TOKEN in messages */
+    int answers;    /* 1 = the message is a request to the client */
 } client_scene;
 
 typedef struct client_row {
@@ -43,12 +45,12 @@ typedef struct client_row {
     const char *expected;
 } client_row;
 
-/* Remembers what was heard: the request that is answered next. */
+/* Remembers the client's request in this line, which the message answers. */
 void scene_heard(client_scene *s, const char *line);
-/* A message with REQ and TOKEN filled in; on the heap. */
+/* Returns the message on the heap, with REQ and TOKEN filled in. */
 char *scene_line(const client_scene *s, const char *message);
 
-/* As cmocka tests, whose names begin with that of the group; the result for main. */
+/* Runs the rows as cmocka tests named after the group; returns the exit code for main. */
 int client_fields_run(const char *group, const client_row *rows, size_t count);
 
 #define ANSWER(members) "{\"jsonrpc\":\"2.0\",\"id\":REQ,\"result\":{" members "}}"

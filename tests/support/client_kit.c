@@ -73,8 +73,7 @@ static void client_gone(void *self)
 
 void kit_connect(kit *k)
 {
-    segue_transport_vtable vtable;
-    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
+    segue_transport_vtable vtable = SEGUE_TRANSPORT_VTABLE_INIT;
     vtable.start = client_start;
     vtable.send = client_sent;
     vtable.close = client_close;
@@ -98,9 +97,9 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
     (void)session;
     assert_int_equal(k->closed, 0);
     k->closed++;
-    k->closed_status = segue_error_status(error);
+    k->closed_status = segue_error_read(error)->status;
     snprintf(k->closed_message, sizeof k->closed_message, "%s",
-             error ? segue_error_message(error) : "");
+             error ? segue_error_read(error)->message : "");
 }
 
 static void on_reconnect(void *user, segue_session *session, int32_t attempt,
@@ -132,7 +131,7 @@ static void session_freed(void *user)
     k->session_freed++;
 }
 
-/* The last warning. */
+/* Keeps the text of the last warning. */
 static void keep_log(void *user, int32_t level, const char *text)
 {
     kit *k = user;
@@ -142,19 +141,17 @@ static void keep_log(void *user, int32_t level, const char *text)
 
 void kit_prepare(kit *k, int64_t max_message_bytes)
 {
-    segue_runtime_options runtime;
-    segue_hooks hooks;
+    segue_runtime_options runtime = SEGUE_RUNTIME_OPTIONS_INIT;
+    segue_hooks hooks = SEGUE_HOOKS_INIT;
     k->clock_ms = 1000;
     if (!k->chance)
         k->chance = 42;
     test_mem_init(&k->mem);
     k->tap = tap_open("client");
-    segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
     hooks.user = k;
     hooks.monotonic_ms = fake_now;
     hooks.wall_ms = fake_wall;
     hooks.random = fake_random;
-    segue_struct_init(&runtime, sizeof runtime, SEGUE_STRUCT_RUNTIME_OPTIONS);
     runtime.allocator = &k->mem.mem;
     runtime.hooks = &hooks;
     runtime.user = k;
@@ -165,8 +162,7 @@ void kit_prepare(kit *k, int64_t max_message_bytes)
 
 void kit_open(kit *k, const segue_session_options *options)
 {
-    segue_session_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     events.user = k;
     events.free_user = session_freed;
     events.on_open = on_open;
@@ -222,8 +218,7 @@ void kit_handshake_2025(kit *k, const char *capabilities)
 
 segue_session_options kit_legacy_options(void)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.era = SEGUE_ERA_LEGACY;
     return options;
 }

@@ -1,8 +1,8 @@
-/* A client against a server that the test plays itself, line by line: what the client
- * writes is heard, what it shall read is said. Fake clock, seeded chance, counting
- * allocator. Every request is recorded; the recorder fails the test when the order of
- * callbacks is broken: nothing after on_complete but free_user, both exactly once,
- * segments in order. */
+/* A client against a server that the test plays itself, line by line. kit_heard returns
+ * what the client wrote; kit_say gives the client a line to read. The kit has a fake
+ * clock, seeded randomness and a counting allocator. It records every request. The
+ * recorder fails the test when callbacks run in a wrong order: only free_user may run
+ * after on_complete, both run exactly once, and segments come in order. */
 #ifndef CLIENT_KIT_H
 #define CLIENT_KIT_H
 
@@ -10,7 +10,7 @@
 
 #include "support/test_mem.h"
 
-/* A test of cmocka's with a name of its own. */
+/* A cmocka test with a name of its own. */
 #define NAMED(name, test)                                                                \
     {                                                                                    \
         name, test, NULL, NULL, NULL                                                     \
@@ -18,26 +18,28 @@
 
 typedef struct kit kit;
 
-/* What one request told the application. */
+/* The callbacks that one request made. */
 typedef struct record {
     struct record *next;
     kit *k;
-    segue_request *request; /* held; NULL after record_drop */
-    char *log;              /* one line per callback, in order */
+    segue_request *request; /* a counted reference; NULL after record_drop */
+    char *log;              /* one line for each callback, in order */
     size_t log_len;
     int segments;
     uint64_t last_segment;
-    uint64_t replaced_by; /* the last segment that replaced those before it; 0 = none */
-    int unordered;        /* set by the test: numbers come in any order */
+    uint64_t replaced_by; /* number of the last segment that replaced those before it; 0 =
+                           * none */
+    int unordered;        /* 1 = segments may come in any order; set by the test */
     int completed, freed;
     segue_status status;
     int32_t rpc_code;
-    char *result; /* JSON or NULL */
+    char *result; /* JSON of the result, or NULL */
     char *message;
     int retryable;
-    char *last_key;                       /* of the last question */
-    char token[4096];                     /* of on_task, on_resumable, each segment */
-    void (*on_segment)(struct record *r); /* hooks of the test; may be NULL */
+    char *last_key;                       /* key of the last question */
+    char token[4096];                     /* token as of the last on_task, on_resumable or
+                                           * segment */
+    void (*on_segment)(struct record *r); /* callbacks of the test; may be NULL */
     void (*on_task)(struct record *r);
     void (*on_input)(struct record *r, const char *key);
     void (*on_complete)(struct record *r);
@@ -52,16 +54,16 @@ struct kit {
     segue_transport *transport;
     segue_session *session;
     struct tap *tap;
-    char *heard; /* bytes of the client that nobody has looked at */
+    char *heard; /* bytes from the client that the test has not read yet */
     size_t heard_len;
-    char *said; /* lines handed out, kept until the end */
+    char *said; /* lines that kit_heard returned, kept until the end */
     int can_reopen;
-    int reopens;     /* how often the client asked to connect again */
-    int hold_reopen; /* 1 = do not connect by itself */
+    int reopens;     /* the number of times that the client asked for a new connection */
+    int hold_reopen; /* 1 = the kit does not reconnect by itself */
     int opened, closed, session_freed;
     segue_status closed_status;
     char closed_message[256];
-    int retries; /* that on_reconnect told */
+    int retries; /* number of retries that on_reconnect reported */
     int last_attempt;
     char last_reason[256];
     int notifications;
@@ -70,22 +72,26 @@ struct kit {
     char **lines;
     size_t line_count;
     int transport_gone;
-    segue_validate_fn validate; /* of the session; set before it is opened */
-    int quiet;                  /* records keep no log, for tests with very much in it */
-    char last_warning[512];     /* of the log */
+    segue_validate_fn validate; /* validator of the session; set before the session is
+                                 * opened */
+    int quiet;                  /* 1 = records keep no log, for tests with very many
+                                 * callbacks */
+    char last_warning[512];     /* text of the last warning in the log */
 };
 
-/* Starts a client. options may be NULL; the handshake is left to the test. */
+/* Starts a client; options may be NULL. The test plays the handshake. */
 void kit_begin(kit *k, const segue_session_options *options);
-/* The same in two steps, for a transport of the test's own: the runtime (0 = the default
- * limit), then the session over k->transport. */
+/* kit_prepare and kit_open are kit_begin in two steps, for a test with its own transport.
+ * kit_prepare makes the runtime (max_message_bytes 0 = the default limit). kit_open opens
+ * a session over k->transport. */
 void kit_prepare(kit *k, int64_t max_message_bytes);
 void kit_open(kit *k, const segue_session_options *options);
-/* In three: k->transport is made between them. */
+/* Makes k->transport; called between kit_prepare and kit_open. */
 void kit_connect(kit *k);
-/* A kit that has only the runtime of another, and no records: its session ends. */
+/* Ends the session of a kit that has no records and uses the runtime of another kit. */
 void kit_leave(kit *k);
-/* As kit_begin, and plays the handshake of a modern server with these capabilities. */
+/* Does what kit_begin does, and plays the handshake of a modern server with these
+ * capabilities. */
 void kit_begin_modern(kit *k, const segue_session_options *options,
                       const char *capabilities);
 #define SERVER_PLAIN "{\"tools\":{}}"
@@ -95,14 +101,14 @@ void kit_begin_modern(kit *k, const segue_session_options *options,
     "{\"tools\":{},\"extensions\":{\"io.modelcontextprotocol/"                           \
     "tasks\":{\"eventStreams\":{}},"                                                     \
     "\"dev.segue/idempotency\":{}}}"
-/* Servers of 2025-11-25. */
+/* Capabilities of servers of 2025-11-25. */
 #define SERVER_2025                                                                      \
     "{\"tools\":{\"listChanged\":true},\"tasks\":{\"cancel\":{},"                        \
     "\"requests\":{\"tools\":{\"call\":{}}}}}"
 #define SERVER_2025_STREAMS                                                              \
     "{\"tools\":{},\"tasks\":{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}},"     \
     "\"responses\":{\"modes\":[\"task\",\"immediate\",\"streaming\"]}}}"
-/* What such servers say of a task. */
+/* A task in the form in which servers of 2025-11-25 describe it. */
 #define TASK_2025(id, status)                                                            \
     "\"taskId\":\"" id "\",\"status\":\"" status                                         \
     "\",\"createdAt\":\"2026-01-01T00:00:00Z\","                                         \
@@ -125,55 +131,61 @@ void kit_begin_modern(kit *k, const segue_session_options *options,
 #define FINAL                                                                            \
     "\"resultType\":\"complete\",\"_meta\":{\"dev.segue/final\":{\"status\":"            \
     "\"completed\",\"isError\":false}}"
-/* Of a session of the handshake eras. */
+/* Options of a session of the handshake eras. */
 segue_session_options kit_legacy_options(void);
-/* The handshake of a server that chooses this version: initialize as it was heard. */
+/* Plays the handshake of a server that chooses this version; returns the client's
+ * initialize. */
 const char *kit_shake_hands(kit *k, const char *version, const char *capabilities);
-/* As kit_begin, and plays the handshake of a server of 2025-11-25. */
+/* Does what kit_begin does, and plays the handshake of a server of 2025-11-25. */
 void kit_begin_2025(kit *k, const segue_session_options *options,
                     const char *capabilities);
-/* The handshake alone: again after a cut. */
+/* Plays the handshake of a server of 2025-11-25 alone, for instance again after
+ * kit_cut. */
 void kit_handshake_2025(kit *k, const char *capabilities);
-/* Plays tools/list: may be tasks: "t" (optional) and "r" (required); "p" may not. */
+/* Answers tools/list with the tools "t" (may run as a task), "r" (must run as a task) and
+ * "p" (never runs as a task). */
 void kit_list_tools(kit *k);
-/* Ends it all, checks every record and that nothing leaked. */
+/* Ends the kit, checks every record and checks that no memory leaked. */
 void kit_end(kit *k);
 
-/* Runs what is due now; lets time pass. */
+/* kit_run does the work that is due now. kit_advance lets time pass and then does it. */
 void kit_run(kit *k);
 void kit_advance(kit *k, int64_t ms);
 
-/* The next line of the client; NULL when it has said nothing. */
+/* Returns the next line that the client wrote; NULL when there is none. */
 const char *kit_heard(kit *k);
-/* The next line, which must be this method; fails the test otherwise. */
+/* Returns the next line, which must be a message of this method. */
 const char *kit_expect(kit *k, const char *method);
 void kit_expect_silence(kit *k);
-/* Says a line to the client; %s-like arguments. */
+/* Sends a line to the client; the format takes arguments as printf does. */
 void kit_say(kit *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Answers a request that was heard: result or error are members without braces. */
+/* Answers a request of the client. The text has the members of the result or error,
+ * without braces. */
 void kit_result(kit *k, const char *request, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void kit_error(kit *k, const char *request, int code, const char *data);
-/* An event of tasks/stream: seq, and the block or payload. */
+/* Sends an event of tasks/stream with this seq, segment number and text. */
 void kit_segment(kit *k, const char *task, int seq, int number, const char *text);
-/* The connection breaks. With can_reopen the client connects again by itself. */
+/* Breaks the connection. With can_reopen the client connects again by itself. */
 void kit_cut(kit *k);
-/* Plays server/discover. */
+/* Answers server/discover. */
 void kit_handshake(kit *k, const char *capabilities);
 
-/* Starts a request and records it. */
+/* Starts a request and records its callbacks. */
 record *kit_start(kit *k, const char *method, const char *params,
                   const segue_request_options *options);
-record *kit_call(kit *k, const char *tool); /* tools/call {"name":tool} */
+record *kit_call(kit *k, const char *tool); /* calls tools/call with {"name":tool} */
 record *kit_resume(kit *k, const char *token, const segue_request_options *options);
-/* Lets the handle of a record go. */
+/* Starts the request that receives the questions that belong to no other request. */
+record *kit_take_input(kit *k);
+/* Frees the handle of a record's request. */
 void record_drop(record *r);
-/* The application answers a question; key: NULL = the last one. */
+/* The application answers a question; key NULL = the last question. */
 segue_status record_answer(record *r, const char *key, const char *json);
-/* All records have ended, and are gone. */
+/* Checks that all records have ended, and frees them. */
 void records_end(kit *k);
-/* A record without a request, to be used as events of calls the kit has no function
- * for. */
+/* Makes a record without a request. A test passes its events to functions of the library
+ * for which the kit has no function. */
 record *kit_record(kit *k, segue_request_events *events);
 
 #endif

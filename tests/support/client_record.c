@@ -1,4 +1,4 @@
-/* What requests tell the application, and that it comes in order. */
+/* Records the callbacks of requests and checks their order. */
 #include "support/client_kit.h"
 
 #include <stdarg.h>
@@ -48,12 +48,12 @@ static void rec_segment(void *user, segue_request *request, const segue_segment 
     record *r = user;
     size_t len;
     const char *text = segue_segment_text(segment, &len);
-    const char *data = segue_segment_data(segment, NULL);
-    if (segue_segment_number(segment) <= r->last_segment && !r->unordered)
-        fail_msg("segment %d came after %d", (int)segue_segment_number(segment),
+    const char *data = segue_segment_read(segment)->data;
+    if (segue_segment_read(segment)->number <= r->last_segment && !r->unordered)
+        fail_msg("segment %d came after %d", (int)segue_segment_read(segment)->number,
                  (int)r->last_segment);
-    r->last_segment = segue_segment_number(segment);
-    if (segue_segment_replaces(segment))
+    r->last_segment = segue_segment_read(segment)->number;
+    if (segue_segment_read(segment)->replaces)
         r->replaced_by = r->last_segment;
     r->segments++;
     note(r, "segment %d %s", (int)r->last_segment, text ? text : data);
@@ -118,11 +118,11 @@ static void rec_complete(void *user, segue_request *request, segue_status status
     note(r, "complete %s", segue_status_name(status));
     r->completed++;
     r->status = status;
-    r->rpc_code = segue_error_rpc_code(error);
+    r->rpc_code = segue_error_read(error)->rpc_code;
     r->result = json ? strndup(json, len) : NULL;
-    r->message = strdup(segue_error_message(error));
-    r->retryable = segue_error_is_retryable(error);
-    assert_int_equal(segue_error_status(error), status);
+    r->message = strdup(segue_error_read(error)->message);
+    r->retryable = segue_error_read(error)->retryable;
+    assert_int_equal(segue_error_read(error)->status, status);
     if (r->on_complete)
         r->on_complete(r);
 }
@@ -141,7 +141,7 @@ record *kit_record(kit *k, segue_request_events *events)
     r->k = k;
     r->next = k->records;
     k->records = r;
-    segue_struct_init(events, sizeof *events, SEGUE_STRUCT_REQUEST_EVENTS);
+    *events = SEGUE_REQUEST_EVENTS_INIT;
     events->user = r;
     events->free_user = rec_free;
     events->on_segment = rec_segment;
@@ -173,6 +173,16 @@ record *kit_call(kit *k, const char *tool)
     char params[128];
     snprintf(params, sizeof params, "{\"name\":\"%s\"}", tool);
     return kit_start(k, "tools/call", params, NULL);
+}
+
+record *kit_take_input(kit *k)
+{
+    segue_request_events events;
+    record *r = kit_record(k, &events);
+    assert_int_equal(segue_session_take_input(k->session, &events, &r->request, NULL),
+                     SEGUE_OK);
+    kit_run(k);
+    return r;
 }
 
 record *kit_resume(kit *k, const char *token, const segue_request_options *options)

@@ -1,6 +1,7 @@
-/* One run: turns are given to the client, the line and the server until all calls have
- * ended. When nobody has anything to do time passes; what goes wrong comes in between.
- * A run that takes too long hangs, and is a failure. */
+/* One run. The client, the line and the server take turns until all calls have ended.
+ * When none of them has anything to do, time passes. Between turns, the run cuts, kills
+ * and restarts as planned. A run that takes too long counts as hanging, which is a
+ * failure. */
 #include "support/composition.h"
 
 #include <stdarg.h>
@@ -17,12 +18,14 @@
 #include "support/scratch.h"
 #include "support/world.h"
 
-#define PATIENCE_MS (40 * 60 * 1000) /* less than any time to live */
+/* The longest time of a run, which is shorter than any time to live. */
+#define PATIENCE_MS (40 * 60 * 1000)
 #define MAX_TURNS 1000000
-/* What a listener and the writing of a response keep, and tables. */
+/* The number of bytes that a server may hold in addition to its memory at the start: for
+ * a listener, the writing of a response, and tables. */
 #define GROWN_BYTES (192 * 1024)
-#define IDLE_TURNS 3      /* in which nothing is seen to happen */
-#define IDLE_TURNS_WEB 10 /* a request takes some that nobody sees */
+#define IDLE_TURNS 3      /* turns in which nothing seems to happen */
+#define IDLE_TURNS_WEB 10 /* over HTTP a request takes some invisible turns */
 
 void composition_fail(composition *c, const char *format, ...)
 {
@@ -85,14 +88,12 @@ static void say(void *user, int32_t level, const char *text)
 segue_runtime *composition_runtime(composition *c, int which)
 {
     segue_runtime *runtime = NULL;
-    segue_runtime_options options;
-    segue_hooks hooks;
-    segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
+    segue_hooks hooks = SEGUE_HOOKS_INIT;
     hooks.user = c;
     hooks.monotonic_ms = now;
     hooks.wall_ms = wall;
     hooks.random = which ? draw_for_client : draw_for_server;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
     options.allocator = which ? &c->client_mem.mem : &c->server_mem.mem;
     options.hooks = &hooks;
     options.user = c;
@@ -118,7 +119,7 @@ static void stop_for_a_while(composition *c)
         c->clock_ms + dice_roll(&c->dice, dice_once_in(&c->dice, 4) ? 20000 : 200);
 }
 
-/* One trouble at most in so many turns. */
+/* Causes at most one cut, kill or restart, in one of several turns. */
 static void go_wrong(composition *c)
 {
     composition_plan *plan = &c->plan;
@@ -148,7 +149,8 @@ static void go_wrong(composition *c)
 
 /* ---- turns ---- */
 
-/* A callback of the store's death ends the turn. */
+/* Gives each side a turn. A callback that reports the death of the store ends the
+ * turn. */
 static bool take_turn(composition *c)
 {
     int32_t ran = 0;
@@ -205,7 +207,7 @@ static void begin(composition *c, uint64_t seed)
     c->carrier = c->plan.http ? &carrier_web : &carrier_line;
     test_mem_init(&c->server_mem);
     test_mem_init(&c->client_mem);
-    /* A run that failed still listens at its own place. */
+    /* A failed run still listens on its path, so each run has a path of its own. */
     snprintf(c->path, sizeof c->path, "/dev/shm/segue-composition-%d-%u.db",
              (int)getpid(), ++runs);
     scratch_clear(c->path);
@@ -223,9 +225,10 @@ static void begin(composition *c, uint64_t seed)
     }
 }
 
-/* Its operations have ended, or are cancelled by time, and are purged: what the server
- * holds is what it held, but for tables and for two buffers that have grown to the
- * largest block. Escapes make a block up to half as long again. */
+/* Checks the memory of the server at the end. All operations have ended, or expired after
+ * a cancel, and are purged. So the server must hold as many bytes as at its start, except
+ * for grown tables and two buffers of the largest block. Escapes make a block up to half
+ * as long again. */
 static void judge_memory(composition *c)
 {
     for (int i = 0; i < 40; i++) {

@@ -1,17 +1,17 @@
-/* A call by chance, composed of everything at once: handlers that are random programs, a
+/* Random calls that combine everything at once: handlers that are random programs, a
  * real server, a real client, and between them a line that cuts, repeats, reorders and
- * dawdles, a server that is killed and a client that begins again. Both ends have a
- * runtime of their own, in this process, on one fake clock. What a seed decides is all
- * decided from the seed, so that a run can be had again.
+ * delays. The server is killed and the client restarts. Both ends have a runtime of
+ * their own, in this process, on one fake clock. The seed alone determines the whole run,
+ * so a run can be repeated.
  *
  *     composition_run(seed);      fails the test, after a line with SEGUE_SEED=<seed>
  *
- * composition_program.c   what handlers do, and what must come of it: the judge
- * composition_plan.c      which row, and what goes wrong when
+ * composition_program.c what handlers do, and the check of the outcome composition_plan.c
+ * which row, and what goes wrong when
  * composition_dialects.c  the rows: one for each way of showing a result
  * composition_server.c    the server and its handlers
  * composition_client.c    the application: what it is shown, keeps and checks
- * composition_line.c      bytes between the two, as over a pipe
+ * composition_line.c      the bytes between the two, as over a pipe
  * composition_web.c       the same over HTTP
  * composition.c           one run, turn by turn */
 #ifndef COMPOSITION_H
@@ -39,36 +39,38 @@ typedef struct dice {
 } dice;
 
 dice dice_of(uint64_t seed, uint64_t purpose);
-/* A number below n; 0 when n is 0. */
+/* Returns a number below n; 0 when n is 0. */
 uint32_t dice_roll(dice *d, uint32_t n);
-/* Once in n. */
+/* Returns true once in n times. */
 bool dice_once_in(dice *d, uint32_t n);
 
 /* ---- rows ---- */
 
 enum {
-    ROW_TASK = 1,        /* calls become tasks: nothing may be lost */
-    ROW_NUMBERED = 2,    /* the numbers that the client sees are those of the handler */
-    ROW_ASKS = 4,        /* the client can be asked */
-    ROW_REPEATS = 8,     /* repeats of `loose` are dropped by their numbers */
-    ROW_REORDERS = 16,   /* `loose` may come in any order */
+    ROW_TASK = 1,        /* calls become tasks, so nothing may be lost */
+    ROW_NUMBERED = 2,    /* the client sees the segment numbers of the handler */
+    ROW_ASKS = 4,        /* the server can ask the client */
+    ROW_REPEATS = 8,     /* the client drops repeats of `loose` by their numbers */
+    ROW_REORDERS = 16,   /* messages with `loose` may come in any order */
     ROW_SAYS_WHY = 32,   /* an error is a segment behind the others (R-1905-44) */
-    ROW_LASTS = 64,      /* a call that the client was told it can resume is not lost */
-    ROW_ASKS_MUCH = 256, /* of a run: its programs are full of questions */
-    ROW_STAYS = 128      /* the client does not begin again: what was shown is confirmed,
-                          so nobody would have it any more (R-975-19) */
+    ROW_LASTS = 64,      /* a call is not lost once the client knows that it can be
+                          * resumed */
+    ROW_ASKS_MUCH = 256, /* flag of a run: its programs ask many questions */
+    ROW_STAYS = 128      /* the client does not restart: segments that were shown are
+                          * confirmed, so nobody keeps them any more (R-975-19) */
 };
 
 typedef struct composition_row {
     const char *name;
-    int32_t era;         /* of the session */
-    int32_t task;        /* policy of the tool */
-    int32_t no_tasks;    /* of the session */
-    uint32_t client_off; /* dialects */
+    int32_t era;         /* era of the session */
+    int32_t task;        /* task policy of the tool */
+    int32_t no_tasks;    /* no_tasks of the session's options */
+    uint32_t client_off; /* dialects that the client switches off */
     uint32_t client_on;
     uint32_t server_on;
     uint32_t server_off;
-    int32_t promote_after_ms; /* of the tool */
+    uint32_t server_ways;     /* flags of segue_draft_way */
+    int32_t promote_after_ms; /* promote_after_ms of the tool */
     int32_t tool_flags;
     const char *loose; /* text in messages that may be repeated or reordered */
     uint32_t flags;
@@ -90,23 +92,25 @@ typedef enum step_kind {
     STEP_CHECKPOINT,
     STEP_PAUSE,
     STEP_DEFER,
-    STEP_COMPLETE, /* these three end it */
+    STEP_COMPLETE, /* the last three kinds end a program */
     STEP_FAIL,
     STEP_ABANDON
 } step_kind;
 
 typedef struct program_step {
     step_kind kind;
-    int first, count; /* SEND, COMPLETE: blocks */
-    int number;       /* FIELD: which; ASK, CHECKPOINT, PROGRESS: a running number */
-    int32_t is_error; /* COMPLETE */
-    int64_t ms;       /* PAUSE */
-    char json[96];    /* FIELD, LOG, COMPLETE (structuredContent) */
+    int first, count; /* SEND, COMPLETE: which blocks */
+    int number;       /* FIELD: which field; ASK, CHECKPOINT, PROGRESS: a running
+                       * number */
+    int32_t is_error; /* COMPLETE: the result is an error */
+    int64_t ms;       /* PAUSE: how long */
+    char json[96];    /* FIELD, LOG, COMPLETE (structuredContent): the value */
 } program_step;
 
-/* Block i of a program is its segment i + 1. */
+/* Block i of a program becomes segment i + 1. */
 typedef struct program_block {
-    bool is_text; /* `bytes` is the text, else the whole block as JSON */
+    bool is_text; /* true = `bytes` is the text of the block; false = `bytes` is the block
+                   * as JSON */
     char *bytes;
     size_t len;
 } program_block;
@@ -119,25 +123,26 @@ typedef struct program {
     int block_count;
 } program;
 
-#define PROGRAM_CODE 4711 /* of STEP_FAIL */
+#define PROGRAM_CODE 4711 /* error code of STEP_FAIL */
 
-/* largest: of a block, in bytes, or so. */
+/* largest: approximate maximum size of a block, in bytes. */
 void program_make(program *p, dice *d, uint32_t flags, uint32_t largest);
 void program_free(program *p);
 extern const char *const program_fields[COMPOSITION_FIELDS];
 
-/* Where a run goes on that is told that so many segments are stored. */
+/* The point at which a new run of a program continues when some segments are already
+ * stored. */
 typedef struct program_place {
     int step;
-    int block; /* of the step's: the next one */
+    int block; /* the next block of the step */
 } program_place;
 program_place program_after(const program *p, uint64_t segments);
-/* So many segments are replaced before segment `number`. */
+/* Returns how many segments are replaced before segment `number`. */
 uint64_t program_voided(const program *p, uint64_t number);
-/* Which block is this JSON? -1 = none of the program's. */
+/* Returns the index of the block with this JSON; -1 = the program has no such block. */
 int program_find(const program *p, const char *json, size_t len);
-/* Is it what a client must be told in the end? Else `why` says why not. discard: content
- * is not looked at. */
+/* Returns whether this is the result that a client must get in the end. If it is not,
+ * `why` has the reason. With discard the content is not checked. */
 bool program_judge(const program *p, const char *result, size_t len, bool discard,
                    char *why, size_t size);
 const program_step *program_end(const program *p);
@@ -148,24 +153,27 @@ typedef struct composition_plan {
     const composition_row *row;
     bool http;
     bool sqlite;
-    bool restartable;          /* the tool goes on after a crash */
-    int calls;                 /* at once */
-    uint32_t largest;          /* of the blocks */
-    int batch;                 /* steps of a handler's turn, at most */
-    uint32_t piece;            /* bytes of a turn of the line, at most */
+    bool restartable;          /* the tool continues after a crash */
+    int calls;                 /* number of calls at once */
+    uint32_t largest;          /* approximate maximum size of a block */
+    int batch;                 /* maximum number of steps in one turn of a handler */
+    uint32_t piece;            /* maximum number of bytes in one turn of the line */
     uint32_t room;             /* bytes that the line holds: how slow its reader may be */
-    uint32_t slowness;         /* one turn in this many moves anything */
-    int cuts, kills, restarts; /* still to come */
-    int repeats, reorders;     /* one in this many; 0 = none */
-    int64_t max_queue;         /* of the server */
-    size_t read_bytes;         /* of a log that it reads back at once; 0 = usual */
-    bool keeps;                /* the store keeps what nobody needs any more */
+    uint32_t slowness;         /* one turn in this many moves bytes */
+    int cuts, kills, restarts; /* the numbers of cuts, kills and restarts that are still
+                                * to come */
+    int repeats, reorders;     /* one message in this many; 0 = none */
+    int64_t max_queue;         /* queue limit of the server */
+    size_t read_bytes;         /* bytes of a log that the server reads back at once; 0 =
+                                * default */
+    bool keeps;                /* the store keeps entries that nothing needs any more */
     int64_t credit;
     bool discard;
     bool cancels; /* the application cancels one of its calls */
-    int people;   /* whose calls they are, in turn: each has a session of his own */
+    int people;   /* number of principals; they take the calls in turn, and each has a
+                   * session */
     bool asks_much;
-    int thinks; /* a question is answered in one turn of so many */
+    int thinks; /* a question is answered in one turn of this many */
 } composition_plan;
 
 void composition_plan_make(composition_plan *plan, uint64_t seed);
@@ -175,15 +183,16 @@ extern const char *const composition_people[COMPOSITION_PEOPLE];
 
 /* ---- the application ---- */
 
-/* What the application has made of what it was shown. It is kept beside the token. */
+/* The state of the result after the segments that the application received. The
+ * application saves this state with the token. */
 typedef struct shown {
-    int blocks[COMPOSITION_BLOCKS]; /* those that stand, in order */
+    int blocks[COMPOSITION_BLOCKS]; /* indices of the blocks that stand, in order */
     int count;
-    int last;             /* of the program, shown so far */
-    uint64_t last_number; /* of its segment */
+    int last;             /* index of the last block that the application received */
+    uint64_t last_number; /* segment number of that block */
 } shown;
 
-/* What it says it is asked for: an operation, and a step of it. */
+/* The text of a question: it names the operation that asks, and the step. */
 #define QUESTION_TEXT 64
 typedef struct question {
     char key[80];
@@ -196,20 +205,22 @@ typedef struct app {
     program program;
     segue_request *request;
     shown now;
-    shown kept; /* with the token */
+    shown kept; /* saved together with the token */
     char token[6144];
     bool has_token;
-    uint64_t seen; /* highest segment of the program ever shown, of one operation */
+    uint64_t seen; /* the highest segment number of one operation that the application
+                    * received */
     double progress;
-    const char *person;                        /* whose call it is */
-    int attempt;                               /* which start of it, in its arguments */
-    question questions[COMPOSITION_CALLS * 4]; /* that are open */
+    const char *person;                        /* the principal of the call */
+    int attempt;                               /* the number of the call's start, as its
+                                                * arguments give it */
+    question questions[COMPOSITION_CALLS * 4]; /* open questions */
     int question_count;
-    int life; /* which start or resume the callbacks belong to */
+    int life; /* the number of the start or resume to which the callbacks belong */
     int64_t granted;
     bool started, cancelled, completed, was_told_why;
-    bool was_refused; /* a token, of a server that was known; */
-    bool lasts;       /* ... and then it was had */
+    bool was_refused; /* a known server refused a token */
+    bool lasts;       /* after a refusal, the token was given after all */
     segue_status status;
     int32_t rpc_code;
     char *result;
@@ -217,11 +228,12 @@ typedef struct app {
 } app;
 
 void client_start(composition *c);
-/* The process dies: what it has not kept is gone. */
+/* Plays the death of the client's process, which loses everything that it has not
+ * saved. */
 void client_die(composition *c);
-/* Ends the session and lets all go, after the last request. */
+/* Ends the sessions and frees all, after the last request. */
 void client_end(composition *c);
-/* Takes a turn: grants, answers. */
+/* Takes a turn: grants credit and answers questions. */
 void client_turn(composition *c);
 bool client_is_done(const composition *c);
 void client_judge(composition *c);
@@ -231,27 +243,28 @@ void client_judge(composition *c);
 typedef struct job job;
 
 void server_start(composition *c);
-/* Ends it with its runtime: as it is told (its tasks are let go of), or by a death of its
- * store, after which nothing is heard of it. */
+/* Ends the server and its runtime. The server either shuts down and releases its tasks,
+ * or its store dies and the server sends nothing more. */
 void server_stop(composition *c);
 bool server_turn(composition *c);
-/* When the next handler wakes; -1 = none sleeps. */
+/* Returns the time at which the next handler wakes; -1 = no handler sleeps. */
 int64_t server_wakes(const composition *c);
 
 /* ---- the line ---- */
 
 typedef struct carrier {
-    /* A transport for the client's runtime, and this one of the people. */
+    /* Opens a transport for the client's runtime and this principal. */
     segue_transport *(*open)(composition *c, int person);
-    /* Whose it is, at the server; NULL when nobody is there any more. */
+    /* Returns the principal of a transport at the server; NULL when the connection is
+     * gone. */
     const char *(*whose)(composition *c, segue_transport *transport);
-    /* The server is there. */
+    /* Called when the server has started. */
     void (*serve)(composition *c);
-    /* One of the two is about to go: all connections are lost. */
+    /* Breaks all connections. Called before the client or the server ends. */
     void (*lose)(composition *c);
-    /* Moves bytes; false when there was nothing to do. */
+    /* Moves bytes; returns false when there was nothing to do. */
     bool (*turn)(composition *c);
-    /* Breaks a connection at some byte to come. */
+    /* Plans a break of a connection at a later byte. */
     void (*cut)(composition *c);
     void (*end)(composition *c);
 } carrier;
@@ -262,16 +275,16 @@ extern const carrier carrier_line, carrier_web;
 
 struct composition {
     uint64_t seed;
-    composition_plan plan;  /* what of it is still to come */
-    composition_plan whole; /* as it was drawn */
-    dice dice;              /* of the run */
-    dice line_dice;         /* of the carrier */
-    dice engine_dice[2];    /* randomness of the server, of the client */
+    composition_plan plan;  /* counts down what is still to come */
+    composition_plan whole; /* the plan as it was drawn */
+    dice dice;              /* randomness of the run */
+    dice line_dice;         /* randomness of the carrier */
+    dice engine_dice[2];    /* randomness of the server and of the client */
     int64_t clock_ms;
     uint64_t turns;
     bool is_traced;
     const carrier *carrier;
-    void *carried; /* the carrier's */
+    void *carried; /* state of the carrier */
     char path[96];
 
     test_mem server_mem;
@@ -279,11 +292,11 @@ struct composition {
     segue_server *server;
     segue_store *store;
     fault_store *faults;
-    int dead; /* the store has died: its process is about to */
+    int dead; /* the store has died, so its process is about to die */
     int64_t down_until;
-    size_t server_base; /* bytes of a server that has just begun */
+    size_t server_base; /* bytes that the server held right after its start */
     job *jobs;
-    int kills_done; /* that may have cost something */
+    int kills_done; /* kills that may have lost something */
     int cuts_done;
 
     test_mem client_mem;
@@ -295,7 +308,7 @@ struct composition {
 };
 
 void composition_run(uint64_t seed);
-/* Prints the seed and what it stands for, and fails the test. */
+/* Prints the seed and its plan, and fails the test. */
 void composition_fail(composition *c, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 #define composition_check(c, condition)                                                  \
@@ -303,10 +316,12 @@ void composition_fail(composition *c, const char *format, ...)
         if (!(condition))                                                                \
             composition_fail(c, "%s:%d: %s", __FILE__, __LINE__, #condition);            \
     } while (0)
-/* With SEGUE_TEST_LOG in the environment: what passes, and what the library logs. */
+/* With SEGUE_TEST_LOG in the environment, prints the messages and the log of the
+ * library. */
 void composition_trace(const composition *c, const char *what, const char *text,
                        size_t len);
-/* A runtime on the clock of the run; which: 0 = the server's. */
+/* Makes a runtime on the clock of the run. which: 0 = for the server, 1 = for the
+ * client. */
 segue_runtime *composition_runtime(composition *c, int which);
 
 #endif

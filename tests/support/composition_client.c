@@ -1,12 +1,13 @@
-/* The application: it calls, is shown segments, folds them by the rules of segue.h alone,
- * keeps fold and token together, and when it begins again goes on from there. */
+/* The application of the client. It makes calls, receives segments and merges them only
+ * by the rules of segue.h. It saves the merged result and the token together, and
+ * continues from them after a restart. */
 #include "support/composition.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Callbacks of a process that has died say nothing to the one that lives. */
+/* The user data of callbacks. Callbacks of a process that has died are dropped. */
 typedef struct listener {
     app *app;
     int life;
@@ -28,7 +29,8 @@ static void keep(app *a)
         a->kept = a->now;
     } else if (status == SEGUE_E_NOT_RESUMABLE) {
         a->has_token = false;                /* the server is now known to keep nothing */
-    } else if (status != SEGUE_E_TERMINAL) { /* the end is on its way */
+    } else if (status != SEGUE_E_TERMINAL) { /* the end of the request will be delivered
+                                              * soon */
         composition_fail(a->c, "token: %s", segue_status_name(status));
     }
 }
@@ -38,20 +40,21 @@ static void keep(app *a)
 static void place_block(app *a, const segue_segment *segment, int block)
 {
     composition *c = a->c;
-    bool replaces = segue_segment_replaces(segment);
-    uint64_t number = segue_segment_number(segment);
+    bool replaces = segue_segment_read(segment)->replaces;
+    uint64_t number = segue_segment_read(segment)->number;
     uint64_t voided = program_voided(&a->program, (uint64_t)block + 1);
     if (replaces)
         a->now.count = 0;
     if (block < a->now.last)
         composition_fail(c, "call %d: block %d after %d", a->index, block + 1,
                          a->now.last);
-    if (block != a->now.last && (uint64_t)block != voided) /* left out, not replaced */
+    /* the blocks in between were left out, not replaced */
+    if (block != a->now.last && (uint64_t)block != voided)
         composition_fail(c, "call %d: block %d after %d, without what is between",
                          a->index, block + 1, a->now.last);
     bool is_void = (a->now.count && (uint64_t)a->now.blocks[0] < voided) ||
                    (!a->now.count && (uint64_t)block != voided);
-    /* a response of SEP-1905 tells the last of its replacements */
+    /* A response of SEP-1905 shows only the last of its replacements. */
     if (is_void && !(c->plan.row->flags & ROW_SAYS_WHY))
         composition_fail(c, "call %d: block %d, %d shown, %d replaced", a->index,
                          block + 1, a->now.count, (int)voided);
@@ -61,15 +64,15 @@ static void place_block(app *a, const segue_segment *segment, int block)
     if (number <= a->now.last_number || (number != a->now.last_number + 1 && !replaces))
         composition_fail(c, "call %d: number %d after %d", a->index, (int)number,
                          (int)a->now.last_number);
-    if (segue_segment_index(segment) != (uint64_t)a->now.count && !is_void)
+    if (segue_segment_read(segment)->index != (uint64_t)a->now.count && !is_void)
         composition_fail(c, "call %d: block %d has index %d, not %d", a->index, block + 1,
-                         (int)segue_segment_index(segment), a->now.count);
+                         (int)segue_segment_read(segment)->index, a->now.count);
     a->now.blocks[a->now.count++] = block;
     a->now.last = block + 1;
     a->now.last_number = number;
 }
 
-/* The error as the last segment, of a call that fails. */
+/* A call that fails may show its error as the last segment. */
 static bool may_say_why(const app *a)
 {
     bool fails = program_end(&a->program)->kind != STEP_COMPLETE ||
@@ -80,13 +83,13 @@ static bool may_say_why(const app *a)
 static void on_segment(void *user, segue_request *request, const segue_segment *segment)
 {
     app *a = app_of(user);
-    size_t len;
-    const char *json = segue_segment_data(segment, &len);
+    const segue_segment_view *view = segue_segment_read(segment);
+    const char *json = view->data;
     (void)request;
     if (!a)
         return;
     composition_check(a->c, !a->completed);
-    int block = program_find(&a->program, json, len);
+    int block = program_find(&a->program, json, view->data_len);
     if (block >= 0)
         place_block(a, segment, block);
     else if (!may_say_why(a))
@@ -94,7 +97,8 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     a->was_told_why = block < 0;
     if (a->seen < (uint64_t)(block + 1))
         a->seen = (uint64_t)(block + 1);
-    a->granted--; /* below zero only when the end is not a result */
+    a->granted--; /* the value is below zero only when the request does not end with a
+                   * result */
     if (a->c->plan.restarts && a->request && dice_once_in(&a->c->dice, 2))
         keep(a);
 }
@@ -139,7 +143,8 @@ static void on_status(void *user, segue_request *request, const char *status,
                          status, message ? message : "", a->completed);
 }
 
-/* What a person sees of it. It is for somebody's call, and for his own. */
+/* Reads a question as its person sees it. The question must belong to a call of that
+ * person. */
 static void read_question(const app *a, const char *params, question *q)
 {
     static const char before[] = "\"message\":\"";
@@ -181,15 +186,16 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     if (!a)
         return;
     composition_check(a->c, !a->completed);
-    /* who cancels waits for no credit, also when the result has come first */
+    /* A request that is cancelled waits for no credit, even when its result came
+     * first. */
     composition_check(a->c, !a->c->plan.credit || a->granted >= 0 || status != SEGUE_OK ||
                                 a->cancelled);
     a->completed = true;
     a->status = status;
-    a->rpc_code = segue_error_rpc_code(error);
+    a->rpc_code = segue_error_read(error)->rpc_code;
     if (status != SEGUE_OK)
-        composition_trace(a->c, "!!", segue_error_message(error),
-                          strlen(segue_error_message(error)));
+        composition_trace(a->c, "!!", segue_error_read(error)->message,
+                          strlen(segue_error_read(error)->message));
     a->result = json ? malloc(len + 1) : NULL;
     a->result_len = json ? len : 0;
     if (json)
@@ -210,7 +216,7 @@ static void listen_to(app *a, segue_request_events *events)
 {
     listener *l = malloc(sizeof *l);
     *l = (listener){a, ++a->life};
-    segue_struct_init(events, sizeof *events, SEGUE_STRUCT_REQUEST_EVENTS);
+    *events = SEGUE_REQUEST_EVENTS_INIT;
     events->user = l;
     events->free_user = free_listener;
     events->on_segment = on_segment;
@@ -222,11 +228,11 @@ static void listen_to(app *a, segue_request_events *events)
     events->on_complete = on_complete;
 }
 
-/* From the start, or from what was kept. */
+/* Starts the request, or resumes it with the saved token. */
 static void ask(app *a)
 {
     composition *c = a->c;
-    segue_request_options options;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
     segue_request_events events;
     char params[64];
     segue_session *session = c->sessions[a->index % c->plan.people];
@@ -234,7 +240,6 @@ static void ask(app *a)
     int len = snprintf(params, sizeof params,
                        "{\"name\":\"t\",\"arguments\":{\"n\":%d,\"a\":%d}}", a->index,
                        a->attempt);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_REQUEST_OPTIONS);
     options.credit = a->granted = c->plan.credit;
     options.discard = c->plan.discard;
     options.log_level = "debug";
@@ -252,15 +257,15 @@ static void ask(app *a)
                                            &options, &events, &a->request, NULL);
     composition_check(c, status == SEGUE_OK);
     if (!a->has_token) {
-        a->seen = 0; /* another operation */
+        a->seen = 0; /* a new operation starts, and the application has received nothing
+                      * of it */
         keep(a);
     }
 }
 
 static void open_session(composition *c, int person)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     options.capabilities = "{\"elicitation\":{}}";
     options.era = c->plan.row->era;
     options.no_tasks = c->plan.row->no_tasks;
@@ -329,7 +334,7 @@ static void answer(app *a)
                  q->text, a->person);
     segue_status status =
         segue_request_answer(a->request, q->key, yes, (size_t)len, NULL);
-    /* terminal: its end is on its way to the application */
+    /* The request has ended, and its end will be delivered soon. */
     composition_check(a->c, status == SEGUE_OK || status == SEGUE_E_NOT_FOUND ||
                                 status == SEGUE_E_TERMINAL);
 }
@@ -341,8 +346,8 @@ static void grant(app *a)
     composition_check(a->c, segue_request_grant(a->request, n) == SEGUE_OK);
 }
 
-/* Before the server is known there is a token, and another one when it has told how the
- * call can be resumed. */
+/* Checks the token of the call. Before the server is known there is a token. When the
+ * server has said how the call can be resumed, there is another token. */
 static void look_whether_it_lasts(app *a)
 {
     char token[sizeof a->token];
@@ -382,14 +387,14 @@ bool client_is_done(const composition *c)
 
 /* ---- the end ---- */
 
-/* What was shown is what stands in the result. */
+/* Checks that the received segments equal the content of the result. */
 static void judge_shown(const app *a)
 {
     int from = (int)program_voided(&a->program, (uint64_t)a->program.block_count + 1);
     int want = a->program.block_count - from;
     int stale = a->now.count && a->now.blocks[0] < from ? a->now.count : 0;
     if (stale && !want)
-        return; /* replaced by nothing: no segment can tell */
+        return; /* the last replacement has no segment that could show it */
     if (a->now.count != want || (want && a->now.blocks[0] != from))
         composition_fail(a->c, "call %d: %d blocks are shown, not %d", a->index,
                          a->now.count, want);
@@ -401,7 +406,7 @@ static bool may_fail(const app *a)
     bool lasts = (c->plan.row->flags & ROW_TASK) || a->lasts;
     if (a->cancelled &&
         (a->status == SEGUE_E_CANCELLED || a->status == SEGUE_E_INCOMPLETE))
-        return true; /* or it had ended before the cancel came */
+        return true; /* the call had ended before the cancel came */
     if (!lasts)
         return c->cuts_done || c->kills_done || c->restarts_done;
     return c->kills_done && !c->plan.restartable;
@@ -417,7 +422,7 @@ static void judge(const app *a)
         return;
     if (a->status == SEGUE_OK && (a->c->plan.row->flags & ROW_SAYS_WHY) &&
         (kind != STEP_COMPLETE || may_fail(a)) && strstr(a->result, "\"isError\":true"))
-        return; /* as a result, with the error as its last block */
+        return; /* the error arrived as a result that has the error as its last block */
     if (kind == STEP_COMPLETE && a->status == SEGUE_OK && a->result) {
         if (!program_judge(&a->program, a->result, a->result_len, a->c->plan.discard, why,
                            sizeof why))

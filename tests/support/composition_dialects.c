@@ -1,5 +1,6 @@
-/* The rows: each way of showing a result to a client, with what both sides are told so
- * that it is the one that is used. A dialect that comes is a row that comes. */
+/* The rows of the compositions: one for each way of showing a result to a client. A row
+ * has the options that make client and server choose this way. A new dialect needs one
+ * more row. */
 #include "support/composition.h"
 
 #define NO_PIECES (SEGUE_DIALECT_PARTIAL | SEGUE_DIALECT_PARTIAL_RESULTS)
@@ -49,7 +50,7 @@ const composition_row composition_rows[] = {
      .era = SEGUE_ERA_LEGACY,
      .task = SEGUE_TASK_MUST,
      .server_off = SEGUE_DIALECT_STREAMING,
-     .server_on = SEGUE_DIALECT_TRACKING,
+     .server_ways = SEGUE_WAY_TRACKING,
      .flags = ROW_TASK | ROW_ASKS},
     {.name = "S push",
      .era = SEGUE_ERA_LEGACY,
@@ -59,7 +60,7 @@ const composition_row composition_rows[] = {
     {.name = "S pull",
      .era = SEGUE_ERA_LEGACY,
      .task = SEGUE_TASK_MAY,
-     .server_on = SEGUE_DIALECT_ONE_RESPONSE,
+     .server_ways = SEGUE_WAY_ONE_RESPONSE,
      .flags = ROW_TASK | ROW_ASKS | ROW_SAYS_WHY},
     {.name = "D",
      .era = SEGUE_ERA_LEGACY,

@@ -1,25 +1,25 @@
-/* Two custom transports and what is on its way between them, as through pipes. Whole
- * messages of the server may be said twice, or after the next one, where the row says
- * that its client does not mind; then all is bytes, which arrive in pieces, as fast as
- * the reader is, and end at the byte where the connection breaks. */
+/* Two custom transports and the bytes between them, as through pipes. Whole messages of
+ * the server may be repeated, or moved behind the next message, if the row says that its
+ * client accepts this. Bytes arrive in pieces, as fast as the reader reads, and end at
+ * the byte where the connection breaks. */
 #include "support/composition.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define UP 0 /* from the client */
+#define UP 0 /* from client to server */
 #define DOWN 1
 
 typedef struct way {
     char *bytes;
     size_t len, cap;
-    size_t until_cut; /* bytes; SIZE_MAX = no cut is due */
-    bool blocked;     /* its sender waits for room */
+    size_t until_cut; /* bytes until the cut; SIZE_MAX = no cut is due */
+    bool blocked;     /* the sender waits for room */
 } way;
 
 /* The server's end of one connection; its transport may outlive the connection. */
 typedef struct far_end {
-    struct line *line; /* NULL = lost */
+    struct line *line; /* NULL = the connection is lost */
     segue_transport *transport;
 } far_end;
 
@@ -28,12 +28,13 @@ typedef struct line {
     const char *person;
     segue_transport *near;
     far_end *far;
-    bool open;   /* the client's end is */
-    bool drains; /* ... and reads what was written before the server's end was lost */
+    bool open;   /* the client's end is open */
+    bool drains; /* the client's end still reads what was written before the server's end
+                  * was lost */
     way ways[2];
-    char *part; /* of a message of the server */
+    char *part; /* an incomplete message of the server */
     size_t part_len, part_cap;
-    char *held; /* a message that the next one overtakes */
+    char *held; /* a message that the next message overtakes */
     size_t held_len;
 } line;
 
@@ -57,7 +58,8 @@ static void put(line *l, int direction, const char *bytes, size_t n)
 
 static bool is_loose(const line *l, const char *text, size_t n)
 {
-    static const char first[] = "\"task\":{"; /* names the task: nothing goes before */
+    static const char first[] = "\"task\":{"; /* this message names the task, so no
+                                               * message may be moved before it */
     const char *loose = l->c->plan.row->loose;
     return loose && memmem(text, n, loose, strlen(loose)) &&
            !memmem(text, n, first, sizeof first - 1);
@@ -71,7 +73,8 @@ static void release_held(line *l)
     l->held = NULL;
 }
 
-/* Of SEP-1905: it need not have a number, so what it overtook would not be missed. */
+/* Returns whether this is the last message of SEP-1905. The last message need not have a
+ * number, so the client would not miss a message that it overtook. */
 static bool is_last(const char *text, size_t n)
 {
     static const char last[] = "\"isComplete\":true";
@@ -133,7 +136,7 @@ static size_t near_send(void *self, const char *bytes, size_t len)
     line *l = self;
     size_t n = room_of(l, UP) < len ? room_of(l, UP) : len;
     if (!l->open || l->drains)
-        return len; /* nobody hears it */
+        return len; /* no server reads these bytes */
     put(l, UP, bytes, n);
     composition_trace(l->c, "->", bytes, n);
     l->ways[UP].blocked = n < len;
@@ -190,8 +193,8 @@ static void hang_up(line *l)
     lose_near(l);
 }
 
-/* Of a pipe what was written is read, whatever became of its writer: that is what makes
- * it delivered (R-975-17). */
+/* Breaks the connection from the server. Bytes that were written to a pipe are read even
+ * when the writer is gone, so they count as delivered (R-975-17). */
 static void break_up(line *l)
 {
     bool drains = l->c->plan.row->flags & ROW_LASTS && l->open && l->ways[DOWN].len;
@@ -230,7 +233,7 @@ static void near_gone(void *self)
     lose_far(l);
 }
 
-/* Attached or not, whoever it belonged to forgets it. */
+/* Detaches the transport from its line, whether it was attached or not. */
 static void far_gone(void *self)
 {
     far_end *far = self;
@@ -241,10 +244,9 @@ static void far_gone(void *self)
 
 static void connect_far(line *l)
 {
-    segue_transport_vtable vtable;
+    segue_transport_vtable vtable = SEGUE_TRANSPORT_VTABLE_INIT;
     far_end *far = calloc(1, sizeof *far);
     far->line = l;
-    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
     vtable.start = begin;
     vtable.send = far_send;
     vtable.close = far_close;
@@ -264,7 +266,7 @@ static int32_t reopen(void *self)
 
 /* ---- the carrier ---- */
 
-/* One for each of the people. */
+/* Returns the lines; there is one for each principal. */
 static line *lines_of(const composition *c)
 {
     return c->carried;
@@ -272,14 +274,13 @@ static line *lines_of(const composition *c)
 
 static segue_transport *open_line(composition *c, int person)
 {
-    segue_transport_vtable vtable;
+    segue_transport_vtable vtable = SEGUE_TRANSPORT_VTABLE_INIT;
     if (!c->carried)
         c->carried = calloc(COMPOSITION_PEOPLE, sizeof(line));
     line *l = &lines_of(c)[person];
     l->c = c;
     l->person = composition_people[person];
     forget(l);
-    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
     vtable.start = begin;
     vtable.send = near_send;
     vtable.close = near_close;
@@ -293,7 +294,7 @@ static segue_transport *open_line(composition *c, int person)
 
 static void serve(composition *c)
 {
-    (void)c; /* whoever sends something is connected */
+    (void)c; /* a transport that sends something is connected */
 }
 
 static const char *whose(composition *c, segue_transport *transport)
@@ -333,7 +334,7 @@ static bool move(line *l, int direction)
     if (n > w->until_cut)
         n = w->until_cut;
     if (n && segue_transport_feed(to, w->bytes, n) != SEGUE_OK)
-        return false; /* not now */
+        return false; /* no connection is accepted now */
     if (n)
         memmove(w->bytes, w->bytes + n, w->len - n);
     w->len -= n;
@@ -345,7 +346,7 @@ static bool move(line *l, int direction)
     return tell_room(l, direction) || n;
 }
 
-/* slow: nothing moves this time. */
+/* Moves bytes of one line. slow: true = nothing moves this time. */
 static bool turn_line(composition *c, line *l, bool slow)
 {
     bool any = false;
@@ -359,7 +360,7 @@ static bool turn_line(composition *c, line *l, bool slow)
         return true;
     }
     if (!l->far && !c->server_runtime) {
-        break_up(l); /* nobody is there */
+        break_up(l); /* there is no server */
         return true;
     }
     if (!l->far && c->dead)
@@ -369,7 +370,7 @@ static bool turn_line(composition *c, line *l, bool slow)
     if (slow)
         return true;
     if (l->held && !l->ways[DOWN].len)
-        release_held(l); /* nothing comes that could overtake it */
+        release_held(l); /* no later message can overtake the held message */
     any = move(l, UP);
     if (l->far)
         any |= move(l, DOWN);

@@ -1,4 +1,4 @@
-/* What a seed stands for. */
+/* Makes the plan of a run from its seed. */
 #include "support/composition.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static uint32_t one_of(dice *d, const uint32_t *values, uint32_t count)
     one_of(d, (const uint32_t[]){__VA_ARGS__},                                           \
            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-/* All rows, or with SEGUE_ROW the one of that name, whatever is drawn. */
+/* Draws a random row. With SEGUE_ROW in the environment, takes the row of that name. */
 static const composition_row *draw_row(dice *d)
 {
     const char *name = getenv("SEGUE_ROW");
@@ -47,7 +47,8 @@ static const composition_row *draw_row(dice *d)
     return &composition_rows[drawn];
 }
 
-/* Questions of several operations are out while servers come and go. */
+/* Plans a run in which several operations have open questions while servers start and
+ * end. */
 static void ask_much(composition_plan *plan, dice *d)
 {
     plan->asks_much = true;
@@ -69,7 +70,7 @@ void composition_plan_make(composition_plan *plan, uint64_t seed)
     plan->batch = (int)ONE_OF(&d, 1, 2, 5, COMPOSITION_STEPS);
     plan->piece = ONE_OF(&d, 7, 64, 1000, 100000);
     plan->room = ONE_OF(&d, 7, 100, 4000, 1 << 20);
-    /* a byte a turn takes its time */
+    /* A line of few bytes a turn is slow, so its blocks are small. */
     plan->largest =
         plan->room < 1000 || plan->piece < 1000 ? 200 : ONE_OF(&d, 1000, 10000, 90000);
     plan->slowness = ONE_OF(&d, 1, 1, 2, 10);

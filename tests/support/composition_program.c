@@ -1,6 +1,6 @@
-/* What a handler does, drawn before it runs, so that the end is known before it begins:
- * a fold of its own, over the program, not over what the library stored. All blocks of a
- * program differ, each begins with its number. */
+/* The program of a handler is drawn before the handler runs, so the result is known in
+ * advance. The expected result follows from the program alone, not from data that the
+ * library stored. All blocks of a program differ, because each begins with its number. */
 #include "support/composition.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static size_t draw_size(const program *p, dice *d)
     return dice_roll(d, 60);
 }
 
-/* Text that is hard on whoever carries it. */
+/* Draws text that is hard to transport. */
 static char *draw_text(const program *p, dice *d, int number, size_t *len)
 {
     static const char *const bits[] = {"a",
@@ -202,8 +202,8 @@ int program_find(const program *p, const char *json, size_t len)
     return -1;
 }
 
-/* The text of the field, as the program leaves it; "" = it is not there. Of _meta the
- * member k. */
+/* Returns the text of the field at the end of the program; "" = the field is missing. For
+ * _meta the function returns the text of member k. */
 static const char *field_of(const program *p, int field, int k)
 {
     char member[16];

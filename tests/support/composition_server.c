@@ -1,11 +1,12 @@
 /* The server and its one tool, whose handler plays the program of the call. A handler
- * has its turns inside the callback and from the loop of the run, until it waits: for
- * time, for room, for an answer. A run that goes on after a crash begins behind what it
- * is told is stored. */
+ * runs inside its callback and in the loop of the run, until it waits for time, for room
+ * or for an answer. A handler that runs again after a crash begins after the stored
+ * segments. */
 #include "support/composition.h"
 
-#include "engine/serving/server.h"
+#include "engine/server/server.h"
 
+#include <segue/segue_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,10 @@ struct job {
     segue_call *call;
     program_place at;
     int64_t wakes;
-    bool blocked; /* no room */
+    bool blocked; /* the handler waits for room */
     bool asking;
-    int asked;   /* the number of what it asked last */
-    int attempt; /* of the client's that it runs for */
+    int asked;   /* number of its last question */
+    int attempt; /* the attempt of the client that this run belongs to */
     bool cancelled;
     bool over;
 };
@@ -65,15 +66,16 @@ static segue_status complete(job *j, const program_step *s)
     return status;
 }
 
-/* The operation and the step that ask. A run after a crash asks the same again. */
+/* Writes a question that names the operation and the step. A run after a crash asks the
+ * same question again. */
 static void write_question(const job *j, int number, char text[QUESTION_TEXT])
 {
     snprintf(text, QUESTION_TEXT, "call %d attempt %d step %d", j->app->index, j->attempt,
              number);
 }
 
-/* A yes to A never approves B: it is an answer to this question of this operation, and of
- * the person whose call it is. */
+/* Checks that an answer belongs to this question, to this operation, and to the person
+ * who made the call. A yes to question A must never approve B. */
 static void judge_answer(const job *j, const char *json, size_t len)
 {
     char text[QUESTION_TEXT], want[2 * QUESTION_TEXT];
@@ -172,7 +174,7 @@ static void finish(job *j)
     j->over = true;
 }
 
-/* False: it waits, or is over. */
+/* Plays one step; returns false when the program waits or is over. */
 static bool play_one(job *j)
 {
     const program_step *s = &j->app->program.steps[j->at.step];
@@ -203,7 +205,7 @@ static bool play(job *j)
     if (!may_play(j))
         return false;
     if (j->cancelled && dice_once_in(&j->c->dice, 2)) {
-        finish(j); /* else it goes on as if nothing were */
+        finish(j); /* otherwise the program continues */
         return true;
     }
     while (steps-- && play_one(j))
@@ -225,8 +227,9 @@ static void on_drain(void *user, segue_call *call)
     ((job *)user)->blocked = false;
 }
 
-/* What was published was durable (R-C-2), and the last checkpoint is one that the program
- * made before or soon behind the last segment. */
+/* Finds the step at which a new run continues. All published segments were durable
+ * (R-C-2). The program made the last checkpoint before the last segment or soon after
+ * this segment. */
 static void find_place(job *j)
 {
     uint64_t last = 0;
@@ -253,7 +256,7 @@ static void find_place(job *j)
 static void on_call(void *user, segue_call *call)
 {
     composition *c = user;
-    segue_call_events events;
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     int64_t n = 0, attempt = 0;
     job *j = calloc(1, sizeof *j);
     composition_check(c, segue_call_argument_int(call, "n", &n) == SEGUE_OK);
@@ -267,7 +270,6 @@ static void on_call(void *user, segue_call *call)
     j->next = c->jobs;
     c->jobs = j;
     find_place(j);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
     events.user = j;
     events.on_cancel = on_cancel;
     events.on_drain = on_drain;
@@ -278,8 +280,7 @@ static void on_call(void *user, segue_call *call)
 static void add_tool(composition *c)
 {
     static const char tool[] = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.user = c;
     options.on_call = on_call;
     options.flags = SEGUE_TOOL_INCREMENTAL | c->plan.row->tool_flags;
@@ -303,8 +304,7 @@ static segue_status whose(void *user, segue_transport *transport, const char **p
 void server_start(composition *c)
 {
     static const char key[32] = "a key of all servers of one run";
-    segue_server_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     c->server_runtime = composition_runtime(c, 0);
     if (c->dead)
         fault_store_revive(c->faults);
@@ -315,12 +315,13 @@ void server_start(composition *c)
     options.store = c->store;
     options.dialects_on = c->plan.row->server_on;
     options.dialects_off = c->plan.row->server_off;
+    options.draft_ways = c->plan.row->server_ways;
     options.seal_key = key;
     options.seal_key_len = sizeof key;
     composition_check(
         c, segue_server_new(c->server_runtime, &options, &c->server, NULL) == SEGUE_OK);
     if (c->plan.read_bytes)
-        c->server->read_bytes = c->plan.read_bytes;
+        c->server->committer.read_bytes = c->plan.read_bytes;
     add_tool(c);
     c->carrier->serve(c);
     c->server_base = c->server_mem.live;

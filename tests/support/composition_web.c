@@ -1,6 +1,7 @@
-/* The same over HTTP: the client connects to a Unix socket that is ours, and each of its
- * connections is a cutting_line to the server's. All is polled on the thread of the
- * run, without waiting: what one end has written the other can read at once. */
+/* The carrier of a composition over HTTP. The client connects to a Unix socket of the
+ * test. The test joins each of its connections to a connection to the server, through a
+ * cutting_line. All sockets are polled on the thread of the run, without waiting: what
+ * one end has written the other end can read at once. */
 #include "support/composition.h"
 
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 
 #include "support/cutting_line.h"
 
-#define MOST 64 /* connections at once */
+#define MOST 64 /* maximum number of connections at once */
 
 typedef struct web {
     cutting_options options;
@@ -21,7 +22,7 @@ typedef struct web {
     int listener;
     cutting_line *lines[MOST];
     int count;
-    uint64_t number; /* of connections so far */
+    uint64_t number; /* number of connections so far */
 } web;
 
 static void address_of(struct sockaddr_un *address, const char *path)
@@ -70,10 +71,9 @@ static web *web_of(composition *c)
 
 static segue_transport *open_web(composition *c, int person)
 {
-    segue_http_options options;
+    segue_http_options options = SEGUE_HTTP_OPTIONS_INIT;
     segue_transport *transport;
     web *w = web_of(c);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_HTTP_OPTIONS);
     options.unix_socket = w->near_path;
     options.proxy = "";
     composition_check(c, segue_transport_http(c->client_runtime, "http://localhost/mcp",
@@ -95,14 +95,14 @@ static const char *whose(composition *c, segue_transport *transport)
 
 static void serve(composition *c)
 {
-    segue_listen_options options;
+    segue_listen_options options = SEGUE_LISTEN_OPTIONS_INIT;
     segue_listener *listener = NULL;
     char address[128];
     web *w = web_of(c);
     snprintf(address, sizeof address, "unix:%s", w->far_path);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
     options.address = address;
-    options.max_replay_bytes = c->seed % 2 ? 2048 : 0; /* then streams are refused */
+    options.max_replay_bytes = c->seed % 2 ? 2048 : 0; /* with 0 the server refuses
+                                                        * streams */
     composition_check(c, segue_server_listen(c->server, &options, &listener, NULL) ==
                              SEGUE_OK);
     segue_listener_free(listener);
@@ -116,7 +116,7 @@ static void lose(composition *c)
     for (int i = 0; i < w->count; i++)
         cutting_line_free(w->lines[i]);
     w->count = 0;
-    close(w->listener); /* who goes finds nobody to say goodbye to */
+    close(w->listener); /* a side that ends now cannot send its last messages */
     w->listener = -1;
 }
 
@@ -153,7 +153,7 @@ static bool turn_line(composition *c, cutting_line *line)
     cutting_line_wants(line, pair, c->clock_ms);
     poll(pair, 2, 0);
     if (c->dead)
-        pair[1].revents = 0; /* what it still says is not heard */
+        pair[1].revents = 0; /* what this end still sends is ignored */
     cutting_line_turn(line, pair, c->clock_ms, moved);
     for (int d = 0; d < 2; d++)
         if (cutting_line_at_cut(line, (cutting_direction)d)) {

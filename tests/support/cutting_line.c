@@ -1,18 +1,19 @@
 /* CONNECTING -> OPEN -> OVER when both directions have ended, or by a cut
  *                   \-> RESETTING -> OVER      the bytes before the cut have left
- *                   \-> ENDING -> OVER         both peers have closed, or patience ended
+ *                   \-> ENDING -> OVER         both peers have closed, or time is up
  *                   \-> SILENT -> OVER         both peers have closed
  *
- * Back-pressure: a direction reads only while its buffer has room, so a reader that
- * stops makes the writer stop, with `room` bytes in between.
+ * Back-pressure: a direction reads only while its buffer has room. A reader that stops
+ * makes the writer stop, with `room` bytes in between.
  *
- * What ends how: a FIN is passed on behind the bytes before it. A reset that is read is
- * passed on behind the bytes before it too; one that shows at a write or while nothing
- * is read breaks the other direction, or all.
+ * How ends are passed on: a FIN is sent after the bytes before it. A reset that a read
+ * reports is also sent after the bytes before it. A reset that a write reports, or that
+ * shows while nothing is read, breaks the other direction, or both.
  *
- * A socket that is closed with unread bytes sends a reset in place of a FIN, so a FIN cut
- * shuts down for writing, then reads on for LINGER_MS. A reset drops what was written and
- * has not left, which would move the cut: it waits for those bytes, as long. */
+ * A socket that is closed with unread bytes sends a reset in place of a FIN. So a FIN cut
+ * shuts down for writing, then continues to read for LINGER_MS. A reset drops written
+ * bytes that have not left yet, which would move the cut. So a reset waits for those
+ * bytes, at most for LINGER_MS. */
 #include "support/cutting_line.h"
 
 #include <errno.h>
@@ -129,7 +130,8 @@ int64_t cutting_line_wants(const cutting_line *line, struct pollfd pair[2], int6
 
 /* ---- bytes ---- */
 
-/* A slow line: bytes that find nothing before them, or are left by a write, wait. */
+/* On a slow line, bytes wait when they arrive at an empty buffer or when a write leaves
+ * them. */
 static void put_off(const cutting_line *line, cutting_half *half, int64_t now)
 {
     half->due = now + line->options->delay_ms;
@@ -153,7 +155,8 @@ static void read_half(cutting_line *line, int d, int64_t now)
     }
 }
 
-/* The next piece ends where the generator says, whatever has arrived of it by now. */
+/* Returns how many bytes may be written now. The generator alone determines where the
+ * next piece ends, however many of its bytes have arrived. */
 static size_t writable(const cutting_line *line, cutting_half *half)
 {
     size_t room = line->options->room, most = line->options->piece_max;
@@ -169,7 +172,8 @@ static size_t writable(const cutting_line *line, cutting_half *half)
     return n;
 }
 
-/* One piece: whoever waits for the thread reads it before the next one is there. */
+/* Writes one piece. A thread that waits for the piece reads it before the next piece
+ * arrives. */
 static uint64_t write_half(cutting_line *line, int d, int64_t now)
 {
     cutting_half *half = &line->halves[d];

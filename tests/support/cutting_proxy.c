@@ -1,10 +1,11 @@
-/* One mutex: the thread holds it except while it polls. So whoever holds it sees the
- * state between two turns, and counts are those of whole turns. Only the thread touches
- * sockets, as poll keeps a socket alive that another thread closes: a command is left in
- * `asked`, the bell is rung, and its author waits until `asked` is empty again.
+/* The proxy has one mutex, which its thread holds except while it polls. So other threads
+ * see the state between two turns, and counts are those of whole turns. Only the thread
+ * touches sockets, because poll keeps a socket alive that another thread closes. A
+ * command is put in `asked`, the thread is woken, and the caller waits until `asked` is
+ * empty again.
  *
- * Two sockets are bound to the port. `holder` never listens: it keeps the port ours while
- * `listener` is closed, which makes the kernel refuse. */
+ * Two sockets are bound to the port. `holder` never listens: it reserves the port while
+ * `listener` is closed. The kernel refuses connections in that time. */
 #include "support/cutting_proxy.h"
 
 #include <errno.h>
@@ -26,14 +27,14 @@
 
 #define DEFAULT_ROOM ((size_t)64 * 1024)
 #define DEFAULT_MOST 256
-#define FIRST_LINE 2 /* of the poll set, behind the bell and the listener */
+#define FIRST_LINE 2 /* index in the poll set, behind the wake-up pipe and the listener */
 #define PURPOSE_PLAN 16
 
 typedef struct active_plan {
     cutting_plan plan;
     bool on;
-    int left;      /* < 0 = no end */
-    uint64_t turn; /* so that two plans draw different numbers */
+    int left;      /* cuts left; < 0 = no end */
+    uint64_t turn; /* a number that makes two plans draw different random numbers */
 } active_plan;
 
 typedef struct command {
@@ -49,7 +50,7 @@ typedef struct command {
 struct cutting_proxy {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t turned; /* after each turn, and when a command has been run */
+    pthread_cond_t turned; /* signalled after each turn and after each command */
     command *asked;
     bool stopping;
     cutting_options options;
@@ -57,7 +58,7 @@ struct cutting_proxy {
     struct sockaddr_in target;
     struct sockaddr_in own;
     int bell, holder, listener;
-    int64_t listen_at; /* while the listener is closed */
+    int64_t listen_at; /* the time to listen again, while the listener is closed */
     TAILQ_HEAD(, cutting_line) lines;
     struct pollfd *set;
     active_plan plans[2];
@@ -235,7 +236,7 @@ static void sweep(cutting_proxy *p)
     }
 }
 
-/* Polls without the lock; returns how many of the set there are. */
+/* Polls without the lock; returns the size of the poll set. */
 static nfds_t wait_for_work(cutting_proxy *p)
 {
     int64_t now = now_ms(), at = p->listen_at;
@@ -277,7 +278,7 @@ static void turn(cutting_proxy *p, nfds_t polled)
     if (p->set[1].revents)
         accept_clients(p, now);
     if (p->listen_at <= now && !open_listener(p))
-        p->listen_at = now + 10; /* out of descriptors, perhaps for a moment */
+        p->listen_at = now + 10; /* no descriptor is free, perhaps only for a moment */
     if (p->asked) {
         p->asked->run(p, p->asked);
         p->asked = NULL;
@@ -436,7 +437,7 @@ static bool take_options(cutting_proxy *p, const cutting_options *options)
     return p->set != NULL;
 }
 
-/* Signals are for the threads of the test. */
+/* The thread blocks all signals: the threads of the test handle them. */
 static int start_thread(cutting_proxy *p)
 {
     sigset_t all, before;

@@ -9,7 +9,7 @@ typedef struct drop_block drop_block;
 struct drop_block {
     drop_block *next, *before;
     size_t size;
-    size_t unused; /* keeps what follows aligned */
+    size_t unused; /* keeps the bytes behind it aligned */
 };
 
 _Static_assert(sizeof(drop_block) % 16 == 0, "blocks must stay aligned");

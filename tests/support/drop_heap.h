@@ -1,5 +1,5 @@
-/* Memory of a process that may die: all of it can be let go at once. Sizes that come back
- * are checked. */
+/* The memory of a simulated process that may die: all blocks can be freed at once. The
+ * heap checks the sizes that callers pass when they free a block. */
 #ifndef DROP_HEAP_H
 #define DROP_HEAP_H
 
@@ -10,7 +10,7 @@
 typedef struct drop_heap {
     segue_allocator mem;
     struct drop_block *blocks;
-    size_t live; /* bytes */
+    size_t live; /* bytes in use */
 } drop_heap;
 
 void drop_heap_init(drop_heap *heap);

@@ -1,10 +1,11 @@
-/* Level by level: the first path that is found wrong is a shortest one. A level is a list
- * of states, each with one path to it and the number of all; the next one is made by
- * taking each of its events from each. Levels do not mix, so a state has to have the
- * number of its events in its hash, or it is looked at once per level.
+/* The search goes level by level, so the first wrong path that it finds is one of the
+ * shortest wrong paths. A level is a list of states. Each state has one path to it and
+ * the number of all its paths. The next level is made by applying each enabled event to
+ * each state. States of different levels are not merged. So the hash of a state must
+ * include the number of its events; otherwise the state is examined once per level.
  *
- * States are known by 64 bits; with a million of them the chance that two share theirs is
- * one in thirty million. */
+ * States are identified by 64 bits. With a million states the chance that two have the
+ * same hash is one in thirty million. */
 #include "support/explorer.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 typedef struct node {
     uint64_t hash;
-    uint64_t onward; /* compare: what its events lead to */
+    uint64_t onward; /* with `compare`: hash of the states that its events lead to */
     double paths;
     uint8_t path[EXPLORER_DEPTH];
 } node;
@@ -22,11 +23,11 @@ typedef struct node {
 typedef struct level {
     node *nodes;
     size_t count, room;
-    uint32_t *slots; /* index + 1 by hash; 0 = free */
+    uint32_t *slots; /* index + 1 by hash; 0 = free slot */
     size_t slot_count;
 } level;
 
-static uint8_t now[EXPLORER_DEPTH]; /* the path under way */
+static uint8_t now[EXPLORER_DEPTH]; /* the path of the current state */
 static int now_count;
 
 void explorer_print(const explorer_world *w)
@@ -124,7 +125,8 @@ static void go_to(const explorer_world *w, const uint8_t *path, int depth)
         take(w, path[i]);
 }
 
-/* What a step led to: a state, and the end that comes of it when it is a new one. */
+/* Notes the state after a step. If the state is new, its path is also played to the end
+ * and judged. */
 static bool arrive(search *s, double paths, uint64_t *hash)
 {
     const explorer_world *w = s->w;
@@ -168,7 +170,7 @@ static bool expand(search *s, size_t i, int depth)
     return true;
 }
 
-/* Those of one hash go on alike. */
+/* Checks that states with the same hash continue in the same way. */
 static void compare(search *s, int depth)
 {
     for (size_t i = 0; s->limits->compare && i < s->here.count; i++) {

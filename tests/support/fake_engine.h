@@ -1,11 +1,13 @@
-/* Conversations and keepers without a protocol behind them, for tests of the runtime and
- * of transports. A test program includes fake_engine_body.h in one file: its definitions
- * of sgi_conn_... and sgi_keeper_... take the place of those in the library.
+/* Conversations and committers without a protocol behind them, for tests of the runtime
+ * and of transports. A test program includes fake_engine_body.h in one file. The
+ * definitions of sgi_conn_... and sgi_committer_... in that file replace the functions of
+ * the library.
  *
  * A fake conversation sends back what it receives, or keeps it; it speaks no protocol. */
 #ifndef FAKE_ENGINE_H
 #define FAKE_ENGINE_H
 
+#include "engine/cluster/change_feed.h"
 #include "runtime/runtime.h"
 #include "transport/transport.h"
 
@@ -13,48 +15,48 @@ struct sgi_conn {
     sgi_engine *engine;
     segue_runtime *rt;
     void *transport;
-    bool echo;    /* send back what comes in */
-    bool wants;   /* input is wanted */
-    bool stalled; /* it was asked for and not wanted */
+    bool echo;    /* the conversation sends back what it receives */
+    bool wants;   /* the conversation wants input */
+    bool stalled; /* the runtime offered input while none was wanted */
     bool up;
     bool told;
     bool detached;
-    bool retry;   /* ask for a reopen when lost */
-    bool reopens; /* what host.reopen said */
-    bool sole;    /* its transport said so */
+    bool retry;   /* the conversation asks for a reopen when the transport is lost */
+    bool reopens; /* what host.reopen returned */
+    bool sole;    /* the transport said that it is the only transport of its runtime */
     int32_t starts;
     int32_t losses;
     int32_t detaches;
     int32_t feeds;
-    size_t most_fed; /* largest single feed */
-    char why[200];   /* of the last loss */
-    sgi_buf in;      /* what came in, unless echoed */
-    size_t in_len;   /* how much came in */
+    size_t most_fed; /* largest single feed, in bytes */
+    char why[200];   /* reason of the last loss */
+    sgi_buf in;      /* received bytes, unless they are sent back */
+    size_t in_len;   /* number of received bytes */
     sgi_buf out;
-    size_t chunk;      /* most that one sgi_conn_output gives; 0 = all */
-    const char *hello; /* sent at each start */
-    void (*on_feed)(struct sgi_conn *conn);   /* after each feed, lock held */
-    void (*on_output)(struct sgi_conn *conn); /* when output is taken, lock held */
+    size_t chunk;      /* maximum bytes that one sgi_conn_output gives; 0 = all */
+    const char *hello; /* the text that is sent at each start of a transport */
+    void (*on_feed)(struct sgi_conn *conn);   /* called after each feed, lock held */
+    void (*on_output)(struct sgi_conn *conn); /* called when output is taken, lock held */
 };
 
-/* Made with the allocator of the C library, so that the runtime's own accounts stay
- * clean. */
+/* Makes a conversation with the allocator of the C library, so the accounts of the
+ * runtime do not count it. */
 sgi_conn *fake_conn_new(segue_runtime *rt, segue_transport *transport);
 void fake_conn_free(sgi_conn *conn);
-/* These take the lock. */
+/* These functions take the lock. */
 void fake_conn_attach(sgi_conn *conn);
 void fake_conn_send(sgi_conn *conn, const char *bytes, size_t len);
-/* The same with the lock held. */
+/* These functions do the same for a caller that holds the lock. */
 void fake_conn_put(sgi_conn *conn, const char *bytes, size_t len);
 void fake_conn_want(sgi_conn *conn, bool wants);
 void fake_conn_close(sgi_conn *conn);
 bool fake_conn_reopen(sgi_conn *conn);
 bool fake_conn_is_detached(sgi_conn *conn);
 
-typedef struct fake_keeper {
-    sgi_keeper base;
+typedef struct fake_committer {
+    sgi_committer base;
     segue_store_write writes[64];
-    size_t dirty; /* writes that are due */
+    size_t dirty; /* number of writes that are not in a commit yet */
     size_t committing;
     size_t committed;
     size_t largest; /* most writes in one commit */
@@ -62,19 +64,20 @@ typedef struct fake_keeper {
     int32_t failures;
     segue_status last;
     int32_t jobs_done;
-    void (*on_done)(struct fake_keeper *keeper); /* after each commit, lock held */
-} fake_keeper;
+    void (*on_done)(struct fake_committer *committer); /* called after each commit,
+                                                          lock held */
+} fake_committer;
 
-void fake_keeper_init(fake_keeper *keeper, segue_runtime *rt);
+void fake_committer_init(fake_committer *committer, segue_runtime *rt);
 /* Takes the lock. */
-void fake_keeper_dirty(fake_keeper *keeper, size_t writes);
-/* The same with the lock held. */
-void fake_keeper_put(fake_keeper *keeper, size_t writes);
-void fake_keeper_ask(fake_keeper *keeper, sgi_job *job, sgi_job_kind kind,
-                     void (*done)(sgi_job *job));
+void fake_committer_dirty(fake_committer *committer, size_t writes);
+/* Does what fake_committer_dirty does, for a caller that holds the lock. */
+void fake_committer_put(fake_committer *committer, size_t writes);
+void fake_committer_ask(fake_committer *committer, sgi_job *job, sgi_job_kind kind,
+                        void (*done)(sgi_job *job));
 
-/* Dispatches, in steps of a few milliseconds, until the condition holds; fails the test
- * when it takes two minutes. */
+/* Dispatches in steps of a few milliseconds until the condition holds; fails the test
+ * after two minutes. */
 #define RUN_UNTIL(rt, condition)                                                         \
     do {                                                                                 \
         int steps_ = 0;                                                                  \

@@ -1,4 +1,4 @@
-/* The definitions behind fake_engine.h; see there. */
+/* The definitions for fake_engine.h. */
 #include "fake_engine.h"
 
 #include <stdio.h>
@@ -47,7 +47,8 @@ void fake_conn_put(sgi_conn *conn, const char *bytes, size_t len)
 {
     sgi_buf_add(&conn->out, bytes, len);
     if (conn->out
-            .failed) /* what the engine does as well: end it rather than lose bytes */
+            .failed) /* the engine does the same: it ends a conversation rather than lose
+                      * bytes */
         conn->engine->host.close(conn->engine->host.user, conn);
     else
         tell_output(conn);
@@ -108,7 +109,7 @@ void sgi_conn_start(sgi_conn *conn)
     tell_output(conn);
 }
 
-void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
+void sgi_conn_add_input(sgi_conn *conn, const char *bytes, size_t len)
 {
     if (!conn->up)
         return;
@@ -124,10 +125,10 @@ void sgi_conn_feed(sgi_conn *conn, const char *bytes, size_t len)
         conn->on_feed(conn);
 }
 
-bool sgi_conn_wants_input(const sgi_conn *conn)
+bool sgi_conn_wants_input(sgi_conn *conn)
 {
     bool wants = conn->wants && conn->out.len < conn->engine->max_queue;
-    ((sgi_conn *)conn)->stalled = !wants;
+    conn->stalled = !wants;
     return wants;
 }
 
@@ -175,7 +176,7 @@ void sgi_conn_detach(sgi_conn *conn)
     conn->detached = true;
     conn->detaches++;
     conn->transport = NULL;
-    sgi_buf_free(&conn->out); /* the runtime may go before this does */
+    sgi_buf_free(&conn->out); /* the runtime may be freed before this conversation */
 }
 
 void *sgi_conn_transport(const sgi_conn *conn)
@@ -183,46 +184,46 @@ void *sgi_conn_transport(const sgi_conn *conn)
     return conn->transport;
 }
 
-/* ---- keepers ---- */
+/* ---- committers ---- */
 
-void fake_keeper_init(fake_keeper *keeper, segue_runtime *rt)
+void fake_committer_init(fake_committer *committer, segue_runtime *rt)
 {
-    memset(keeper, 0, sizeof *keeper);
-    keeper->base.engine = sgi_runtime_engine(rt);
-    TAILQ_INIT(&keeper->base.jobs);
+    memset(committer, 0, sizeof *committer);
+    committer->base.engine = sgi_runtime_engine(rt);
+    TAILQ_INIT(&committer->base.jobs);
     for (size_t i = 0; i < 64; i++)
-        keeper->writes[i].kind = SEGUE_STORE_DELETE;
+        committer->writes[i].kind = SEGUE_STORE_DELETE;
 }
 
-static void call_host(sgi_keeper *keeper)
+static void call_host(sgi_committer *committer)
 {
-    keeper->engine->host.store(keeper->engine->host.user, keeper);
+    committer->engine->host.store(committer->engine->host.user, committer);
 }
 
-void fake_keeper_put(fake_keeper *keeper, size_t writes)
+void fake_committer_put(fake_committer *committer, size_t writes)
 {
-    keeper->dirty += writes;
-    call_host(&keeper->base);
+    committer->dirty += writes;
+    call_host(&committer->base);
 }
 
-void fake_keeper_dirty(fake_keeper *keeper, size_t writes)
+void fake_committer_dirty(fake_committer *committer, size_t writes)
 {
-    sgi_runtime_lock(keeper->base.engine->host.user);
-    fake_keeper_put(keeper, writes);
-    sgi_runtime_unlock(keeper->base.engine->host.user);
+    sgi_runtime_lock(committer->base.engine->host.user);
+    fake_committer_put(committer, writes);
+    sgi_runtime_unlock(committer->base.engine->host.user);
 }
 
-void fake_keeper_ask(fake_keeper *keeper, sgi_job *job, sgi_job_kind kind,
-                     void (*done)(sgi_job *job))
+void fake_committer_ask(fake_committer *committer, sgi_job *job, sgi_job_kind kind,
+                        void (*done)(sgi_job *job))
 {
     memset(job, 0, sizeof *job);
     job->kind = kind;
-    job->keeper = &keeper->base;
+    job->committer = &committer->base;
     job->done = done;
-    sgi_runtime_lock(keeper->base.engine->host.user);
-    TAILQ_INSERT_TAIL(&keeper->base.jobs, job, link);
-    call_host(&keeper->base);
-    sgi_runtime_unlock(keeper->base.engine->host.user);
+    sgi_runtime_lock(committer->base.engine->host.user);
+    TAILQ_INSERT_TAIL(&committer->base.jobs, job, link);
+    call_host(&committer->base);
+    sgi_runtime_unlock(committer->base.engine->host.user);
 }
 
 void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch)
@@ -231,33 +232,33 @@ void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch)
     *batch = (sgi_commit){0};
 }
 
-void sgi_paper_open(sgi_paper *paper, const sgi_keeper *keeper)
+void sgi_feed_reset(sgi_feed *feed, const sgi_committer *committer)
 {
-    (void)keeper;
-    memset(paper, 0, sizeof *paper);
+    (void)committer;
+    memset(feed, 0, sizeof *feed);
 }
 
-int32_t sgi_paper_take(void *user, const segue_store_news *news)
+int32_t sgi_feed_add(void *user, const segue_store_news *news)
 {
     (void)user;
     (void)news;
     return 0;
 }
 
-void sgi_keeper_tell(sgi_keeper *keeper, sgi_paper *paper)
+void sgi_feed_apply(sgi_committer *committer, sgi_feed *feed)
 {
-    (void)keeper;
-    (void)paper;
+    (void)committer;
+    (void)feed;
 }
 
-void sgi_news_free(struct sgi_news_list *list)
+void sgi_changes_free(struct sgi_change_list *list)
 {
     (void)list;
 }
 
-bool sgi_keeper_take(sgi_keeper *keeper, sgi_commit *batch)
+bool sgi_committer_take_batch(sgi_committer *committer, sgi_commit *batch)
 {
-    fake_keeper *fake = SGI_OWNER(keeper, fake_keeper, base);
+    fake_committer *fake = SGI_OWNER(committer, fake_committer, base);
     if (!fake->dirty)
         return false;
     fake->committing = fake->dirty;
@@ -267,9 +268,10 @@ bool sgi_keeper_take(sgi_keeper *keeper, sgi_commit *batch)
     return true;
 }
 
-void sgi_keeper_done(sgi_keeper *keeper, sgi_commit *batch, segue_status status)
+void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
+                              segue_status status)
 {
-    fake_keeper *fake = SGI_OWNER(keeper, fake_keeper, base);
+    fake_committer *fake = SGI_OWNER(committer, fake_committer, base);
     fake->commits++;
     fake->last = status;
     if (status == SEGUE_OK)
@@ -284,11 +286,11 @@ void sgi_keeper_done(sgi_keeper *keeper, sgi_commit *batch, segue_status status)
         fake->on_done(fake);
 }
 
-sgi_job *sgi_keeper_job(sgi_keeper *keeper)
+sgi_job *sgi_committer_take_job(sgi_committer *committer)
 {
-    sgi_job *job = TAILQ_FIRST(&keeper->jobs);
+    sgi_job *job = TAILQ_FIRST(&committer->jobs);
     if (job)
-        TAILQ_REMOVE(&keeper->jobs, job, link);
+        TAILQ_REMOVE(&committer->jobs, job, link);
     return job;
 }
 

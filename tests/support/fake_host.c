@@ -1,11 +1,14 @@
-/* The store keeps what was committed as rows in one list, and checks what a store relies
- * on: an operation is created once and before its entries, whose numbers have no hole. A
- * breach aborts: it is a fault of the code under test. All of it is libc memory, so that
- * the accounts of a test allocator show the engine alone. */
+/* The fake store keeps committed entries as rows in one list. The fake store checks the
+ * rules on which stores rely: an operation is created once, before its entries, and the
+ * entry numbers have no gap. A breach aborts, because it is a fault of the code under
+ * test. The store uses libc memory, so that a test allocator counts the engine alone. */
 #include "fake_host.h"
 
-#include "engine/dialect/dialect.h"
+#include "engine/dialect/rows.h"
+#include "engine/server/dialects.h"
+#include "engine/server/serving.h"
 #include "engine/log/record.h"
+#include "engine/reverse/reverse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,9 +106,9 @@ static bool reopen(void *user, sgi_conn *conn)
     return !h->no_reopen;
 }
 
-static void store_due(void *user, sgi_keeper *keeper)
+static void store_due(void *user, sgi_committer *committer)
 {
-    (void)keeper;
+    (void)committer;
     ((fake_host *)user)->stores++;
 }
 
@@ -119,7 +122,7 @@ static void release(void *user)
     ((fake_host *)user)->handles--;
 }
 
-/* A digest that is short of nothing but secrecy. */
+/* Makes a digest of all bytes, which is not secret. */
 static bool digest(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
                    const sgi_str *parts, size_t count)
 {
@@ -143,6 +146,8 @@ static void start_engine(fake_host *h, const sgi_mem *mem, uint64_t seed)
                      input, close_conn, reopen, store_due, retain, release};
     sgi_buf_init(&h->said, &sgi_mem_libc);
     sgi_engine_init(&h->engine, &env, &host, digest, &sgi_crypto_aead);
+    h->engine.hosting = &sgi_reverse_hosting;
+    h->engine.question_tasks = &sgi_reverse_question_tasks;
     sgi_engine_set_limits(&h->engine, (size_t)4 << 20, 64, (size_t)1 << 20);
 }
 
@@ -223,7 +228,8 @@ int32_t fake_host_deliver(fake_host *h)
 static void on_call(void *user, segue_call *call)
 {
     (void)user;
-    (void)call; /* held for ever: the tests do the appending */
+    (void)call; /* The call is never ended here, because the tests append to its operation
+                 * themselves. */
 }
 
 segue_server *fake_server_new(fake_host *h)
@@ -255,7 +261,7 @@ segue_server *fake_server_new(fake_host *h)
                                .ttl_ms = 3600 * 1000,
                                .poll_ms = 1000};
     segue_server *server = NULL;
-    if (sgi_server_new(&h->engine, &options, true, &server) != SEGUE_OK)
+    if (sgi_server_new(&h->engine, &sgi_serving_mcp, &options, true, &server) != SEGUE_OK)
         return NULL;
     if (sgi_item_add(server, SEGUE_ITEM_TOOL, SGI_STR("{\"name\":\"tool\"}"), &tool,
                      NULL) != SEGUE_OK) {
@@ -263,6 +269,7 @@ segue_server *fake_server_new(fake_host *h)
         return NULL;
     }
     server->stage = SGI_SERVER_OPEN;
+    server->cluster.takes = true; /* the state after sgi_recover */
     h->server = server;
     return server;
 }
@@ -270,7 +277,7 @@ segue_server *fake_server_new(fake_host *h)
 void fake_server_end(segue_server *server)
 {
     fake_host *h = server->engine->host.user;
-    sgi_server_die(server);
+    sgi_server_shut_down(server);
     if (h->batch.op_count)
         fake_store_done(h, SEGUE_OK);
     fake_store_settle(h);
@@ -283,20 +290,19 @@ void fake_server_end(segue_server *server)
 sgi_op *fake_op_new(segue_server *server)
 {
     static const uint8_t nobody[SGI_DIGEST_SIZE];
-    sgi_op *op = sgi_op_new(server, SGI_STR("tool"), SGI_STR("{\"name\":\"tool\"}"));
+    sgi_op *op = sgi_served_new(server, SGI_STR("tool"), SGI_STR("{\"name\":\"tool\"}"));
     if (!op)
         return NULL;
-    op->who = sgi_principal_get(&server->principals, server->engine, nobody);
-    op->item = sgi_item_find(server, SEGUE_ITEM_TOOL, SGI_STR("tool"));
-    op->caps = SGI_CAP_TASKS | SGI_CAP_ELICITATION;
-    sgi_item_ref(op->item);
-    if (op->who)
+    op->served->who = sgi_principal_get(&server->principals, server->engine, nobody);
+    sgi_served_set_item(op, sgi_item_find(server, SEGUE_ITEM_TOOL, SGI_STR("tool")));
+    op->served->caps = SGI_CAP_TASKS | SGI_CAP_ELICITATION;
+    if (op->served->who)
         return op;
     sgi_op_unref(op);
     return NULL;
 }
 
-/* As sgi_task_make does it, without the limit on live tasks. */
+/* Does what sgi_task_make does, without the limit on live tasks. */
 sgi_op *fake_task_new(segue_server *server)
 {
     char id[SGI_RANDOM_TEXT + 1];
@@ -306,14 +312,14 @@ sgi_op *fake_task_new(segue_server *server)
     sgi_engine_random_text(server->engine, id);
     sgi_random(&server->engine->env, op->id, sizeof op->id);
     op->task_id = sgi_text_dup(sgi_engine_mem(server->engine), sgi_str_of(id));
-    op->ttl_ms = op->item->options.ttl_ms;
-    op->is_task = true;
-    op->dialect = &sgi_dialect_tasks_ext;
-    if (!op->task_id || sgi_op_log(op) != SEGUE_OK) {
+    op->ttl_ms = op->served->item->options.ttl_ms;
+    op->served->is_task = true;
+    op->served->dialect = &sgi_srv_tasks_ext;
+    if (!op->task_id || sgi_op_make_stored(op) != SEGUE_OK) {
         sgi_op_unref(op);
         return NULL;
     }
-    sgi_server_op_known(op);
+    sgi_server_put_in_maps(op);
     return op;
 }
 
@@ -321,12 +327,9 @@ sgi_op *fake_op_replay(fake_host *h, const sgi_op *op)
 {
     sgi_op *copy = NULL;
     const fake_row *row = NULL;
-    segue_status status =
-        sgi_record_read(h->server, &fake_store_find(h, op->id)->record, &copy);
+    segue_status status = sgi_record_read(&h->server->committer,
+                                          &fake_store_find(h, op->id)->record, &copy);
     const sgi_mem *mem = sgi_engine_mem(&h->engine);
-    if (status == SEGUE_OK && (copy->item = sgi_item_find(h->server, SEGUE_ITEM_TOOL,
-                                                          sgi_str_of(copy->item_name))))
-        sgi_item_ref(copy->item);
     while (status == SEGUE_OK &&
            (row = fake_store_next(h, op->id, row ? row->entry.seq : 0))) {
         const segue_store_entry *from = &row->entry;
@@ -354,10 +357,11 @@ static bool is_same_text(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
-/* Questions whose asking could not be written stay in the list, but never were. */
+/* Skips questions whose ASK entry could not be written: they stay in the list but were
+ * never asked. */
 static const sgi_input *next_input(const sgi_op *op, const sgi_input *input)
 {
-    input = input ? TAILQ_NEXT(input, link) : TAILQ_FIRST(&op->inputs);
+    input = input ? TAILQ_NEXT(input, link) : TAILQ_FIRST(&op->head.inputs);
     while (input && input->asked == UINT64_MAX)
         input = TAILQ_NEXT(input, link);
     return input;
@@ -381,22 +385,23 @@ static const char *input_difference(const sgi_op *a, const sgi_op *b)
 
 const char *fake_op_difference(const sgi_op *a, const sgi_op *b)
 {
-    if (a->next_log != b->next_log || a->next_seg != b->next_seg ||
-        a->next_evt != b->next_evt)
+    if (a->head.next_log != b->head.next_log || a->head.next_seg != b->head.next_seg ||
+        a->head.next_evt != b->head.next_evt)
         return "the counters";
-    if (a->log_bytes != b->log_bytes)
+    if (a->head.log_bytes != b->head.log_bytes)
         return "the size of the log";
-    if (a->final != b->final || a->final_seq != b->final_seq ||
-        a->ended_ms != b->ended_ms || !is_same_text(a->final_data, b->final_data))
+    if (a->head.final != b->head.final || a->head.final_seq != b->head.final_seq ||
+        a->head.ended_ms != b->head.ended_ms ||
+        !is_same_text(a->head.final_data, b->head.final_data))
         return "the end";
     if (!is_same_text(sgi_op_status_message(a), sgi_op_status_message(b)))
         return "the status";
     if (!sgi_op_has_ended(a) &&
-        (a->checkpoint_len != b->checkpoint_len ||
-         (a->checkpoint_len &&
-          memcmp(a->checkpoint, b->checkpoint, a->checkpoint_len) != 0)))
+        (a->head.checkpoint_len != b->head.checkpoint_len ||
+         (a->head.checkpoint_len &&
+          memcmp(a->head.checkpoint, b->head.checkpoint, a->head.checkpoint_len) != 0)))
         return "the checkpoint";
-    if (a->updated_ms != b->updated_ms)
+    if (a->head.updated_ms != b->head.updated_ms)
         return "the last update";
     return input_difference(a, b);
 }
@@ -426,8 +431,8 @@ segue_session *fake_session_new(fake_host *h, const segue_session_events *events
 void fake_session_feed(segue_session *session, const char *line)
 {
     sgi_conn *conn = session->conn;
-    sgi_conn_feed(conn, line, strlen(line));
-    sgi_conn_feed(conn, "\n", 1);
+    sgi_conn_add_input(conn, line, strlen(line));
+    sgi_conn_add_input(conn, "\n", 1);
 }
 
 const char *fake_session_said(segue_session *session)
@@ -557,10 +562,10 @@ static void apply(fake_host *h, const segue_store_write *write)
 bool fake_store_take(fake_host *h)
 {
     must(h->batch.op_count == 0, "a commit is under way");
-    return sgi_keeper_take(&h->server->keeper, &h->batch);
+    return sgi_committer_take_batch(&h->server->committer, &h->batch);
 }
 
-/* A creation meets the idempotency key of another. */
+/* Returns true when a creation has the idempotency key of another operation. */
 static bool meets_key(const fake_host *h, const segue_store_record *record)
 {
     const fake_record *found;
@@ -601,7 +606,7 @@ void fake_store_done(fake_host *h, segue_status status)
         fake_store_land(h);
     h->landed = false;
     h->commits++;
-    sgi_keeper_done(&h->server->keeper, &h->batch, status);
+    sgi_committer_batch_done(&h->server->committer, &h->batch, status);
 }
 
 bool fake_store_commit(fake_host *h, segue_status status)
@@ -639,7 +644,7 @@ static void read_log(fake_host *h, sgi_job *job)
 bool fake_store_answer(fake_host *h, segue_status status)
 {
     const fake_record *found;
-    sgi_job *job = sgi_keeper_job(&h->server->keeper);
+    sgi_job *job = sgi_committer_take_job(&h->server->committer);
     if (!job)
         return false;
     if (status != SEGUE_OK)

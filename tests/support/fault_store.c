@@ -9,14 +9,14 @@
 
 #include "store/store.h"
 
-#define DYING_MS 10   /* for what leaves too early to get out */
-#define FIRST_FINAL 8 /* kinds of entry from here on end an operation, */
-#define LAST_FINAL 11 /* ... up to here */
+#define DYING_MS 10   /* time in which output that is sent too early leaves the process */
+#define FIRST_FINAL 8 /* kinds FIRST_FINAL to LAST_FINAL of an entry end an operation */
+#define LAST_FINAL 11
 
 typedef struct made {
     uint8_t id[SEGUE_STORE_ID_SIZE];
     char task_id[132];
-    uint64_t *hashes; /* of entry seq at [seq - 1]; 0 = never written */
+    uint64_t *hashes; /* hash of entry seq at [seq - 1]; 0 = never written */
     size_t count;
     int finals;
 } made;
@@ -117,7 +117,7 @@ static void die(fault_store *f)
     *f->died = 1;
 }
 
-/* All but what drops something. */
+/* Commits all writes except those that drop something. */
 static segue_status commit_kept(fault_store *f, const segue_store_write *writes,
                                 size_t count)
 {
@@ -240,10 +240,9 @@ static void open_inner(fault_store *f)
 static fault_store *make(const char *path, int32_t blocking, segue_store **handle)
 {
     fault_store *f = calloc(1, sizeof *f);
-    segue_store_vtable vtable;
+    segue_store_vtable vtable = SEGUE_STORE_VTABLE_INIT;
     snprintf(f->path, sizeof f->path, "%s", path ? path : "");
     open_inner(f);
-    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_STORE_VTABLE);
     vtable.blocking = blocking;
     vtable.commit = commit;
     vtable.find = find;
@@ -305,7 +304,8 @@ void fault_store_revive(fault_store *f)
         open_inner(f);
         return;
     }
-    /* a memory store lives on: what the dead process owned is let go of */
+    /* A memory store survives the simulated death, so the operations of the dead process
+     * are released here. */
     for (size_t i = 0; i < f->count; i++) {
         segue_store_write release = {.kind = SEGUE_STORE_RELEASE};
         memcpy(release.id, f->all[i].id, sizeof release.id);

@@ -1,9 +1,9 @@
-/* A store around another one that fails, dies or forgets where it is told, and keeps
- * account of what was written: how many ends each operation has, and that no entry ever
- * changes.
+/* A store around another store. This store fails, dies or forgets data when the test says
+ * so. It also records what was written, to check how many entries end each operation and
+ * that no entry ever changes.
  *
- * In process a death is a flag: nothing is written any more, and `died` tells the world
- * to stop listening. In a process of its own it is a real kill -9. */
+ * Inside the test's process a death is a flag: the store writes nothing more, and `died`
+ * tells the world to stop listening. In a server process the death is a real kill -9. */
 #ifndef FAULT_STORE_H
 #define FAULT_STORE_H
 
@@ -14,44 +14,48 @@ typedef struct fault_store fault_store;
 typedef enum fault_where {
     FAULT_NONE,
     FAULT_BEFORE, /* dies before the commit is written */
-    FAULT_AFTER,  /* dies when it is written, before anybody hears of it */
-    FAULT_REFUSE, /* answers `status`, as often as told, and writes nothing */
+    FAULT_AFTER,  /* dies when the commit is written, before it is reported */
+    FAULT_REFUSE, /* answers `status` for a number of commits and writes nothing */
 } fault_where;
 
-/* path: a SQLite file, or NULL for a memory store. Who owns the handle frees it all. */
+/* path: a SQLite file, or NULL for a memory store. Freeing the handle frees both
+ * stores. */
 fault_store *fault_store_new(const char *path, segue_store **handle);
-/* The same on a thread of its own, as a SQLite store is: what leaves too early gets
- * out. */
+/* Makes a fault store that runs on a thread of its own, as a SQLite store does. Then
+ * output that is sent too early leaves the process before a death. */
 fault_store *fault_store_new_blocking(const char *path, segue_store **handle);
 
-/* In commit n from now (1 = the next), counting only those that hold an entry of this
- * kind of write (0 = any). died: set to 1 at death; NULL = a real kill. */
+/* Plans the death in commit n from now (1 = the next). Only commits with a write of this
+ * kind count (0 = any). died: set to 1 at the death; NULL = a real kill. */
 void fault_store_die(fault_store *f, fault_where where, int32_t kind, int n, int *died);
 /* The next `times` commits answer with the status. */
 void fault_store_refuse(fault_store *f, segue_status status, int times);
-/* SEGUE_FAULT of a fixture server: "before:N", "after:N", "before-create:N", "full:N". */
+/* Reads SEGUE_FAULT of a fixture server: "before:N", "after:N", "before-create:N",
+ * "full:N". */
 void fault_store_plan(fault_store *f, const char *plan);
-/* Another process opens the same store. */
+/* Opens the same store again, as another process would. */
 void fault_store_revive(fault_store *f);
-/* Entries up to this sequence number are gone when they are read. */
+/* Hides the entries up to this sequence number from readers. */
 void fault_store_trim(fault_store *f, uint64_t upto);
 
-/* From here on what is dropped stays where it is, as a store may have it. */
+/* Makes dropped entries stay readable from now on, as in a store that drops entries
+ * late. */
 void fault_store_keep(fault_store *f);
 
-/* Closes the account: tasks written so far are not spoken of any more. */
+/* Forgets the recorded tasks, so that tasks written so far are not checked any more. */
 void fault_store_forget(fault_store *f);
-/* Task ids ever written, in order of creation; NULL behind the last. */
+/* Returns the id of the i-th created task; NULL behind the last. */
 const char *fault_store_task(const fault_store *f, size_t i);
-/* How many entries that end an operation were written for it. */
+/* Returns how many entries that end the operation were written for this task. */
 int fault_store_finals(const fault_store *f, size_t i);
-/* Entries that were written a second time with other bytes. */
+/* Returns how many entries were written a second time with other bytes. */
 int fault_store_changed(const fault_store *f);
 int fault_store_commits(const fault_store *f);
-/* How often it was asked for an operation, and for entries of one. */
+/* Return how often the store was asked for an operation (finds), and for entries of an
+ * operation (reads). */
 int fault_store_finds(const fault_store *f);
 int fault_store_reads(const fault_store *f);
-int fault_store_drops(const fault_store *f); /* writes that drop entries */
+int fault_store_drops(const fault_store *f); /* counts writes that drop entries */
 int fault_store_refusals(const fault_store *f);
 
 #endif

@@ -87,7 +87,7 @@ static void on_done(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outco
     seen->fetch = NULL;
 }
 
-static const sgi_fetch_events events = {on_head, on_bytes, on_done};
+static const sgi_fetch_events events = {NULL, on_head, on_bytes, on_done};
 
 /* ---- the owner's side ---- */
 

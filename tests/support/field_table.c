@@ -32,7 +32,8 @@ static char letter_of(const char *line)
     return *json_at(line, "method") ? 'A' : '!';
 }
 
-/* What is said to one line; everything is heard. The id is free again after it. */
+/* Sends one line, reads all answers and returns the letter of the outcome. The id can be
+ * used again afterwards. */
 static char say(wire *c, const char *line)
 {
     char letter = '.';
@@ -49,7 +50,7 @@ static char say(wire *c, const char *line)
     return letter;
 }
 
-/* The message that is right. */
+/* Makes the correct message of a row. */
 static char *compose(const field_stage *stage, const field_row *row)
 {
     bool is_note = row->method && !strncmp(row->method, "notifications/", 14);
@@ -61,7 +62,8 @@ static char *compose(const field_stage *stage, const field_row *row)
                        *row->members && *meta ? "," : "", meta);
 }
 
-/* One value; text: -1, or what is no JSON whatever the field. */
+/* Plays one value. text -1 = the value goes into the field; otherwise the message is one
+ * of the texts that are not JSON. */
 static char play_value(world *w, wire *c, const row_test *t, const char *message,
                        int value, int text)
 {
@@ -93,7 +95,8 @@ static void play_row(world *w, const row_test *t, char *got)
     free(task);
     free(right);
     wire_drop(c);
-    world_jump(w, 2 * DAY_MS); /* what may be kept for a while is gone now */
+    world_jump(w, 2 * DAY_MS); /* after this time, state that the server may keep for a
+                                * while has expired */
 }
 
 static void compare(const row_test *t, const char *got)

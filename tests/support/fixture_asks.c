@@ -54,7 +54,7 @@ void fixture_confirm_delete(fixtures *f, segue_call *call)
 void fixture_multi_input(fixtures *f, segue_call *call)
 {
     job *j = fixture_job(f, call, step_never, 3600 * 1000);
-    j->asks = 1; /* so that the first answer does not end it */
+    j->asks = 1; /* keeps the first answer from ending the job */
     ask(j, ask_form);
     if (!j->ended)
         ask(j, "{\"mode\":\"form\",\"message\":\"Name?\",\"requestedSchema\":{\"type\":"
@@ -95,7 +95,7 @@ void fixture_ask_in_turn(fixtures *f, segue_call *call)
     ask_in_turn(fixture_job(f, call, step_never, 3600 * 1000));
 }
 
-/* Does not wait for its answer. */
+/* A tool that asks a question and ends without waiting for the answer. */
 void fixture_ask_hastily(fixtures *f, segue_call *call)
 {
     job *j = fixture_job(f, call, fixture_step_finish, fixture_int(call, "ms", 100));
@@ -104,7 +104,7 @@ void fixture_ask_hastily(fixtures *f, segue_call *call)
         snprintf(j->text, sizeof j->text, "done without it");
 }
 
-/* Turns itself into a task while its question is out; says what came of that. */
+/* Turns the call into a task while its question is open; reports the outcome as text. */
 static void step_defer_and_wait(job *j)
 {
     segue_status status = segue_call_defer(j->call, 0, NULL);

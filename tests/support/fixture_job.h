@@ -1,6 +1,6 @@
-/* What the files of the fixtures share: calls under way, and the tools by what they do.
- * fixtures.c has the table, and tools that answer; fixture_asks.c has those that ask,
- * fixture_streams.c those whose result comes in pieces. */
+/* What the files of the fixtures share: running calls (jobs) and the tools. fixtures.c
+ * has the table and the tools that answer at once. fixture_asks.c has the tools that ask
+ * questions, and fixture_streams.c the tools whose result comes in pieces. */
 #ifndef FIXTURE_JOB_H
 #define FIXTURE_JOB_H
 
@@ -12,16 +12,16 @@ typedef struct job {
     segue_call *call;
     void (*step)(struct job *job);
     int64_t due_ms;
-    int64_t at;    /* segments sent */
-    int64_t total; /* segments to send */
+    int64_t at;    /* number of segments sent */
+    int64_t total; /* number of segments to send */
     int64_t delay_ms;
     int64_t chunk;
     int64_t bytes;
     int answers;
     int asks;
     char text[128];
-    int stubborn;   /* goes on when it is cancelled */
-    long signed_by; /* each line tells which process wrote it */
+    int stubborn;   /* 1 = the job continues after a cancel */
+    long signed_by; /* process id that is added to each line; 0 = none */
     int ended;
 } job;
 
@@ -53,20 +53,21 @@ struct fixtures {
     int tool_count;
 };
 
-/* The time, as the fixtures' owner tells it. */
+/* Returns the time from the clock that the owner of the fixtures gave. */
 int64_t fixture_now(fixtures *f);
-/* A call that goes on: `step` is due in so many ms. It goes with its call. */
+/* Makes a job for a call that continues after its handler: `step` runs in `delay`
+ * milliseconds. The job is freed with its call. */
 job *fixture_job(fixtures *f, segue_call *call, void (*step)(job *), int64_t delay_ms);
 void fixture_drop(job *j);
-/* Ends it with a text. */
+/* Ends the job with a text. */
 void fixture_finish(job *j, const char *text);
-/* Ends a call, whose job is none. */
+/* Ends a call that has no job. */
 void fixture_complete(fixtures *f, segue_call *call, const char *text, int is_error);
-/* An argument, or what stands for it. */
+/* Returns an argument of the call, or the standard value when it is missing. */
 int64_t fixture_int(segue_call *call, const char *name, int64_t standard);
 const char *fixture_text(segue_call *call, const char *name, const char *standard);
 
-/* Steps. */
+/* Steps that several tools use. */
 void fixture_step_finish(job *j);
 void fixture_step_tool_error(job *j);
 void fixture_step_wait(job *j);
@@ -79,7 +80,7 @@ void fixture_ask_hastily(fixtures *f, segue_call *call);
 void fixture_ask_and_defer(fixtures *f, segue_call *call);
 void fixture_tool_with_task(fixtures *f, segue_call *call);
 
-/* Tools whose result comes in pieces, or that tell how far they are. */
+/* Tools whose result comes in pieces, or that report progress. */
 void fixture_story(fixtures *f, segue_call *call);
 void fixture_signed_story(fixtures *f, segue_call *call);
 void fixture_fail_after(fixtures *f, segue_call *call);

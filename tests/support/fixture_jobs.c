@@ -1,5 +1,6 @@
 #include "support/fixture_job.h"
 
+#include <segue/segue_util.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,7 @@ static void on_cancel(void *user, segue_call *call)
 {
     job *j = user;
     (void)call;
-    j->due_ms = fixture_now(j->f); /* the next tick sees that it is cancelled */
+    j->due_ms = fixture_now(j->f); /* makes the next tick handle the cancel */
 }
 
 static void on_drain(void *user, segue_call *call)
@@ -61,7 +62,7 @@ static void job_gone(void *user)
         at = &(*at)->next;
     if (*at)
         *at = j->next;
-    if (j->call) /* the runtime ends under a job that runs */
+    if (j->call) /* the call is NULL when the runtime has ended under the job */
         segue_call_free(j->call);
     free(j);
 }
@@ -69,8 +70,7 @@ static void job_gone(void *user)
 job *fixture_job(fixtures *f, segue_call *call, void (*step)(job *), int64_t delay_ms)
 {
     job *j = calloc(1, sizeof *j);
-    segue_call_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     j->f = f;
     j->call = call;
     j->step = step;

@@ -24,7 +24,8 @@ static int send_line(job *j)
         len += (size_t)snprintf(line + len, sizeof line - len, " by %ld", j->signed_by);
     segue_status status = segue_call_send_text(j->call, line, len, NULL);
     if (status == SEGUE_E_WOULD_BLOCK) {
-        j->due_ms = fixture_now(j->f) + 1000; /* on_drain comes first */
+        j->due_ms = fixture_now(j->f) + 1000; /* a fallback; normally on_drain comes
+                                               * earlier */
         return 0;
     }
     if (status != SEGUE_OK) {
@@ -64,7 +65,7 @@ static job *new_story(fixtures *f, segue_call *call)
 void fixture_story(fixtures *f, segue_call *call)
 {
     job *j = new_story(f, call);
-    j->step(j); /* the first line at once */
+    j->step(j); /* sends the first line at once */
 }
 
 void fixture_signed_story(fixtures *f, segue_call *call)
@@ -104,7 +105,7 @@ static void step_crash(job *j)
 
 static void step_crash_soon(job *j)
 {
-    step_story(j); /* completes: it ran before and was killed then */
+    step_story(j); /* this is a run after a kill, so it completes */
 }
 
 void fixture_crash_after(fixtures *f, segue_call *call)
@@ -115,7 +116,7 @@ void fixture_crash_after(fixtures *f, segue_call *call)
     if (again)
         j->total += 2;
     else
-        j->due_ms += 100; /* so that what was sent is durable, and seen */
+        j->due_ms += 100; /* gives the segment time to become durable and be sent */
 }
 
 static segue_status send_image(fixtures *f, segue_call *call)
@@ -130,15 +131,15 @@ static segue_status send_image(fixtures *f, segue_call *call)
     return status;
 }
 
-/* Each text, and the block that it goes on in; -1: it is one of its own. The first four
- * are the proposal's own example. */
+/* The texts that are sent, each with the index of the block that it extends; -1 = the
+ * text is a separate block. The first four are the example of the proposal. */
 static const struct part {
     int into;
     const char *text;
 } parts[] = {{-1, "con"},   {0, "tent 1."}, {-1, "cont"},
              {1, "ent 2."}, {0, " Again."}, {-1, "end"}};
 
-/* An image that is replaced by a text, which goes on. */
+/* Sends an image, replaces it by a text and extends that text. */
 static segue_status send_anew(job *j)
 {
     if (j->at == 0)
@@ -156,7 +157,8 @@ static segue_status send_part(segue_call *call, const struct part *p)
                        : segue_call_extend_text(call, p->into, p->text, len, NULL);
 }
 
-/* One that stands nowhere is refused, and tells why instead. */
+/* Extends a block that does not exist. The library refuses this, and the tool sends the
+ * reason as text. */
 static void extend_badly(fixtures *f, segue_call *call, int64_t into)
 {
     segue_error *error = NULL;
@@ -164,7 +166,7 @@ static void extend_badly(fixtures *f, segue_call *call, int64_t into)
     send_image(f, call);
     segue_status status = segue_call_extend_text(call, into, "x", 1, &error);
     snprintf(text, sizeof text, "%d: %s", (int)status,
-             error ? segue_error_message(error) : "");
+             error ? segue_error_read(error)->message : "");
     segue_error_free(error);
     fixture_complete(f, call, text, 0);
 }
@@ -242,7 +244,7 @@ void fixture_chatty_task(fixtures *f, segue_call *call)
     fixture_complete(f, call, "end", 0);
 }
 
-/* Tells in every way how far it is, then what it has done. */
+/* Reports progress, a log message and a status, then sends a summary. */
 static void step_report(job *j)
 {
     static char status[65536];
@@ -287,7 +289,8 @@ void fixture_fields(fixtures *f, segue_call *call)
     segue_call_free(call);
 }
 
-/* Replaces before there is anything to replace, behind something that is no segment. */
+/* A tool that replaces its segments before it has sent any. It has only reported
+ * progress. */
 void fixture_fresh_start(fixtures *f, segue_call *call)
 {
     (void)f;
@@ -300,7 +303,8 @@ void fixture_fresh_start(fixtures *f, segue_call *call)
     segue_call_free(call);
 }
 
-/* A block of a kind that no schema has between two of text, and a member beside them. */
+/* Sends a block of a kind that no schema has between two text blocks, and a member beside
+ * them. */
 static void step_film(job *j)
 {
     static const char *const blocks[] = {
@@ -341,7 +345,8 @@ void fixture_checkpoint(fixtures *f, segue_call *call)
     segue_call_checkpoint(call, "one", 3, NULL);
     segue_call_checkpoint(call, "two", 3, NULL);
     segue_call_set_status(call, "marked",
-                          NULL); /* told when it is durable, as what is before */
+                          NULL); /* the field is sent when it is durable, like the entries
+                                  * before it */
     fixture_job(f, call, fixture_step_wait, 1000);
 }
 

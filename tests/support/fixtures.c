@@ -1,5 +1,6 @@
 #include "support/fixture_job.h"
 
+#include <segue/segue_util.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -185,12 +186,11 @@ segue_status fixtures_add(fixtures *f, segue_runtime *runtime, segue_server *ser
     f->runtime = runtime;
     f->tool_count = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        segue_item_options options;
+        segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
         tool_user *tool = &f->tools[f->tool_count++];
         int runs = tool->runs;
         *tool = (tool_user){f, &rows[i], runs, ""};
         sscanf(rows[i].json, "{\"name\":\"%63[^\"]", tool->name);
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
         options.user = tool;
         options.on_call = run_tool;
         options.flags = rows[i].flags | SEGUE_TOOL_RESUMABLE;

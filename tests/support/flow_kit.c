@@ -55,17 +55,18 @@ void flow_refuse(flow_kit *k, int32_t status, const char *challenge)
 {
     uint64_t token;
     sgi_flow_header(k->flow, &token);
-    assert_int_equal(sgi_flow_refused(k->flow, status, sgi_str_of(challenge), token),
-                     SGI_FLOW_WAIT);
+    assert_int_equal(
+        sgi_flow_on_token_refused(k->flow, status, sgi_str_of(challenge), token),
+        SGI_FLOW_WAIT);
 }
 
 static void expect(flow_kit *k, bool post, const char *url)
 {
     sgi_flow_exchange exchange;
-    if (sgi_flow_next(k->flow) != SGI_FLOW_EXCHANGE)
-        fail_msg("%s is not asked: %d %s", url, (int)sgi_flow_next(k->flow),
-                 sgi_flow_why(k->flow));
-    sgi_flow_look(k->flow, &exchange);
+    if (sgi_flow_next_need(k->flow) != SGI_FLOW_EXCHANGE)
+        fail_msg("%s is not asked: %d %s", url, (int)sgi_flow_next_need(k->flow),
+                 sgi_flow_failure_text(k->flow));
+    sgi_flow_get_exchange(k->flow, &exchange);
     assert_string_equal(exchange.url, url);
     assert_int_equal(exchange.post, post);
     snprintf(k->text, sizeof k->text, "%.*s", (int)exchange.body.n,
@@ -83,18 +84,20 @@ void flow_expect_post(flow_kit *k, const char *url)
     expect(k, true, url);
 }
 
-/* A copy of its own, so that a view kept too long shows. */
+/* Answers the exchange. The body is a copy, so that the sanitizer finds a view that is
+ * kept too long. */
 void flow_answer(flow_kit *k, int32_t status, const char *body)
 {
     char *copy = strdup(body);
-    sgi_flow_answered(k->flow, status, sgi_str_of(copy));
+    sgi_flow_on_answer(k->flow, status, sgi_str_of(copy));
     free(copy);
 }
 
 void flow_expect_browser(flow_kit *k)
 {
-    if (sgi_flow_next(k->flow) != SGI_FLOW_CONSENT)
-        fail_msg("no browser: %d %s", (int)sgi_flow_next(k->flow), sgi_flow_why(k->flow));
+    if (sgi_flow_next_need(k->flow) != SGI_FLOW_CONSENT)
+        fail_msg("no browser: %d %s", (int)sgi_flow_next_need(k->flow),
+                 sgi_flow_failure_text(k->flow));
     snprintf(k->text, sizeof k->text, "%s", sgi_flow_url(k->flow).p);
 }
 
@@ -103,7 +106,7 @@ segue_status flow_come_back(flow_kit *k, const char *members)
     char url[2048];
     snprintf(url, sizeof url, "%s?state=%s&%s", FLOW_REDIRECT, sgi_flow_state(k->flow).p,
              members);
-    return sgi_flow_come_back(&k->host.engine, sgi_str_of(url));
+    return sgi_flow_on_browser_redirect(&k->host.engine, sgi_str_of(url));
 }
 
 /* ---- members ---- */
@@ -162,10 +165,10 @@ void flow_assert_token(flow_kit *k, const char *token)
 {
     uint64_t number;
     sgi_str header = sgi_flow_header(k->flow, &number);
-    if (sgi_flow_next(k->flow) != SGI_FLOW_NOTHING ||
+    if (sgi_flow_next_need(k->flow) != SGI_FLOW_NOTHING ||
         sgi_flow_status(k->flow) != SEGUE_OK)
-        fail_msg("not through: %d %s", (int)sgi_flow_next(k->flow),
-                 sgi_flow_why(k->flow));
+        fail_msg("not through: %d %s", (int)sgi_flow_next_need(k->flow),
+                 sgi_flow_failure_text(k->flow));
     snprintf(k->value, sizeof k->value, "%s%s", token ? "Bearer " : "",
              token ? token : "");
     if (!sgi_str_eq(header, sgi_str_of(k->value)))
@@ -176,10 +179,10 @@ void flow_assert_token(flow_kit *k, const char *token)
 
 static void assert_ended(flow_kit *k, segue_status status, const char *why)
 {
-    assert_int_equal(sgi_flow_next(k->flow), SGI_FLOW_NOTHING);
+    assert_int_equal(sgi_flow_next_need(k->flow), SGI_FLOW_NOTHING);
     assert_int_equal(sgi_flow_status(k->flow), status);
-    if (!strstr(sgi_flow_why(k->flow), why))
-        fail_msg("it says: %s, not: %s", sgi_flow_why(k->flow), why);
+    if (!strstr(sgi_flow_failure_text(k->flow), why))
+        fail_msg("it says: %s, not: %s", sgi_flow_failure_text(k->flow), why);
 }
 
 void flow_assert_failed(flow_kit *k, const char *why)

@@ -1,5 +1,5 @@
 /* A flow of authorization against servers that the test plays, exchange by exchange,
- * without a network: fake clock, seeded chance, counting allocator.
+ * without a network: fake clock, seeded randomness, counting allocator.
  *
  *     flow_kit k;
  *     flow_kit_prepare(&k);
@@ -12,9 +12,11 @@
 #ifndef FLOW_KIT_H
 #define FLOW_KIT_H
 
-#include "engine/authorizing/flow.h"
+#include "engine/oauth/flow.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
+
+#include <segue/segue_auth.h>
 
 #define FLOW_ENDPOINT "https://mcp.example/api/mcp"
 #define FLOW_RESOURCE_URL                                                                \
@@ -43,50 +45,54 @@ typedef struct flow_kit {
     test_mem tm;
     fake_host host;
     const char *endpoint;
-    segue_oauth_options options; /* a user who agrees; set before the flow begins */
+    segue_oauth_options options; /* options of the client, for a user who agrees; set
+                                  * before the flow begins */
     sgi_flow *flow;
-    char text[16384]; /* the last URL or body looked at */
-    char value[8192]; /* the last member of it */
+    char text[16384]; /* the URL or body that was read last */
+    char value[8192]; /* the member of `text` that was read last */
 } flow_kit;
 
 void flow_kit_prepare(flow_kit *k);
 void flow_kit_begin(flow_kit *k);
-/* Both. */
+/* Does what flow_kit_prepare and flow_kit_begin do. */
 void flow_kit_open(flow_kit *k);
-/* All memory must be back. */
+/* Ends the kit and checks that all memory was returned. */
 void flow_kit_end(flow_kit *k);
 
-/* A request with the token there is was refused, which begins a flow. */
+/* Reports to the flow that a request with the current token was refused, which starts an
+ * authorization. */
 void flow_refuse(flow_kit *k, int32_t status, const char *challenge);
-/* The next exchange is this GET; answers it. */
+/* Checks that the next exchange is this GET, and answers it. */
 void flow_get(flow_kit *k, const char *url, int32_t status, const char *body);
-/* The next exchange is this POST; its body is then k->text. */
+/* Checks that the next exchange is this POST, and puts its body into k->text. */
 void flow_expect_post(flow_kit *k, const char *url);
 void flow_answer(flow_kit *k, int32_t status, const char *body);
-/* Expects the browser; the URL is then k->text. */
+/* Checks that the browser is opened, and puts its URL into k->text. */
 void flow_expect_browser(flow_kit *k);
-/* The browser comes back with this behind state=...& */
+/* Plays the return of the browser with the state and these members after "state=...&". */
 segue_status flow_come_back(flow_kit *k, const char *members);
 
-/* A member of k->text, a form or a URL with one; NULL when it is missing. Lives until the
- * next call. */
+/* Returns a member of k->text, which is a form or a URL with a query; NULL when it is
+ * missing. The value lives until the next call. */
 const char *flow_member(flow_kit *k, const char *name);
 void flow_assert_member(flow_kit *k, const char *name, const char *value);
 
-/* 401 and both discoveries, with these documents. */
+/* Plays the 401 answer and both discoveries with these documents. */
 void flow_discover(flow_kit *k, const char *resource, const char *server);
-/* ... and the registration; the browser is out. */
+/* Plays all steps until the browser is opened. */
 void flow_to_browser(flow_kit *k);
-/* The browser is out: it comes back, and the code is redeemed for this. */
+/* Plays the steps after the browser was opened: the browser returns, and the code is
+ * exchanged for this token. */
 void flow_grant(flow_kit *k, const char *token);
-/* All of it. */
+/* Plays a whole flow. */
 void flow_enter(flow_kit *k, const char *token);
 
-/* It is through, and sends this token; NULL = none. */
+/* Checks that the flow succeeded and sends this token; NULL = none. */
 void flow_assert_token(flow_kit *k, const char *token);
-/* It is through without success, and says this somewhere. */
+/* Checks that the flow failed and that this text is part of the reason. */
 void flow_assert_failed(flow_kit *k, const char *why);
-/* It is through without success, as somebody was out of reach: it may succeed later. */
+/* Checks that the flow failed because a server was out of reach, so that a later attempt
+ * may succeed. */
 void flow_assert_put_off(flow_kit *k, const char *why);
 
 #endif

@@ -1,5 +1,5 @@
-/* The bytes of a fuzzer as a row of decisions. What is left when they run out is zero, so
- * a program that asks on always comes to its end by `left`. */
+/* Reads the bytes of a fuzzer as a sequence of decisions. After the last byte every
+ * decision is zero and `left` is 0, so a program that checks `left` always ends. */
 #ifndef FUZZ_INPUT_H
 #define FUZZ_INPUT_H
 
@@ -21,7 +21,7 @@ static inline uint8_t fuzz_byte(fuzz_input *in)
     return *in->p++;
 }
 
-/* A number below n, which is at most 256. */
+/* Returns a number below n, which is at most 256. */
 static inline uint32_t fuzz_below(fuzz_input *in, uint32_t n)
 {
     return fuzz_byte(in) % n;
@@ -32,7 +32,7 @@ static inline bool fuzz_one_in(fuzz_input *in, uint32_t n)
     return fuzz_below(in, n) == 1;
 }
 
-/* An invariant: the fuzzer ends here when it does not hold. */
+/* Checks an invariant; the fuzzer aborts when it does not hold. */
 #define fuzz_check(holds) fuzz_check_at((holds), __FILE__, __LINE__, #holds)
 
 static inline void fuzz_check_at(bool holds, const char *file, int line, const char *text)

@@ -13,21 +13,21 @@
 // clang-format on
 
 const history_switch history_switches[] = {
-    {"TASKS_2025", SEGUE_DIALECT_TASKS_2025},
-    {"STREAMING", SEGUE_DIALECT_STREAMING},
-    {"DRAFT_TASKS", SEGUE_DIALECT_DRAFT_TASKS},
-    {"TASKS", SEGUE_DIALECT_TASKS},
-    {"TASK_EVENTS", SEGUE_DIALECT_TASK_EVENTS},
-    {"PARTIAL", SEGUE_DIALECT_PARTIAL},
-    {"PARTIAL_RESULTS", SEGUE_DIALECT_PARTIAL_RESULTS},
-    {"RESUMABLE", SEGUE_DIALECT_RESUMABLE},
-    {"IMMEDIATE", SEGUE_DIALECT_IMMEDIATE},
-    {"ONE_RESPONSE", SEGUE_DIALECT_ONE_RESPONSE},
-    {"TRACKING", SEGUE_DIALECT_TRACKING},
-    {"UNDECLARED_MODES", SEGUE_DIALECT_UNDECLARED_MODES},
-    {"FROM_START", SEGUE_DIALECT_FROM_START},
-    {"PARTIAL_INDEX", SEGUE_DIALECT_PARTIAL_INDEX},
-    {NULL, 0},
+    {"TASKS_2025", SEGUE_DIALECT_TASKS_2025, 0},
+    {"STREAMING", SEGUE_DIALECT_STREAMING, 0},
+    {"DRAFT_TASKS", SEGUE_DIALECT_DRAFT_TASKS, 0},
+    {"TASKS", SEGUE_DIALECT_TASKS, 0},
+    {"TASK_EVENTS", SEGUE_DIALECT_TASK_EVENTS, 0},
+    {"PARTIAL", SEGUE_DIALECT_PARTIAL, 0},
+    {"PARTIAL_RESULTS", SEGUE_DIALECT_PARTIAL_RESULTS, 0},
+    {"RESUMABLE", SEGUE_DIALECT_RESUMABLE, 0},
+    {"IMMEDIATE", SEGUE_DIALECT_IMMEDIATE, 0},
+    {"ONE_RESPONSE", 0, SEGUE_WAY_ONE_RESPONSE},
+    {"TRACKING", 0, SEGUE_WAY_TRACKING},
+    {"UNDECLARED_MODES", 0, SEGUE_WAY_UNDECLARED_MODES},
+    {"FROM_START", 0, SEGUE_WAY_FROM_START},
+    {"PARTIAL_INDEX", 0, SEGUE_WAY_NO_PARTIAL_INDEX},
+    {NULL, 0, 0},
 };
 
 void history_add(history *h, const char *format, ...)
@@ -113,7 +113,7 @@ static bool is_heading(const char *line)
     return line[0] == '>' && line[1] == ' ';
 }
 
-/* Up to the next heading. */
+/* Returns the length up to the next heading. */
 static size_t section_length(const char *text)
 {
     const char *at = line_after(text);
@@ -127,7 +127,7 @@ static bool begins(const char *text, const char *with)
     return with && !strncmp(text, with, strlen(with));
 }
 
-#define AROUND 60 /* bytes of what is the same, for who reads it */
+#define AROUND 60 /* the number of equal bytes shown around a difference */
 
 static size_t common(const char *a, const char *b, size_t most)
 {
@@ -145,7 +145,7 @@ static size_t common_end(const char *a, size_t a_len, const char *b, size_t b_le
     return n;
 }
 
-/* What differs in two sections, and a little around it. */
+/* Notes the difference between two sections, with a few equal bytes around it. */
 static void note(history *into, const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t from = common(a, b, a_len < b_len ? a_len : b_len);

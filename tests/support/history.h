@@ -1,5 +1,5 @@
-/* Recorded histories: what was said, line by line, and how it differs when one thing is
- * different (AS-119). */
+/* Recorded histories: the messages of a run, line by line, and how they change when one
+ * switch is set otherwise (AS-119). */
 #ifndef HISTORY_H
 #define HISTORY_H
 
@@ -9,12 +9,13 @@
 
 typedef struct history_switch {
     const char *name;
-    uint32_t bit; /* segue_dialect */
+    uint32_t dialect; /* segue_dialect */
+    uint32_t way;     /* segue_draft_way */
 } history_switch;
 
-/* All there are, ended by a NULL name. */
+/* All switches, ended by a NULL name. */
 extern const history_switch history_switches[];
-#define HISTORY_ALL_SWITCHES ((uint32_t)0x3fff)
+#define HISTORY_ALL_DIALECTS ((uint32_t)0x1ff)
 
 typedef struct history {
     bool is_modern;
@@ -25,23 +26,24 @@ typedef struct history {
 void history_add(history *h, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void history_free(history *h);
-/* It is tests/golden/<name>.txt; writes that when the environment has
- * SEGUE_GOLDEN=write. */
+/* Checks that the history equals tests/golden/<name>.txt. SEGUE_GOLDEN=write in the
+ * environment writes that file. */
 void history_assert_golden(const history *h, const char *name);
 
-/* Sections begin with a line "> ...". Those that begin so may differ, as they declare;
- * NULL = any. */
+/* Sections begin with a line "> ...". The differences of a switch may stand only in
+ * sections whose first line begins with this text; NULL = in any section. */
 typedef struct history_judge {
     char name[64];
     const char *declares, *lists;
     history differences;
 } history_judge;
 
-/* Notes in what `with` differs, under a heading; elsewhere than in sections that declare
- * that is a failure. Both have the same sections. */
+/* Notes the differences between `plain` and `with`, under a heading. Both histories must
+ * have the same sections. A difference in a section where none is allowed fails the
+ * test. */
 void history_compare(history_judge *judge, const char *heading, const history *plain,
                      const history *with);
-/* The differences are those of <name>_switches.txt. */
+/* Checks that the noted differences equal <name>_switches.txt. */
 void history_end(history_judge *judge);
 
 #endif

@@ -10,15 +10,13 @@
 
 segue_server_options hosting_host_options(void)
 {
-    segue_server_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     return options;
 }
 
 segue_item_options hosting_item_options(int32_t task)
 {
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.task = task;
     return options;
 }
@@ -69,7 +67,7 @@ void hosting_assert_refused(host_stage *s, const char *id, const char *code)
     hosting_assert_answer(s, id, "error.code", code);
 }
 
-/* The line tells of a task that was made: it is kept. */
+/* Keeps the id of the task that the line names. */
 static void hosting_take_task(host_stage *s, const char *line)
 {
     const char *id = json_at(line, "result.task.taskId");

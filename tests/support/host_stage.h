@@ -1,5 +1,5 @@
-/* A client with a host (segue_session_options) against a server that the test plays, and
- * that asks. */
+/* A client with a host (segue_session_options). The test plays the server, which asks the
+ * client. */
 #ifndef HOST_STAGE_H
 #define HOST_STAGE_H
 
@@ -26,7 +26,7 @@ typedef struct host_stage {
 
 segue_server_options hosting_host_options(void);
 segue_item_options hosting_item_options(int32_t task);
-/* The runtime, the host, the session; the handshake is left to the test. NULL = the
+/* Makes the runtime, the host and the session; the test plays the handshake. NULL = the
  * defaults. */
 void hosting_prepare(host_stage *s, const segue_session_options *session,
                      const segue_server_options *host, const segue_item_options *item);
@@ -34,11 +34,12 @@ void hosting_begin_with(host_stage *s, const segue_session_options *session,
                         const segue_server_options *host, const segue_item_options *item);
 void hosting_begin(host_stage *s);
 void hosting_end(host_stage *s);
-/* The next line, which answers this id; its value at path. */
+/* Checks that the next line answers this id with this value at the path; returns the
+ * line. */
 const char *hosting_assert_answer(host_stage *s, const char *id, const char *path,
                                   const char *value);
 void hosting_assert_refused(host_stage *s, const char *id, const char *code);
-/* The host has a call, and has answered with its task. */
+/* Sends the question; the host gets a call and answers with its task. */
 model_call *hosting_make_task(host_stage *s, const char *ask);
 void hosting_ask_about(host_stage *s, const char *id, const char *method,
                        const char *more);

@@ -1,5 +1,5 @@
-/* What a request was understood as is written down as a text, and compared with that of
- * its row; so a row says in one line all that it expects. */
+/* The requests that the parser has read are written as text and compared with the text in
+ * the row. So a row states its whole expectation in one line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,8 +84,8 @@ static void note_event(const sgi_http1 *parser, sgi_http1_event event)
     }
 }
 
-/* Feeds a piece that ends where its bytes end and goes at once. False when the parser has
- * turned bad. */
+/* Feeds a copy of the bytes, which is freed at once. Returns false when the parser
+ * refused the bytes. */
 static bool feed(sgi_http1 *parser, const char *bytes, size_t len)
 {
     char *copy = malloc(len ? len : 1);
@@ -133,7 +133,7 @@ static void drive_cuts(const http1_row *r, const sgi_http1_limits *limits)
     }
 }
 
-/* In pieces of 1 to most bytes. */
+/* Feeds pieces of 1 to `most` bytes. */
 static void drive_pieces(const http1_row *r, const sgi_http1_limits *limits,
                          uint32_t most)
 {
@@ -149,7 +149,8 @@ static void drive_pieces(const http1_row *r, const sgi_http1_limits *limits,
     end(&parser, r, "in pieces");
 }
 
-/* With memory refused: what is said is the beginning of the truth, then 503. */
+/* Reads the row with failing allocations. The text is then a beginning of the expected
+ * text, followed by 503. */
 static void drive_failures(const http1_row *r, const sgi_http1_limits *limits,
                            bool bytewise)
 {

@@ -1,7 +1,7 @@
-/* Drives for tests of the request reader. A row is read whole, byte by byte, cut in two
- * at every place, in random pieces, and with each allocation refused; what is said must
- * be the same every time. A program whose tests are set up by http1_set_up has one
- * counting allocator, and a test fails when it leaves anything behind. */
+/* Functions that feed the request reader in tests. A row is read whole, byte by byte, cut
+ * in two at every offset, in random pieces, and with each allocation refused. The result
+ * must be the same every time. A program whose tests use http1_set_up has one counting
+ * allocator, and a test fails when it leaves memory behind. */
 #ifndef HTTP1_KIT_H
 #define HTTP1_KIT_H
 
@@ -33,7 +33,7 @@ void http1_every_way(const http1_row *row, const sgi_http1_limits *limits);
 void http1_every_row(const http1_row *rows, size_t count);
 #define EVERY(rows) http1_every_row(rows, sizeof(rows) / sizeof *(rows))
 
-/* Starts a parser on a head that is good and complete; the caller frees it. */
+/* Feeds a parser a valid, complete head; the caller frees the parser. */
 void http1_read_head(sgi_http1 *parser, sgi_str head);
 
 #endif

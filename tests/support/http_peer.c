@@ -72,7 +72,8 @@ bool http_peer_accept(http_peer *peer, http_line *line)
     int fd = accept4(peer->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return false;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* not for Unix */
+    /* Unix sockets ignore TCP_NODELAY */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     *line = (http_line){.fd = fd};
     if (peer->tls) {
         line->tls = SSL_new(peer->tls);
@@ -82,7 +83,7 @@ bool http_peer_accept(http_peer *peer, http_line *line)
     return true;
 }
 
-/* Bytes, 0 when there are none now, -1 at the end. */
+/* Reads bytes. Returns their number, 0 when no byte has arrived, -1 at the end. */
 static ssize_t read_some(http_line *line, char *to, size_t size)
 {
     if (line->tls) {
@@ -98,7 +99,7 @@ static ssize_t read_some(http_line *line, char *to, size_t size)
     return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 }
 
-/* A full buffer stays as it is: the rest is not of interest. */
+/* Reads until the buffer is full: later bytes do not matter. */
 static void read_all(http_line *line)
 {
     char rest[4096];

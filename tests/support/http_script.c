@@ -53,7 +53,8 @@ static void accept_wires(http_script *s)
     }
 }
 
-/* Else it is no message of the protocol, but metadata or a token. */
+/* Returns whether a request goes to the endpoint. Other requests are for metadata or a
+ * token. */
 static bool is_message(const heard *h)
 {
     const char *path = strchr(h->text, ' ');
@@ -103,9 +104,9 @@ void script_advance(http_script *s, int64_t ms)
 void script_prepare(http_script *s)
 {
     *s = (http_script){.peer.listener = -1};
-    segue_struct_init(&s->options, sizeof s->options, SEGUE_STRUCT_HTTP_OPTIONS);
+    s->options = SEGUE_HTTP_OPTIONS_INIT;
     s->options.proxy = "";
-    s->k.transport_gone = 1; /* the library's own goes by itself */
+    s->k.transport_gone = 1; /* the library's own transport is freed by itself */
     http_peer_open(&s->peer);
     snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d/mcp", s->peer.port);
 }
@@ -247,7 +248,7 @@ bool script_may_push(heard *h, int ms)
     return poll(&fd, 1, ms) > 0;
 }
 
-/* A client that has closed the connection hears no more of it. */
+/* Bytes to a client that has closed the connection are dropped. */
 static void send_all(heard *h, const char *bytes, size_t len)
 {
     size_t piece = h->script->piece ? h->script->piece : len;

@@ -51,10 +51,8 @@ static int32_t fake_random(void *user, void *bytes, size_t len)
 
 static void make_runtime(http_stage *s)
 {
-    segue_runtime_options options;
-    segue_hooks hooks;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
-    segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
+    segue_hooks hooks = SEGUE_HOOKS_INIT;
     hooks.user = s;
     hooks.monotonic_ms = fake_now;
     hooks.wall_ms = fake_wall;
@@ -67,13 +65,12 @@ static void make_runtime(http_stage *s)
 
 void http_stage_begin(http_stage *s)
 {
-    segue_server_options options;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
     segue_error *error = NULL;
     s->clock_ms = 1000;
     s->chance = 7;
     test_mem_init(&s->mem);
     make_runtime(s);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.principal = s->principal;
     options.store = s->store;
     options.on_idle = s->on_idle;
@@ -89,7 +86,7 @@ void http_stage_begin(http_stage *s)
     segue_status status =
         segue_server_listen(s->server, &s->listen, &s->listener, &error);
     if (status != SEGUE_OK)
-        fail_msg("listening: %s", segue_error_message(error));
+        fail_msg("listening: %s", segue_error_read(error)->message);
     const char *colon = strrchr(segue_listener_url(s->listener), ':');
     s->port = atoi(colon + 1);
     http_stage_run(s);
@@ -134,7 +131,7 @@ void http_stage_advance(http_stage *s, int64_t ms)
 
 /* ---- callers ---- */
 
-/* The server gets a turn; then a moment for the system, if nothing has come. */
+/* Gives the server a turn. When nothing has arrived, waits a moment for the system. */
 static void await(http_caller *c, int64_t *deadline, const char *what)
 {
     struct pollfd fd = {.fd = c->fd, .events = POLLIN};
@@ -202,7 +199,8 @@ bool http_caller_look(http_caller *c)
     return any;
 }
 
-/* A server that has closed meanwhile is for the caller to find out by reading. */
+/* Sends the bytes. If the server has closed the connection, the caller notices this when
+ * it reads. */
 void http_caller_send(http_caller *c, const char *bytes, size_t len)
 {
     int64_t deadline = 0;
@@ -252,7 +250,8 @@ static void need(http_caller *c, size_t len, const char *what)
     }
 }
 
-/* Length up to and with the mark. */
+/* Waits for the mark in the input. Returns the length of the input up to and including
+ * the mark. */
 static size_t need_mark(http_caller *c, const char *mark, const char *what)
 {
     for (size_t n = 1;; n = c->len + 1) {
@@ -277,7 +276,7 @@ const char *http_reply_header(const http_reply *reply, const char *name)
     return "";
 }
 
-/* The next chunk moves to the end of *into; false: it was the last one. */
+/* Moves the next chunk to the end of *into; returns false at the last chunk. */
 static bool read_chunk(http_caller *c, char **into, size_t *len)
 {
     size_t line = need_mark(c, "\r\n", "the size of a chunk");
@@ -331,8 +330,9 @@ int http_caller_status(http_caller *c)
     return reply.status;
 }
 
-/* Chunks end where events do, unless a write was full: the tests that read event by event
- * see to that. */
+/* Returns the next event. The function assumes that each chunk ends at the end of an
+ * event. This holds unless a write was full, which tests that read single events
+ * avoid. */
 char *http_caller_event(http_caller *c)
 {
     char *text = NULL;
@@ -348,7 +348,7 @@ char *http_caller_event(http_caller *c)
         if (!end)
             continue;
         size_t rest = len - (size_t)(end + 2 - text);
-        if (rest) { /* goes back, as a chunk */
+        if (rest) { /* the rest is put back into the input as a chunk */
             char *again = malloc(rest + c->len + 32);
             int size = sprintf(again, "%zx\r\n", rest);
             memcpy(again + size, end + 2, rest);

@@ -1,4 +1,4 @@
-/* The text is taken out as a transport does it: looked at first, then moved. */
+/* Takes the output as a transport does: it first reads the bytes, then consumes them. */
 #include "http_wire.h"
 
 #include <setjmp.h>
@@ -37,7 +37,7 @@ void http_wire_cut(http_wire *wire)
 {
     if (!wire->conn)
         return;
-    sgi_conn *spare = sgi_serve_end(wire->conn, wire);
+    sgi_conn *spare = sgi_serve_end_exchange(wire->conn, wire);
     if (spare)
         wire->spare = spare;
     sgi_conn_unref(wire->conn);
@@ -48,13 +48,13 @@ void http_wire_free(http_wire *wire)
 {
     http_wire_cut(wire);
     sgi_serve_free_spare(wire->spare);
-    sgi_serve_forget(wire->who);
+    sgi_serve_unref_principal(wire->who);
     sgi_buf_free(&wire->text);
 }
 
 static void look(http_wire *wire)
 {
-    sgi_serve_look(wire->conn, &wire->answer);
+    sgi_serve_get_answer(wire->conn, &wire->answer);
     if (wire->answer.session)
         snprintf(wire->session, sizeof wire->session, "%s", wire->answer.session);
 }

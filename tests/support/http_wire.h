@@ -1,6 +1,6 @@
-/* A transport of HTTP exchanges without HTTP: requests go in as heads and bodies, and
- * what comes out is kept as text. One wire carries one exchange at a time, as a
- * connection does, and keeps its spare.
+/* HTTP exchanges without a network: the test passes requests as heads and bodies, and the
+ * wire keeps the output as text. One wire carries one exchange at a time, as a connection
+ * does, and keeps its spare conversation for the next exchange.
  *
  *     http_wire a;
  *     http_wire_init(&a, server, "ada");
@@ -8,63 +8,67 @@
  *     ... http_wire_text(&a) ... http_wire_cut(&a) ...
  *     http_wire_free(&a);
  *
- * A rig is a server with two such wires. */
+ * A rig (http_rig) is a server with two wires. */
 #ifndef HTTP_WIRE_H
 #define HTTP_WIRE_H
 
-#include "engine/serving/call.h"
-#include "engine/serving/serve_http.h"
-#include "engine/serving/wire_session.h"
+#include "engine/server/call.h"
+#include "engine/server/serve_http.h"
+#include "engine/server/wire_session.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 
 typedef struct http_wire {
     segue_server *server;
     sgi_principal *who;
-    sgi_http_head head;        /* what the next request says; the tests set it */
-    const char *more_names[4]; /* further headers, in lower case */
+    sgi_http_head head;        /* head of the next request; the tests set it */
+    const char *more_names[4]; /* further headers of the next request, in lower case */
     const char *more_values[4];
-    sgi_conn *conn; /* the exchange under way; counted */
+    sgi_conn *conn; /* the exchange under way; a counted reference */
     sgi_conn *spare;
     sgi_http_verdict verdict;
-    sgi_http_answer answer;           /* as it stood at the last look */
-    char session[SGI_SESSION_ID_MAX]; /* that the last answer named */
-    sgi_buf text; /* of the exchange under way, or of the last one; libc memory */
+    sgi_http_answer answer;           /* the answer when the test last read it */
+    char session[SGI_SESSION_ID_MAX]; /* session id in the last answer that named one */
+    sgi_buf text; /* output of the current or last exchange; libc memory */
     char body[4096];
 } http_wire;
 
-/* name: of the principal, NULL = nobody. The host has the memory for it. */
+/* Prepares a wire. name: the name of the principal, NULL = no principal. The principal
+ * uses the memory of the host. */
 void http_wire_init(http_wire *wire, segue_server *server, const char *name);
-/* Cuts what is under way. */
+/* Frees the wire and cuts the exchange under way. */
 void http_wire_free(http_wire *wire);
 
-/* These end what was under way, and return the status when there is one already: of the
- * verdict, or of a complete answer; else 0. */
+/* These functions end the earlier exchange of the wire and start a new exchange. They
+ * return the status of the verdict or of a complete answer; 0 = no answer yet. */
 int32_t http_wire_post(http_wire *wire, const char *body);
 int32_t http_wire_get(http_wire *wire, const char *last_event);
 int32_t http_wire_delete(http_wire *wire);
-/* Requests with everything that goes with them. id: JSON; params: members, "" = none. */
+/* Send complete requests. id: JSON; params: members, "" = none. */
 int32_t http_wire_modern(http_wire *wire, const char *id, const char *method,
                          const char *params, const char *capabilities);
 int32_t http_wire_legacy(http_wire *wire, const char *id, const char *method,
                          const char *params);
-/* initialize, and from then on the session that it gives; false when it gives none. */
+/* Sends initialize and uses the session of its answer from then on. Returns false when
+ * the answer names no session. */
 bool http_wire_open(http_wire *wire, const char *version);
 
-/* All that came of the exchange. */
+/* Returns all output of the exchange. */
 const char *http_wire_text(http_wire *wire);
-/* Gives the exchange back: the client is gone, or has all. */
+/* Ends the exchange: the client is gone, or has received everything. */
 void http_wire_cut(http_wire *wire);
 
-/* How often this part stands in a text; whether it stands in that of the exchange. */
+/* http_wire_count counts the occurrences of a part in a text. http_wire_says returns
+ * whether the exchange's text contains the part. */
 int http_wire_count(const char *text, const char *part);
 bool http_wire_says(http_wire *wire, const char *part);
 
-/* The handler's call that came last, NULL when there is none. Delivers first. */
+/* Delivers callbacks, then returns the latest call of the handler; NULL without a
+ * call. */
 segue_call *http_wire_call(segue_server *server);
-/* A call of the tool in the wire's session; it runs. */
+/* Calls the tool in the session of the wire; the call keeps running. */
 segue_call *http_wire_start(http_wire *wire, const char *id);
-/* Completes and frees it, and delivers. */
+/* Completes the call, frees it and delivers callbacks. */
 void http_wire_finish(segue_call *call);
 
 typedef struct http_rig {
@@ -74,11 +78,11 @@ typedef struct http_rig {
     http_wire a, b;
 } http_rig;
 
-/* a speaks for "ada". */
+/* Starts a rig; wire a has the principal "ada". */
 void http_rig_begin(http_rig *rig, const char *name_of_b);
-/* All memory must be back. */
+/* Ends the rig and checks that all memory was returned. */
 void http_rig_end(http_rig *rig);
-/* a opens a session of 2025-11-25, and b speaks in it. */
+/* Wire a opens a session of 2025-11-25, and wire b sends its requests in that session. */
 void http_rig_open(http_rig *rig);
 
 #endif

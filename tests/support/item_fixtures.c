@@ -1,5 +1,6 @@
 #include "support/item_fixtures.h"
 
+#include <segue/segue_util.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 typedef struct row {
     int32_t item;
     const char *json;
-    /* Fills the content; what fails ends the call with an error. */
+    /* Fills the content; a failure ends the call with an error. */
     segue_status (*fill)(segue_call *call, segue_content *content);
     void (*complete)(segue_call *call);
 } row;
@@ -60,7 +61,7 @@ static segue_status fill_misfit(segue_call *call, segue_content *content)
     segue_content_add_text(content, "a block", 7, NULL);
     segue_status status = segue_call_send(call, content, NULL);
     if (status == SEGUE_E_INVALID)
-        status = segue_call_send_text(call, "x", 1, NULL);
+        status = segue_call_extend_text(call, 0, "x", 1, NULL);
     if (status == SEGUE_E_INVALID)
         status = segue_call_set_field(call, "contents", "[]", 2, NULL);
     if (status == SEGUE_E_INVALID)
@@ -154,7 +155,7 @@ static segue_status fill_blocks(segue_call *call, segue_content *content)
 
 /* ---- completion ---- */
 
-/* Values are word-0, word-1, ... of which there are 150. */
+/* Answers a completion with the values word-0 to word-149. */
 static void complete_words(segue_call *call)
 {
     enum { WORDS = 150, MOST = 100 };
@@ -179,7 +180,7 @@ static void complete_words(segue_call *call)
     segue_call_free(call);
 }
 
-/* Tells what it was asked. */
+/* Answers a completion with the context of the request. */
 static void complete_context(segue_call *call)
 {
     const char *values[3] = {segue_call_method(call), segue_call_name(call), NULL};
@@ -194,7 +195,7 @@ static void complete_context(segue_call *call)
     segue_call_free(call);
 }
 
-/* Says nothing. */
+/* Answers a completion with no values. */
 static void complete_silently(segue_call *call)
 {
     segue_call_complete(call, NULL, NULL);
@@ -290,12 +291,11 @@ static void run_completion(void *user, segue_call *call)
 segue_status item_fixtures_add(segue_runtime *runtime, segue_server *server)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        segue_item_options options;
+        segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
         row_user *u = malloc(sizeof *u);
         if (!u)
             return SEGUE_E_NOMEM;
         *u = (row_user){&rows[i], runtime};
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
         options.user = u;
         options.free_user = free;
         options.on_call = run;

@@ -1,5 +1,5 @@
 /* The resources, templates and prompts that tests of the protocol need, under the names
- * of the public conformance suite where it has them. Public API only. */
+ * of the public conformance suite if the suite has them. They use the public API only. */
 #ifndef ITEM_FIXTURES_H
 #define ITEM_FIXTURES_H
 

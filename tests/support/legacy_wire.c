@@ -81,22 +81,38 @@ const char *legacy_task(wire *c, const char *id, const char *method, const char 
     return wire_response(c, id);
 }
 
-const char *legacy_get_until(wire *c, const char *task_id, const char *status)
+/* Polls until the member has the wanted value; NULL = any value. */
+static const char *get_until(wire *c, const char *task_id, const char *member,
+                             const char *wanted)
 {
-    char id[32], quoted[32];
+    char id[32];
     int64_t deadline = world_real_ms() + WAIT_MS;
-    snprintf(quoted, sizeof quoted, "\"%s\"", status);
     for (int i = 0; i < 2000 && world_real_ms() < deadline; i++) {
         snprintf(id, sizeof id, "\"until-%d\"", i);
         const char *got = legacy_task(c, id, "tasks/get", task_id, NULL);
-        if (!strcmp(json_at(got, "result.status"), quoted))
+        const char *now = json_at(got, member);
+        if (*now && (!wanted || !strcmp(now, wanted)))
             return got;
         if (*json_at(got, "error"))
             fail_msg("tasks/get: %s", got);
         world_advance(c->w, 50);
         if (c->w->place == WORLD_STDIO)
-            wire_stdio_read(c, 10); /* time passes by itself there */
+            wire_stdio_read(c, 10); /* over stdio the server runs in real time */
     }
-    fail_msg("task never became %s", status);
+    fail_msg("%s never became %s", member, wanted ? wanted : "known");
     return NULL;
+}
+
+const char *legacy_get_until(wire *c, const char *task_id, const char *status)
+{
+    char quoted[32];
+    snprintf(quoted, sizeof quoted, "\"%s\"", status);
+    return get_until(c, task_id, "result.status", quoted);
+}
+
+const char *legacy_get_until_asked(wire *c, const char *task_id, const char *key)
+{
+    char member[64];
+    snprintf(member, sizeof member, "result.inputRequests.%s", key);
+    return get_until(c, task_id, member, NULL);
 }

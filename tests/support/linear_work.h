@@ -1,6 +1,7 @@
-/* For tests that what a peer sends costs work in proportion to its size: n, 2n and 4n of
- * something, and what each of them cost. Debug builds count the work that is done to
- * bytes (SGI_WORK): no clock is asked, and a busy machine changes nothing. */
+/* Helpers for tests that the work for a peer's input is proportional to the size of the
+ * input. Such a test processes inputs of the sizes n, 2n and 4n and compares the costs.
+ * Debug builds count the work done on bytes (SGI_WORK). No clock is involved, so a busy
+ * machine changes nothing. */
 #ifndef LINEAR_WORK_H
 #define LINEAR_WORK_H
 
@@ -9,13 +10,13 @@
 
 #define LINEAR_FIRST 1000
 
-/* Growth by more than this for four times the input is not linear. Buffers grow by half,
- * maps double: their copies come in steps. */
+/* Four times the input may cost at most this many times the work; more is not linear.
+ * Buffers grow by half and maps double, so their copies come in steps. */
 #define LINEAR_MOST 6
 
 void expect_linear(const char *what, uint64_t once, uint64_t twice, uint64_t four);
 
-/* A text that is made of n parts; p is the caller's to free. */
+/* A text made of n parts; the caller frees p. */
 typedef struct text {
     char *p;
     size_t len, room;

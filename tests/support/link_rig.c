@@ -34,7 +34,8 @@ static test_cert authority, stranger, old_cert, new_cert;
 int rig_files_make(void **state)
 {
     (void)state;
-    signal(SIGPIPE, SIG_IGN); /* for the peers; OpenSSL writes as it is */
+    signal(SIGPIPE, SIG_IGN); /* OpenSSL writes to sockets with plain write, which raises
+                               * SIGPIPE */
     assert_non_null(mkdtemp(directory));
     test_cert_make(&authority, "authority", TEST_KEY_EC, NULL);
     test_cert_make(&stranger, "stranger", TEST_KEY_EC, NULL);
@@ -136,9 +137,10 @@ void rig_begin_runtime(rig *r, bool still)
                                      .hooks = still ? &hooks : NULL};
     assert_int_equal(sgi_runtime_new(&options, &r->rt, NULL), SEGUE_OK);
     sgi_timer timer = {0};
-    sgi_runtime_lock(r->rt); /* the room for timers is there when blocks are counted */
-    sgi_engine_timer(&r->rt->engine, &timer, 1, NULL);
-    sgi_engine_timer_clear(&r->rt->engine, &timer);
+    sgi_runtime_lock(r->rt); /* allocates the memory for timers before the tests count
+                              * blocks */
+    sgi_engine_set_timer(&r->rt->engine, &timer, 1, NULL);
+    sgi_engine_clear_timer(&r->rt->engine, &timer);
     sgi_runtime_unlock(r->rt);
 }
 
@@ -255,7 +257,7 @@ peer peer_meet_as(rig *r, carriage how, int receive_buffer)
         peer_begin_tls(&p, &plain_client);
         assert_true(peer_shake_hands(r, &p));
         for (int i = 0; i < 10; i++)
-            rig_turn(r); /* the server has the last of it */
+            rig_turn(r); /* the server reads the last bytes */
     }
     return p;
 }

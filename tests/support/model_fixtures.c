@@ -36,7 +36,7 @@ static void on_answer(void *user, segue_call *call, segue_status status, const c
                json ? len : strlen(segue_status_name(status)), status != SEGUE_OK);
 }
 
-/* A second question beside the first, if the arguments say so. */
+/* Asks a second question at the same time if the arguments say so. */
 static void ask_person(asking *a)
 {
     static const char question[] =
@@ -76,8 +76,7 @@ segue_status model_tools_add(segue_runtime *runtime, segue_server *server)
                 {"{\"name\":\"ask_model_task\"}", SEGUE_TASK_MUST}};
     segue_status status = SEGUE_OK;
     for (size_t i = 0; i < 2 && status == SEGUE_OK; i++) {
-        segue_item_options options;
-        segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+        segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
         options.user = runtime;
         options.on_call = run_ask;
         options.task = rows[i].task;
@@ -106,7 +105,7 @@ static void answer_at_once(model_call *c)
 static void on_call(void *user, segue_call *call)
 {
     model *m = user;
-    segue_call_events events;
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
     size_t len;
     model_call *c = calloc(1, sizeof *c);
     const char *params = segue_call_params(call, &len);
@@ -116,7 +115,6 @@ static void on_call(void *user, segue_call *call)
     c->next = m->calls;
     m->calls = c;
     m->count++;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_CALL_EVENTS);
     events.user = c;
     events.on_cancel = on_cancel;
     segue_call_watch(call, &events);
@@ -131,8 +129,7 @@ static int make(model *m, segue_runtime *runtime, const segue_server_options *op
 {
     static const char *const questions[] = {"{\"method\":\"sampling/createMessage\"}",
                                             "{\"method\":\"elicitation/create\"}"};
-    segue_item_options full;
-    segue_struct_init(&full, sizeof full, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options full = SEGUE_ITEM_OPTIONS_INIT;
     full.flags = SEGUE_TOOL_INCREMENTAL;
     full.task = SEGUE_TASK_MAY;
     if (item)

@@ -1,4 +1,5 @@
-/* Ears never sleep: they wait for the bell, no longer than the store said. */
+/* Listeners never sleep for a fixed time: they wait for the semaphore `bell`, at most for
+ * the time that the store has returned. */
 #include "support/news_kit.h"
 
 #include <errno.h>
@@ -63,7 +64,8 @@ static int32_t hear(void *user, const segue_store_news *news)
 static int64_t ask_more(test_ear *ear)
 {
     int64_t within_ms = 0;
-    assert_int_equal(sgi_store_news(ear->listener, hear, ear, &within_ms), SEGUE_OK);
+    assert_int_equal(sgi_store_read_changes(ear->listener, hear, ear, &within_ms),
+                     SEGUE_OK);
     return within_ms;
 }
 

@@ -1,4 +1,5 @@
-/* Listeners of a store for tests: an ear hears what is told and keeps it. */
+/* Listeners of a store's change feed, for tests. An "ear" is one listener; it keeps the
+ * changes ("news") that the store reports. A "letter" is a forwarded command. */
 #ifndef NEWS_KIT_H
 #define NEWS_KIT_H
 
@@ -11,9 +12,9 @@
 
 typedef struct test_heard {
     int32_t kind;
-    uint32_t n;      /* of the operation */
-    uint64_t number; /* of a letter */
-    char text[32];   /* its beginning, with a NUL */
+    uint32_t n;      /* number of the operation */
+    uint64_t number; /* number of the forwarded command */
+    char text[32];   /* beginning of its text, with a NUL */
     size_t len;
 } test_heard;
 
@@ -24,28 +25,30 @@ typedef struct test_ear {
     atomic_int rings;
     test_heard heard[TEST_HEARD_MAX];
     size_t count;
-    size_t stop_at; /* refuse the news with that place from now on; SIZE_MAX = none */
+    size_t stop_at; /* index of the first change that the listener refuses; SIZE_MAX =
+                     * none */
 } test_ear;
 
-/* Asserts that it works. */
+/* Opens a listener; asserts success. */
 void test_ear_open(test_ear *ear, segue_store *store);
 void test_ear_close(test_ear *ear);
-/* Asks once, and forgets what was heard before. Returns within_ms. */
+/* Asks the store once and forgets earlier changes. Returns within_ms. */
 int64_t test_ear_ask(test_ear *ear);
-/* Asks, waits to be rung and asks again until news of that kind about n are among what
- * was heard; asserts that they come within seconds. Keeps all that came. */
+/* Asks, waits for the wake-up call and asks again until a change of that kind about
+ * operation n was reported; asserts that this change comes within seconds. The listener
+ * keeps all changes. */
 const test_heard *test_ear_wait(test_ear *ear, int32_t kind, uint32_t n);
-/* Waits to be rung, no longer than that (-1 = for long). */
+/* Waits for the wake-up call, for within_ms at most (-1 = for a long time). */
 void test_ear_rest(test_ear *ear, int64_t within_ms);
-/* The news of that kind about n among what was heard, or NULL. */
+/* Returns the kept change of that kind about operation n, or NULL. */
 const test_heard *test_ear_find(const test_ear *ear, int32_t kind, uint32_t n);
-/* How many letters to n are among what was heard. */
+/* Returns how many forwarded commands to operation n were kept. */
 size_t test_ear_letters(const test_ear *ear, uint32_t n);
 
 segue_status test_follow(test_ear *ear, uint32_t n, bool on);
 segue_status test_post(test_ear *ear, uint32_t n, const char *text);
 segue_status test_commit_by(test_ear *ear, segue_store_write write);
-/* Appends the entry of n with that number; asserts that it works. */
+/* Appends the entry with this number to operation n; asserts success. */
 void test_append_by(test_ear *ear, uint32_t n, uint64_t seq);
 segue_store_write test_write_taken(uint32_t n, uint64_t upto);
 

@@ -1,5 +1,5 @@
-/* What the listeners of one handle are told of each other, whatever the store. Between
- * two handles: news_suite_shared.c. */
+/* Tests of the changes that a store reports to several listeners of one handle.
+ * news_suite_shared.c has the tests for two handles. */
 #include "support/news_suite.h"
 
 #include <pthread.h>
@@ -55,7 +55,8 @@ static void growth_is_told_to_who_follows(void **state)
     int rings = s.other.rings;
     test_append_by(&s.one, 1, 1);
     test_append_by(&s.one, 1, 2);
-    assert_int_equal(s.other.rings, rings + 1); /* once, until it asks */
+    assert_int_equal(s.other.rings, rings + 1); /* the listener gets one wake-up call
+                                                 * until it asks */
     test_ear_ask(&s.other);
     assert_int_equal(s.other.count, 1);
     assert_non_null(test_ear_find(&s.other, SEGUE_STORE_GREW, 1));
@@ -64,7 +65,7 @@ static void growth_is_told_to_who_follows(void **state)
     test_append_by(&s.one, 1, 3);
     assert_int_equal(s.other.rings, rings + 2);
     assert_int_equal(test_follow(&s.other, 1, false), SEGUE_OK);
-    assert_silence(&s.other); /* also what was new before */
+    assert_silence(&s.other); /* also drops earlier changes */
     tear_down(&s);
 }
 
@@ -78,7 +79,7 @@ static void own_commits_are_no_news(void **state)
     assert_silence(&s.one);
     test_ear_ask(&s.other);
     assert_int_equal(s.other.count, 1);
-    test_must_append(s.store, 1, 2); /* by nobody who listens */
+    test_must_append(s.store, 1, 2); /* the owner of the operation is not a listener */
     test_ear_ask(&s.one);
     assert_int_equal(s.one.count, 1);
     test_ear_ask(&s.other);
@@ -122,7 +123,7 @@ static void what_is_not_there_cannot_be_followed(void **state)
     assert_int_equal(test_follow(&s.one, 1, false), SEGUE_OK);
     assert_int_equal(test_follow(&s.one, 1, true), SEGUE_OK);
     assert_int_equal(test_post(&s.one, 9, "x"), SEGUE_E_NOT_FOUND);
-    tear_down(&s); /* it goes while it follows */
+    tear_down(&s); /* the listener closes while it follows */
 }
 
 static void release_makes_orphans(void **state)
@@ -141,7 +142,7 @@ static void release_makes_orphans(void **state)
     tear_down(&s);
 }
 
-/* ---- letters ---- */
+/* ---- forwarded commands ---- */
 
 static void letters_come_in_order_and_once(void **state)
 {
@@ -188,7 +189,7 @@ static void letter_that_was_not_taken_waits_for_the_next_owner(void **state)
     assert_true(letter->number > number);
     number = letter->number;
     assert_int_equal(test_commit_by(&s.other, test_write_taken(1, number)), SEGUE_OK);
-    /* A number is not given again. */
+    /* A number of a forwarded command is never reused. */
     assert_int_equal(test_post(&s.one, 1, "later"), SEGUE_OK);
     assert_true(test_ear_wait(&s.other, SEGUE_STORE_LETTER, 1)->number > number);
     tear_down(&s);
@@ -287,8 +288,9 @@ static int32_t note(void *user, const segue_store_news *news)
     return 0;
 }
 
-/* Appends to its own and reads the other's only when told that it grew. cmocka's asserts
- * belong to the main thread, so this only reports. */
+/* Appends to the thread's own operation, and reads the other operation only after the
+ * store has reported that it grew. cmocka's asserts belong to the main thread, so this
+ * function only reports. */
 static void *play(void *arg)
 {
     player *p = arg;
@@ -308,7 +310,7 @@ static void *play(void *arg)
         else
             sem_wait(&p->ear.bell);
         if (!p->status)
-            p->status = sgi_store_news(p->ear.listener, note, &grew, &within_ms);
+            p->status = sgi_store_read_changes(p->ear.listener, note, &grew, &within_ms);
         if (!p->status && grew)
             p->status = sgi_store_read(p->ear.store, id, p->seen, see, p);
     }
@@ -344,7 +346,7 @@ static void *come_and_go(void *arg)
     uint8_t id[SEGUE_STORE_ID_SIZE];
     test_store_id(id, 1);
     for (int i = 0; i < 300; i++) {
-        int rings = 0; /* a ring that comes too late writes to what is gone */
+        int rings = 0; /* a late wake-up call would write to freed memory */
         sgi_store_listener *listener;
         if (sgi_store_listen(arg, count_up, &rings, &listener))
             return arg;

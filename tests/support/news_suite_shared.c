@@ -1,5 +1,5 @@
-/* What two handles of one store are told of each other: each is an owner, as if it were
- * in another process. */
+/* Tests of the changes that a store reports to two handles. Each handle is an owner, as
+ * in two processes. */
 #include "support/news_suite.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ typedef struct stage {
     test_ear them;
 } stage;
 
-/* 1 and 2 are mine. */
+/* Operations 1 and 2 belong to `me`. */
 static void set_up(void **state, stage *s)
 {
     const store_suite *suite = *state;
@@ -83,7 +83,7 @@ static void letters_go_to_the_owner_alone(void **state)
     assert_int_equal(test_post(&s.them, 1, "second"), SEGUE_OK);
     assert_int_equal(test_post(&s.them, 9, "x"), SEGUE_E_NOT_FOUND);
     assert_string_equal(test_ear_wait(&s.me, SEGUE_STORE_LETTER, 1)->text, "first");
-    if (test_ear_letters(&s.me, 1) < 2) /* they may come one by one */
+    if (test_ear_letters(&s.me, 1) < 2) /* the forwarded commands may come one by one */
         test_ear_wait(&s.me, SEGUE_STORE_LETTER, 1);
     const test_heard *second = &s.me.heard[s.me.count - 1];
     assert_string_equal(second->text, "second");
@@ -130,7 +130,7 @@ static void who_lost_an_operation_is_fenced(void **state)
     test_assert_log(s.mine, 1, 1);
     test_append_by(&s.them, 1, 2);
     assert_int_equal(test_commit_by(&s.me, bad[0]), SEGUE_E_FENCED);
-    /* To let go of what is not one's own is nothing. */
+    /* Releasing an operation of another owner succeeds and changes nothing. */
     assert_int_equal(test_commit_by(&s.me, test_write_simple(SEGUE_STORE_RELEASE, 1)),
                      SEGUE_OK);
     test_append_by(&s.them, 1, 3);
@@ -201,7 +201,8 @@ static int32_t note(void *user, const segue_store_news *news)
     return 0;
 }
 
-/* Appends only when the other has come as far: a game of ball. */
+/* Appends an entry only when the other handle has appended as many entries, so the two
+ * take turns. */
 static void *play(void *arg)
 {
     player *p = arg;
@@ -209,14 +210,14 @@ static void *play(void *arg)
     char data[TEST_ENTRY_MAX];
     test_store_id(id, p->other);
     p->status = sgi_store_follow(p->ear->listener, id, true);
-    if (!p->status) /* what came before is not told */
+    if (!p->status) /* changes from before the follow are not reported */
         p->status = sgi_store_read(p->ear->store, id, 0, see, p);
     for (uint64_t seq = 1; !p->status && seq <= ROUNDS; seq++) {
         uint64_t awaited = p->own < p->other ? seq - 1 : seq;
         while (!p->status && p->seen < awaited) {
             bool grew = false;
             int64_t within_ms = 0;
-            p->status = sgi_store_news(p->ear->listener, note, &grew, &within_ms);
+            p->status = sgi_store_read_changes(p->ear->listener, note, &grew, &within_ms);
             if (!p->status && grew)
                 p->status = sgi_store_read(p->ear->store, id, p->seen, see, p);
             if (!grew)

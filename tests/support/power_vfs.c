@@ -1,8 +1,9 @@
-/* Each file is what a reader sees (`now`), what is on the platter (`disk`), and the list
- * of writes between the two. A sync applies the list; a cut applies some of it.
+/* Each file has three parts: what a reader sees (`now`), what is on the disk (`disk`),
+ * and the list of writes between the two. A sync applies the list; a power cut applies
+ * some of it.
  *
- * SQLite is told that a write does not hurt the bytes beside it (POWERSAFE_OVERWRITE), as
- * it believes of any disk by default. */
+ * The VFS reports POWERSAFE_OVERWRITE to SQLite: a write does not damage the bytes beside
+ * it. This is also SQLite's default for any disk. */
 #include "support/power_vfs.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ typedef struct change {
     TAILQ_ENTRY(change) link;
     size_t at;
     size_t n;
-    bool cuts; /* the file ends at `at` */
+    bool cuts; /* the write truncates the file at `at` */
     unsigned char p[];
 } change;
 
@@ -38,9 +39,9 @@ typedef struct disk_file {
     bytes now;
     bytes disk;
     struct change_list changes;
-    bool there;         /* now */
-    bool there_on_disk; /* after a cut, for sure */
-    bool maybe;         /* after a cut, perhaps */
+    bool there;         /* the file exists now */
+    bool there_on_disk; /* the file certainly exists after a cut */
+    bool maybe;         /* the file may exist after a cut */
     void *regions[REGIONS];
 } disk_file;
 
@@ -129,7 +130,7 @@ static bool is_dead(void)
     return plan.cut_at && calls >= plan.cut_at;
 }
 
-/* Counts a call; true when it fails. */
+/* Counts a call; returns true when it must fail. */
 static bool strike(void)
 {
     calls++;
@@ -222,7 +223,7 @@ void power_vfs_cut(void)
 
 /* ---- files ---- */
 
-/* SQLite syncs the directory with the first sync of a file it made. */
+/* SQLite syncs the directory with the first sync of a file that it made. */
 static void sync_directory(void)
 {
     disk_file *file;
@@ -371,7 +372,8 @@ static void shm_barrier(sqlite3_file *f)
     (void)f;
 }
 
-/* The last one has gone: the next finds shared memory empty. */
+/* The last connection has closed, so the next connection finds the shared memory
+ * empty. */
 static int shm_unmap(sqlite3_file *f, int delete_flag)
 {
     (void)delete_flag;
@@ -479,7 +481,7 @@ static int randomness(sqlite3_vfs *vfs, int n, char *out)
 static int pause(sqlite3_vfs *vfs, int microseconds)
 {
     (void)vfs;
-    return microseconds; /* nobody to wait for */
+    return microseconds; /* no other thread runs, so there is nothing to wait for */
 }
 
 static int current_time(sqlite3_vfs *vfs, double *now)

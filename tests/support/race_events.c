@@ -1,6 +1,6 @@
-/* What may happen next. What is due by itself (callbacks, commits, messages) may happen
- * as often as it is due; what somebody decides, as often as the row has a budget for
- * it. */
+/* Decides which events may happen next. Automatic events (callbacks, commits, messages)
+ * may happen as often as they are due. Decided events may happen as often as the row's
+ * budget allows. */
 #include "support/race_world.h"
 
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#define SOON_MS 5000 /* a timer behind that is none of the task's */
+#define SOON_MS 5000 /* later timers do not belong to the task */
 
 /* ---- the handler ---- */
 
@@ -113,7 +113,7 @@ static void ask(race_world *w)
     w->handler.asked += status == SEGUE_OK;
 }
 
-/* One end of several: it counts if it is the first. */
+/* Plays one of the possible ends of the task. The end counts if it is the first. */
 static void end_call(race_world *w, race_event event)
 {
     segue_call *call = w->handler.call;
@@ -151,7 +151,8 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
 {
     race_world *w = alive(user);
     (void)request;
-    race_judge_segment(w, segment->number, segment->block);
+    race_judge_segment(w, segment->view.number,
+                       (sgi_json){segment->view.data, segment->view.data_len});
 }
 
 static void on_task(void *user, segue_request *request, const char *task_id)
@@ -282,11 +283,11 @@ static bool client_may(const race_world *w, race_event event)
 
 static bool store_may(const race_world *w, race_event event)
 {
-    const sgi_keeper *keeper = &w->handle->keeper;
+    const sgi_committer *committer = &w->handle->committer;
     if (event == RACE_TAKE)
-        return !w->server.batch.op_count && !TAILQ_EMPTY(&keeper->dirty);
+        return !w->server.batch.op_count && !TAILQ_EMPTY(&committer->dirty);
     if (event == RACE_LOOK_UP)
-        return !TAILQ_EMPTY(&keeper->jobs);
+        return !TAILQ_EMPTY(&committer->jobs);
     return w->server.batch.op_count > 0;
 }
 

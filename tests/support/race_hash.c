@@ -1,8 +1,8 @@
-/* When two states are the same: what the server's operation, its call, the store and the
- * commit under way hold; and, of what only reads and is told (the client, each
- * connection), all that ever went in and out of it in its order, of which it is a
- * function. So merging is blind to nothing but the order in which things were done that
- * do not touch each other. test_task_model holds it to that (explorer.h, compare). */
+/* Decides when two states are the same. The hash covers the server's operation, its call,
+ * the store and the commit under way. It also covers all messages to and from the client
+ * on each connection, in their order, from which the states of client and connections
+ * follow. So merging ignores only the order of events that do not affect each other.
+ * test_task_model checks this (explorer.h, compare). */
 #include "support/race_world.h"
 
 #include "engine/log/reader.h"
@@ -15,7 +15,7 @@ static uint64_t add(uint64_t hash, uint64_t value)
 
 static uint64_t add_timers(uint64_t hash, const sgi_engine *engine)
 {
-    uint64_t sum = engine->timers.count; /* of a heap: the order means nothing */
+    uint64_t sum = engine->timers.count; /* the order inside a heap has no meaning */
     for (size_t i = 0; i < engine->timers.count; i++)
         sum += add(3, (uint64_t)engine->timers.heap[i]->at_ms);
     return add(hash, sum);
@@ -58,11 +58,12 @@ static uint64_t add_call(uint64_t hash, const segue_call *call)
 static uint64_t add_inputs(uint64_t hash, const sgi_op *op)
 {
     const sgi_input *input;
-    TAILQ_FOREACH(input, &op->inputs, link) {
+    TAILQ_FOREACH(input, &op->head.inputs, link) {
         hash = add(hash, input->asked);
         hash = add(hash, input->answered);
-        hash = add(hash, (uint64_t)(input->bound | input->delivered << 1 |
-                                    input->failed << 2 | (input->ask != NULL) << 3));
+        hash = add(hash,
+                   (uint64_t)(input->bound | input->delivered << 1 | input->failed << 2 |
+                              (input->question_request != NULL) << 3));
     }
     return hash;
 }
@@ -100,20 +101,22 @@ static uint64_t add_op(uint64_t hash, const sgi_op *op)
     if (!op)
         return add(hash, 2);
     hash = add(hash, (uint64_t)op->refs);
-    hash = add(hash,
-               (uint64_t)(op->is_task | op->logged << 1 | op->dirty << 2 |
-                          op->committing << 3 | op->created << 4 | op->store_broken << 5 |
-                          op->releasing << 6 | op->deleting << 7 | op->counted << 8 |
-                          op->known << 9 | op->lingers << 10 | op->streams << 11));
+    hash = add(hash, (uint64_t)(op->served->is_task | sgi_op_is_logged(op) << 1 |
+                                (op->writing == SGI_WRITING_DIRTY) << 2 |
+                                (op->writing == SGI_WRITING_NOW) << 3 |
+                                sgi_op_is_created(op) << 4 | sgi_op_is_broken(op) << 5 |
+                                op->releasing << 6 | op->deleting << 7 |
+                                op->served->counted << 8 | op->served->streams << 9));
+    hash = add(hash, (uint64_t)op->shared->place);
     hash = add(hash, (uint64_t)op->hold);
-    hash = add(hash, (uint64_t)op->final);
-    hash = add(hash, op->final_seq);
-    hash = add(hash, (uint64_t)op->ended_ms);
-    hash = add(hash, (uint64_t)op->updated_ms);
-    hash = add(hash, (uint64_t)op->input_count);
-    hash = add(hash, op->reply != NULL);
-    hash = add(hash, op->origin != NULL);
-    hash = add(hash, op->call != NULL);
+    hash = add(hash, (uint64_t)op->head.final);
+    hash = add(hash, op->head.final_seq);
+    hash = add(hash, (uint64_t)op->head.ended_ms);
+    hash = add(hash, (uint64_t)op->head.updated_ms);
+    hash = add(hash, (uint64_t)op->head.input_count);
+    hash = add(hash, op->served->reply != NULL);
+    hash = add(hash, op->served->creator != NULL);
+    hash = add(hash, op->served->call != NULL);
     hash = add_log(hash, op);
     hash = add_inputs(hash, op);
     return add_watchers(hash, op);
@@ -126,15 +129,15 @@ static uint64_t add_server(uint64_t hash, const segue_server *server)
     const segue_call *call;
     uint64_t broken = 0;
     hash = add(hash, (uint64_t)server->stage);
-    hash = add(hash, (uint64_t)server->recovering);
+    hash = add(hash, (uint64_t)server->cluster.recovering);
     hash = add(hash, (uint64_t)server->linger_count);
     hash = add(hash, server->by_key.count);
-    TAILQ_FOREACH(job, &server->keeper.jobs, link)
+    TAILQ_FOREACH(job, &server->committer.jobs, link)
         hash = add(hash, (uint64_t)job->kind);
-    TAILQ_FOREACH(op, &server->keeper.broken, dirty_link)
+    TAILQ_FOREACH(op, &server->committer.broken, dirty_link)
         broken++;
     hash = add(hash, broken);
-    hash = add(hash, server->keeper.solo);
+    hash = add(hash, server->committer.solo);
     LIST_FOREACH(call, &server->calls, link)
         hash = add_call(hash, call);
     return hash;

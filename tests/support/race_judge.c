@@ -1,25 +1,26 @@
-/* What must hold, whoever comes first: core/docs/requirements.md 5.4.1 and R-C-1 to
- * R-C-3.
+/* Checks the rules that must hold whichever event comes first: core/docs/requirements.md
+ * 5.4.1 and R-C-1 to R-C-3.
  *
- * The store's rows are the truth: a task's state is a fold over them, made here once more
- * and by other code than the engine's. Nobody is told what does not follow from them
- * (R-C-2), there is one end in them at most, nothing is behind it, and once somebody has
- * been told of it nobody hears of another (R-C-3, R-2557-37), in whichever of the three
- * dialects the task is shown. */
+ * The rows in the store are the truth. The state of a task follows from the rows, and
+ * this file computes the state with its own code, not the engine's. Every message must
+ * follow from the rows (R-C-2). The rows have at most one end, and no row after the end.
+ * Once a client has received the end, no client receives another end (R-C-3, R-2557-37).
+ * These rules hold in each of the three dialects. */
 #include "support/race_world.h"
 
-#include "engine/dialect/tasks_2025.h"
+#include "engine/dialect/rows.h"
+#include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 typedef struct folded {
-    int open; /* questions */
+    int open; /* number of open questions */
     uint64_t segments;
     const fake_row *final;
 } folded;
 
-/* Up to this entry. */
+/* Folds the rows up to this entry. */
 static folded fold_rows(const race_world *w, uint64_t upto)
 {
     const fake_row *row;
@@ -57,7 +58,7 @@ static bool is_error_result(const fake_row *row)
     return sgi_json_get(payload, "isError").n > 0;
 }
 
-/* The word of the dialect (5.4.1, rows 11 to 18). */
+/* Returns the status word of the dialect (5.4.1, rows 11 to 18). */
 static const char *word_of(race_dialect dialect, const folded *f)
 {
     if (!f->final)
@@ -80,21 +81,21 @@ static bool is_terminal(sgi_str word)
 
 /* ---- the state ---- */
 
-/* The same task in each dialect, as it would be shown now. */
+/* Checks the task in each dialect, as it would be shown now. */
 static void judge_renderings(race_world *w, const sgi_op *op, const folded *f)
 {
     for (int dialect = RACE_X; dialect <= RACE_D; dialect++) {
         sgi_buf out;
         sgi_str word = {0};
         sgi_buf_init(&out, &sgi_mem_libc);
-        sgi_jw jw = sgi_jw_on(&out);
+        sgi_jw jw = sgi_jw_to(&out);
         sgi_jw_open(&jw, '{');
         if (dialect == RACE_X)
-            sgi_tasks_ext_write(&jw, op, NULL);
+            sgi_srv_tasks_ext.write(&jw, op, NULL);
         else if (dialect == RACE_L)
             sgi_tasks_2025_write(&jw, op, NULL);
         else
-            sgi_tasks_2557_write(&jw, op, NULL);
+            sgi_srv_tasks_draft.write(&jw, op, NULL);
         sgi_jw_close(&jw, '}');
         sgi_json status = sgi_json_get(sgi_buf_str(&out), "status");
         const char *expected = word_of((race_dialect)dialect, f);
@@ -111,10 +112,10 @@ void race_judge_state(race_world *w)
     const sgi_op *op = race_op(w);
     folded all = fold_rows(w, UINT64_MAX);
     if (w->broken)
-        return; /* what it ends with is in memory alone */
+        return; /* the end of the task is in memory alone */
     if (w->seen_final && (!all.final || all.final->entry.kind != w->seen_final))
         race_fail(w, "the end that was seen is gone");
-    if (!op || !op->created)
+    if (!op || !sgi_op_is_created(op))
         return;
     folded shown = fold_rows(w, op->durable);
 
@@ -147,7 +148,7 @@ static void judge_word(race_world *w, race_wire *wire, sgi_str word)
     w->seen_final = all.final->entry.kind;
 }
 
-/* 2026-07-28: each status has what belongs to it (R-2557-13). */
+/* In 2026-07-28 each status has the members that belong to it (R-2557-13). */
 static void judge_members(race_world *w, sgi_json task, sgi_str word)
 {
     static const char *const members[][2] = {{"completed", "result"},
@@ -162,14 +163,16 @@ static void judge_members(race_world *w, sgi_json task, sgi_str word)
     }
 }
 
-/* created: it says how the task began, also to who asks a second time (R-2557-9). */
+/* created: the message must show how the task began, also when it answers a repeated
+ * request (R-2557-9). */
 static void judge_task(race_world *w, race_wire *wire, sgi_json task, bool created)
 {
     sgi_str word, id;
     if (!sgi_json_plain_string(sgi_json_get(task, "status"), &word) ||
         !sgi_json_plain_string(sgi_json_get(task, "taskId"), &id))
         return;
-    race_check(w, race_record(w) != NULL); /* it is there before anybody knows of it */
+    race_check(w, race_record(w) != NULL); /* the record exists before any client knows of
+                                            * the task */
     race_check(w, sgi_str_eq(id, sgi_str_of(race_record(w)->record.task_id)));
     if (created) {
         race_check(w, sgi_str_eq(word, SGI_STR("working")));
@@ -231,20 +234,22 @@ void race_judge_segment(race_world *w, uint64_t number, sgi_str block)
     char copy[200];
     snprintf(copy, sizeof copy, "%.*s", (int)block.n, block.p);
     bool says_why = all.final && all.final->entry.kind != SGI_ENTRY_RESULT &&
-                    number == all.segments + 1; /* R-1905-44 */
+                    number == all.segments + 1; /* R-1905-44: the error comes after all
+                                                 * segments */
     if (!strstr(copy, text) && !says_why && !w->broken)
         race_fail(w, "segment %d is %s", (int)number, copy);
     race_check(w, number <= all.segments || says_why || w->broken);
 }
 
-/* Nothing is due any more: an answer that is durable has reached its handler. */
+/* Checks the state when nothing is due any more. Then every answer that is durable has
+ * reached its handler. */
 void race_judge_quiet(race_world *w)
 {
     const sgi_op *op = race_op(w);
     const sgi_input *input;
     if (!op || !w->handler.call)
         return;
-    TAILQ_FOREACH(input, &op->inputs, link)
+    TAILQ_FOREACH(input, &op->head.inputs, link)
         if (input->bound && input->answered && input->answered <= sgi_op_horizon(op))
             race_check(w, input->delivered);
 }
@@ -258,7 +263,7 @@ static void judge_status(race_world *w)
     bool purged = w->client.clock_ms >= RACE_TTL_MS;
     if (w->broken)
         return;
-    if (w->status == SEGUE_OK) { /* L tells other ends as such results, too */
+    if (w->status == SEGUE_OK) { /* 2025-11-25 reports other ends as such results, too */
         race_check(w, succeeded || (w->row->dialect == RACE_L && w->is_error));
         race_check(w, !succeeded || w->segments == all.segments);
     } else if (succeeded && !w->cancelled && !purged) {
@@ -269,7 +274,7 @@ static void judge_status(race_world *w)
         race_check(w, w->cancelled || all.final->entry.kind == SGI_ENTRY_CANCELLED);
 }
 
-/* Also: who comes now is told the same. */
+/* Checks the end of the run, and that a new client receives the same end. */
 void race_judge_end(race_world *w)
 {
     race_check(w, w->completed == 1);

@@ -1,6 +1,7 @@
-/* The stage. Each step of the server's line to the client is one message: what is on its
- * way when the server dies is lost with it. What goes to the server arrives at once, as
- * when it is sent is decided by what the client reads, and by its application. */
+/* The race world. In one step the client reads one message of the server. Messages that
+ * the client has not read when the server dies are lost. Messages to the server arrive at
+ * once. Their timing is still covered, because the messages that the client reads and its
+ * application decide when they are sent. */
 #include "support/race_world.h"
 
 #include <stdarg.h>
@@ -42,11 +43,11 @@ const fake_record *race_record(const race_world *w)
 sgi_op *race_op(const race_world *w)
 {
     const fake_record *record = race_record(w);
-    sgi_map_node *node =
-        record ? sgi_map_find(&w->handle->by_task, sgi_str_of(record->record.task_id))
-               : sgi_map_any(&w->handle->by_task);
+    sgi_map_node *node = record ? sgi_map_find(&w->handle->cluster.by_task,
+                                               sgi_str_of(record->record.task_id))
+                                : sgi_map_any(&w->handle->cluster.by_task);
     if (node)
-        return SGI_OWNER(node, sgi_op, by_task);
+        return sgi_op_by_task(node);
     return w->handler.call ? w->handler.call->op : NULL;
 }
 
@@ -89,7 +90,7 @@ static void take_line(race_world *w, race_wire *wire, sgi_str line)
     slot->text[line.n] = '\n';
 }
 
-/* What the server says. */
+/* Handles one message from the server. */
 static bool hear(race_world *w, race_wire *wire)
 {
     sgi_buf taken;
@@ -118,7 +119,7 @@ static bool speak(race_world *w, race_wire *wire)
     wire->to_server = NULL;
     wire->to_len = 0;
     race_history(&wire->history, text, len);
-    sgi_conn_feed(wire->conn, text, len);
+    sgi_conn_add_input(wire->conn, text, len);
     free(text);
     return true;
 }
@@ -153,7 +154,7 @@ void race_read(race_world *w)
     wire->count--;
     race_history(&w->client_history, &w->client.clock_ms, sizeof(int64_t));
     race_history(&w->client_history, line.text, line.len);
-    sgi_conn_feed(w->session->conn, line.text, line.len);
+    sgi_conn_add_input(w->session->conn, line.text, line.len);
     free(line.text);
 }
 
@@ -166,7 +167,7 @@ static void connect_wire(race_world *w, int which)
     sgi_conn_start(wire->conn);
 }
 
-/* The second client is there at once, and shakes hands if it has to. */
+/* Connects the second client, with a handshake where the dialect has one. */
 static void connect_other(race_world *w)
 {
     static const char *const versions[] = {NULL, "2025-11-25", "DRAFT-2026-v1"};
@@ -181,7 +182,7 @@ static void connect_other(race_world *w)
     race_say(w, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
 }
 
-/* The client wants to connect again. */
+/* Handles the client's wish to connect again. */
 static bool reconnect(race_world *w)
 {
     if (w->reopens == w->client.reopens)
@@ -240,7 +241,7 @@ static void server_start(race_world *w)
     segue_server *server = fake_server_new(&w->server);
     race_check(w, server != NULL);
     w->handle = server;
-    server->stage = SGI_SERVER_NEW; /* it has a store to look into */
+    server->stage = SGI_SERVER_NEW; /* the server has a store to look into */
     if (w->row->dialect == RACE_D)
         server->dialects |= SEGUE_DIALECT_DRAFT_TASKS;
     race_add_tool(w);
@@ -271,7 +272,8 @@ void race_crash(race_world *w, bool late)
     server_start(w);
 }
 
-/* Its end as that of a runtime: the connections first. All memory is back then. */
+/* Ends the server as the end of a runtime does: its connections end first. All memory
+ * must be returned then. */
 static void server_end(race_world *w)
 {
     for (int i = 0; i < 2; i++)
@@ -320,10 +322,10 @@ static void session_start(race_world *w)
 
 static bool has_call(const race_world *w)
 {
-    return w->handle->by_task.count || !LIST_EMPTY(&w->handle->calls);
+    return w->handle->cluster.by_task.count || !LIST_EMPTY(&w->handle->calls);
 }
 
-/* Until the server has the call, and nothing has become of it. */
+/* Runs until the server has the call and nothing else has happened. */
 void race_begin(void *user)
 {
     race_world *w = user;
@@ -380,14 +382,16 @@ static void run_out(race_world *w)
     }
 }
 
-/* Also of a call that was withdrawn before there was a task. */
+/* Returns whether the request and its task have ended. This includes a call that was
+ * withdrawn before there was a task. */
 static bool is_over(const race_world *w)
 {
     bool nothing = !race_record(w) && !race_op(w);
     return w->completed && (w->broken || race_final(w) || nothing);
 }
 
-/* Nothing but time goes on: the task ends by itself then, and so does the request. */
+/* Lets only time pass from here on, so that the task ends by itself, and also the
+ * request. */
 void race_finish(void *user)
 {
     race_world *w = user;
@@ -425,7 +429,7 @@ void race_drop(void *user)
     wire_cut(&w->wires[1]);
     fake_host_crash(&w->server, &w->server_heap.mem, 1);
     fake_host_crash(&w->client, &w->client_heap.mem, 1);
-    fake_host_free(&w->server); /* and its rows */
+    fake_host_free(&w->server); /* this also frees the stored rows */
     fake_host_free(&w->client);
 }
 

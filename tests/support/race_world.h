@@ -1,16 +1,17 @@
-/* One task and everybody who can end it, for the explorer (explorer.h): the real engine
- * of a server and that of a client on one fake clock, with a line between them that
- * moves when told; a second client beside it; a handler that does a thing at a time; a
- * store of which each commit is first taken, then durable, then heard of, or none of it.
+/* One task, and all parties that can end the task, for the explorer (explorer.h). The
+ * real engines of a server and of a client run on one fake clock, with a line between
+ * them that the events move. The world also has a second client, a handler that takes one
+ * step at a time, and a store. The store takes a commit, makes it durable and reports it
+ * in separate events, or refuses it.
  *
  * race_world.c   beginning, lines, deaths, the end
- * race_events.c  what may happen, and making it so
- * race_judge.c   what must hold: after each event, of each message, in the end
+ * race_events.c  which events may happen, and playing them
+ * race_judge.c   what must hold: after each event, for each message, at the end
  * race_hash.c    when two states are the same */
 #ifndef RACE_WORLD_H
 #define RACE_WORLD_H
 
-#include "engine/serving/call.h"
+#include "engine/server/call.h"
 #include "support/drop_heap.h"
 #include "support/explorer.h"
 #include "support/fake_host.h"
@@ -19,29 +20,33 @@
 #define RACE_POLL_MS 1000
 #define RACE_SEGMENTS 4
 
-/* Budgets: each event may happen so often. */
+/* The events of the world. A row has a budget for each event: the number of times that
+ * the event may happen. */
 typedef enum race_event {
-    RACE_SERVE,    /* user code that is due at the server runs */
+    RACE_SERVE,    /* due callbacks of the server run */
     RACE_TAKE,     /* the store begins a commit */
-    RACE_ACK,      /* ... and it is durable, and heard of */
-    RACE_REFUSE,   /* ... or fails */
-    RACE_LOOK_UP,  /* the store answers a question */
-    RACE_SEND,     /* the handler: a segment */
-    RACE_ASK,      /* a question */
-    RACE_COMPLETE, /* the ends */
+    RACE_ACK,      /* the commit becomes durable and is reported */
+    RACE_REFUSE,   /* the commit fails */
+    RACE_LOOK_UP,  /* the store answers a lookup */
+    RACE_SEND,     /* the handler sends a segment */
+    RACE_ASK,      /* the handler asks a question */
+    RACE_COMPLETE, /* this event and the next ones up to RACE_GIVE_UP: the handler ends in
+                    * one of its ways */
     RACE_IS_ERROR,
     RACE_FAIL,
     RACE_GIVE_UP,
     RACE_READ,      /* the client reads a message of the server */
-    RACE_CANCEL,    /* its application cancels the request */
-    RACE_ANSWER,    /* ... answers the question */
-    RACE_OTHER_GET, /* the second client: tasks/get */
+    RACE_CANCEL,    /* the client's application cancels the request */
+    RACE_ANSWER,    /* the client's application answers the question */
+    RACE_OTHER_GET, /* the second client sends tasks/get */
     RACE_OTHER_CANCEL,
-    RACE_OTHER_WATCH, /* subscriptions/listen; tasks/result of 2025-11-25 */
+    RACE_OTHER_WATCH, /* the second client sends subscriptions/listen, in 2025-11-25
+                       * tasks/result */
     RACE_TICK,        /* time passes until the next timer */
-    RACE_CRASH,       /* the server dies; what was taken is lost */
-    RACE_CRASH_LATE,  /* ... it was durable, and nobody had heard of it */
-    RACE_RESTART,     /* it ends as it should, and another one begins */
+    RACE_CRASH,       /* the server dies; the commit under way is lost */
+    RACE_CRASH_LATE,  /* the server dies; the commit under way is durable, but was not
+                       * reported */
+    RACE_RESTART,     /* the server ends in order, and another one begins */
     RACE_EVENTS
 } race_event;
 
@@ -50,8 +55,8 @@ typedef enum race_dialect { RACE_X, RACE_L, RACE_D } race_dialect;
 typedef struct race_row {
     const char *name;
     race_dialect dialect;
-    int32_t flags;    /* of the tool */
-    const char *from; /* events before the first one, by their names */
+    int32_t flags;    /* flags of the tool */
+    const char *from; /* names of the events that are played before the search */
     uint8_t budget[RACE_EVENTS];
 } race_row;
 
@@ -64,19 +69,19 @@ typedef struct race_line {
 
 /* A connection to the server. */
 typedef struct race_wire {
-    sgi_conn *conn; /* of the server; NULL = there is none */
+    sgi_conn *conn; /* the server's end; NULL = not connected */
     char *to_server;
     size_t to_len;
-    race_line lines[RACE_QUEUE]; /* of the server, that the client has not read */
+    race_line lines[RACE_QUEUE]; /* lines from the server that the client has not read */
     int first, count;
-    uint64_t history; /* of both directions */
-    char status[20];  /* that it was told last */
-    int asked;        /* requests of the second client, for their ids */
+    uint64_t history; /* hash of the bytes in both directions */
+    char status[20];  /* the status that the server reported last */
+    int asked;        /* number of requests of the second client, for their ids */
 } race_wire;
 
-/* What a handler of this life was told. */
+/* The state of the handler of the current server. */
 typedef struct race_handler {
-    segue_call *call; /* while it holds one */
+    segue_call *call; /* set while the handler holds a call */
     int runs, cancels, inputs, asked, freed, watched;
     int next_segment;
 } race_handler;
@@ -90,31 +95,32 @@ typedef struct race_world {
     drop_heap server_heap, client_heap;
     fake_host server, client;
     int lives;
-    int reopens; /* that were obeyed */
+    int reopens; /* number of reopens that the stage carried out */
     int closes;
     segue_server *handle;
-    race_wire wires[2]; /* of the client, of the second one */
+    race_wire wires[2]; /* wires of the client and of the second client */
     race_handler handler;
-    bool broken; /* the store refused: its end need not be stored */
+    bool broken; /* the store has refused a commit, so the end of the task need not be
+                  * stored */
 
     segue_session *session;
     segue_request *request;
     uint64_t client_history;
     int tasks, completed, freed;
-    uint64_t segments; /* that its application was shown */
-    bool cancelled;    /* by its application */
+    uint64_t segments; /* number of segments that the client's application was shown */
+    bool cancelled;    /* the client's application has cancelled */
     bool finishing;
     char question[80];
     segue_status status;
-    bool is_error; /* the result says so */
+    bool is_error; /* the result has isError */
 
-    int ends;           /* entries of that kind that were appended, of this life */
-    int32_t seen_final; /* kind of entry whose effect somebody was told; 0 = none */
+    int ends;           /* final entries appended in this server's life */
+    int32_t seen_final; /* kind of the final entry that a client has seen; 0 = none */
 } race_world;
 
 void race_world_explorer(race_world *w, const race_row *row, explorer_world *explorer);
 
-/* Prints the path, and fails the test. */
+/* Prints the path and fails the test. */
 void race_fail(const race_world *w, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 #define race_check(w, condition)                                                         \
@@ -128,23 +134,23 @@ void race_fail(const race_world *w, const char *format, ...)
 void race_begin(void *user);
 void race_finish(void *user);
 void race_drop(void *user);
-/* The server dies; late: what was taken has become durable. */
+/* The server dies. late: the commit under way has become durable. */
 void race_crash(race_world *w, bool late);
 void race_restart(race_world *w);
-/* All that needs no decision: bytes on their way to the server, callbacks of the client,
+/* Plays everything that needs no decision: bytes to the server, callbacks of the client,
  * connections. */
 void race_settle(race_world *w);
-/* The client reads one message. */
+/* Lets the client read one message. */
 void race_read(race_world *w);
-/* A line of the second client. */
+/* Sends a line from the second client. */
 void race_say(race_world *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Time passes for both. */
+/* Moves the clocks of both engines. */
 void race_pass(race_world *w);
 int64_t race_next_timer(const race_world *w);
-/* The operation, if the server has it in memory. */
+/* Returns the operation if the server has it in memory. */
 sgi_op *race_op(const race_world *w);
-/* Its record in the store, or NULL. */
+/* Returns the operation's record in the store, or NULL. */
 const fake_record *race_record(const race_world *w);
 void race_history(uint64_t *history, const void *bytes, size_t len);
 
@@ -153,7 +159,7 @@ void race_history(uint64_t *history, const void *bytes, size_t len);
 int race_enabled(void *user, uint8_t events[EXPLORER_EVENTS]);
 void race_step(void *user, uint8_t event);
 const char *race_name(uint8_t event);
-/* What has happened before anything is chosen. */
+/* Plays the events that happened before the search begins. */
 void race_replay(race_world *w, const char *path);
 void race_start_call(race_world *w);
 /* Adds the tool. */
@@ -166,9 +172,9 @@ void race_judge_state(race_world *w);
 void race_judge_line(race_world *w, race_wire *wire, sgi_str line);
 void race_judge_quiet(race_world *w);
 void race_judge_end(race_world *w);
-/* The application was shown this segment. */
+/* Checks a segment that the application was shown. */
 void race_judge_segment(race_world *w, uint64_t number, sgi_str text);
-/* The entry that ended it, in the store; NULL = none. */
+/* Returns the stored entry that ended the task; NULL = none. */
 const fake_row *race_final(const race_world *w);
 
 /* ---- race_hash.c ---- */

@@ -1,6 +1,7 @@
-/* Opening Redis stores in tests, and waiting for what takes real time: leases are kept by
- * the server's clock, which nothing here can move. That one has lapsed can be written
- * into its data (redis_script.c), so that no test has to race with it. */
+/* Opens Redis stores in tests and waits for changes that take real time. Leases use the
+ * clock of the Redis server, which the tests cannot move. Instead, a test can write into
+ * the server's data (see redis_script.c) that a lease has lapsed, so no test has to race
+ * with the clock. */
 #include "support/redis_kit.h"
 
 #include <setjmp.h>
@@ -55,7 +56,7 @@ void redis_kit_commit(segue_store *store, segue_store_write write)
     redis_kit_until(test_commit_one(store, write) == SEGUE_OK);
 }
 
-/* The commands have no spaces of their own, which part arguments. */
+/* Spaces separate the arguments, so the arguments themselves have no spaces. */
 void redis_kit_lapse(redis_server *server, int owner)
 {
     assert_int_equal(

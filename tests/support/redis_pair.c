@@ -1,6 +1,6 @@
-/* A primary, a replica that takes its place, and the address that leads to either. The
- * replica is made a primary while the first one still takes commits: those are lost, as
- * with a replication that lags behind, but always the same ones. */
+/* A primary, a replica that replaces it, and an address that leads to either. The replica
+ * becomes a primary while the first server still takes commits. These commits are lost,
+ * as with a replication that lags behind. In each run the same commits are lost. */
 #include "support/redis_pair.h"
 
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static void direct_to(redis_pair *s, const redis_server *server)
     snprintf(s->url, sizeof s->url, "%s", redis_kit_through(s->proxy));
 }
 
-/* The second one has all that the first one has. */
+/* Waits until the second server has all data of the first. */
 static void sync_up(const redis_pair *s)
 {
     redis_kit_until(redis_server_info(s->second, "master_last_io_seconds_ago") >= 0 &&
@@ -38,7 +38,7 @@ void redis_pair_begin(redis_pair *s)
     assert_true(redis_server_start(&options, &s->second));
     assert_true(redis_server_do(s->second, "REPLICAOF 127.0.0.1 %d",
                                 redis_server_port(s->first)) >= 0);
-    sync_up(s); /* the first replica gives the line of data another name */
+    sync_up(s); /* this gives the replica's data another replication id */
     direct_to(s, s->first);
 }
 

@@ -1,4 +1,4 @@
-/* Two Redis servers, of which the second one takes the place of the first. */
+/* Two Redis servers; the second one replaces the first. */
 #ifndef REDIS_PAIR_H
 #define REDIS_PAIR_H
 
@@ -7,14 +7,15 @@
 typedef struct redis_pair {
     redis_server *first, *second;
     cutting_proxy *proxy;
-    char url[64]; /* of whichever is the primary */
+    char url[64]; /* leads to the current primary */
 } redis_pair;
 
 void redis_pair_begin(redis_pair *pair);
 void redis_pair_end(redis_pair *pair);
-/* What is answered from now on is lost: the second one hears no more. */
+/* Separates the servers. Later commits do not reach the second server and will be
+ * lost. */
 void redis_pair_part(redis_pair *pair);
-/* The first one dies; the address leads to the second. */
+/* Kills the first server and lets the address lead to the second server. */
 void redis_pair_fail_over(redis_pair *pair);
 
 #endif

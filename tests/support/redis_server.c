@@ -1,5 +1,6 @@
-/* Starting redis-server and looking after it. The port is found by binding it once and
- * letting it go; should another program have it by then, the next is tried. */
+/* Starts and ends redis-server. A free port is found by binding a socket to it and
+ * closing the socket. If another program takes the port in between, the next port is
+ * tried. */
 #include "support/redis_server.h"
 
 #include <arpa/inet.h>
@@ -96,7 +97,7 @@ static redisContext *connect_to(const redis_server *server)
     return context;
 }
 
-/* Whether it is there and has loaded its file. */
+/* Returns whether the server answers and has loaded its file. */
 static bool is_ready(redis_server *server)
 {
     return redis_server_do(server, "PING") >= 0;

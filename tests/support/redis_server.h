@@ -1,6 +1,6 @@
-/* A Redis server of one's own: in a directory of its own, on a free loopback port and a
- * Unix socket beside it. It goes with the test program, however that ends. A machine
- * without redis-server fails the test: .ci/setup installs it. */
+/* A Redis server for one test: in a directory of its own, on a free loopback port and on
+ * a Unix socket. The server ends with the test program, in whatever way the program ends.
+ * On a machine without redis-server the test fails; .ci/setup installs redis-server. */
 #ifndef REDIS_SERVER_H
 #define REDIS_SERVER_H
 
@@ -9,36 +9,38 @@
 
 typedef struct redis_server redis_server;
 
-/* All NULL: no password, nothing is kept on disk. */
+/* With all members NULL there is no password, and nothing is kept on disk. */
 typedef struct redis_server_options {
     const char *password;
-    const char *appendfsync;  /* "always", "everysec" or "no": with an append-only file */
+    const char *appendfsync;  /* "always", "everysec" or "no": use an append-only file */
     const char *const *extra; /* more arguments, NULL at the end */
 } redis_server_options;
 
-/* options may be NULL. False with a message on standard error. */
+/* Starts a server; options may be NULL. Returns false with a message on standard
+ * error. */
 bool redis_server_start(const redis_server_options *options, redis_server **out);
-/* Kills it and removes its directory; NULL is no-op. */
+/* Kills the server and removes its directory; NULL is a no-op. */
 void redis_server_stop(redis_server *server);
 
 uint16_t redis_server_port(const redis_server *server);
-/* redis://127.0.0.1:port, and unix:///...; without a password. */
+/* Return redis://127.0.0.1:port and unix:///..., without the password. */
 const char *redis_server_url(const redis_server *server);
 const char *redis_server_unix_url(const redis_server *server);
 
-/* One that nothing listens on now. */
+/* Returns a port that nothing listens on now. */
 uint16_t redis_server_free_port(void);
 
-/* Sends the signal; when it ends the process waits for that. */
+/* Sends the signal; waits for the end when the signal ends the process. */
 void redis_server_signal(redis_server *server, int number);
-/* Starts it again, with the same port, directory and options. */
+/* Starts the server again with the same port, directory and options. */
 bool redis_server_again(redis_server *server);
 
-/* One command by itself, as printf; spaces part its arguments. An integer reply, or how
- * many elements or bytes it has; -1 = an error or no server. */
+/* Runs one command, formatted as printf does; spaces separate its arguments. Returns
+ * the integer of the reply, or its number of elements or bytes; -1 = an error or no
+ * server. */
 long long redis_server_do(redis_server *server, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A number from INFO, such as used_memory. */
+/* Returns a number from INFO, such as used_memory. */
 long long redis_server_info(redis_server *server, const char *name);
 
 #endif

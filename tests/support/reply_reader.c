@@ -34,8 +34,8 @@ static void take_body(reply_reader *r)
     r->text_len = 0;
 }
 
-/* One event without its empty line. Comments and fields of no interest are left out; an
- * event without data only says where the stream stands. */
+/* Takes one event without its empty line. Comments and unused fields are skipped; an
+ * event without data only has the position in the stream. */
 static void take_event(reply_reader *r, char *event, size_t len)
 {
     char *data = malloc(len + 1);
@@ -107,7 +107,8 @@ static void begin_body(reply_reader *r, const char *head)
         fail_msg("a body without an end: %.400s", head);
 }
 
-/* True when the stage has what it needs and has used it up. */
+/* Each of these functions reads one stage of an answer. They return true when all bytes
+ * of the stage have arrived, and then consume them. */
 static bool read_line(reply_reader *r)
 {
     bool is_head = r->stage == REPLY_HEAD;
@@ -121,7 +122,7 @@ static bool read_line(reply_reader *r)
         r->left = (size_t)strtoull(r->bytes, NULL, 16);
         r->stage = r->left ? REPLY_CHUNK : REPLY_CHUNK_END;
         if (!r->left)
-            r->left = SIZE_MAX; /* the last one */
+            r->left = SIZE_MAX; /* the last chunk */
     } else if (r->stage == REPLY_CHUNK_END) {
         assert_string_equal(r->bytes, "");
         r->stage = r->left == SIZE_MAX ? REPLY_DONE : REPLY_CHUNK_SIZE;

@@ -1,6 +1,6 @@
-/* Reads HTTP/1.1 answers out of bytes as they come, for raw clients of tests: bodies of
- * JSON and the data of events become messages. Strict: an answer that is not framed as it
- * should be fails the test. Knows no socket. */
+/* Reads HTTP/1.1 answers from bytes as they arrive, for raw clients of tests: JSON bodies
+ * and the data of events become messages. An answer with wrong framing fails the test.
+ * The reader knows no socket. */
 #ifndef REPLY_READER_H
 #define REPLY_READER_H
 
@@ -13,7 +13,7 @@ typedef enum reply_stage {
     REPLY_CHUNK_SIZE,
     REPLY_CHUNK,
     REPLY_CHUNK_END,
-    REPLY_DONE /* until reply_reader_next */
+    REPLY_DONE /* until reply_reader_next is called */
 } reply_stage;
 
 typedef struct reply_reader {
@@ -22,18 +22,18 @@ typedef struct reply_reader {
     reply_stage stage;
     int status;
     bool is_events;
-    bool closes;          /* the connection ends with the answer */
-    char session[128];    /* Mcp-Session-Id, "" = none */
+    bool closes;          /* the connection ends with this answer */
+    char session[128];    /* value of Mcp-Session-Id, "" = none */
     char last_event[128]; /* id of the last event, "" = none */
-    size_t left;          /* of the body or the chunk */
-    char *bytes;          /* not looked at yet */
+    size_t left;          /* the number of bytes left of the body or the chunk */
+    char *bytes;          /* input that was not read yet */
     size_t len;
-    char *text; /* of the body; of events, what is no whole event yet */
+    char *text; /* text of the body, or the beginning of an incomplete event */
     size_t text_len;
 } reply_reader;
 
 void reply_reader_add(reply_reader *r, const char *bytes, size_t len);
-/* On to the next answer. */
+/* Starts reading the next answer. */
 void reply_reader_next(reply_reader *r);
 void reply_reader_free(reply_reader *r);
 

@@ -1,5 +1,4 @@
-/* The number of the process and of the call make a name; old files behind it are
- * removed. */
+/* Process id and a call number make a name; old files with that name are removed. */
 #include "support/scratch.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "engine/asking/session.h"
+#include "engine/client/session.h"
 #include "support/world.h"
 
 #include <setjmp.h>

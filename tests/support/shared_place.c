@@ -1,6 +1,7 @@
-/* Operations stand in a table with three chains: by id, task id and key. A commit is
- * applied write by write; each leaves a note of how to undo it, and the first that is
- * refused has all of them undone. What is deleted or taken goes when all are applied. */
+/* Operations are kept in a table with three chains: by id, task id and key. A commit is
+ * applied write by write. Each write records how to undo it. When a write is refused, the
+ * commit undoes all its writes. Operations that are deleted or taken are freed when all
+ * writes are applied. */
 #include "support/shared_place.h"
 
 #include <stdlib.h>
@@ -94,7 +95,7 @@ void shared_pull(shared_place *p, const shared_op *o)
     }
 }
 
-static void forget_letters(shared_place *p, const shared_op *o, uint64_t upto)
+static void forget_commands(shared_place *p, const shared_op *o, uint64_t upto)
 {
     shared_letter *l = TAILQ_FIRST(&p->letters);
     while (l) {
@@ -109,7 +110,7 @@ static void forget_letters(shared_place *p, const shared_op *o, uint64_t upto)
 
 void shared_free_op(shared_place *p, shared_op *o)
 {
-    forget_letters(p, o, UINT64_MAX);
+    forget_commands(p, o, UINT64_MAX);
     for (size_t i = 0; i < o->count; i++)
         free((char *)o->entries[i].data);
     free(o->entries);
@@ -128,10 +129,10 @@ int64_t shared_now(const shared_place *p)
 
 /* ---- telling ---- */
 
-void shared_ring(const shared_store *s)
+void shared_wake(const shared_store *s)
 {
-    if (s->ring)
-        s->ring(s->ring_user);
+    if (s->wake)
+        s->wake(s->wake_user);
 }
 
 void shared_tell_growth(const shared_store *by, const shared_op *o)
@@ -141,7 +142,7 @@ void shared_tell_growth(const shared_store *by, const shared_op *o)
         for (size_t i = 0; s != by && i < s->follow_count; i++)
             if (!memcmp(s->follows[i].id, o->record.id, SEGUE_STORE_ID_SIZE)) {
                 s->follows[i].grew = 1;
-                shared_ring(s);
+                shared_wake(s);
             }
 }
 
@@ -151,7 +152,7 @@ void shared_tell_orphans(shared_place *p, const shared_store *except)
     LIST_FOREACH(s, &p->all, link)
         if (s != except) {
             s->orphans = 1;
-            shared_ring(s);
+            shared_wake(s);
         }
 }
 
@@ -287,9 +288,9 @@ static void settle(shared_store *s, const undo *u)
         u->kind == SEGUE_STORE_DELETE)
         shared_tell_growth(s, o);
     if (u->kind == SEGUE_STORE_TAKEN)
-        forget_letters(s->place, o, u->taken);
+        forget_commands(s->place, o, u->taken);
     else if (u->kind == SEGUE_STORE_END)
-        forget_letters(s->place, o, UINT64_MAX);
+        forget_commands(s->place, o, UINT64_MAX);
     else if (u->kind == SEGUE_STORE_RELEASE)
         shared_tell_orphans(s->place, NULL);
 }

@@ -1,5 +1,6 @@
-/* The inside of shared_store.h: what instances of one place share. shared_place.c has the
- * operations and what a commit does to them, shared_store.c the table of functions. */
+/* The inside of shared_store.h: the data that stores on one place share. shared_place.c
+ * has the operations and applies commits to them; shared_store.c has the table of
+ * functions. */
 #ifndef SHARED_PLACE_H
 #define SHARED_PLACE_H
 
@@ -16,13 +17,13 @@ typedef struct shared_op {
     struct shared_op *next[SHARED_CHAINS];
     segue_store_record record; /* its texts are in `texts` */
     char *texts;
-    shared_store *owner; /* NULL = nobody */
+    shared_store *owner; /* NULL = no owner */
     segue_store_entry *entries;
     size_t count, cap;
-    uint64_t posted; /* letters that ever came */
-    uint64_t told;   /* letters that its owner was shown */
+    uint64_t posted; /* number of forwarded commands so far */
+    uint64_t told;   /* number of forwarded commands that its owner was shown */
     int gone;        /* deleted in the commit under way */
-    unsigned made;   /* by which commit of the place */
+    unsigned made;   /* number of the commit of the place that made the operation */
 } shared_op;
 
 typedef struct shared_letter {
@@ -58,23 +59,23 @@ struct shared_store {
     int fail, applied, away;
     int64_t seen_ms;
     int lapsed;
-    int orphans, doubt; /* to be told */
+    int orphans, doubt; /* changes still to be reported to the listeners */
     shared_follow *follows;
     size_t follow_count;
-    void (*ring)(void *user);
-    void *ring_user;
+    void (*wake)(void *user);
+    void *wake_user;
 };
 
-/* All of these with the lock of the place held. */
+/* The caller of these functions holds the lock of the place. */
 void *shared_get(void *old, size_t size);
 shared_op *shared_find_id(const shared_place *p, const uint8_t *id);
 shared_op *shared_find_task(const shared_place *p, const char *task_id);
 shared_op *shared_find_key(const shared_place *p, const uint8_t *key);
-/* Out of the table. */
+/* Removes the operation from the table. */
 void shared_pull(shared_place *p, const shared_op *o);
 void shared_free_op(shared_place *p, shared_op *o);
 int64_t shared_now(const shared_place *p);
-void shared_ring(const shared_store *s);
+void shared_wake(const shared_store *s);
 void shared_tell_growth(const shared_store *by, const shared_op *o);
 void shared_tell_orphans(shared_place *p, const shared_store *except);
 segue_status shared_write(shared_store *s, const segue_store_write *writes, size_t count);

@@ -1,5 +1,5 @@
-/* The functions of a shared store. One mutex guards the place. It is held while a bell
- * rings: a bell never comes back. */
+/* The functions of a shared store. One mutex guards the place. The mutex is held during a
+ * wake-up call, because this call never calls the store. */
 #include "support/shared_place.h"
 
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 
 /* ---- the table of functions ---- */
 
-/* Begins a call; SEGUE_E_STORE when the place is out of reach. Ends with leave. */
+/* Begins a call of the store. Returns SEGUE_E_STORE when the place is out of reach.
+ * `leave` ends the call. */
 static segue_status enter(shared_store *s)
 {
     pthread_mutex_lock(&s->place->lock);
@@ -109,7 +110,7 @@ static segue_status purge(void *self, int64_t at_ms, int64_t *next_ms)
     return leave(s, status);
 }
 
-/* Newest first. */
+/* Sorts the newest first. */
 static int by_age(const void *a, const void *b)
 {
     const segue_store_record *x = &(*(shared_op *const *)a)->record;
@@ -151,14 +152,14 @@ static segue_status list(void *self, const uint8_t *principal, int64_t created_m
     return leave(s, status);
 }
 
-/* ---- news ---- */
+/* ---- the change feed ---- */
 
-static void set_bell(void *self, void (*bell)(void *user), void *user)
+static void set_wake(void *self, void (*wake)(void *user), void *user)
 {
     shared_store *s = self;
     pthread_mutex_lock(&s->place->lock);
-    s->ring = bell;
-    s->ring_user = user;
+    s->wake = wake;
+    s->wake_user = user;
     pthread_mutex_unlock(&s->place->lock);
 }
 
@@ -197,7 +198,7 @@ static segue_status put_letter(shared_place *p, shared_op *o, const char *data,
         memcpy(l->data, data, len);
     TAILQ_INSERT_TAIL(&p->letters, l, link);
     if (o->owner)
-        shared_ring(o->owner);
+        shared_wake(o->owner);
     return SEGUE_OK;
 }
 
@@ -219,7 +220,7 @@ static void look_for_lapsed(shared_store *s, int64_t now)
 {
     shared_store *other;
     s->seen_ms = now;
-    s->doubt |= s->lapsed; /* others may have what was its own */
+    s->doubt |= s->lapsed; /* other stores may own the operations now */
     s->lapsed = 0;
     LIST_FOREACH(other, &s->place->all, link)
         if (!other->lapsed && has_gone(other, now)) {
@@ -331,10 +332,9 @@ void shared_place_free(shared_place *place)
 segue_status shared_store_new(shared_place *place, const shared_options *options,
                               shared_store **self, segue_store **out)
 {
-    segue_store_vtable table;
+    segue_store_vtable table = SEGUE_STORE_VTABLE_INIT;
     shared_store *s = shared_get(NULL, sizeof *s);
     *s = (shared_store){.place = place, .leased = !options->unleased};
-    segue_struct_init(&table, sizeof table, SEGUE_STRUCT_STORE_VTABLE);
     table.blocking = options->blocking;
     table.leased = !options->unleased;
     table.commit = commit;
@@ -344,7 +344,7 @@ segue_status shared_store_new(shared_place *place, const shared_options *options
     table.purge = purge;
     table.free = free_store;
     table.list = list;
-    table.set_bell = set_bell;
+    table.set_wake = set_wake;
     table.follow = follow_log;
     table.post = post;
     table.news = news;
@@ -355,7 +355,7 @@ segue_status shared_store_new(shared_place *place, const shared_options *options
     pthread_mutex_unlock(&place->lock);
     segue_status status = segue_store_custom(&table, s, options->options, out);
     if (status != SEGUE_OK)
-        free_store(s); /* what failed took nothing */
+        free_store(s); /* a failed call takes over no argument */
     else if (self)
         *self = s;
     return status;

@@ -1,6 +1,6 @@
-/* A store that several servers share, made as an application makes one: with the public
- * headers alone. What it keeps is a place in memory; each store made on the place is an
- * instance, as if it were in another process: an owner with a lease. */
+/* A store that several servers share, made with the public headers alone, as an
+ * application would make one. The data is in memory, in a place. Each store on a place
+ * acts like a store of another process: it is an owner with a lease. */
 #ifndef SHARED_STORE_H
 #define SHARED_STORE_H
 
@@ -9,29 +9,31 @@
 typedef struct shared_place shared_place;
 typedef struct shared_store shared_store;
 
-/* It is freed with its last instance and by shared_place_free, whichever is later. clock
- * NULL = real time. */
+/* Makes a place. shared_place_free and the last store on the place free it together.
+ * clock NULL = real time. */
 shared_place *shared_place_new(int64_t lease_ms, int64_t (*clock)(void *), void *user);
 void shared_place_free(shared_place *place);
 
 typedef struct shared_options {
     int32_t blocking;
-    int32_t unleased; /* its table says nothing of leases */
+    int32_t unleased; /* 1 = the function table of the store has no lease functions */
     const segue_store_options *options;
 } shared_options;
 
 segue_status shared_store_new(shared_place *place, const shared_options *options,
                               shared_store **self, segue_store **out);
 
-/* The next `commits` commits answer SEGUE_E_STORE; applied = they are done all the
- * same. */
+/* Makes the next `commits` commits return SEGUE_E_STORE. applied: 1 = these commits take
+ * effect nevertheless. */
 void shared_store_fail(shared_store *self, int commits, int applied);
-/* 1 = it reaches the place no more: everything fails, and its lease lapses. */
+/* Cuts the store off from its place (away = 1): every call fails, and the lease of the
+ * store lapses. */
 void shared_store_away(shared_store *self, int away);
 
 /* ---- what is in the place ---- */
 
-/* Final entries in all logs, and commits that were refused for another owner. */
+/* Return the number of final entries in all logs, and of commits that were refused
+ * because of another owner. */
 int shared_place_finals(const shared_place *place);
 int shared_place_fenced(const shared_place *place);
 

@@ -1,5 +1,6 @@
-/* Files and children for tests of the SQLite store. A later child inherits the pipes of
- * an earlier one, so a child that waits is sent a signal when others are alive. */
+/* Files and child processes for tests of the SQLite store. A child inherits the pipes of
+ * earlier children, so closing a pipe does not end a waiting child while other children
+ * live. Such a child gets a signal. */
 #include "support/sqlite_kit.h"
 
 #include <dirent.h>
@@ -189,7 +190,7 @@ void test_child_create(segue_store *store, uint32_t n)
     TEST_CHILD_CHECK(test_commit_one(store, test_write_create(&r)) == SEGUE_OK);
 }
 
-/* One commit of count entries from seq on. */
+/* Commits `count` entries from `seq` on in one commit. */
 segue_status test_append_batch(segue_store *store, uint32_t n, uint64_t seq, size_t count)
 {
     static char data[64][TEST_ENTRY_MAX];
@@ -201,7 +202,7 @@ segue_status test_append_batch(segue_store *store, uint32_t n, uint64_t seq, siz
     return sgi_store_commit(store, writes, count);
 }
 
-/* Keeps what it has until told to go. */
+/* Waits until the parent closes its pipe; the store stays open during this wait. */
 void test_child_wait(int from)
 {
     char byte;

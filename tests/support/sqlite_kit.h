@@ -1,8 +1,9 @@
-/* A directory for the SQLite files of a test program, and children that work on them.
+/* A directory for the SQLite files of a test program, and child processes that work on
+ * them.
  *
- * A child is forked while this process has no store open (locks of SQLite and of owners
- * are not for sharing), says what it did over a pipe and never returns to the runner: in
- * it use TEST_CHILD_CHECK instead of cmocka's asserts. */
+ * A child is forked while this process has no store open, because locks of SQLite and of
+ * owners must not be shared. The child reports over a pipe and never returns to the
+ * runner. A child uses TEST_CHILD_CHECK instead of cmocka's asserts. */
 #ifndef SQLITE_KIT_H
 #define SQLITE_KIT_H
 
@@ -16,13 +17,16 @@
 
 /* ---- files ---- */
 
-/* 0 = made; to be called at the start of main, and remove at its end. */
+/* Makes the directory; returns 0 when it was made. main calls this function at its start,
+ * and test_directory_remove at its end. */
 int test_directory_make(void);
 void test_directory_remove(void);
-int test_directory_setup(void **state); /* for cmocka: empties it */
+int test_directory_setup(void **state); /* a cmocka setup function: empties the
+                                         * directory */
 void test_clear_directory(void);
 extern char test_directory[];
-/* The path of a file in it; the text of the last four calls stays. */
+/* Returns the path of a file in the directory. The texts of the last four calls stay
+ * valid. */
 const char *test_path(const char *name);
 int test_count_files(const char *where);
 
@@ -31,7 +35,8 @@ typedef struct test_bytes {
     size_t n;
 } test_bytes;
 
-/* Free p; NULL when there is no such file. */
+/* Reads a file. The caller frees p of the result, which is NULL when there is no such
+ * file. */
 test_bytes test_file_bytes(const char *name);
 void test_write_file(const char *name, const char *p, size_t n);
 
@@ -43,7 +48,7 @@ segue_store *test_must_open(const char *name);
 sqlite3 *test_connect(const char *name);
 void test_exec(sqlite3 *db, const char *sql);
 int64_t test_query_int(sqlite3 *db, const char *sql);
-/* One commit of count (at most 64) entries from seq on. */
+/* Commits `count` (at most 64) entries from `seq` on in one commit. */
 segue_status test_append_batch(segue_store *store, uint32_t n, uint64_t seq,
                                size_t count);
 
@@ -51,21 +56,22 @@ segue_status test_append_batch(segue_store *store, uint32_t n, uint64_t seq,
 
 typedef struct test_child {
     pid_t pid;
-    int from; /* what it says */
-    int to;   /* closed: it may end */
+    int from; /* pipe from the child: its words */
+    int to;   /* pipe to the child: closing it lets the child end */
 } test_child;
 
-/* Runs work(to, from, n) in a child; `to` and `from` are its ends of the pipes. */
+/* Runs work(to, from, n) in a child; `to` and `from` are the child's ends of the
+ * pipes. */
 test_child test_child_start(void (*work)(int to, int from, uint32_t n), uint32_t n);
-/* The next word it says; false when it has gone. */
+/* Reads the next word of the child; returns false when the child is gone. */
 bool test_child_hear(const test_child *child, uint64_t *word);
-/* Sends the signal (0 = none), lets it end, and returns the wait status. */
+/* Sends the signal (0 = none), lets the child end, and returns its wait status. */
 int test_child_end(test_child *child, int signal_number);
 
-/* In the child: */
+/* Functions for the child: */
 void test_child_say(int to, uint64_t word);
-void test_child_wait(int from);     /* keeps what it has until told to go */
-segue_store *test_child_open(void); /* the file "db" */
+void test_child_wait(int from);     /* waits until the child may end */
+segue_store *test_child_open(void); /* opens the file "db" */
 void test_child_create(segue_store *store, uint32_t n);
 
 #define TEST_CHILD_CHECK(condition)                                                      \

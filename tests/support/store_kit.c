@@ -1,5 +1,6 @@
-/* Operations, entries and checks that follow from a number. An entry's length and bytes
- * are a hash of operation and number, so an entry in the wrong place never passes. */
+/* Operations, entries and checks that follow from a number. Length and bytes of an entry
+ * are a hash of its operation and its number, so an entry at a wrong position never
+ * passes. */
 #include "support/store_kit.h"
 
 #include <setjmp.h>
@@ -28,7 +29,8 @@ void test_record_init(test_record *r, uint32_t n)
     r->record.created_ms = 1000 + n;
     r->record.purge_ms = INT64_MAX;
     r->record.data = r->data;
-    r->record.data_len = (size_t)len + 1; /* with its NUL: data is bytes, not text */
+    r->record.data_len = (size_t)len + 1; /* its NUL is included, because data is bytes,
+                                           * not text */
 }
 
 void test_record_set_key(test_record *r, uint32_t key)

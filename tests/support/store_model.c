@@ -1,6 +1,6 @@
-/* A model of a store: random batches go to the store and to a few arrays, and both must
- * agree on the status and, after each batch, on everything that can be asked. Batches are
- * mostly sensible, since a refused one shows less; a refused one must have changed
+/* A model of a store. Random batches go to the store and to a few arrays. Both must agree
+ * on the status and, after each batch, on everything that can be read. Most batches are
+ * valid, because a refused batch tests less. A refused batch must have changed
  * nothing. */
 #include "support/store_model.h"
 
@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* Few names, so that they collide: two neighbours have the same idempotency key. */
+/* There are few names, so that names collide. Two neighbouring operations have the same
+ * idempotency key. */
 #define MODEL_OPS 12
 #define MODEL_BATCH 12
 
@@ -32,7 +33,7 @@ typedef struct model_batch {
     char data[MODEL_BATCH][TEST_ENTRY_MAX];
     segue_store_write writes[MODEL_BATCH];
     size_t count;
-    segue_status status; /* what the store must say */
+    segue_status status; /* the status that the store must return */
 } model_batch;
 
 typedef struct dice {
@@ -52,7 +53,7 @@ static segue_status model_create(model *m, uint32_t n, int64_t purge_ms)
     return SEGUE_OK;
 }
 
-/* Adds one random write and plays it in the model; mostly a sensible one. */
+/* Adds one random write, mostly a valid one, and plays it in the model. */
 static segue_status add_write(model *m, model_batch *b, dice *d)
 {
     size_t i = b->count++;
@@ -101,7 +102,8 @@ static segue_status add_write(model *m, model_batch *b, dice *d)
     return SEGUE_E_INVALID;
 }
 
-/* m becomes what it must be after the batch: the same when the batch must be refused. */
+/* Makes a batch and plays it in the model m. If the store must refuse the batch, m stays
+ * unchanged. */
 static void make_batch(model *m, model_batch *b, dice *d)
 {
     model after = *m;
@@ -188,7 +190,8 @@ static void model_purge(model *m, int64_t now_ms)
             m->ops[n].exists = false;
 }
 
-/* A claim to the end; with an allocator that fails it may need a second try. */
+/* Claims until no operation is left. With an allocator that fails, a claim may need a
+ * second try. */
 static void claim_all(segue_store *store, model *m, dice *d, test_mem *tm)
 {
     claim_check check = {m, d};
@@ -206,8 +209,6 @@ static void claim_all(segue_store *store, model *m, dice *d, test_mem *tm)
     assert_int_equal(test_claim_count(store), 0);
 }
 
-/* Random work from a seed. Where tm made an allocation fail nothing may have changed, and
- * the same call must succeed once there is memory again. Returns whether one failed. */
 bool test_model_play(segue_store *store, uint64_t seed, int rounds, test_mem *tm)
 {
     static model_batch batch;

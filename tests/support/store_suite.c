@@ -1,5 +1,5 @@
-/* The behaviours of a store, one case each. What random work shows is in store_model.c;
- * the torture plays it with an allocator that fails. */
+/* One case for each behaviour of a store. Random work is in store_model.c; the torture
+ * repeats it with an allocator that fails. */
 #include "support/store_suite.h"
 
 #include <pthread.h>
@@ -50,7 +50,7 @@ static void found_by_task_id_and_key(void **state)
         sgi_store_find(store, NULL, r.record.idempotency_key, test_keep_record, &by_key),
         SEGUE_OK);
     assert_memory_equal(by_key.id, r.record.id, sizeof by_key.id);
-    /* An operation without a key is not the one with the key of zeros. */
+    /* An operation without a key must not be found by a key of zeros. */
     uint8_t zeros[SEGUE_STORE_HASH_SIZE] = {0};
     assert_int_equal(sgi_store_find(store, NULL, zeros, test_keep_record, &by_key),
                      SEGUE_E_NOT_FOUND);
@@ -59,7 +59,8 @@ static void found_by_task_id_and_key(void **state)
     sgi_store_unref(store);
 }
 
-/* Commits [create 10, append to 1, the write given] and expects nothing of it to stay. */
+/* Commits [create 10, append to 1, the given write] and checks that the commit has no
+ * effect. */
 static void expect_refused(segue_store *store, segue_store_write bad, segue_status status)
 {
     test_record r;
@@ -93,7 +94,7 @@ static void conflict_rolls_the_batch_back(void **state)
     test_record_init(&other, 2);
     memcpy(other.record.id, one.record.id, sizeof other.record.id);
     expect_refused(store, test_write_create(&other), SEGUE_E_EXISTS);
-    /* Also with what the same batch creates. */
+    /* A conflict with an operation that the same batch creates is refused, too. */
     test_record_init(&other, 10);
     expect_refused(store, test_write_create(&other), SEGUE_E_EXISTS);
 
@@ -110,7 +111,7 @@ static void append_leaves_no_hole_and_repeats_nothing(void **state)
     expect_refused(store, test_write_append(1, 3, "x", 1), SEGUE_E_STATE);
     for (uint64_t seq = 1; seq <= 5; seq++)
         test_must_append(store, 1, seq);
-    /* The batch itself appends 6 before the bad one. */
+    /* The batch itself appends 6 before the bad entry. */
     expect_refused(store, test_write_append(1, 0, "x", 1), SEGUE_E_STATE);
     expect_refused(store, test_write_append(1, 5, "x", 1), SEGUE_E_STATE);
     expect_refused(store, test_write_append(1, 6, "x", 1), SEGUE_E_STATE);
@@ -148,7 +149,7 @@ static void read_starts_behind_after(void **state)
         test_must_append(store, 1, seq);
     for (uint64_t first = 1; first <= 301; first++)
         assert_int_equal(test_log_last(store, 1, first), 300);
-    /* Behind the end there is nothing, however far: test_log_last then returns
+    /* There is nothing behind the end, however far: test_log_last then returns
      * `after`. */
     assert_int_equal(test_log_last(store, 1, 302), 301);
     assert_true(test_log_last(store, 1, 0) == UINT64_MAX);
@@ -173,7 +174,7 @@ static void read_stops_when_told(void **state)
         test_must_append(store, 1, seq);
     assert_int_equal(sgi_store_read(store, id, 4, stop_at_seven, &calls), SEGUE_OK);
     assert_int_equal(calls, 3);
-    /* Stopping left nothing open that would stop the next write or read. */
+    /* A stopped read must not block the next write or read. */
     test_must_append(store, 1, 21);
     test_assert_log(store, 1, 21);
     sgi_store_unref(store);
@@ -308,7 +309,7 @@ static void purge_takes_what_is_due(void **state)
     assert_int_equal(test_find(store, 4), SEGUE_OK);
     assert_int_equal(test_commit_one(store, test_write_append(2, 2, "x", 1)),
                      SEGUE_E_NOT_FOUND);
-    /* Its names are free again and its log is a new one. */
+    /* The names are free again, and the log is a new one. */
     test_record_init(&r, 2);
     test_record_set_key(&r, 1);
     assert_int_equal(test_commit_one(store, test_write_create(&r)), SEGUE_OK);
@@ -367,7 +368,7 @@ static void deleted_operation_is_gone_with_its_log(void **state)
                      SEGUE_E_NOT_FOUND);
     assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, 1)),
                      SEGUE_OK);
-    /* The same names again, while rows of the old log may still be there. */
+    /* The same names are used again while rows of the old log may still exist. */
     test_must_create(store, 1);
     test_assert_log(store, 1, 0);
     test_must_append(store, 1, 1);
@@ -393,7 +394,7 @@ static void delete_and_create_in_one_batch(void **state)
     assert_int_equal(sgi_store_commit(store, writes, 2), SEGUE_OK);
     test_assert_log(store, 1, 0);
     test_must_append(store, 1, 1);
-    /* What the batch has deleted it cannot write to. */
+    /* A batch cannot write to an operation that it has deleted. */
     segue_store_write after[] = {test_write_end(1, 5), writes[0],
                                  test_write_append(1, 2, "x", 1)};
     assert_int_equal(sgi_store_commit(store, after, 3), SEGUE_E_NOT_FOUND);
@@ -441,11 +442,11 @@ static uint64_t count_left(segue_store *store, uint64_t after)
     seen_numbers seen = {.last = after};
     test_store_id(id, 1);
     assert_int_equal(sgi_store_read(store, id, after, see_number, &seen), SEGUE_OK);
-    assert_int_equal(seen.last, 700); /* numbers stay */
+    assert_int_equal(seen.last, 700); /* the numbers of the entries stay */
     return seen.count;
 }
 
-/* Of 700 entries one in seven is of each kind; kind 5 is number 6, 13, ... */
+/* The log has 700 entries of seven kinds in turn; kind 5 is number 6, 13, ... */
 static void dropped_entries_leave_the_others_as_they_are(void **state)
 {
     segue_store *store = open_empty(state, NULL);
@@ -490,16 +491,18 @@ static void claim_hands_over_what_nobody_owns(void **state)
                                   test_write_simple(SEGUE_STORE_RELEASE, 9),
                                   test_write_simple(99, 1)};
     assert_int_equal(sgi_store_commit(store, writes, 4), SEGUE_E_INVALID);
-    assert_int_equal(test_claim_count(store), 0); /* that release was rolled back */
+    assert_int_equal(test_claim_count(store), 0); /* the release was rolled back */
     assert_int_equal(sgi_store_commit(store, writes, 3), SEGUE_OK);
     uint32_t n = 1;
-    test_must_append(store, 1, 1); /* a late entry of the one that lets go */
+    test_must_append(store, 1, 1); /* a late entry of the server that releases the
+                                    * operation */
     assert_int_equal(sgi_store_claim(store, test_check_record, &n), SEGUE_OK);
-    assert_int_equal(test_claim_count(store), 0); /* handed over once */
+    assert_int_equal(test_claim_count(store), 0); /* the operation is handed over only
+                                                   * once */
     test_must_append(store, 1, 2);
     assert_int_equal(test_commit_one(store, writes[0]), SEGUE_OK);
     assert_int_equal(test_claim_count(store), 1);
-    /* What ends while nobody owns it needs no owner any more. */
+    /* An operation that ends while nobody owns it needs no owner any more. */
     assert_int_equal(test_commit_one(store, writes[0]), SEGUE_OK);
     assert_int_equal(test_commit_one(store, test_write_end(1, INT64_MAX)), SEGUE_OK);
     assert_int_equal(test_claim_count(store), 0);
@@ -511,10 +514,11 @@ static void claim_hands_over_what_nobody_owns(void **state)
 typedef struct paging {
     segue_store *store;
     uint8_t principal[SEGUE_STORE_HASH_SIZE];
-    int64_t created_ms; /* of the last one shown, */
-    char task_id[32];   /* ... "" before the first */
+    int64_t created_ms; /* creation time of the last operation of a page, where the next
+                         * page starts */
+    char task_id[32];   /* task id of the last operation of a page; "" at the start */
     int shown;
-    int left; /* of this page */
+    int left; /* number of operations of this page that are still to come */
 } paging;
 
 static int32_t take_listed(void *user, const segue_store_record *record)
@@ -531,7 +535,7 @@ static int32_t take_listed(void *user, const segue_store_record *record)
     return --p->left == 0;
 }
 
-/* The next page; how many it had. */
+/* Reads the next page; returns how many operations it had. */
 static int page(paging *p, int size)
 {
     int before = p->shown;
@@ -561,7 +565,8 @@ static paging of_principal(segue_store *store, int principal)
 static void list_shows_what_a_principal_has(void **state)
 {
     segue_store *store = open_empty(state, NULL);
-    for (uint32_t n = 0; n < 60; n++) /* three at each moment, not in order */
+    for (uint32_t n = 0; n < 60; n++) /* three operations for each time stamp, not in
+                                       * order */
         must_create_of(store, n, n % 2 ? 7 : 8, 1000 - (int64_t)(n * 7 % 20));
     assert_int_equal(test_commit_one(store, test_write_end(3, INT64_MAX)), SEGUE_OK);
     paging p = of_principal(store, 7);
@@ -576,19 +581,20 @@ static void list_shows_what_a_principal_has(void **state)
     sgi_store_unref(store);
 }
 
-/* Each is shown once, and the position may be that of one that is gone. */
+/* Checks that pages show each operation once, even if the operation at the start of a
+ * page was deleted. */
 static void list_goes_on_while_operations_come_and_go(void **state)
 {
     segue_store *store = open_empty(state, NULL);
     for (uint32_t n = 0; n < 20; n++)
         must_create_of(store, n, 7, 1000 + n / 2);
     paging p = of_principal(store, 7);
-    assert_int_equal(page(&p, 5), 5); /* 19 to 15 */
+    assert_int_equal(page(&p, 5), 5); /* operations 19 to 15 */
     must_create_of(store, 100, 7, 2000);
     for (uint32_t n = 14; n < 16; n++)
         assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_DELETE, n)),
                          SEGUE_OK);
-    assert_int_equal(page(&p, 5), 5); /* 13 to 9 */
+    assert_int_equal(page(&p, 5), 5); /* operations 13 to 9 */
     assert_int_equal(page(&p, 100), 9);
     p = of_principal(store, 7);
     assert_int_equal(page(&p, 100), 19);
@@ -634,7 +640,8 @@ static void principal_has_so_many_operations(void **state)
         assert_int_equal(create_of(store, n, 7), SEGUE_OK);
     assert_int_equal(create_of(store, 5, 7), SEGUE_E_STORE_FULL);
     assert_int_equal(is_there(store, 5), SEGUE_E_NOT_FOUND);
-    assert_int_equal(create_of(store, 6, 8), SEGUE_OK); /* another's are others */
+    assert_int_equal(create_of(store, 6, 8), SEGUE_OK); /* another principal's operations
+                                                         * do not count */
     must_end_of(store, 3);
     must_end_of(store, 2);
     must_end_of(store, 6);
@@ -642,7 +649,7 @@ static void principal_has_so_many_operations(void **state)
     assert_int_equal(is_there(store, 2), SEGUE_E_NOT_FOUND);
     assert_int_equal(is_there(store, 3), SEGUE_OK);
     assert_int_equal(is_there(store, 6), SEGUE_OK);
-    /* A commit that fails for another reason takes nothing away. */
+    /* A commit that fails for another reason must not use up the bound. */
     test_record r;
     test_record_init(&r, 9);
     memset(r.record.principal, 7, sizeof r.record.principal);
@@ -766,7 +773,7 @@ static int32_t last_entry(void *user, const segue_store_entry *entry)
     return 0;
 }
 
-/* cmocka's asserts belong to the main thread, so this only reports. */
+/* cmocka's asserts belong to the main thread, so this function only reports. */
 static void *append_and_read(void *arg)
 {
     worker *w = arg;
@@ -818,7 +825,7 @@ static void random_batches_match_a_model(void **state)
     }
 }
 
-/* Returns false when so many allocations are not made at all. */
+/* Returns false when the work makes fewer allocations than this. */
 static bool torture(void **state, size_t at, bool all_from)
 {
     const store_suite *suite = *state;

@@ -1,4 +1,4 @@
-/* What every store must do, written once and run for each.
+/* The tests that every store must pass, run for each store.
  *
  *     static const store_suite suite = {"memory", open_memory, clear_nothing};
  *     return store_suite_run(&suite);
@@ -11,12 +11,12 @@
 typedef struct store_suite {
     const char *name;
     segue_status (*open)(const segue_store_options *options, segue_store **out);
-    void (*clear)(void); /* the next open starts empty */
+    void (*clear)(void); /* makes the next open start with an empty store */
 } store_suite;
 
 /* Returns the number of failed cases. */
 int store_suite_run(const store_suite *suite);
-/* Those that keep principals within bounds. */
+/* Runs the cases for stores that limit the operations of a principal. */
 int store_suite_run_bounds(const store_suite *suite);
 
 #endif

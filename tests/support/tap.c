@@ -1,6 +1,7 @@
-/* Scenarios that race or repeat say the same a hundred thousand times, so a message that
- * differs from an earlier one of its way only in its id and in other values without
- * meaning for a schema is written as a reference to that one. */
+/* Scenarios that race or repeat send the same messages a hundred thousand times. So a
+ * message is written as a reference if an earlier message of its direction had the same
+ * form. Two messages have the same form if they differ only in the id and in values that
+ * no schema looks at. */
 #include "support/tap.h"
 
 #include <errno.h>
@@ -11,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A script's message beyond this is an attack on limits: that it came is all there is to
- * know of it. */
+/* The maximum size of a message from a script. A larger message attacks limits, and the
+ * file only says that it came. */
 #define SCRIPT_MAX ((size_t)2 << 20)
 
 struct tap {
     long number;
-    bool judges[2]; /* by way */
-    char *half[2];  /* the beginning of a line */
+    bool judges[2]; /* per direction: messages are checked */
+    char *half[2];  /* per direction: the beginning of an incomplete line */
     size_t half_len[2], half_cap[2];
 };
 
@@ -37,7 +38,7 @@ static void must(bool holds, const char *what)
 /* ---- what was written before ---- */
 
 typedef struct known {
-    uint64_t hash; /* 0 = free */
+    uint64_t hash; /* 0 = free slot */
     long number;
 } known;
 
@@ -62,7 +63,7 @@ static void grow(void)
     free(old);
 }
 
-/* The number of this form; *is_new tells whether it has just got it. */
+/* Returns the number of this form; *is_new says whether the form is new. */
 static long number_of(uint64_t hash, bool *is_new)
 {
     if ((size_t)table_count * 2 >= table_size)
@@ -82,7 +83,8 @@ static uint64_t mix(uint64_t hash, unsigned char byte)
     return (hash ^ byte) * 0x100000001b3u;
 }
 
-/* The end of a string or a number that begins here; NULL when it is neither. */
+/* Returns the end of the string or number that begins here; NULL when the value is
+ * neither. */
 static const char *value_end(const char *at, const char *end)
 {
     const char *from = at;
@@ -97,8 +99,8 @@ static const char *value_end(const char *at, const char *end)
     return at > from && at < end && strchr(",}", *at) ? at : NULL;
 }
 
-/* What a schema can see of the value: texts of word characters are one, and digits of
- * anything else are alike. */
+/* Mixes in what a schema can see of the value: all texts of word characters count as
+ * equal, and in other texts all digits do. */
 static uint64_t mix_value(uint64_t hash, const char *at, const char *end)
 {
     size_t len = (size_t)(end - at), words = 0;
@@ -114,8 +116,8 @@ static uint64_t mix_value(uint64_t hash, const char *at, const char *end)
     return hash;
 }
 
-/* Does a name stand before this place whose values say nothing to a schema? Inside a
- * string a quote has a backslash before it, so these are names. */
+/* Returns whether no schema looks at the values of the name before this position. Inside
+ * a string a quote has a backslash before it, so only names match. */
 static bool is_passed_over(const char *text, const char *at)
 {
     static const char *const names[] = {
@@ -133,7 +135,7 @@ static bool is_passed_over(const char *text, const char *at)
 
 static const char *const id_head = "{\"jsonrpc\":\"2.0\",\"id\":";
 
-/* The form of a message, and where its id stands. */
+/* Returns a hash of the message's form and the position of its id. */
 static uint64_t form(const char *text, size_t len, tap_way way, const char **id,
                      size_t *id_len)
 {
@@ -160,7 +162,7 @@ static uint64_t form(const char *text, size_t len, tap_way way, const char **id,
 
 /* ---- the file ---- */
 
-/* One write per line: a process that is killed leaves whole lines. */
+/* Writes each line with one write, so that a killed process leaves only whole lines. */
 static void put(const char *text, size_t len)
 {
     while (len) {
@@ -246,7 +248,7 @@ void tap_message(tap *t, tap_way way, const char *text, size_t len)
         memcpy(line + n, is_new ? text : id, is_new ? len : id_len);
         n += is_new ? len : id_len;
     }
-    /* a script's body may have several lines */
+    /* A script's body may have several lines. */
     for (char *at = line; (at = memchr(at, '\n', n - (size_t)(at - line)));)
         *at = ' ';
     line[n++] = '}';

@@ -1,4 +1,4 @@
-/* Anonymous pages, the last without any access. */
+/* The memory consists of anonymous pages, of which the last cannot be accessed. */
 #include "test_fence.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Text that ends where readable memory ends: one byte too far and the program stops,
+/* Text at the very end of readable memory: a read of one byte more stops the program,
  * with or without a sanitizer. */
 #ifndef TEST_FENCE_H
 #define TEST_FENCE_H
@@ -6,15 +6,16 @@
 #include <stddef.h>
 
 typedef struct test_fence {
-    char *pages; /* the last one cannot be touched */
-    size_t size; /* of those that can */
+    char *pages; /* the last page cannot be accessed */
+    size_t size; /* size of the pages that can be accessed */
     size_t page;
 } test_fence;
 
-/* Room for texts up to most bytes; aborts when there is none. */
+/* Makes room for texts of up to `most` bytes; aborts when there is no memory. */
 void test_fence_init(test_fence *fence, size_t most);
 void test_fence_free(test_fence *fence);
-/* A copy whose last byte is the last one that can be read. The one before is gone. */
+/* Copies the text so that its last byte is the last readable one. The text replaces the
+ * earlier text. */
 char *test_fence_place(test_fence *fence, const void *bytes, size_t len);
 
 #endif

@@ -1,7 +1,6 @@
-/* Every block is preceded by a header with its size, its allocator and a mark. The mark
- * is turned over at release, so a second release is told from a first as long as the
- * memory has not been handed out again. Counters are atomic: stores allocate on threads
- * of their own. */
+/* Each block has a header with its size, its allocator and a mark. A release inverts the
+ * mark, so a second release is detected until the memory is used again. Counters are
+ * atomic, because stores allocate on threads of their own. */
 #include "test_mem.h"
 
 #include <stdint.h>
@@ -16,7 +15,7 @@ struct header {
     size_t size;
     test_mem *owner;
     uint64_t mark;
-    uint64_t unused; /* keeps what follows aligned as malloc does */
+    uint64_t unused; /* keeps the block aligned as malloc does */
 };
 
 _Static_assert(sizeof(struct header) % 16 == 0, "blocks must stay aligned");

@@ -50,7 +50,7 @@ void threads_begin(threads_rig *r)
 void threads_begin_lending(threads_rig *r, const segue_hooks *hooks)
 {
     begin(r, hooks, 1);
-    r->rt->patience_ms = 3600 * 1000;
+    r->rt->lending.patience_ms = 3600 * 1000;
     assert_int_equal(sgi_runtime_start(r->rt), SEGUE_OK);
 }
 
@@ -61,7 +61,7 @@ void threads_until_lent(threads_rig *r)
     assert_int_equal(sgi_runtime_dispatch(r->rt, 0, 0, NULL), SEGUE_OK);
     for (; !lent; sched_yield()) {
         sgi_runtime_lock(r->rt);
-        lent = r->rt->lent && r->rt->asleep && !r->rt->work_count;
+        lent = r->rt->lending.lent && r->rt->loop.asleep && !r->rt->loop.work_count;
         sgi_runtime_unlock(r->rt);
     }
 }
@@ -70,7 +70,7 @@ void threads_until_asleep(threads_rig *r)
 {
     for (bool asleep = false; !asleep; sched_yield()) {
         sgi_runtime_lock(r->rt);
-        asleep = r->rt->asleep && !r->rt->work_count;
+        asleep = r->rt->loop.asleep && !r->rt->loop.work_count;
         sgi_runtime_unlock(r->rt);
     }
 }
@@ -79,7 +79,7 @@ void threads_until_awaiting_quiet(threads_rig *r)
 {
     for (bool awaiting = false; !awaiting; sched_yield()) {
         sgi_runtime_lock(r->rt);
-        awaiting = !TAILQ_EMPTY(&r->rt->awaiting);
+        awaiting = !TAILQ_EMPTY(&r->rt->loop.awaiting);
         sgi_runtime_unlock(r->rt);
     }
 }
@@ -98,10 +98,10 @@ static int32_t run_event(sgi_ready *ready, int32_t budget)
         e->left--;
         ran++;
         e->thread = pthread_self();
-        sgi_user_begin(e->r->engine);
+        sgi_user_code_begin(e->r->engine);
         if (e->body)
             e->body(e);
-        sgi_user_end(e->r->engine);
+        sgi_user_code_end(e->r->engine);
         atomic_fetch_add(&e->ran, 1);
     }
     if (e->left)

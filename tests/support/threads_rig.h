@@ -20,7 +20,7 @@ typedef struct event {
     threads_rig *r;
     int32_t left;
     atomic_int ran;
-    pthread_t thread; /* that ran it last */
+    pthread_t thread; /* the thread that ran it last */
     void (*body)(struct event *event);
     void *user;
 } event;
@@ -28,22 +28,23 @@ typedef struct event {
 void threads_begin(threads_rig *r);
 /* hooks NULL = the real clock. */
 void threads_begin_with(threads_rig *r, const segue_hooks *hooks);
-/* A runtime in the background that lends its input, and is patient: it takes nothing back
- * by itself; hooks as for threads_begin_with. */
+/* Makes a runtime in the background that lends its input. The runtime takes the input
+ * back only when the test asks for it. hooks as in threads_begin_with. */
 void threads_begin_lending(threads_rig *r, const segue_hooks *hooks);
-/* Has it lent; the I/O thread sleeps. */
+/* Waits until the runtime has lent its input and the I/O thread sleeps. */
 void threads_until_lent(threads_rig *r);
 void threads_end(threads_rig *r);
-/* A clock that stands, so that no timer ends a wait. */
+/* Hooks with a clock that stands still, so that no timer ends a wait. */
 extern const segue_hooks threads_standing;
-/* The I/O thread has nothing left to do. */
+/* Waits until the I/O thread has nothing left to do. */
 void threads_until_asleep(threads_rig *r);
-/* A transport has seen the end of its input. */
+/* Waits until a transport has seen the end of its input. */
 void threads_until_awaiting_quiet(threads_rig *r);
-/* Others may run. */
+/* Lets other threads run. */
 void threads_pause(void);
 
-/* An event that runs so often, and calls body each time; NULL = nothing. */
+/* Prepares an event that runs this many times and calls `body` each time; NULL =
+ * nothing. */
 void event_prepare(threads_rig *r, event *e, int32_t times, void (*body)(event *));
 void event_queue(threads_rig *r, event *e);
 bool threads_readable(int fd);

@@ -170,7 +170,7 @@ static char *sign_input(const char *header, const char *claims)
     return text;
 }
 
-/* r and s, each as long as the curve, out of ASN.1. */
+/* Reads r and s from the ASN.1 form of a signature. Each is as long as the curve. */
 static size_t flatten(unsigned char *signature, size_t len, int size)
 {
     const unsigned char *p = signature;

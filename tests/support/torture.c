@@ -1,8 +1,9 @@
-/* Allocations are counted from the end of torture_serve on, in the scenario `setup` from
- * the beginning: a server with dozens of tools is the same in all of them. Time is fake:
- * a wait of minutes costs nothing, and a request that does not end within PATIENCE_MS
- * hangs. When all allocations from one on fail, the wait is over sooner and memory comes
- * back: what hung must end then. */
+/* Allocations are counted from the end of torture_serve on, and in the scenario `setup`
+ * from the beginning. The other scenarios need not count the start, because the same
+ * server with dozens of tools starts in all scenarios. Time is fake, so a wait of minutes
+ * costs nothing, and a request that does not end within PATIENCE_MS hangs. When all
+ * allocations from number n on fail, the wait is shorter. Then memory comes back, and a
+ * request that hung must end. */
 #include "support/torture.h"
 
 #include "runtime/state.h"
@@ -21,7 +22,7 @@
 // clang-format on
 
 #define PATIENCE_MS (10 * 60 * 1000)
-#define DROUGHT_MS (20 * 1000) /* how long memory stays away; less than any timeout */
+#define DROUGHT_MS (20 * 1000) /* the time without memory; shorter than any timeout */
 #define TRIES 120
 
 /* ---- clock and chance ---- */
@@ -60,7 +61,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
 {
     asked *a = user;
     size_t len = sizeof a->token;
-    uint64_t number = segue_segment_number(segment);
+    uint64_t number = segue_segment_read(segment)->number;
     assert_int_equal(a->completed, 0);
     assert_true(a->last == 0 || number == a->last + 1);
     if (!a->first)
@@ -79,7 +80,7 @@ static void answer(asked *a)
     segue_status status =
         segue_request_answer(a->request, a->question, yes, sizeof yes - 1, NULL);
     if (status != SEGUE_E_NOMEM)
-        a->question[0] = 0; /* else it is tried again */
+        a->question[0] = 0; /* without this, the answer would be sent again */
 }
 
 static void on_input(void *user, segue_request *request, const char *key,
@@ -104,16 +105,17 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     assert_int_equal(a->freed, 0);
     a->completed++;
     a->status = status;
-    /* without memory for a better one the error object says so */
+    /* Without memory for a better error the error object reports that. */
     if (status != SEGUE_OK)
-        assert_true(segue_error_status(error) == status ||
-                    segue_error_status(error) == SEGUE_E_NOMEM);
-    /* what lack of memory may look like from here; above all no silence (TIMEOUT) and no
-     * answer that is cut or wrong (PROTOCOL) */
+        assert_true(segue_error_read(error)->status == status ||
+                    segue_error_read(error)->status == SEGUE_E_NOMEM);
+    /* The effects that missing memory may have on a request. Silence (TIMEOUT) and a cut
+     * or wrong answer (PROTOCOL) are never allowed. */
     if (status != SEGUE_OK && status != SEGUE_E_NOMEM && status != SEGUE_E_REMOTE &&
         status != SEGUE_E_DISCONNECTED && status != SEGUE_E_CLOSED &&
         status != SEGUE_E_CANCELLED &&
-        !(status == SEGUE_E_INCOMPLETE && a->segments)) /* they came, then the error */
+        !(status == SEGUE_E_INCOMPLETE && a->segments)) /* segments arrived before the
+                                                         * error */
         fail_msg("%s (allocation %zu refused, from %zu)", segue_status_name(status),
                  a->t->fail_at, a->t->fail_from);
     snprintf(a->result, sizeof a->result, "%.*s", (int)len, json ? json : "");
@@ -131,21 +133,17 @@ static void free_asked(void *user)
 
 static int serve(torture *t)
 {
-    segue_runtime_options options;
-    segue_store_options store;
-    segue_server_options server;
-    segue_hooks hooks;
-    segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
+    segue_store_options store = SEGUE_STORE_OPTIONS_INIT;
+    segue_server_options server = SEGUE_SERVER_OPTIONS_INIT;
+    segue_hooks hooks = SEGUE_HOOKS_INIT;
     hooks.user = t;
     hooks.monotonic_ms = fake_now;
     hooks.wall_ms = fake_wall;
     hooks.random = fake_random;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
     options.allocator = &t->mem.mem;
     options.hooks = &hooks;
-    segue_struct_init(&store, sizeof store, SEGUE_STRUCT_STORE_OPTIONS);
     store.allocator = &t->mem.mem;
-    segue_struct_init(&server, sizeof server, SEGUE_STRUCT_SERVER_OPTIONS);
     if (segue_runtime_new(&options, &t->runtime, NULL) != SEGUE_OK)
         return 0;
     segue_status status = t->sqlite ? segue_store_sqlite(t->path, &store, &t->store, NULL)
@@ -193,10 +191,9 @@ static void session_freed(void *user)
 
 segue_session *torture_open_over(torture *t, segue_transport *transport)
 {
-    segue_session_options options;
-    segue_session_events events;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     segue_session *session = NULL;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
     options.era = t->era;
     options.no_tasks = t->no_tasks;
     options.dialects_on = t->draft ? SEGUE_DIALECT_DRAFT_TASKS : 0;
@@ -205,7 +202,6 @@ segue_session *torture_open_over(torture *t, segue_transport *transport)
     options.capabilities = "{\"elicitation\":{}}";
     options.fill_defaults = 1;
     options.host = t->host;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     events.user = t;
     events.free_user = session_freed;
     events.on_closed = session_closed;
@@ -238,7 +234,7 @@ static asked *new_asked(torture *t, segue_request_events *events)
     assert_true(t->asked_count < MAX_ASKED);
     asked *a = &t->asked[t->asked_count++];
     a->t = t;
-    segue_struct_init(events, sizeof *events, SEGUE_STRUCT_REQUEST_EVENTS);
+    *events = SEGUE_REQUEST_EVENTS_INIT;
     events->user = a;
     events->free_user = free_asked;
     events->on_task = on_task;
@@ -290,7 +286,7 @@ asked *torture_look(torture *t, segue_session *session, const char *token, int w
 {
     segue_request_events events;
     segue_task *task;
-    if (segue_task_attach(session, token, &task, NULL) != SEGUE_OK)
+    if (segue_task_attach_token(session, token, &task, NULL) != SEGUE_OK)
         return NULL;
     asked *a = new_asked(t, &events);
     a = accept(a, watch ? segue_task_watch(task, NULL, &events, &a->request, NULL)
@@ -299,14 +295,14 @@ asked *torture_look(torture *t, segue_session *session, const char *token, int w
     return a;
 }
 
-/* Until the thread of the store has nothing to do: it works in real time, and how long a
- * disk takes must not look like silence on the clock of the test. */
+/* Waits until the thread of the store has nothing to do. It works in real time: a slow
+ * disk must not look like silence on the clock of the test. */
 static void settle_store(const torture *t)
 {
     if (!t->sqlite)
         return;
     sgi_runtime_lock(t->runtime);
-    sgi_stores_settle(t->runtime);
+    sgi_stores_wait_idle(t->runtime);
     sgi_runtime_unlock(t->runtime);
 }
 
@@ -331,7 +327,7 @@ static int is_settled(const asked *a)
     return !a->accepted || a->completed;
 }
 
-/* Small steps first: most things end soon. */
+/* Lets time pass in small steps first, because most requests end soon. */
 static void pass(torture *t, const asked *a, int64_t ms)
 {
     int64_t step = 10;
@@ -364,7 +360,7 @@ void torture_until_token(torture *t, asked *a)
 
 /* ---- a run ---- */
 
-/* Memory is back: the same server still serves, plainly and with a task. */
+/* Memory is back: checks that the same server still serves a plain call and a task. */
 static void check_it_works(torture *t)
 {
     t->mem.fail_at = t->mem.fail_from = 0;

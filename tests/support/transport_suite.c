@@ -65,7 +65,7 @@ static void set_up(suite_rig *rig, void **state)
     attach(rig);
 }
 
-/* Lines of many lengths, total bytes; the caller frees. */
+/* Makes lines of many lengths, `total` bytes in all; the caller frees them. */
 static char *make_lines(size_t total)
 {
     char *text = malloc(total);
@@ -146,7 +146,7 @@ static void nothing_is_read_while_input_is_not_wanted(void **state)
     fake_conn_send(rig.conn, text, BIG);
     for (int i = 0; i < 20; i++)
         sgi_runtime_dispatch(rig.rt, 1, 0, NULL);
-    assert_true(rig.conn->in_len <= SGI_READ_SIZE); /* what was being read */
+    assert_true(rig.conn->in_len <= SGI_READ_SIZE); /* at most one read after the pause */
     fake_conn_want(rig.conn, true);
     expect_echo(&rig, text, BIG);
     free(text);
@@ -173,7 +173,7 @@ static void close_ends_the_conversation_after_its_output(void **state)
     suite_rig rig;
     set_up(&rig, state);
     char *text = make_lines(100000);
-    rig.conn->chunk = 30000; /* the end must not come between two of them */
+    rig.conn->chunk = 30000; /* so that the end does not come between two chunks */
     if (rig.far)
         rig.far->echo = false;
     fake_conn_send(rig.conn, text, 100000);
@@ -248,8 +248,8 @@ static void it_is_attached_once_and_not_after_stop(void **state)
     suite_tear_down(&rig);
 }
 
-/* A few messages with one allocation refused. Whatever comes of it, the conversation ends
- * once and the memory comes back. False when the scenario has fewer allocations. */
+/* Sends a few messages with one allocation refused. The conversation must end once, and
+ * all memory must be returned. Returns false when the scenario has fewer allocations. */
 static bool survive(const suite_kind *kind, size_t fail_at, size_t fail_from)
 {
     suite_rig rig = {.kind = kind, .fd = -1};

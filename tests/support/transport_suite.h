@@ -1,5 +1,6 @@
-/* What every transport must do, written once. A kind says how to open one end of a
- * transport whose far end sends everything back; adding a transport is adding a kind. */
+/* Tests that every transport must pass. A kind has the functions that open one end of a
+ * transport whose far end sends everything back. A new transport needs only a new
+ * kind. */
 #ifndef TRANSPORT_SUITE_H
 #define TRANSPORT_SUITE_H
 
@@ -10,11 +11,12 @@ typedef struct suite_rig suite_rig;
 
 typedef struct suite_kind {
     const char *name;
-    /* Makes rig->near and its far end; the status of the constructor under test. */
+    /* Makes rig->near and its far end; returns the status of the constructor under
+     * test. */
     segue_status (*open)(suite_rig *rig);
-    /* The far end goes away. */
+    /* Ends the far end. */
     void (*end_far)(suite_rig *rig);
-    /* After the runtime is gone. */
+    /* Called after the runtime is gone. */
     void (*clean)(suite_rig *rig);
 } suite_kind;
 
@@ -23,16 +25,17 @@ struct suite_rig {
     test_mem mem;
     segue_runtime *rt;
     segue_transport *near;
-    sgi_conn *conn; /* at the near end */
-    sgi_conn *far;  /* where the far end is a conversation too */
-    void *state;    /* the kind's */
-    int fd;         /* the kind's */
+    sgi_conn *conn; /* the conversation at the near end */
+    sgi_conn *far;  /* the far end, if it is a conversation too */
+    void *state;    /* state of the kind */
+    int fd;         /* file descriptor of the kind */
 };
 
-/* Runs the suite for one kind; the number of failed cases. */
+/* Runs the suite for one kind; returns the number of failed cases. */
 int run_transport_suite(const suite_kind *kind);
 
-/* A runtime with a test allocator, and rig->near of the kind with a conversation. */
+/* Makes a runtime with a test allocator, and rig->near of the kind with a
+ * conversation. */
 void suite_set_up(suite_rig *rig, const suite_kind *kind);
 void suite_tear_down(suite_rig *rig);
 

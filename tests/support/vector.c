@@ -1,9 +1,10 @@
-/* Names and patterns. A string that begins with $ is a name: in a pattern one of the
- * matchers below, or the name of a value, bound where it is met first and equal from then
- * on; in what is said, the value. "$$x" is the string "$x".
+/* Names and patterns. A string that begins with $ is a name. In a pattern, a name is one
+ * of the matchers of this file, or the name of a value: the first match binds the value,
+ * and later matches must be equal. In a message that is sent, a name stands for its
+ * value. "$$x" is the string "$x".
  *
- * An object of a pattern lists all members, unless one of them is "$more": true; an array
- * all items, unless its last one is "$more". A key that is a name stands for one member
+ * An object of a pattern lists all members, unless it has "$more": true. An array lists
+ * all items, unless its last item is "$more". A key that is a name stands for one member
  * that no other key of the pattern takes. */
 #include "support/vector.h"
 
@@ -61,7 +62,7 @@ static bool is_name(sgi_str text)
     return text.n > 1 && text.p[0] == '$' && text.p[1] != '$';
 }
 
-/* The name that a value is, without its $. */
+/* Returns the name in a value, without its $. */
 static bool name_of(sgi_json value, sgi_str *name)
 {
     sgi_str text;
@@ -160,7 +161,7 @@ static char *differ(const char *at, sgi_json expected, sgi_json found)
                        found.n ? found.p : "nothing");
 }
 
-/* 2025-11-24T16:00:00Z, with or without a fraction, Z or an offset. */
+/* Accepts 2025-11-24T16:00:00Z, with or without a fraction, with Z or an offset. */
 static bool is_stamp(sgi_json value)
 {
     static const char shape[] = "dddd-dd-ddTdd:dd:dd";
@@ -174,7 +175,8 @@ static bool is_stamp(sgi_json value)
     return last == 'Z' || text.p[text.n - 6] == '+' || text.p[text.n - 6] == '-';
 }
 
-/* 1 = it is, 0 = it is not, -1 = there is no such matcher. */
+/* Returns 1 when the value matches, 0 when it does not match, -1 when there is no such
+ * matcher. */
 static int matches_kind(sgi_str name, sgi_json value)
 {
     sgi_json_kind kind = sgi_json_kind_of(value);
@@ -213,7 +215,7 @@ static char *match_name(bindings *b, sgi_str name, sgi_json pattern, sgi_json fo
     return NULL;
 }
 
-/* The decoded text of a string without its quotes, appended. */
+/* Appends the decoded text of a string that is given without its quotes. */
 static void decode_inner(sgi_str inner, sgi_buf *out)
 {
     char *quoted = vector_text("\"%.*s\"", (int)inner.n, inner.p);
@@ -221,7 +223,7 @@ static void decode_inner(sgi_str inner, sgi_buf *out)
     free(quoted);
 }
 
-/* The same, freed by the caller. */
+/* Returns the decoded text of a string; the caller frees the text. */
 static char *decoded(sgi_str inner)
 {
     sgi_buf out;
@@ -235,7 +237,7 @@ static char *decoded(sgi_str inner)
 static char *match_string(sgi_json pattern, sgi_json found, const char *at)
 {
     sgi_str inner = {pattern.p + 1, pattern.n - 2};
-    sgi_buf text; /* it may hold NUL */
+    sgi_buf text; /* the decoded text may hold NUL */
     if (inner.n > 1 && inner.p[0] == '$')
         inner = (sgi_str){inner.p + 1, inner.n - 1};
     sgi_buf_init(&text, &sgi_mem_libc);
@@ -246,7 +248,8 @@ static char *match_string(sgi_json pattern, sgi_json found, const char *at)
     return same ? NULL : differ(at, pattern, found);
 }
 
-/* Is it a member that another key of the pattern takes: a literal, or a bound name? */
+/* Returns whether another key of the pattern takes the member: a literal, or a bound
+ * name. */
 static bool is_taken(const bindings *b, sgi_json pattern, sgi_str name, sgi_json quoted)
 {
     sgi_json_member other;
@@ -265,7 +268,7 @@ static bool is_taken(const bindings *b, sgi_json pattern, sgi_str name, sgi_json
     return false;
 }
 
-/* A key that is a name: the first member that no other key takes. */
+/* Matches a key that is a name with the first member that no other key takes. */
 static char *match_key(bindings *b, sgi_json pattern, sgi_json found, sgi_str name,
                        sgi_json_member *taken)
 {

@@ -1,5 +1,5 @@
-/* Files of vectors: read whole, and refused when they hold what nobody reads, since a
- * member that is spelt wrong is a test that does not happen. */
+/* Reads files of vectors. A file with an unknown member is refused, because a misspelt
+ * member would be a check that never runs. */
 #include "support/vector.h"
 
 #include <stdio.h>
@@ -80,7 +80,7 @@ bool vector_needs(sgi_json vector, const char *word)
     return false;
 }
 
-/* Is there a step of this name? */
+/* Returns whether there is a step of this name. */
 static bool has_step(sgi_json steps, const char *name)
 {
     sgi_json step;
@@ -90,13 +90,14 @@ static bool has_step(sgi_json steps, const char *name)
     return false;
 }
 
-/* What the vector needs it says: a runner that lacks it leaves the vector out, which is
- * told by one look at it. */
+/* Checks that the vector lists the features that it needs, so that a runner without a
+ * feature can skip the vector. */
 static char *check_needs(const vector_file *file, sgi_json vector, const char *role,
                          const char *revision)
 {
     static const struct {
-        const char *word, *step, *role; /* NULL: no step shows it; any role */
+        const char *word, *step, *role; /* step NULL = no step shows the need; role NULL =
+                                         * any role */
     } words[] = {
         {"clock", "advance_ms", NULL}, {"cut", "cut", NULL},
         {"draft_tasks", NULL, NULL},   {"host", "host", "client"},
@@ -158,7 +159,7 @@ static char *check_vector(const vector_file *file, sgi_json vector)
     return wrong;
 }
 
-/* What is common to vectors is found by "server 2025-11-25". */
+/* The common parts of vectors are found by a name such as "server 2025-11-25". */
 static char *check_common(sgi_json begin)
 {
     sgi_json_member member;

@@ -1,7 +1,7 @@
-/* Plays a vector against the library: a server with the fixtures behind a raw client (the
- * world's pair), or a client with the kit's server that says what the vector says. Steps
- * are played in order and each message is looked at once; what is left unsaid at the end
- * is wrong too. */
+/* Plays a vector against the library. It uses either a server with the fixtures behind a
+ * raw client (the world's pair), or a client with the kit's server, which sends the
+ * vector's messages. Steps are played in order, and each message is compared once. A
+ * message that is left over at the end is a fault, too. */
 #include "support/client_kit.h"
 #include "support/draft_wire.h"
 #include "support/model_fixtures.h"
@@ -97,7 +97,7 @@ static char *play_advance(stage *s, sgi_json value)
     return NULL;
 }
 
-/* The connection breaks, and comes again: a client sees to that by itself. */
+/* Cuts the connection and makes a new one; a client reconnects by itself. */
 static char *play_cut(stage *s)
 {
     if (s->is_client) {
@@ -109,9 +109,9 @@ static char *play_cut(stage *s)
     return NULL;
 }
 
-/* ---- what the application of a client does, and is told ---- */
+/* ---- actions and callbacks of the application of a client ---- */
 
-/* The call that a step speaks of. */
+/* Returns the call that a step names. */
 static record *find_call(stage *s, sgi_json step, const char *known, char **wrong)
 {
     record *r = NULL;
@@ -174,7 +174,7 @@ static char *play_cancel(stage *s, sgi_json step)
     return wrong;
 }
 
-/* Lines of the record's log that begin so; as items of an array. */
+/* Returns the lines of the record's log with this beginning, as items of an array. */
 static char *log_items(const record *r, const char *begin)
 {
     char *text = NULL;
@@ -229,7 +229,7 @@ static char *play_asked(stage *s, sgi_json step)
     return wrong;
 }
 
-/* SEGUE_E_PROTOCOL is "protocol", SEGUE_OK "ok". */
+/* SEGUE_E_PROTOCOL is "protocol", SEGUE_OK is "ok". */
 static bool is_status(segue_status status, const char *word)
 {
     const char *name = segue_status_name(status);
@@ -262,7 +262,7 @@ static char *play_end(stage *s, sgi_json step)
     return wrong;
 }
 
-/* Bad words of a peer are told in the log, not only dropped. */
+/* Checks that a bad message of the peer was logged, not only dropped. */
 static char *play_warned(stage *s)
 {
     if (!*s->k.last_warning)
@@ -287,7 +287,7 @@ static char *play_notified(stage *s, sgi_json pattern)
     return wrong;
 }
 
-/* What the host of a client does with the last question that it has. */
+/* Plays the reaction of a client's host to the last question that the host received. */
 static char *play_host(stage *s, sgi_json step)
 {
     char *wrong = vector_unknown(step, "|asked|say|complete|fail|cancelled|");
@@ -395,12 +395,12 @@ static void begin_server(stage *s, sgi_json vector)
     s->c = world_connect(&s->w, "vector");
 }
 
-/* capabilities: what the application of a client says that it can; NULL = nothing. */
+/* capabilities: the capabilities that the application of a client declares; NULL =
+ * none. */
 static void begin_client(stage *s, sgi_json vector, const char *revision,
                          const char *capabilities)
 {
-    segue_session_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     if (strcmp(revision, "2026-07-28") != 0)
         options.era = SEGUE_ERA_LEGACY;
     if (vector_needs(vector, "draft_tasks"))

@@ -1,5 +1,5 @@
-/* What wires of all places have in common: lines are kept as they come and waited
- * for. */
+/* The functions that wires of all kinds share. They store received lines and wait for
+ * lines. */
 #include "support/world_inside.h"
 
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#define LATE 20000 /* turns of a millisecond that what is on its way may take */
+#define LATE 20000 /* the number of turns of a millisecond that a message may take */
 
 /* ---- wires ---- */
 
@@ -78,7 +78,7 @@ void wire_drop(wire *c)
     wire **at = &w->wires;
     wire_cut(c);
     for (int i = 0; i < 1000 && c->transport && !c->detached; i++)
-        world_run(w); /* its transport still speaks to it */
+        world_run(w); /* the server's transport still uses the wire */
     assert_true(!c->transport || c->detached);
     while (*at != c)
         at = &(*at)->next;
@@ -158,7 +158,8 @@ void wire_ask_plain(wire *c, const char *id, const char *method, const char *par
 
 /* ---- what the server says ---- */
 
-/* Something may have come: here the world runs, STDIO waits. 0 when nothing will. */
+/* Runs the world, or waits over stdio, until a message may have come. Returns 0 when none
+ * will. */
 static int pump(wire *c, int64_t deadline)
 {
     size_t before = c->len;
@@ -208,8 +209,8 @@ const char *wire_due(wire *c)
     return take(c, c->taken);
 }
 
-/* Nothing came. Over HTTP what was sent may still be in the kernel, on a machine that has
- * no time for it. */
+/* Returns whether a message may still come although none has arrived. Over HTTP, on a
+ * busy machine, a message may still be in the kernel. */
 static bool may_come_late(const wire *c, int *quiet)
 {
     ++*quiet;
@@ -220,7 +221,7 @@ static bool may_come_late(const wire *c, int *quiet)
     return true;
 }
 
-/* A value of the scenario's interest: whether a line is the one that is looked for. */
+/* Returns whether a line is the one that the scenario looks for. */
 typedef int (*wanted_fn)(const char *line, const char *what);
 
 static int is_response(const char *line, const char *id)
@@ -356,7 +357,8 @@ const char *wire_task(wire *c, const char *id, const char *method, const char *t
     return wire_do(c, id, method, params, CAPS_TASKS);
 }
 
-/* Until the member is one of those, which stand between bars. */
+/* Polls until the member has one of the wanted values, which are separated by bars; NULL
+ * = any value. */
 static const char *get_until(wire *c, const char *task_id, const char *member,
                              const char *wanted, const char *caps)
 {
@@ -369,15 +371,15 @@ static const char *get_until(wire *c, const char *task_id, const char *member,
         const char *quoted = json_at(got, member);
         snprintf(now, sizeof now, "|%.*s|", *quoted ? (int)strlen(quoted) - 2 : 0,
                  *quoted ? quoted + 1 : "");
-        if (*quoted && strstr(wanted, now))
+        if (*quoted && (!wanted || strstr(wanted, now)))
             return got;
         if (*json_at(got, "error"))
             fail_msg("tasks/get: %s", got);
         world_advance(c->w, 50);
         if (c->w->place == WORLD_STDIO)
-            wire_stdio_read(c, 10); /* time passes by itself there */
+            wire_stdio_read(c, 10); /* over stdio the server runs in real time */
     }
-    fail_msg("%s never became %s", member, wanted);
+    fail_msg("%s never became %s", member, wanted ? wanted : "known");
     return NULL;
 }
 
@@ -387,6 +389,13 @@ const char *wire_get_until(wire *c, const char *task_id, const char *status,
     char wanted[64];
     snprintf(wanted, sizeof wanted, "|%s|", status);
     return get_until(c, task_id, "result.status", wanted, caps);
+}
+
+const char *wire_get_until_asked(wire *c, const char *task_id, const char *key)
+{
+    char member[64];
+    snprintf(member, sizeof member, "result.inputRequests.%s", key);
+    return get_until(c, task_id, member, NULL, NULL);
 }
 
 const char *wire_get_until_says(wire *c, const char *task_id, const char *message)

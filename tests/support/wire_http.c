@@ -1,12 +1,11 @@
-/* Wires over HTTP to the server in this process, which listens on a Unix socket: nothing
- * is left to the time that a network takes. Every line is a POST, with the headers that
- * repeat what it says, and what comes back are lines again, so that a scenario need not
- * know.
+/* Wires over HTTP to the server in this process, which listens on a Unix socket, so that
+ * no network delays anything. Every line is sent as a POST, with the headers that repeat
+ * its content, and answers become lines again. So a scenario need not know about HTTP.
  *
- * A lane is one connection. It carries one exchange at a time and is used again for the
- * next one; there are as many as exchanges in flight. A modern request is cancelled by
- * closing its lane. After notifications/initialized of a handshake era one more lane
- * holds the stream of the session. */
+ * A lane is one connection. A lane carries one exchange at a time and is used again for
+ * later exchanges. There are as many lanes as exchanges in flight. A modern request is
+ * cancelled by closing its lane. After notifications/initialized of a handshake era one
+ * more lane holds the stream of the session. */
 #include "support/reply_reader.h"
 #include "support/wire_mirror.h"
 #include "support/world_inside.h"
@@ -32,9 +31,9 @@ typedef struct lane {
     int fd;
     reply_reader reader;
     int busy;
-    int modern;      /* the request under way is cancelled by closing */
-    int initializes; /* its answer opens a session */
-    char *id;        /* of the request under way, NULL = none */
+    int modern;      /* 1 = the request under way is cancelled by closing the lane */
+    int initializes; /* 1 = the answer to the request opens a session */
+    char *id;        /* id of the request under way, NULL = none */
 } lane;
 
 /* ---- lanes ---- */
@@ -51,8 +50,8 @@ static void close_lane(lane *l)
     free(l);
 }
 
-/* A break has two faces: an end that was announced, or a socket that is gone with what
- * was not read (the peer then sees a reset). */
+/* Breaks a lane in one of two ways: with an announced end, or by closing the socket with
+ * unread bytes (the peer then sees a reset). */
 static void break_lane(lane *l)
 {
     if (world_chance(l->c->w, 2))
@@ -108,7 +107,7 @@ static lane *idle_lane(wire *c)
     return open_lane(c);
 }
 
-/* Reads what is there. 0 when nothing was. */
+/* Reads the bytes that have arrived; returns 0 when none have. */
 static int read_lane(lane *l)
 {
     char bytes[65536];
@@ -152,7 +151,8 @@ static int look(wire *c)
 
 /* ---- sending ---- */
 
-/* 0 when the server has closed: whoever waits for an answer says so. */
+/* Returns 0 when the server has closed: a caller that waits for an answer reports
+ * that. */
 static int put(lane *l, const char *bytes, size_t len)
 {
     while (len) {
@@ -188,7 +188,7 @@ static void put_cut(lane *l, const char *bytes, size_t len)
     }
 }
 
-/* A body whose length is not said, in chunks of any size. */
+/* Makes a body without a length, in chunks of any size. */
 static char *in_chunks(world *w, const char *body, size_t len, size_t *out_len)
 {
     char *text = malloc(len * 8 + 16);
@@ -246,7 +246,8 @@ static void send_request(wire *c, const wire_mirror *m, const char *method,
     free(head);
 }
 
-/* What notifications/cancelled is in the modern era. 0 when it is nothing of the kind. */
+/* Closes the lane of the request that notifications/cancelled names, as in the modern
+ * era. Returns 0 for any other message. */
 static int cancel(wire *c, const wire_mirror *m)
 {
     for (lane *l = m->cancels ? c->lanes : NULL; l; l = l->next)
@@ -263,7 +264,7 @@ static void post(wire *c, const char *line, size_t len, int cuts)
     while (len && strchr(" \t\r", line[len - 1]) && line[len - 1])
         len--;
     if (!len)
-        return; /* an empty line is nothing; an empty body would be */
+        return; /* an empty line is not sent: it would be an empty body */
     wire_mirror_read(&m, line, len, c->session, c->version);
     if (!cancel(c, &m))
         send_request(c, &m, "POST", line, len, cuts);
@@ -322,8 +323,8 @@ static void stall(wire *c)
         world_run(c->w);
 }
 
-/* What the server has said before its end was said. The lanes close on this side first:
- * a server that goes waits a while for peers that stay. */
+/* Reads the bytes that the server sent before its end was reported. The lanes close on
+ * this side first, because a server that ends waits a while for peers. */
 static void lose(wire *c)
 {
     if (c->w->runtime && !c->stalled)

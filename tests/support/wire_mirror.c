@@ -17,7 +17,7 @@ static int32_t no_chance(void *user, void *bytes, size_t len)
     return 0;
 }
 
-/* An empty span when it is no JSON. */
+/* Returns an empty span when the line is no JSON. */
 static sgi_json message_of(const char *line, size_t len)
 {
     segue_hooks hooks = {.random = no_chance};
@@ -43,8 +43,8 @@ static char *text_of(sgi_json value)
     return value.n ? strndup(value.p, value.n) : NULL;
 }
 
-/* A header with the text of a string; control characters, which it cannot carry, are left
- * as JSON writes them. */
+/* Adds a header with the text of a string. A header cannot carry control characters, so
+ * control characters stay in the form of JSON. */
 static void add_plain(sgi_buf *out, const char *name, sgi_json value)
 {
     if (sgi_json_kind_of(value) != SGI_JSON_STRING)
@@ -89,8 +89,9 @@ static void add_modern(sgi_buf *out, sgi_json method, sgi_json params, sgi_json 
     add_name(out, method, params);
 }
 
-/* What _meta says of the version; nothing, where that is the session's own, or what a
- * handshake begins with: such a message is none of 2026-07-28. */
+/* Returns the version that _meta names. Returns an empty span when this is the session's
+ * own version or the message is initialize, because such a message does not belong to
+ * 2026-07-28. */
 static sgi_json said_version(sgi_json params, bool initialize, const char *session,
                              const char *version)
 {

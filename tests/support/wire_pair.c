@@ -1,4 +1,5 @@
-/* Wires in this process: bytes go straight into a transport that the test itself is. */
+/* Wires in this process. The test itself is the transport, and passes the bytes directly
+ * to the server. */
 #include "support/world_inside.h"
 
 #include <stdarg.h>
@@ -39,8 +40,7 @@ static void on_gone(void *self)
 
 static void connect(wire *c)
 {
-    segue_transport_vtable vtable;
-    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
+    segue_transport_vtable vtable = SEGUE_TRANSPORT_VTABLE_INIT;
     vtable.start = on_start;
     vtable.send = on_send;
     vtable.close = on_close;
@@ -53,7 +53,7 @@ static void connect(wire *c)
 
 static void cut(wire *c)
 {
-    if (!c->detached) /* else the other side has ended it, and it is gone */
+    if (!c->detached) /* otherwise the other side has ended and freed the transport */
         segue_transport_closed(c->transport);
     world_run(c->w);
     c->closed = 1;
@@ -61,7 +61,7 @@ static void cut(wire *c)
 
 static void stall(wire *c)
 {
-    if (!c->stalled)
+    if (!c->stalled && !c->closed) /* a closed transport is freed soon */
         segue_transport_writable(c->transport);
 }
 
@@ -94,7 +94,7 @@ static int look(wire *c)
     return 0;
 }
 
-/* A later transport may stand at the same address. */
+/* Sets the pointer to NULL, because a later transport may have the same address. */
 static void lose(wire *c)
 {
     if (!c->w->runtime)

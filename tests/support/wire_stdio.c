@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,15 +26,14 @@ static segue_status some_principal(void *user, segue_transport *transport,
     return SEGUE_OK;
 }
 
-/* What the scenario's tuning makes different, as far as it can be told to a process:
- * numbers, and whether there is a principal function. */
+/* Passes the options that the scenario changes to the process. Only numbers, and whether
+ * there is a principal function, can be passed. */
 static void tell_options(const world *w)
 {
-    segue_server_options o;
+    segue_server_options o = SEGUE_SERVER_OPTIONS_INIT;
     char text[320];
     if (!w->tune)
         return;
-    segue_struct_init(&o, sizeof o, SEGUE_STRUCT_SERVER_OPTIONS);
     o.principal = some_principal;
     w->tune(&o);
     snprintf(text, sizeof text,
@@ -55,6 +55,8 @@ static void connect(wire *c)
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     c->child = fork();
     if (c->child == 0) {
+        /* A failed scenario must leave no server behind. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(in[0], 0);
         dup2(out[1], 1);
         tell_options(c->w);
@@ -96,7 +98,8 @@ static void send_line(wire *c, const char *text, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return; /* the server is gone: whoever waits for an answer says so */
+            return; /* the server is gone: a caller that waits for an answer reports
+                     * that */
         text += n;
         len -= (size_t)n;
     }

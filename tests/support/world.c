@@ -1,9 +1,9 @@
-/* The server of the stage, its store, its clock. */
+/* The server of the stage, its store and its clock. */
 #include "support/model_fixtures.h"
 #include "support/scratch.h"
 #include "support/world_inside.h"
 
-#include "runtime/store_desk.h"
+#include "runtime/store_queue.h"
 #include "store/store.h"
 
 #include <stdarg.h>
@@ -92,7 +92,7 @@ static void open_store(world *w)
         w->store = w->custom;
     } else if (w->store_kind == WORLD_SQLITE) {
         if (segue_store_sqlite(w->path, NULL, &w->store, &error) != SEGUE_OK)
-            fail_msg("store: %s", segue_error_message(error));
+            fail_msg("store: %s", segue_error_read(error)->message);
     } else if (!w->store) {
         assert_int_equal(segue_store_memory(NULL, &w->store), SEGUE_OK);
     }
@@ -100,36 +100,33 @@ static void open_store(world *w)
 
 static void listen_there(world *w)
 {
-    segue_listen_options options;
+    segue_listen_options options = SEGUE_LISTEN_OPTIONS_INIT;
     segue_listener *listener = NULL;
     segue_error *error = NULL;
     char address[160];
     snprintf(address, sizeof address, "unix:%s.sock", w->path);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_LISTEN_OPTIONS);
     options.address = address;
     if (segue_server_listen(w->server, &options, &listener, &error) != SEGUE_OK)
-        fail_msg("listening: %s", segue_error_message(error));
-    segue_listener_free(listener); /* it goes on with the server */
+        fail_msg("listening: %s", segue_error_read(error)->message);
+    segue_listener_free(listener); /* frees only the handle; the server continues to
+                                    * listen */
 }
 
 static void start_server(world *w)
 {
-    segue_runtime_options options;
-    segue_server_options server;
-    segue_hooks hooks;
-    segue_struct_init(&hooks, sizeof hooks, SEGUE_STRUCT_HOOKS);
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
+    segue_server_options server = SEGUE_SERVER_OPTIONS_INIT;
+    segue_hooks hooks = SEGUE_HOOKS_INIT;
     hooks.user = w;
     hooks.monotonic_ms = fake_now;
     hooks.wall_ms = fake_wall;
     hooks.random = fake_random;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
     options.allocator = &w->mem.mem;
     options.user = w;
     options.log = count_errors;
     options.hooks = &hooks;
     assert_int_equal(segue_runtime_new(&options, &w->runtime, NULL), SEGUE_OK);
     open_store(w);
-    segue_struct_init(&server, sizeof server, SEGUE_STRUCT_SERVER_OPTIONS);
     server.name = "fixtures";
     server.version = "1";
     server.store = w->store;
@@ -162,8 +159,8 @@ static int look_at_wires(world *w)
     return any;
 }
 
-/* Over HTTP a request takes turns of the loop in which nothing is to be seen: accepted,
- * read, asked who it is, served, written. */
+/* Runs turns until nothing happens. Over HTTP a request takes invisible turns of the
+ * loop: it is accepted, read, authenticated, served and written. */
 static int run_turn(world *w, int wait_ms)
 {
     int32_t ran = 0;
@@ -174,21 +171,22 @@ static int run_turn(world *w, int wait_ms)
     return ran | look_at_wires(w);
 }
 
-/* A store that is asked for news from time to time is asked now. */
+/* Polls the change feed of a store now, if the store's change feed is polled from time to
+ * time. */
 static void ask_for_news(segue_runtime *rt)
 {
     sgi_store_slot *slot;
-    sgi_desk *desk;
-    TAILQ_FOREACH(slot, &rt->stores, link) {
-        TAILQ_FOREACH(desk, &slot->desks, link)
-            if (desk->news_ms != INT64_MAX)
-                desk->news_ms = 0;
+    sgi_store_queue *queue;
+    TAILQ_FOREACH(slot, &rt->stores.slots, link) {
+        TAILQ_FOREACH(queue, &slot->queues, link)
+            if (queue->news_ms != INT64_MAX)
+                queue->news_ms = 0;
         if (slot->blocking)
-            sgi_slot_news_ms(slot);
+            sgi_slot_poll_due(slot);
     }
 }
 
-/* Until the thread of its store has nothing to do. */
+/* Waits until the thread of the world's store has nothing to do. */
 static void settle_store(world *w)
 {
     if (!w || !w->runtime || !world_is_slow(w))
@@ -196,7 +194,7 @@ static void settle_store(world *w)
     sgi_runtime_lock(w->runtime);
     if (w->shared)
         ask_for_news(w->runtime);
-    sgi_stores_settle(w->runtime);
+    sgi_stores_wait_idle(w->runtime);
     sgi_runtime_unlock(w->runtime);
 }
 
@@ -207,7 +205,7 @@ void world_run(world *w)
     if (!world_is_here(w))
         return;
     for (int idle = 0; idle < turns; idle = ran ? 0 : idle + 1) {
-        /* that another has died a store sees in real time */
+        /* A store notices the death of another owner in real time. */
         int wait_ms = w->shared && !w->beside && idle >= turns - 3 ? 4 : 0;
         if (!wait_ms) {
             settle_store(w);
@@ -260,7 +258,7 @@ static void stop_server(world *w)
     for (wire *c = w->wires; c; c = c->next)
         c->ops->lose(c);
     segue_server_free(w->server);
-    /* handlers that run hear of the end and give their calls up */
+    /* Running handlers receive the cancellation and free their calls. */
     segue_runtime_free(w->runtime);
     w->server = NULL;
     w->runtime = NULL;
@@ -274,8 +272,8 @@ static void stop_server(world *w)
     }
 }
 
-/* A store on a thread of its own is opened in real time, and until then calls wait: time
- * must not pass by them. */
+/* A store on a thread of its own opens in real time, and calls wait until it is open. The
+ * clock of the test must stand still until then. */
 static void await_recovery(world *w)
 {
     if (!world_is_slow(w))
@@ -318,7 +316,7 @@ void world_begin(world *w)
     }
 }
 
-/* The wire of the socket is named by the path, so each has its own. */
+/* The path names the socket of the wires, so each world has a path of its own. */
 void world_begin_beside(world *w, world *other)
 {
     other->place = w->place;
@@ -326,7 +324,7 @@ void world_begin_beside(world *w, world *other)
     other->tune = other->tune ? other->tune : w->tune;
     other->chance = w->chance + 77;
     if (other->custom) {
-        /* a handle of its own, that the test has opened */
+        /* The test has opened a separate handle for this world. */
     } else if (world_is_slow(w) && !w->custom) {
         assert_int_equal(segue_store_sqlite(w->path, NULL, &other->custom, NULL),
                          SEGUE_OK);

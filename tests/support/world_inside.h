@@ -1,6 +1,6 @@
-/* The stage behind its curtain: what the files of the world share. world.c makes the
- * server and moves time, wire.c is what all wires have in common, and each place brings
- * a table of what differs. One thread. */
+/* What the files of the world share. world.c makes the server and moves time. wire.c has
+ * what all wires have in common. Each place has a table of its own functions. One thread
+ * uses all of these files. */
 #ifndef WORLD_INSIDE_H
 #define WORLD_INSIDE_H
 
@@ -9,20 +9,20 @@
 #include "support/tap.h"
 #include "support/world.h"
 
-#define WAIT_MS 120000 /* of real time, before a message counts as lost */
+#define WAIT_MS 120000 /* real time after which a message counts as lost */
 #define QUIET_MS 1000
 
-/* How a place carries lines. */
+/* The functions by which a place carries lines. */
 typedef struct wire_ops {
     void (*connect)(wire *c);
     void (*cut)(wire *c);
-    void (*stall)(wire *c); /* c->stalled has changed */
-    /* One line with its end, as the drive says. */
+    void (*stall)(wire *c); /* called when c->stalled has changed */
+    /* Sends one line with its newline, as the drive says. */
     void (*send)(wire *c, const char *text, size_t len);
     void (*feed)(wire *c, const char *bytes, size_t len);
-    /* Reads what is there without the server's doing; 0 when nothing was. */
+    /* Reads what has arrived without a turn of the server; returns 0 when nothing has. */
     int (*look)(wire *c);
-    /* The server behind it ends now, or has ended. */
+    /* Called when the server of the wire ends, or has ended. */
     void (*lose)(wire *c);
     void (*free)(wire *c);
 } wire_ops;
@@ -39,10 +39,10 @@ struct wire {
     const char *principal;
     char *history; /* all lines received */
     size_t len, cap;
-    size_t read_at; /* of the first line that nobody took in order */
-    char **lines;   /* copies, in order; taken ones are NULL */
+    size_t read_at; /* offset of the first line that was not yet taken in order */
+    char **lines;   /* copies of lines, in order; taken ones are NULL */
     size_t count, taken;
-    char **kept; /* texts handed out */
+    char **kept; /* texts given to the test */
     size_t kept_count;
     int closed;
     int stalled;
@@ -54,25 +54,26 @@ struct wire {
     int to, from;
 
     struct lane *lanes; /* HTTP: connections */
-    char *session;      /* Mcp-Session-Id of initialize, and what it settled */
+    char *session;      /* Mcp-Session-Id of initialize and the version of the session */
     char *version;
-    char *fed;            /* the beginning of a line */
-    int status;           /* of the last whole answer */
+    char *fed;            /* the beginning of an incomplete line */
+    int status;           /* status of the last whole answer */
     char last_event[128]; /* id of the last event of any answer, "" = none */
-    char after[128];      /* the Last-Event-ID of what is posted from now on */
+    char after[128];      /* value of Last-Event-ID in later POSTs */
     size_t fed_len;
 };
 
-/* Bytes of the server, lines of text. */
+/* Takes received bytes of the server, which are lines of text. */
 void wire_received(wire *c, const char *bytes, size_t len);
 /* Frees what all wires have. */
 void wire_free(wire *c);
 
 int world_is_here(const world *w); /* the server runs in this process */
-/* A store on a thread of its own answers in real time. */
+/* Returns whether the store is on a thread of its own and so answers in real time. */
 int world_is_slow(const world *w);
 int64_t world_real_ms(void);
-/* STDIO: reads what is there, waiting up to timeout_ms for more; 0 at the end. */
+/* STDIO: reads what has arrived and waits up to timeout_ms for more; returns 0 at the
+ * end. */
 int wire_stdio_read(wire *c, int timeout_ms);
 
 #endif

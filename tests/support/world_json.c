@@ -1,4 +1,4 @@
-/* Messages as scenarios look at them: values at paths, golden files. */
+/* How scenarios read messages: values at paths, and golden files. */
 #include "support/world.h"
 
 #include <stdarg.h>
@@ -69,7 +69,8 @@ int json_mentions(const char *message, const char *name)
 
 /* ---- golden files ---- */
 
-/* A server's question has the id OPERATION:POSITION:CHANCE; a client's id is its own. */
+/* A question of the server has the id OPERATION:POSITION:RANDOM; a client's id has
+ * another form. */
 static bool is_question_id(const char *text)
 {
     size_t n = strcspn(text, "\":");
@@ -79,7 +80,7 @@ static bool is_question_id(const char *text)
     return text[strcspn(text, "\":")] == ':';
 }
 
-/* Values that differ from run to run become their name in angle brackets. */
+/* Replaces values that differ from run to run by their name in angle brackets. */
 static char *mask(const char *message)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Which scenario runs where. */
+/* Selects the places, stores and drives of each scenario. */
 #include "support/tap.h"
 #include "support/world.h"
 
@@ -46,8 +46,8 @@ int scenarios_run(const scenario *scenarios, size_t count)
     return scenarios_run_prepared(scenarios, count, NULL);
 }
 
-/* Over HTTP the SQLite store is driven one way only: how bytes are cut is the business of
- * the transport, and the store has seen it all from the memory of a pair. */
+/* Over HTTP the SQLite store runs with one drive only. Cutting bytes tests the transport,
+ * which the memory store covers. */
 static int is_wanted(const scenario *s, const run *r)
 {
     const char *only = getenv("SEGUE_SCENARIO");

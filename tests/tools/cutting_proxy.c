@@ -1,4 +1,4 @@
-/* The cutting proxy for rigs in other languages: support/cutting_proxy.h as a program.
+/* The cutting proxy for tests in other languages: support/cutting_proxy.h as a program.
  *
  *     cutting_proxy --target HOST:PORT|unix:PATH [--port P] [--seed N]
  *                   [--pieces MOST] [--delay MS] [--room BYTES] [--most CONNECTIONS]
@@ -8,13 +8,13 @@
  * HOST is a numeric IPv4 address. It prints "port N", then answers each line of its input
  * with one line, and ends with its input:
  *
- *     cut fin|rst|silence        "cut N": so many connections
+ *     cut fin|rst|silence        "cut N": N connections were cut
  *     plan up|down MIN[-MAX] fin|rst|silence [TIMES]      "ok"
  *     nothing up|down            "ok": that direction has no plan any more
- *     refuse MS                  "ok": < 0 until told otherwise, 0 = no more
+ *     refuse MS                  "ok": < 0 until the next command, 0 = no more
  *     counts                     "connections N open N cuts N up N down N held N"
  *
- * A line that it does not understand is answered with "error". */
+ * An unknown line is answered with "error". */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,7 +189,7 @@ static bool run_plan(cutting_proxy *proxy, char *words[5])
     return puts("ok") >= 0;
 }
 
-/* False for a line that is no command; else it has been answered. */
+/* Runs and answers a command; returns false for an unknown line. */
 static bool run_line(cutting_proxy *proxy, char *line)
 {
     char *words[5] = {NULL}, *rest = line;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A server that does one thing well and fails at another, for the tests of the SDKs.
+"""A server that handles one method well and fails another, for the tests of the SDKs.
 
 Usage: misled_server.py SCENE [http]
 
 It speaks 2026-07-28 and 2025-11-25, on its standard input and output or over HTTP; then
-its first line is its URL. The tool "heard" tells how often each method came. Each other
-call goes as the scene says: a function of the request's method and of how often that
-came, which makes messages without `jsonrpc` and without the id of the request.
+its first line is its URL. The tool "heard" returns how often each method came. The
+scene answers each other call. It is a function of the request and of how often its
+method came, and makes messages without `jsonrpc` and without the id of the request.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Message = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"
 INFO = {"name": "misled", "version": "1"}
 TASKS = "io.modelcontextprotocol/tasks"
-EMPTY = 20_000  # more than a client takes in a row
+EMPTY = 20_000  # more than a client accepts in a row
 
 
 class Cut:
-    """The connection breaks here, over HTTP in the stream of the answer."""
+    """Breaks the connection here, over HTTP in the stream of the answer."""
 
 
 class Http:
-    """An answer of HTTP that is no answer of MCP."""
+    """An HTTP answer that is no answer of MCP."""
 
     def __init__(self, status: int, body: bytes = b"", kind: str = "text/plain") -> None:
         self.status, self.body, self.kind = status, body, kind
@@ -42,7 +42,7 @@ class Http:
 Scene = Callable[[Message, int], Iterator[Any]]
 SCENES: dict[str, Scene] = {}
 heard: Counter[str] = Counter()
-after: list[Any] = []  # of each tasks/stream
+after: list[Any] = []  # `after` of each tasks/stream
 lock = threading.Lock()
 
 
@@ -51,7 +51,7 @@ def scene(function: Scene) -> Scene:
     return function
 
 
-# ---- what is said ----
+# ---- messages ----
 
 
 def result(**members: Any) -> Message:
@@ -85,7 +85,7 @@ def asking() -> Message:
 
 
 def event(seq: int, *parts: str) -> Message:
-    """An event without parts has no payload."""
+    """Returns an event of a task. Without parts it has no payload."""
     kind = "dev.segue.content.partial"
     params: Message = {"taskId": "T", "seq": seq, "type": kind}
     if parts:
@@ -104,7 +104,7 @@ def told_piece(request: Message, seq: int, *parts: str) -> Message:
 
 @scene
 def empty_pieces(request: Message, n: int) -> Iterator[Any]:
-    """Pieces of PR #776 without content, without end."""
+    """Endless pieces of PR #776 without content."""
     yield {"result": {"content": texts("a"), "_meta": {"hasMore": True}}}
     for _ in range(EMPTY):
         yield {"result": {"content": [], "_meta": {"hasMore": True}}}
@@ -112,7 +112,7 @@ def empty_pieces(request: Message, n: int) -> Iterator[Any]:
 
 @scene
 def empty_notes(request: Message, n: int) -> Iterator[Any]:
-    """Pieces of SEP-2998 without content, without end."""
+    """Endless pieces of SEP-2998 without content."""
     yield told_piece(request, 0, "a")
     for seq in range(EMPTY):
         yield told_piece(request, seq + 1)
@@ -139,7 +139,7 @@ def created(method: str) -> Iterator[Any]:
 
 @scene
 def refused_update(request: Message, n: int) -> Iterator[Any]:
-    """A question whose answer is never taken."""
+    """A question whose answer is always refused."""
     method = request["method"]
     yield from created(method)
     if method == "tasks/get":
@@ -150,7 +150,7 @@ def refused_update(request: Message, n: int) -> Iterator[Any]:
 
 @scene
 def misfit_update(request: Message, n: int) -> Iterator[Any]:
-    """-32602 of an answer, although the task lives."""
+    """An answer is refused with -32602, although the task lives."""
     method = request["method"]
     yield from created(method)
     if method == "tasks/get":
@@ -161,7 +161,7 @@ def misfit_update(request: Message, n: int) -> Iterator[Any]:
 
 @scene
 def breaking_stream(request: Message, n: int) -> Iterator[Any]:
-    """tasks/stream breaks four times, and works when it is tried after that."""
+    """tasks/stream breaks four times, and works after that."""
     method = request["method"]
     yield from created(method)
     if method == "tasks/stream":
@@ -215,7 +215,7 @@ def event_without_payload(request: Message, n: int) -> Iterator[Any]:
 
 @scene
 def events_gone(request: Message, n: int) -> Iterator[Any]:
-    """What is below 5 is gone when the stream is asked for a second time."""
+    """Events below 5 are gone when the stream is opened for a second time."""
     method = request["method"]
     yield from created(method)
     if method == "tasks/stream":
@@ -232,8 +232,37 @@ def events_gone(request: Message, n: int) -> Iterator[Any]:
         yield done("a", "b", "f")
 
 
+# set when the stream of GET has sent its messages, which come before the answer
+spoke_first = threading.Event()
+listening = threading.Event()
+FIRST: list[Message] = []
+
+
+@scene
+def early_end(request: Message, n: int) -> Iterator[Any]:
+    """A task of 2025-11-25 whose end comes on the stream of GET before the answer that
+    creates the task."""
+    method = request["method"]
+    stamps = {"createdAt": NOW, "lastUpdatedAt": NOW}
+    told = {"taskId": "T", **stamps, "ttl": 60_000, "pollInterval": 1000}
+    if method == "tools/list":
+        tool = {"name": "t", "inputSchema": {"type": "object"}}
+        yield result(tools=[{**tool, "execution": {"taskSupport": "optional"}}])
+    elif method == "tools/call":
+        params = {**told, "status": "completed"}
+        FIRST.append({"method": "notifications/tasks/status", "params": params})
+        listening.set()
+        spoke_first.wait()
+        yield {"result": {"task": {**told, "status": "working"}}}
+    elif method == "tasks/get":
+        yield {"result": {**told, "status": "completed"}}
+    elif method == "tasks/result":
+        related = {"io.modelcontextprotocol/related-task": {"taskId": "T"}}
+        yield {"result": {"content": texts("early"), "_meta": related}}
+
+
 def looked(method: str, n: int, *failures: Any) -> Iterator[Any]:
-    """tasks/get fails so, and then tells the end."""
+    """tasks/get fails in these ways, and then reports the end."""
     yield from created(method)
     if method == "tasks/get":
         yield failures[n - 1] if n <= len(failures) else done("looked again")
@@ -267,10 +296,13 @@ SCENES["no_capability"] = never(error(-32021))
 
 
 def begin(method: str, name: str) -> Message | None:
-    """What every scene answers alike."""
+    """The answers that all scenes share."""
     streams = name in ("breaking_stream", "broken_stream", "staying_gap")
     streams = streams or name in ("event_without_payload", "events_gone")
     capabilities: Message = {"tools": {}}
+    if name == "early_end":
+        calls = {"requests": {"tools": {"call": {}}}, "cancel": {}, "list": {}}
+        capabilities["tasks"] = calls
     if method == "server/discover" and name != "empty_pieces":
         capabilities["extensions"] = {TASKS: {"eventStreams": {}} if streams else {}}
         capabilities = capabilities if "notes" not in name else {"tools": {}}
@@ -343,9 +375,18 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self) -> None:
-        self.say(405, "", b"")
+        if self.name != "early_end":
+            self.say(405, "", b"")
+            return
+        self.begin_stream()
+        listening.wait()
+        for one in FIRST:
+            self.say_event(framed({}, one))
+        spoke_first.set()
+        self.rfile.read(1)  # until the client leaves
 
-    do_DELETE = do_GET
+    def do_DELETE(self) -> None:
+        self.say(405, "", b"")
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -357,6 +398,16 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True  # the client has left
 
+    def begin_stream(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def say_event(self, message: bytes) -> None:
+        data = b"data: " + message + b"\n\n"
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+
     def answer(self, request: Message) -> None:
         is_open = False
         for one in answers(self.name, request):
@@ -365,16 +416,12 @@ class Handler(BaseHTTPRequestHandler):
                 return
             if not is_open:
                 is_open = True
-                self.send_response(200)
-                self.send_header("Content-Type", "text/event-stream")
-                self.send_header("Transfer-Encoding", "chunked")
-                self.end_headers()
+                self.begin_stream()
             if isinstance(one, Cut):
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
-            data = b"data: " + framed(request, one) + b"\n\n"
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self.say_event(framed(request, one))
         self.wfile.write(b"0\r\n\r\n")
 
 

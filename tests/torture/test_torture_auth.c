@@ -1,8 +1,10 @@
-/* A client that authorizes itself while memory runs out: each allocation of the way in,
- * alone, and all from it on. Whatever happens, the session opens or ends, nothing leaks,
- * and free_user runs once. SEGUE_TORTURE as in support/torture.h. */
+/* A client that authorizes itself while memory runs out: each allocation of the
+ * authorization fails, alone, and with all later ones. Whatever happens, the session
+ * opens or ends, nothing leaks, and free_user runs once. SEGUE_TORTURE as in
+ * support/torture.h. */
 #include "support/auth_script.h"
 
+#include <segue/segue_auth.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +17,7 @@
 #define TRIES 40
 #define STEPS 4000
 
-/* How many allocations there were. */
+/* Returns how many allocations there were. */
 static size_t once(size_t fail_at, size_t fail_from)
 {
     auth_script a;

@@ -1,4 +1,4 @@
-/* A client and a server in one runtime over a pair; memory fails everywhere. */
+/* A client and a server in one runtime over a pair; every allocation fails in turn. */
 #include "support/torture.h"
 
 #include <string.h>
@@ -93,8 +93,8 @@ static int failed_task(torture *t)
     return a->status == SEGUE_E_REMOTE;
 }
 
-/* The first session goes with its request in the middle of a stream; the token goes
- * on. */
+/* The first session ends with its request in the middle of a stream; the request goes on
+ * by its token. */
 static int resumed_stream(torture *t)
 {
     segue_session *first;

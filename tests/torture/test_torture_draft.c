@@ -1,5 +1,5 @@
 /* Tasks of DRAFT-2026-v1 while memory fails, client and server: followed to the result,
- * with questions, cancelled, taken up again by a token. */
+ * with questions, cancelled, resumed by a token. */
 #include "support/torture.h"
 
 #include <string.h>

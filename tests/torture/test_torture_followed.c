@@ -1,7 +1,7 @@
-/* Memory fails at one of two servers on a store, while an operation of the first is
- * looked at, answered and taken over at the second: at one allocation after the other,
- * alone and with all behind it. Nothing leaks or hangs, and when memory is back the
- * operation is seen to end, once. */
+/* Memory fails at one of two servers on a store. Meanwhile an operation of the first is
+ * read, answered and taken over at the second. Each allocation fails in turn, alone and
+ * with all later ones. Nothing leaks or hangs, and when memory is back the operation is
+ * seen to end, once. */
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
@@ -26,9 +26,9 @@ typedef struct trial {
 
 typedef struct play {
     void (*prepare)(trial *t);
-    void (*act)(trial *t); /* what fails; nothing is asserted in it */
+    void (*act)(trial *t); /* the action that fails; it asserts nothing */
     bool at_owner;
-    const char *ends; /* the state, in the end */
+    const char *ends; /* the state at the end */
 } play;
 
 static void make(trial *t, const char *tool, const char *arguments)
@@ -42,7 +42,7 @@ static void ask_about(trial *t, const char *id, const char *method, const char *
     char params[256];
     snprintf(params, sizeof params, "\"taskId\":\"%s\"%s", t->id, more);
     char *line = wire_line(id, method, params, CAPS_ALL);
-    /* it may have no memory for that, or have hung up */
+    /* The server may have no memory for it, or may have closed the conversation. */
     if (!t->at_b->closed && !t->at_b->detached) {
         segue_transport_feed(t->at_b->transport, line, strlen(line));
         segue_transport_feed(t->at_b->transport, "\n", 1);
@@ -108,7 +108,7 @@ static const play plays[] = {
     {a_story, take_over_unseen, false, NULL},
 };
 
-/* Whoever was not heard says it again. */
+/* A message that was not received is sent again. */
 static void must_end(trial *t, const play *p)
 {
     wire *c = world_connect(&t->b, "Ada");

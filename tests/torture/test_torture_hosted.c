@@ -11,7 +11,7 @@
 #include <cmocka.h>
 // clang-format on
 
-/* The model says two words and ends, as far as it can; what finds no memory is tried
+/* The model sends two words and ends, as far as possible; a step without memory is tried
  * again. */
 static void play(torture *t)
 {

@@ -1,8 +1,7 @@
-/* A client over HTTP while memory fails: a plain call and a task of the modern era, whose
- * stream is cut once, a call of the handshake eras, whose stream is taken up again, and
- * one whose server goes back there before it is answered.
- * The server is played here, on a socket of its own; what libcurl allocates is not
- * counted. */
+/* A client over HTTP while memory fails. It makes a plain call and a task of the modern
+ * era, whose stream is cut once. It makes a call of the handshake eras, whose stream is
+ * resumed, and one whose server changes back to those eras before it answers. The test
+ * plays the server on a socket of its own; allocations of libcurl are not counted. */
 #include "support/http_peer.h"
 #include "support/torture.h"
 #include "support/world.h"
@@ -19,8 +18,8 @@ typedef struct far {
     http_line lines[LINES];
     int legacy;
     int is_task;
-    int goes_back; /* with the first call */
-    int cuts;      /* streams that were cut so far */
+    int goes_back; /* the server changes back to a handshake era at the first call */
+    int cuts;      /* number of streams that were cut so far */
     char call[32]; /* id of the call that was cut */
 } far;
 
@@ -44,7 +43,7 @@ static void answer(http_line *line, const char *headers, const char *id,
     say(line, "200 OK", head, body);
 }
 
-/* A stream that ends with its connection. */
+/* Sends a stream that ends with its connection. */
 static void stream(http_line *line, const char *events)
 {
     char text[2048];
@@ -139,7 +138,7 @@ static void hear(far *f, http_line *line)
         answer(line, "", id, "");
 }
 
-/* The network has a moment of real time per turn. */
+/* The network gets a moment of real time per turn. */
 static void play(torture *t)
 {
     far *f = t->far;
@@ -164,10 +163,9 @@ static void play(torture *t)
 
 static int talk(torture *t, far *f)
 {
-    segue_http_options options;
+    segue_http_options options = SEGUE_HTTP_OPTIONS_INIT;
     segue_transport *transport;
     char url[64];
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_HTTP_OPTIONS);
     options.proxy = "";
     snprintf(url, sizeof url, "http://127.0.0.1:%d/", f->peer.port);
     if (segue_transport_http(t->runtime, url, &options, &transport, NULL) != SEGUE_OK)

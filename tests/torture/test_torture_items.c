@@ -66,7 +66,8 @@ static int lists(torture *t)
     return ask_once(t, "resources/templates/list", "{}", "file:///{+path}");
 }
 
-/* What a session subscribed to is told, and its memory goes with it. */
+/* A session gets updates of its subscription, and the subscription's memory is freed with
+ * the session. */
 static int subscribes(torture *t)
 {
     segue_session *session;

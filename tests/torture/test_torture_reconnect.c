@@ -1,6 +1,7 @@
-/* A client whose connection breaks twice, at the answer of its call and in the middle of
- * the stream, while memory fails. The server is played here: it answers line by line and
- * loses the connection where the script says so, or when what it says cannot be taken. */
+/* A client whose connection breaks twice, at the answer of its call and in the middle
+ * of the stream, while memory fails. The test plays the server. It answers line by
+ * line and breaks the connection where the script says so, or when the client cannot
+ * take a line. */
 #include "support/torture.h"
 #include "support/world.h"
 
@@ -131,11 +132,10 @@ static void play(torture *t)
 
 static int broken_twice(torture *t)
 {
-    segue_transport_vtable vtable;
+    segue_transport_vtable vtable = SEGUE_TRANSPORT_VTABLE_INIT;
     segue_transport *transport;
     if (!torture_serve(t))
         return 0;
-    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
     vtable.start = start;
     vtable.send = take;
     vtable.close = stop;

@@ -1,10 +1,11 @@
 /* Requests that can be resumed (SEP-975), on both sides, while memory fails: the client
- * goes with a token, and another takes up what the first one left. */
+ * ends with a token, and another client resumes its request. */
 #include "support/torture.h"
 
 #include <string.h>
 
-/* Its session is gone, and there is another; NULL = it did not come so far. */
+/* Ends the session and opens another one; returns NULL when the request did not get that
+ * far. */
 static segue_session *let_go(torture *t, const char *tool, const char *arguments)
 {
     size_t len = sizeof t->asked[0].token;
@@ -47,7 +48,7 @@ static int in_pieces(torture *t)
     return resumed(t, "story", "{\"n\":6,\"delayMs\":15}", "segment 6");
 }
 
-/* By a handle: how it is, then the rest. */
+/* By a task handle: polls the status, then gets the rest. */
 static int looked_at(torture *t)
 {
     segue_session *session = let_go(t, "reporter", "{\"n\":5,\"delayMs\":20}");
@@ -64,7 +65,7 @@ static int looked_at(torture *t)
            rest->status == SEGUE_OK && strstr(rest->result, "reported");
 }
 
-/* Asked on the channel, under an id of its own. */
+/* Asks on the channel, under an id of its own. */
 static int with_a_question(torture *t)
 {
     t->no_tasks = t->resumable = 1;

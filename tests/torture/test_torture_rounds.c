@@ -39,8 +39,8 @@ static void of_a_patient_service(segue_server_options *options)
     options->max_tasks = 10000;
 }
 
-/* Each allocation fails once. Whatever the client is told, it is told something, or its
- * connection ends; and when memory is back the state is as good as before. */
+/* Each allocation fails once. Each time the client gets an answer, or its connection
+ * ends. When memory is back the state is as valid as before. */
 static void without_memory_nothing_is_lost(world *w)
 {
     char state[STATE_SIZE], line[STATE_SIZE + 512], params[STATE_SIZE + 1024];

@@ -1,8 +1,9 @@
-/* Schemas, what is kept, and what else stands beside a call, while memory fails
+/* Schemas, cached results, and other things that accompany a call, while memory fails
  * everywhere. */
 #include "support/small_validator.h"
 #include "support/torture.h"
 
+#include <segue/segue_util.h>
 #include <string.h>
 
 static void give(void *user, segue_call *call)
@@ -40,11 +41,10 @@ static segue_session *begin(torture *t)
         ","
         "\"outputSchema\":{\"type\":\"object\",\"required\":[\"n\"]}}";
     static const char resource[] = "{\"name\":\"y\",\"uri\":\"x:y\"}";
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     t->validate = small_validate;
     if (!torture_serve(t))
         return NULL;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.on_call = give;
     options.user = t;
     options.task = SEGUE_TASK_MAY;
@@ -86,7 +86,7 @@ static int result_misfits(torture *t)
     return call_it(t, "{\"give\":\"{}\"}", SEGUE_E_REMOTE, "");
 }
 
-/* The client checks what it has learnt of. */
+/* The client checks results against the schemas that it has learnt. */
 static int client_checks(torture *t)
 {
     segue_session *session = begin(t);
@@ -117,7 +117,7 @@ static int read_twice(torture *t)
     return 1;
 }
 
-/* What a task is asked for is in the trace of its call. */
+/* Requests about a task carry the trace of its call. */
 static int traced(torture *t)
 {
     segue_session *session = begin(t);

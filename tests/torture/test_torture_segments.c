@@ -1,8 +1,8 @@
 /* A client whose call is streamed by a server of 2025-11-25 (SEP-1905), while memory
- * fails: pushed to the end; with a hole and a connection that breaks, so that it is
- * pulled; and from a server that does not retain what is pulled, so that it is fetched.
- * The server is played here, line by line; what it says that cannot be taken breaks the
- * connection. */
+ * fails. The segments are pushed to the end; or with a gap and a broken connection, so
+ * that they are pulled; or by a server that does not keep segments, so that the result is
+ * fetched. The test plays the server, line by line; a line that the client cannot take
+ * breaks the connection. */
 #include "support/torture.h"
 #include "support/world.h"
 
@@ -70,7 +70,7 @@ static void say(far *f, const char *request, const char *kind, const char *membe
         cut(f);
 }
 
-/* Segments from..to. */
+/* Sends the segments from..to. */
 static void part(far *f, const char *request, int from, int to, bool complete)
 {
     char members[768] = "\"task\":{\"taskId\":\"T\",\"status\":\"working\"},"
@@ -124,7 +124,8 @@ static void hear(far *f, const char *line)
             "\"tools\":[{\"name\":\"t\",\"execution\":{\"taskSupport\":\"optional\"}}]");
     else if (!strcmp(method, "\"tools/call\"") && *json_at(line, "params.task"))
         answer_call(f, line);
-    else if (!strcmp(method, "\"tools/call\"")) /* no memory for what it can */
+    /* no memory to announce its capabilities */
+    else if (!strcmp(method, "\"tools/call\""))
         say(f, line, "result",
             "\"content\":[{\"type\":\"text\",\"text\":\"segment 4\"}]");
     else if (!strcmp(method, "\"tasks/get\""))
@@ -150,11 +151,10 @@ static void play(torture *t)
 
 static int streamed(torture *t, int how)
 {
-    segue_transport_vtable vtable;
+    segue_transport_vtable vtable = SEGUE_TRANSPORT_VTABLE_INIT;
     segue_transport *transport;
     if (!torture_serve(t))
         return 0;
-    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
     vtable.start = start;
     vtable.send = take;
     vtable.close = stop;

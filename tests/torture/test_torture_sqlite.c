@@ -1,5 +1,5 @@
-/* The same with a SQLite store: its thread allocates as well, so which allocation is the
- * k-th is not the same in each run. That only makes more of them fail. */
+/* The same with a SQLite store: its thread allocates as well, so the k-th allocation is
+ * not the same one in each run. That only makes different ones fail. */
 #include "support/torture.h"
 
 #include <string.h>

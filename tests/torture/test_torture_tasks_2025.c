@@ -1,7 +1,7 @@
-/* A server with tasks of 2025-11-25 while memory fails: made, told of, listed, fetched
- * and cancelled by a client that is played here, line by line. Whatever fails, each
+/* A server with tasks of 2025-11-25 while memory fails. A client that the test plays,
+ * line by line, makes, polls, lists, fetches and cancels them. Whatever fails, each
  * request is answered, or the conversation is closed. */
-#include "engine/serving/server.h"
+#include "engine/server/server.h"
 #include "support/torture.h"
 #include "support/world.h"
 
@@ -16,7 +16,7 @@
 // clang-format on
 
 #define WAIT_MS 60000
-#define DROUGHT_MS 2000 /* then there is memory again */
+#define DROUGHT_MS 2000 /* after this time there is memory again */
 
 typedef struct client {
     torture *t;
@@ -24,9 +24,9 @@ typedef struct client {
     char *heard; /* whole lines and the beginning of one */
     size_t len;
     int closed;
-    int rained;      /* there was memory again before all was asked */
-    int number;      /* of the last request */
-    char task[64];   /* of the last one made */
+    int rained;      /* memory came back before all requests were sent */
+    int number;      /* number of the last request */
+    char task[64];   /* id of the task that was made last */
     char line[4096]; /* the last answer */
 } client;
 
@@ -73,9 +73,8 @@ static segue_status tell_who(void *user, segue_transport *transport, const char 
 
 static client *connect(torture *t)
 {
-    segue_transport_vtable vtable;
+    segue_transport_vtable vtable = SEGUE_TRANSPORT_VTABLE_INIT;
     segue_transport *transport;
-    segue_struct_init(&vtable, sizeof vtable, SEGUE_STRUCT_TRANSPORT_VTABLE);
     vtable.start = start;
     vtable.send = take;
     vtable.close = stop;
@@ -85,7 +84,8 @@ static client *connect(torture *t)
     *c = (client){.t = t};
     if (segue_transport_custom(t->runtime, &vtable, c, &transport) != SEGUE_OK)
         return NULL;
-    t->server->options.principal = tell_who; /* tasks/list is for callers who are known */
+    t->server->options.principal = tell_who; /* tasks/list is only for callers with a
+                                              * principal */
     if (segue_server_attach(t->server, transport, NULL) != SEGUE_OK) {
         segue_transport_free(transport);
         return NULL;
@@ -118,7 +118,7 @@ static void say(client *c, const char *line)
         stop(c);
 }
 
-/* 1 when it was answered with a result. */
+/* Returns 1 when the request was answered with a result. */
 static int ask(client *c, const char *method, const char *params)
 {
     char line[1024];
@@ -162,7 +162,7 @@ static int about(client *c, const char *method)
     return ask(c, method, params);
 }
 
-/* All of it is tried, however it goes. */
+/* Tries all requests, whether they succeed or not. */
 static int tasks(torture *t)
 {
     client *c;
@@ -176,7 +176,7 @@ static int tasks(torture *t)
     good &= about(c, "tasks/get");
     good &= make_task(c, "hang");
     good &= about(c, "tasks/cancel");
-    t->clock_ms += 31000; /* what has ended leaves memory: it is read back */
+    t->clock_ms += 31000; /* an ended task leaves memory: it is read back */
     torture_pump(t);
     good &= ask(c, "tasks/list", "") && strstr(c->line, "\"cancelled\"") &&
             strstr(c->line, "\"completed\"");

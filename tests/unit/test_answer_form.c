@@ -1,5 +1,6 @@
-/* What fits a question and what does not, by the restricted schemas of elicitation. */
-#include "engine/answer_form.h"
+/* Answers that fit a question and answers that do not, by the restricted schemas of
+ * elicitation. */
+#include "engine/input/answer_form.h"
 
 #include "support/test_mem.h"
 
@@ -211,7 +212,8 @@ static void answers_of_models_and_roots(void **state)
         assert_int_equal(asked(&mem, rows[i].method, "{}", rows[i].answer), rows[i].fits);
 }
 
-/* It is compared without: the handler sees it all the same. */
+/* Without memory the answer is not compared, and the handler gets the answer
+ * nevertheless. */
 static void without_memory_it_passes(void **state)
 {
     test_mem mem;
@@ -224,7 +226,7 @@ static void without_memory_it_passes(void **state)
     assert_int_equal(mem.live, 0);
 }
 
-/* ["0000000","0000001", ... */
+/* Writes ["0000000","0000001", ... */
 static void write_names(char *text, int count)
 {
     size_t n = 0;
@@ -232,7 +234,7 @@ static void write_names(char *text, int count)
         n += (size_t)sprintf(text + n, "%s\"%07d\"", i ? "," : "", i);
 }
 
-/* Whoever asks for, or answers with, more than can be compared in a moment. */
+/* A question or an answer that needs too much work to compare is not compared. */
 static void work_is_bounded(void **state)
 {
     enum { FEW = 200, MANY = 200000 };

@@ -1,6 +1,6 @@
-/* Questions of a session over HTTP (2025-11-25 client/elicitation): so many are out at
- * once and the others wait for their turn, and one whose stream broke is asked again by
- * Last-Event-ID with the id that it has, for it stands there once. */
+/* Questions of a session over HTTP (2025-11-25 client/elicitation). A limited number is
+ * open at once, and the others wait for their turn. A question whose stream broke is sent
+ * again, with the same id, after a GET with Last-Event-ID. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,13 +10,13 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/serving/task.h"
-#include "engine/serving/wire_session.h"
+#include "engine/server/task.h"
+#include "engine/server/wire_session.h"
 #include "support/http_wire.h"
 
 #define OUT_MAX 256
 #define PER_CALL 64
-#define CALLS 5 /* more than are let out together */
+#define CALLS 5 /* more calls than questions may be open at once */
 #define QUESTION "\"method\":\"elicitation/create\""
 
 static http_rig t;
@@ -48,7 +48,7 @@ static void heard(void *user, segue_call *call, segue_status status, const char 
     refused += status != SEGUE_OK;
 }
 
-/* A session whose client can be asked. */
+/* Opens a session whose client can be asked. */
 static void open_session(http_wire *wire)
 {
     wire->head.version = wire->head.session = (sgi_str){0};
@@ -77,7 +77,7 @@ static void ask(segue_call *call, int times)
     fake_host_deliver(&t.host);
 }
 
-/* The id of the question with this place among those in a text. */
+/* Returns the id of the n-th question in a text. */
 static const char *id_of(const char *text, int place)
 {
     static char id[96];
@@ -121,7 +121,8 @@ static void questions_of_a_session_are_bounded(void **state)
             assert_int_equal(asked, PER_CALL);
     }
     assert_int_equal(asked, OUT_MAX);
-    /* each answer lets one go: those that wait are in the last call */
+    /* Each answer lets one more question be sent. The waiting questions belong to the
+     * last call. */
     for (int n = 1; n <= 3; n++) {
         const char *one = id_of(http_wire_text(&wires[0]), n - 1);
         if (n == 1)
@@ -131,10 +132,11 @@ static void questions_of_a_session_are_bounded(void **state)
         last = http_wire_count(http_wire_text(&wires[CALLS - 1]), QUESTION);
         assert_int_equal(last, n);
     }
-    assert_int_equal(answer(&t.a, first), 202); /* nobody has asked that, any more */
+    assert_int_equal(answer(&t.a, first), 202); /* that question is not open any more */
     assert_int_equal(answer(&t.a, "100000"), 202);
     assert_int_equal(answered, 3);
-    for (int i = 0; i < CALLS; i++) { /* the end of a call makes room as well */
+    for (int i = 0; i < CALLS; i++) { /* the end of a call lets a question be sent as
+                                       * well */
         http_wire_finish(calls[i]);
         if (i == 0)
             assert_int_equal(http_wire_count(http_wire_text(&wires[CALLS - 1]), QUESTION),
@@ -143,8 +145,9 @@ static void questions_of_a_session_are_bounded(void **state)
     }
 }
 
-/* The first that waits is of a task that can be asked nowhere any more: its turn goes to
- * the next one. When its client listens again, it is asked too. */
+/* The first waiting question belongs to a task that has no stream any more, so the next
+ * question takes its turn. When the client of the task listens again, the first question
+ * is sent too. */
 static void a_turn_that_cannot_be_taken_is_passed_on(void **state)
 {
     http_wire wires[CALLS], stream;
@@ -210,7 +213,8 @@ static void a_question_is_asked_again_by_its_event(void **state)
     assert_non_null(event);
     snprintf(body, sizeof body, "%.*s", (int)strcspn(event + 4, "\n"), event + 4);
     http_wire_cut(&t.a);
-    for (int i = 0; i < 2; i++) { /* as often as the stream breaks */
+    for (int i = 0; i < 2; i++) { /* the question is sent again each time the stream
+                                   * breaks */
         assert_int_equal(http_wire_get(&t.b, body), 0);
         assert_int_equal(http_wire_count(http_wire_text(&t.b), QUESTION), 1);
         assert_string_equal(id_of(http_wire_text(&t.b), 0), id);
@@ -224,7 +228,8 @@ static void a_question_is_asked_again_by_its_event(void **state)
     assert_true(http_wire_says(&t.b, "\"id\":7,"));
 }
 
-/* Behind the event it has been seen: it is not said twice. */
+/* When the client has received an event after the question, the question is not sent
+ * again. */
 static void a_question_that_was_heard_is_not_asked_again(void **state)
 {
     (void)state;
@@ -235,7 +240,7 @@ static void a_question_that_was_heard_is_not_asked_again(void **state)
     ask(call, 1);
     const char *text = http_wire_text(&t.a), *event = NULL;
     for (const char *at = text; (at = strstr(at, "id: ")); at++)
-        event = at; /* the last one is that of the question */
+        event = at; /* the last event is the question */
     assert_non_null(event);
     char id[32];
     snprintf(id, sizeof id, "%.*s", (int)strcspn(event + 4, "\n"), event + 4);

@@ -1,4 +1,4 @@
-/* How long to wait before trying again. */
+/* Tests of the pauses between the attempts of the library. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,18 +52,18 @@ static void the_spread_stays_within_its_share(void **state)
     no_chance = false;
     for (int i = 0; i < 256; i++) {
         next_chance = (uint8_t)i;
-        int64_t ms = sgi_backoff_wait(&some, 3, &env);
+        int64_t ms = sgi_backoff_random_ms(&some, 3, &env);
         assert_in_range(ms, 900, 1100);
         assert_true(ms >= before);
         before = ms;
     }
     assert_true(before > 1090);
     next_chance = 0;
-    assert_int_equal(sgi_backoff_wait(&some, 3, &env), 900);
-    assert_int_equal(sgi_backoff_wait(&some, 0, &env), 0);
-    assert_in_range(sgi_backoff_spread(YEAR_MS, 50, &env), YEAR_MS / 2, YEAR_MS);
+    assert_int_equal(sgi_backoff_random_ms(&some, 3, &env), 900);
+    assert_int_equal(sgi_backoff_random_ms(&some, 0, &env), 0);
+    assert_in_range(sgi_backoff_randomize(YEAR_MS, 50, &env), YEAR_MS / 2, YEAR_MS);
     next_chance = 255;
-    assert_in_range(sgi_backoff_spread(INT64_MAX / 2, 50, &env), INT64_MAX / 2,
+    assert_in_range(sgi_backoff_randomize(INT64_MAX / 2, 50, &env), INT64_MAX / 2,
                     INT64_MAX);
 }
 
@@ -72,10 +72,10 @@ static void without_chance_a_wait_is_what_it_is_on_average(void **state)
     (void)state;
     next_chance = 0;
     no_chance = true;
-    assert_int_equal(sgi_backoff_wait(&some, 3, &env), 1000);
+    assert_int_equal(sgi_backoff_random_ms(&some, 3, &env), 1000);
     no_chance = false;
-    assert_int_equal(sgi_backoff_spread(1000, 0, &env), 1000);
-    assert_int_equal(sgi_backoff_spread(-5, 10, &env), 0);
+    assert_int_equal(sgi_backoff_randomize(1000, 0, &env), 1000);
+    assert_int_equal(sgi_backoff_randomize(-5, 10, &env), 0);
 }
 
 int main(void)

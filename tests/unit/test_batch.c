@@ -1,5 +1,5 @@
-/* What a batch leaves to the scenarios' reach but not to their eyes: what is kept and for
- * how long, the bounds, exchanges that nobody carries, and each allocation failing. */
+/* Details of batches that scenarios cannot see: which messages are kept and for how long,
+ * the bounds, exchanges without a connection, and each failing allocation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/serving/batch.h"
-#include "engine/serving/replay.h"
-#include "engine/serving/wire_session.h"
+#include "engine/conversation/batch.h"
+#include "engine/conversation/replay.h"
+#include "engine/server/wire_session.h"
 #include "support/http_wire.h"
 
 #define PING(id) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"ping\"}"
@@ -47,7 +47,7 @@ static void open_session(void)
     t.b.head.session = t.a.head.session;
 }
 
-/* Posts a batch whose call is on its way. */
+/* Posts a batch whose call continues after the handler. */
 static segue_call *post_call(http_wire *wire, const char *batch)
 {
     assert_int_equal(http_wire_post(wire, batch), 0);
@@ -85,7 +85,8 @@ static void stream_has_each_answer_as_an_event(void **state)
     assert_int_equal(t.a.conn->batch_bytes, 0);
     sgi_call_progress(call, 1, 0, NULL);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-3\n"), 1);
-    http_wire_cut(&t.a); /* what comes meanwhile is taken up */
+    http_wire_cut(&t.a); /* no connection carries the remaining answers, which are kept
+                          * for the GET */
     http_wire_finish(call);
     assert_int_equal(http_wire_get(&t.a, "2-3"), 200);
     assert_string_equal(http_wire_text(&t.a), "id: 2-4\ndata: " DONE(8) "\n\n");
@@ -110,7 +111,7 @@ static void nobody_comes_for_what_was_let_go(void **state)
     open_session();
     segue_call *call = post_call(&t.a, "[" PING(7) "," CALL(8) "]");
     http_wire_cut(&t.a);
-    assert_false(call->cancelled); /* it runs on (C-7) */
+    assert_false(call->cancelled); /* the call continues (C-7) */
     http_wire_finish(call);
     sgi_wire_session *session =
         sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
@@ -165,7 +166,8 @@ static void sessions_decide(void **state)
     assert_int_equal(http_wire_post(&t.b, batch), 400);
     t.b.head.version = t.a.head.version;
     assert_int_equal(http_wire_delete(&t.a), 204);
-    assert_int_equal(http_wire_post(&t.b, batch), 404); /* begin another */
+    assert_int_equal(http_wire_post(&t.b, batch), 404); /* 404 tells the client to open
+                                                         * another session */
     assert_true(http_wire_open(&t.b, "2025-06-18"));
     assert_int_equal(http_wire_post(&t.b, batch), 400);
 }
@@ -201,13 +203,14 @@ static void answers_together_are_bounded(void **state)
     }
     const char *text = http_wire_text(&t.a);
     assert_true(t.a.answer.answered);
-    assert_int_equal(http_wire_count(text, "are too large together"), 2);
+    assert_int_equal(http_wire_count(text, "are together too large"), 2);
     assert_int_equal(http_wire_count(text, "\"reason\":\"limit\""), 2);
     assert_int_equal(http_wire_count(text, "xxxx\"}]}}"), 2);
     assert_int_equal(http_wire_count(text, "\"id\":"), 5);
 }
 
-/* As a stream they need no bound: a large one that is asked for again is stood in for. */
+/* As a stream a batch needs no bound. When a large event is asked for again, a substitute
+ * is sent. */
 static void large_events_are_stood_in_for(void **state)
 {
     (void)state;
@@ -215,10 +218,10 @@ static void large_events_are_stood_in_for(void **state)
     segue_call *call = post_call(&t.a, "[" CALL(77) "," CALL(2) "]");
     segue_call *other = LIST_NEXT(call, link);
     segue_call *large =
-        sgi_str_eq(sgi_str_of(call->op->reply->id), SGI_STR("2")) ? other : call;
+        sgi_str_eq(sgi_str_of(call->op->served->reply->id), SGI_STR("2")) ? other : call;
     segue_call *small = large == call ? other : call;
     send_much(large, SGI_REPLAY_MAX);
-    http_wire_finish(large); /* kept, then let out */
+    http_wire_finish(large); /* the event is kept first, then sent */
     assert_true(t.a.conn->batch_bytes > SGI_REPLAY_MAX);
     sgi_serve_open_stream(t.a.conn);
     assert_true(strlen(http_wire_text(&t.a)) > SGI_REPLAY_MAX);
@@ -243,11 +246,11 @@ static sgi_conn *open_stream(void)
     if (sgi_server_accept(t.server, &t, &conn) != SEGUE_OK)
         return NULL;
     sgi_conn_start(conn);
-    sgi_conn_feed(conn, hello, sizeof hello - 1);
+    sgi_conn_add_input(conn, hello, sizeof hello - 1);
     return conn;
 }
 
-/* All that was said since; lives until the next call. */
+/* Returns all output since the last call; the text lives until the next call. */
 static const char *said(sgi_conn *conn)
 {
     static char text[4096];
@@ -264,12 +267,12 @@ static const char *said(sgi_conn *conn)
 
 static void feed(sgi_conn *conn, const char *line)
 {
-    sgi_conn_feed(conn, line, strlen(line));
-    sgi_conn_feed(conn, "\n", 1);
+    sgi_conn_add_input(conn, line, strlen(line));
+    sgi_conn_add_input(conn, "\n", 1);
 }
 
-/* Two are open at once, one is ended by what comes in the other: nothing of the one gets
- * into the other. */
+/* Two batches are open at once, and a message in the second batch ends a call of the
+ * first. The batches do not mix. */
 static void batches_do_not_mix(void **state)
 {
     (void)state;
@@ -302,7 +305,7 @@ static void end_calls(void)
 
 static bool failed;
 
-/* Memory is back: what could not end for want of it ends now. */
+/* Lets time pass with memory, so that an end that failed without memory can happen. */
 static void recover(void)
 {
     failed = t.mem.failed > 0;
@@ -311,7 +314,8 @@ static void recover(void)
     end_calls();
 }
 
-/* A line, and all its answers; false when the conversation was closed instead. */
+/* Sends a line and reads all its answers; returns false when the conversation was closed
+ * instead. */
 static bool play_stream(void)
 {
     sgi_conn *conn = open_stream();
@@ -337,7 +341,7 @@ static bool play_http(void)
     end_calls();
     recover();
     bool whole = http_wire_count(http_wire_text(&t.a), "\"jsonrpc\"") == 5;
-    if (t.a.conn) /* answered in full, or closed: nobody waits */
+    if (t.a.conn) /* answered in full, or closed: no request waits */
         assert_true(t.a.answer.answered || t.a.conn->closing);
     http_wire_cut(&t.a);
     http_wire_delete(&t.a);
@@ -355,7 +359,7 @@ static void torture(bool (*play)(void))
                 t.mem.fail_at = n;
             bool whole = play();
             if (t.mem.failed)
-                recover(); /* it did not come so far */
+                recover(); /* plays the end that a round without memory could not reach */
             assert_true(failed || whole);
             assert_true(LIST_EMPTY(&t.server->calls));
             sgi_serve_free_spare(t.a.spare);

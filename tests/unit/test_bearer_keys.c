@@ -1,5 +1,6 @@
-/* The keys of an authorization server by URL and by file: when they are fetched, what
- * waits for them, and what a flood of inventions costs. The test plays the server. */
+/* The keys of an authorization server by URL and by file: when they are fetched, which
+ * requests wait for them, and how little a flood of invented keys costs. The test plays
+ * the server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,7 +48,7 @@ static void end(scene *s)
     free(s->token);
 }
 
-/* Turns until it holds. */
+/* Turns the loop until the condition holds. */
 #define UNTIL(scene_, holds)                                                             \
     do {                                                                                 \
         int turns_ = 0;                                                                  \
@@ -71,13 +72,14 @@ static bool is_asked(scene *s)
     return false;
 }
 
-/* The keys are asked for, and this is the answer. */
+/* Expects a request for the keys and gives this answer. */
 static void give(scene *s, const char *status, const char *body)
 {
     char head[256];
     UNTIL(s, is_asked(s));
     assert_int_equal(strncmp(s->line.in, "GET /jwks HTTP/1.1\r\n", 20), 0);
-    assert_null(strstr(s->line.in, "Authorization")); /* it is no business of theirs */
+    assert_null(strstr(s->line.in, "Authorization")); /* the key server must not see
+                                                       * tokens */
     http_line_clear(&s->line);
     snprintf(head, sizeof head, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n", status,
              strlen(body));
@@ -120,7 +122,7 @@ static char *invention(const scene *s, int n)
     return invention_of(s, n, KIT_ISSUER, KIT_RESOURCE, "1764009999");
 }
 
-/* 503, to come again after so long. */
+/* Expects 503 with a Retry-After of this many seconds. */
 static void expect_later(http_caller *c, const char *seconds)
 {
     http_reply reply;
@@ -149,12 +151,13 @@ static void requests_wait_for_the_first_keys(void **state)
     expect(&second, 200);
     say(&s.c, s.token);
     expect(&s.c, 200);
-    assert_true(is_quiet(&s)); /* once is enough */
+    assert_true(is_quiet(&s)); /* one fetch is enough */
     http_caller_close(&second);
     end(&s);
 }
 
-/* None of these gives keys: 503, to come again; and a little later it is tried anew. */
+/* None of these answers has keys, so callers get 503, and the fetch is tried again a
+ * little later. */
 static void without_keys_nobody_can_be_checked(void **state)
 {
     static const struct {
@@ -171,7 +174,7 @@ static void without_keys_nobody_can_be_checked(void **state)
         say(&s.c, s.token);
         give(&s, rows[i].status, rows[i].body);
         expect_later(&s.c, "1");
-        say(&s.c, s.token); /* at once: nobody is asked again so soon */
+        say(&s.c, s.token); /* refused at once: the keys are not fetched again so soon */
         expect(&s.c, 503);
         http_stage_advance(&s.k.s, 1000);
     }
@@ -196,7 +199,7 @@ static void a_set_that_is_too_large_is_none(void **state)
     large[SGI_JWKS_BYTES] = 0;
     http_stage_advance(&s.k.s, 1000);
     say(&s.c, s.token);
-    give(&s, "200 OK", large); /* the limit itself */
+    give(&s, "200 OK", large); /* exactly at the limit */
     expect(&s.c, 200);
     free(large);
     end(&s);
@@ -224,7 +227,7 @@ static void keys_that_do_not_come_are_not_waited_for(void **state)
     end(&s);
 }
 
-/* Whoever waits may leave; the keys come all the same. */
+/* A waiting caller may leave, and the keys are fetched nevertheless. */
 static void a_caller_that_leaves_is_forgotten(void **state)
 {
     scene s = {0};
@@ -242,7 +245,7 @@ static void a_caller_that_leaves_is_forgotten(void **state)
     end(&s);
 }
 
-/* ... and the runtime may end while one waits. */
+/* The runtime may end while a caller waits for the keys. */
 static void the_end_may_come_while_keys_are_fetched(void **state)
 {
     scene s = {0};
@@ -253,7 +256,7 @@ static void the_end_may_come_while_keys_are_fetched(void **state)
     end(&s);
 }
 
-/* At the bound: who comes then is told to come again. */
+/* At the bound a further caller gets 503. */
 static void those_who_wait_are_bounded(void **state)
 {
     scene s = {0};
@@ -265,7 +268,7 @@ static void those_who_wait_are_bounded(void **state)
     UNTIL(&s, is_asked(&s));
     sgi_bearer_gate *gate = s.k.s.listener->bearer;
     assert_int_equal(gate->waiting_count, 1);
-    gate->waiting_count = SGI_BEARER_WAITING_MAX; /* the others are imagined */
+    gate->waiting_count = SGI_BEARER_WAITING_MAX; /* pretends that the others wait */
     say(&second, s.token);
     expect(&second, 503);
     gate->waiting_count = 1;
@@ -296,7 +299,8 @@ static void a_new_key_is_fetched_when_it_is_met(void **state)
     say(&s.c, fresh);
     give(&s, "200 OK", set);
     expect(&s.c, 200);
-    /* the old key is gone, and with it what it had signed, remembered or not */
+    /* The old key is gone, and the tokens signed with it are refused, remembered or
+     * not. */
     http_stage_advance(&s.k.s, 30000);
     say(&s.c, s.token);
     give(&s, "200 OK", set);
@@ -309,8 +313,9 @@ static void a_new_key_is_fetched_when_it_is_met(void **state)
     end(&s);
 }
 
-/* However many tokens name keys that there are not: two fetches per jwks_refresh_ms, and
- * others are served meanwhile. Who comes too early is not refused: his key may be new. */
+/* However many tokens name unknown keys, there are two fetches per jwks_refresh_ms, and
+ * other callers are served meanwhile. A token that comes too early is not refused: its
+ * key may be new. */
 static void a_flood_of_inventions_costs_two_fetches(void **state)
 {
     scene s = {.k = {.options = {.jwks_refresh_ms = 10000}}};
@@ -343,7 +348,7 @@ static void a_flood_of_inventions_costs_two_fetches(void **state)
     end(&s);
 }
 
-/* What would be refused with any key makes nobody look for one. */
+/* A token that would be refused with any key causes no fetch. */
 static void tokens_that_cannot_be_good_cost_no_fetch(void **state)
 {
     scene s = {0};
@@ -367,7 +372,7 @@ static void tokens_that_cannot_be_good_cost_no_fetch(void **state)
     end(&s);
 }
 
-/* Keys change right after an invention has been looked for. */
+/* Keys change right after a fetch for an invented key. */
 static void an_invention_does_not_lock_out_a_new_key(void **state)
 {
     scene s = {0};
@@ -389,7 +394,8 @@ static void an_invention_does_not_lock_out_a_new_key(void **state)
                              "{\"iss\":\"" KIT_ISSUER "\",\"aud\":\"" KIT_RESOURCE
                              "\",\"sub\":\"ada\",\"exp\":1764009999}");
     say(&s.c, fresh);
-    give(&s, "503 Service Unavailable", ""); /* nobody can say that it is none */
+    give(&s, "503 Service Unavailable", ""); /* without an answer the key cannot be called
+                                              * unknown */
     expect_later(&s.c, "30");
     http_stage_advance(&s.k.s, 25000);
     say(&s.c, fresh);
@@ -405,7 +411,8 @@ static void an_invention_does_not_lock_out_a_new_key(void **state)
     end(&s);
 }
 
-/* Behind the back of whoever comes then; when the server is away the old keys do. */
+/* Old keys are fetched again in the background; while the key server is away, the old
+ * keys are used. */
 static void old_keys_are_fetched_anew(void **state)
 {
     scene s = {.k = {.options = {.jwks_age_ms = 60000, .jwks_refresh_ms = 5000}}};
@@ -420,19 +427,20 @@ static void old_keys_are_fetched_anew(void **state)
     assert_true(is_quiet(&s));
     http_stage_advance(&s.k.s, 2000);
     say(&s.c, s.token);
-    expect(&s.c, 200); /* not waited for */
+    expect(&s.c, 200); /* the caller does not wait for the fetch */
     give(&s, "503 Away", "");
     http_stage_run(&s.k.s);
     say(&s.c, s.token);
     expect(&s.c, 200);
-    assert_true(is_quiet(&s)); /* not again at once */
+    assert_true(is_quiet(&s)); /* not fetched again at once */
     http_stage_advance(&s.k.s, 5000);
     say(&s.c, s.token);
     expect(&s.c, 200);
     give(&s, "200 OK", "{\"keys\":[]}"); /* all keys were withdrawn */
     http_stage_run(&s.k.s);
     say(&s.c, s.token);
-    give(&s, "200 OK", "{\"keys\":[]}"); /* a look is left for who has a key */
+    give(&s, "200 OK", "{\"keys\":[]}"); /* one fetch is reserved for tokens with a new
+                                          * key */
     expect(&s.c, 401);
     end(&s);
 }
@@ -468,9 +476,10 @@ static void a_file_is_read_again_when_told(void **state)
     expect(&c, 401);
     save(path, "{");
     assert_int_equal(segue_listener_reload(k.s.listener, &error), SEGUE_E_IO);
-    assert_non_null(strstr(segue_error_message(error), "key set"));
+    assert_non_null(strstr(segue_error_read(error)->message, "key set"));
     segue_error_free(error);
-    assert_int_equal(k.s.listener->bearer->keys.set.count, 1); /* as before */
+    /* the keys are as before */
+    assert_int_equal(k.s.listener->bearer->keys.set.count, 1);
     save(path, k.set);
     assert_int_equal(segue_listener_reload(k.s.listener, NULL), SEGUE_OK);
     say(&c, token);
@@ -481,7 +490,7 @@ static void a_file_is_read_again_when_told(void **state)
     assert_int_equal(segue_listener_reload(k.s.listener, NULL), SEGUE_E_IO);
     say(&c, token);
     expect(&c, 200);
-    save(path, set); /* the key is gone, and with it what it had signed */
+    save(path, set); /* the key is removed, and tokens signed with this key are refused */
     assert_int_equal(segue_listener_reload(k.s.listener, NULL), SEGUE_OK);
     say(&c, token);
     expect(&c, 401);
@@ -495,7 +504,8 @@ static void a_file_is_read_again_when_told(void **state)
 
 /* ---- what is remembered ---- */
 
-/* No more than was allowed, the one unused longest goes; none without leave. */
+/* At most the allowed number of tokens is remembered, and the least recently used one
+ * goes. With the number 0 no token is remembered. */
 static void good_tokens_are_remembered_within_bounds(void **state)
 {
     static const int32_t bounds[] = {3, -1};
@@ -536,7 +546,7 @@ static void a_remembered_token_expires(void **state)
     char *token = bearer_token(&k, "ada", "", 10);
     say(&c, token);
     expect(&c, 200);
-    http_stage_advance(&k.s, 8000); /* the stage began at one second */
+    http_stage_advance(&k.s, 8000); /* the clock of the stage began at one second */
     say(&c, token);
     expect(&c, 200);
     http_stage_advance(&k.s, 1500);

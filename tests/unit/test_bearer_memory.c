@@ -1,6 +1,7 @@
 /* A gate without memory: each allocation of a request fails in turn, alone and with all
- * that follow. Nobody is let in as somebody else, no good token is called a bad one,
- * nothing leaks, and when memory is back the next request is served. */
+ * later ones. No caller is taken for another. No valid token is refused as invalid. No
+ * memory leaks. When memory is available again, the next request is served. */
+#include <segue/segue_auth.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,8 +27,7 @@ static void tell_caller(void *user, segue_call *call)
 static void add_tool(segue_server *server)
 {
     static const char tool[] = "{\"name\":\"who\"}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = tell_caller;
     options.scopes = "read";
     assert_int_equal(
@@ -43,14 +43,14 @@ static void on_bearer(void *user, segue_transport *transport, segue_bearer *bear
     segue_bearer_free(bearer);
 }
 
-/* Looks at what came; true when it was an answer of 200. */
+/* Checks the answer; returns true when its status is 200. */
 static bool judge(http_caller *c, const char *name, int denied)
 {
     http_reply reply;
     while (http_caller_look(c))
         ;
     if (c->ended && !c->len)
-        return false; /* cut off */
+        return false; /* the connection was cut */
     http_caller_read(c, &reply);
     int status = reply.status;
     if (status == 200 && reply.body && !strstr(reply.body, "\"error\"") &&
@@ -62,7 +62,7 @@ static bool judge(http_caller *c, const char *name, int denied)
     return status == 200;
 }
 
-/* scopes: what the token grants; denied: 403 if that lacks something. */
+/* scopes: the scopes that the token grants. denied: 403 if a needed scope is missing. */
 static void drive(bearer_kit *k, bool is_jwt, const char *scopes, int denied)
 {
     size_t failures = 0;
@@ -76,7 +76,7 @@ static void drive(bearer_kit *k, bool is_jwt, const char *scopes, int denied)
             char *token = is_jwt ? bearer_token(k, name, scopes, 600) : strdup(name);
             char *request = bearer_with(http_call("1", "who", NULL), token);
             http_caller_open(&k->s, &c);
-            http_stage_run(&k->s); /* accepted */
+            http_stage_run(&k->s); /* the server accepts the connection */
             test_mem_rearm(&k->s.mem);
             k->s.mem.fail_at = all ? 0 : at;
             k->s.mem.fail_from = all ? at : 0;
@@ -84,8 +84,7 @@ static void drive(bearer_kit *k, bool is_jwt, const char *scopes, int denied)
             http_stage_run(&k->s);
             failed = k->s.mem.failed > 0;
             test_mem_rearm(&k->s.mem);
-            http_stage_advance(&k->s,
-                               1100); /* an end that had no memory is tried again */
+            http_stage_advance(&k->s, 1100); /* an end without memory is tried again */
             failures += failed;
             judge(&c, name, denied);
             http_caller_close(&c);
@@ -134,7 +133,7 @@ static void the_application_is_asked_without_memory(void **state)
     bearer_kit_end(&k);
 }
 
-/* Making a gate: nothing is taken, and the next attempt works. */
+/* Making a gate without memory takes over no argument, and the next attempt succeeds. */
 static void listening_fails_cleanly(void **state)
 {
     bearer_kit k = {.options = {.scopes_supported = "a b", .required_scopes = "a"}};
@@ -152,7 +151,7 @@ static void listening_fails_cleanly(void **state)
         segue_status status = segue_server_listen(k.s.server, &options, &listener, NULL);
         failed = k.s.mem.failed > 0;
         test_mem_rearm(&k.s.mem);
-        /* what only a timer or a log line needed is done without */
+        /* An allocation for a timer or a log line may fail without harm. */
         if (status == SEGUE_OK) {
             segue_listener_close(listener);
             segue_listener_free(listener);

@@ -1,4 +1,4 @@
-/* The growing run of bytes: what it holds, how it fails, and base64. */
+/* The growing byte buffer: its contents, its failures, and base64. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,11 +30,11 @@ static void print(char *out, size_t size, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    sgi_text_print(out, size, format, args);
+    sgi_text_vformat(out, size, format, args);
     va_end(args);
 }
 
-/* Text that does not fit ends between characters, wherever the end is. */
+/* Text that does not fit is cut between characters, wherever the limit is. */
 static void text_is_cut_between_characters(void **state)
 {
     static const char whole[] = "a\u00e9\u20ac\U0001f600z";
@@ -42,14 +42,14 @@ static void text_is_cut_between_characters(void **state)
     (void)state;
     for (size_t most = 0; most < sizeof ends / sizeof *ends; most++) {
         char out[16] = "untouched";
-        assert_int_equal(sgi_text_fit(sgi_str_of(whole), most), ends[most]);
+        assert_int_equal(sgi_text_fitting_bytes(sgi_str_of(whole), most), ends[most]);
         print(out, most + 1, "%s", whole);
         assert_int_equal(strlen(out), ends[most]);
         assert_memory_equal(out, whole, ends[most]);
     }
 }
 
-/* And so does what a precision cuts, with text behind it. */
+/* Text that a precision cuts is also cut between characters, with text behind it. */
 static void quotes_are_cut_between_characters(void **state)
 {
     static const char whole[] = "a\u00e9\u20ac\U0001f600z";
@@ -81,7 +81,7 @@ static void keeps_what_is_added_over_many_growths(void **state)
     assert_int_equal(buf.len, 20000);
     for (int i = 0; i < 20000; i++)
         assert_int_equal((unsigned char)buf.p[i], i % 251);
-    assert_in_range(tm.calls, 1, 20); /* grows by a part of itself */
+    assert_in_range(tm.calls, 1, 20); /* the buffer grows by a part of its size */
     sgi_buf_free(&buf);
     assert_null(buf.p);
     assert_int_equal(buf.len, 0);
@@ -127,7 +127,7 @@ static void failure_sticks_until_it_is_reset(void **state)
     char large[1000] = {0};
     sgi_buf_add(&buf, large, sizeof large);
     assert_true(buf.failed);
-    sgi_buf_add_char(&buf, 'x'); /* there would be room */
+    sgi_buf_add_char(&buf, 'x'); /* this would fit, but the buffer has failed */
     sgi_buf_add_int(&buf, 1);
     assert_false(sgi_buf_terminate(&buf));
     assert_text(&buf, "kept");
@@ -152,6 +152,20 @@ static void cut_undoes_a_message_that_failed(void **state)
     sgi_buf_add_lit(&buf, "!");
     assert_false(buf.failed);
     assert_text(&buf, "whole!");
+    sgi_buf_free(&buf);
+}
+
+static void a_message_that_is_shortened_stays_failed(void **state)
+{
+    (void)state;
+    sgi_buf buf;
+    sgi_buf_init(&buf, &tm.mem);
+    sgi_buf_add_lit(&buf, "whole");
+    tm.fail_from = tm.calls + 1;
+    assert_false(sgi_buf_reserve(&buf, 4096));
+    sgi_buf_shorten(&buf, 2);
+    assert_int_equal(buf.len, 2);
+    assert_true(buf.failed);
     sgi_buf_free(&buf);
 }
 
@@ -295,6 +309,7 @@ int main(void)
         CASE(adding_nothing_allocates_nothing),
         CASE(failure_sticks_until_it_is_reset),
         CASE(cut_undoes_a_message_that_failed),
+        CASE(a_message_that_is_shortened_stays_failed),
         CASE(a_size_that_cannot_be_is_refused_without_asking),
         CASE(reset_keeps_no_more_room_than_told),
         CASE(drop_moves_the_rest_to_the_front),

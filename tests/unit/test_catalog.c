@@ -1,5 +1,5 @@
-/* Operations that a server knows, and when it forgets them: what the interleavings of
- * tests/model found. */
+/* Operations that a server knows, and when it forgets them: defects that the
+ * interleavings of tests/model found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,8 +29,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The store takes longer than the task has to live: who asks meanwhile must not be given
- * another copy, of which nobody would hear the end. */
+/* The store takes longer than the task lives. A request during this time must not get
+ * another copy of the operation, because that copy would never end. */
 static void an_end_that_is_not_stored_is_not_forgotten(void **state)
 {
     (void)state;
@@ -41,16 +41,16 @@ static void an_end_that_is_not_stored_is_not_forgotten(void **state)
     fake_store_settle(&host);
     assert_int_equal(sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}")), SEGUE_OK);
     fake_host_advance(&host, 2000);
-    assert_true(op->known);
+    assert_true(sgi_op_is_known(op));
     fake_store_settle(&host);
     fake_host_advance(&host, 0);
-    assert_false(op->known);
+    assert_false(sgi_op_is_known(op));
     sgi_op_unref(op);
     fake_server_end(server);
 }
 
-/* A server goes while it is still looking for what an earlier one left: that is let go of
- * again, and nothing of it runs. */
+/* A server ends while it still looks for operations of an earlier server: it releases
+ * these operations, and none of them runs. */
 static void a_server_dies_while_it_recovers(void **state)
 {
     uint8_t id[SEGUE_STORE_ID_SIZE];

@@ -1,4 +1,4 @@
-/* What servers say in WWW-Authenticate, and forms: the two texts of OAuth beside JSON. */
+/* The two texts of OAuth that are not JSON: WWW-Authenticate headers and forms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static void parameters_of_bearer_challenges_are_found(void **state)
 {
     (void)state;
     static const struct {
-        const char *header, *scope; /* NULL = none */
+        const char *header, *scope; /* NULL = not present */
     } rows[] = {
         {"Bearer scope=\"a b\"", "a b"},
         {"bearer SCOPE=a", "a"},

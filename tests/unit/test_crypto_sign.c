@@ -1,5 +1,5 @@
-/* Digests and signatures of our own: the vectors of others, and that the reader of
- * signatures takes what the writer makes. */
+/* Digests and signatures of the library: published vectors, and the reader of signatures
+ * accepts what the writer makes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

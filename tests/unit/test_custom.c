@@ -1,5 +1,5 @@
-/* Transports of the application: a loopback that takes and gives in odd portions, and
- * each promise of segue_ext.h by itself. */
+/* Transports of the application: a loopback that takes and gives odd portions, and a test
+ * for each promise of segue_ext.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,16 +13,16 @@
 typedef struct loop {
     segue_transport *transport;
     segue_runtime *rt;
-    sgi_buf kept;      /* sent, not fed back yet */
-    size_t portion;    /* most that one send takes */
-    bool keep;         /* do not feed back */
+    sgi_buf kept;      /* bytes that were sent and not fed back yet */
+    size_t portion;    /* most bytes that one send takes */
+    bool keep;         /* true = the bytes are not fed back */
     bool deaf;         /* sends take nothing */
-    bool late;         /* says writable later, not inside send */
-    bool slow_close;   /* says closed later, not inside close */
-    bool frees_within; /* tries what is refused */
-    int32_t answer;    /* of reopen */
+    bool late;         /* reports writable later, not inside send */
+    bool slow_close;   /* reports closed later, not inside close */
+    bool frees_within; /* tries calls that are refused inside */
+    int32_t answer;    /* the status that reopen returns */
     int starts, closes, reopens, frees, pauses, resumes;
-    bool outside; /* every call was marked as one into the application */
+    bool outside; /* every call was marked as a call of the application's code */
     bool paused;
 } loop;
 
@@ -37,7 +37,7 @@ static void give_back(loop *l)
     while (len && !l->paused && !l->keep) {
         segue_status status = sgi_transport_feed(l->transport, l->kept.p, len);
         if (status != SEGUE_OK)
-            return; /* pause(0) follows, or the end */
+            return; /* pause(0) or the end follows */
         sgi_buf_drop(&l->kept, len);
         len = l->kept.len < 777 ? l->kept.len : 777;
     }
@@ -94,7 +94,7 @@ static void loop_free(void *self)
 {
     loop *l = self;
     if (l->frees_within)
-        sgi_runtime_free(l->rt); /* ignored: it is inside */
+        sgi_runtime_free(l->rt); /* ignored, because it is called inside a callback */
     l->frees++;
 }
 
@@ -212,7 +212,7 @@ static void bytes_are_taken_only_between_start_and_end(void **state)
     assert_int_equal(sgi_transport_feed(l->transport, "y\n", 2), SEGUE_E_CLOSED);
     assert_int_equal(sgi_transport_writable(l->transport), SEGUE_E_CLOSED);
     RUN_UNTIL(rig.rt, rig.conn->detached);
-    assert_int_equal(rig.conn->in_len, 2); /* what came before the end counts */
+    assert_int_equal(rig.conn->in_len, 2); /* bytes before the end count */
     assert_int_equal(l->closes, 0);
     suite_tear_down(&rig);
 }
@@ -382,7 +382,8 @@ static void a_loss_can_be_mended(void **state)
     l->deaf = false;
     fake_conn_send(rig.conn, "found\n", 6);
     RUN_UNTIL(rig.rt, rig.conn->in_len == 6);
-    assert_memory_equal(rig.conn->in.p, "found\n", 6); /* nothing of the old connection */
+    assert_memory_equal(rig.conn->in.p, "found\n", 6); /* no bytes of the old
+                                                        * connection */
     fake_conn_close(rig.conn);
     RUN_UNTIL(rig.rt, rig.conn->detached);
     suite_tear_down(&rig);

@@ -1,5 +1,5 @@
-/* One connection of the cutting proxy, with the test's clock. Packet sockets show where
- * each write began and ended. */
+/* One connection of the cutting proxy, on the clock of the test. Packet sockets show
+ * where each write began and ended. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,8 @@ static void close_rig(rig *r)
     close(r->target);
 }
 
-/* Turns until there is nothing to do at this time; returns when it wants the next. */
+/* Turns until there is nothing to do at this time. Returns the time of the line's next
+ * turn. */
 static int64_t settle(rig *r)
 {
     for (;;) {
@@ -62,8 +63,8 @@ static int64_t settle(rig *r)
     }
 }
 
-/* Takes the packets that came, whose bytes must be those of the text, behind what came
- * before. Returns the new end; notes the sizes. */
+/* Takes the packets that arrived. Their bytes must continue the text after offset `at`.
+ * Returns the new offset and notes the sizes. */
 static size_t collect(int fd, const char *text, size_t at, size_t sizes[PIECES],
                       size_t *count)
 {
@@ -77,7 +78,7 @@ static size_t collect(int fd, const char *text, size_t at, size_t sizes[PIECES],
     return at;
 }
 
-/* Sends a text in so many parts; returns in how many pieces it came. */
+/* Sends a text in this many parts; returns in how many pieces it arrived. */
 static size_t pieces_of(uint64_t seed, uint64_t number, size_t parts,
                         size_t sizes[PIECES])
 {
@@ -91,7 +92,8 @@ static size_t pieces_of(uint64_t seed, uint64_t number, size_t parts,
     for (size_t i = 0; i < parts; i++) {
         size_t from = TEXT_SIZE * i / parts, to = TEXT_SIZE * (i + 1) / parts;
         assert_int_equal(send(r.client, text + from, to - from, 0), to - from);
-        for (size_t before = SIZE_MAX; before != at;) { /* sockets hold few packets */
+        for (size_t before = SIZE_MAX; before != at;) { /* sockets hold few packets, so
+                                                         * read in between */
             before = at;
             settle(&r);
             at = collect(r.target, text, at, sizes, &count);
@@ -121,7 +123,7 @@ static void writes_are_split_as_the_seed_says(void **state)
                 memcmp(first, next, count * sizeof *first) != 0);
 }
 
-/* Where pieces end does not depend on how the bytes arrived. */
+/* The arrival of the bytes does not change where pieces end. */
 static void ends_of_pieces_do_not_move(void **state)
 {
     (void)state;
@@ -160,7 +162,7 @@ static void bytes_wait_before_each_write(void **state)
     close_rig(&r);
 }
 
-/* After a FIN cut what still comes is thrown away, but not for ever. */
+/* After a FIN cut later bytes are dropped, but not for ever. */
 static void patience_after_a_fin_ends(void **state)
 {
     (void)state;
@@ -223,7 +225,7 @@ static void is_silent_until_both_have_closed(void **state)
     close_rig(&r);
 }
 
-/* What the target said before it went is still passed on. */
+/* Bytes that the target sent before its end are still passed on. */
 static void a_write_that_fails_ends_both(void **state)
 {
     (void)state;
@@ -256,7 +258,7 @@ static void a_reset_shows_while_nothing_is_read(void **state)
     assert_int_equal(send(r.target, "y", 1, 0), 1);
     settle(&r);
     assert_int_equal(r.line->stage, LINE_OPEN);
-    close(r.client); /* with a byte that it has not read */
+    close(r.client); /* with one byte that the client has not read */
     settle(&r);
     assert_int_equal(r.line->stage, LINE_OVER);
     r.client = -1;

@@ -1,5 +1,5 @@
 /* The cutting proxy between real sockets: the test is client and target of each
- * connection. label: threads (the proxy has one of its own). */
+ * connection. label: threads (the proxy has its own thread). */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -62,7 +62,7 @@ static int listen_on_path(const char *path)
     return fd;
 }
 
-/* -1 when it is refused. small: the socket takes in few bytes that nobody reads. */
+/* Returns -1 when the connection is refused. small: the socket's buffer is small. */
 static int try_connect(const rig *r, bool small)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -109,7 +109,8 @@ static void reset(int fd)
     close(fd);
 }
 
-/* What comes before the end, which is 0 for a FIN or the errno. */
+/* Reads until the end; *end is 0 for a FIN, otherwise the errno. Returns the number of
+ * bytes. */
 static size_t read_to_end(int fd, int *end)
 {
     static char waste[65536];
@@ -130,7 +131,7 @@ static void send_all(int fd, size_t count)
     }
 }
 
-/* Sends what it can before the connection breaks. */
+/* Sends until all is sent or the connection breaks. */
 static void send_until_broken(int fd, size_t count)
 {
     static const char zeros[65536];
@@ -141,7 +142,7 @@ static void send_until_broken(int fd, size_t count)
     }
 }
 
-/* Sends until nothing moves: the kernel's buffers are full, too. */
+/* Sends until nothing moves: the buffers of the kernel are full, too. */
 static size_t send_until_stuck(int fd)
 {
     static const char zeros[65536];
@@ -206,7 +207,8 @@ static int64_t clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A count that falls cannot be awaited. */
+/* Waits for a count that falls, because the proxy can only wait for a count that
+ * rises. */
 static void until_open(const rig *r, uint64_t count)
 {
     int64_t end = clock_ms() + PATIENCE_MS;
@@ -216,7 +218,7 @@ static void until_open(const rig *r, uint64_t count)
 
 /* ---- what it carries ---- */
 
-/* One of both ends of a connection: it sends its own bytes and checks the other's. */
+/* One end of a connection: it sends its own bytes and checks those of the other end. */
 typedef struct end {
     int fd;
     uint64_t seed;
@@ -343,7 +345,7 @@ static void passes_on_a_reset(void **state)
     close_rig(&r);
 }
 
-/* Nothing is read of a client whose bytes the target does not take. */
+/* The proxy stops reading from a client whose bytes the target does not take. */
 static void passes_on_a_reset_behind_a_full_room(void **state)
 {
     (void)state;
@@ -438,7 +440,7 @@ static void cuts_all_on_command(void **state)
     close_rig(&r);
 }
 
-/* Sends more than the plan lets through; what arrives, and how it ends. */
+/* Sends more than the plan lets through; checks what arrives and how it ends. */
 static void cut_at(const rig *r, const cutting_plan *plan, size_t exactly)
 {
     int client, target, seen;
@@ -474,7 +476,7 @@ static void cuts_at_the_planned_byte(void **state)
     }
 }
 
-/* A reset takes no byte with it that the reader has not fetched yet. */
+/* All bytes before a planned reset reach the reader. */
 static void a_planned_reset_comes_behind_its_bytes(void **state)
 {
     (void)state;
@@ -524,7 +526,7 @@ static void cuts_come_as_the_seed_says(void **state)
     assert_true(same < 3);
 }
 
-/* A plan counts from now on connections that are open, and ends after its cuts. */
+/* A plan counts from its start on open connections, and ends after its cuts. */
 static void a_plan_begins_and_ends(void **state)
 {
     (void)state;
@@ -579,7 +581,8 @@ static void silence_keeps_the_connection(void **state)
     send_all(clients[0], 1000);
     send_all(targets[0], 1000);
     shutdown(clients[0], SHUT_WR);
-    open_pair(&r, &clients[1], &targets[1]); /* by now the thread has seen those bytes */
+    open_pair(&r, &clients[1], &targets[1]); /* by now the thread has handled those
+                                              * bytes */
     assert_carries(clients[1], targets[1], 'b');
     assert_carries(targets[1], clients[1], 'c');
     assert_int_equal(recv(clients[0], &byte, 1, MSG_DONTWAIT), -1);
@@ -628,7 +631,7 @@ static void refuses_and_returns_on_the_same_port(void **state)
     for (int i = 0; i < 3; i++) {
         assert_true(cutting_proxy_refuse(r.proxy, -1));
         assert_int_equal(try_connect(&r, false), -1);
-        assert_carries(client, target, 'a'); /* those that are open go on */
+        assert_carries(client, target, 'a'); /* open connections go on */
         assert_true(cutting_proxy_refuse(r.proxy, 0));
         int other, far;
         open_pair(&r, &other, &far);

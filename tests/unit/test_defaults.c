@@ -1,5 +1,5 @@
-/* What an answer to a form leaves out, and how it gets the defaults of the form. */
-#include "engine/asking/defaults.h"
+/* Missing members of an answer to a form get the defaults of the form. */
+#include "engine/client/defaults.h"
 #include "support/test_mem.h"
 
 #include <setjmp.h>
@@ -31,13 +31,13 @@ static bool keep(form *f, const char *properties)
 {
     char *params = malloc(strlen(properties) + 64);
     sprintf(params, "{\"requestedSchema\":{\"properties\":%s}}", properties);
-    bool kept = sgi_defaults_keep(&f->defaults, &f->session,
-                                  SGI_STR("elicitation/create"), sgi_str_of(params));
+    bool kept = sgi_defaults_remember(&f->defaults, &f->session,
+                                      SGI_STR("elicitation/create"), sgi_str_of(params));
     free(params);
     return kept;
 }
 
-/* answer becomes expected, by the defaults of properties. */
+/* Checks that `answer` becomes `expected` with the defaults of the properties. */
 static void check(const char *properties, const char *answer, const char *expected)
 {
     form f;
@@ -109,12 +109,12 @@ static void nothing_is_kept_for_who_did_not_ask(void **state)
     (void)state;
     form f;
     form_init(&f);
-    assert_true(
-        sgi_defaults_keep(&f.defaults, &f.session, SGI_STR("sampling/createMessage"),
-                          SGI_STR("{\"requestedSchema\":{\"properties\":" NAME "}}")));
+    assert_true(sgi_defaults_remember(
+        &f.defaults, &f.session, SGI_STR("sampling/createMessage"),
+        SGI_STR("{\"requestedSchema\":{\"properties\":" NAME "}}")));
     assert_null(f.defaults.text);
-    assert_true(sgi_defaults_keep(&f.defaults, &f.session, SGI_STR("elicitation/create"),
-                                  (sgi_str){0}));
+    assert_true(sgi_defaults_remember(&f.defaults, &f.session,
+                                      SGI_STR("elicitation/create"), (sgi_str){0}));
     assert_null(f.defaults.text);
     f.session.options.fill_defaults = 0;
     assert_true(keep(&f, NAME));

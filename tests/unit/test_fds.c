@@ -1,5 +1,5 @@
 /* Descriptors and stdio: the suite over pipes and over a socket with small buffers, and
- * what descriptors alone can do. */
+ * tests of features that only descriptors have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static segue_status open_pipes(suite_rig *rig)
 
 static void make_sockets(int fds[2])
 {
-    int size = 1; /* the system makes it the least it allows */
+    int size = 1; /* the system rounds up to its minimum */
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
     setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
@@ -100,7 +100,7 @@ static void set_up_raw(suite_rig *rig, bool echo)
     RUN_UNTIL(rig->rt, rig->conn->up);
 }
 
-/* Reads what there is without waiting. */
+/* Reads the available bytes without waiting. */
 static size_t read_raw(int fd, char *to, size_t size)
 {
     ssize_t got = recv(fd, to, size, MSG_DONTWAIT);
@@ -122,7 +122,7 @@ static void a_peer_may_write_byte_by_byte(void **state)
                   (len += read_raw(rig.fd, got + len, sizeof got - len)) == i + 1);
     }
     assert_string_equal(got, text);
-    assert_false(rig.conn->sole); /* descriptors may be anything */
+    assert_false(rig.conn->sole); /* descriptors may be of any kind */
     suite_tear_down(&rig);
 }
 
@@ -167,7 +167,7 @@ static void output_is_still_written_after_the_end_of_input(void **state)
     suite_tear_down(&rig);
 }
 
-/* A callback that is due because of what came in, and answers it. */
+/* A callback that input makes due, and that sends an answer. */
 typedef struct answer {
     sgi_ready ready;
     sgi_conn *conn;
@@ -208,7 +208,7 @@ static void callbacks_answer_before_the_end_of_input_counts(void **state)
 
 typedef struct pipes {
     int in;  /* the test writes here what the transport reads */
-    int out; /* and reads here what it writes */
+    int out; /* the test reads here what the transport writes */
 } pipes;
 
 static segue_status open_pipe_raw(suite_rig *rig)
@@ -240,10 +240,10 @@ static void a_peer_that_stops_reading_is_lost_and_raises_no_signal(void **state)
     struct sigaction now;
     sigset_t pending;
     (void)state;
-    signal(SIGPIPE, SIG_DFL); /* would end the test */
+    signal(SIGPIPE, SIG_DFL); /* a SIGPIPE would end the test */
     suite_set_up(&rig, &broken_kind);
     pipes *p = rig.state;
-    rig.conn->wants = false; /* so that the failed write is seen before the last words */
+    rig.conn->wants = false; /* the failed write must be seen before the last input */
     fake_conn_attach(rig.conn);
     RUN_UNTIL(rig.rt, rig.conn->up);
     close(p->out);
@@ -253,7 +253,7 @@ static void a_peer_that_stops_reading_is_lost_and_raises_no_signal(void **state)
     fake_conn_send(rig.conn, "hello\n", 6);
     RUN_UNTIL(rig.rt, rig.conn->detached);
     assert_string_equal(rig.conn->why, "the peer closed the connection");
-    assert_int_equal(rig.conn->in_len, 11); /* what it sent before was read */
+    assert_int_equal(rig.conn->in_len, 11); /* input from before the failure was read */
     assert_int_equal(sigaction(SIGPIPE, NULL, &now), 0);
     assert_ptr_equal(now.sa_handler, SIG_DFL);
     assert_int_equal(sigpending(&pending), 0);
@@ -272,7 +272,7 @@ static void a_blocked_sigpipe_of_the_application_stays_as_it_was(void **state)
     sigemptyset(&pipe_only);
     sigaddset(&pipe_only, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe_only, NULL);
-    raise(SIGPIPE); /* the application's own, pending */
+    raise(SIGPIPE); /* a pending signal of the application */
     suite_set_up(&rig, &broken_kind);
     pipes *p = rig.state;
     close(p->out);
@@ -304,7 +304,7 @@ static int temporary_file(const char *text)
     return fd;
 }
 
-/* A runtime with one fds transport that echoes. */
+/* Makes a runtime with one fds transport that echoes. */
 static void open_files(suite_rig *rig, int in, int out)
 {
     *rig = (suite_rig){.kind = &raw_kind, .fd = -1};
@@ -390,7 +390,7 @@ static void a_peer_that_reads_nothing_does_not_keep_a_closed_conversation(void *
     clock.now += SGI_LINGER_MS - 1;
     sgi_runtime_dispatch(rt, 0, 0, NULL);
     assert_false(conn->detached);
-    /* Some progress: patience begins anew. */
+    /* Progress restarts the time limit. */
     assert_int_not_equal(read_raw(fds[1], text, 10000), 0);
     sgi_runtime_dispatch(rt, 0, 0, NULL);
     clock.now += SGI_LINGER_MS - 1;

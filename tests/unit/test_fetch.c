@@ -1,5 +1,5 @@
-/* Exchanges over plain HTTP with a server that the test plays by hand: requests,
- * responses, streams, their ends. One test has threads of its own. label: threads */
+/* Exchanges over plain HTTP with a server that the test plays step by step: requests,
+ * responses, streams and their ends. One test uses further threads. label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,7 +44,8 @@ static void a_post_brings_status_headers_and_body(void **state)
     fetch_tear_down(&rig);
 }
 
-/* libcurl asks first when a body is larger than 1 MiB, and waits for the answer. */
+/* By default libcurl sends Expect for a body larger than 1 MiB, and waits for the
+ * answer. */
 static void a_large_body_is_sent_without_asking(void **state)
 {
     const size_t size = (size_t)3 * 1024 * 1024;
@@ -62,7 +63,7 @@ static void a_large_body_is_sent_without_asking(void **state)
     assert_null(strcasestr(line.in, "\r\nexpect:"));
     http_line_say(&line, FETCH_ANSWER("2", "{}"));
     for (int i = 0; i < 1000 && !seen.dones; i++) {
-        http_line_ended(&line); /* reads on */
+        http_line_ended(&line); /* the peer continues to read */
         sgi_runtime_dispatch(rig.rt, 1, 0, NULL);
     }
     assert_int_equal(seen.fault, SGI_FETCH_OK);
@@ -194,7 +195,7 @@ static void a_response_may_come_byte_by_byte(void **state)
     fetch_tear_down(&rig);
 }
 
-/* Sends until neither the socket nor the client takes any more. */
+/* Sends until neither the socket nor the client takes more bytes. */
 static size_t flood(fetch_rig *rig, http_line *line, size_t most)
 {
     static char block[65536];
@@ -214,7 +215,7 @@ static void pause_at_once(fetch_seen *seen)
     sgi_fetch_pause(seen->fetch, true);
 }
 
-/* Memory bounded everywhere: a paused stream stops the peer. */
+/* Memory is bounded: a paused stream stops the peer. */
 static void a_paused_stream_holds_the_peer_and_goes_on(void **state)
 {
     static const size_t size = (size_t)64 * 1024 * 1024;
@@ -227,9 +228,10 @@ static void a_paused_stream_holds_the_peer_and_goes_on(void **state)
     http_line_say(&line, "HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n");
     RUN_UNTIL(rig.rt, seen.heads);
     size_t sent = flood(&rig, &line, size);
-    assert_in_range(sent, 1, size / 4); /* what two sockets hold */
+    assert_in_range(sent, 1, size / 4); /* about the number of bytes that two sockets
+                                         * hold */
     assert_int_equal(seen.total, 0);
-    /* One piece at a time: each pauses the next. */
+    /* The pieces come one at a time, because each piece pauses the exchange. */
     seen.at_bytes = pause_at_once;
     for (size_t pieces = 1; pieces <= 5; pieces++) {
         fetch_pause(&seen, false);
@@ -283,7 +285,7 @@ static void no_byte_is_lost_or_doubled_by_pauses(void **state)
 static void cancel_now(fetch_seen *seen)
 {
     sgi_fetch_cancel(seen->fetch);
-    sgi_fetch_cancel(seen->fetch); /* again is harmless */
+    sgi_fetch_cancel(seen->fetch); /* a second cancel is harmless */
 }
 
 static void nothing_is_called_after_a_cancel(void **state)
@@ -301,7 +303,8 @@ static void nothing_is_called_after_a_cancel(void **state)
 
     fetch_open_stream(&rig, &head, &line);
     http_line_say(&line, FETCH_CHUNKED "1\r\na\r\n");
-    RUN_UNTIL(rig.rt, http_line_ended(&line)); /* its connection is closed */
+    /* the cancelled exchange's connection is closed */
+    RUN_UNTIL(rig.rt, http_line_ended(&line));
     assert_int_equal(head.total, 0);
     http_line_close(&line);
 
@@ -338,7 +341,7 @@ static void a_paused_stream_can_be_cancelled(void **state)
     http_line_say(&line, FETCH_CHUNKED "1\r\na\r\n");
     RUN_UNTIL(rig.rt, seen.heads);
     sgi_runtime_dispatch(rig.rt, 1, 0, NULL);
-    fetch_pause(&seen, false); /* asked for both before the loop looks */
+    fetch_pause(&seen, false); /* both calls come before the loop runs */
     fetch_cancel(&seen);
     RUN_UNTIL(rig.rt, http_line_ended(&line));
     assert_int_equal(seen.total + (size_t)seen.dones, 0);
@@ -360,9 +363,9 @@ static void a_runtime_may_end_with_exchanges_in_flight(void **state)
     http_line_say(&lines[0], FETCH_CHUNKED "1\r\na\r\n");
     RUN_UNTIL(rig.rt, seen[0].total == 1);
     fetch_open_stream(&rig, &seen[1], &lines[1]);
-    fetch_start(&rig, &seen[2], "{}"); /* not even begun */
-    fetch_start(&rig, &seen[3], "{}"); /* waits */
-    sgi_runtime_ref(rig.rt);           /* as the transport of a fetcher does */
+    fetch_start(&rig, &seen[2], "{}"); /* this exchange is not even started */
+    fetch_start(&rig, &seen[3], "{}"); /* this one waits for a connection */
+    sgi_runtime_ref(rig.rt);           /* a fetcher's transport holds such a reference */
     sgi_runtime_free(rig.rt);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(seen[i].dones, 1);
@@ -381,8 +384,8 @@ static void a_runtime_may_end_with_exchanges_in_flight(void **state)
     assert_int_equal(rig.mem.live, 0);
 }
 
-/* Something that a runtime waits for when it ends: the end of a connection, which only
- * a turn of its loop can bring about. */
+/* A carrier that the runtime waits for when it ends. It waits for the end of a
+ * connection, which only a turn of the loop can cause. */
 typedef struct watcher {
     sgi_carrier carrier;
     http_line *line;
@@ -397,7 +400,7 @@ static void watch(sgi_carrier *carrier, uint32_t work)
     if (self->has_ended)
         carrier->attached = false;
     else
-        sgi_carrier_raise(carrier, SGI_WORK_OWN);
+        sgi_carrier_request_work(carrier, SGI_WORK_OWN);
 }
 
 static void stop_watching(sgi_carrier *carrier)
@@ -410,10 +413,10 @@ static void stop_watching(sgi_carrier *carrier)
 
 static void keep_watcher(sgi_carrier *carrier)
 {
-    (void)carrier; /* the test has it */
+    (void)carrier; /* the test owns the carrier */
 }
 
-/* A server in the same runtime waits until they are closed. */
+/* A server in the same runtime waits until the kept connections are closed. */
 static void kept_connections_close_when_the_runtime_begins_to_end(void **state)
 {
     static const sgi_carrier_ops ops = {
@@ -425,7 +428,7 @@ static void kept_connections_close_when_the_runtime_begins_to_end(void **state)
     (void)state;
     fetch_begin(&rig, NULL);
     assert_int_equal(fetch_exchange(&rig, &line, "{}"), 200);
-    assert_false(http_line_ended(&line)); /* it is kept */
+    assert_false(http_line_ended(&line)); /* the connection is kept */
     sgi_runtime_lock(rig.rt);
     sgi_carrier_add(rig.rt, &eye.carrier);
     sgi_runtime_unlock(rig.rt);
@@ -507,8 +510,8 @@ static void lack_of_memory_fails_one_start(void **state)
         if (line.fd >= 0 && http_line_ended(&line))
             http_line_close(&line);
     }
-    assert_true(refused >= 2); /* the body, the exchange */
-    assert_true(failed >= 1);  /* the response's headers */
+    assert_true(refused >= 2); /* the body and the exchange */
+    assert_true(failed >= 1);  /* the response's headers could not be stored */
     test_mem_rearm(&rig.mem);
     if (line.fd >= 0)
         http_line_close(&line);
@@ -518,8 +521,9 @@ static void lack_of_memory_fails_one_start(void **state)
     fetch_tear_down(&rig);
 }
 
-/* Cannot happen as long as watchers are had in advance: the test takes them away. libcurl
- * gives up as a whole then, and the next exchange begins with a new CURLM. */
+/* This failure cannot happen while watchers are allocated in advance; the test takes
+ * them away. libcurl then gives up as a whole, and the next exchange begins with a new
+ * CURLM. */
 static void a_socket_that_cannot_be_watched_ends_what_runs(void **state)
 {
     fetch_rig rig;
@@ -590,7 +594,7 @@ static bool is_over(asker *askers, size_t count)
     return over == count * 10;
 }
 
-/* Nobody listens: each exchange that is not cancelled ends with a fault. */
+/* No server listens: each exchange that is not cancelled ends with a fault. */
 static void any_thread_may_ask(void **state)
 {
     static asker askers[3];

@@ -1,6 +1,6 @@
-/* The ways to a server and what may be wrong with them: names, connections, proxies,
- * broken responses. Names are looked up by the test: getaddrinfo below takes the place of
- * libc's. libcurl looks names up on threads of its own. label: threads */
+/* The ways to a server and what may fail on them: names, connections, proxies, broken
+ * responses. The test answers name lookups: its getaddrinfo replaces libc's. libcurl
+ * looks up names on threads of its own. label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *name,
 
 static _Atomic int64_t ahead_s;
 
-/* The clock of libcurl: seconds pass as the test says. */
+/* The clock of libcurl: the test decides how many seconds pass. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock,
                                                          struct timespec *now)
 {
@@ -171,7 +171,7 @@ static void a_connection_that_breaks_in_mid_stream_is_broken(void **state)
     break_stream("HTTP/1.1 200 OK\r\nContent-", CLOSE, SGI_FETCH_BROKEN, 0);
     break_stream("", CLOSE, SGI_FETCH_BROKEN, 0);
     break_stream("", RESET, SGI_FETCH_BROKEN, 0);
-    /* Without a length the end of the connection is the end. */
+    /* A response without a length ends with its connection. */
     break_stream("HTTP/1.1 200 OK\r\n\r\nabc", CLOSE, SGI_FETCH_OK, 3);
 }
 
@@ -196,16 +196,17 @@ static void answer_and_expect(const char *answer, sgi_fetch_fault fault, const c
 static void no_redirect_is_followed(void **state)
 {
     (void)state;
-    answer_and_expect("HTTP/1.1 307 Moved\r\nLocation: https://other.test/x?secret=1\r\n"
-                      "Content-Length: 0\r\n\r\n",
-                      SGI_FETCH_REDIRECTED,
-                      "redirected to https://other.test:443 (307), not followed");
+    answer_and_expect(
+        "HTTP/1.1 307 Moved\r\nLocation: https://other.test/x?secret=1\r\n"
+        "Content-Length: 0\r\n\r\n",
+        SGI_FETCH_REDIRECTED,
+        "redirected to https://other.test:443 (307), which is not followed");
     answer_and_expect("HTTP/1.1 301 Moved\r\nLocation: //other.test:81/\r\n\r\n",
                       SGI_FETCH_REDIRECTED,
-                      "redirected to http://other.test:81 (301), not followed");
+                      "redirected to http://other.test:81 (301), which is not followed");
     answer_and_expect("HTTP/1.1 302 Moved\r\nLocation: mailto:you\r\n\r\n",
                       SGI_FETCH_REDIRECTED,
-                      "redirected to elsewhere (302), not followed");
+                      "redirected to elsewhere (302), which is not followed");
 }
 
 static void a_redirect_without_a_place_is_an_answer(void **state)
@@ -286,7 +287,7 @@ static void connections_are_used_again(void **state)
     fetch_tear_down(&rig);
 }
 
-/* A pooled connection that died unseen must not fail a POST. */
+/* A pooled connection that died unnoticed must not fail a POST. */
 static void a_connection_that_died_while_idle_is_replaced(void **state)
 {
     (void)state;
@@ -306,7 +307,7 @@ static void a_connection_that_died_while_idle_is_replaced(void **state)
     }
 }
 
-/* The same when it dies in the moment that the request is on its way. */
+/* The same POST, when the connection dies while the request is being sent. */
 static void a_connection_that_dies_before_it_answers_is_replaced(void **state)
 {
     (void)state;
@@ -334,7 +335,7 @@ static void a_connection_that_dies_before_it_answers_is_replaced(void **state)
     }
 }
 
-/* ... unless it may have been acted on and may not be twice. */
+/* A request that must not be acted on twice is not sent again. */
 static void what_is_sent_once_is_not_sent_again(void **state)
 {
     (void)state;
@@ -361,7 +362,7 @@ static void what_is_sent_once_is_not_sent_again(void **state)
     }
 }
 
-/* Its server may be about to close the connection. */
+/* After a long idle time the server may be about to close the connection. */
 static void what_is_sent_once_goes_by_no_connection_that_was_idle_for_long(void **state)
 {
     (void)state;
@@ -425,7 +426,7 @@ static void exchanges_beyond_the_limit_wait(void **state)
     fetch_begin(&rig, &(sgi_fetch_settings){.proxy = "", .max_exchanges = 2});
     for (int i = 0; i < 5; i++)
         fetch_start(&rig, &seen[i], "{}");
-    fetch_cancel(&seen[3]); /* while it waits */
+    fetch_cancel(&seen[3]); /* exchange 3 still waits */
     for (int i = 0; i < 2; i++)
         RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &lines[i]));
     for (int i = 0; i < 5; i++)
@@ -447,7 +448,8 @@ static void exchanges_beyond_the_limit_wait(void **state)
     fetch_tear_down(&rig);
 }
 
-/* A client that streams as much as it may can still ask what its streams wait for. */
+/* A client with its maximum number of streams can still send the requests that its
+ * streams wait for. */
 static void streams_do_not_hold_up_what_is_short(void **state)
 {
     fetch_seen stream = {0}, second = {0}, brief = {0};
@@ -476,8 +478,8 @@ static void streams_do_not_hold_up_what_is_short(void **state)
 
 static void it_lasts(fetch_seen *seen)
 {
-    sgi_fetch_lasts(seen->fetch);
-    sgi_fetch_lasts(seen->fetch); /* it is counted once */
+    sgi_fetch_became_stream(seen->fetch);
+    sgi_fetch_became_stream(seen->fetch); /* a second call changes nothing */
 }
 
 static bool accept_soon(fetch_rig *rig, http_line *line)
@@ -487,7 +489,8 @@ static bool accept_soon(fetch_rig *rig, http_line *line)
     return http_peer_accept(&rig->peer, line);
 }
 
-/* What turns out to be a stream makes room for what is short, within both bounds. */
+/* An exchange that becomes a stream makes room for short exchanges, within both
+ * bounds. */
 static void a_stream_that_began_as_short_makes_room(void **state)
 {
     fetch_seen seen[4] = {{.at_head = it_lasts}, {.at_head = it_lasts}};
@@ -506,7 +509,7 @@ static void a_stream_that_began_as_short_makes_room(void **state)
         http_line_say(&lines[i], FETCH_CHUNKED);
         RUN_UNTIL(rig.rt, seen[i].heads);
     }
-    assert_false(accept_soon(&rig, &lines[2])); /* two streams, and no more than two */
+    assert_false(accept_soon(&rig, &lines[2])); /* two streams at most */
     fetch_start(&rig, &seen[3], "{}");
     fetch_cancel(&seen[0]);
     RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &lines[2]));
@@ -518,8 +521,8 @@ static void a_stream_that_began_as_short_makes_room(void **state)
         http_line_close(&lines[i]);
 }
 
-/* A stream waits, as requests have its place: one that turned into a stream, and one that
- * came after it. The runtime ends, and each exchange with it, once. */
+/* One exchange turned into a stream, and a later stream waits. The runtime ends, and each
+ * exchange ends once with it. */
 static void what_waits_ends_with_the_runtime(void **state)
 {
     fetch_seen stream = {0}, waiting = {0}, turned[2] = {{.at_head = it_lasts}};
@@ -537,7 +540,7 @@ static void what_waits_ends_with_the_runtime(void **state)
     fetch_start(&rig, &turned[1], "{}");
     http_line_say(&lines[0], FETCH_ANSWER("2", "{}"));
     RUN_UNTIL(rig.rt, stream.dones);
-    sgi_runtime_ref(rig.rt); /* as the transport of a fetcher does */
+    sgi_runtime_ref(rig.rt); /* a fetcher's transport holds such a reference */
     sgi_runtime_free(rig.rt);
     assert_int_equal(waiting.dones, 1);
     assert_int_equal(waiting.fault, SGI_FETCH_CLOSED);
@@ -561,7 +564,8 @@ static void a_unix_socket_takes_the_place_of_the_host(void **state)
     (void)state;
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/s", dir);
-    setenv("http_proxy", "http://127.0.0.1:1", 1); /* not for a Unix socket */
+    /* a proxy is not used for a Unix socket */
+    setenv("http_proxy", "http://127.0.0.1:1", 1);
     fetch_set_up(&rig);
     http_peer_close(&rig.peer);
     http_peer_open_unix(&rig.peer, path);
@@ -599,7 +603,7 @@ static void a_proxy_that_is_named_is_used(void **state)
     fetch_rig rig;
     http_line line = {.fd = -1};
     (void)state;
-    setenv("NO_PROXY", "*", 1); /* says nothing about a proxy that was named */
+    setenv("NO_PROXY", "*", 1); /* does not affect a proxy that was set explicitly */
     fetch_set_up(&rig);
     snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", rig.peer.port);
     fetch_connect(&rig,
@@ -664,7 +668,7 @@ static int64_t real_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Nothing waits on the loop thread, and the end does not wait for a name either. */
+/* Nothing waits on the loop thread, and the end does not wait for a lookup either. */
 static void a_pending_lookup_holds_nobody_up(void **state)
 {
     fetch_rig rig;
@@ -679,7 +683,7 @@ static void a_pending_lookup_holds_nobody_up(void **state)
     for (int i = 0; i < 5; i++)
         sgi_runtime_dispatch(rig.rt, 0, 0, NULL);
     fetch_tear_down(&rig);
-    assert_true(real_ms() - before < 120000); /* also on a slow machine */
+    assert_true(real_ms() - before < 120000); /* true even on a slow machine */
     assert_int_equal(other.dones, 0);
     end_slow_lookups();
 }

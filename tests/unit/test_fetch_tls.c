@@ -1,5 +1,5 @@
-/* Exchanges over TLS: who is trusted, and who is not. The server is the test's own, with
- * certificates made on the spot. libcurl looks names up on threads of its own.
+/* Exchanges over TLS: which servers and clients are trusted. The server is the test's
+ * own, with certificates made for the run. libcurl looks up names on threads of its own.
  * label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,13 +15,14 @@
 
 #define PASSWORD "open sesame"
 
-/* An authority, what it has signed, and another authority that nobody trusts. */
+/* An authority, the certificates that it signed, and another authority that is not
+ * trusted. */
 static struct {
     char dir[32];
     char ca[64];
     char other_ca[64];
     char server[64];    /* certificate and key, for 127.0.0.1 and here.test */
-    char elsewhere[64]; /* the same for elsewhere.test */
+    char elsewhere[64]; /* certificate and key, for elsewhere.test */
     char client[64];
     char client_key[64]; /* encrypted with the password */
 } certs = {.dir = "/tmp/segue_fetch_XXXXXX"};
@@ -75,7 +76,8 @@ typedef struct tls_rig {
     char url[64];
 } tls_rig;
 
-/* A server that shows `cert` and, where it is asked to, wants one of the client. */
+/* Makes a server that shows `cert` and, with wants_client, requires a certificate of the
+ * client. */
 static void set_up(tls_rig *t, const char *cert, bool wants_client)
 {
     fetch_set_up(&t->rig);
@@ -97,7 +99,7 @@ static void tear_down(tls_rig *t)
     SSL_CTX_free(tls);
 }
 
-/* Plays the server of one exchange, as far as it comes. */
+/* Plays the server of one exchange until the exchange ends. */
 static void play(tls_rig *t, fetch_seen *seen, http_line *line)
 {
     fetch_start(&t->rig, seen, "{}");
@@ -127,7 +129,8 @@ static void expect(const char *cert, bool wants_client,
         fail_msg("%d, not %d: %s", (int)seen.fault, (int)fault, seen.text);
     assert_int_equal(seen.heads, fault == SGI_FETCH_OK);
     assert_true(fault == SGI_FETCH_OK || seen.text[0]);
-    assert_true(fault == SGI_FETCH_OK || line.in_len == 0); /* nothing was sent */
+    /* otherwise nothing was sent */
+    assert_true(fault == SGI_FETCH_OK || line.in_len == 0);
     http_line_close(&line);
     tear_down(&t);
 }
@@ -194,7 +197,8 @@ static void a_client_key_that_cannot_be_read_is_a_fault(void **state)
            SGI_FETCH_UNTRUSTED);
 }
 
-/* TLS 1.3 tells the client only after its part of the handshake is done. */
+/* TLS 1.3 reports this to the client only after the client's part of the handshake is
+ * done. */
 static void a_client_without_certificate_is_turned_away(void **state)
 {
     tls_rig t;
@@ -264,7 +268,7 @@ static void a_tls_connection_is_used_again(void **state)
     tear_down(&t);
 }
 
-/* HTTPS through a proxy is a tunnel: the proxy sees the host's name and no more. */
+/* HTTPS through a proxy is a tunnel: the proxy sees only the host's name. */
 static void a_tunnel_goes_through_the_proxy(void **state)
 {
     tls_rig t;
@@ -283,7 +287,8 @@ static void a_tunnel_goes_through_the_proxy(void **state)
     RUN_UNTIL(t.rig.rt, http_peer_accept(&t.rig.peer, &line));
     RUN_UNTIL(t.rig.rt, http_line_asked(&line));
     assert_int_equal(strncmp(line.in, "CONNECT here.test:443 HTTP/1.1\r\n", 32), 0);
-    assert_null(strstr(line.in, "application/json")); /* not the proxy's business */
+    assert_null(strstr(line.in, "application/json")); /* the proxy must not see headers of
+                                                       * the request */
     http_line_say(&line, "HTTP/1.1 200 Go\r\nContent-Type: proxy/proxy\r\n\r\n");
     http_line_clear(&line);
     line.tls = SSL_new(tls); /* the test is proxy and server in one */
@@ -299,11 +304,11 @@ static void a_tunnel_goes_through_the_proxy(void **state)
     tear_down(&t);
 }
 
-/* dispatch blocks no signal: what TLS writes to a dead socket must raise none. */
+/* dispatch blocks no signal, so a TLS write to a dead socket must raise none. */
 static void a_dead_connection_raises_no_sigpipe(void **state)
 {
     (void)state;
-    signal(SIGPIPE, SIG_DFL); /* would end the test */
+    signal(SIGPIPE, SIG_DFL); /* a SIGPIPE would end the test */
     for (int i = 0; i < 3; i++) {
         tls_rig t;
         http_line line = {.fd = -1}, next = {.fd = -1};
@@ -314,7 +319,7 @@ static void a_dead_connection_raises_no_sigpipe(void **state)
         http_line_reset(&line);
         assert_int_equal(fetch_exchange(&t.rig, &next, "{}"), 200);
         http_line_reset(&next);
-        tear_down(&t); /* says goodbye to a socket that is gone */
+        tear_down(&t); /* the end of TLS is written to a dead socket */
     }
 }
 
@@ -335,6 +340,6 @@ int main(void)
         cmocka_unit_test(a_tunnel_goes_through_the_proxy),
         cmocka_unit_test(a_dead_connection_raises_no_sigpipe),
     };
-    signal(SIGPIPE, SIG_IGN); /* the test's own server */
+    signal(SIGPIPE, SIG_IGN); /* for the test's own server */
     return cmocka_run_group_tests_name("fetch_tls", tests, make_certs, remove_certs);
 }

@@ -1,5 +1,5 @@
-/* Exchanges with other URLs than the fetcher's own, and headers that come several times:
- * what metadata and tokens are fetched by. */
+/* Exchanges with other URLs than the fetcher's own, and headers that come several times.
+ * Metadata and tokens are fetched this way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void on_done(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outco
              location.p ? location.p : "");
 }
 
-static const sgi_fetch_events events = {on_head, on_bytes, on_done};
+static const sgi_fetch_events events = {NULL, on_head, on_bytes, on_done};
 
 static void start(fetch_rig *rig, sgi_fetcher *fetcher, told *t, const char *url)
 {
@@ -70,7 +70,7 @@ static void an_exchange_goes_to_its_own_url(void **state)
     fetch_begin(&rig, NULL);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/a/b?c", rig.peer.port);
     start(&rig, rig.fetcher, &t, url);
-    memset(url, 'x', sizeof url - 1); /* it was copied */
+    memset(url, 'x', sizeof url - 1); /* the URL was copied */
     RUN_UNTIL(rig.rt, http_peer_accept(&rig.peer, &line));
     RUN_UNTIL(rig.rt, http_line_asked(&line));
     assert_ptr_equal(strstr(line.in, "GET /a/b?c HTTP/1.1\r\n"), line.in);
@@ -101,7 +101,7 @@ static void where_a_redirect_points_is_known_at_its_end(void **state)
     fetch_tear_down(&rig);
 }
 
-/* A Unix socket is the way to one host: others are not behind it. */
+/* A Unix socket leads to one host only: requests to other hosts do not use it. */
 static void elsewhere_is_not_behind_the_unix_socket(void **state)
 {
     (void)state;
@@ -112,14 +112,14 @@ static void elsewhere_is_not_behind_the_unix_socket(void **state)
     char path[64], url[100];
     sgi_fetcher *elsewhere = NULL;
     snprintf(path, sizeof path, "/tmp/segue-fetch-url-%d", (int)getpid());
-    unlink(path); /* of a process of the same number that was killed */
+    unlink(path); /* left by a killed process with the same number */
     fetch_set_up(&rig);
     http_peer_open_unix(&local, path);
     sgi_fetch_settings settings = {
         .url = "http://mcp.example/mcp", .unix_socket = path, .proxy = ""};
     fetch_connect(&rig, &settings);
     sgi_runtime_lock(rig.rt);
-    assert_int_equal(sgi_fetcher_elsewhere(rig.fetcher, &elsewhere), SEGUE_OK);
+    assert_int_equal(sgi_fetcher_new_for_other_hosts(rig.fetcher, &elsewhere), SEGUE_OK);
     sgi_runtime_unlock(rig.rt);
     start(&rig, rig.fetcher, &t, "http://mcp.example/.well-known/x");
     RUN_UNTIL(rig.rt, http_peer_accept(&local, &line));
@@ -143,7 +143,8 @@ static void elsewhere_is_not_behind_the_unix_socket(void **state)
     test_mem_rearm(&rig.mem);
     rig.mem.fail_from = 1;
     sgi_runtime_lock(rig.rt);
-    assert_int_equal(sgi_fetcher_elsewhere(rig.fetcher, &elsewhere), SEGUE_E_NOMEM);
+    assert_int_equal(sgi_fetcher_new_for_other_hosts(rig.fetcher, &elsewhere),
+                     SEGUE_E_NOMEM);
     sgi_runtime_unlock(rig.rt);
     test_mem_rearm(&rig.mem);
     http_peer_close(&local);

@@ -1,5 +1,5 @@
-/* The ways to a token: where it is looked for, who the client is, which scopes are asked
- * for (2026-07-28 basic/authorization). */
+/* The ways to a token: the URLs at which metadata is requested, the identification of the
+ * client, and the requested scopes (2026-07-28 basic/authorization). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,12 +33,12 @@ static void a_client_registers_asks_and_gets_a_token(void **state)
     (void)state;
     char challenge[64];
     flow_kit_open(&k);
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
     flow_assert_token(&k, NULL);
     flow_discover(&k, FLOW_RESOURCE,
                   FLOW_SERVER_WITH(",\"token_endpoint_auth_methods_supported\":"
                                    "[\"client_secret_post\",\"none\"]"));
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_WAIT);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_WAIT);
     flow_expect_post(&k, "https://as.example/register");
     assert_string_equal(
         k.text, "{\"client_name\":\"segue\",\"redirect_uris\":[\"" FLOW_REDIRECT
@@ -70,7 +70,7 @@ static void a_client_registers_asks_and_gets_a_token(void **state)
     flow_answer(&k, 200, FLOW_TOKEN("t1", ",\"expires_in\":3600"));
     flow_assert_token(&k, "t1");
     assert_true(sgi_flow_is_granted(k.flow));
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
     flow_kit_end(&k);
 }
 
@@ -79,15 +79,17 @@ static void all_who_are_refused_wait_for_one_flow(void **state)
     (void)state;
     flow_kit_open(&k);
     flow_to_browser(&k);
-    assert_int_equal(sgi_flow_refused(k.flow, 401, SGI_STR("Bearer"), 0), SGI_FLOW_WAIT);
-    assert_int_equal(
-        sgi_flow_refused(k.flow, 403, SGI_STR("Bearer error=insufficient_scope"), 0),
-        SGI_FLOW_WAIT);
+    assert_int_equal(sgi_flow_on_token_refused(k.flow, 401, SGI_STR("Bearer"), 0),
+                     SGI_FLOW_WAIT);
+    assert_int_equal(sgi_flow_on_token_refused(
+                         k.flow, 403, SGI_STR("Bearer error=insufficient_scope"), 0),
+                     SGI_FLOW_WAIT);
     flow_expect_browser(&k);
     flow_grant(&k, FLOW_TOKEN("t1", ""));
     flow_assert_token(&k, "t1");
-    /* one that was slow to be refused goes with what there is now */
-    assert_int_equal(sgi_flow_refused(k.flow, 401, SGI_STR("Bearer"), 0), SGI_FLOW_GO);
+    /* A refusal that comes late. The request is sent again with the current token. */
+    assert_int_equal(sgi_flow_on_token_refused(k.flow, 401, SGI_STR("Bearer"), 0),
+                     SGI_FLOW_GO);
     flow_assert_token(&k, "t1");
     flow_kit_end(&k);
 }
@@ -96,14 +98,16 @@ static void other_refusals_are_no_matter_of_authorization(void **state)
 {
     (void)state;
     flow_kit_open(&k);
-    assert_int_equal(sgi_flow_refused(k.flow, 403, SGI_STR(""), 0), SGI_FLOW_OTHER);
-    assert_int_equal(sgi_flow_refused(k.flow, 403, SGI_STR("Bearer scope=a"), 0),
+    assert_int_equal(sgi_flow_on_token_refused(k.flow, 403, SGI_STR(""), 0),
                      SGI_FLOW_OTHER);
-    assert_int_equal(
-        sgi_flow_refused(k.flow, 403, SGI_STR("Bearer error=\"invalid_token\""), 0),
-        SGI_FLOW_OTHER);
-    assert_int_equal(sgi_flow_refused(k.flow, 404, SGI_STR(""), 0), SGI_FLOW_OTHER);
-    assert_int_equal(sgi_flow_next(k.flow), SGI_FLOW_NOTHING);
+    assert_int_equal(sgi_flow_on_token_refused(k.flow, 403, SGI_STR("Bearer scope=a"), 0),
+                     SGI_FLOW_OTHER);
+    assert_int_equal(sgi_flow_on_token_refused(
+                         k.flow, 403, SGI_STR("Bearer error=\"invalid_token\""), 0),
+                     SGI_FLOW_OTHER);
+    assert_int_equal(sgi_flow_on_token_refused(k.flow, 404, SGI_STR(""), 0),
+                     SGI_FLOW_OTHER);
+    assert_int_equal(sgi_flow_next_need(k.flow), SGI_FLOW_NOTHING);
     flow_kit_end(&k);
 }
 
@@ -188,7 +192,7 @@ static void metadata_of_a_server_is_looked_for_in_order(void **state)
     flow_kit_end(&k);
 }
 
-/* 2025-03-26: no metadata of the resource, or none at all. */
+/* 2025-03-26: servers have no metadata of the resource, or no metadata at all. */
 static void old_servers_serve_at_their_own_host(void **state)
 {
     (void)state;
@@ -227,7 +231,7 @@ static void a_client_is_who_it_says_then_its_document_then_registered(void **sta
         FLOW_SERVER_WITH(",\"client_id_metadata_document_supported\":true");
     static const char document[] = "https://app.example/client.json";
     static const struct {
-        const char *own, *document, *server, *id; /* NULL = registers */
+        const char *own, *document, *server, *id; /* NULL = the client registers */
     } rows[] = {
         {"own", document, documents, "own"}, {NULL, document, documents, document},
         {NULL, document, FLOW_SERVER, NULL}, {NULL, NULL, documents, NULL},
@@ -273,7 +277,7 @@ static void a_client_on_another_machine_is_a_web_application(void **state)
     }
 }
 
-/* SEP-2352: what one authorization server has given is nothing to the next. */
+/* SEP-2352: credentials of one authorization server are never used at another. */
 static void at_another_server_a_client_registers_anew(void **state)
 {
     (void)state;
@@ -286,7 +290,7 @@ static void at_another_server_a_client_registers_anew(void **state)
     flow_expect_browser(&k);
     flow_assert_member(&k, "scope", "old");
     flow_grant(&k, FLOW_TOKEN("t1", ",\"refresh_token\":\"r1\""));
-    sgi_flow_accepted(k.flow, 1);
+    sgi_flow_on_token_accepted(k.flow, 1);
     flow_refuse(&k, 401, "Bearer");
     flow_get(&k, FLOW_RESOURCE_URL, 200, FLOW_RESOURCE_OF("https://b.example", ""));
     flow_get(&k, "https://b.example/.well-known/oauth-authorization-server", 200,
@@ -307,7 +311,7 @@ static void a_client_id_goes_to_its_own_server_only(void **state)
     k.options.issuer = "https://other.example";
     flow_kit_begin(&k);
     flow_discover(&k, FLOW_RESOURCE, FLOW_SERVER);
-    flow_assert_failed(&k, "is that of another one");
+    flow_assert_failed(&k, "belongs to another one");
     flow_kit_end(&k);
     flow_kit_prepare(&k);
     k.options.client_id = "own";
@@ -315,12 +319,12 @@ static void a_client_id_goes_to_its_own_server_only(void **state)
     flow_discover(&k, FLOW_RESOURCE, FLOW_SERVER);
     flow_expect_browser(&k);
     flow_grant(&k, FLOW_TOKEN("t1", ""));
-    sgi_flow_accepted(k.flow, 1);
+    sgi_flow_on_token_accepted(k.flow, 1);
     flow_refuse(&k, 401, "Bearer");
     flow_get(&k, FLOW_RESOURCE_URL, 200, FLOW_RESOURCE_OF("https://b.example", ""));
     flow_get(&k, "https://b.example/.well-known/oauth-authorization-server", 200,
              FLOW_SERVER_OF("https://b.example", ""));
-    flow_assert_failed(&k, "is that of another one");
+    flow_assert_failed(&k, "belongs to another one");
     flow_kit_end(&k);
 }
 
@@ -362,7 +366,7 @@ scopes_are_those_of_the_challenge_the_resource_or_the_application(void **state)
 
 #define LACKS(scope) "Bearer error=\"insufficient_scope\", scope=\"" scope "\""
 
-/* SEP-2350: what was granted before is not lost. */
+/* SEP-2350: scopes that were granted before are requested again. */
 static void a_step_up_asks_for_more_and_not_again(void **state)
 {
     (void)state;
@@ -376,21 +380,21 @@ static void a_step_up_asks_for_more_and_not_again(void **state)
     flow_expect_browser(&k);
     flow_grant(&k, FLOW_TOKEN("t1", ",\"refresh_token\":\"r1\""));
     flow_refuse(&k, 403, LACKS("b"));
-    /* who has a token that is good for others goes on with it */
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO);
+    /* other requests continue with the current token */
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
     flow_get(&k, FLOW_RESOURCE_URL, 200, FLOW_RESOURCE);
-    flow_expect_browser(&k); /* a refresh would bring no more than there was */
+    flow_expect_browser(&k); /* a refresh would grant no further scopes */
     flow_assert_member(&k, "scope", "a b");
     flow_grant(&k, FLOW_TOKEN("t2", ""));
     flow_assert_token(&k, "t2");
     sgi_flow_header(k.flow, &token);
-    assert_int_equal(sgi_flow_refused(k.flow, 403, SGI_STR(LACKS("b")), token),
+    assert_int_equal(sgi_flow_on_token_refused(k.flow, 403, SGI_STR(LACKS("b")), token),
                      SGI_FLOW_NO);
-    assert_non_null(strstr(sgi_flow_why(k.flow), "not granted"));
-    assert_int_equal(
-        sgi_flow_refused(k.flow, 403, SGI_STR("Bearer error=insufficient_scope"), token),
-        SGI_FLOW_NO);
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO);
+    assert_non_null(strstr(sgi_flow_failure_text(k.flow), "did not grant"));
+    assert_int_equal(sgi_flow_on_token_refused(
+                         k.flow, 403, SGI_STR("Bearer error=insufficient_scope"), token),
+                     SGI_FLOW_NO);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
     flow_refuse(&k, 403, LACKS("b c"));
     flow_kit_end(&k);
 }

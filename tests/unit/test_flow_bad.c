@@ -1,5 +1,5 @@
-/* Servers, browsers and memory that do a flow no good: each ends it with a clear word, or
- * is passed over; no secret is in any word, and no user is asked for ever. */
+/* Bad servers, bad browsers and missing memory. Each ends the flow with a clear message,
+ * or is ignored. No message contains a secret, and no user is asked again and again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,13 +22,13 @@ static void a_resource_that_is_not_ours_ends_the_flow(void **state)
     static const struct {
         const char *body, *why;
     } rows[] = {
-        {"{\"resource\":\"https://evil.example/mcp\"}", "another one: https://evil"},
-        {"{\"resource\":\"https://mcp.example/other\"}", "another one"},
-        {"{\"resource\":\"http://mcp.example/api/mcp\"}", "another one"},
-        {"{\"resource\":\"not a url\"}", "another one"},
-        {"{\"resource\":\"\\u0007\\n\"}", "another one"},
-        {"{\"resource\":1}", "another one"},
-        {"{}", "another one"},
+        {"{\"resource\":\"https://evil.example/mcp\"}", "another resource: https://evil"},
+        {"{\"resource\":\"https://mcp.example/other\"}", "another resource"},
+        {"{\"resource\":\"http://mcp.example/api/mcp\"}", "another resource"},
+        {"{\"resource\":\"not a url\"}", "another resource"},
+        {"{\"resource\":\"\\u0007\\n\"}", "another resource"},
+        {"{\"resource\":1}", "another resource"},
+        {"{}", "another resource"},
         {FLOW_RESOURCE_OF("ftp://as.example", ""), "no authorization server"},
         {FLOW_RESOURCE_OF("http://as.example", ""), "no authorization server"},
         {FLOW_RESOURCE_OF("http://localhost:1", ""), "no authorization server"},
@@ -54,7 +54,7 @@ static void the_first_server_that_may_be_asked_is(void **state)
              "\"http://x\",\"https://as.example\",\"https://b.example\"]}");
     flow_get(&k, FLOW_SERVER_URL, 200, FLOW_SERVER);
     flow_kit_end(&k);
-    flow_kit_prepare(&k); /* unless the application knows another of them */
+    flow_kit_prepare(&k); /* unless the application knows another one of them */
     k.options.issuer = "https://b.example";
     flow_kit_begin(&k);
     flow_refuse(&k, 401, "Bearer");
@@ -64,7 +64,8 @@ static void the_first_server_that_may_be_asked_is(void **state)
     flow_get(&k, "https://b.example/.well-known/oauth-authorization-server", 200,
              FLOW_SERVER_OF("https://b.example", ""));
     flow_kit_end(&k);
-    flow_kit_open(&k); /* none is named: as before there were such lists */
+    flow_kit_open(&k); /* the metadata names no server: treated as older metadata without
+                        * that list */
     flow_refuse(&k, 401, "Bearer");
     flow_get(&k, FLOW_RESOURCE_URL, 200, "{\"resource\":\"https://mcp.example\"}");
     flow_get(&k, "https://mcp.example/.well-known/oauth-authorization-server", 200,
@@ -115,7 +116,7 @@ static void a_server_that_cannot_be_trusted_ends_the_flow(void **state)
         {SERVER_BUT(ISSUER, AUTHORIZE, TOKEN,
                     ",\"code_challenge_methods_supported\":\"S256\""),
          "PKCE"},
-        {SERVER_BUT(ISSUER, AUTHORIZE, TOKEN, S256), "cannot be registered with"},
+        {SERVER_BUT(ISSUER, AUTHORIZE, TOKEN, S256), "the server offers no registration"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         flow_kit_open(&k);
@@ -123,7 +124,7 @@ static void a_server_that_cannot_be_trusted_ends_the_flow(void **state)
         flow_assert_failed(&k, rows[i].why);
         flow_kit_end(&k);
     }
-    flow_kit_open(&k); /* one and the same URL, and the same place */
+    flow_kit_open(&k); /* two spellings of one URL count as the same URL */
     flow_discover(&k, FLOW_RESOURCE, FLOW_SERVER_OF("https://as.example", ""));
     flow_expect_post(&k, "https://as.example/register");
     flow_kit_end(&k);
@@ -133,7 +134,8 @@ static void a_server_that_cannot_be_trusted_ends_the_flow(void **state)
     flow_kit_end(&k);
 }
 
-/* Whoever can make a place fail could else choose the next one. */
+/* A URL (place) that fails is not skipped, because an attacker who can make it fail could
+ * choose the next URL. */
 static void a_place_that_fails_is_not_passed_over(void **state)
 {
     (void)state;
@@ -144,22 +146,23 @@ static void a_place_that_fails_is_not_passed_over(void **state)
         flow_assert_put_off(&k, status == 500 ? "HTTP status 500" : "HTTP status 504");
         flow_kit_end(&k);
         flow_kit_open(&k);
-        flow_discover(&k, FLOW_RESOURCE, "[]"); /* nothing is there */
+        flow_discover(&k, FLOW_RESOURCE, "[]"); /* this URL has no metadata */
         flow_get(&k, FLOW_OPENID_URL, status, FLOW_SERVER);
         flow_assert_put_off(&k, "HTTP status 50");
         flow_kit_end(&k);
     }
     flow_kit_open(&k);
     flow_refuse(&k, 401, "Bearer");
-    sgi_flow_unanswered(k.flow, "Could not resolve host\n\x1b[2J", true);
+    sgi_flow_on_no_answer(k.flow, "Could not resolve host\n\x1b[2J", true);
     flow_assert_put_off(&k, "the metadata of the resource: Could not resolve host[2J");
     flow_kit_end(&k);
     flow_kit_open(&k);
     flow_refuse(&k, 401, "Bearer");
-    sgi_flow_unanswered(k.flow, "the certificate has expired", false);
+    sgi_flow_on_no_answer(k.flow, "the certificate has expired", false);
     flow_assert_failed(&k, "the metadata of the resource: the certificate has expired");
     flow_kit_end(&k);
-    for (int32_t status = 408; status <= 429; status += 21) { /* nor is it empty */
+    /* a temporary failure does not mean that the URL has no metadata */
+    for (int32_t status = 408; status <= 429; status += 21) {
         flow_kit_open(&k);
         flow_refuse(&k, 401, "Bearer");
         flow_get(&k, FLOW_RESOURCE_URL, status, "");
@@ -176,33 +179,34 @@ static void redirects_stay_at_the_origin_and_are_few(void **state)
         "https://mcp.example:444/m"};
     flow_kit_open(&k);
     flow_refuse(&k, 401, "Bearer");
-    sgi_flow_redirected(k.flow, SGI_STR("/1"));
-    sgi_flow_redirected(k.flow, SGI_STR("https://mcp.example/2"));
-    sgi_flow_redirected(k.flow, SGI_STR("/3"));
+    sgi_flow_on_http_redirect(k.flow, SGI_STR("/1"));
+    sgi_flow_on_http_redirect(k.flow, SGI_STR("https://mcp.example/2"));
+    sgi_flow_on_http_redirect(k.flow, SGI_STR("/3"));
     flow_get(&k, "https://mcp.example/3", 200, FLOW_RESOURCE);
     flow_get(&k, FLOW_SERVER_URL, 200, FLOW_SERVER);
     flow_expect_post(&k, "https://as.example/register");
-    sgi_flow_redirected(k.flow, SGI_STR("/r"));
-    flow_assert_failed(&k, "the registration sends elsewhere");
+    sgi_flow_on_http_redirect(k.flow, SGI_STR("/r"));
+    flow_assert_failed(&k, "the registration is redirected");
     flow_kit_end(&k);
     flow_kit_open(&k);
     flow_refuse(&k, 401, "Bearer");
     for (int i = 0; i < 4; i++)
-        sgi_flow_redirected(k.flow, SGI_STR("/again"));
-    flow_get(&k, FLOW_ROOT_URL, 200, FLOW_RESOURCE); /* nothing is there: the next */
+        sgi_flow_on_http_redirect(k.flow, SGI_STR("/again"));
+    flow_get(&k, FLOW_ROOT_URL, 200, FLOW_RESOURCE); /* the URL has no metadata, so the
+                                                      * next URL is tried */
     flow_kit_end(&k);
     for (size_t i = 0; i < sizeof away / sizeof *away; i++) {
         flow_kit_open(&k);
         flow_refuse(&k, 401, "Bearer");
-        sgi_flow_redirected(k.flow, sgi_str_of(away[i]));
+        sgi_flow_on_http_redirect(k.flow, sgi_str_of(away[i]));
         flow_get(&k, FLOW_ROOT_URL, 200, FLOW_RESOURCE);
         flow_kit_end(&k);
     }
     flow_kit_open(&k);
     flow_to_browser(&k);
     assert_int_equal(flow_come_back(&k, "code=x"), SEGUE_OK);
-    sgi_flow_redirected(k.flow, SGI_STR("https://as.example/token2"));
-    flow_assert_failed(&k, "the token endpoint sends elsewhere");
+    sgi_flow_on_http_redirect(k.flow, SGI_STR("https://as.example/token2"));
+    flow_assert_failed(&k, "the token endpoint is redirected");
     flow_kit_end(&k);
 }
 
@@ -233,12 +237,14 @@ static void a_registration_may_be_refused_or_nonsense(void **state)
         {400, "{\"error\":\"invalid_redirect_uri\",\"error_description\":\"no\\u0007\"}",
          "the registration was refused: invalid_redirect_uri"},
         {403, "", "the registration was answered with HTTP status 403"},
-        {201, "", "something else"},
-        {201, "{}", "something else"},
-        {201, "{\"client_id\":1}", "something else"},
-        {201, "{\"client_id\":\"\"}", "something else"},
-        {201, "{\"client_id\":\"a\\r\\nb\"}", "something else"},
-        {201, "{\"client_id\":\"a\",\"client_secret\":{}}", "something else"},
+        {201, "", "the answer to the registration is invalid"},
+        {201, "{}", "the answer to the registration is invalid"},
+        {201, "{\"client_id\":1}", "the answer to the registration is invalid"},
+        {201, "{\"client_id\":\"\"}", "the answer to the registration is invalid"},
+        {201, "{\"client_id\":\"a\\r\\nb\"}",
+         "the answer to the registration is invalid"},
+        {201, "{\"client_id\":\"a\",\"client_secret\":{}}",
+         "the answer to the registration is invalid"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         flow_kit_open(&k);
@@ -263,19 +269,20 @@ static void what_is_no_bearer_token_is_none(void **state)
         int32_t status;
         const char *body, *why;
     } rows[] = {
-        {200, "", "no bearer token"},
-        {200, "[]", "no bearer token"},
-        {200, "{\"access_token\":\"SECRET\"}", "no bearer token"},
-        {200, "{\"access_token\":\"SECRET\",\"token_type\":\"DPoP\"}", "no bearer token"},
+        {200, "", "did not give a bearer token"},
+        {200, "[]", "did not give a bearer token"},
+        {200, "{\"access_token\":\"SECRET\"}", "did not give a bearer token"},
+        {200, "{\"access_token\":\"SECRET\",\"token_type\":\"DPoP\"}",
+         "did not give a bearer token"},
         {200, "{\"access_token\":\"SECRET\",\"token_type\":\"bearerx\"}",
-         "no bearer token"},
-        {200, "{\"token_type\":\"Bearer\"}", "no bearer token"},
-        {200, FLOW_TOKEN("", ""), "no bearer token"},
-        {200, FLOW_TOKEN("SECRET x", ""), "no bearer token"},
-        {200, FLOW_TOKEN("SECRET\\r\\nX: y", ""), "no bearer token"},
-        {200, FLOW_TOKEN("SECRET\\u0000", ""), "no bearer token"},
+         "did not give a bearer token"},
+        {200, "{\"token_type\":\"Bearer\"}", "did not give a bearer token"},
+        {200, FLOW_TOKEN("", ""), "did not give a bearer token"},
+        {200, FLOW_TOKEN("SECRET x", ""), "did not give a bearer token"},
+        {200, FLOW_TOKEN("SECRET\\r\\nX: y", ""), "did not give a bearer token"},
+        {200, FLOW_TOKEN("SECRET\\u0000", ""), "did not give a bearer token"},
         {200, "{\"access_token\":[\"SECRET\"],\"token_type\":\"Bearer\"}",
-         "no bearer token"},
+         "did not give a bearer token"},
         {400, "{\"error\":\"invalid_grant\",\"access_token\":\"SECRET\"}",
          "the token endpoint was refused: invalid_grant"},
         {400, "SECRET", "HTTP status 400"},
@@ -284,13 +291,13 @@ static void what_is_no_bearer_token_is_none(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         flow_kit_open(&k);
         flow_to_browser(&k);
-        flow_answer(&k, 200, "nobody asked"); /* nor does it help */
+        flow_answer(&k, 200, "nobody asked"); /* this does not help either */
         flow_expect_browser(&k);
         assert_int_equal(flow_come_back(&k, "code=SECRET"), SEGUE_OK);
         flow_expect_post(&k, TOKEN_URL);
         flow_answer(&k, rows[i].status, rows[i].body);
         flow_assert_failed(&k, rows[i].why);
-        assert_null(strstr(sgi_flow_why(k.flow), "SECRET"));
+        assert_null(strstr(sgi_flow_failure_text(k.flow), "SECRET"));
         flow_kit_end(&k);
     }
     flow_kit_open(&k);
@@ -299,11 +306,11 @@ static void what_is_no_bearer_token_is_none(void **state)
     flow_expect_post(&k, TOKEN_URL);
     flow_answer(&k, 500, "{\"error\":1,\"x\":\"SECRET\"}");
     flow_assert_put_off(&k, "HTTP status 500");
-    assert_null(strstr(sgi_flow_why(k.flow), "SECRET"));
+    assert_null(strstr(sgi_flow_failure_text(k.flow), "SECRET"));
     flow_kit_end(&k);
 }
 
-/* A code that could not be redeemed is kept for the server that gave it alone. */
+/* A kept code that could not be exchanged goes only to the server that gave it. */
 static void a_code_that_is_kept_goes_to_no_other_server(void **state)
 {
     (void)state;
@@ -346,7 +353,7 @@ static void an_end_that_is_no_number_is_not_known(void **state)
                  ends[i]);
         flow_enter(&k, token);
         fake_host_advance(&k.host, 100000000);
-        assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO);
+        assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
         flow_assert_token(&k, "t");
         flow_kit_end(&k);
     }
@@ -360,14 +367,14 @@ static void a_server_that_refuses_what_it_asked_for_ends_the_flow(void **state)
     flow_kit_open(&k);
     flow_enter(&k, FLOW_TOKEN("t1", ",\"refresh_token\":\"r\""));
     sgi_flow_header(k.flow, &token);
-    assert_int_equal(sgi_flow_refused(k.flow, 401, SGI_STR("Bearer"), token),
+    assert_int_equal(sgi_flow_on_token_refused(k.flow, 401, SGI_STR("Bearer"), token),
                      SGI_FLOW_NO);
     flow_assert_failed(&k, "just granted");
-    /* others had gone with it, too */
-    assert_int_equal(sgi_flow_refused(k.flow, 401, SGI_STR("Bearer"), token),
+    /* other requests were sent with that token, too */
+    assert_int_equal(sgi_flow_on_token_refused(k.flow, 401, SGI_STR("Bearer"), token),
                      SGI_FLOW_NO);
     assert_int_equal(sgi_flow_header(k.flow, &token).n, 0);
-    flow_refuse(&k, 401, "Bearer"); /* the next request begins anew */
+    flow_refuse(&k, 401, "Bearer"); /* the next request starts a new flow */
     flow_get(&k, FLOW_RESOURCE_URL, 200, FLOW_RESOURCE);
     flow_expect_browser(&k);
     flow_kit_end(&k);
@@ -381,7 +388,7 @@ static void an_answer_by_the_browser_is_looked_at_before_it_is_used(void **state
     static const char says[] =
         FLOW_SERVER_WITH(",\"authorization_response_iss_parameter_supported\":true");
     static const struct {
-        const char *server, *answer, *why; /* NULL = it is good */
+        const char *server, *answer, *why; /* why NULL = the answer is accepted */
     } rows[] = {
         {FLOW_SERVER, "code=x", NULL},
         {FLOW_SERVER, "code=x&iss=https%3A%2F%2Fas.example", NULL},
@@ -414,7 +421,7 @@ static void an_answer_by_the_browser_is_looked_at_before_it_is_used(void **state
         assert_int_equal(flow_come_back(&k, rows[i].answer), SEGUE_OK);
         if (rows[i].why) {
             flow_assert_failed(&k, rows[i].why);
-            assert_null(strstr(sgi_flow_why(k.flow), "EVIL"));
+            assert_null(strstr(sgi_flow_failure_text(k.flow), "EVIL"));
         } else {
             flow_expect_post(&k, TOKEN_URL);
         }
@@ -424,7 +431,7 @@ static void an_answer_by_the_browser_is_looked_at_before_it_is_used(void **state
 
 static segue_status back(const char *url)
 {
-    return sgi_flow_come_back(&k.host.engine, sgi_str_of(url));
+    return sgi_flow_on_browser_redirect(&k.host.engine, sgi_str_of(url));
 }
 
 static void an_answer_with_another_state_changes_nothing(void **state)
@@ -446,7 +453,7 @@ static void an_answer_with_another_state_changes_nothing(void **state)
     assert_int_equal(back(url), SEGUE_E_INVALID);
     flow_expect_browser(&k);
     snprintf(url, sizeof url, "code=x&state=%s#f", sgi_flow_state(k.flow).p);
-    assert_int_equal(back(url), SEGUE_OK); /* a query alone will do */
+    assert_int_equal(back(url), SEGUE_OK); /* the query alone is enough */
     assert_int_equal(back(url), SEGUE_E_NOT_FOUND);
     flow_expect_post(&k, TOKEN_URL);
     flow_kit_end(&k);
@@ -456,12 +463,12 @@ static void nobody_may_agree(void **state)
 {
     (void)state;
     flow_kit_open(&k);
-    assert_int_equal(sgi_flow_patience(k.flow), 600000);
-    sgi_flow_give_up(k.flow);
-    assert_int_equal(sgi_flow_next(k.flow), SGI_FLOW_NOTHING);
+    assert_int_equal(sgi_flow_consent_timeout_ms(k.flow), 600000);
+    sgi_flow_on_consent_timeout(k.flow);
+    assert_int_equal(sgi_flow_next_need(k.flow), SGI_FLOW_NOTHING);
     flow_to_browser(&k);
-    sgi_flow_give_up(k.flow);
-    flow_assert_failed(&k, "nobody agreed");
+    sgi_flow_on_consent_timeout(k.flow);
+    flow_assert_failed(&k, "the user did not agree");
     flow_kit_end(&k);
     flow_kit_open(&k);
     flow_to_browser(&k);
@@ -473,7 +480,7 @@ static void nobody_may_agree(void **state)
     flow_expect_post(&k, "https://as.example/register");
     k.host.random_fails = true;
     flow_answer(&k, 201, FLOW_CLIENT);
-    flow_assert_failed(&k, "no randomness");
+    flow_assert_failed(&k, "no random bytes");
     flow_kit_end(&k);
 }
 

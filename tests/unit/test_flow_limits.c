@@ -1,5 +1,6 @@
-/* What an application says of itself has to fit together; and a flow for whose texts
- * there is no memory, whichever it is, ends, and the next one works. */
+/* The settings of an application must fit together. A flow whose text finds no memory
+ * ends, whichever text it is, and the next flow works. */
+#include <segue/segue_auth.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +54,7 @@ static void settings_have_to_fit_together(void **state)
     BAD(on_authorize, NULL);
     BAD(grant, 3);
     BAD(grant, -1);
-    BAD(grant, SEGUE_OAUTH_CLIENT); /* who? */
+    BAD(grant, SEGUE_OAUTH_CLIENT); /* the client is not named */
     BAD(grant, SEGUE_OAUTH_ASSERTION);
     BAD(client_metadata_url, "http://localhost/c");
     BAD(client_metadata_url, "https://a/");
@@ -76,26 +77,27 @@ static void settings_have_to_fit_together(void **state)
 
 /* ---- memory ---- */
 
-/* Plays what is asked for; how it ended. */
+/* Plays all exchanges; returns how the flow ended. */
 static segue_status play(void)
 {
     for (int steps = 0; steps < 20; steps++) {
         sgi_flow_exchange exchange;
-        switch (sgi_flow_next(k.flow)) {
+        switch (sgi_flow_next_need(k.flow)) {
         case SGI_FLOW_NOTHING:
             return sgi_flow_status(k.flow);
         case SGI_FLOW_CONSENT:
             if (flow_come_back(&k, "code=x") != SEGUE_OK)
-                sgi_flow_give_up(k.flow);
+                sgi_flow_on_consent_timeout(k.flow);
             break;
         case SGI_FLOW_LOAD:
-            sgi_flow_loaded(k.flow, SGI_STR("{\"access_token\":\"t0\",\"issuer\":1}"));
+            sgi_flow_on_record_loaded(k.flow,
+                                      SGI_STR("{\"access_token\":\"t0\",\"issuer\":1}"));
             break;
         case SGI_FLOW_SAVE:
-            sgi_flow_saved(k.flow);
+            sgi_flow_on_record_saved(k.flow);
             break;
         default:
-            sgi_flow_look(k.flow, &exchange);
+            sgi_flow_get_exchange(k.flow, &exchange);
             if (strstr(exchange.url, "protected"))
                 flow_answer(&k, 200, FLOW_RESOURCE);
             else if (strstr(exchange.url, "well-known"))
@@ -124,7 +126,7 @@ static size_t once(size_t fail_at, size_t fail_from)
         sgi_flow_new(&k.host.engine, FLOW_ENDPOINT, &k.options, &k.flow);
     if (status == SEGUE_OK) {
         sgi_flow_header(k.flow, &token);
-        sgi_flow_refused(k.flow, 401, SGI_STR(challenge), token);
+        sgi_flow_on_token_refused(k.flow, 401, SGI_STR(challenge), token);
         status = play();
     }
     size_t calls = k.tm.calls;
@@ -134,14 +136,14 @@ static size_t once(size_t fail_at, size_t fail_from)
         flow_assert_token(&k, "t1");
     assert_true(status == SEGUE_OK || status == SEGUE_E_NOMEM ||
                 status == SEGUE_E_UNAUTHORIZED);
-    test_mem_rearm(&k.tm); /* memory is back: it works */
+    test_mem_rearm(&k.tm); /* memory is back: the flow works */
     if (k.flow) {
         sgi_flow_header(k.flow, &token);
-        sgi_flow_accepted(k.flow, token);
-        assert_int_equal(sgi_flow_refused(k.flow, 401, SGI_STR("Bearer"), token),
+        sgi_flow_on_token_accepted(k.flow, token);
+        assert_int_equal(sgi_flow_on_token_refused(k.flow, 401, SGI_STR("Bearer"), token),
                          SGI_FLOW_WAIT);
         if (play() != SEGUE_OK)
-            fail_msg("%zu %zu: %s", fail_at, fail_from, sgi_flow_why(k.flow));
+            fail_msg("%zu %zu: %s", fail_at, fail_from, sgi_flow_failure_text(k.flow));
         assert_true(sgi_flow_header(k.flow, &token).n > 0);
     }
     flow_kit_end(&k);

@@ -1,5 +1,6 @@
-/* The token endpoint: how a client shows who it is, renewing, clients that act for
- * themselves, and what is kept from one process to the next. */
+/* The token endpoint: how a client authenticates, renewal, clients that act for
+ * themselves, and the data that is kept from one process to the next. */
+#include <segue/segue_auth.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,7 @@ static const char *authorization(void)
 {
     static char text[512];
     sgi_flow_exchange exchange;
-    sgi_flow_look(k.flow, &exchange);
+    sgi_flow_get_exchange(k.flow, &exchange);
     snprintf(text, sizeof text, "%.*s", (int)exchange.authorization.n,
              exchange.authorization.p ? exchange.authorization.p : "");
     return text;
@@ -48,7 +49,7 @@ static void a_client_shows_itself_as_both_sides_know(void **state)
         {FLOW_SERVER_WITH(KNOWS("\"none\"")), SECRET "}", "none", "", "c:1", NULL},
         {FLOW_SERVER_WITH(KNOWS("\"private_key_jwt\"")), "{\"client_id\":\"c:1\"}",
          "none", "", "c:1", NULL},
-        /* what the registration says goes first */
+        /* The registration has priority over the metadata. */
         {FLOW_SERVER, SECRET ",\"token_endpoint_auth_method\":\"client_secret_post\"}",
          "client_secret_basic", "", "c:1", "s 1"},
         {FLOW_SERVER, SECRET ",\"token_endpoint_auth_method\":\"none\"}",
@@ -143,7 +144,7 @@ static void a_client_with_a_key_signs(void **state)
     assert_part(claims, len,
                 "\"iss\":\"c1\",\"sub\":\"c1\",\"aud\":\"https://as.example\"");
     assert_part(claims, len, "\"iat\":1764000000,\"exp\":1764000060");
-    assert_int_equal(strlen(claims + len + 1), 86); /* 64 bytes */
+    assert_int_equal(strlen(claims + len + 1), 86); /* a signature of 64 bytes */
     flow_answer(&k, 200, FLOW_TOKEN("t1", ""));
     flow_assert_token(&k, "t1");
     flow_kit_end(&k);
@@ -159,13 +160,14 @@ static void a_client_acts_for_whom_an_assertion_names(void **state)
         flow_kit_prepare(&k);
         k.options.grant = SEGUE_OAUTH_ASSERTION;
         k.options.on_assertion =
-            (segue_assertion_fn)(uintptr_t)1; /* the kit answers itself */
+            /* the kit plays the application's assertion */
+            (segue_assertion_fn)(uintptr_t)1;
         flow_kit_begin(&k);
         flow_discover(&k, FLOW_RESOURCE, FLOW_SERVER);
-        assert_int_equal(sgi_flow_next(k.flow), SGI_FLOW_ASSERTION);
+        assert_int_equal(sgi_flow_next_need(k.flow), SGI_FLOW_ASSERTION);
         assert_true(sgi_str_eq(sgi_flow_issuer(k.flow), SGI_STR("https://as.example")));
         assert_true(sgi_str_eq(sgi_flow_resource(k.flow), SGI_STR(FLOW_ENDPOINT)));
-        sgi_flow_asserted(k.flow, sgi_str_of(good ? "a.b-_9.c" : bad[i]));
+        sgi_flow_on_assertion(k.flow, sgi_str_of(good ? "a.b-_9.c" : bad[i]));
         if (!good) {
             flow_assert_failed(&k, "no assertion");
         } else {
@@ -175,7 +177,7 @@ static void a_client_acts_for_whom_an_assertion_names(void **state)
             flow_assert_member(&k, "assertion", "a.b-_9.c");
             flow_assert_member(&k, "client_id", NULL);
             flow_answer(&k, 400, "{\"error\":\"unauthorized_client\"}");
-            flow_assert_failed(&k, "unauthorized_client"); /* and nothing else is tried */
+            flow_assert_failed(&k, "unauthorized_client"); /* nothing else is tried */
         }
         flow_kit_end(&k);
     }
@@ -189,10 +191,10 @@ static void a_token_is_renewed_before_its_end(void **state)
     flow_kit_open(&k);
     flow_enter(&k, FLOW_TOKEN("t1", ",\"expires_in\":3600,\"refresh_token\":\"r1\""));
     fake_host_advance(&k.host, HOUR - 31000);
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
     fake_host_advance(&k.host, 1000);
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_WAIT);
-    flow_expect_post(&k, TOKEN_URL); /* its metadata is known */
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_WAIT);
+    flow_expect_post(&k, TOKEN_URL); /* the server's metadata is known already */
     flow_assert_member(&k, "grant_type", "refresh_token");
     flow_assert_member(&k, "refresh_token", "r1");
     flow_assert_member(&k, "resource", FLOW_ENDPOINT);
@@ -201,19 +203,21 @@ static void a_token_is_renewed_before_its_end(void **state)
     flow_assert_token(&k, "t2");
     assert_false(sgi_flow_is_granted(k.flow));
     fake_host_advance(&k.host, 14999);
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
     fake_host_advance(&k.host, 1);
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_WAIT);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_WAIT);
     flow_expect_post(&k, TOKEN_URL);
-    flow_assert_member(&k, "refresh_token", "r1"); /* it stays when none comes */
+    flow_assert_member(&k, "refresh_token", "r1"); /* the refresh token stays when the
+                                                    * answer has no new one */
     flow_answer(&k, 200, FLOW_TOKEN("t3", ",\"refresh_token\":\"r2\""));
     fake_host_advance(&k.host, 1000 * HOUR);
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO); /* no end is known */
+    /* the token has no known end */
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
     flow_assert_token(&k, "t3");
     flow_kit_end(&k);
 }
 
-/* Renewing asks no user: the old token goes, and the server tells. */
+/* Renewal asks no user: when it fails, the old token is sent and the server decides. */
 static void a_token_that_cannot_be_renewed_goes_as_it_is(void **state)
 {
     (void)state;
@@ -228,22 +232,22 @@ static void a_token_that_cannot_be_renewed_goes_as_it_is(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         flow_kit_open(&k);
         flow_enter(&k, FLOW_TOKEN("t1", ",\"expires_in\":3600,\"refresh_token\":\"r1\""));
-        sgi_flow_accepted(k.flow, 1);
+        sgi_flow_on_token_accepted(k.flow, 1);
         fake_host_advance(&k.host, HOUR);
-        assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_WAIT);
+        assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_WAIT);
         flow_expect_post(&k, TOKEN_URL);
         if (rows[i].status)
             flow_answer(&k, rows[i].status, rows[i].body);
         else
-            sgi_flow_unanswered(k.flow, "broken", true);
+            sgi_flow_on_no_answer(k.flow, "broken", true);
         flow_assert_token(&k, "t1");
-        assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO);
+        assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
         flow_refuse(&k, 401, "Bearer");
         flow_get(&k, FLOW_RESOURCE_URL, 200, FLOW_RESOURCE);
         if (rows[i].status == 400 || rows[i].status == 401)
             flow_expect_browser(&k);
         else
-            flow_expect_post(&k, TOKEN_URL); /* it may be good yet */
+            flow_expect_post(&k, TOKEN_URL); /* the refresh token may still be valid */
         flow_kit_end(&k);
     }
 }
@@ -253,14 +257,15 @@ static void a_refused_token_is_renewed_if_it_can_be(void **state)
     (void)state;
     flow_kit_open(&k);
     flow_enter(&k, FLOW_TOKEN("t1", ",\"refresh_token\":\"r1\""));
-    sgi_flow_accepted(k.flow, 1);
+    sgi_flow_on_token_accepted(k.flow, 1);
     flow_refuse(&k, 401, "Bearer");
     flow_get(&k, FLOW_RESOURCE_URL, 200, FLOW_RESOURCE);
     flow_expect_post(&k, TOKEN_URL);
     flow_assert_member(&k, "grant_type", "refresh_token");
     flow_answer(&k, 200, FLOW_TOKEN("t2", ""));
     flow_assert_token(&k, "t2");
-    flow_refuse(&k, 401, "Bearer"); /* once more: a renewed one may be refused */
+    flow_refuse(&k, 401, "Bearer"); /* tried once more, because a renewed token may be
+                                     * refused */
     flow_get(&k, FLOW_RESOURCE_URL, 200, FLOW_RESOURCE);
     flow_expect_post(&k, TOKEN_URL);
     flow_answer(&k, 400, "{\"error\":\"invalid_grant\"}");
@@ -317,19 +322,19 @@ static void keeping(void)
 
 static void expect_load(const char *key, const char *text)
 {
-    assert_int_equal(sgi_flow_next(k.flow), SGI_FLOW_LOAD);
+    assert_int_equal(sgi_flow_next_need(k.flow), SGI_FLOW_LOAD);
     assert_string_equal(sgi_flow_key(k.flow).p, key);
     char *copy = strdup(text);
-    sgi_flow_loaded(k.flow, sgi_str_of(copy));
+    sgi_flow_on_record_loaded(k.flow, sgi_str_of(copy));
     free(copy);
 }
 
 static char *expect_save(const char *key)
 {
-    assert_int_equal(sgi_flow_next(k.flow), SGI_FLOW_SAVE);
+    assert_int_equal(sgi_flow_next_need(k.flow), SGI_FLOW_SAVE);
     assert_string_equal(sgi_flow_key(k.flow).p, key);
     char *text = strdup(sgi_flow_record(k.flow).p);
-    sgi_flow_saved(k.flow);
+    sgi_flow_on_record_saved(k.flow);
     return text;
 }
 
@@ -340,7 +345,7 @@ static void a_later_process_begins_with_what_was_kept(void **state)
 {
     (void)state;
     keeping();
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_WAIT);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_WAIT);
     expect_load(TOKEN_KEY, "");
     flow_refuse(&k, 401, "Bearer scope=a");
     expect_load(TOKEN_KEY, "");
@@ -362,12 +367,12 @@ static void a_later_process_begins_with_what_was_kept(void **state)
     flow_kit_end(&k);
 
     keeping();
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_WAIT);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_WAIT);
     expect_load(TOKEN_KEY, token);
     flow_assert_token(&k, "t1");
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_GO);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_GO);
     fake_host_advance(&k.host, HOUR);
-    assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_WAIT);
+    assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_WAIT);
     expect_load(TOKEN_KEY, token);
     flow_get(&k, FLOW_RESOURCE_URL, 200, FLOW_RESOURCE);
     flow_get(&k, FLOW_SERVER_URL, 200, FLOW_SERVER);
@@ -378,16 +383,16 @@ static void a_later_process_begins_with_what_was_kept(void **state)
     flow_answer(&k, 200, FLOW_TOKEN("t2", ""));
     free(expect_save(TOKEN_KEY));
     flow_assert_token(&k, "t2");
-    /* a step up keeps the scopes of the process before */
+    /* A step up keeps the scopes that the earlier process had. */
     uint64_t number;
     sgi_flow_header(k.flow, &number);
-    assert_int_equal(sgi_flow_refused(k.flow, 403,
-                                      SGI_STR("Bearer error=insufficient_scope, scope=a"),
-                                      number),
-                     SGI_FLOW_NO);
+    assert_int_equal(
+        sgi_flow_on_token_refused(
+            k.flow, 403, SGI_STR("Bearer error=insufficient_scope, scope=a"), number),
+        SGI_FLOW_NO);
     flow_kit_end(&k);
 
-    /* its secret has run out meanwhile */
+    /* The secret of the registration has expired meanwhile. */
     keeping();
     fake_host_advance(&k.host, 2 * HOUR);
     flow_refuse(&k, 401, "Bearer");
@@ -401,7 +406,7 @@ static void a_later_process_begins_with_what_was_kept(void **state)
     free(token);
 }
 
-/* Refresh tokens are used up by being used: two processes must not both use one. */
+/* A refresh token can be used only once, so two processes must not both use it. */
 static void another_process_may_have_renewed_the_token(void **state)
 {
     (void)state;
@@ -447,7 +452,7 @@ static void what_cannot_be_read_was_never_kept(void **state)
     };
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
         keeping();
-        assert_int_equal(sgi_flow_prepare(k.flow), SGI_FLOW_WAIT);
+        assert_int_equal(sgi_flow_before_request(k.flow), SGI_FLOW_WAIT);
         expect_load(TOKEN_KEY, tokens[i]);
         flow_assert_token(&k, NULL);
         flow_kit_end(&k);

@@ -45,7 +45,7 @@ static int32_t fixed_random(void *user, void *bytes, size_t len)
     return 0;
 }
 
-/* What is written must be JSON without a key twice, whatever went in. */
+/* The output must be JSON without a repeated key, whatever the input was. */
 static void assert_json(sgi_str text)
 {
     segue_hooks hooks = {.struct_size = sizeof hooks, .random = fixed_random};
@@ -65,7 +65,7 @@ static void assert_result(bool is_error, sgi_str extra, const char *expected)
 {
     sgi_buf out;
     sgi_buf_init(&out, &sgi_mem_libc);
-    sgi_jw w = sgi_jw_on(&out);
+    sgi_jw w = sgi_jw_to(&out);
     sgi_jw_open(&w, '{');
     sgi_fold_write(&fold, &w, is_error, extra);
     sgi_jw_close(&w, '}');
@@ -77,7 +77,7 @@ static void assert_result(bool is_error, sgi_str extra, const char *expected)
 
 static void add_fields(const char *json)
 {
-    sgi_fold_fields(&fold, sgi_str_of(json));
+    sgi_fold_add_fields(&fold, sgi_str_of(json));
 }
 
 static void nothing_folds_to_empty_content(void **state)
@@ -91,9 +91,9 @@ static void nothing_folds_to_empty_content(void **state)
 static void segments_keep_their_order(void **state)
 {
     (void)state;
-    sgi_fold_segment(&fold, SGI_STR("{\"a\":1}"));
-    sgi_fold_segment(&fold, SGI_STR("{\"b\":2}"));
-    sgi_fold_segment(&fold, SGI_STR("{\"a\":1}"));
+    sgi_fold_add_segment(&fold, SGI_STR("{\"a\":1}"));
+    sgi_fold_add_segment(&fold, SGI_STR("{\"b\":2}"));
+    sgi_fold_add_segment(&fold, SGI_STR("{\"a\":1}"));
     assert_int_equal(fold.count, 3);
     assert_result(false, (sgi_str){0}, "{\"content\":[{\"a\":1},{\"b\":2},{\"a\":1}]}");
 }
@@ -176,12 +176,12 @@ static void an_escaped_name_may_be_very_long(void **state)
 static void replace_throws_away_what_came_before(void **state)
 {
     (void)state;
-    sgi_fold_segment(&fold, SGI_STR("1"));
+    sgi_fold_add_segment(&fold, SGI_STR("1"));
     add_fields("{\"a\":1,\"_meta\":{\"m\":1}}");
     sgi_fold_replace(&fold, 7); /* six more have left the log */
     assert_int_equal(fold.voided, 7);
     assert_int_equal(fold.segments, 7);
-    sgi_fold_segment(&fold, SGI_STR("2"));
+    sgi_fold_add_segment(&fold, SGI_STR("2"));
     add_fields("{\"b\":1}");
     assert_int_equal(fold.count, 1);
     assert_result(false, (sgi_str){0}, "{\"content\":[2],\"b\":1}");
@@ -199,12 +199,13 @@ static void empty_objects_add_nothing(void **state)
 
 static void run_all(void)
 {
-    sgi_fold_segment(&fold, SGI_STR("{\"type\":\"text\",\"text\":\"one\"}"));
+    sgi_fold_add_segment(&fold, SGI_STR("{\"type\":\"text\",\"text\":\"one\"}"));
     add_fields("{\"a\":1,\"_meta\":{\"m\":1}}");
     add_fields("{\"b\":1,\"_meta\":{\"n\":1}}");
     add_fields("{\"\\u0062\":2}");
-    sgi_fold_segment(&fold, SGI_STR("{\"type\":\"text\",\"text\":\"two\"}"));
-    sgi_fold_placed(&fold, 0, SGI_STR("{\"type\":\"text\",\"text\":\"more\"}"));
+    sgi_fold_add_segment(&fold, SGI_STR("{\"type\":\"text\",\"text\":\"two\"}"));
+    sgi_fold_add_placed_segment(&fold, 0,
+                                SGI_STR("{\"type\":\"text\",\"text\":\"more\"}"));
 }
 
 static void without_memory_it_fails_and_says_so(void **state)
@@ -220,7 +221,7 @@ static void without_memory_it_fails_and_says_so(void **state)
         assert_true(refused || !failed);
         sgi_buf out;
         sgi_buf_init(&out, &sgi_mem_libc);
-        sgi_jw w = sgi_jw_on(&out);
+        sgi_jw w = sgi_jw_to(&out);
         sgi_jw_open(&w, '{');
         sgi_fold_write(&fold, &w, false, (sgi_str){0});
         assert_int_equal(out.failed, failed);
@@ -234,41 +235,41 @@ static void without_memory_it_fails_and_says_so(void **state)
 #define BLOCK(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
 #define OTHER "{\"type\":\"text\",\"text\":\"c\",\"annotations\":{}}"
 
-/* Pieces of one message: text is joined, and an only block stands by itself. */
+/* Pieces of one message: texts are joined, and a single block stands by itself. */
 static void a_message_has_its_text_in_one(void **state)
 {
     (void)state;
     fold.is_message = true;
     assert_result(false, (sgi_str){0}, "{\"content\":[]}");
-    sgi_fold_segment(&fold, SGI_STR(BLOCK("a\\n")));
-    sgi_fold_segment(&fold, SGI_STR(BLOCK("\\u0062")));
-    sgi_fold_segment(&fold, SGI_STR(BLOCK("")));
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("a\\n")));
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("\\u0062")));
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("")));
     assert_result(false, (sgi_str){0}, "{\"content\":" BLOCK("a\\n\\u0062") "}");
-    sgi_fold_segment(&fold, SGI_STR(OTHER));
-    sgi_fold_segment(&fold, SGI_STR(BLOCK("d")));
+    sgi_fold_add_segment(&fold, SGI_STR(OTHER));
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("d")));
     assert_result(false, (sgi_str){0},
                   "{\"content\":[" BLOCK("a\\n\\u0062") "," OTHER "," BLOCK("d") "]}");
     sgi_fold_replace(&fold, fold.segments);
-    sgi_fold_segment(&fold, SGI_STR(BLOCK("e")));
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("e")));
     assert_result(false, (sgi_str){0}, "{\"content\":" BLOCK("e") "}");
 }
 
-/* A text goes on wherever its block stands, whatever else that has. */
+/* A text block can be extended wherever it stands, whatever other members it has. */
 static void texts_go_on_in_their_blocks(void **state)
 {
     (void)state;
-    assert_false(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("x"))));
-    assert_true(sgi_fold_placed(&fold, 0, SGI_STR(OTHER)));
-    assert_true(sgi_fold_placed(&fold, 0, SGI_STR(BLOCK("d"))));
-    assert_true(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("a\\n"))));
-    assert_true(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("\\u0062"))));
-    assert_true(sgi_fold_placed(&fold, 2, SGI_STR("{\"type\":\"image\"}")));
-    assert_true(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("c"))));
-    assert_true(sgi_fold_placed(&fold, 0, SGI_STR(BLOCK("e"))));
-    assert_true(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("d"))));
-    assert_false(sgi_fold_placed(&fold, 2, SGI_STR(BLOCK("x"))));
-    assert_false(sgi_fold_placed(&fold, 0, SGI_STR("{\"type\":\"image\"}")));
-    assert_false(sgi_fold_placed(&fold, 4, SGI_STR(BLOCK("x"))));
+    assert_false(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("x"))));
+    assert_true(sgi_fold_add_placed_segment(&fold, 0, SGI_STR(OTHER)));
+    assert_true(sgi_fold_add_placed_segment(&fold, 0, SGI_STR(BLOCK("d"))));
+    assert_true(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("a\\n"))));
+    assert_true(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("\\u0062"))));
+    assert_true(sgi_fold_add_placed_segment(&fold, 2, SGI_STR("{\"type\":\"image\"}")));
+    assert_true(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("c"))));
+    assert_true(sgi_fold_add_placed_segment(&fold, 0, SGI_STR(BLOCK("e"))));
+    assert_true(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("d"))));
+    assert_false(sgi_fold_add_placed_segment(&fold, 2, SGI_STR(BLOCK("x"))));
+    assert_false(sgi_fold_add_placed_segment(&fold, 0, SGI_STR("{\"type\":\"image\"}")));
+    assert_false(sgi_fold_add_placed_segment(&fold, 4, SGI_STR(BLOCK("x"))));
     assert_true(sgi_fold_has_joined(&fold));
     assert_int_equal(fold.segments, 8);
     assert_result(
@@ -278,12 +279,12 @@ static void texts_go_on_in_their_blocks(void **state)
     sgi_fold_replace(&fold, fold.segments);
     assert_int_equal(fold.voided, 8);
     assert_false(sgi_fold_has_joined(&fold));
-    assert_false(sgi_fold_placed(&fold, 1, SGI_STR(BLOCK("x"))));
-    sgi_fold_segment(&fold, SGI_STR(BLOCK("f")));
+    assert_false(sgi_fold_add_placed_segment(&fold, 1, SGI_STR(BLOCK("x"))));
+    sgi_fold_add_segment(&fold, SGI_STR(BLOCK("f")));
     assert_result(false, (sgi_str){0}, "{\"content\":[" BLOCK("f") "]}");
 }
 
-/* More blocks than are counted in the head of the list of texts. */
+/* More text blocks than the head of the list of texts can count. */
 static void many_texts_go_on(void **state)
 {
     sgi_buf expected;
@@ -291,16 +292,17 @@ static void many_texts_go_on(void **state)
     sgi_buf_init(&expected, &sgi_mem_libc);
     sgi_buf_add_lit(&expected, "{\"content\":[");
     for (int i = 0; i < 200; i++) {
-        assert_true(sgi_fold_placed(&fold, (uint64_t)i,
-                                    i % 3 ? SGI_STR(BLOCK("a")) : SGI_STR("{}")));
+        assert_true(sgi_fold_add_placed_segment(
+            &fold, (uint64_t)i, i % 3 ? SGI_STR(BLOCK("a")) : SGI_STR("{}")));
         sgi_buf_add(&expected, ",", i ? 1 : 0);
         sgi_buf_add_str(&expected, i % 3 ? SGI_STR(BLOCK("ab")) : SGI_STR("{}"));
     }
     sgi_buf_add_lit(&expected, "]}");
     assert_true(sgi_buf_terminate(&expected));
     for (int i = 199; i >= 0; i--)
-        assert_int_equal(sgi_fold_placed(&fold, (uint64_t)i, SGI_STR(BLOCK("b"))),
-                         i % 3 != 0);
+        assert_int_equal(
+            sgi_fold_add_placed_segment(&fold, (uint64_t)i, SGI_STR(BLOCK("b"))),
+            i % 3 != 0);
     assert_result(false, (sgi_str){0}, expected.p);
     sgi_buf_free(&expected);
 }

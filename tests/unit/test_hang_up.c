@@ -1,6 +1,7 @@
-/* segue_call_hang_up as tools and clients see it: over HTTP the stream ends, the
- * connection goes on, and the client comes back for the rest; elsewhere nothing happens.
- * What is kept meanwhile is looked at in test_wire_session.c. */
+/* segue_call_hang_up as tools and clients see it. Over HTTP the stream ends, the
+ * connection stays open, and the client comes back for the rest. Over other transports
+ * nothing happens. test_wire_session.c checks which messages are kept in between. */
+#include <segue/segue_ext.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,13 +20,13 @@
     "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{"               \
     "\"name\":\"away\"}}"
 
-/* A tool that hangs up first of all, and then does nothing by itself. */
+/* A tool that hangs up first and then does nothing by itself. */
 typedef struct tool {
     segue_call *call;
     segue_status said;
 } tool;
 
-/* What became of a client's request. */
+/* The outcome of a client's request. */
 typedef struct outcome {
     int completed;
     segue_status status;
@@ -43,9 +44,8 @@ static void begin(http_stage *s, tool *away)
 {
     static const char json[] =
         "{\"name\":\"away\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_item_options item;
+    segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
     http_stage_begin(s);
-    segue_struct_init(&item, sizeof item, SEGUE_STRUCT_ITEM_OPTIONS);
     item.user = away;
     item.on_call = run_away;
     assert_int_equal(
@@ -102,7 +102,7 @@ static void the_connection_goes_on(void **state)
     snprintf(get, sizeof get,
              "GET /mcp HTTP/1.1\r\nHost: localhost\r\n%sLast-Event-ID: 2-0\r\n\r\n",
              lines);
-    http_caller_say(&c, get); /* on the same connection */
+    http_caller_say(&c, get); /* the client resumes on the same connection */
     http_caller_read(&c, &reply);
     assert_int_equal(reply.status, 200);
     event = http_caller_event(&c);
@@ -113,7 +113,7 @@ static void the_connection_goes_on(void **state)
     http_stage_end(&s);
 }
 
-/* ---- clients of ours ---- */
+/* ---- clients of the library ---- */
 
 static void on_complete(void *user, segue_request *request, segue_status status,
                         const char *json, size_t len, const segue_error *error)
@@ -131,11 +131,9 @@ static segue_session *call_over(http_stage *s, segue_transport *transport, int32
 {
     static const char params[] = "{\"name\":\"away\"}";
     segue_session *session;
-    segue_session_options options;
-    segue_request_events events;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     options.era = era;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.user = o;
     events.on_complete = on_complete;
     assert_int_equal(segue_session_open(s->rt, transport, &options, NULL, &session, NULL),
@@ -146,7 +144,7 @@ static segue_session *call_over(http_stage *s, segue_transport *transport, int32
     return session;
 }
 
-/* The network has its own time: turns until something is so. */
+/* The network takes real time: turns the loop until the condition holds. */
 #define UNTIL(s, condition)                                                              \
     for (int64_t turns_ = 0; !(condition); turns_++) {                                   \
         if (turns_ > 2000000)                                                            \
@@ -168,7 +166,7 @@ static void a_client_comes_back(void **state)
     segue_session *session = call_over(&s, transport, SEGUE_ERA_LEGACY, &o);
     UNTIL(&s, away.call);
     assert_int_equal(away.said, SEGUE_OK);
-    for (int i = 0; i < 20; i++) /* it comes, and waits */
+    for (int i = 0; i < 20; i++) /* the client comes back and waits */
         http_stage_advance(&s, 50);
     assert_int_equal(o.completed, 0);
     assert_false(segue_call_is_cancelled(away.call));

@@ -1,5 +1,5 @@
-/* Headers that repeat what a body says (R-0-7, R-2557-49, AS-60): missing, different,
- * wrapped in base64, and those that a tool's schema asks for. */
+/* Headers that repeat parts of the body (R-0-7, R-2557-49, AS-60): missing, different, in
+ * base64, and those that a tool's schema requires. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,13 +29,13 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* More than one thing wrong: the earlier check speaks. */
+/* With more than one fault, the earlier check is reported. */
 static void headers_are_checked_against_the_body(void **state)
 {
     static const struct {
         const char *method, *name; /* headers; NULL = not sent */
         const char *asked, *params;
-        const char *says; /* NULL = it gets past the headers */
+        const char *says; /* part of the error; NULL = the headers are accepted */
     } rows[] = {
         {"tools/call", "none", "tools/call", "\"name\":\"none\"", NULL},
         {"tools/call", " none\t", "tools/call", "\"name\":\"none\"", NULL},
@@ -57,7 +57,8 @@ static void headers_are_checked_against_the_body(void **state)
         {"", "none", "tools/call", "\"name\":\"none\"", "Mcp-Method is missing"},
         {"Tools/Call", "none", "tools/call", "\"name\":\"none\"", "Mcp-Method differs"},
         {"tools/list", "other", "tools/call", "\"name\":\"none\"", "Mcp-Method differs"},
-        {"tasks/get", "T", "tasks/get", "\"taskId\":\"T\"", NULL}, /* AS-60 */
+        /* AS-60: the header must name the task */
+        {"tasks/get", "T", "tasks/get", "\"taskId\":\"T\"", NULL},
         {"tasks/get", "=?base64?VA==?=", "tasks/get", "\"taskId\":\"T\"", NULL},
         {"tasks/get", "U", "tasks/get", "\"taskId\":\"T\"", "Mcp-Name differs"},
         {"tasks/get", NULL, "tasks/get", "\"taskId\":\"T\"", "Mcp-Name is missing"},
@@ -100,7 +101,7 @@ static void params_are_checked_against_the_arguments(void **state)
         {"=?base64?S8O2bG4=?=", "2", "{\"city\":\"K\xc3\xb6ln\",\"floor\":2.0}", NULL},
         {NULL, NULL, "{}", NULL},
         {NULL, NULL, "{\"city\":null}", NULL},
-        {NULL, NULL, "5", NULL}, /* the shape is looked at later */
+        {NULL, NULL, "5", NULL}, /* the schema is checked later */
         {NULL, "2", "{\"city\":\"Bonn\",\"floor\":2}", "Mcp-Param header is missing"},
         {"Bonn", "3", "{\"city\":\"Bonn\",\"floor\":2}", "Mcp-Param header differs"},
         {"bonn", "2", "{\"city\":\"Bonn\",\"floor\":2}", "Mcp-Param header differs"},
@@ -110,7 +111,7 @@ static void params_are_checked_against_the_arguments(void **state)
          "Mcp-Param header is malformed"},
     };
     segue_item_options tool =
-        TAILQ_FIRST(&sgi_shelf_of(t.server, SEGUE_ITEM_TOOL)->items)->options;
+        TAILQ_FIRST(&sgi_items_of_type(t.server, SEGUE_ITEM_TOOL)->items)->options;
     char params[200];
     (void)state;
     assert_int_equal(
@@ -138,7 +139,8 @@ static void params_are_checked_against_the_arguments(void **state)
         if (call)
             sgi_call_free(call);
     }
-    t.a.more_names[0] = t.a.more_names[1] = "mcp-param-city"; /* sent twice */
+    /* the header is sent twice */
+    t.a.more_names[0] = t.a.more_names[1] = "mcp-param-city";
     t.a.more_values[0] = t.a.more_values[1] = "Bonn";
     assert_int_equal(http_wire_modern(&t.a, "1", "tools/call",
                                       "\"name\":\"where\",\"arguments\":{\"city\":"

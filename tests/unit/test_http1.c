@@ -1,5 +1,5 @@
-/* Requests whole: bodies, pipelining, and what a caller may rely on. RFC 9112 is meant
- * where a section is named. To add a case, add a row. */
+/* Whole requests: bodies, pipelining, and promises to the caller of the parser. Sections
+ * are those of RFC 9112. To add a case, add a row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -139,7 +139,7 @@ static void one_request_is_taken_and_the_rest_is_left(void **state)
     sgi_http1_init(&parser, &http1_mem.mem, NULL);
     assert_false(sgi_http1_has_begun(&parser));
     assert_int_equal(sgi_http1_next(&parser, &input), SGI_HTTP1_HEAD);
-    assert_int_equal(input.n, 6); /* the body has not been touched */
+    assert_int_equal(input.n, 6); /* no byte of the body was consumed */
     assert_true(sgi_http1_has_begun(&parser));
     assert_int_equal(parser.content_length, 2);
     assert_int_equal(sgi_http1_next(&parser, &input), SGI_HTTP1_DONE);

@@ -265,7 +265,7 @@ static bool is_among(int c, const char *set)
     return c && strchr(set, c);
 }
 
-/* The table against the grammar, written another way. */
+/* Compares the table with the grammar, which is written here in another way. */
 static void classes_of_bytes_are_those_of_the_grammar(void **state)
 {
     (void)state;
@@ -290,7 +290,8 @@ static void classes_of_bytes_are_those_of_the_grammar(void **state)
     }
 }
 
-/* Every byte at every place of a block of eight, behind every number of whole blocks. */
+/* Tries every byte at every offset of a block of eight, behind different numbers of whole
+ * blocks. */
 static void every_byte_of_a_value_is_looked_at(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* What just fits passes, one more does not; and memory stays near the bytes that came. */
+/* Input at a limit is accepted, and one byte or item more is refused. Memory stays
+ * proportional to the received bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ static void put_many(maker *m, const char *text, size_t count)
         put(m, text);
 }
 
-/* Reads the text in many ways, and makes room for the next one. */
+/* Reads the text in many ways, then clears the maker for the next text. */
 static void expect(const char *name, maker *m, const sgi_http1_limits *limits,
                    const char *expected)
 {
@@ -54,11 +55,11 @@ static void the_request_line_is_limited(void **state)
     (void)state;
     const sgi_http1_limits limits = {.max_request_line = 24};
     maker m = {.len = 0};
-    put(&m, "GET /12345678 HTTP/1.0\r\n\r\n"); /* 24 with its end */
+    put(&m, "GET /12345678 HTTP/1.0\r\n\r\n"); /* 24 with its line end */
     expect("longest", &m, &limits, "GET /12345678 1.0 close [] ");
     put(&m, "GET /123456789 HTTP/1.0\r\n\r\n");
     expect("too long", &m, &limits, "!414");
-    put(&m, "GET /1234567890123456789"); /* known before the line has an end */
+    put(&m, "GET /1234567890123456789"); /* known before the line ends */
     expect("not ended", &m, &limits, "");
     put(&m, "GET /12345678901234567890");
     expect("not ended and too long", &m, &limits, "!414");
@@ -168,8 +169,8 @@ static void the_body_is_limited(void **state)
     expect("known by the size of a chunk", &m, &limits, "POST /mcp @a!413");
 }
 
-/* A promise costs nothing, and bytes cost at most two and a half times what they are
- * (the old room and the new one, while a buffer grows). */
+/* An announced length costs no memory. Received bytes cost at most two and a half times
+ * their size (the old and the new buffer, while it grows). */
 static void memory_follows_the_bytes_that_came(void **state)
 {
     (void)state;
@@ -228,8 +229,8 @@ static void an_idle_connection_is_small(void **state)
     sgi_http1_free(&parser);
 }
 
-/* Byte by byte, the work is not quadratic: what moves bytes is growth, and that is
- * rare. */
+/* Input that comes byte by byte does not cause quadratic work, because only the rare
+ * growth of a buffer copies bytes. */
 static void single_bytes_cost_few_allocations(void **state)
 {
     (void)state;

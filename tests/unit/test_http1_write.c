@@ -1,4 +1,4 @@
-/* The bytes of answers, and that no value gets out of its line. */
+/* The bytes of answers, and that no value breaks out of its line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ static void a_status_without_a_reason_keeps_its_blank(void **state)
     assert_int_equal(sgi_http1_reason(299).n, 0);
 }
 
-/* Every status that the reader asks for. */
+/* Checks every status that the reader returns. */
 static void refusals_have_reasons(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Where connections come from: a socket that was inherited is judged by the address it
- * has, and accepting that fails for good does not spin. */
+/* The sources of connections. The address of an inherited socket decides which hosts are
+ * valid. A listener whose accept keeps failing does not spin. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void an_inherited_socket_has_its_own_address(void **state)
     unsetenv("LISTEN_PID");
     const char *url = segue_listener_url(s.listener);
     assert_memory_equal(url, "http://[::ffff:127.0.0.1]:", 26);
-    /* only this machine reaches it, so the names are known */
+    /* Only this machine reaches the address, so the valid names are known. */
     assert_int_equal(status_for(&s, "localhost"), 404);
     assert_int_equal(status_for(&s, "127.0.0.1:80"), 404);
     assert_int_equal(status_for(&s, "[::ffff:127.0.0.1]:80"), 404);
@@ -114,7 +114,8 @@ static void took(void *user, int fd)
     fail_msg("accepted %d", fd);
 }
 
-/* Turns of the loop within 30 ms, until there is a warning. */
+/* Turns the loop until there is a warning or 30 ms have passed; returns the number of
+ * turns. */
 static unsigned turns_until(rig *r, int warnings)
 {
     unsigned before = ev_iteration(sgi_runtime_loop(r->rt));
@@ -139,10 +140,11 @@ static void accept_in_vain(int fd)
     turns_until(&r, 1);
     unsigned before = ev_iteration(sgi_runtime_loop(r.rt));
     segue_runtime_dispatch(r.rt, 30, 0, NULL);
-    assert_true(ev_iteration(sgi_runtime_loop(r.rt)) - before < 10); /* it rests */
+    /* the listener pauses */
+    assert_true(ev_iteration(sgi_runtime_loop(r.rt)) - before < 10);
     assert_int_equal(r.warnings, 1);
     r.clock_ms += 1000;
-    assert_true(turns_until(&r, 2) < 20); /* and tries anew */
+    assert_true(turns_until(&r, 2) < 20); /* the listener tries again */
     sgi_runtime_lock(r.rt);
     sgi_acceptor_stop(&acceptor);
     sgi_runtime_unlock(r.rt);
@@ -150,14 +152,14 @@ static void accept_in_vain(int fd)
     close(fd);
 }
 
-/* ENOTSOCK: no error that accept knows of a connection. */
+/* ENOTSOCK is no error that accept reports for a single connection. */
 static void an_unknown_error_pauses(void **state)
 {
     (void)state;
     accept_in_vain(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
-/* EOPNOTSUPP may be a connection's, but not every time. */
+/* EOPNOTSUPP may be the error of one connection, and not of every connection. */
 static void an_error_of_connections_that_lasts_pauses(void **state)
 {
     struct sockaddr_in at = {.sin_family = AF_INET};

@@ -1,6 +1,6 @@
-/* Who asks is found out at the head of a request: a caller that is refused costs the
- * server no body, one that is let in is told to go on only then, and a pipeline stays in
- * order. */
+/* The caller is identified after the head of a request. So the server holds no body of a
+ * caller that it refuses, sends 100 Continue only to a caller that it accepts, and
+ * answers a pipeline in order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +21,8 @@
 #define MANY 8
 
 static int questions;
-static http_caller *watched; /* must have heard nothing when the question is put */
+static http_caller *watched; /* must have received nothing when the application is
+                              * asked */
 
 static segue_status name_caller(void *user, segue_transport *transport,
                                 const char **principal)
@@ -43,7 +44,7 @@ static void begin(http_stage *s)
     http_stage_begin(s);
 }
 
-/* What the socket takes at once. */
+/* Writes as much as the socket takes at once. */
 static void push(http_caller *c, const char *bytes, size_t len)
 {
     (void)!send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -59,7 +60,7 @@ static void expect_401_and_the_end(http_caller *c)
     http_caller_until_closed(c);
 }
 
-/* The bodies come while the questions wait: one is put per turn. */
+/* The bodies arrive while the application is asked about one caller per turn. */
 static void a_refused_body_is_not_held(void **state)
 {
     http_stage s = {.max_message = 64 << 20};
@@ -88,7 +89,8 @@ static void a_refused_body_is_not_held(void **state)
             rests |= conn->unread;
         }
     }
-    assert_true(most >= 64 * 1024 && most < 128 * 1024 && rests); /* the limit */
+    /* stopped at the limit */
+    assert_true(most >= 64 * 1024 && most < 128 * 1024 && rests);
     for (int i = 0; i < MANY; i++) {
         expect_401_and_the_end(&callers[i]);
         http_caller_close(&callers[i]);
@@ -99,7 +101,7 @@ static void a_refused_body_is_not_held(void **state)
     http_stage_end(&s);
 }
 
-/* Nothing of the body is there, and nothing is asked for. */
+/* No byte of the body has arrived, and the caller gets no 100 Continue. */
 static void a_refused_caller_is_not_told_to_go_on(void **state)
 {
     static const char *const heads[] = {
@@ -138,12 +140,12 @@ static void a_caller_that_is_let_in_is_told_to_go_on(void **state)
         c.len = 0;
         http_caller_say(&c, NOTE);
         assert_int_equal(http_caller_status(&c), 202);
-        assert_int_equal(questions, i); /* asked once per request */
+        assert_int_equal(questions, i); /* the application is asked once per request */
     }
     http_stage_close(&s, &c);
 }
 
-/* The time for the body begins when it is let in. */
+/* The time limit for the body starts when the caller is accepted. */
 static void a_slow_body_of_a_known_caller_is_refused(void **state)
 {
     http_stage s = {.listen = {.body_timeout_ms = 5000}};
@@ -160,8 +162,8 @@ static void a_slow_body_of_a_known_caller_is_refused(void **state)
     http_stage_close(&s, &c);
 }
 
-/* Small bodies that are there are passed over when they are refused. The ways: whole, cut
- * at random but there at once, cut at random with turns between. */
+/* Small bodies that have arrived are skipped when their request is refused. The ways:
+ * whole, cut at random in one write, cut at random with turns in between. */
 static void a_pipeline_is_answered_in_order(void **state)
 {
     static const char text[] = HEAD MODERN NAMED
@@ -196,7 +198,7 @@ static void a_pipeline_is_answered_in_order(void **state)
             assert_int_equal(reply.status, statuses[i]);
             goes_on = !*http_reply_header(&reply, "Connection");
             http_reply_free(&reply);
-            /* its body may not have been there yet */
+            /* The body may not have arrived yet. */
             assert_true(goes_on || (way == 2 && statuses[i] == 401));
         }
         if (!goes_on)
@@ -206,8 +208,8 @@ static void a_pipeline_is_answered_in_order(void **state)
     http_stage_end(&s);
 }
 
-/* A head that comes when the server drains is not asked about; one that was let in is
- * served. */
+/* While the server drains, it asks about no new request; a request that was accepted
+ * before is served. */
 static void a_draining_server_serves_whom_it_let_in(void **state)
 {
     http_stage s = {0};
@@ -232,7 +234,7 @@ static void a_draining_server_serves_whom_it_let_in(void **state)
     http_stage_close(&s, &late);
 }
 
-/* One round with the n-th allocation refused, alone or with all after it. */
+/* Plays one round with the n-th allocation refused, alone or with all later ones. */
 static size_t tortured_round(size_t fail_at, size_t fail_from)
 {
     static const char good[] = HEAD MODERN NAMED "Content-Length: 30\r\n\r\n" NOTE;

@@ -1,5 +1,6 @@
-/* How a listener ends: what may end in peace does, streams that can be resumed end at
- * once, the rest is cut at the deadline; whoever closes, in whatever order. */
+/* How a listener ends. Running calls may finish, streams that can be resumed end at once,
+ * and the remaining connections are cut at the deadline. Handles may be closed in any
+ * order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,8 +47,8 @@ static segue_status close_server(http_stage *s)
     return segue_server_close(s->server);
 }
 
-/* A server that closes says so on its subscriptions; a listener only ends the stream, for
- * the client to listen again elsewhere. */
+/* A server that closes reports that on its subscriptions. A listener only ends the
+ * stream, and the client can listen again elsewhere. */
 static void drain_in_peace(closing *close_it, bool says_so)
 {
     http_stage s = {.listen = {.stream_after_ms = 3600000}};
@@ -124,7 +125,7 @@ static void what_takes_too_long_is_cut(void **state)
     segue_listener_close(s.listener);
     http_stage_advance(&s, 1000);
     assert_int_equal(fixtures_jobs(s.fixtures), 2);
-    http_caller_quiet(&streaming); /* a call that cannot be resumed may end */
+    http_caller_quiet(&streaming); /* a call that cannot be resumed may finish */
     http_stage_advance(&s, 1500);
     assert_int_equal(fixtures_jobs(s.fixtures), 0);
     http_caller_close(&stalled);
@@ -141,7 +142,7 @@ static void count_idle(void *user)
     idles++;
 }
 
-/* What a daemon waits for before it exits. */
+/* A daemon waits for this report before it exits. */
 static void a_drained_server_says_that_it_is_idle(void **state)
 {
     static closing *const ways[] = {close_listener, close_server};
@@ -173,7 +174,7 @@ static void closing_twice_and_freeing_early_are_fine(void **state)
     char *request = http_call("1", "greet", NULL);
     (void)state;
     http_stage_begin(&s);
-    segue_listener_free(s.listener); /* it goes on */
+    segue_listener_free(s.listener); /* the server goes on listening */
     s.listener = NULL;
     http_caller_open(&s, &c);
     http_caller_say(&c, request);
@@ -196,7 +197,7 @@ static void closing_twice_and_freeing_early_are_fine(void **state)
     http_stage_end(&s);
 }
 
-/* A server without a handle lives while it listens, and its handle may go first. */
+/* A server without a handle lives while it listens, and its handle may be freed first. */
 static void a_server_without_a_handle_serves(void **state)
 {
     http_stage s = {0};
@@ -216,7 +217,7 @@ static void a_server_without_a_handle_serves(void **state)
     http_stage_end(&s);
 }
 
-/* The runtime is freed under everything at once. */
+/* The runtime is freed while everything is in use. */
 static void a_runtime_ends_under_its_connections(void **state)
 {
     http_stage s = {0};
@@ -252,7 +253,7 @@ static void expect_refusal(http_stage *s, const segue_listen_options *options,
     size_t live = s->mem.live;
     assert_int_equal(segue_server_listen(s->server, options, &listener, &error), wanted);
     assert_null(listener);
-    assert_true(*segue_error_message(error));
+    assert_true(*segue_error_read(error)->message);
     segue_error_free(error);
     assert_int_equal(s->mem.live, live);
 }
@@ -265,7 +266,7 @@ static void what_cannot_be_listened_on_is_refused(void **state)
     http_stage_begin(&s);
 #define TRY(field, value, status)                                                        \
     do {                                                                                 \
-        segue_struct_init(&o, sizeof o, SEGUE_STRUCT_LISTEN_OPTIONS);                    \
+        o = SEGUE_LISTEN_OPTIONS_INIT;                                                   \
         o.field = value;                                                                 \
         expect_refusal(&s, &o, status);                                                  \
     } while (0)
@@ -286,7 +287,7 @@ static void what_cannot_be_listened_on_is_refused(void **state)
 #undef TRY
     assert_int_equal(segue_listener_reload(s.listener, NULL), SEGUE_E_STATE);
     segue_server_close(s.server);
-    segue_struct_init(&o, sizeof o, SEGUE_STRUCT_LISTEN_OPTIONS);
+    o = SEGUE_LISTEN_OPTIONS_INIT;
     expect_refusal(&s, &o, SEGUE_E_CLOSED);
     http_stage_end(&s);
 }
@@ -320,8 +321,8 @@ static void urls_tell_where_to_go(void **state)
 
 /* ---- memory ---- */
 
-/* One round of everything, with the n-th allocation refused, alone or with all after it:
- * nothing crashes, hangs or leaks, and with memory back a call is answered. */
+/* Plays one round of everything with the n-th allocation refused, alone or with all later
+ * ones. Nothing crashes, hangs or leaks, and with memory back a call is answered. */
 static size_t tortured_round(size_t fail_at, size_t fail_from)
 {
     http_stage s = {0};

@@ -1,5 +1,5 @@
-/* Ends of an exchange that nobody waited for: a stream that opens while the listener
- * drains, and a wish to close that was meant for the exchange before. */
+/* Unusual ends of an exchange: a stream that opens while the listener drains, and a close
+ * request that was meant for the exchange before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,8 +28,8 @@ static void begin_session(http_caller *c, char lines[160])
     http_reply_free(&reply);
 }
 
-/* No other server has the answer to a call of the handshake eras: its stream opens while
- * the listener drains, and brings it. */
+/* No other server has the answer to a call of the handshake eras. So its stream opens
+ * while the listener drains, and brings the answer. */
 static void a_stream_that_opens_while_it_drains_brings_the_answer(void **state)
 {
     http_stage s = {.listen = {.drain_ms = 90000, .stream_after_ms = 1000}};
@@ -45,19 +45,19 @@ static void a_stream_that_opens_while_it_drains_brings_the_answer(void **state)
     http_stage_run(&s);
     segue_listener_close(s.listener);
     http_stage_advance(&s, 500);
-    http_caller_quiet(&c); /* it may still be answered in time */
+    http_caller_quiet(&c); /* the call may still be answered in time */
     http_stage_advance(&s, 600);
     http_caller_read(&c, &reply);
     assert_int_equal(reply.status, 200);
     assert_string_equal(http_reply_header(&reply, "Content-Type"), "text/event-stream");
-    char *event = http_caller_event(&c); /* its place, to resume from */
+    char *event = http_caller_event(&c); /* the event id to resume from */
     assert_non_null(event);
     assert_non_null(strstr(event, "id: "));
     free(event);
     http_caller_quiet(&c);
     http_stage_advance(&s, 60000);
     event = http_caller_event(&c);
-    while (*event == ':') { /* signs of life */
+    while (*event == ':') { /* keep-alive comments */
         free(event);
         event = http_caller_event(&c);
     }
@@ -72,12 +72,12 @@ static void raise_close(http_stage *s)
 {
     sgi_http_conn *conn = TAILQ_FIRST(&s->listener->conns);
     sgi_runtime_lock(s->rt);
-    sgi_carrier_raise(&conn->transport.carrier, SGI_WORK_CLOSE);
+    sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_CLOSE);
     sgi_runtime_unlock(s->rt);
     http_stage_run(s);
 }
 
-/* As if it had been raised for one that has ended in the same turn. */
+/* Raises the close as if for an exchange that has ended in the same turn. */
 static void a_late_close_leaves_the_next_exchange_alone(void **state)
 {
     http_stage s = {.listen = {.stream_after_ms = 200}};
@@ -88,9 +88,9 @@ static void a_late_close_leaves_the_next_exchange_alone(void **state)
     http_caller_ask(&c, http_call("1", "greet", NULL), &reply);
     assert_int_equal(reply.status, 200);
     http_reply_free(&reply);
-    raise_close(&s); /* between two */
+    raise_close(&s); /* no exchange is under way */
     http_caller_quiet(&c);
-    for (int ms = 100; ms <= 500; ms += 400) { /* as one text, and as a stream */
+    for (int ms = 100; ms <= 500; ms += 400) { /* as one JSON text, and as a stream */
         char arguments[40];
         snprintf(arguments, sizeof arguments, "{\"ms\":%d}", ms);
         char *request = http_call("2", "slow_compute", arguments);
@@ -118,7 +118,7 @@ static void a_late_close_leaves_the_next_exchange_alone(void **state)
     http_stage_close(&s, &c);
 }
 
-/* The one that asks for it ends, however it is raised. */
+/* An exchange that asks for its end gets it, however it asks. */
 static void an_exchange_that_closes_ends(void **state)
 {
     http_stage s = {0};

@@ -1,6 +1,6 @@
 /* Ten thousand idle connections, or as many as the limit of descriptors allows (both ends
- * are in this process: 20,000 descriptors and some). Slow under sanitizers, so it is a
- * test of its own. */
+ * are in this process, so 20,000 descriptors and more). The test is slow under
+ * sanitizers, so it is separate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void ask(http_caller *c, const char *request)
 {
     http_caller_say(c, request);
     assert_int_equal(http_caller_status(c), 200);
-    free(c->in); /* what the caller needs is not measured */
+    free(c->in); /* memory of the callers is not measured */
     c->in = NULL;
 }
 
@@ -83,7 +83,7 @@ static void ten_thousand_connections_rest(void **state)
     int64_t idle = cpu_us() - before;
     print_message("an idle turn: %lld us\n", (long long)idle / 400);
     assert_true(idle < 400 * 2000);
-    ask(&callers[count / 2], request); /* and one of them works */
+    ask(&callers[count / 2], request); /* a connection still works */
     s.clock_ms += 61000;
     http_stage_run(&s);
     http_stage_advance(&s, 3000);

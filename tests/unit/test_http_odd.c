@@ -1,4 +1,4 @@
-/* What is no MCP but comes to a server that people can reach: HEAD of a monitor, nonsense
+/* Requests that are not MCP but reach public servers: HEAD of a monitor, and nonsense
  * behind a good request. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #define HOST "Host: localhost\r\n"
 
-/* All that comes until the connection is quiet or closed, from here on. */
+/* Returns everything that arrives until the connection is quiet or closed. */
 static const char *all_of(http_caller *c, const char *request)
 {
     free(c->in);
@@ -26,12 +26,12 @@ static const char *all_of(http_caller *c, const char *request)
     return c->in ? c->in : "";
 }
 
-/* An answer to HEAD has the headers of GET and no body, or the next answer would be read
- * as one (RFC 9110 9.3.2). */
+/* An answer to HEAD has the headers of GET and no body; otherwise a client would read a
+ * body as the next answer (RFC 9110 9.3.2). */
 static void head_is_answered_without_a_body(void **state)
 {
     static const char *const paths[] = {"/mcp", "/nothing", "/health"};
-    static const int lengths[] = {85, 75, 3};
+    static const int lengths[] = {117, 92, 3};
     http_stage s = {.listen = {.health_path = "/health"}};
     http_caller c;
     (void)state;
@@ -55,7 +55,7 @@ static void head_is_answered_without_a_body(void **state)
     http_stage_end(&s);
 }
 
-/* The head that Origin stands in is given back when it is large. */
+/* The buffer of a large head, which holds Origin, is freed after its request. */
 static void a_fault_says_nothing_of_the_request_before(void **state)
 {
     http_stage s = {.listen = {.origins = "http://a.example", .cors = 1}};

@@ -1,5 +1,5 @@
-/* An answer that is larger than the limit fails its call as soon as that is known: how
- * long the rest takes is the server's to say. */
+/* An answer larger than the limit fails its call as soon as the client knows the size.
+ * The client does not wait for the rest, because the server controls its timing. */
 #include "support/http_script.h"
 
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static heard *begin_call(http_script *s, record **r)
     return script_expect(s, "tools/call");
 }
 
-/* Pushes `count` bytes that are no end of anything, unless the call has ended before. */
+/* Pushes `count` bytes without any end, until the call has ended. */
 static void push_bytes(heard *h, size_t count, const record *r)
 {
     char bytes[1000];
@@ -42,14 +42,14 @@ static void expect_failure(http_script *s, record *r, heard *h)
                         "the answer is too large: max_message_bytes is 20000; let the "
                         "server send it in pieces or as a task, or raise the limit");
     assert_true(heard_is_closed(h));     /* nothing more is read */
-    record *next = kit_call(&s->k, "t"); /* and the session goes on */
+    record *next = kit_call(&s->k, "t"); /* the session goes on */
     script_result(script_expect(s, "tools/call"), "\"content\":[]");
     script_until(s, next->completed);
     assert_int_equal(next->status, SEGUE_OK);
     script_end(s);
 }
 
-/* An event, the stream of which does not end. */
+/* An event that is too large in a stream that does not end. */
 static void an_event_is_not_waited_for(void **state)
 {
     http_script s;
@@ -68,7 +68,7 @@ static void an_event_is_not_waited_for(void **state)
     expect_failure(&s, r, h);
 }
 
-/* Many short lines of one event. */
+/* Many short lines of one event count together. */
 static void lines_of_one_event_count_together(void **state)
 {
     http_script s;

@@ -1,5 +1,6 @@
-/* A listener closes while calls run: who was cut off from one of them comes back and gets
- * the rest, nothing new is begun, and nobody is waited for without end. */
+/* A listener closes while calls run: a client that was cut off from its call comes back
+ * and gets the rest, no new request is accepted, and the listener waits only for a
+ * limited time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ static void say(http_caller *c, char *request)
     http_stage_run(c->s);
 }
 
-/* The store is the test's own, so that the server knows keys; what it keeps ends with the
+/* The test owns the store, so the server knows idempotency keys. The data ends with the
  * process. */
 static void begin(http_stage *s)
 {
@@ -76,7 +77,7 @@ static void end(http_stage *s)
     segue_store_free(s->store);
 }
 
-/* A call with a key, whose client is cut off. */
+/* Makes a call with a key and cuts its client off. */
 static void call_and_lose(http_stage *s, const char *body)
 {
     http_caller c;
@@ -119,7 +120,8 @@ static void the_rest_of_a_call_is_had_and_nothing_new_begins(void **state)
     expect_turned_away(&s, http_post("", INITIALIZE));
     http_caller_open(&s, &c);
     http_caller_say(&c, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    assert_int_equal(http_caller_status(&c), 503); /* whoever balances goes elsewhere */
+    assert_int_equal(http_caller_status(&c), 503); /* a load balancer tries another
+                                                    * server */
     http_caller_close(&c);
     http_caller_open(&s, &c);
     say(&c, http_post(MODERN, KEYED(3000)));
@@ -140,7 +142,8 @@ static void the_rest_of_a_call_is_had_and_nothing_new_begins(void **state)
     end(&s);
 }
 
-/* No other server has the result: who is on the way back is waited for. */
+/* No other server has the result, so the listener waits for the client that comes
+ * back. */
 static void a_result_that_nobody_heard_is_kept_until_it_is_fetched(void **state)
 {
     (void)state;
@@ -170,8 +173,8 @@ static void a_result_that_nobody_heard_is_kept_until_it_is_fetched(void **state)
     }
 }
 
-/* A look at the calls falls between the end of one and the moment its end is stored:
- * until then its client has no other place to go. */
+/* The listener counts its calls between the end of a call and the moment its end is
+ * stored. Until then the client cannot get the end elsewhere. */
 static void what_has_just_ended_is_waited_for(void **state)
 {
     http_stage s = {.listen = {.drain_ms = 8000}};
@@ -185,7 +188,7 @@ static void what_has_just_ended_is_waited_for(void **state)
     http_stage_advance(&s, 1950);
     s.clock_ms += 50;
     assert_int_equal(segue_runtime_dispatch(s.rt, 0, 0, &ran), SEGUE_OK);
-    fixtures_tick(s.fixtures); /* the handler ends the call, unseen by the loop */
+    fixtures_tick(s.fixtures); /* the handler ends the call without a turn of the loop */
     assert_int_equal(fixtures_jobs(s.fixtures), 0);
     http_stage_advance(&s, 1000);
     assert_true(is_listening(&s));
@@ -201,7 +204,7 @@ static void what_has_just_ended_is_waited_for(void **state)
     end(&s);
 }
 
-/* Starts a task and returns its id. */
+/* Starts a task and stores its id. */
 static void start_task(http_stage *s, const char *tool, const char *arguments,
                        char id[64])
 {
@@ -228,7 +231,8 @@ static void stream_task(http_stage *s, http_caller *c, const char *id)
     say(c, http_request("2", "tasks/stream", id, params, HTTP_CAPS_TASKS));
 }
 
-/* Also by the stream of a task: it brings all, and nobody fetches the result then. */
+/* The stream of a task also delivers the result, and then no client fetches the
+ * result. */
 static void what_a_stream_told_was_heard(void **state)
 {
     http_stage s = {.listen = {.drain_ms = 60000}};
@@ -256,9 +260,9 @@ static void set_room(const http_caller *c, int bytes)
     assert_int_equal(setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes), 0);
 }
 
-/* Its client reads slowly, or is cut off in the middle: a stream that was open when the
- * task ended has not told the end yet. 8 MB are more than the system takes for a client
- * with little room. */
+/* The client reads slowly or is cut off. A stream that was open when the task ended has
+ * not delivered the end yet. 8 MB are more than the system buffers for a client with a
+ * small receive buffer. */
 static void what_a_stream_has_not_told_yet_was_not_heard(void **state)
 {
     (void)state;
@@ -335,7 +339,7 @@ static void a_server_that_closes_lets_nobody_back(void **state)
     end(&s);
 }
 
-/* Who comes back may as well reach another listener of the address. */
+/* A client that comes back may reach another listener on the same address. */
 static void a_socket_that_others_share_goes_at_once(void **state)
 {
     http_stage s = {.listen = {.reuse_port = 1}};
@@ -348,8 +352,9 @@ static void a_socket_that_others_share_goes_at_once(void **state)
     end(&s);
 }
 
-/* The answer to a call of the handshake eras is in no store. The stream of one that was
- * cut off is taken up; for what the server says by itself there is no stream any more. */
+/* The answer to a call of the handshake eras is in no store. The stream of a call that
+ * was cut off can be taken up; a new stream for other messages of the server cannot be
+ * opened any more. */
 static void a_stream_of_the_handshake_eras_is_taken_up(void **state)
 {
     (void)state;
@@ -370,7 +375,7 @@ static void a_stream_of_the_handshake_eras_is_taken_up(void **state)
         http_caller_read(&c, &reply);
         assert_string_equal(http_reply_header(&reply, "Content-Type"),
                             "text/event-stream");
-        free(http_caller_event(&c)); /* id: 2-0 */
+        free(http_caller_event(&c)); /* skips the event with the id 2-0 */
         http_caller_close(&c);
         http_stage_run(&s);
         segue_listener_close(s.listener);

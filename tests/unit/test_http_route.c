@@ -1,4 +1,4 @@
-/* What a head means, as a table, without sockets. */
+/* How the server interprets the head of a request, as a table without sockets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,12 +36,12 @@ static sgi_http_policy policy_of(place where)
 typedef struct row {
     place where;
     const char *head; /* without the last empty line */
-    int32_t status;   /* 0 = it may pass */
+    int32_t status;   /* 0 = accepted */
     sgi_http_kind kind;
 } row;
 
 static const row rows[] = {
-    /* methods and paths */
+    /* Methods and paths. */
     {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON, 0, SGI_HTTP_POST},
     {LOOPBACK, "POST /mcp?x=1 HTTP/1.1\r\n" LOCAL JSON, 0, SGI_HTTP_POST},
     {LOOPBACK, "POST http://localhost/mcp HTTP/1.1\r\n" LOCAL JSON, 0, SGI_HTTP_POST},
@@ -58,7 +58,7 @@ static const row rows[] = {
     {LOOPBACK, "GET /health HTTP/1.1\r\nHost: any\r\n", 0, SGI_HTTP_HEALTH},
     {LOOPBACK, "GET /health HTTP/1.0\r\n", 0, SGI_HTTP_HEALTH},
     {LOOPBACK, "POST /health HTTP/1.1\r\n" LOCAL JSON, 405, 0},
-    /* Host, from this machine only */
+    /* Host, with access from this machine only. */
     {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: LocalHost\r\n", 0, SGI_HTTP_GET},
     {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:1234\r\n", 0, SGI_HTTP_GET},
     {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: [::1]\r\n", 0, SGI_HTTP_GET},
@@ -69,7 +69,7 @@ static const row rows[] = {
     {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: localhost.evil.com\r\n", 403, 0},
     {LOOPBACK, "GET /mcp HTTP/1.1\r\nHost: evil.com:localhost\r\n", 400, 0},
     {LOOPBACK, "GET /mcp HTTP/1.0\r\n", 403, 0},
-    /* ... from elsewhere */
+    /* Host, with access from elsewhere. */
     {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: anything.example\r\n", 403, 0},
     {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 192.0.2.7:80\r\n", 0, SGI_HTTP_GET},
     {OUTSIDE, "GET /mcp HTTP/1.1\r\nHost: 198.51.100.255\r\n", 0, SGI_HTTP_GET},
@@ -92,7 +92,7 @@ static const row rows[] = {
     {LISTED, "GET /mcp HTTP/1.1\r\nHost: other.example:8444\r\n", 403, 0},
     {LISTED, "GET /mcp HTTP/1.1\r\n" LOCAL, 403, 0},
     {OPEN, "GET /mcp HTTP/1.1\r\nHost: a.b\r\n", 0, SGI_HTTP_GET},
-    /* Origin */
+    /* Origin. */
     {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Origin: http://localhost:3000\r\n", 0,
      SGI_HTTP_GET},
     {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Origin: https://[::1]:3000\r\n", 0,
@@ -121,7 +121,7 @@ static const row rows[] = {
     {LISTED,
      "GET /mcp HTTP/1.1\r\nHost: mcp.example.com\r\nOrigin: http://app.example.com\r\n",
      403, 0},
-    /* ... origins that were named leave no other: a name bound anew has its own Host */
+    /* Named origins exclude all others: a rebound name has its own Host. */
     {LISTED,
      "GET /mcp HTTP/1.1\r\nHost: mcp.example.com\r\nOrigin: http://mcp.example.com\r\n",
      403, 0},
@@ -129,7 +129,7 @@ static const row rows[] = {
     {PAGES, "GET /mcp HTTP/1.1\r\nHost: 1.2.3.4\r\nOrigin: https://app.example.com\r\n",
      0, SGI_HTTP_GET},
     {OPEN, "GET /mcp HTTP/1.1\r\nHost: a.b\r\nOrigin: null\r\n", 0, SGI_HTTP_GET},
-    /* Accept */
+    /* Accept. */
     {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: */*\r\n", 0, SGI_HTTP_POST},
     {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: application/json\r\n", 0,
      SGI_HTTP_POST},
@@ -143,7 +143,7 @@ static const row rows[] = {
     {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Accept: text/html\r\nAccept: */*\r\n",
      0, SGI_HTTP_POST},
     {LOOPBACK, "GET /mcp HTTP/1.1\r\n" LOCAL "Accept: application/json\r\n", 406, 0},
-    /* Content-Type */
+    /* Content-Type. */
     {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL, 415, 0},
     {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL "Content-Type: text/plain\r\n", 415, 0},
     {LOOPBACK,
@@ -151,7 +151,7 @@ static const row rows[] = {
      0, SGI_HTTP_POST},
     {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL "Content-Type: application/jsonp\r\n", 415,
      0},
-    /* repeated headers */
+    /* Repeated headers. */
     {LOOPBACK, "POST /mcp HTTP/1.1\r\n" LOCAL JSON JSON, 400, 0},
     {LOOPBACK,
      "POST /mcp HTTP/1.1\r\n" LOCAL JSON "Mcp-Session-Id: a\r\nMcp-Session-Id: a\r\n",
@@ -163,7 +163,7 @@ static const row rows[] = {
      0},
 };
 
-/* The parser may be the first to refuse. */
+/* The parser may already refuse the head. */
 static void read_route(const sgi_http_policy *policy, sgi_http1 *parser, const char *text,
                        sgi_http_route *route)
 {
@@ -229,7 +229,7 @@ static void events_are_taken_as_admitted(void **state)
     }
 }
 
-/* The code of a header mismatch is one of 2026-07-28 (R-2557-49). */
+/* The error code of a header mismatch exists only in 2026-07-28 (R-2557-49). */
 static void repeated_headers_have_the_code_of_the_era(void **state)
 {
     sgi_http1 parser;

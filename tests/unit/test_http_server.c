@@ -1,5 +1,5 @@
-/* The HTTP server seen by a caller that behaves: answers, pipelines, streams, sessions,
- * who asks, CORS. */
+/* The HTTP server as a correct caller sees it: answers, pipelines, streams, sessions, the
+ * principal callback, CORS. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void a_call_is_answered(void **state)
     http_caller c;
     (void)state;
     http_stage_open(&s, &c);
-    for (int i = 0; i < 3; i++) { /* on one connection */
+    for (int i = 0; i < 3; i++) { /* three requests on one connection */
         char *request = http_call("1", "greet", GREET);
         http_caller_say(&c, request);
         expect_greeting(&c, "1");
@@ -39,7 +39,7 @@ static void a_call_is_answered(void **state)
     http_stage_close(&s, &c);
 }
 
-/* A pipeline of everything, in one write, byte by byte, and cut once at each byte. */
+/* A pipeline of many requests, in one write, byte by byte, and cut once at each byte. */
 static char *make_pipeline(void)
 {
     char *parts[] = {http_call("1", "greet", GREET),
@@ -99,7 +99,8 @@ static void a_pipeline_is_answered_in_order(void **state)
     http_stage_close(&s, &c);
 }
 
-/* More than may wait behind a call that takes its time: reading stops and goes on. */
+/* More requests come behind a slow call than may wait. The server stops reading and later
+ * continues. */
 static void a_long_pipeline_waits(void **state)
 {
     enum { COUNT = 1500 };
@@ -119,7 +120,7 @@ static void a_long_pipeline_waits(void **state)
     for (int i = 0; i < 150; i++)
         expect_greeting(&c, "1");
     free(slow);
-    /* and one that is always ahead of its answers */
+    /* This caller is always ahead of its answers. */
     for (int sent = 0, read = 0; read < COUNT; read++) {
         for (; sent < COUNT && sent < read + 100; sent++)
             http_caller_say(&c, request);
@@ -304,8 +305,9 @@ static void the_application_names_the_caller(void **state)
     char session[64], lines[128];
     snprintf(session, sizeof session, "%s", http_reply_header(&reply, "Mcp-Session-Id"));
     http_reply_free(&reply);
-    assert_null(segue_transport_header(seen_transport, "x-user")); /* outside */
-    /* a session belongs to who began it */
+    /* outside of the callback */
+    assert_null(segue_transport_header(seen_transport, "x-user"));
+    /* A session belongs to the principal that started it. */
     static const char list[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}";
     snprintf(lines, sizeof lines, "X-User: eve\r\nMcp-Session-Id: %s\r\n", session);
     http_caller_ask(&c, http_post(lines, list), &reply);
@@ -318,7 +320,7 @@ static void the_application_names_the_caller(void **state)
     http_stage_close(&s, &c);
 }
 
-/* Gone between the request and the callback: the question is still asked, or not. */
+/* The caller leaves between the request and the callback. The callback may run or not. */
 static void a_caller_leaves_while_it_is_asked_for(void **state)
 {
     http_stage s = {.principal = name_caller};

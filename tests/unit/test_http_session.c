@@ -1,6 +1,6 @@
 /* Sessions of the handshake eras over HTTP (2025-11-25 basic/transports, Streamable
- * HTTP): what initialize gives, the stream of GET, resuming by Last-Event-ID, taking over
- * from a connection that is still there, DELETE. */
+ * HTTP): the session id of initialize, the stream of GET, resuming by Last-Event-ID,
+ * taking over from a living connection, DELETE. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,7 +63,8 @@ static void call_slowly(http_caller *c, const char *ms)
     say_post(c, body);
 }
 
-/* "Last-Event-ID: <id of the event>\r\n" */
+/* Makes "Last-Event-ID: <id of the event>\r
+ * ". */
 static void remember(char header[128], const char *event)
 {
     char id[64] = "";
@@ -129,15 +130,15 @@ static void the_stream_of_a_session_hears_of_changes(void **state)
     assert_int_equal(http_caller_status(&c), 202);
     say(&c, "GET", "");
     expect_stream(&c);
-    http_caller_open(&s, &second); /* there is one per session */
+    http_caller_open(&s, &second); /* a session has one such stream */
     say(&second, "GET", "");
     assert_int_equal(http_caller_status(&second), 409);
-    free(http_caller_event(&c)); /* the first has an id only */
+    free(http_caller_event(&c)); /* the first event has only an id */
     assert_int_equal(segue_server_remove(s.server, SEGUE_ITEM_TOOL, "greet"), SEGUE_OK);
     char *event = http_caller_event(&c);
     assert_non_null(strstr(event, "notifications/tools/list_changed"));
     free(event);
-    say(&second, "DELETE", ""); /* ends the stream too */
+    say(&second, "DELETE", ""); /* this ends the stream too */
     assert_int_equal(http_caller_status(&second), 204);
     assert_null(http_caller_event(&c));
     http_caller_until_closed(&c);
@@ -145,7 +146,7 @@ static void the_stream_of_a_session_hears_of_changes(void **state)
     http_stage_close(&s, &c);
 }
 
-/* A call outlives its connection and is taken up by another one (R-975). */
+/* A call outlives its connection, and another connection takes it up (R-975). */
 static void a_call_that_was_cut_off_is_resumed(void **state)
 {
     static const bool hard[] = {false, true};
@@ -178,7 +179,7 @@ static void a_call_that_was_cut_off_is_resumed(void **state)
     }
 }
 
-/* The old connection hangs, as seen from here: the newest one wins. */
+/* The old connection seems to hang, so the newest connection gets the stream. */
 static void a_stream_is_taken_over_from_a_living_connection(void **state)
 {
     http_stage s = {0};
@@ -206,7 +207,7 @@ static void a_stream_is_taken_over_from_a_living_connection(void **state)
     http_stage_close(&s, &again);
 }
 
-/* Its session ends while a call runs: nobody is left without an answer. */
+/* The session ends while a call runs: every request gets an answer. */
 static void a_session_ends_under_its_calls(void **state)
 {
     http_stage s = {0};
@@ -243,7 +244,7 @@ static void sessions_have_a_limit_and_expire(void **state)
     begin(&s, &c);
     say_post(&c, list);
     assert_int_equal(http_caller_status(&c), 200);
-    for (int i = 0; i < 2; i++) { /* the oldest idle one makes room */
+    for (int i = 0; i < 2; i++) { /* the oldest idle session makes room */
         char *request = http_post("", INITIALIZE);
         http_caller_say(&c, request);
         assert_int_equal(http_caller_status(&c), 200);

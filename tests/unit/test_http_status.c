@@ -1,4 +1,4 @@
-/* What HTTP says of an answer that is one message (R-0-4), also when a tool fails in
+/* The HTTP status of an answer that is one message (R-0-4), also when a tool fails with a
  * code of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 static http_rig t;
 
-/* Fails with the code that stands in the arguments; the lock is open here. */
+/* Fails with the code from the arguments; the lock is not held here. */
 static void run_fail(void *user, segue_call *call)
 {
     sgi_json value;
@@ -50,7 +50,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The status of the answer to one request of 2026-07-28. */
+/* Returns the status of the answer to one request of 2026-07-28. */
 static int32_t post(const char *method, const char *name, const char *params)
 {
     static const char begins[] = "{\"jsonrpc\":\"2.0\",\"id\":1,";

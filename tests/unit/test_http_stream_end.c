@@ -31,9 +31,9 @@ static char *ask_stream(const char *task)
     return http_request("2", "tasks/stream", task, params, HTTP_CAPS_TASKS);
 }
 
-/* R-E-5: the result of tasks/stream is its last event. It is written while the stream is
- * asked for output; the last chunk has to follow all the same, and the connection goes
- * on. */
+/* R-E-5: the result of tasks/stream is its last event. The result is written while the
+ * stream is asked for output. The last chunk must follow nevertheless, and the connection
+ * must stay usable. */
 static void expect_end(http_caller *c)
 {
     char *event = NULL;
@@ -58,7 +58,7 @@ static void stream_task(bool ended_before)
     if (ended_before)
         http_stage_advance(&s, 2000);
     char *request = ask_stream(task);
-    for (int i = 0; i < 2; i++) { /* on one connection */
+    for (int i = 0; i < 2; i++) { /* two streams on one connection */
         http_caller_say(&c, request);
         http_caller_read(&c, &reply);
         assert_int_equal(reply.status, 200);

@@ -1,5 +1,5 @@
-/* The HTTP server behind TLS: a call, a certificate that names the caller, garbage,
- * plain text and renegotiation. What TLS does by itself is tested with links. */
+/* The HTTP server behind TLS: a call, a certificate that names the caller, garbage, plain
+ * text and renegotiation. The tests of links cover TLS itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void begin(http_stage *s, http_caller *c)
     http_caller_open(s, c);
 }
 
-/* ---- a TLS client, whose bytes go through a caller ---- */
+/* ---- a TLS client whose bytes go through a caller ---- */
 
 typedef struct tls_client {
     SSL_CTX *context;
@@ -171,7 +171,7 @@ static void what_is_no_tls_is_not_answered_as_http(void **state)
         uint64_t before = s.turns;
         http_caller_say(&c, texts[i]);
         http_stage_run(&s);
-        http_caller_look(&c); /* an alert, at most */
+        http_caller_look(&c); /* at most an alert comes */
         assert_true(c.len < 64);
         assert_null(c.len ? strstr(c.in, "HTTP") : NULL);
         c.len = 0;
@@ -181,8 +181,8 @@ static void what_is_no_tls_is_not_answered_as_http(void **state)
     }
 }
 
-/* Silence, and a handshake that stops half-way, have as long as a request's head; after
- * the handshake it is as long as between requests. */
+/* A silent client and an incomplete handshake get the time limit of a request's head.
+ * After the handshake the limit between requests applies. */
 static void a_handshake_has_its_time(void **state)
 {
     (void)state;
@@ -246,7 +246,7 @@ static void renegotiation_is_refused(void **state)
     assert_true(s.turns - before < 1000);
     tls_close(&t);
     http_caller_close(&c);
-    http_caller_open(&s, &c); /* and the server serves others */
+    http_caller_open(&s, &c); /* other callers are served */
     tls_open(&t, &c, NULL, TLS1_3_VERSION);
     tls_handshake(&t);
     tls_ask(&t, http_call("1", "greet", NULL), answer, sizeof answer);
@@ -265,7 +265,7 @@ static void files_are_read_again(void **state)
     assert_int_equal(segue_listener_reload(s.listener, NULL), SEGUE_E_IO);
     tls_client t;
     char answer[4096] = "";
-    tls_open(&t, &c, NULL, TLS1_3_VERSION); /* the ones before stay in force */
+    tls_open(&t, &c, NULL, TLS1_3_VERSION); /* the earlier certificates stay in use */
     tls_handshake(&t);
     tls_ask(&t, http_call("1", "greet", NULL), answer, sizeof answer);
     tls_close(&t);

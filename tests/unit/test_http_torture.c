@@ -1,6 +1,7 @@
-/* Bytes that no good caller sends: each gets its status and, where the framing cannot be
- * trusted any more, the end of the connection. Every case is driven whole, byte by byte
- * and cut at random; nothing spins, because the turns of the loop are counted. */
+/* Bytes that no good caller sends. Each case gets its status and, where the framing
+ * cannot be trusted any more, the end of the connection. Every case runs whole, byte by
+ * byte and cut at random. The test counts the turns of the loop, so it would find a loop
+ * that spins. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,8 +22,8 @@
 typedef struct hostile {
     const char *name;
     const char *bytes;
-    size_t len;      /* 0 = that of the text */
-    int statuses[4]; /* of the answers, in order, up to 0 */
+    size_t len;      /* 0 = length of the text */
+    int statuses[4]; /* statuses of the answers, in order, up to 0 */
     bool stays;      /* the connection goes on */
 } hostile;
 
@@ -184,8 +185,8 @@ static void every_case(void **state)
 
 /* ---- sizes ---- */
 
-/* The prefix, then `count` times the filler, in pieces: the status of the answer, whose
- * body must contain problem. */
+/* Sends the prefix, then `count` filler bytes in pieces; returns the status of the
+ * answer, whose body must contain `problem`. */
 static int answer_to_flood(http_stage *s, const char *prefix, char filler, size_t count,
                            const char *problem)
 {
@@ -218,7 +219,7 @@ static void what_is_too_large_is_refused_early(void **state)
     size_t peak = s.mem.peak;
     assert_int_equal(
         answer_to_flood(&s, POST "X-A: ", 'a', 1 << 20,
-                        "\"the head is too large: max_header_bytes is 32768\""),
+                        "\"the HTTP headers are too large: max_header_bytes is 32768\""),
         431);
     assert_int_equal(
         answer_to_flood(&s, "GET /", 'a', 1 << 20,
@@ -282,7 +283,7 @@ static void a_hundred_is_said_when_the_body_is_wanted(void **state)
     c.len = 0;
     http_caller_say(&c, NOTE);
     assert_int_equal(http_caller_status(&c), 202);
-    http_caller_say(&c, GOOD); /* and the connection goes on */
+    http_caller_say(&c, GOOD); /* the connection goes on */
     assert_int_equal(http_caller_status(&c), 202);
     http_stage_close(&s, &c);
 }

@@ -1,6 +1,6 @@
-/* Parts of a text whose members are recorded while it is read: picked from, they give
- * what a walk gives, and where nothing was recorded it is a walk. Spans point into the
- * text, so that where one was found tells how. */
+/* Members of a text that are recorded while it is read. A lookup gives the same values as
+ * a walk over the text, and without a record it is a walk. Spans point into the text, so
+ * the position shows which way was taken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static int tear_down(void **state)
 static bool read_parts(const char *text)
 {
     sgi_json_trail trail = {trail_names, parts, 2};
-    memset(parts, 0x5a, sizeof parts); /* what was there before is not believed */
+    memset(parts, 0x5a, sizeof parts); /* earlier contents must not be used */
     return sgi_json_read_parts(&reader, sgi_str_of(text), NULL, 0, NULL, &error, &trail);
 }
 
@@ -107,7 +107,7 @@ static void what_is_no_part_is_walked(void **state)
     }
 }
 
-/* The bound: with one member more than there is room for, all are walked. */
+/* The bound: with one member more than there is room for, all are found by a walk. */
 static void a_part_of_many_members_is_walked(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
-/* The JSON reader: what passes, what is refused and where, keys that come twice, depth
- * and size, recorded members, memory. Every document is read at the end of readable
- * memory, and at every alignment inside a larger buffer whose other bytes would change
- * the verdict. */
+/* The JSON reader: what it accepts, what it refuses and where, repeated keys, depth and
+ * size, recorded members, memory. Every document is read at the end of readable memory,
+ * and at every alignment inside a larger buffer whose other bytes would change the
+ * verdict. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static void expect_once(sgi_str text, sgi_json_fault fault, size_t at)
     assert_int_equal(passed, fault == SGI_JSON_OK);
 }
 
-/* Reads the document wherever it may lie. */
+/* Reads the document at every possible position. */
 static void expect(sgi_str text, sgi_json_fault fault, size_t at)
 {
     expect_once((sgi_str){test_fence_place(&fence, text.p, text.n), text.n}, fault, at);
@@ -88,7 +88,7 @@ static void expect_all(const refusal *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         expect(cases[i].text, cases[i].fault, cases[i].at);
-        /* Deeper, and further on in its block. */
+        /* Tries it nested deeper, and further on in its block. */
         for (size_t spaces = 0; spaces < 20; spaces += 3) {
             char text[512];
             int len = snprintf(text, sizeof text, "{\"a\":[%*s%.*s", (int)spaces, "",
@@ -245,7 +245,8 @@ static void refuses_what_follows_the_value(void **state)
     EXPECT_ALL(cases);
 }
 
-/* A wrong thing in a string, at every distance from its beginning, in key and value. */
+/* Tries a fault in a string, at every distance from the beginning, in a key and in a
+ * value. */
 static void expect_in_string(sgi_str wrong, sgi_json_fault fault, size_t at)
 {
     for (size_t before = 0; before < 40; before++) {
@@ -394,7 +395,7 @@ static void a_key_that_comes_twice_is_refused_at_its_quote(void **state)
         {SGI_STR("{\"a\":{\"a\":{}},\"b\":[],\"a\":0}"), SGI_JSON_DUPLICATE_KEY, 21},
         {SGI_STR("{\"abcdefgh\":1,\"abcdefgh\":1}"), SGI_JSON_DUPLICATE_KEY, 14},
         {SGI_STR("{\"abcdefghi\":1,\"abcdefghi\":1}"), SGI_JSON_DUPLICATE_KEY, 15},
-        /* What comes first in the text is what it is refused for. */
+        /* The first fault in the text is reported. */
         {SGI_STR("{\"a\":1,\"a\":tru}"), SGI_JSON_DUPLICATE_KEY, 7},
         {SGI_STR("{\"a\":tru,\"a\":1}"), SGI_JSON_SYNTAX, 8},
     };
@@ -408,10 +409,10 @@ static void keys_that_only_look_alike_are_two(void **state)
         "{\"a\":1,\"aa\":2,\"A\":3,\"a \":4,\" a\":5,\"\":6}",
         "{\"a\":{\"a\":1},\"b\":{\"a\":1}}", "[{\"a\":1},{\"a\":1},[{\"a\":1}]]",
         "{\"\":0,\"\\u0000\":1,\"\\u0000\\u0000\":2,\"0\":3}",
-        /* same length, same first and last eight bytes */
+        /* The keys have the same length and the same first and last eight bytes. */
         "{\"12345678a12345678\":1,\"12345678b12345678\":2,\"12345678c12345678\":3}",
         "{\"1234567812345678\":1,\"12345678_12345678\":2}",
-        /* decoded, the second goes on exactly as the text behind the first does */
+        /* Decoded, the second key continues exactly like the text behind the first. */
         "{\"a\":1,\"a\\\":1,\":2}", "{\"a\":1,\"b\":2,\"a\\\":1,\":3,\"b\\\":2,\":4}",
         "{\"abcdefgh\":\"\",\"abcdefgh\\\":\":2}",
         "{\"\\\"\":1,\"\\\\\":2,\"\\\\\\\"\":3}", "{\"a\\\\\":1,\"a\":2,\"a\\\\\\\\\":3}",
@@ -461,8 +462,8 @@ __attribute__((format(printf, 2, 3))) static void put(text_maker *to, const char
     va_end(arguments);
 }
 
-/* Objects of every size about the one at which the table comes in, each with one of its
- * keys once more at the end: plain or escaped, the old or the new. */
+/* Objects of every size around the one from which a table is used. Each repeats one of
+ * its keys at the end, plain or escaped, an early or a late key. */
 static void a_key_is_found_among_any_number(void **state)
 {
     (void)state;
@@ -497,8 +498,8 @@ static void put_keys(text_maker *to, size_t from, size_t count)
         put(to, "%s\"k%zu\":0", i > from ? "," : "", i);
 }
 
-/* Large objects inside large objects, with the same keys: while the inner one is open,
- * and after it has left the table, the outer one must still know its own. */
+/* Large objects nested in large objects, with the same keys. The outer object must still
+ * know its keys while the inner one is open, and after that has left the table. */
 static void large_objects_inside_one_another_keep_their_keys(void **state)
 {
     (void)state;
@@ -548,8 +549,8 @@ static void a_refusal_leaves_nothing_behind(void **state)
     }
 }
 
-/* If any of these took time that grows with the square of the text, the clock would not
- * be a little but a thousand times over the limit. */
+/* If the time for any of these grew with the square of the text, it would exceed the
+ * limit a thousand times. */
 static void hostile_texts_take_linear_time(void **state)
 {
     (void)state;
@@ -587,7 +588,7 @@ static void hostile_texts_take_linear_time(void **state)
     memset(room, '[', 1000000);
     memset(room + 1000000, ']', 1000000);
     expect_once((sgi_str){room, 2000000}, SGI_JSON_OK, 0);
-    /* keys of a megabyte that differ in their middle only */
+    /* Keys of a megabyte that differ only in the middle. */
     to.len = 0;
     for (int i = 0; i < SGI_JSON_FEW_KEYS; i++) {
         put(&to, "%c\"", i ? ',' : '{');
@@ -703,7 +704,8 @@ static void nothing_is_counted_but_of_an_object_that_passes(void **state)
     }
 }
 
-/* Everything that allocates: frames, keys, the table and its growth, decoded keys. */
+/* Writes a text that needs every kind of allocation: frames, keys, the table and its
+ * growth, decoded keys. */
 static size_t put_greedy(char *room)
 {
     text_maker to = {room, 0};

@@ -1,7 +1,7 @@
-/* Walking and reading values of a text that has passed, and UTF-8. Spans lie at the end
- * of readable memory, so that a look past one ends the program; they are also cut off,
- * bent and walked although they never passed: nonsense may come out, but nothing may be
- * read outside and every walk must end. */
+/* Walking over and reading values of an accepted text, and UTF-8. Spans lie at the end of
+ * readable memory, so a read past one ends the program. Spans are also cut and changed,
+ * then walked although no reader accepted them: the values may be nonsense, but no read
+ * may leave the span and every walk must end. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -117,7 +117,7 @@ static void empty_and_other_values_have_no_members(void **state)
     assert_false(sgi_json_next_member(fenced_text("[1]"), &at, &member));
 }
 
-/* Values long enough to cross blocks, with every mark in every place. */
+/* Values long enough to cross blocks, with every mark at every offset. */
 static void values_are_skipped_whole_at_every_length(void **state)
 {
     (void)state;
@@ -329,7 +329,7 @@ static void what_is_no_64_bit_integer_is_refused(void **state)
     }
 }
 
-/* A number as long as a text may be costs one pass. */
+/* A number of maximum length costs only one pass. */
 static void long_numbers_are_read_to_their_end(void **state)
 {
     (void)state;
@@ -397,14 +397,15 @@ static void doubles_are_read_to_the_nearest(void **state)
     assert_true(value == 0);
 }
 
-/* Exactly between two doubles there are 767 digits; one more, far behind, decides. */
+/* A number exactly between two doubles has 767 digits; one more digit, far behind,
+ * decides. */
 static void the_last_of_many_digits_decides(void **state)
 {
     (void)state;
     char half[2048];
     int len = snprintf(half, sizeof half, "%.1075f", 0x1p-1074);
     assert_true(len > 1000);
-    /* half of the smallest double, written out: 2^-1075 */
+    /* Writes out half of the smallest double: 2^-1075. */
     char text[2048];
     int carry = 0;
     for (int i = 0; half[i]; i++) {
@@ -426,7 +427,8 @@ static void the_last_of_many_digits_decides(void **state)
     assert_true(value == 0x1p-1074);
 }
 
-/* All that can be asked of a span and of what is inside; returns how many values. */
+/* Calls every function on a span and on the values inside; returns how many values there
+ * are. */
 static size_t ask_all(sgi_json value)
 {
     size_t values = 1;
@@ -485,7 +487,8 @@ static void a_span_that_is_bent_is_walked_inside(void **state)
         }
 }
 
-/* Length of the sequence at p by another road: decode, then judge the code point. */
+/* Finds the length of the sequence at p in another way: it decodes, then judges the code
+ * point. */
 static size_t reference_length(const unsigned char *p, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -1,5 +1,5 @@
-/* The JSON appender: commas, escapes, numbers, and what happens without memory. What is
- * written is read back by the reader, which must pass it. */
+/* The JSON writer: commas, escapes, numbers, and missing memory. The reader must accept
+ * whatever is written. */
 #include <float.h>
 #include <locale.h>
 #include <math.h>
@@ -13,6 +13,7 @@
 
 #include "../support/test_fence.h"
 #include "../support/test_mem.h"
+#include "wire/json_copy.h"
 #include "wire/json_read.h"
 #include "wire/json_write.h"
 
@@ -27,7 +28,7 @@ static int set_up(void **state)
     test_mem_init(&tm);
     test_fence_init(&fence, 1 << 12);
     sgi_buf_init(&out, &tm.mem);
-    w = sgi_jw_on(&out);
+    w = sgi_jw_to(&out);
     return 0;
 }
 
@@ -42,7 +43,7 @@ static int tear_down(void **state)
 static void start_again(void)
 {
     sgi_buf_reset(&out, SIZE_MAX);
-    w = sgi_jw_on(&out);
+    w = sgi_jw_to(&out);
 }
 
 static int32_t fixed_random(void *user, void *bytes, size_t len)
@@ -116,7 +117,7 @@ static void a_writer_goes_on_where_the_buffer_ends(void **state)
     sgi_buf_add_lit(&out, "data: ");
     sgi_jw_int(&w, 1);
     sgi_buf_add_lit(&out, "\n");
-    w = sgi_jw_on(&out);
+    w = sgi_jw_to(&out);
     sgi_jw_open(&w, '[');
     sgi_jw_close(&w, ']');
     expect_written("data: 1\n[]");
@@ -145,8 +146,8 @@ static void control_characters_quotes_and_backslashes_are_escaped(void **state)
     expect_written("");
 }
 
-/* Every byte that needs an escape, and some that do not, at every place of every length:
- * whatever block or tail it falls into, it comes back. */
+/* Every byte that needs an escape, and some that do not, at every offset of every length:
+ * they read back the same in any block or tail. */
 static void what_was_escaped_decodes_to_itself(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void every_double_reads_back_the_same(void **state)
         bits ^= bits << 13;
         bits ^= bits >> 7;
         bits ^= bits << 17;
-        /* every fourth one subnormal, every fourth one a short decimal */
+        /* Every fourth value is subnormal, every fourth is a short decimal. */
         uint64_t shape = i % 4 == 3 ? bits & 0x800fffffffffffffu : bits;
         double value;
         memcpy(&value, &shape, sizeof value);
@@ -252,7 +253,7 @@ static bool has_comma_locale(void)
     return false;
 }
 
-/* Few machines have such a locale installed, most can make one. */
+/* Few machines have such a locale installed, but most can make one. */
 static bool make_comma_locale(const char *directory)
 {
     char command[256];
@@ -295,7 +296,7 @@ static void a_message_without_memory_fails_as_a_whole(void **state)
             sgi_buf_free(&out);
             test_mem_rearm(&tm);
             *(sticky ? &tm.fail_from : &tm.fail_at) = call;
-            w = sgi_jw_on(&out);
+            w = sgi_jw_to(&out);
             for (int i = 0; i < 40; i++)
                 write_message();
             if (!tm.failed) {
@@ -312,6 +313,23 @@ static void a_message_without_memory_fails_as_a_whole(void **state)
         }
 }
 
+/* Names and values keep their escapes; what is no object has no members. */
+static void members_are_copied_as_they_stand(void **state)
+{
+    (void)state;
+    sgi_json object = SGI_STR("{\"a\\/b\": [1, 2], \"c\":\"\\u00e9\",\"d\":{}}");
+    sgi_jw_open(&w, '{');
+    assert_true(sgi_jw_members(&w, object, NULL));
+    assert_true(sgi_jw_members(&w, object, SGI_JSON_NAMES("a/b", "d")));
+    assert_false(sgi_jw_members(&w, object, SGI_JSON_NAMES("d", "c", "a/b")));
+    assert_false(sgi_jw_members(&w, SGI_STR("[1]"), NULL));
+    assert_false(sgi_jw_members(&w, SGI_STR("\"a\""), NULL));
+    assert_false(sgi_jw_members(&w, (sgi_json){0}, NULL));
+    sgi_jw_close(&w, '}');
+    expect_written("{\"a\\/b\":[1, 2],\"c\":\"\\u00e9\",\"d\":{},"
+                   "\"c\":\"\\u00e9\"}");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -325,6 +343,7 @@ int main(void)
         CASE(what_json_cannot_say_becomes_null),
         CASE(every_double_reads_back_the_same),
         CASE(doubles_have_a_point_in_every_locale),
+        CASE(members_are_copied_as_they_stand),
         CASE(a_message_without_memory_fails_as_a_whole),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

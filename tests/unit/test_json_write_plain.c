@@ -1,5 +1,5 @@
-/* test_json_write.c once more, for the code that machines without SSE2 run: the sources
- * are compiled into this program, so that none of the library's own objects is linked. */
+/* Runs test_json_write.c for the code of machines without SSE2. The sources are compiled
+ * into this program, so that no object of the library is linked. */
 #define SGI_JSON_PLAIN 1
 
 #include "wire/json_keys.c"

@@ -1,5 +1,5 @@
-/* The envelope (R-0-1, R-0-2): what kind a message is, and what is refused; ids in the
- * one form that equal ids share; error messages that read back. */
+/* The envelope (R-0-1, R-0-2): the kind of a message and what is refused, ids in one form
+ * for equal ids, error messages that can be read back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static sgi_message sort(const char *text)
     sgi_message message;
     assert_true(sgi_json_read(&reader, sgi_str_of(text), members, SGI_MESSAGE_MEMBERS,
                               &count, NULL));
-    sgi_message_sort(&message, members, count);
+    sgi_message_classify(&message, members, count);
     return message;
 }
 
@@ -188,7 +188,7 @@ static void error_messages_read_back(void **state)
     sgi_buf_free(&out);
 }
 
-/* The schema makes the id of an error optional and knows no null. */
+/* In the schema the id of an error is optional and never null. */
 static void an_unknown_id_is_left_out_of_an_error(void **state)
 {
     (void)state;
@@ -217,17 +217,17 @@ static void a_method_may_be_escaped(void **state)
     char room[SGI_NAME_MAX], quoted[SGI_NAME_MAX + 8];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_span(sgi_name_text(sgi_str_of(rows[i].json), room), rows[i].text);
-    assert_span(sgi_name_text((sgi_json){0}, room), "");
-    /* as long as there is room for, and one more */
+        assert_span(sgi_method_text(sgi_str_of(rows[i].json), room), rows[i].text);
+    assert_span(sgi_method_text((sgi_json){0}, room), "");
+    /* A method of the maximum length, and one character more. */
     for (int more = 0; more < 2; more++) {
         snprintf(quoted, sizeof quoted, "\"\\/%0*d\"", SGI_NAME_MAX - 4 + more, 0);
-        assert_int_equal(sgi_name_text(sgi_str_of(quoted), room).n,
+        assert_int_equal(sgi_method_text(sgi_str_of(quoted), room).n,
                          more ? 0 : SGI_NAME_MAX - 3);
     }
 }
 
-/* An id of a call is its sender's, also when the call is malformed. */
+/* The id of a call is known even when the call is malformed. */
 static void calls_are_known_when_they_are_malformed(void **state)
 {
     (void)state;

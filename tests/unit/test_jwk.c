@@ -1,5 +1,5 @@
-/* Key sets: what is used of them, what is left out, and what is no set at all. And lists
- * of scopes, which stand beside them in a gate. */
+/* Key sets: which keys are used, which keys are left out, and which texts are not key
+ * sets. Also lists of scopes, which a gate uses with them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static bool read_set(bench *b, const char *text)
     return ok;
 }
 
-/* How many keys are left of a set of one. */
+/* Returns how many keys remain of a set of one. */
 static size_t count_of(bench *b, const token_key *key, const char *more)
 {
     char text[4096];
@@ -119,7 +119,7 @@ static void what_is_no_good_is_left_out(void **state)
         "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"secp256k1\",\"x\":\"AA\",\"y\":\"AA\"}]}",
         "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"X25519\",\"x\":\"AA\"}]}",
         "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"AA\"}]}",
-        /* of the right length, and on no curve */
+        /* The right length, and not a point of the curve. */
         "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\","
         "\"x\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\","
         "\"y\":\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"}]}",
@@ -131,8 +131,8 @@ static void what_is_no_good_is_left_out(void **state)
     end(&b);
 }
 
-/* An exponent of one makes every signature good; an even one, and one that takes for ever
- * to check, are no exponents either. */
+/* An exponent of one makes every signature valid. Even exponents, and those that take too
+ * long to check, are refused as well. */
 static void exponents_are_looked_at(void **state)
 {
     static const struct {
@@ -178,14 +178,14 @@ static void what_is_no_set_changes_nothing(void **state)
     int len = sprintf(large, "{\"keys\":[]");
     memset(large + len, ' ', SGI_JWKS_BYTES);
     strcpy(large + SGI_JWKS_BYTES - 1, "}");
-    assert_true(read_set(&b, large)); /* at the limit */
+    assert_true(read_set(&b, large)); /* this set is exactly at the limit */
     strcpy(large + SGI_JWKS_BYTES - 1, " }");
     assert_false(read_set(&b, large));
     free(large);
     end(&b);
 }
 
-/* Beyond the limit keys are not seen. */
+/* Keys beyond the limit are ignored. */
 static void sets_are_bounded(void **state)
 {
     bench b;
@@ -224,7 +224,7 @@ static void names_may_have_escapes_or_be_empty(void **state)
     end(&b);
 }
 
-/* Each allocation fails in turn: the set is as before, or the new one. */
+/* Each allocation fails in turn: the set is the old or the new one. */
 static void want_of_memory_leaves_the_set(void **state)
 {
     bench b;

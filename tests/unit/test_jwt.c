@@ -1,5 +1,5 @@
-/* Tokens: each rule of RFC 7515, 7519, 8725 and 9068 that is kept has a token that breaks
- * it and nothing else. Keys are made anew for each run. */
+/* Tokens: each checked rule of RFC 7515, 7519, 8725 and 9068 has a token that breaks this
+ * rule alone. Keys are made anew for each run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ static void expect_text(bench *b, char *token, sgi_jwt_fault fault)
     free(token);
 }
 
-/* Signed as its header says. */
+/* Checks a token that is signed as its header says. */
 static void expect_signed(bench *b, const char *header, const char *claims,
                           sgi_jwt_fault fault)
 {
@@ -122,7 +122,7 @@ static void every_algorithm_is_checked_by_its_own_key(void **state)
         assert_true(sgi_str_eq(sgi_buf_str(&b.jwt.subject), SGI_STR("ada")));
         assert_true(sgi_str_eq(sgi_buf_str(&b.jwt.scopes), SGI_STR("read write")));
         assert_int_equal(b.jwt.expires_s, 1764000100);
-        /* each part matters */
+        /* A change in any part is found. */
         for (char *dot = token; dot; dot = strchr(dot + 1, '.')) {
             char *at = dot == token ? dot + 8 : dot + 6, was = *at;
             *at = was == 'A' ? 'B' : 'A';
@@ -133,7 +133,7 @@ static void every_algorithm_is_checked_by_its_own_key(void **state)
         b.rules.schemes &= ~(1u << sgi_jwa_scheme(sgi_str_of(ways[i].alg)));
         assert_int_equal(check(&b, token), SGI_JWT_ALGORITHM);
         b.rules.schemes = (1u << SGI_CRYPTO_SCHEMES) - 2;
-        /* signed in one way, said to be in another */
+        /* The token is signed with one algorithm and names another. */
         char *other = token_sign(ways[i].key, ways[i].alg,
                                  i < 6 ? i == 0 ? "{\"alg\":\"PS256\",\"kid\":\"rsa\"}"
                                                 : "{\"alg\":\"RS256\",\"kid\":\"rsa\"}"
@@ -146,7 +146,7 @@ static void every_algorithm_is_checked_by_its_own_key(void **state)
     end(&b);
 }
 
-/* RFC 8725 2.1 and 3.1: no signature, and a public key taken for a secret. */
+/* RFC 8725 2.1 and 3.1: no signature, and a public key used as an HMAC secret. */
 static void no_signature_and_shared_secrets_are_refused(void **state)
 {
     static const char *const nones[] = {"{\"alg\":\"none\"}",
@@ -184,13 +184,14 @@ static void keys_are_chosen_by_their_names(void **state)
     expect_signed(&b, "{\"alg\":\"ES256\",\"kid\":\"rsa\"}", GOOD, SGI_JWT_UNKNOWN_KEY);
     expect_signed(&b, "{\"alg\":\"ES256\",\"kid\":7}", GOOD, SGI_JWT_MALFORMED);
     expect_signed(&b, "{\"alg\":\"ES256\",\"kid\":\"\"}", GOOD, SGI_JWT_UNKNOWN_KEY);
-    /* the only key of its kind needs no name */
+    /* The only key of its type needs no key id. */
     expect_signed(&b, "{\"alg\":\"ES256\"}", GOOD, SGI_JWT_OK);
     expect_text(&b, token_sign(&foreign, "ES256", "{\"alg\":\"ES256\"}", GOOD),
                 SGI_JWT_SIGNATURE);
     expect_text(&b, token_sign(&foreign, "ES256", ES256, GOOD), SGI_JWT_SIGNATURE);
     end(&b);
-    /* of two without one nobody guesses; two of one name are both tried */
+    /* With two keys and no key id none is guessed; two keys with one id are both
+     * tried. */
     token_key_make(&twin, TOKEN_P256, "ec");
     const token_key *both[] = {&twin, &p256};
     char *set = token_key_set(both, 2);
@@ -202,7 +203,7 @@ static void keys_are_chosen_by_their_names(void **state)
     end(&b);
 }
 
-/* Keys that a token brings itself are not looked at. */
+/* Keys inside a token are ignored. */
 static void a_token_brings_no_key(void **state)
 {
     bench b;
@@ -281,7 +282,7 @@ static void shapes_are_refused(void **state)
         sgi_jwt_fault fault = check(&b, shapes[i]);
         assert_true(fault == SGI_JWT_MALFORMED || fault == SGI_JWT_ALGORITHM);
     }
-    /* the limit, and one beyond */
+    /* The limit, and one byte beyond it. */
     char *large = malloc(SGI_JWT_MAX + 2);
     memset(large, 'A', SGI_JWT_MAX + 1);
     large[SGI_JWT_MAX + 1] = 0;
@@ -304,7 +305,7 @@ static void times_are_kept(void **state)
         sgi_jwt_fault fault;
     } rows[] = {
         {WITH("\"exp\":1764000001"), SGI_JWT_OK},
-        {WITH("\"exp\":1763999971"), SGI_JWT_OK}, /* within the leeway */
+        {WITH("\"exp\":1763999971"), SGI_JWT_OK}, /* expired, but within the leeway */
         {WITH("\"exp\":1763999970"), SGI_JWT_EXPIRED},
         {WITH("\"exp\":1764000001.5"), SGI_JWT_OK},
         {WITH("\"exp\":1e300"), SGI_JWT_OK},
@@ -372,7 +373,7 @@ static void issuer_and_subject_are_required(void **state)
     end(&b);
 }
 
-/* RFC 8707: a token for somebody else is not for us. */
+/* RFC 8707: a token for another audience is refused. */
 static void audiences_are_compared(void **state)
 {
     static const struct {
@@ -448,8 +449,8 @@ static void scopes_come_in_three_forms(void **state)
 
 /* ---- memory ---- */
 
-/* Each allocation fails once, and from each on all of them: no leak, and no token is
- * taken, or refused for good, that cannot be checked. */
+/* Each allocation fails once, and all from each one on. Nothing leaks. A token that
+ * cannot be checked is neither accepted nor refused for good. */
 static void want_of_memory_is_told_apart(void **state)
 {
     bench b;

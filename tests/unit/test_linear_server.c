@@ -1,5 +1,5 @@
-/* What a client sends costs its server work in proportion to its size, whatever is in it
- * (see test_linear_work.c, which has what a server sends). */
+/* The work of a server is proportional to the size of a client's input, whatever it
+ * contains (test_linear_work.c has the input from a server). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static void answers_to_nothing(world *w, int n)
         say(c, "{\"jsonrpc\":\"2.0\",\"id\":\"q%d\",\"result\":{}}\n", i);
 }
 
-/* Each is kept under its key. */
+/* Each call is kept under its idempotency key. */
 static void many_keys(world *w, int n)
 {
     wire *c = legacy_connect(w, "Ada", NULL);
@@ -116,7 +116,7 @@ static void many_tasks(world *w, int n)
     }
 }
 
-/* At most SGI_MARKS_MAX: n / 4 of them. */
+/* SGI_SUBSCRIBED_URIS_MAX subscriptions at most, so n / 4 of them. */
 static void subscriptions(world *w, int n)
 {
     wire *c = legacy_connect(w, "Ada", NULL);
@@ -128,7 +128,7 @@ static void subscriptions(world *w, int n)
             i + 10, i);
 }
 
-/* A batch of fewer is read in one piece. */
+/* A smaller batch is read in one piece. */
 #define FIRST 2000
 
 static void generous(segue_server_options *options)
@@ -137,7 +137,7 @@ static void generous(segue_server_options *options)
     options->max_requests = 1 << 20;
 }
 
-/* How often the tool of the row ran; 0 for a row without one. */
+/* Returns how often the tool of the row ran; 0 for a row without a tool. */
 static int runs(const world *w)
 {
     return world_runs(w, "story") + world_runs(w, "greet");
@@ -161,8 +161,8 @@ static void servers_are_linear(void **state)
     static const struct {
         const char *what;
         void (*play)(world *, int);
-        int calls; /* of a tool, for each of n */
-        int once;  /* and besides */
+        int calls; /* calls of the tool, for each of n */
+        int once;  /* further calls of the tool, independent of n */
     } rows[] = {
         {"arguments of a call", many_arguments, 0, 1},
         {"capabilities", many_capabilities, 0, 0},

@@ -1,6 +1,6 @@
-/* What a peer sends costs work in proportion to its size, whatever is in it: with four
- * times as much no more than some four times the work. Debug builds count the work that
- * is done to bytes (SGI_WORK): no clock is asked, and a busy machine changes nothing. */
+/* The work for a peer's input is proportional to its size, whatever it contains: four
+ * times the input causes about four times the work. Debug builds count the work done on
+ * bytes (SGI_WORK). No clock is involved, so a busy machine changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/asking/merge.h"
-#include "engine/asking/tracker.h"
+#include "engine/dialect/partial/merge.h"
+#include "engine/dialect/tasks_2025/tracker.h"
 #include "support/client_kit.h"
 #include "support/fake_host.h"
 #include "support/linear_work.h"
@@ -34,9 +34,9 @@ static int32_t no_chance(void *user, void *bytes, size_t len)
 static segue_hooks chances = {.struct_size = sizeof chances, .random = no_chance};
 static sgi_env env = {&tm.mem, &chances};
 
-/* ---- what a hostile peer may send: n times ---- */
+/* ---- input of a hostile peer: n times ---- */
 
-/* {"x0":0,"x1":1,...} */
+/* Makes {"x0":0,"x1":1,...}. */
 static text object_of(const char *prefix, int n)
 {
     text t = {0};
@@ -49,11 +49,10 @@ static text object_of(const char *prefix, int n)
 
 static void take(sgi_merge *merge, const char *json, size_t len)
 {
-    assert_int_equal(sgi_merge_take(merge, (sgi_json){json, len}, NULL, NULL),
-                     SGI_MERGED);
+    assert_int_equal(sgi_merge_add(merge, (sgi_json){json, len}, NULL, NULL), SGI_MERGED);
 }
 
-/* Two responses with n names each, none of them alike. */
+/* Two responses with n different names each. */
 static void many_names(sgi_merge *merge, int n)
 {
     text a = object_of("a", n), b = object_of("b", n);
@@ -63,7 +62,7 @@ static void many_names(sgi_merge *merge, int n)
     free(b.p);
 }
 
-/* The same with names that have to be decoded. */
+/* Two responses with n different names each, which must be decoded. */
 static void escaped_names(sgi_merge *merge, int n)
 {
     text a = object_of("\\u0061", n), b = object_of("\\u0062", n);
@@ -146,7 +145,7 @@ static uint64_t merge_work(void (*send)(sgi_merge *, int), int n)
     sgi_buf_init(&out, &tm.mem);
     uint64_t before = sgi_work;
     send(&merge, n);
-    sgi_jw w = sgi_jw_on(&out);
+    sgi_jw w = sgi_jw_to(&out);
     sgi_jw_open(&w, '{');
     sgi_merge_write(&merge, &w);
     sgi_jw_close(&w, '}');
@@ -184,7 +183,7 @@ static void merging_is_linear(void **state)
     assert_int_equal(tm.live, 0);
 }
 
-/* Events of a task that set one field each: the fold of both sides. */
+/* Events of a task that set one field each: the fold of client and server. */
 static uint64_t fold_work(int n)
 {
     char json[64];
@@ -193,8 +192,8 @@ static uint64_t fold_work(int n)
     uint64_t before = sgi_work;
     for (int i = 0; i < n; i++) {
         int len = snprintf(json, sizeof json, "{\"n%d\":%d}", i, i);
-        sgi_fold_fields(&fold, (sgi_json){json, (size_t)len});
-        sgi_fold_segment(&fold, SGI_STR(BLOCK("a")));
+        sgi_fold_add_fields(&fold, (sgi_json){json, (size_t)len});
+        sgi_fold_add_segment(&fold, SGI_STR(BLOCK("a")));
     }
     uint64_t work = sgi_work - before;
     assert_false(sgi_fold_failed(&fold));
@@ -213,7 +212,7 @@ static void folding_is_linear(void **state)
 
 /* ---- a whole client ---- */
 
-/* What a client does until a request has ended that a server answers with n parts. */
+/* Returns the client's work for a request that the server answers with n parts. */
 static uint64_t client_work(void (*play)(kit *, int), int n)
 {
     kit k = {.quiet = 1};
@@ -311,7 +310,7 @@ static void ask_questions(kit *k, int n)
 {
     text t = {0};
     record *r = kit_call(k, "t");
-    for (int i = 0; i < n / 8; i++) /* of 1,024 that may be */
+    for (int i = 0; i < n / 8; i++) /* n / 8 of the 1,024 questions that are allowed */
         text_add(&t,
                  "%s\"k%d\":{\"method\":\"elicitation/"
                  "create\",\"params\":{\"message\":\"?\"}}",
@@ -344,8 +343,8 @@ static void clients_are_linear(void **state)
                       client_work(rows[i].play, 4 * LINEAR_FIRST));
 }
 
-/* Keys of questions are looked through, and there are 1,024 at most: so much is the most
- * that all of them cost. */
+/* Keys of questions are searched one by one, but there are 1,024 at most. This test
+ * bounds the cost of all 1,024 keys. */
 static void questions_are_few(void **state)
 {
     (void)state;
@@ -363,7 +362,7 @@ static void names_are_bounded(void **state)
     merge.fields.fields.max = 3;
     take(&merge, "{\"a\":1,\"b\":2}", 13);
     take(&merge, "{\"b\":3,\"c\":4}", 13);
-    assert_int_equal(sgi_merge_take(&merge, SGI_STR("{\"d\":1}"), NULL, NULL),
+    assert_int_equal(sgi_merge_add(&merge, SGI_STR("{\"d\":1}"), NULL, NULL),
                      SGI_MERGE_LIMIT);
     assert_true(sgi_fold_failed(&merge.fields));
     assert_true(sgi_fold_size(&merge.fields) == SIZE_MAX);
@@ -379,7 +378,7 @@ static void blocks_are_bounded(void **state)
     sgi_merge_init(&merge, &env, "content");
     merge.max_blocks = 2;
     take(&merge, "{\"content\":[{},{}]}", 19);
-    assert_int_equal(sgi_merge_take(&merge, SGI_STR("{\"content\":[{}]}"), NULL, NULL),
+    assert_int_equal(sgi_merge_add(&merge, SGI_STR("{\"content\":[{}]}"), NULL, NULL),
                      SGI_MERGE_LIMIT);
     sgi_merge_free(&merge);
     assert_int_equal(tm.live, 0);

@@ -1,6 +1,5 @@
-/* Links: bytes of accepted sockets, plain and with TLS, on the caller's thread, on one of
- * the runtime's own, and what bounds them.
- * label: threads */
+/* Links: bytes of accepted sockets, plain and with TLS, on the caller's thread and on a
+ * thread of the runtime, and their bounds. label: threads */
 #include "support/link_rig.h"
 
 #include <fcntl.h>
@@ -52,11 +51,11 @@ static void what_is_sent_comes_back(void **state)
             echo_over((carriage)how, steps[i]);
 }
 
-/* Each write of the largest size, the next when it may follow. */
+/* Each write has the largest size, and the next write follows as soon as it may. */
 static void push(owner *o)
 {
     while (o->may_write && o->got > 0) {
-        o->got--; /* as many as the peer asked for in bytes */
+        o->got--; /* the peer's bytes say how many writes it wants */
         o->may_write = sgi_link_write(o->link, rig_pattern(), SGI_LINK_WRITE_MAX);
     }
 }
@@ -80,8 +79,8 @@ static void the_largest_write_arrives_whole(void **state)
     }
 }
 
-/* Also: input and the end of the connection are seen while output waits, and none of it
- * keeps the loop busy. */
+/* Input and the end of the connection are noticed while output waits, and the loop does
+ * not spin. */
 static void a_peer_that_never_reads_costs_bounded_memory(void **state)
 {
     (void)state;
@@ -146,13 +145,13 @@ static void reading_stops_and_goes_on(void **state)
         peer p = peer_meet_as(&r, (carriage)how, 0);
         owner *o = &r.owners[0];
         for (int i = 0; i < 20; i++)
-            rig_turn(&r); /* tickets and what else belongs to a handshake */
-        WITH_LOCK(&r, sgi_link_read(o->link, false));
+            rig_turn(&r); /* tickets and other messages of the handshake */
+        WITH_LOCK(&r, sgi_link_set_reading(o->link, false));
         assert_int_equal(peer_say(&p, "wait", 4), 4);
         for (int i = 0; i < 50; i++)
             rig_turn(&r);
         assert_int_equal(o->got, 0);
-        WITH_LOCK(&r, sgi_link_read(o->link, true));
+        WITH_LOCK(&r, sgi_link_set_reading(o->link, true));
         RUN_UNTIL(r.rt, o->got == 4);
         assert_memory_equal(o->first, "wait", 4);
         peer_part(&p);
@@ -208,7 +207,7 @@ static void a_link_knows_its_peer(void **state)
     }
 }
 
-/* A descriptor for which libwebsockets has no place is refused. */
+/* A descriptor too large for the tables of libwebsockets is refused. */
 static void descriptors_beyond_the_tables_are_refused(void **state)
 {
     struct rlimit old, low;
@@ -219,7 +218,7 @@ static void descriptors_beyond_the_tables_are_refused(void **state)
     low = (struct rlimit){256, old.rlim_max};
     rig_begin(&r, TCP, false);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-    peer p = peer_meet(&r, 0); /* the tables are made now */
+    peer p = peer_meet(&r, 0); /* this makes the tables */
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     int high = fcntl(fds[0], F_DUPFD_CLOEXEC, 256);
@@ -234,7 +233,8 @@ static void descriptors_beyond_the_tables_are_refused(void **state)
     rig_end(&r);
 }
 
-/* Each allocation fails once: adopting says so and closes, or the link ends. */
+/* Each allocation fails once: either the link is refused and its socket closed, or the
+ * link ends. */
 static void memory_may_run_out(void **state)
 {
     (void)state;
@@ -270,7 +270,7 @@ static void memory_may_run_out(void **state)
     }
 }
 
-/* ---- on a thread of the runtime's own ---- */
+/* ---- on a thread of the runtime ---- */
 
 static void links_work_on_the_io_thread(void **state)
 {
@@ -298,8 +298,8 @@ static void links_work_on_the_io_thread(void **state)
         sgi_runtime_lock(r.rt);
         sgi_runtime_unlock(r.rt);
         sgi_runtime_stop(r.rt);
-        pthread_join(r.rt->io_thread, NULL);
-        r.rt->joinable = false;
+        pthread_join(r.rt->dispatch.io_thread, NULL);
+        r.rt->dispatch.joinable = false;
         rig_end(&r);
         assert_int_equal(r.echoed, 32);
     }

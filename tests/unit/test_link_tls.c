@@ -1,4 +1,5 @@
-/* Links with TLS: who is let in, what is refused, certificates that change. */
+/* Links with TLS: which clients are accepted, what is refused, certificates that
+ * change. */
 #include "support/link_rig.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 #include "support/fake_engine.h"
 
-/* Plain HTTP and noise: an end with a reason, nothing delivered. */
+/* Plain HTTP and noise end the link with a reason, and nothing is delivered. */
 static void what_is_not_tls_is_refused(void **state)
 {
     char noise[300];
@@ -36,7 +37,7 @@ static void what_is_not_tls_is_refused(void **state)
     rig_end(&r);
 }
 
-/* What becomes of a client: refused, or what its subject is. */
+/* Connects a client; returns how it was refused, or its subject. */
 static const char *admit(rig *r, const client_setup *setup)
 {
     static char subject[128];
@@ -181,7 +182,8 @@ static void a_gate_without_tls_has_nothing_to_reload(void **state)
     rig_end(&r);
 }
 
-/* A TLS peer that closes its side and one that only begins a handshake are ends too. */
+/* A TLS peer that closes its side ends the link, and so does one that only begins a
+ * handshake. */
 static void a_tls_end_is_an_end(void **state)
 {
     rig r;

@@ -36,7 +36,7 @@ static int make_directory(void **state)
 static int remove_directory(void **state)
 {
     (void)state;
-    return rmdir(directory); /* fails when something was left */
+    return rmdir(directory); /* fails when a file is left */
 }
 
 static segue_status open_tcp(sgi_listen_socket *s, const char *address, int32_t port)
@@ -53,7 +53,7 @@ static segue_status open_path(sgi_listen_socket *s, const char *at, int32_t mode
     return sgi_listen_open(s, &sgi_mem_libc, &options, why);
 }
 
-/* A connected socket or -1. */
+/* Returns a connected socket or -1. */
 static int reach(const sgi_listen_socket *s)
 {
     struct sockaddr_storage address;
@@ -92,7 +92,7 @@ static void addresses_are_taken_as_they_are(void **state)
     assert_int_equal(open_tcp(&s, NULL, 0), SEGUE_E_INVALID);
 }
 
-/* Where the machine has IPv6. */
+/* Needs a machine with IPv6. */
 static void ipv6_is_listened_on(void **state)
 {
     sgi_listen_socket s;
@@ -151,13 +151,13 @@ static void a_dead_servers_file_is_replaced_and_a_living_ones_is_not(void **stat
     (void)state;
     assert_int_equal(open_path(&s, path, 0), SEGUE_OK);
     assert_int_equal(open_path(&other, path, 0), SEGUE_E_EXISTS);
-    assert_non_null(strstr(why, "a server listens there"));
-    close(s.fd); /* as if it had died */
+    assert_non_null(strstr(why, "another server listens on this path"));
+    close(s.fd); /* closes the socket as the death of the process would */
     sgi_text_free(&sgi_mem_libc, s.path);
     assert_int_equal(open_path(&other, path, 0), SEGUE_OK);
     unlink(path);
     assert_int_equal(open_path(&heir, path, 0), SEGUE_OK);
-    sgi_listen_close(&other); /* the file is not its own any more */
+    sgi_listen_close(&other); /* the file belongs to another socket now */
     int fd = reach(&heir);
     assert_true(fd >= 0);
     close(fd);
@@ -172,7 +172,7 @@ static void what_is_no_socket_is_left_alone(void **state)
     (void)state;
     close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     assert_int_equal(open_path(&s, path, 0), SEGUE_E_INVALID);
-    assert_non_null(strstr(why, "no socket"));
+    assert_non_null(strstr(why, "is not a socket"));
     assert_int_equal(access(path, F_OK), 0);
     unlink(path);
     assert_int_equal(open_path(&s, "/nowhere/at/all", 0), SEGUE_E_IO);
@@ -195,7 +195,7 @@ static void memory_may_run_out(void **state)
     assert_int_equal(mem.live, 0);
 }
 
-/* In a child of its own, because the descriptors have fixed numbers. Returns its exit
+/* Runs in a child process, because the descriptors have fixed numbers. Returns its exit
  * status. */
 static int in_child(int (*body)(int listening, int other))
 {
@@ -325,7 +325,8 @@ static void tear_down(rig *r)
     assert_int_equal(r->mem.live, 0);
 }
 
-/* Turns of the loop in which something happened, within some milliseconds. */
+/* Returns the number of turns of the loop in which something happened, within some
+ * milliseconds. */
 static unsigned busy_turns(rig *r)
 {
     unsigned before = ev_iteration(sgi_runtime_loop(r->rt));
@@ -354,8 +355,8 @@ static void at_the_limit_others_wait_their_turn(void **state)
     tear_down(&r);
 }
 
-/* No descriptor is left: one warning, no spinning, and it goes on by time or when a
- * connection is returned. */
+/* No descriptor is left: the listener warns once, does not spin, and goes on after a
+ * pause or when a connection is returned. */
 static void exhaustion_pauses(void **state)
 {
     struct rlimit old, low;
@@ -363,7 +364,7 @@ static void exhaustion_pauses(void **state)
     rig r;
     (void)state;
     set_up(&r, 100);
-    busy_turns(&r); /* the loop has what it wants */
+    busy_turns(&r); /* the loop needs descriptors of its own first */
     for (int i = 0; i < 3; i++)
         peers[i] = reach(&r.socket);
     int next = dup(peers[0]);
@@ -375,7 +376,7 @@ static void exhaustion_pauses(void **state)
     assert_int_equal(r.count, 1);
     assert_true(busy_turns(&r) < 10);
     r.clock_ms += 1000;
-    RUN_UNTIL(r.rt, r.logs == 2); /* tried and failed again */
+    RUN_UNTIL(r.rt, r.logs == 2); /* the acceptor tried again and failed */
     assert_int_equal(r.count, 1);
     give_back(&r);
     RUN_UNTIL(r.rt, r.count == 1);

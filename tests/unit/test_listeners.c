@@ -1,5 +1,5 @@
-/* The layer of listeners by itself: stores with and without news of their own, bounds, no
- * memory. What a store has to tell is in support/news_suite.c. */
+/* The layer of store listeners alone: stores with and without a change feed of their own,
+ * bounds, no memory. support/news_suite.c tests what a store reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,19 +7,19 @@
 
 #include <cmocka.h>
 
-#include "store/letters.h"
+#include "store/commands.h"
 #include "support/news_kit.h"
 #include "support/test_mem.h"
 
-/* ---- a store that holds nothing and tells what it is given ---- */
+/* ---- a store that keeps nothing and reports a given script ---- */
 
 typedef struct puppet {
-    void (*ring)(void *user);
-    void *bell;
+    void (*wake)(void *user);
+    void *wake_user;
     const segue_store_news *script;
-    size_t told; /* of the script */
+    size_t told; /* changes of the script that were reported */
     size_t length;
-    int follows; /* on minus off */
+    int follows; /* number of follows minus unfollows */
     int follow_calls;
     int posts;
     int32_t last_kind;
@@ -65,10 +65,10 @@ static segue_status puppet_claim(void *self, segue_store_record_fn fn, void *use
     return SEGUE_OK;
 }
 
-static void puppet_set_bell(void *self, void (*ring)(void *user), void *user)
+static void puppet_set_wake(void *self, void (*wake)(void *user), void *user)
 {
-    ((puppet *)self)->ring = ring;
-    ((puppet *)self)->bell = user;
+    ((puppet *)self)->wake = wake;
+    ((puppet *)self)->wake_user = user;
 }
 
 static segue_status puppet_follow(void *self, const uint8_t *id, int32_t on)
@@ -107,7 +107,7 @@ static const segue_store_vtable puppet_vtable = {.struct_size = sizeof puppet_vt
                                                  .find = puppet_find,
                                                  .read = puppet_read,
                                                  .claim = puppet_claim,
-                                                 .set_bell = puppet_set_bell,
+                                                 .set_wake = puppet_set_wake,
                                                  .follow = puppet_follow,
                                                  .post = puppet_post,
                                                  .news = puppet_news};
@@ -136,7 +136,7 @@ static void verbs_come_together_or_not_at_all(void **state)
     for (int missing = 0; missing < 4; missing++) {
         segue_store_vtable vtable = puppet_vtable;
         if (missing == 0)
-            vtable.set_bell = NULL;
+            vtable.set_wake = NULL;
         if (missing == 1)
             vtable.follow = NULL;
         if (missing == 2)
@@ -154,7 +154,7 @@ static void store_is_told_what_its_listeners_follow(void **state)
     puppet p = {.within_ms = -1};
     segue_store *store = open_puppet(&p);
     test_ear a, b;
-    assert_non_null(p.ring);
+    assert_non_null(p.wake);
     test_ear_open(&a, store);
     test_ear_open(&b, store);
     assert_int_equal(test_follow(&a, 1, true), SEGUE_OK);
@@ -165,13 +165,14 @@ static void store_is_told_what_its_listeners_follow(void **state)
     assert_int_equal(p.follow_calls, 2);
     p.follow_status = SEGUE_E_NOT_FOUND;
     assert_int_equal(test_follow(&a, 3, true), SEGUE_E_NOT_FOUND);
-    assert_int_equal(test_follow(&a, 3, true), SEGUE_E_NOT_FOUND); /* asks again */
+    /* asks the store again */
+    assert_int_equal(test_follow(&a, 3, true), SEGUE_E_NOT_FOUND);
     assert_int_equal(p.follow_calls, 4);
     test_ear_close(&b);
     assert_int_equal(p.follows, 0);
     test_ear_close(&a);
     sgi_store_unref(store);
-    assert_null(p.ring);
+    assert_null(p.wake);
 }
 
 static void one_asks_and_all_are_told(void **state)
@@ -186,12 +187,12 @@ static void one_asks_and_all_are_told(void **state)
     test_ear_open(&a, store);
     test_ear_open(&b, store);
     assert_int_equal(test_follow(&b, 1, true), SEGUE_OK);
-    p.ring(p.bell);
-    p.ring(p.bell);
+    p.wake(p.wake_user);
+    p.wake(p.wake_user);
     assert_int_equal(a.rings, 1);
     assert_int_equal(b.rings, 1);
     assert_int_equal(test_ear_ask(&a), 7);
-    assert_int_equal(a.count, 2); /* the letter and the orphans */
+    assert_int_equal(a.count, 2); /* the forwarded command and the orphans */
     test_ear_ask(&b);
     assert_int_equal(b.count, 3);
     assert_non_null(test_ear_find(&b, SEGUE_STORE_GREW, 1));
@@ -219,7 +220,7 @@ static void what_the_store_missed_all_have_missed(void **state)
     test_ear_ask(&b);
     assert_int_equal(a.heard[0].kind, SEGUE_STORE_MISSED);
     assert_int_equal(b.heard[0].kind, SEGUE_STORE_MISSED);
-    p.length = 2; /* what it does not know is taken for the worst */
+    p.length = 2; /* an unknown kind of change counts as the worst one */
     test_ear_ask(&a);
     assert_int_equal(a.heard[0].kind, SEGUE_STORE_MISSED);
     test_ear_close(&a);
@@ -249,11 +250,11 @@ static void what_the_store_doubts_all_are_told(void **state)
     sgi_store_unref(store);
 }
 
-/* One listener hears nothing: letters wait in the store, and none is lost. */
+/* A listener without room: forwarded commands wait in the store, and none is lost. */
 static void letters_wait_in_the_store_when_there_is_no_room(void **state)
 {
     (void)state;
-    enum { COUNT = SGI_LETTERS_MAX + 100 };
+    enum { COUNT = SGI_STORE_COMMANDS_MAX + 100 };
     static segue_store_news script[COUNT];
     for (uint64_t i = 0; i < COUNT; i++)
         script[i] = news_of(SEGUE_STORE_LETTER, (uint32_t)(i % 2), i + 1);
@@ -263,16 +264,16 @@ static void letters_wait_in_the_store_when_there_is_no_room(void **state)
     test_ear_open(&quick, store);
     test_ear_open(&slow, store);
     size_t heard = 0;
-    while (heard < SGI_LETTERS_MAX) {
+    while (heard < SGI_STORE_COMMANDS_MAX) {
         test_ear_ask(&quick);
         assert_true(quick.count > 0);
         heard += quick.count;
     }
-    assert_int_equal(heard, SGI_LETTERS_MAX);
-    assert_int_equal(p.told, SGI_LETTERS_MAX);
+    assert_int_equal(heard, SGI_STORE_COMMANDS_MAX);
+    assert_int_equal(p.told, SGI_STORE_COMMANDS_MAX);
     int64_t within_ms = test_ear_ask(&quick);
     assert_int_equal(quick.count, 0);
-    assert_true(within_ms > 0); /* it has to ask again, but not at once */
+    assert_true(within_ms > 0); /* it must ask again, but not at once */
     uint64_t last = 0;
     for (heard = 0; heard < COUNT; heard += slow.count) {
         test_ear_ask(&slow);
@@ -286,8 +287,9 @@ static void letters_wait_in_the_store_when_there_is_no_room(void **state)
     sgi_store_unref(store);
 }
 
-/* In memory nobody takes the letters to what ended unseen; they go when others need the
- * room. Those that a listener has not heard of stay. */
+/* In a memory store, no owner collects the commands to operations that ended unseen.
+ * These commands are dropped when other commands need the room. Commands that a listener
+ * has not received stay. */
 static void letters_in_memory_are_bounded(void **state)
 {
     (void)state;
@@ -296,8 +298,8 @@ static void letters_in_memory_are_bounded(void **state)
     assert_int_equal(sgi_store_memory_new(NULL, &store), SEGUE_OK);
     test_ear_open(&ear, store);
     uint32_t n = 0;
-    for (size_t i = 0; i < SGI_LETTERS_MAX; i++) {
-        if (i % SGI_LETTERS_EACH == 0)
+    for (size_t i = 0; i < SGI_STORE_COMMANDS_MAX; i++) {
+        if (i % SGI_STORE_COMMANDS_EACH == 0)
             test_must_create(store, ++n);
         assert_int_equal(test_post(&ear, n, "x"), SEGUE_OK);
     }
@@ -305,14 +307,14 @@ static void letters_in_memory_are_bounded(void **state)
     assert_int_equal(test_post(&ear, n, "x"), SEGUE_E_LIMIT);
     test_ear_ask(&ear);
     assert_int_equal(ear.count, TEST_HEARD_MAX);
-    for (size_t i = 0; i < SGI_LETTERS_EACH; i++)
+    for (size_t i = 0; i < SGI_STORE_COMMANDS_EACH; i++)
         assert_int_equal(test_post(&ear, n, "x"), SEGUE_OK);
     size_t heard = TEST_HEARD_MAX;
     do {
         test_ear_ask(&ear);
         heard += ear.count;
     } while (ear.count);
-    assert_int_equal(heard, SGI_LETTERS_MAX + SGI_LETTERS_EACH);
+    assert_int_equal(heard, SGI_STORE_COMMANDS_MAX + SGI_STORE_COMMANDS_EACH);
     test_ear_close(&ear);
     sgi_store_unref(store);
 }
@@ -335,7 +337,7 @@ static void store_of_before_is_spared_what_it_does_not_know(void **state)
     test_ear ear;
     segue_store_vtable vtable = puppet_vtable;
     vtable.commit = commit_old_kinds;
-    vtable.struct_size = offsetof(segue_store_vtable, set_bell);
+    vtable.struct_size = offsetof(segue_store_vtable, set_wake);
     assert_int_equal(sgi_store_new(&vtable, &p, NULL, &store), SEGUE_OK);
     test_ear_open(&ear, store);
     assert_int_equal(test_commit_by(&ear, test_write_taken(1, 1)), SEGUE_OK);
@@ -343,12 +345,12 @@ static void store_of_before_is_spared_what_it_does_not_know(void **state)
     segue_store_write writes[] = {test_write_end(1, 5), test_write_taken(1, 1)};
     assert_int_equal(sgi_store_commit_by(ear.listener, writes, 2), SEGUE_OK);
     assert_int_equal(p.last_kind, SEGUE_STORE_END);
-    assert_null(p.ring);
+    assert_null(p.wake);
     test_ear_close(&ear);
     sgi_store_unref(store);
 }
 
-/* Each call may have waited for long. What is gone is no failure. */
+/* Each call may have waited for a long time. A missing operation is not a failure. */
 static void store_that_fails_is_not_asked_for_the_rest(void **state)
 {
     (void)state;
@@ -367,7 +369,7 @@ static void store_that_fails_is_not_asked_for_the_rest(void **state)
     }
 }
 
-static void ring_nobody(void *user)
+static void wake_nobody(void *user)
 {
     (void)user;
 }
@@ -387,7 +389,7 @@ static bool play_without_memory(size_t at)
     test_must_create(store, 1);
     test_mem_rearm(&tm);
     tm.fail_at = at;
-    segue_status statuses[] = {sgi_store_listen(store, ring_nobody, NULL, &listener),
+    segue_status statuses[] = {sgi_store_listen(store, wake_nobody, NULL, &listener),
                                SEGUE_OK, SEGUE_OK, SEGUE_OK};
     if (listener) {
         statuses[1] = sgi_store_follow(listener, id, true);

@@ -1,5 +1,5 @@
-/* The hash map against a naive list, under random use; collisions and tables that cannot
- * grow only make it slower. */
+/* The hash map against a naive list, under random use. Collisions and tables that cannot
+ * grow only make the map slower. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static void check_against(const sgi_map *map, const item *items)
     assert_int_equal(sgi_map_any(map) != NULL, count > 0);
 }
 
-/* Puts and takes at random, then takes the map down by way of `any`. */
+/* Puts and takes at random, then empties the map with `any`. */
 static void use_at_random(sgi_map *map, int steps)
 {
     static item items[ITEMS];
@@ -159,7 +159,7 @@ static void a_table_that_comes_late_takes_the_chain_in(void **state)
     sgi_map_free(&map);
 }
 
-/* Same bucket, same hash even: only the key tells them apart. */
+/* The items share a bucket and even a hash: only the key tells them apart. */
 static void equal_hashes_are_told_apart_by_key(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void equal_hashes_are_told_apart_by_key(void **state)
     sgi_map_remove(&map, &items[0].node);
     sgi_map_put(&map, &items[0].node, sgi_str_of(items[0].key));
     sgi_map_remove(&map, &items[0].node);
-    items[0].node.hash = hash; /* forged: a chain of two with one hash */
+    items[0].node.hash = hash; /* a forged chain of two with one hash */
     items[0].node.next = map.table[hash & (map.size - 1)];
     map.table[hash & (map.size - 1)] = &items[0].node;
     map.count++;
@@ -216,8 +216,8 @@ static void removing_what_is_not_in_changes_nothing(void **state)
     sgi_map_free(&map);
 }
 
-/* Figures of another implementation (CPython's, with its key set to zero), and the
- * published one for no bytes under the key 00 01 ... 0f. */
+/* Values of another implementation (CPython's, with its key set to zero), and the
+ * published value for no bytes under the key 00 01 ... 0f. */
 static void hash_is_siphash_1_3(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What a header says against what the body says (R-2557-48, -49; 2026-07-28
+/* Headers compared with the body (R-2557-48, -49; 2026-07-28
  * basic/transports/streamable-http, "Request Metadata"; the tables of SEP-2243). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static void the_name_of_a_method_is_where_the_specification_says(void **state)
         assert_null(sgi_mcp_name_member(sgi_str_of(none[i])));
 }
 
-/* ---- values there and back ---- */
+/* ---- values to headers and back ---- */
 
 static const struct {
     sgi_str text;
@@ -129,7 +129,7 @@ static void values_are_read_back(void **state)
     assert_int_equal(text.n, 0);
 }
 
-/* Any two readers must understand the same, or the value is refused. */
+/* A value that two readers could understand differently is refused. */
 static void what_is_not_the_one_spelling_is_malformed(void **state)
 {
     (void)state;
@@ -344,7 +344,7 @@ static void a_parameter_without_header_is_missing_when_the_body_has_it(void **st
                          SGI_MCP_SAME);
 }
 
-/* Whatever text there is: what one side writes, the other finds to be the same. */
+/* A header written by one side matches at the other side, whatever the text is. */
 static void what_is_written_matches(void **state)
 {
     (void)state;
@@ -386,7 +386,7 @@ static void without_memory_nothing_is_the_same(void **state)
                      SGI_MCP_NOMEM);
     assert_int_equal(sgi_mcp_add_param(&out, SGI_STR("42")), SGI_MCP_WRITTEN);
     assert_true(out.failed);
-    for (size_t k = 1; k <= 2; k++) { /* the decoded text, the header */
+    for (size_t k = 1; k <= 2; k++) { /* first the decoded text, then the header */
         sgi_buf_reset(&out, 0);
         test_mem_rearm(&tm);
         tm.fail_at = k;

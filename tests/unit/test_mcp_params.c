@@ -94,7 +94,7 @@ static void schemas_without_annotation_are_fine(void **state)
         "{\"properties\":true}",
         "{\"properties\":{\"a\":true,\"b\":{}}}",
         "{\"properties\":[{\"x-mcp-header\":\"A\"}]}",
-        /* a parameter of that name, and values that look like an annotation */
+        /* A parameter with that name, and values that look like an annotation. */
         "{\"properties\":{\"x-mcp-header\":{\"type\":\"string\"}}}",
         "{\"$defs\":{\"x-mcp-header\":{\"type\":\"string\"}}}",
         "{\"properties\":{\"a\":{\"default\":{\"x-mcp-header\":1},"
@@ -113,7 +113,7 @@ static void schemas_without_annotation_are_fine(void **state)
 /* Reads a schema whose property `p` has these members. */
 static sgi_mcp_fault read_property(const char *members)
 {
-    static char schema[512]; /* a fault's `where` points into it */
+    static char schema[512]; /* the `where` of a fault points into it */
     snprintf(schema, sizeof schema,
              "{\"properties\":{\"ok\":{\"type\":\"string\",\"x-mcp-header\":\"Taken\"},"
              "\"p\":{%s}}}",
@@ -212,7 +212,7 @@ static void annotations_off_the_chain_of_properties_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check_refused(read_schema(rows[i].schema), SGI_MCP_FAULT_PLACE, rows[i].where);
-    /* the keywords are only keywords where a schema stands */
+    /* Keywords count only at places where a schema may stand. */
     assert_int_equal(read_schema("{\"properties\":{\"not\":" NAMED "}}"),
                      SGI_MCP_FAULT_NONE);
     check_param(0, "A", "{\"not\":\"x\"}", "\"x\"");
@@ -255,7 +255,7 @@ static void there_is_a_limit_to_their_number(void **state)
     assert_int_equal(tm.live, 0);
 }
 
-/* A long key above many parameters stands in the path of each. */
+/* A long key above many parameters is part of the path of each. */
 static void there_is_a_limit_to_their_text(void **state)
 {
     (void)state;
@@ -276,7 +276,7 @@ static void there_is_a_limit_to_their_text(void **state)
     }
 }
 
-/* Just enough text for the name, none for the path. */
+/* The buffer has just enough room for the name, and no room for the path. */
 static void the_limit_to_their_text_holds_at_its_end(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The order of a principal's operations against a naive sort, under random use: many of
- * one millisecond, clocks that go back, and looks at any moment. */
+/* The order of a principal's operations against a naive sort, under random use: many in
+ * one millisecond, clocks that go back, and reads at any moment. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #define STEPS 4000
 
 typedef struct item {
-    sgi_memory_place place;
+    sgi_memory_owner_entry place;
     char task_id[16];
     bool in;
 } item;
@@ -42,7 +42,8 @@ static int32_t random_bytes(void *user, void *bytes, size_t len)
     return 0;
 }
 
-/* Newest first, and of one moment by the bytes of the task id, falling. */
+/* Sorts newest first. Operations of one moment are sorted by the bytes of the task id,
+ * falling. */
 static int compare(const void *a, const void *b)
 {
     const item *left = *(item *const *)a, *right = *(item *const *)b;
@@ -61,12 +62,13 @@ static size_t sort(item *sorted[ITEMS])
     return count;
 }
 
-/* All of them, and those behind one that need not be there. */
+/* Checks the whole list, and the list behind a position that may not exist. */
 static void check_list(void)
 {
     item *sorted[ITEMS];
     size_t count = sort(sorted);
-    const sgi_memory_place *place = sgi_memory_owner_first(&owners, principal, 0, NULL);
+    const sgi_memory_owner_entry *place =
+        sgi_memory_owner_first(&owners, principal, 0, NULL);
     for (size_t i = 0; i < count; i++, place = sgi_memory_owner_next(place))
         assert_ptr_equal(place, &sorted[i]->place);
     assert_null(place);
@@ -84,7 +86,7 @@ static void check_from_the_oldest(void)
     size_t count = sort(sorted);
     if (!count)
         return;
-    sgi_memory_place *place =
+    sgi_memory_owner_entry *place =
         sgi_memory_owner_oldest(&sorted[below((uint32_t)count)]->place);
     for (size_t i = count; i-- > 0; place = sgi_memory_owner_newer(place))
         assert_ptr_equal(place, &sorted[i]->place);
@@ -96,7 +98,7 @@ static void put(item *one, int64_t now_ms)
     one->place.created_ms = now_ms;
     one->place.task_id = one->task_id;
     snprintf(one->task_id, sizeof one->task_id, "%08x", (unsigned)below(UINT32_MAX));
-    assert_true(sgi_memory_owner_hold(&owners, &tm.mem, &one->place, principal));
+    assert_true(sgi_memory_owner_set(&owners, &tm.mem, &one->place, principal));
     sgi_memory_owner_add(&one->place);
     one->in = true;
 }
@@ -104,11 +106,11 @@ static void put(item *one, int64_t now_ms)
 static void take(item *one)
 {
     sgi_memory_owner_remove(&one->place);
-    sgi_memory_owner_drop(&owners, &tm.mem, &one->place);
+    sgi_memory_owner_release(&owners, &tm.mem, &one->place);
     one->in = false;
 }
 
-/* ticks: the clock moves about once in so many steps. */
+/* ticks: the clock moves about once in this many steps. */
 static void use_at_random(uint32_t ticks, uint32_t looks)
 {
     int64_t now_ms = 1000;

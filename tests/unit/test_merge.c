@@ -1,4 +1,5 @@
-/* Several responses to one request made one result: core/docs/requirements.md 3.2. */
+/* Several responses to one request are merged into one result: core/docs/requirements.md
+ * 3.2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "engine/asking/merge.h"
+#include "engine/dialect/partial/merge.h"
 #include "support/test_mem.h"
 
 #define T(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
@@ -24,22 +25,23 @@
 
 typedef struct row {
     const char *responses[RESPONSES_MAX];
-    const char *result; /* NULL = the last of them is wrong */
-    const char *seen;   /* places of the blocks, as they came; NULL = not looked at */
+    const char *result; /* NULL = the last response is wrong */
+    const char *seen;   /* indices of the blocks, in order of arrival; NULL = not
+                         * checked */
     uint32_t warnings;
 } row;
 
 static const row rows[] = {
-    /* AS-79: lists one behind the other, blocks as they are (R-776-7) */
+    /* AS-79: lists are joined, blocks stay as they are (R-776-7). */
     {{"{" C(T("a")) META(MORE) "}", "{" C(T("b")) "}"},
      "{" C(T("a") "," T("b")) "}",
      "01",
      0},
-    /* AS-81: an empty last one, and none but the last */
+    /* AS-81: an empty last response, and a last response alone. */
     {{"{" C(T("a")) META(MORE) "}", "{" C("") "}"}, "{" C(T("a")) "}", "0", 0},
     {{"{" C(T("a")) "}"}, "{" C(T("a")) "}", "0", 0},
     {{"{}"}, "{" C("") "}", "", 0},
-    /* AS-82: the example, with both spellings of an index */
+    /* AS-82: the example, with both spellings of an index. */
     {{"{" C(T("con")) META(INDEX(0)) "}", "{" C(T("tent 1.")) META(INDEX(0)) "}",
       "{" C(T("cont")) META(INDEX(1)) "}", "{" C(T("ent 2.")) META("\"index\":1") "}"},
      "{" C(T("content 1.") "," T("content 2.")) "}",
@@ -50,8 +52,8 @@ static const row rows[] = {
      "{" C(T("content 1.") "," T("content 2.")) "}",
      "0011",
      0},
-    /* C-9: what comes again is known by its number, all of it or its beginning; and a
-     * replacement that comes again replaces nothing */
+    /* C-9: repeated segments are recognized by their number, a whole response or its
+     * beginning; a repeated replacement replaces nothing. */
     {{"{" C(T("a") "," T("b")) META(INDEX(0) SEQ(1)) "}",
       "{" C(T("a") "," T("b")) META(INDEX(0) SEQ(1)) "}",
       "{" C(T("b") "," T("c")) META(INDEX(1) SEQ(2)) "}", "{" C(T("d")) "}"},
@@ -102,7 +104,7 @@ static const row rows[] = {
     {{"{\"content\":{}}"}, NULL, NULL, 0},
     {{"{\"content\":[1]}"}, NULL, NULL, 0},
     {{"{\"content\":\"a\"}"}, NULL, NULL, 0},
-    /* AS-83: strategies */
+    /* AS-83: strategies. */
     {{"{" C(T("a")) ",\"structuredContent\":1" META(MORE) "}",
       "{" C(T("b")) META("\"mergeStrategy\":\"replace\"," MORE) "}", "{" C(T("c")) "}"},
      "{" C(T("b") "," T("c")) "}",
@@ -126,7 +128,7 @@ static const row rows[] = {
      0},
     {{"{" C(T("a")) META("\"mergeStrategy\":\"deep\"") "}"}, NULL, NULL, 0},
     {{"{" C(T("a")) META("\"mergeStrategy\":1") "}"}, NULL, NULL, 0},
-    /* AS-84: other members */
+    /* AS-84: other members. */
     {{"{\"structuredContent\":{\"a\":1},\"isError\":true,\"x\":1" META(
           "\"k\":1,\"l\":1," INDEX(0)) "}",
       "{\"structuredContent\":{\"b\":2},\"isError\":false" META(
@@ -161,7 +163,7 @@ static void see(void *user, uint64_t index, sgi_json block)
     sprintf(seen + strlen(seen), "%d", (int)index);
 }
 
-/* The text that the row has, or NULL; freed by the caller. */
+/* Returns the text that the row has, or NULL; the caller frees it. */
 static char *merge_row(const row *r, sgi_merged *merged, char *seen, uint32_t *warnings)
 {
     sgi_merge merge;
@@ -170,9 +172,9 @@ static char *merge_row(const row *r, sgi_merged *merged, char *seen, uint32_t *w
     sgi_merge_init(&merge, &counted, "content");
     *merged = SGI_MERGED;
     for (size_t i = 0; i < RESPONSES_MAX && r->responses[i] && *merged == SGI_MERGED; i++)
-        *merged = sgi_merge_take(&merge, sgi_str_of(r->responses[i]), see, seen);
+        *merged = sgi_merge_add(&merge, sgi_str_of(r->responses[i]), see, seen);
     sgi_buf_init(&out, &tm.mem);
-    sgi_jw w = sgi_jw_on(&out);
+    sgi_jw w = sgi_jw_to(&out);
     sgi_jw_open(&w, '{');
     sgi_merge_write(&merge, &w);
     sgi_jw_close(&w, '}');
@@ -234,13 +236,13 @@ static void other_lists(void **state)
     (void)state;
     test_mem_init(&tm);
     sgi_merge_init(&merge, &counted, "messages");
-    assert_int_equal(sgi_merge_take(&merge,
-                                    SGI_STR("{\"messages\":[{\"role\":\"user\"}],"
-                                            "\"content\":1}"),
-                                    NULL, NULL),
+    assert_int_equal(sgi_merge_add(&merge,
+                                   SGI_STR("{\"messages\":[{\"role\":\"user\"}],"
+                                           "\"content\":1}"),
+                                   NULL, NULL),
                      SGI_MERGED);
     sgi_buf_init(&out, &tm.mem);
-    sgi_jw w = sgi_jw_on(&out);
+    sgi_jw w = sgi_jw_to(&out);
     sgi_jw_open(&w, '{');
     sgi_merge_write(&merge, &w);
     sgi_jw_close(&w, '}');

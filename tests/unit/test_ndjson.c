@@ -1,5 +1,5 @@
-/* Lines out of bytes, however these are cut; what is too long is skipped and said
- * once. */
+/* Lines from bytes, however the bytes are cut. A line that is too long is skipped and
+ * reported once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,12 +53,12 @@ static void feed(const char *bytes, size_t len)
             note(event == SGI_NDJSON_TOO_LONG ? SGI_STR("(too long)")
                                               : SGI_STR("(nomem)"));
         if (event == SGI_NDJSON_TOO_LONG)
-            note(line); /* its beginning */
+            note(line); /* the beginning of the long line */
     }
     assert_int_equal(input.n, 0);
 }
 
-/* The text at once, byte by byte, and cut in three at every two places. */
+/* Reads the text at once, byte by byte, and cut in three at every two offsets. */
 static void every_way(const char *text, const char *expected)
 {
     size_t len = strlen(text);
@@ -175,7 +175,7 @@ static void a_reset_forgets_the_torn_line(void **state)
     sgi_ndjson_reset(&framing);
     feed("{}\n", 3);
     assert_string_equal(seen, "{}\n");
-    feed("0123456789012345", 16); /* being skipped */
+    feed("0123456789012345", 16); /* this line is being skipped */
     sgi_ndjson_reset(&framing);
     feed("[]\n", 3);
     assert_string_equal(seen, "{}\n(too long)\n0123456789\n[]\n");

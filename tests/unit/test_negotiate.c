@@ -1,6 +1,5 @@
-/* The negotiation matrix, written down once more from core/docs/requirements.md 5.3,
- * R-C-14 to R-C-17: every version with every set of declarations and every set of
- * switches. */
+/* The negotiation matrix, a second copy of core/docs/requirements.md 5.3, R-C-14 to
+ * R-C-17: every version with every set of declarations and every set of switches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +16,8 @@ static const sgi_version handshakes[] = {SGI_VERSION_2024_11_05, SGI_VERSION_202
                                          SGI_VERSION_2025_06_18, SGI_VERSION_2025_11_25,
                                          SGI_VERSION_DRAFT_2026_V1};
 
-/* One cell: the dialects that one declaration alone opens. Columns of 5.3, in its
- * order. */
+/* One cell: the dialects that one declaration alone enables. The columns are in the order
+ * of 5.3. */
 typedef struct row {
     sgi_version version;
     uint32_t nothing, task, modes, partial, resumable, extension, results;
@@ -53,7 +52,7 @@ static uint32_t expected(const row *r, uint32_t says, uint32_t enabled)
         set |= r->results;
     set &= enabled;
     if (set &
-        (SGI_DIALECT_L | SGI_DIALECT_S)) /* "P (if no task)": a task was asked for */
+        (SGI_DIALECT_L | SGI_DIALECT_S)) /* "P (if no task)": a task was requested */
         set &= ~(uint32_t)SGI_DIALECT_P;
     if (!(set & SGI_DIALECT_X)) /* "X, and E for its stream" */
         set &= ~(uint32_t)SGI_DIALECT_E;
@@ -93,8 +92,9 @@ static void the_modern_era_knows_nothing_of_the_handshake_dialects(void **state)
     assert_int_equal(set, SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN);
 }
 
-/* Who makes a task of a call: the server (D, X, the client having said it can) or the
- * client (L); a tool that must be one and cannot is refused in the words of the era. */
+/* Who makes a call a task: the server (D and X, if the client declared that it can handle
+ * tasks) or the client (L). A tool that must be a task and cannot is refused with the
+ * error of the era. */
 static void decides_by_policy_and_dialect(void **state)
 {
     (void)state;
@@ -129,9 +129,9 @@ static void decides_by_policy_and_dialect(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         sgi_version v = rows[i].version;
         uint32_t set = rows[i].dialects;
-        assert_int_equal(sgi_decide(v, set, SEGUE_TASK_NEVER), rows[i].never);
-        assert_int_equal(sgi_decide(v, set, SEGUE_TASK_MAY), rows[i].may);
-        assert_int_equal(sgi_decide(v, set, SEGUE_TASK_MUST), rows[i].must);
+        assert_int_equal(sgi_decide_task(v, set, SEGUE_TASK_NEVER), rows[i].never);
+        assert_int_equal(sgi_decide_task(v, set, SEGUE_TASK_MAY), rows[i].may);
+        assert_int_equal(sgi_decide_task(v, set, SEGUE_TASK_MUST), rows[i].must);
     }
 }
 

@@ -1,32 +1,38 @@
-/* What is done next about a task of 2025-11-25 that is streamed over HTTP, where what is
- * said of it overtakes what is pushed. */
+/* The next step for a task of 2025-11-25 that is streamed over HTTP, where answers about
+ * the task may overtake pushed segments. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "engine/asking/follow_2025.h"
+#include "engine/dialect/rows.h"
+#include "engine/dialect/tasks_2025/follow_2025.h"
 
 static sgi_conn conn;
 static segue_session session;
 static segue_request request;
+static sgi_follow follow;
 static sgi_task_2025 task;
+static sgi_call_2025 call;
 static sgi_emitter emitter;
 
-/* Segment 1 has come; nothing is under way but what is pushed. */
+/* Prepares a request whose segment 1 has arrived. Only the push of further segments is
+ * under way. */
 static int set_up(void **state)
 {
     (void)state;
     conn = (sgi_conn){.exchanging = true};
     session = (segue_session){.conn = &conn, .stage = SGI_STAGE_OPEN};
-    task = (sgi_task_2025){.request = &request, .some = true, .heard = true};
+    task = (sgi_task_2025){.request = &request, .some = true, .got_segments = true};
     task.tracker.next = 2;
+    call = (sgi_call_2025){.state.dialect = &sgi_cli_tasks_2025, .task = &task};
+    follow = (sgi_follow){.state = SEGUE_TASK_WORKING};
     request = (segue_request){.session = &session,
                               .phase = SGI_PHASE_FOLLOW,
-                              .task_2025 = &task,
-                              .calling = &emitter,
-                              .state = SEGUE_TASK_WORKING};
+                              .states = &call.state,
+                              .follow = &follow,
+                              .calling = &emitter};
     return 0;
 }
 
@@ -47,15 +53,16 @@ static void what_has_ended_is_listened_to_while_it_brings_something(void **state
                                    SEGUE_TASK_CANCELLED};
     for (size_t i = 0; i < 3; i++) {
         set_up(NULL);
-        request.state = ends[i];
+        follow.state = ends[i];
         assert_int_equal(sgi_2025_next(&request), SGI_STEP_LISTEN);
-        task.heard = false;
+        task.got_segments = false;
         assert_int_equal(sgi_2025_next(&request), SGI_STEP_PULL);
-        request.behind = true; /* it is held back here: silence says nothing */
+        request.delivery.behind = true; /* the push waits here for the reader, so its
+                                         * silence means nothing */
         assert_int_equal(sgi_2025_next(&request), SGI_STEP_LISTEN);
         request.calling = NULL;
         assert_int_equal(sgi_2025_next(&request), SGI_STEP_NONE);
-        request.behind = false;
+        request.delivery.behind = false;
         task.no_pull = true;
         assert_int_equal(sgi_2025_next(&request), SGI_STEP_FETCH);
     }
@@ -65,11 +72,11 @@ static void on_one_connection_nothing_is_overtaken(void **state)
 {
     (void)state;
     conn.exchanging = false;
-    request.state = SEGUE_TASK_COMPLETED;
+    follow.state = SEGUE_TASK_COMPLETED;
     assert_int_equal(sgi_2025_next(&request), SGI_STEP_PULL);
 }
 
-/* Whatever made it due. */
+/* Checks a rule that holds whatever made the request due. */
 static void no_result_is_asked_for_while_the_inbox_is_full(void **state)
 {
     (void)state;
@@ -78,9 +85,9 @@ static void no_result_is_asked_for_while_the_inbox_is_full(void **state)
         task.pull_due = true;
         task.fetch_due = fetch;
         assert_int_equal(sgi_2025_next(&request), fetch ? SGI_STEP_FETCH : SGI_STEP_PULL);
-        request.behind = true;
+        request.delivery.behind = true;
         assert_int_equal(sgi_2025_next(&request), SGI_STEP_NONE);
-        request.look_due = true;
+        follow.look_due = true;
         assert_int_equal(sgi_2025_next(&request), SGI_STEP_LOOK);
     }
 }

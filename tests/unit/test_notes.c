@@ -1,4 +1,4 @@
-/* The shares in which what may be dropped of a log is counted. */
+/* Tests of the counters (shares) that say which entries of a log may be dropped. */
 #include "engine/log/notes.h"
 
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static void the_oldest_share_goes_first(void **state)
     assert_int_equal(notes.all_bytes, 0);
 }
 
-/* However many there are, they are counted in so many shares, and all of them. */
+/* All entries are counted, in a bounded number of shares. */
 static void shares_are_bounded(void **state)
 {
     (void)state;

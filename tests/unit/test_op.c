@@ -1,6 +1,6 @@
-/* The operation and its log: R-C-1 (state is a fold), R-C-2 (publish after durable),
- * R-C-3 (one final), limits, waiters, and readers that follow a tail they do not hold
- * up. */
+/* The operation and its log: R-C-1 (the state is a fold), R-C-2 (publish after durable),
+ * R-C-3 (one final entry), limits, waiters, and readers that follow a log and do not
+ * delay it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,14 +11,14 @@
 #include <cmocka.h>
 
 #include "engine/log/reader.h"
-#include "engine/serving/task.h"
+#include "engine/server/task.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 
 static test_mem tm;
 static fake_host host;
 static segue_server *server;
-static sgi_op *op; /* of the test; freed behind it */
+static sgi_op *op; /* the operation of the test; freed after it */
 
 static int set_up(void **state)
 {
@@ -99,8 +99,8 @@ static void the_first_final_wins(void **state)
             assert_int_equal(sgi_op_end(op, (sgi_entry_kind)kind, SGI_STR("{}")),
                              SEGUE_E_TERMINAL);
         }
-        assert_int_equal(op->final, finals[first]);
-        assert_int_equal(op->next_log, 2);
+        assert_int_equal(op->head.final, finals[first]);
+        assert_int_equal(op->head.next_log, 2);
         sgi_op_unref(op);
     }
     op = NULL;
@@ -111,7 +111,7 @@ static void a_result_that_is_an_error_completes(void **state)
     (void)state;
     op = fake_op_new(server);
     sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{\"isError\":true}"));
-    assert_int_equal(op->final, SGI_FINAL_RESULT_IS_ERROR);
+    assert_int_equal(op->head.final, SGI_FINAL_RESULT_IS_ERROR);
     assert_int_equal(sgi_op_state(op), SGI_STATE_COMPLETED);
 }
 
@@ -128,13 +128,13 @@ static void nothing_is_seen_before_it_is_durable(void **state)
     fake_store_settle(&host);
     assert_int_equal(sgi_op_state(op), SGI_STATE_WORKING);
     fake_host_advance(&host, 5);
-    int64_t seen = op->updated_ms;
+    int64_t seen = op->head.updated_ms;
     sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}"));
     assert_int_equal(sgi_op_state(op), SGI_STATE_WORKING);
-    assert_int_equal(op->updated_ms, seen);
+    assert_int_equal(op->head.updated_ms, seen);
     fake_store_settle(&host);
     assert_int_equal(sgi_op_state(op), SGI_STATE_COMPLETED);
-    assert_int_equal(op->updated_ms, seen + 5);
+    assert_int_equal(op->head.updated_ms, seen + 5);
 }
 
 static void
@@ -201,7 +201,7 @@ static void a_rebuilt_operation_equals_the_one_that_was_lost(void **state)
     assert_replays();
     sgi_op_fail(op, SGI_ENTRY_ERROR, -32000, SGI_STR("no \"good\""), SGI_STR("[1]"));
     fake_store_settle(&host);
-    assert_string_equal(op->final_data,
+    assert_string_equal(op->head.final_data,
                         "{\"code\":-32000,\"message\":\"no \\\"good\\\"\",\"data\":[1]}");
     assert_replays();
 }
@@ -289,8 +289,8 @@ static void a_full_log_refuses_the_list_and_still_ends(void **state)
         add(&list, SGI_ENTRY_SEGMENT, "456");
         assert_int_equal(sgi_op_append_list(op, &list), SEGUE_E_LIMIT);
         assert_true(TAILQ_EMPTY(&list));
-        assert_int_equal(op->next_log, 2);
-        append(SGI_ENTRY_SEGMENT, "12345"); /* just as much as there is room for */
+        assert_int_equal(op->head.next_log, 2);
+        append(SGI_ENTRY_SEGMENT, "12345"); /* exactly as much as there is room for */
         assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("1")),
                          SEGUE_E_LIMIT);
         assert_int_equal(sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")), SEGUE_OK);
@@ -299,7 +299,7 @@ static void a_full_log_refuses_the_list_and_still_ends(void **state)
     }
 }
 
-/* The bits that tell which blocks are texts take memory from the 65th block on. */
+/* The bits that mark text blocks need memory from the 65th block on. */
 static void a_list_of_many_texts_is_taken_whole_or_not(void **state)
 {
     (void)state;
@@ -318,8 +318,8 @@ static void a_list_of_many_texts_is_taken_whole_or_not(void **state)
         refused = tm.failed;
         test_mem_rearm(&tm);
         assert_int_equal(status, refused ? SEGUE_E_NOMEM : SEGUE_OK);
-        assert_int_equal(op->next_log, refused ? 1 : 72);
-        assert_int_equal(op->blocks, refused ? 0 : 70);
+        assert_int_equal(op->head.next_log, refused ? 1 : 72);
+        assert_int_equal(op->head.blocks, refused ? 0 : 70);
         fake_store_settle(&host);
         assert_replays();
         sgi_op_unref(op);
@@ -363,7 +363,7 @@ static void producers_wait_while_too_much_is_not_durable(void **state)
     sgi_op *plain = fake_op_new(server);
     assert_int_equal(sgi_op_append(plain, SGI_ENTRY_SEGMENT, SGI_STR("1234567890123")),
                      SEGUE_OK);
-    assert_false(sgi_op_is_full(plain)); /* its result limit is what bounds it */
+    assert_false(sgi_op_is_full(plain)); /* it is bounded by its result limit */
     sgi_op_unref(plain);
 }
 
@@ -373,12 +373,12 @@ static void a_producer_waits_for_its_store_before_others_are_kept_out(void **sta
     char text[600] = "\"";
     memset(text + 1, 'x', sizeof text - 3);
     text[sizeof text - 2] = '"';
-    server->options.max_server_bytes = 10000;
+    server->use.account.limit.value = 10000;
     op = fake_task_new(server);
     fake_store_settle(&host);
     while (!sgi_op_is_full(op))
         append(SGI_ENTRY_SEGMENT, text);
-    assert_in_range(server->use.bytes, 5000, 5000 + sizeof text);
+    assert_in_range(server->use.account.bytes, 5000, 5000 + sizeof text);
     fake_store_settle(&host);
     assert_false(sgi_op_is_full(op));
 }
@@ -389,7 +389,7 @@ typedef struct listener {
     sgi_waiter waiter;
     int fired;
     segue_status status;
-    sgi_waiter *ends; /* another one, which it ends when it fires */
+    sgi_waiter *ends; /* another waiter, which this waiter ends when it fires */
 } listener;
 
 static void fire(sgi_waiter *waiter, sgi_op *of, segue_status status)
@@ -399,7 +399,7 @@ static void fire(sgi_waiter *waiter, sgi_op *of, segue_status status)
     l->fired++;
     l->status = status;
     if (l->ends)
-        sgi_op_wait_end(l->ends);
+        sgi_op_wait_cancel(l->ends);
 }
 
 static void a_waiter_fires_when_its_entry_is_durable(void **state)
@@ -411,7 +411,7 @@ static void a_waiter_fires_when_its_entry_is_durable(void **state)
     op = fake_task_new(server);
     sgi_op_wait(op, &end.waiter, SGI_WAIT_FINAL);
     sgi_op_wait(op, &late.waiter, 2);
-    sgi_op_wait(op, &early.waiter, 0); /* the creation alone */
+    sgi_op_wait(op, &early.waiter, 0); /* waits for the creation only */
     assert_int_equal(early.fired, 0);
     fake_store_settle(&host);
     assert_int_equal(early.fired, 1);
@@ -429,7 +429,7 @@ static void a_waiter_fires_when_its_entry_is_durable(void **state)
     assert_int_equal(end.fired, 1);
     assert_int_equal(end.status, SEGUE_OK);
     listener behind = {.waiter.fire = fire};
-    sgi_op_wait(op, &behind.waiter, SGI_WAIT_FINAL); /* visible already */
+    sgi_op_wait(op, &behind.waiter, SGI_WAIT_FINAL); /* the entry is visible already */
     assert_int_equal(behind.fired, 1);
     assert_null(behind.waiter.op);
 }
@@ -452,14 +452,14 @@ static void one_that_gave_up_does_not_fire(void **state)
     listener l = {.waiter.fire = fire};
     op = fake_task_new(server);
     sgi_op_wait(op, &l.waiter, 1);
-    sgi_op_wait_end(&l.waiter);
-    sgi_op_wait_end(&l.waiter);
+    sgi_op_wait_cancel(&l.waiter);
+    sgi_op_wait_cancel(&l.waiter);
     append(SGI_ENTRY_SEGMENT, "1");
     fake_store_settle(&host);
     assert_int_equal(l.fired, 0);
 }
 
-/* What fires may end others, also the one that would be next. */
+/* A waiter that fires may end other waiters, also the waiter that would be next. */
 static void one_that_fires_may_end_the_others(void **state)
 {
     (void)state;
@@ -504,13 +504,14 @@ static void an_operation_that_was_not_created_never_was(void **state)
     sgi_op_wait(op, &l.waiter, 0);
     fake_store_commit(&host, SEGUE_E_STORE_FULL);
     assert_int_equal(l.status, SEGUE_E_STORE_FULL);
-    assert_false(op->known);
+    assert_false(sgi_op_is_known(op));
     assert_false(fake_store_take(&host));
     assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("1")),
                      SEGUE_E_TERMINAL);
 }
 
-/* Nothing that was not durable has been seen: the state is that of the log without it. */
+/* No client has seen entries that were not durable, so the state is the state of the log
+ * without them. */
 static void what_could_not_be_written_leaves_no_trace(void **state)
 {
     (void)state;
@@ -528,9 +529,9 @@ static void what_could_not_be_written_leaves_no_trace(void **state)
     append(SGI_ENTRY_SEGMENT, "2");
     sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}"));
     fake_store_commit(&host, SEGUE_E_STORE_FULL);
-    assert_int_equal(op->final, SGI_FINAL_ERROR);
+    assert_int_equal(op->head.final, SGI_FINAL_ERROR);
     assert_string_equal(sgi_op_status_message(op), "kept");
-    assert_int_equal(TAILQ_FIRST(&op->inputs)->answered, 0);
+    assert_int_equal(TAILQ_FIRST(&op->head.inputs)->answered, 0);
     fake_store_settle(&host);
     assert_replays();
 }
@@ -547,7 +548,7 @@ static void a_full_store_and_no_memory_at_once_end_it_all_the_same(void **state)
     tm.fail_from = tm.calls + 1;
     fake_store_done(&host, SEGUE_E_STORE_FULL);
     test_mem_rearm(&tm);
-    /* "1" is missing: nothing may be made of the rest */
+    /* Segment "1" is missing, so no result may be made from the rest. */
     assert_int_equal(sgi_op_append(op, SGI_ENTRY_SEGMENT, SGI_STR("2")),
                      SEGUE_E_TERMINAL);
     assert_int_equal(sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}")), SEGUE_E_TERMINAL);
@@ -555,7 +556,7 @@ static void a_full_store_and_no_memory_at_once_end_it_all_the_same(void **state)
         fake_store_settle(&host);
         fake_host_advance(&host, 250);
     }
-    assert_int_equal(op->final, SGI_FINAL_ERROR);
+    assert_int_equal(op->head.final, SGI_FINAL_ERROR);
     assert_int_equal(l.fired, 1);
     assert_int_equal(sgi_op_state(op), SGI_STATE_FAILED);
     assert_replays();
@@ -567,8 +568,8 @@ static segue_status apply(uint64_t seq, int32_t kind, const char *payload, size_
 {
     sgi_entry *entry = sgi_entry_new(&tm.mem, kind, payload, len);
     entry->seq = seq;
-    entry->segment = kind == SGI_ENTRY_SEGMENT ? op->next_seg : 0;
-    entry->event = kind <= SGI_ENTRY_STATUS ? op->next_evt : 0;
+    entry->segment = kind == SGI_ENTRY_SEGMENT ? op->head.next_seg : 0;
+    entry->event = kind <= SGI_ENTRY_STATUS ? op->head.next_evt : 0;
     segue_status status = sgi_op_apply(op, entry);
     sgi_entry_free(&tm.mem, entry);
     return status;
@@ -583,7 +584,7 @@ static void a_log_with_a_hole_or_behind_its_end_is_corrupt(void **state)
     assert_int_equal(apply(1, SGI_ENTRY_SEGMENT, "1", 1), SEGUE_E_STORE_CORRUPT);
     assert_int_equal(apply(2, SGI_ENTRY_RESULT, "{}", 2), SEGUE_OK);
     assert_int_equal(apply(3, SGI_ENTRY_SEGMENT, "1", 1), SEGUE_E_STORE_CORRUPT);
-    assert_int_equal(op->final, SGI_FINAL_RESULT);
+    assert_int_equal(op->head.final, SGI_FINAL_RESULT);
 }
 
 static void counters_that_do_not_fit_are_corrupt(void **state)
@@ -613,8 +614,8 @@ static void counters_that_do_not_fit_are_corrupt(void **state)
         entry->segment = rows[i].segment;
         entry->event = rows[i].event;
         assert_int_equal(sgi_op_apply(op, entry), SEGUE_E_STORE_CORRUPT);
-        assert_int_equal(op->next_log, 1);
-        assert_int_equal(op->final, SGI_FINAL_NONE);
+        assert_int_equal(op->head.next_log, 1);
+        assert_int_equal(op->head.final, SGI_FINAL_NONE);
         sgi_entry_free(&tm.mem, entry);
     }
 }
@@ -624,10 +625,10 @@ static void counters_that_do_not_fit_are_corrupt(void **state)
 
 static segue_status apply_segment(const char *payload)
 {
-    return apply(op->next_log, SGI_ENTRY_SEGMENT, payload, strlen(payload));
+    return apply(op->head.next_log, SGI_ENTRY_SEGMENT, payload, strlen(payload));
 }
 
-/* Memory is never taken for what such a number promises. */
+/* No memory is allocated just because of a large index. */
 static void a_place_that_no_block_can_have_is_corrupt(void **state)
 {
     (void)state;
@@ -640,7 +641,7 @@ static void a_place_that_no_block_can_have_is_corrupt(void **state)
         "[18446744073709551618," TEXT "]",
         "[184467440737095516160," TEXT "]",
         "[1," TEXT "]",  /* in an image, */
-        "[0," IMAGE "]", /* ... and an image in a text */
+        "[0," IMAGE "]", /* an image in a text */
         "[," TEXT "]",
         "[-1," TEXT "]",
         "[2 " TEXT "]",
@@ -655,17 +656,18 @@ static void a_place_that_no_block_can_have_is_corrupt(void **state)
         size_t live = tm.live;
         tm.peak = live;
         assert_int_equal(apply_segment(bad[i]), SEGUE_E_STORE_CORRUPT);
-        assert_int_equal(op->next_log, 3);
+        assert_int_equal(op->head.next_log, 3);
         assert_true(tm.peak - live < 4096);
     }
     assert_int_equal(apply_segment("[0," TEXT "]"), SEGUE_OK);
     assert_int_equal(apply_segment("[2," TEXT "]"), SEGUE_OK);
-    assert_int_equal(apply_segment(TEXT), SEGUE_E_STORE_CORRUPT); /* it has to say 3 */
+    /* the entry must have the number 3 */
+    assert_int_equal(apply_segment(TEXT), SEGUE_E_STORE_CORRUPT);
     assert_int_equal(apply_segment("[3," TEXT "]"), SEGUE_OK);
 }
 
-/* A log that may have lost segments has blocks that nobody knows, but no more than it has
- * segments. What is known of the others takes no memory for those. */
+/* A log that may have lost segments has unknown blocks, but no more of them than
+ * segments. Unknown blocks take no memory. */
 static void behind_a_gap_a_place_is_within_the_segments(void **state)
 {
     (void)state;
@@ -693,10 +695,10 @@ static void behind_a_gap_a_place_is_within_the_segments(void **state)
         sgi_entry_free(&tm.mem, entry);
         assert_true(tm.peak - live < 4096);
     }
-    assert_true(op->blocks == UINT64_MAX - 1);
+    assert_true(op->head.blocks == UINT64_MAX - 1);
 }
 
-/* Whoever wrote to the store, a NUL inside of a text does no harm. */
+/* A NUL inside a text does no harm, whoever wrote it to the store. */
 static void texts_with_a_nul_do_no_harm(void **state)
 {
     (void)state;
@@ -705,10 +707,10 @@ static void texts_with_a_nul_do_no_harm(void **state)
     static const char status[] = "{\"statusMessage\":\"x\\u0000y\"}";
     static const char zeros[] = "{\"a\":\0\0\0}";
     op = fake_op_new(server);
-    apply(op->next_log, SGI_ENTRY_INPUT_ASK, ask, sizeof ask - 1);
-    apply(op->next_log, SGI_ENTRY_STATUS, status, sizeof status - 1);
-    apply(op->next_log, SGI_ENTRY_INPUT_ASK, zeros, sizeof zeros - 1);
-    apply(op->next_log, SGI_ENTRY_ERROR, zeros, sizeof zeros - 1);
+    apply(op->head.next_log, SGI_ENTRY_INPUT_ASK, ask, sizeof ask - 1);
+    apply(op->head.next_log, SGI_ENTRY_STATUS, status, sizeof status - 1);
+    apply(op->head.next_log, SGI_ENTRY_INPUT_ASK, zeros, sizeof zeros - 1);
+    apply(op->head.next_log, SGI_ENTRY_ERROR, zeros, sizeof zeros - 1);
 }
 
 /* ---- readers ---- */
@@ -716,8 +718,8 @@ static void texts_with_a_nul_do_no_harm(void **state)
 typedef struct follower {
     sgi_reader reader;
     uint64_t last;
-    int rung;     /* how often it was told that there is more */
-    bool at_once; /* reads when told */
+    int rung;     /* how often the reader was told that there is more */
+    bool at_once; /* reads in its callback */
 } follower;
 
 static void follow_more(follower *f, uint64_t most)
@@ -805,7 +807,7 @@ static void one_that_comes_late_reads_from_the_store_and_then_the_tail(void **st
     op = fake_task_new(server);
     append_large(100);
     fake_store_settle(&host);
-    assert_int_equal(op->tail_bytes, 0); /* nobody read */
+    assert_int_equal(op->tail_bytes, 0); /* there was no reader */
     for (uint64_t after = 0; after <= 100; after += 25) {
         follower f = {.last = after, .at_once = true};
         sgi_reader_init(&f.reader, op, after, more);
@@ -827,7 +829,7 @@ static void a_reader_may_end_while_the_store_is_asked(void **state)
     f.rung = 0;
     assert_null(sgi_reader_next(&f.reader));
     assert_non_null(f.reader.job);
-    assert_null(sgi_reader_next(&f.reader)); /* asked once */
+    assert_null(sgi_reader_next(&f.reader)); /* the reader asks the store only once */
     sgi_reader_end(&f.reader);
     assert_true(fake_store_answer(&host, SEGUE_OK));
     assert_false(fake_store_answer(&host, SEGUE_OK));

@@ -1,5 +1,5 @@
-/* The serving side of a conversation while the application is asked who is there: the
- * lock is open then, and the connection, even the server, may go. */
+/* The serving side of a conversation while the application is asked for the principal.
+ * The lock is open then, and the connection or even the server may end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/serving/peer.h"
+#include "engine/server/peer.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 
@@ -26,7 +26,7 @@ static segue_status who_is_it(void *user, segue_transport *transport,
     assert_int_equal(host.locked, 0);
     asked++;
     *principal = "somebody";
-    if (leaves) { /* as another thread does it */
+    if (leaves) { /* as another thread would do it */
         host.engine.host.lock(&host);
         sgi_conn_detach(conn);
         sgi_server_unref(server);

@@ -1,5 +1,5 @@
-/* Where a client may be led by what a server names: to public addresses, and to where the
- * server is. The connection counts, behind the lookup of its name, and not a name. */
+/* The addresses to which a server may lead a client: public addresses, and the server's
+ * own address. The address of the connection decides, after the lookup of its name. */
 #include "support/auth_script.h"
 #include "support/fetch_kit.h"
 #include "transport/address.h"
@@ -68,25 +68,25 @@ static void ranges_are_told_apart(void **state)
         "192.169.0.1",      "198.17.0.1",         "198.20.0.1",
         "223.255.255.255",  "[2606:4700::1111]",  "[2a00::1]",
         "[::ffff:1.1.1.1]", "[64:ff9b::1.1.1.1]", "[2002:0101:0101::1]"};
-    sgi_address address;
+    sgi_ip_address address;
     (void)state;
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
-        if (!sgi_address_parse(sgi_str_of(special[i]), &address) ||
-            sgi_address_is_public(&address))
+        if (!sgi_ip_address_parse(sgi_str_of(special[i]), &address) ||
+            sgi_ip_address_is_public(&address))
             fail_msg("%s", special[i]);
     for (size_t i = 0; i < sizeof open / sizeof *open; i++)
-        if (!sgi_address_parse(sgi_str_of(open[i]), &address) ||
-            !sgi_address_is_public(&address))
+        if (!sgi_ip_address_parse(sgi_str_of(open[i]), &address) ||
+            !sgi_ip_address_is_public(&address))
             fail_msg("%s", open[i]);
-    assert_false(sgi_address_parse(SGI_STR("example.org"), &address));
-    assert_false(sgi_address_parse(SGI_STR("[]"), &address));
-    assert_false(sgi_address_parse(SGI_STR(""), &address));
+    assert_false(sgi_ip_address_parse(SGI_STR("example.org"), &address));
+    assert_false(sgi_ip_address_parse(SGI_STR("[]"), &address));
+    assert_false(sgi_ip_address_parse(SGI_STR(""), &address));
 }
 
 /* ---- connections ---- */
 
-static const sgi_address local = {AF_INET, {127, 0, 0, 1}};
-static const sgi_address other = {AF_INET, {10, 0, 0, 1}};
+static const sgi_ip_address local = {AF_INET, {127, 0, 0, 1}};
+static const sgi_ip_address other = {AF_INET, {10, 0, 0, 1}};
 
 static void is_shut_out(fetch_rig *rig, const char *url)
 {
@@ -97,7 +97,7 @@ static void is_shut_out(fetch_rig *rig, const char *url)
     RUN_UNTIL(rig->rt, seen.dones);
     assert_int_equal(seen.fault, SGI_FETCH_SHUT_OUT);
     assert_int_equal(seen.heads, 0);
-    assert_non_null(strstr(seen.text, "is no public address"));
+    assert_non_null(strstr(seen.text, "is not a public address"));
     assert_non_null(strstr(seen.text, "allow_private_addresses"));
     rig->public_only = false;
     rig->named[0] = 0;
@@ -111,7 +111,8 @@ static void connections_to_private_addresses_are_not_made(void **state)
     (void)state;
     fetch_begin(&rig, NULL);
     int port = atoi(strrchr(rig.url, ':') + 1);
-    /* one that is there: it is not used again by who may not go there */
+    /* A connection to a private address exists: requests that must stay public do not use
+     * it. */
     assert_int_equal(fetch_exchange(&rig, &line, NULL), 200);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/", port);
     is_shut_out(&rig, url);
@@ -130,8 +131,8 @@ static void connections_to_private_addresses_are_not_made(void **state)
     fetch_tear_down(&rig);
 }
 
-/* A proxy looks names up by itself, and is where the application says: what is refused is
- * an address in the URL. */
+/* A proxy looks up names itself, and the application chose it. Only a private address in
+ * the URL is refused. */
 static void a_proxy_is_not_asked_for_private_addresses(void **state)
 {
     fetch_rig rig;

@@ -1,6 +1,7 @@
-/* A log that is read back in pieces: between the first and the last of them nobody has
- * the operation, so nothing is written, run, dropped or shown of it, whatever happens
- * meanwhile. And readers of a log of which the store knows more than its head. */
+/* A log that is read back in pieces. Between the first and the last piece the operation
+ * is not usable: nothing of the operation is written, run, dropped or shown, whatever
+ * happens in between. This file also tests readers of a log of which the store has more
+ * entries than the operation's head knows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,14 +11,15 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/dialect/dialect.h"
+#include "engine/dialect/rows.h"
+#include "engine/server/dialects.h"
 #include "engine/log/dropping.h"
 #include "engine/log/reader.h"
-#include "engine/log/recovery.h"
-#include "engine/log/following.h"
-#include "engine/serving/call.h"
-#include "engine/serving/resumable.h"
-#include "engine/serving/task.h"
+#include "engine/cluster/recovery.h"
+#include "engine/cluster/following.h"
+#include "engine/server/call.h"
+#include "engine/dialect/resumable/resumable_clock.h"
+#include "engine/server/task.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 
@@ -26,7 +28,8 @@
 #define ASK "{\"key\":\"k\",\"method\":\"m\",\"params\":{}}"
 #define PIECES_MAX 64 /* more than any log here has */
 
-static const size_t sizes[] = {1, 30, 1 << 20}; /* of a piece: an entry, some, all */
+static const size_t sizes[] = {1, 30, 1 << 20}; /* size of a piece: one entry, some,
+                                                 * all */
 
 static test_mem tm;
 static fake_host host;
@@ -36,8 +39,8 @@ static char task_id[SGI_RANDOM_TEXT + 1];
 static void begin_server(size_t read_bytes)
 {
     server = fake_server_new(&host);
-    server->read_bytes = read_bytes;
-    server->retention = (sgi_retention_limits){.ttl_ms = 1000};
+    server->committer.read_bytes = read_bytes;
+    server->committer.retention = (sgi_retention_limits){.ttl_ms = 1000};
     sgi_item_find(server, SEGUE_ITEM_TOOL, SGI_STR("tool"))->options.flags =
         SEGUE_TOOL_RESTARTABLE;
 }
@@ -85,40 +88,40 @@ static sgi_op *new_op(void)
     assert_true(sgi_engine_random_text(server->engine, task_id));
     assert_true(sgi_random(&server->engine->env, op->id, sizeof op->id));
     op->task_id = sgi_text_dup(&tm.mem, sgi_str_of(task_id));
-    op->hold = SGI_HOLD_HERE;
+    sgi_op_set_hold(op, SGI_HOLD_HERE);
     return op;
 }
 
 static void log_it(sgi_op *op)
 {
-    assert_int_equal(sgi_op_log(op), SEGUE_OK);
+    assert_int_equal(sgi_op_make_stored(op), SEGUE_OK);
     fake_store_settle(&host);
 }
 
-/* Z: its client comes and goes, and what it said before says nothing any more; a store
- * may keep it all the same. */
+/* An operation of dialect Z (resumable calls), whose client comes and goes. Entries about
+ * earlier connections have no meaning any more, and a store may still have them. */
 static sgi_op *new_resumable(void)
 {
     sgi_op *op = new_op();
     assert_true(
-        sgi_resumable_read(op, SGI_STR("{\"resume\":{\"id\":1,\"token\":"
-                                       "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\","
-                                       "\"level\":-1,\"max\":60000}}")));
+        sgi_lasting_read(op, SGI_STR("{\"resume\":{\"id\":1,\"token\":"
+                                     "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\","
+                                     "\"level\":-1,\"max\":60000}}")));
     op->ttl_ms = -1;
     log_it(op);
     return op;
 }
 
-/* X with a key, of which the store keeps events for a second. */
+/* Dialect X with a key; the store keeps its events for a second. */
 static sgi_op *new_keyed(void)
 {
-    static uint8_t key[SGI_DIGEST_SIZE]; /* another one each time */
+    static uint8_t key[SGI_DIGEST_SIZE]; /* another key each time */
     static const uint8_t digest[SGI_DIGEST_SIZE] = {2};
     sgi_op *op = new_op();
     key[0]++;
     assert_true(sgi_op_set_key(op, key, digest));
-    op->is_task = true;
-    op->dialect = &sgi_dialect_tasks_ext;
+    op->served->is_task = true;
+    op->served->dialect = &sgi_srv_tasks_ext;
     op->ttl_ms = 3600 * 1000;
     log_it(op);
     return op;
@@ -134,7 +137,7 @@ static const line begun_anew[] = {{SGI_ENTRY_SEGMENT, "\"1\""},
                                   {SGI_ENTRY_CHECKPOINT, "c"}};
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Its server goes, and another one has to begin. */
+/* The server ends, and another one starts. */
 static void leave(sgi_op *op, size_t read_bytes)
 {
     sgi_op_unref(op);
@@ -146,8 +149,8 @@ static void leave(sgi_op *op, size_t read_bytes)
 
 static sgi_op *known(void)
 {
-    sgi_map_node *node = sgi_map_find(&server->by_task, sgi_str_of(task_id));
-    return node ? SGI_OWNER(node, sgi_op, by_task) : NULL;
+    sgi_map_node *node = sgi_map_find(&server->cluster.by_task, sgi_str_of(task_id));
+    return sgi_op_by_task(node);
 }
 
 /* Claims, and reads the first piece. */
@@ -165,11 +168,11 @@ static void must_go_on_from(uint64_t segment)
     assert_non_null(op);
     assert_int_equal(server->counts.calls, 1);
     assert_int_equal(server->counts.taken_over, 1);
-    assert_true(op->call && op->call->resumed);
-    assert_int_equal(op->call->resumed_segment, segment);
-    assert_int_equal(op->call->resumed_len, 1);
+    assert_true(op->served->call && op->served->call->resumed);
+    assert_int_equal(op->served->call->resumed_segment, segment);
+    assert_int_equal(op->served->call->resumed_len, 1);
     append(op, SGI_ENTRY_SEGMENT, "\"4\"");
-    assert_int_equal(op->next_seg, 5);
+    assert_int_equal(op->head.next_seg, 5);
     assert_int_equal(sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}")), SEGUE_OK);
     fake_store_settle(&host);
     sgi_op *copy = fake_op_replay(&host, op);
@@ -180,9 +183,9 @@ static void must_go_on_from(uint64_t segment)
     sgi_op_unref(copy);
 }
 
-/* ---- what comes of it ---- */
+/* ---- outcomes ---- */
 
-/* Until all of it is here no store is asked to write, and no handler runs. */
+/* Until the whole log is read, the store is not asked to write, and no handler runs. */
 static void nothing_is_written_or_run_before_all_is_read(sgi_op *(*make)(void),
                                                          const line *lines, size_t count)
 {
@@ -234,10 +237,12 @@ static void found(void *user, sgi_op *op, segue_status status)
 
 static void look_for(sgi_op *like, finder *f)
 {
-    sgi_server_find_task(server, like ? like->who : NULL, sgi_str_of(task_id), found, f);
+    sgi_server_find_task(server, like ? like->served->who : NULL, sgi_str_of(task_id),
+                         found, f);
 }
 
-/* Somebody asks for it: he reads the log for himself and gets the one that runs. */
+/* A request for the operation reads the log separately and gets the operation that
+ * runs. */
 static void who_asks_meanwhile_gets_the_same(void **state)
 {
     (void)state;
@@ -259,7 +264,8 @@ static void who_asks_meanwhile_gets_the_same(void **state)
     must_go_on_from(3);
 }
 
-/* It is followed already when its owner goes: the claim reads nothing twice. */
+/* A server follows the operation when its owner ends: after the claim nothing is read
+ * twice. */
 static void one_that_was_asked_for_first_is_taken_over(void **state)
 {
     (void)state;
@@ -271,11 +277,11 @@ static void one_that_was_asked_for_first_is_taken_over(void **state)
     look_for(NULL, &f);
     for (int i = 0; i < 3; i++)
         fake_store_answer(&host, SEGUE_OK);
-    sgi_recover_orphans(server);
+    sgi_recover_orphans(&server->cluster);
     fake_store_settle(&host);
     assert_int_equal(f.fired, 1);
     assert_ptr_equal(f.op, known());
-    assert_true(sgi_op_is_ours(known()));
+    assert_true(sgi_op_is_owned_here(known()));
     must_go_on_from(3);
 }
 
@@ -295,7 +301,7 @@ static void a_store_that_fails_is_asked_again(void **state)
     must_go_on_from(3);
 }
 
-/* Its lease is given back, and nothing of it ran. */
+/* The operation is released, and none of it ran. */
 static void a_server_that_dies_lets_it_go(void **state)
 {
     (void)state;
@@ -306,19 +312,19 @@ static void a_server_that_dies_lets_it_go(void **state)
     uint64_t last = fake_store_find(&host, id)->last_seq;
     leave(op, 1);
     begin_to_read();
-    sgi_server_die(server);
+    sgi_server_shut_down(server);
     fake_store_settle(&host);
     assert_int_equal(server->counts.calls, 0);
     assert_int_equal(fake_store_find(&host, id)->last_seq, last);
     assert_int_equal(fake_store_find(&host, id)->releases, 1);
 }
 
-/* A letter of another server, which wants its end. */
+/* A forwarded command of another server asks for the end. */
 static void a_letter_waits_for_all_of_it(void **state)
 {
     (void)state;
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    sgi_paper paper;
+    sgi_feed feed;
     segue_store_news cancel = {.kind = SEGUE_STORE_LETTER, .number = 1};
     sgi_op *op = new_resumable();
     memcpy(id, op->id, sizeof id);
@@ -328,21 +334,21 @@ static void a_letter_waits_for_all_of_it(void **state)
     memcpy(cancel.id, id, sizeof id);
     cancel.data = "{\"cancel\":1}";
     cancel.data_len = strlen(cancel.data);
-    sgi_paper_open(&paper, &server->keeper);
-    assert_int_equal(sgi_paper_take(&paper, &cancel), 0);
+    sgi_feed_reset(&feed, &server->committer);
+    assert_int_equal(sgi_feed_add(&feed, &cancel), 0);
     cancel.kind = SEGUE_STORE_DOUBT;
-    assert_int_equal(sgi_paper_take(&paper, &cancel), 0);
-    sgi_keeper_tell(&server->keeper, &paper);
-    assert_int_equal(server->keeper.letter_count, 1);
+    assert_int_equal(sgi_feed_add(&feed, &cancel), 0);
+    sgi_feed_apply(&server->committer, &feed);
+    assert_int_equal(server->cluster.command_count, 1);
     assert_false(fake_store_take(&host));
     while (!known())
         assert_true(fake_store_answer(&host, SEGUE_OK));
-    assert_int_equal(known()->final, SGI_FINAL_CANCELLED);
+    assert_int_equal(known()->head.final, SGI_FINAL_CANCELLED);
 }
 
-/* ---- who holds it all the same ---- */
+/* ---- code that holds it all the same ---- */
 
-/* Each door is shut: the state says so, not who happens to have it. */
+/* Every function refuses the operation because of its state. */
 static void an_unread_one_takes_nothing(void **state)
 {
     (void)state;
@@ -357,11 +363,11 @@ static void an_unread_one_takes_nothing(void **state)
     sgi_op_drop(half, SGI_DROP_SEGMENTS, half->durable);
     sgi_task_cancel(half);
     sgi_task_expire(half);
-    sgi_resumable_touch(half->resumable);
-    sgi_resumable_wake(half);
+    sgi_resumable_touch(sgi_resumable_of(half));
+    sgi_resumable_start_clock(half->served->lasting);
     assert_int_equal(server->engine->timers.count, timers);
-    assert_int_equal(half->final, SGI_FINAL_NONE);
-    assert_null(half->call);
+    assert_int_equal(half->head.final, SGI_FINAL_NONE);
+    assert_null(half->served->call);
     assert_false(fake_store_take(&host));
     sgi_op_unref(half);
     sgi_op_unref(op);
@@ -374,19 +380,20 @@ static void ready(sgi_reader *reader)
     (void)reader;
 }
 
-/* The question of an ASK is in the head: an entry is shown when that has it, too. */
+/* The text of an ASK's question is in the head: the entry is shown only when the head has
+ * it. */
 static void a_reader_stays_behind_the_head(void **state)
 {
     (void)state;
     finder f = {0};
     sgi_reader reader;
-    sgi_op *owner = new_resumable(); /* stands for that of another server */
+    sgi_op *owner = new_resumable(); /* stands for the operation at another server */
     append_all(owner, come_and_gone, 2);
     look_for(owner, &f);
     fake_store_settle(&host);
     sgi_op *op = f.op;
-    assert_true(op && op != owner && sgi_op_is_elsewhere(op));
-    server->read_bytes = 1 << 20;
+    assert_true(op && op != owner && sgi_op_runs_elsewhere(op));
+    server->committer.read_bytes = 1 << 20;
     sgi_reader_init(&reader, op, 0, ready);
     assert_null(sgi_reader_next(&reader));
     assert_int_equal(sgi_op_append(owner, SGI_ENTRY_INPUT_ASK, SGI_STR(ASK)), SEGUE_OK);
@@ -398,17 +405,18 @@ static void a_reader_stays_behind_the_head(void **state)
         sgi_reader_advance(&reader);
     }
     assert_null(sgi_reader_next(&reader));
-    assert_null(TAILQ_FIRST(&op->inputs));
-    sgi_followed_look(op); /* it is told that there is more */
+    assert_null(TAILQ_FIRST(&op->head.inputs));
+    sgi_followed_read_more(op); /* reports that there is more */
     fake_store_settle(&host);
-    assert_non_null(TAILQ_FIRST(&op->inputs));
+    assert_non_null(TAILQ_FIRST(&op->head.inputs));
     const sgi_entry *entry = sgi_reader_next(&reader);
     assert_true(entry && entry->seq == 3 && entry->kind == SGI_ENTRY_INPUT_ASK);
     sgi_reader_end(&reader);
     sgi_op_unref(owner);
 }
 
-/* Who has seen more at another server sees no less here, however long that is. */
+/* A client that has received more entries at another server waits until this server has
+ * as many, however long this takes. */
 static void who_looks_again_sees_all_there_is(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The store suites on a Redis server, as a user who may do no more than core/README.md
- * says is needed. label: threads */
+/* The store suites on a Redis server, as a user with only the permissions that
+ * core/README.md lists. label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* A claim in Redis whose last word is lost: servers that share a store handle are one
- * owner there, and what one of them was shown no other is shown too. label: threads */
+/* A claim in Redis whose last message is lost. Servers that share a store handle are one
+ * owner in Redis. An operation that was shown to one of them is not shown to another.
+ * label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include <cmocka.h>
 
 #define SHORT_MS 500
-#define STEP 32 /* so many are claimed at a time */
+#define STEP 32 /* number of operations claimed at a time */
 
 static redis_server *server;
 
@@ -22,11 +23,14 @@ static int set_up(void **state)
 
 /* ---- who claims ---- */
 
-/* What a claim shows, and when the way to Redis is cut meanwhile. */
+/* The operations that a claim shows, and the point at which the connection to Redis is
+ * cut. */
 typedef struct claimer {
     cutting_proxy *proxy;
-    size_t cut_at;  /* behind the one that makes so many; 0 = never */
-    size_t stop_at; /* stops there; 0 = never */
+    size_t cut_at;  /* the number of shown operations after which the connection is cut; 0
+                     * = never */
+    size_t stop_at; /* the number of shown operations after which the claim stops; 0 =
+                     * never */
     size_t count;
     uint8_t ids[128][SEGUE_STORE_ID_SIZE];
 } claimer;
@@ -55,14 +59,14 @@ static segue_store *open_through(cutting_proxy **proxy)
     cutting_options options = {.target_port = redis_server_port(server)};
     segue_store_options times = {.struct_size = sizeof times,
                                  .timeout_ms = SHORT_MS,
-                                 .lease_ms = 3600000}; /* nothing lapses here */
+                                 .lease_ms = 3600000}; /* no lease lapses here */
     assert_true(cutting_proxy_start(&options, proxy));
     redis_kit_until(sgi_store_redis_new(redis_kit_through(*proxy), &times, &store, NULL,
                                         0) == SEGUE_OK);
     return store;
 }
 
-/* So many that nobody runs. */
+/* Leaves this many operations without an owner. */
 static void leave(uint32_t count)
 {
     segue_store *gone = redis_kit_open_lasting(redis_server_url(server));
@@ -72,14 +76,14 @@ static void leave(uint32_t count)
     redis_kit_until(redis_server_do(server, "KEYS {segue}:lease:*") == 0);
 }
 
-/* The first claim, which is cut off as the claimer says. A slow machine may be out of
- * time before anything was shown. */
+/* Makes the first claim, which is cut off as the claimer says. A slow machine may time
+ * out before any operation was shown. */
 static void claim_once(segue_store *store, claimer *c)
 {
     redis_kit_until(sgi_store_claim(store, be_shown, c) == SEGUE_OK);
 }
 
-/* Until the way is open again; each try adds to what was shown. */
+/* Claims until the connection works again. Each try may show further operations. */
 static void claim_again(segue_store *store, claimer *c)
 {
     assert_true(cutting_proxy_refuse(c->proxy, 0));
@@ -96,7 +100,7 @@ static long long unacknowledged(void)
 
 /* ---- cases ---- */
 
-/* The first server has it; that it has been told so never reaches Redis. */
+/* The first server has the operation; its acknowledgement never reaches Redis. */
 static void one_that_was_shown_is_not_shown_to_another(void **state)
 {
     (void)state;
@@ -106,14 +110,14 @@ static void one_that_was_shown_is_not_shown_to_another(void **state)
     claim_once(store, &c);
     assert_int_equal(c.count, 1);
     assert_int_equal(unacknowledged(), 1);
-    claim_again(store, &c); /* which asserts that none comes twice */
+    claim_again(store, &c); /* asserts that none comes twice */
     assert_int_equal(c.count, 1);
     assert_int_equal(unacknowledged(), 0);
     sgi_store_unref(store);
     cutting_proxy_stop(c.proxy);
 }
 
-/* The acknowledgement asks for more as well: what it asks for comes with the next. */
+/* The acknowledgement also asks for more operations, which come with the next call. */
 static void those_that_are_left_are_shown_once(void **state)
 {
     (void)state;
@@ -128,7 +132,8 @@ static void those_that_are_left_are_shown_once(void **state)
     cutting_proxy_stop(c.proxy);
 }
 
-/* Who stopped has the last one that it was shown; the others stay to be claimed. */
+/* A claim that stopped keeps the last operation that it was shown; the others stay
+ * unclaimed. */
 static void one_that_stopped_keeps_what_it_was_shown(void **state)
 {
     (void)state;
@@ -144,8 +149,8 @@ static void one_that_stopped_keeps_what_it_was_shown(void **state)
     cutting_proxy_stop(c.proxy);
 }
 
-/* What was shown may be let go before Redis has heard of it: then it is there to be
- * claimed, by whoever comes. */
+/* An operation that was shown may be released before Redis gets the acknowledgement: then
+ * anyone can claim it. */
 static void one_that_was_let_go_is_claimed_again(void **state)
 {
     (void)state;
@@ -158,7 +163,8 @@ static void one_that_was_let_go_is_claimed_again(void **state)
     segue_store *other = redis_kit_open_lasting(redis_server_url(server));
     assert_int_equal(sgi_store_claim(other, be_shown, &next), SEGUE_OK);
     assert_int_equal(next.count, 1);
-    /* It is not the first one's any more, whatever that has not said. */
+    /* The operation does not belong to the first server any more, although that server
+     * never released it. */
     claim_again(store, &c);
     assert_int_equal(c.count, 1);
     sgi_store_unref(other);

@@ -1,6 +1,6 @@
-/* What Redis may refuse, provoked at a real server: what passes is waited for and goes on
- * by itself, what does not fails at once, and nothing is written that was refused.
- * label: threads */
+/* The errors that Redis may return, provoked at a real server. The store waits until a
+ * temporary error is over and continues by itself. Any other error fails at once. Nothing
+ * is written that was refused. label: threads */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,16 +11,16 @@
 
 #include <hiredis/hiredis.h>
 
-#include "store/redis_peer.h"
+#include "store/redis_server_info.h"
 #include "support/redis_kit.h"
 
 #include <cmocka.h>
 
-#define PATIENCE_MS 150 /* of a store that meets what does not pass */
+#define PATIENCE_MS 150 /* time limit of a store that meets other errors */
 
 static redis_server *server;
 
-/* Everything in the sections that are read, as of a server that is fit. */
+/* The sections that are read, with all values of a suitable server. */
 #define VERSION(v) "# Server\r\nredis_version:" v "\r\nredis_mode:standalone\r\n"
 #define RUN(c) "run_id:" c c c c c "\r\n"
 #define LINE(c) "role:master\r\nmaster_replid:" c c c c c "\r\n"
@@ -48,9 +48,9 @@ static void go_on(segue_store *store)
     redis_kit_until(test_read_status(store, 1) == SEGUE_OK);
 }
 
-/* While it lasts commits fail, no sooner than they have to (0 = at once, which a store
- * that has all the time is asked for); afterwards the same one is there once. Reading
- * goes on, where it can. */
+/* While the condition lasts, commits fail, no sooner than least_ms (0 = at once, for a
+ * store with a long time limit). Afterwards the same commit is stored once. Reading
+ * continues if it is possible. */
 static void endure(const char *url, int64_t least_ms, bool reads, const char *set,
                    const char *unset)
 {
@@ -110,7 +110,7 @@ static void lost_user_may_come_back(void **state)
            "ACL SETUSER bob on >abc ~* &* +@all");
 }
 
-/* A snapshot that cannot be written: Redis takes no writes then, if so configured. */
+/* Redis takes no writes when a snapshot cannot be written, if so configured. */
 static void disk_that_fails_is_waited_for(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void disk_that_fails_is_waited_for(void **state)
     server = shared;
 }
 
-/* Somebody else's script does not end. */
+/* Another program's script does not end. */
 static void busy_server_is_waited_for(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void busy_server_is_waited_for(void **state)
     sgi_store_unref(store);
 }
 
-/* ---- who is there ---- */
+/* ---- is it the same server ---- */
 
 static void node_of_a_cluster_is_refused(void **state)
 {
@@ -191,22 +191,22 @@ static void servers_are_known_by_what_they_say(void **state)
         {VERSION("5.0.0"), NULL, SEGUE_OK},
         {VERSION("7.2.4") "valkey_version:8.1.0\r\nmaxmemory_policy:noeviction\r\n", NULL,
          SEGUE_OK},
-        {VERSION("4.0.14"), "this is 4.0.14", SEGUE_E_UNSUPPORTED},
-        {"", "something else", SEGUE_E_UNSUPPORTED},
+        {VERSION("4.0.14"), "the server is 4.0.14", SEGUE_E_UNSUPPORTED},
+        {"", "of an unknown version", SEGUE_E_UNSUPPORTED},
         {"redis_version:7.0.15\r\nredis_mode:sentinel\r\n", "Sentinel",
          SEGUE_E_UNSUPPORTED},
         {VERSION("7.0.15") "cluster_enabled:1\r\n", "Cluster", SEGUE_E_UNSUPPORTED},
         {VERSION("7.0.15") "maxmemory_policy:volatile-ttl\r\n", "volatile-ttl",
          SEGUE_E_STORE},
         {VERSION("7.0.15") "role:slave\r\n", "replica", SEGUE_E_STORE},
-        /* of its own file it then says that there is none */
+        /* While loading, Redis reports that it has no file. */
         {VERSION("7.0.15") "loading:1\r\naof_enabled:0\r\n", "LOADING", SEGUE_E_STORE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        sgi_redis_peer peer;
+        sgi_redis_server_info peer;
         char fault[200] = "";
         assert_int_equal(
-            sgi_redis_peer_read(&peer, cases[i].info, NULL, fault, sizeof fault),
+            sgi_redis_server_info_read(&peer, cases[i].info, NULL, fault, sizeof fault),
             cases[i].status);
         if (cases[i].words && !strstr(fault, cases[i].words))
             fail_msg("%s", fault);
@@ -215,12 +215,13 @@ static void servers_are_known_by_what_they_say(void **state)
 
 static bool continues(const char *was, const char *is, const char *appendfsync)
 {
-    sgi_redis_peer before, after;
+    sgi_redis_server_info before, after;
     char fault[200];
-    assert_int_equal(sgi_redis_peer_read(&before, was, NULL, fault, sizeof fault), 0);
-    assert_int_equal(sgi_redis_peer_read(&after, is, appendfsync, fault, sizeof fault),
+    assert_int_equal(sgi_redis_server_info_read(&before, was, NULL, fault, sizeof fault),
                      0);
-    return sgi_redis_peer_continues(&after, before.history);
+    assert_int_equal(
+        sgi_redis_server_info_read(&after, is, appendfsync, fault, sizeof fault), 0);
+    return sgi_redis_server_info_continues(&after, before.history);
 }
 
 static void only_what_cannot_have_lost_anything_continues(void **state)
@@ -236,11 +237,13 @@ static void only_what_cannot_have_lost_anything_continues(void **state)
     assert_true(continues(first, first, NULL));
     assert_true(continues(first, again, "always"));
     assert_false(continues(first, again, "everysec"));
-    assert_false(continues(first, again, NULL)); /* it does not tell */
+    assert_false(continues(first, again, NULL)); /* the server does not report this
+                                                  * value */
     assert_false(continues(first, bare, "always"));
-    assert_false(continues(first, other, "always")); /* promoted */
+    assert_false(continues(first, other, "always")); /* a replica was promoted */
     assert_true(continues(first, alone, NULL));      /* it only forgot its replicas */
-    assert_false(continues(first, back, "always"));  /* demoted, and promoted again */
+    /* the server was demoted, and promoted again */
+    assert_false(continues(first, back, "always"));
 }
 
 int main(void)

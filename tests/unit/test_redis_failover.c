@@ -1,6 +1,6 @@
-/* A replica takes the place of the primary, and has not got all that was answered; or the
- * server itself comes back with less. What was published is then missing and cannot be
- * made again: nothing else ever has its number, and what may lack something ends.
+/* A replica replaces the primary and lacks some acknowledged writes, or the server itself
+ * comes back with less. Published entries are then missing and cannot be made again. No
+ * other entry ever gets their numbers, and an operation that may lack entries ends.
  * label: threads */
 #include <setjmp.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#define FAR 5000000 /* a number above all that was seen */
+#define FAR 5000000 /* a number above all that were used */
 
 static segue_status append(segue_store *store, uint32_t n, uint64_t seq)
 {
@@ -22,7 +22,7 @@ static segue_status append(segue_store *store, uint32_t n, uint64_t seq)
     return test_commit_one(store, test_write_append(n, seq, data, len));
 }
 
-/* The end of one that has lost something: its numbers are above all. */
+/* Ends an operation that has lost entries, with a number above all others. */
 static segue_status end_behind(segue_store *store, uint32_t n, uint64_t seq)
 {
     char data[TEST_ENTRY_MAX];
@@ -33,7 +33,7 @@ static segue_status end_behind(segue_store *store, uint32_t n, uint64_t seq)
     return sgi_store_commit(store, writes, 2);
 }
 
-/* Its owner says how far it is. */
+/* The owner confirms how far its operation is. */
 static segue_status vouch(segue_store *store, uint32_t n, uint64_t upto)
 {
     segue_store_write write = test_write_taken(n, 0);
@@ -54,7 +54,7 @@ static int32_t count_claim(void *user, const segue_store_record *record)
     return 0;
 }
 
-/* Waits until so many have come; returns how many may lack something. */
+/* Waits until this many were claimed; returns how many may lack entries. */
 static size_t claim_torn(segue_store *store, size_t count)
 {
     claims c = {0};
@@ -64,7 +64,7 @@ static size_t claim_torn(segue_store *store, size_t count)
     return c.torn;
 }
 
-/* ---- one that lives ---- */
+/* ---- with a living owner ---- */
 
 static void one_that_lives_finds_the_hole(void **state)
 {
@@ -84,22 +84,24 @@ static void one_that_lives_finds_the_hole(void **state)
     test_must_append(store, 4, 2);
     test_must_create(store, 5);
     redis_pair_fail_over(&s);
-    test_ear_wait(&ear, SEGUE_STORE_DOUBT, 0); /* nobody had to write */
-    /* Nothing goes on behind the hole, and none of its numbers is given anew. */
+    /* the loss is reported although no store wrote */
+    test_ear_wait(&ear, SEGUE_STORE_DOUBT, 0);
+    /* Nothing is appended behind the hole, and none of its numbers is used again. */
     assert_int_equal(vouch(store, 1, 3), SEGUE_E_STATE);
     assert_int_equal(append(store, 1, 4), SEGUE_E_STATE);
     assert_int_equal(append(store, 5, 1), SEGUE_E_NOT_FOUND);
-    /* An end that says so may. Sent again it is there already. */
+    /* A final entry that names the hole is accepted. When it is sent again, it already
+     * exists. */
     assert_int_equal(end_behind(store, 1, FAR), SEGUE_OK);
     assert_int_equal(end_behind(store, 1, FAR), SEGUE_OK);
     assert_int_equal(test_must_find(store, 1).ended, 1);
     assert_int_equal(append(store, 1, FAR + 2), SEGUE_E_STATE);
-    /* An end that does not say so may not. */
+    /* A final entry that does not name the hole is refused. */
     segue_store_write ends[] = {test_write_append(4, 3, "x", 1),
                                 test_write_end(4, INT64_MAX)};
     assert_int_equal(sgi_store_commit(store, ends, 2), SEGUE_E_STATE);
     assert_int_equal(test_must_find(store, 4).ended, 0);
-    /* What has lost nothing goes on. */
+    /* An operation that has lost nothing continues. */
     assert_int_equal(vouch(store, 2, 1), SEGUE_OK);
     test_must_append(store, 2, 2);
     test_must_append(store, 3, 2);
@@ -109,7 +111,7 @@ static void one_that_lives_finds_the_hole(void **state)
     redis_pair_end(&s);
 }
 
-/* ---- one that went with its server ---- */
+/* ---- with an owner that ended with its server ---- */
 
 static void what_may_lack_its_end_is_never_run_again(void **state)
 {
@@ -135,14 +137,14 @@ static void what_may_lack_its_end_is_never_run_again(void **state)
     assert_int_equal(claim_torn(b, 3), 3);
     assert_int_equal(end_behind(b, 1, FAR), SEGUE_OK);
     assert_int_equal(end_behind(b, 2, FAR), SEGUE_OK);
-    /* Those whose owner has found them whole may go on anywhere; one has not been
-     * asked for. */
+    /* An operation that its owner has found complete may continue at any server. One
+     * operation has not been checked. */
     test_must_append(a, 11, 2);
     assert_int_equal(vouch(a, 12, 1), SEGUE_OK);
     sgi_store_unref(a);
     assert_int_equal(claim_torn(b, 3), 1);
     test_must_append(b, 11, 3);
-    /* What was claimed and not ended is shown like that again. */
+    /* An operation that was claimed and not ended is shown in the same way again. */
     sgi_store_unref(b);
     segue_store *c = redis_kit_open(s.url);
     assert_int_equal(claim_torn(c, 4), 2);
@@ -152,7 +154,7 @@ static void what_may_lack_its_end_is_never_run_again(void **state)
     redis_pair_end(&s);
 }
 
-/* Its owner has done with it, and it is alive again. */
+/* The owner has finished the operation, and after the loss it is open again. */
 static void lost_end_leaves_nothing_behind_that_never_ends(void **state)
 {
     (void)state;
@@ -183,8 +185,8 @@ static void lost_end_leaves_nothing_behind_that_never_ends(void **state)
 
 /* ---- owners ---- */
 
-/* A store that is cut off until another one may take over what it had: `owner`, whose
- * connections go by a proxy. */
+/* A store that is cut off until another one takes over its operations: `owner`, whose
+ * connections go through a proxy. */
 typedef struct cut_off {
     redis_pair servers;
     cutting_proxy *proxy;
@@ -209,8 +211,9 @@ static void cut_off_end(cut_off *c)
     redis_pair_end(&c->servers);
 }
 
-/* The other one takes the operation over and goes on with it, and all that is lost. What
- * the data keep is that the owner had been silent for a lease when that began. */
+/* The other store takes the operation over and goes on with it, and all of that is lost.
+ * The remaining data still shows that the owner had been silent for a lease when that
+ * began. */
 static void lose_a_claim(cut_off *c)
 {
     c->through.port = cutting_proxy_port(c->proxy);
@@ -232,13 +235,13 @@ static void its_owner_is_not_brought_back(cut_off *c)
     assert_int_equal(append(c->owner, 1, 2), SEGUE_E_STATE);
     test_assert_log(c->other, 1, 1);
     assert_int_equal(end_behind(c->owner, 1, FAR), SEGUE_OK);
-    /* What it makes from now on is its own. */
+    /* New operations of the owner are its own. */
     test_must_create(c->owner, 2);
     test_must_append(c->owner, 2, 1);
     cut_off_end(c);
 }
 
-/* The first one is its owner again. It cannot know what was published meanwhile. */
+/* The first store is the owner again. It cannot know what was published meanwhile. */
 static void lost_claim_does_not_bring_its_owner_back(void **state)
 {
     (void)state;
@@ -249,7 +252,8 @@ static void lost_claim_does_not_bring_its_owner_back(void **state)
     its_owner_is_not_brought_back(&c);
 }
 
-/* It was silent for so long that it was forgotten, and writes before it beats again. */
+/* The owner was silent so long that it was forgotten, and it writes before its next lease
+ * renewal. */
 static void lost_claim_from_one_that_was_forgotten_is_seen(void **state)
 {
     (void)state;
@@ -265,7 +269,7 @@ static void lost_claim_from_one_that_was_forgotten_is_seen(void **state)
     its_owner_is_not_brought_back(&c);
 }
 
-/* The counter of owners has gone back: the numbers come again, the names do not. */
+/* The counter of owners has gone back: numbers are reused, names are not. */
 static void no_two_owners_have_one_name(void **state)
 {
     (void)state;
@@ -288,7 +292,8 @@ static void no_two_owners_have_one_name(void **state)
 
 /* ---- one server that comes back ---- */
 
-/* How many of two that nobody owned meanwhile are torn after its death. */
+/* Returns how many of two operations without an owner may lack entries after the server's
+ * death. */
 static size_t torn_after_death(const char *appendfsync)
 {
     redis_server_options options = {.appendfsync = appendfsync};
@@ -302,14 +307,14 @@ static size_t torn_after_death(const char *appendfsync)
     test_must_create(a, 1);
     test_must_create(a, 2);
     test_must_create(b, 3);
-    /* Redis keeps them to itself while an earlier sync of its file is still under way. */
+    /* Redis keeps the bytes in memory while an earlier sync of its file is under way. */
     redis_kit_until(redis_server_info(own, "aof_buffer_length") == 0);
     assert_true(cutting_proxy_refuse(proxy, -1));
     cutting_proxy_cut_all(proxy, CUTTING_RST);
     redis_server_signal(own, SIGKILL);
     assert_true(redis_server_again(own));
     size_t torn = claim_torn(b, 2);
-    test_must_append(b, 3, 1); /* its owner knows better */
+    test_must_append(b, 3, 1); /* the owner of the operation knows its last entry */
     sgi_store_unref(b);
     b = redis_kit_open(redis_server_url(own));
     assert_int_equal(claim_torn(b, 3), torn);
@@ -320,7 +325,7 @@ static size_t torn_after_death(const char *appendfsync)
     return torn;
 }
 
-/* All had closed before: nobody can have seen what is missing. */
+/* All stores had closed before, so no client can have seen what is missing. */
 static void orderly_end_of_all_leaves_no_doubt(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* A Redis server that refuses, goes away, comes back, forgets, is full or is cut off in
- * the middle of a word. What was answered is there once, what was not can be asked for
- * again. label: threads */
+/* A Redis server that refuses, goes away, comes back, forgets, is full, or is cut off in
+ * the middle of a message. An acknowledged write is there once; any other write can be
+ * repeated. label: threads */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -34,7 +34,8 @@ static segue_status append(segue_store *store, uint32_t n, uint64_t seq)
     return test_commit_one(store, test_write_append(n, seq, data, len));
 }
 
-/* Opening fails so, with these words in the message and never with that one. */
+/* Expects that opening fails with this status, with these words in the message and never
+ * with the forbidden word. */
 static void expect_closed(const char *url, segue_status status, const char *words,
                           const char *never)
 {
@@ -121,7 +122,8 @@ static void nobody_there_is_said_at_once(void **state)
 
 #ifdef SGI_REDIS_TLS
 
-/* The server of a certificate for these hosts; its URL begins with rediss://127.0.0.1. */
+/* Starts a server with a certificate for these hosts; its URL begins with
+ * rediss://127.0.0.1. */
 static redis_server *start_tls(const char *hosts, const test_cert *authority, char *url,
                                char directory[])
 {
@@ -165,7 +167,7 @@ static void tls_is_for_whom_the_url_names(void **state)
     test_must_create(store, 1);
     test_must_append(store, 1, 1);
     sgi_store_unref(store);
-    *strchr(url, '?') = 0; /* an authority that the system does not know */
+    *strchr(url, '?') = 0; /* signed by an authority that the system does not know */
     expect_closed(url, SEGUE_E_STORE, "TLS: ", NULL);
     redis_server_stop(ours);
     ours = start_tls("DNS:other.test", &authority, url, directory);
@@ -215,7 +217,7 @@ static void password_decides(void **state)
     snprintf(url, sizeof url, "%s?password=s3cret%%40word&db=3",
              redis_server_unix_url(locked));
     sgi_store_unref(redis_kit_open(url));
-    /* Users have theirs, and may not be allowed everything. */
+    /* Redis users have passwords, and may not be allowed every command. */
     assert_true(redis_server_do(locked,
                                 "ACL SETUSER ann on >abc ~{segue}:* resetchannels "
                                 "&{segue}:* +@all") >= 0);
@@ -225,7 +227,7 @@ static void password_decides(void **state)
     segue_store *store = redis_kit_open(url);
     test_must_create(store, 1);
     sgi_store_unref(store);
-    /* One that may not listen would never hear of the others. */
+    /* A user without permission to subscribe would never get messages of other stores. */
     assert_true(
         redis_server_do(locked,
                         "ACL SETUSER eve on >abc ~{segue}:* resetchannels +@all") >= 0);
@@ -277,7 +279,7 @@ static void databases_and_prefixes_are_apart(void **state)
 
 /* ---- connections that break ---- */
 
-/* Everything that a store does, each thing once; whatever is lost on the way. */
+/* Does everything that a store can do, each once, whatever is lost on the way. */
 static void work(segue_store *store, uint32_t n)
 {
     test_record r;
@@ -295,7 +297,7 @@ static void work(segue_store *store, uint32_t n)
     assert_int_equal(test_post(&ear, n, "letter"), SEGUE_OK);
     const test_heard *letter = test_ear_wait(&ear, SEGUE_STORE_LETTER, n);
     assert_int_equal(letter->number, 1);
-    assert_int_equal(test_ear_letters(&ear, n), 1); /* posted once */
+    assert_int_equal(test_ear_letters(&ear, n), 1); /* the command was posted only once */
     assert_int_equal(test_commit_by(&ear, test_write_taken(n, 1)), SEGUE_OK);
     test_ear_close(&ear);
     test_assert_log(store, n, 2);
@@ -306,7 +308,8 @@ static void work(segue_store *store, uint32_t n)
     assert_int_equal(append(store, n, 3), SEGUE_OK);
     assert_int_equal(test_commit_one(store, test_write_end(n, INT64_MAX)), SEGUE_OK);
     test_assert_log(store, n, 3);
-    /* Done twice this would fail: what it appends to is gone after the first time. */
+    /* This would fail if it were done twice, because after the first time the operation
+     * is gone. */
     segue_store_write last[] = {
         test_write_append(n, 4, data, test_entry_fill(data, n, 4)),
         test_write_simple(SEGUE_STORE_DELETE, n)};
@@ -348,7 +351,8 @@ static void commands_cut_anywhere_lose_and_double_nothing(void **state)
     cuts(CUTTING_UP, CUTTING_FIN, 41);
 }
 
-/* By a store that gives up soon; on a slow machine that takes more than one try. */
+/* Commits through a store with a short time limit; on a slow machine that takes more than
+ * one try. */
 static void commit_new(segue_store *store, uint32_t n)
 {
     test_record r;
@@ -356,7 +360,7 @@ static void commit_new(segue_store *store, uint32_t n)
     redis_kit_commit(store, test_write_create(&r));
 }
 
-/* As a store sees it that does not give up soon. */
+/* Checks the log through a store with a long time limit. */
 static void check_log(uint32_t n, uint64_t last)
 {
     segue_store *calm = redis_kit_open_lasting(redis_server_url(server));
@@ -364,7 +368,7 @@ static void check_log(uint32_t n, uint64_t last)
     sgi_store_unref(calm);
 }
 
-/* A reply that never comes is waited for no longer than was agreed. */
+/* The store waits for a reply no longer than the time limit. */
 static void silence_ends_with_the_time_limit(void **state)
 {
     (void)state;
@@ -386,7 +390,7 @@ static void silence_ends_with_the_time_limit(void **state)
     cutting_proxy_stop(proxy);
 }
 
-/* The answer to one command, on a connection by itself. */
+/* Sends one command on a separate connection and returns the answer. */
 static redisReply *ask_bare(sgi_redis_link *link, const sgi_buf *command)
 {
     int64_t deadline = sgi_redis_now() + REDIS_KIT_TIMEOUT_MS;
@@ -396,14 +400,14 @@ static redisReply *ask_bare(sgi_redis_link *link, const sgi_buf *command)
     return reply;
 }
 
-/* Posts a letter to operation 1 as that owner's call of that number. */
+/* Posts a forwarded command to operation 1, as this call number of this owner. */
 static long long post_as(sgi_redis_link *link, const char *owner, int64_t number)
 {
     uint8_t id[SEGUE_STORE_ID_SIZE];
     sgi_buf command;
     test_store_id(id, 1);
     sgi_buf_init(&command, &sgi_mem_libc);
-    sgi_redis_begin(&command, 10);
+    sgi_redis_command_begin(&command, 10);
     sgi_redis_arg_text(&command, "EVALSHA");
     sgi_redis_arg(&command, link->shas[SGI_REDIS_POST], SGI_REDIS_SHA);
     sgi_redis_arg_text(&command, "1");
@@ -422,8 +426,8 @@ static long long post_as(sgi_redis_link *link, const char *owner, int64_t number
     return answer;
 }
 
-/* Out of a connection that was given up, when later calls have been applied. Numbers are
- * compared as numbers. */
+/* A late copy comes from a connection that was given up, after later calls were applied.
+ * Numbers are compared as numbers. */
 static void late_copy_of_a_call_does_nothing(void **state)
 {
     (void)state;
@@ -455,7 +459,8 @@ static void late_copy_of_a_call_does_nothing(void **state)
     sgi_store_unref(store);
 }
 
-/* One time limit at most for all that is left, and it is made good later. */
+/* Releasing all remaining operations takes one time limit at most, and is made up for
+ * later. */
 static void leaving_many_waits_once(void **state)
 {
     (void)state;
@@ -480,7 +485,7 @@ static void leaving_many_waits_once(void **state)
     assert_true(cutting_proxy_refuse(proxy, 0));
     test_ear_open(&last, store);
     redis_kit_until(test_follow(&last, 0, true) == SEGUE_OK);
-    /* Not at the first growth: that may be told into the silence. */
+    /* The first growth may be reported during the silence. */
     for (uint64_t seq = 1; redis_server_do(server, "KEYS {segue}:fol:*") > 1; seq++) {
         assert_true(seq < 5000);
         for (uint32_t n = 0; n < COUNT; n++)
@@ -511,7 +516,7 @@ static void server_down_is_an_error_and_no_more(void **state)
     assert_int_equal(test_read_status(store, 1), SEGUE_E_STORE);
     assert_true(redis_server_again(own));
     redis_kit_until(append(store, 1, 2) == SEGUE_OK);
-    /* Whatever became of a commit that failed: the same again is right. */
+    /* After a commit failed, the same commit is valid, whatever became of the first. */
     redis_kit_until(append(store, 1, 2) == SEGUE_OK);
     redis_kit_until(append(store, 1, 1) == SEGUE_OK);
     char other[] = "other bytes";
@@ -528,7 +533,7 @@ typedef struct writer {
     pthread_t thread;
     segue_store *store;
     atomic_int stop;
-    atomic_uint last; /* that was answered */
+    atomic_uint last; /* number of the last acknowledged entry */
     _Atomic segue_status status;
 } writer;
 
@@ -543,7 +548,7 @@ static void *write_on(void *arg)
     return NULL;
 }
 
-/* Until it has been answered once more; it has not when it has failed. */
+/* Waits until one more commit was acknowledged; the last one may have failed. */
 static void await_answer(writer *w)
 {
     unsigned before = w->last;
@@ -580,7 +585,8 @@ static void restarts_amid_commits_lose_and_double_nothing(void **state)
     redis_server_stop(own);
 }
 
-/* What appendfsync everysec may do, played with a snapshot: the end of a log is gone. */
+/* The end of a log is gone, as it may be with appendfsync everysec; a snapshot simulates
+ * it. */
 static void forgotten_end_of_a_log_is_a_hole(void **state)
 {
     (void)state;
@@ -636,7 +642,7 @@ static void full_server_takes_what_needs_no_room(void **state)
     assert_int_equal(test_post(&ear, 1, "x"), SEGUE_E_STORE_FULL);
     assert_int_equal(test_find(store, 9), SEGUE_E_NOT_FOUND);
     test_assert_log(store, 1, 1);
-    /* Ending, letting go, taking up and deleting make room, or need none. */
+    /* Ending, releasing, taking and deleting need no memory in Redis, or free memory. */
     assert_int_equal(test_commit_one(store, test_write_end(1, 5)), SEGUE_OK);
     assert_int_equal(test_commit_one(store, test_write_simple(SEGUE_STORE_RELEASE, 2)),
                      SEGUE_OK);
@@ -652,7 +658,7 @@ static void full_server_takes_what_needs_no_room(void **state)
     sgi_store_unref(store);
 }
 
-/* Beyond what one script call may do. */
+/* A commit of more writes than one script call may have. */
 static void large_commits_go_in_parts(void **state)
 {
     (void)state;
@@ -667,7 +673,7 @@ static void large_commits_go_in_parts(void **state)
         test_record_init(&records[n], n);
         writes[count++] = test_write_create(&records[n]);
     }
-    for (uint64_t seq = 1; seq <= EACH; seq++) /* operations mixed */
+    for (uint64_t seq = 1; seq <= EACH; seq++) /* the operations are mixed */
         for (uint32_t n = 0; n < OPS; n++) {
             char *to = data[(seq - 1) * OPS + n];
             writes[count++] = test_write_append(n, seq, to, test_entry_fill(to, n, seq));
@@ -675,7 +681,8 @@ static void large_commits_go_in_parts(void **state)
     assert_int_equal(sgi_store_commit(store, writes, count), SEGUE_OK);
     for (uint32_t n = 0; n < OPS; n++)
         test_assert_log(store, n, EACH);
-    /* Again: it is there already. With a fault, every operation is as it was or whole. */
+    /* The same commit again changes nothing. With a fault, every operation is unchanged
+     * or complete. */
     assert_int_equal(sgi_store_commit(store, writes, count), SEGUE_OK);
     writes[count] = test_write_append(3, EACH + 5, "x", 1);
     assert_int_equal(sgi_store_commit(store, writes, count + 1), SEGUE_E_STATE);
@@ -687,7 +694,7 @@ static void large_commits_go_in_parts(void **state)
     sgi_store_unref(store);
 }
 
-/* Appends first to last of operation n in one commit. */
+/* Appends the entries `first` to `last` of operation n in one commit. */
 static segue_status append_run(segue_store *store, uint32_t n, uint64_t first,
                                uint64_t last)
 {
@@ -701,7 +708,7 @@ static segue_status append_run(segue_store *store, uint32_t n, uint64_t first,
     return sgi_store_commit(store, writes, count);
 }
 
-/* Entries that share one of the stream are entries like all others. */
+/* Entries that share one entry of the stream behave like all others. */
 static void entries_of_one_commit_stay_apart(void **state)
 {
     (void)state;
@@ -714,12 +721,12 @@ static void entries_of_one_commit_stay_apart(void **state)
     assert_int_equal(append_run(store, 1, 252, 260), SEGUE_OK);
     for (uint64_t first = 1; first <= 260; first++)
         assert_int_equal(test_log_last(other, 1, first), 260);
-    /* Sent again, in other pieces, and with what is new behind it. */
+    /* The entries are sent again, in other pieces, and with new entries after them. */
     assert_int_equal(append_run(store, 1, 100, 260), SEGUE_OK);
     assert_int_equal(append(store, 1, 7), SEGUE_OK);
     assert_int_equal(append_run(store, 1, 255, 300), SEGUE_OK);
     test_assert_log(store, 1, 300);
-    /* Other bytes, holes and other owners are refused as ever. */
+    /* Other bytes, holes and other owners are refused as always. */
     segue_store_write bad[2];
     char data[2][TEST_ENTRY_MAX];
     for (uint64_t i = 0; i < 2; i++)
@@ -731,13 +738,13 @@ static void entries_of_one_commit_stay_apart(void **state)
     assert_int_equal(append_run(store, 2, 1, 2), SEGUE_E_NOT_FOUND);
     assert_int_equal(append_run(other, 1, 301, 302), SEGUE_E_FENCED);
     assert_int_equal(append_run(other, 1, 1, 2), SEGUE_E_FENCED);
-    /* Where it is followed, too. */
+    /* The same at a store that follows the operation. */
     test_ear_open(&ear, other);
     assert_int_equal(test_follow(&ear, 1, true), SEGUE_OK);
     assert_int_equal(append_run(store, 1, 301, 340), SEGUE_OK);
     test_ear_wait(&ear, SEGUE_STORE_GREW, 1);
     assert_int_equal(test_log_last(other, 1, 301), 340);
-    /* What is dropped is at most what may be; numbers stay. */
+    /* At most the allowed entries are dropped; numbers stay. */
     segue_store_write drop = test_write_simple(SEGUE_STORE_DROP, 1);
     for (int32_t kind = -1; kind < 5; kind++) {
         drop.entry.kind = kind;
@@ -776,7 +783,8 @@ static void large_bytes_go_in_parts(void **state)
 
 /* ---- memory ---- */
 
-/* Every allocation of a commit in parts, of letters and of follows fails once. */
+/* Every allocation of a commit in parts, of forwarded commands and of follows fails
+ * once. */
 static void no_allocation_that_fails_does_harm(void **state)
 {
     (void)state;
@@ -820,7 +828,7 @@ static void no_allocation_that_fails_does_harm(void **state)
     }
 }
 
-/* What a task costs in Redis; printed, and bounded loosely. */
+/* Prints the memory of a task in Redis and bounds it loosely. */
 static void parked_task_costs_little(void **state)
 {
     (void)state;

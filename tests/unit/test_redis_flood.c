@@ -1,6 +1,6 @@
-/* More news from Redis than can be heard: the thread that hears them keeps the lease as
- * well, tells who listens, and ends when the store does. The Redis here is a made-up one,
- * which knows as much as the store needs and never runs out of news. */
+/* More messages from Redis than a store can read. The thread that reads them also renews
+ * the lease, wakes the listeners, and ends with the store. The Redis here is simulated:
+ * it knows the commands that the store needs and never runs out of messages. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -20,21 +20,21 @@
 #include <cmocka.h>
 
 #define LEASE_MS 150
-#define BEATS 5 /* in the flood; each comes a third of a lease after the last */
+#define BEATS 5 /* lease renewals in the flood, each a third of a lease after the last */
 #define PATIENCE_S 120
 #define CONNECTIONS 16
 #define ARGS_MAX 128
 #define ROOM ((size_t)512 * 1024)
-#define NEWS_IDS 600 /* that are noted one by one: so many make the hearing slow */
+#define NEWS_IDS 600 /* ids noted one by one: so many make reading slow */
 #define FOLLOWS_MAX (20 * NEWS_IDS)
 #define IDS_IN_ONE 8
 
-/* ---- a Redis ---- */
+/* ---- a simulated Redis ---- */
 
 typedef struct connection {
     int fd; /* -1 = free */
     bool hears;
-    int loaded; /* scripts */
+    int loaded; /* number of loaded scripts */
     char in[ROOM];
     size_t in_len;
     char out[ROOM];
@@ -47,21 +47,21 @@ typedef struct fake {
     uint16_t port;
     pthread_t thread;
     connection connections[CONNECTIONS];
-    char *news; /* whole messages, to be sent again and again */
+    char *news; /* whole messages, sent again and again */
     size_t news_len;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stopping;
     bool floods;
-    int beats;   /* in the flood */
-    int follows; /* ... and how often it was told who follows what */
+    int beats;   /* lease renewals in the flood */
+    int follows; /* number of follow reports in the flood */
     int rings;
 } fake;
 
 static void say(connection *c, const char *bytes, size_t len)
 {
     if (c->out_len + len > ROOM)
-        abort(); /* nobody reads the answers */
+        abort(); /* the client does not read the answers */
     memcpy(c->out + c->out_len, bytes, len);
     c->out_len += len;
 }
@@ -88,7 +88,7 @@ static void note_beat(fake *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* A flood that nobody gets out of has an end, too. */
+/* Counts a follow report, and stops a flood that never lets the store go on. */
 static void note_follow(fake *f)
 {
     pthread_mutex_lock(&f->lock);
@@ -97,7 +97,7 @@ static void note_follow(fake *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* The name of a script is the letter of its place among those that were loaded. */
+/* The name of a script is the letter of its position among the loaded ones. */
 static void run_script(fake *f, connection *c, char name)
 {
     switch (name - 'a') {
@@ -142,7 +142,8 @@ static void do_command(fake *f, connection *c, int count, char **args)
     }
 }
 
-/* The number behind a mark, and where its line ends; NULL when it is not all there. */
+/* Returns the number behind a mark and where its line ends; NULL when the line is
+ * incomplete. */
 static char *number_at(const connection *c, char *at, char mark, int *number)
 {
     char *end = memchr(at, '\n', c->in_len - (size_t)(at - c->in));
@@ -154,7 +155,7 @@ static char *number_at(const connection *c, char *at, char mark, int *number)
     return end + 1;
 }
 
-/* Takes one whole command; false when there is none. */
+/* Takes one whole command; returns false when there is none. */
 static bool take_command(fake *f, connection *c)
 {
     char *args[ARGS_MAX];
@@ -203,7 +204,7 @@ static bool is_flooded(fake *f, const connection *c)
     return floods;
 }
 
-/* Until the other side takes no more: it is to find something at all times. */
+/* Writes until the other side takes no more: it must always find something to read. */
 static void write_all(fake *f, connection *c)
 {
     bool floods = is_flooded(f, c);
@@ -275,7 +276,7 @@ static void *serve(void *user)
     }
 }
 
-/* Growth of so many operations, over and over. */
+/* Writes that this many operations grew, over and over. */
 static void write_news(fake *f)
 {
     char *at = f->news = malloc(ROOM / 2);
@@ -356,7 +357,8 @@ static void rung(void *user)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* The beats within the flood; no longer than a machine may need that is busy. */
+/* Waits for the lease renewals within the flood, but no longer than a busy machine
+ * needs. */
 static void await_beats_and_a_ring(fake *f)
 {
     struct timespec end;
@@ -393,7 +395,7 @@ static void a_flood_of_news_does_not_stop_the_beat(void **state)
     fake *f = open_flooded(&store, &listener);
     await_beats_and_a_ring(f);
     sgi_store_unlisten(listener);
-    sgi_store_unref(store); /* there is still no end of the news */
+    sgi_store_unref(store); /* the messages still do not end */
     stop(f);
 }
 
@@ -412,8 +414,8 @@ static int follows_of(fake *f)
     return follows;
 }
 
-/* Nobody here follows what has grown, which Redis is told for each; what comes meanwhile
- * is told the next time. */
+/* The operations that grew are not followed here, and Redis is told so for each. Messages
+ * that come meanwhile are reported the next time. */
 static void a_flood_of_news_is_told_in_parts(void **state)
 {
     (void)state;
@@ -423,7 +425,8 @@ static void a_flood_of_news_is_told_in_parts(void **state)
     await_beats_and_a_ring(f);
     for (int i = 0, before = 0; i < 10; i++) {
         int64_t within_ms;
-        assert_int_equal(sgi_store_news(listener, ignore, NULL, &within_ms), SEGUE_OK);
+        assert_int_equal(sgi_store_read_changes(listener, ignore, NULL, &within_ms),
+                         SEGUE_OK);
         int told = follows_of(f);
         assert_in_range(told - before, 0, NEWS_IDS);
         before = told;

@@ -1,5 +1,5 @@
-/* Several servers on one Redis: each store instance is an owner of its own. Who has been
- * silent for a lease loses what it had, and cannot write to it when it is back.
+/* Several servers on one Redis: each store instance is an owner. An owner that was silent
+ * for a lease loses its operations, and cannot write to them when it is back.
  * label: threads */
 #include <setjmp.h>
 #include <signal.h>
@@ -61,7 +61,7 @@ static void only_the_owner_writes(void **state)
     drop.entry.kind = 0;
     drop.entry.seq = 1;
     assert_int_equal(test_commit_one(b, drop), SEGUE_E_FENCED);
-    /* Letting go of what one has not is nothing. */
+    /* Releasing an operation of another owner changes nothing. */
     assert_int_equal(test_commit_one(b, test_write_simple(SEGUE_STORE_RELEASE, 1)),
                      SEGUE_OK);
     assert_int_equal(test_claim_count(b), 0);
@@ -87,7 +87,7 @@ static void what_was_released_is_anybodys_at_once(void **state)
     assert_int_equal(test_claim_count(b), 1);
     assert_int_equal(append(a, 7, 1), SEGUE_E_FENCED);
     test_must_append(b, 7, 1);
-    /* So is all of one that closes. */
+    /* A store that closes releases all its operations. */
     sgi_store_unref(a);
     redis_kit_claim(b, 99);
     test_must_append(b, 50, 1);
@@ -107,11 +107,12 @@ static void one_that_was_cut_off_is_fenced(void **state)
     test_must_create(b, 2);
     cut_off(proxy);
     redis_kit_lapse(server, 1);
-    test_ear_wait(&ear, SEGUE_STORE_ORPHANS, 0); /* nobody had to ask */
+    /* the orphans are reported without a request */
+    test_ear_wait(&ear, SEGUE_STORE_ORPHANS, 0);
     redis_kit_claim(b, 1);
     test_must_append(b, 1, 2);
     assert_true(cutting_proxy_refuse(proxy, 0));
-    /* It is back, under the same number, but what it had is gone. */
+    /* The store is back under the same number, but has lost its operations. */
     assert_int_equal(append(a, 1, 2), SEGUE_E_FENCED);
     assert_int_equal(append(a, 1, 3), SEGUE_E_FENCED);
     test_must_create(a, 3);
@@ -124,7 +125,7 @@ static void one_that_was_cut_off_is_fenced(void **state)
     cutting_proxy_stop(proxy);
 }
 
-/* In ms; of all that have one, the longest. */
+/* Returns the longest remaining lease, in ms. */
 static long long lease_left(void)
 {
     return redis_server_do(server,
@@ -147,7 +148,7 @@ static void one_that_lives_prolongs_its_lease(void **state)
     sgi_store_unref(a);
 }
 
-/* One that is not yet over keeps all others away. */
+/* A lease that is not over keeps all other owners away. */
 static void one_that_has_its_lease_loses_nothing(void **state)
 {
     (void)state;
@@ -159,7 +160,7 @@ static void one_that_has_its_lease_loses_nothing(void **state)
     sgi_store_unref(b);
 }
 
-/* The same task id from two servers at once: one gets it. */
+/* Two servers use the same task id at once: one of them gets it. */
 static void one_name_is_given_once(void **state)
 {
     (void)state;
@@ -172,15 +173,15 @@ static void one_name_is_given_once(void **state)
     test_record_set_key(&theirs, 1);
     assert_int_equal(test_commit_one(a, test_write_create(&mine)), SEGUE_OK);
     assert_int_equal(test_commit_one(b, test_write_create(&theirs)), SEGUE_E_EXISTS);
-    /* Not even as the very same operation. */
+    /* This is true even for an identical operation. */
     assert_int_equal(test_commit_one(b, test_write_create(&mine)), SEGUE_E_FENCED);
-    /* Of one's own it is what was asked for. */
+    /* Creating one's own operation again succeeds. */
     assert_int_equal(test_commit_one(a, test_write_create(&mine)), SEGUE_OK);
     sgi_store_unref(a);
     sgi_store_unref(b);
 }
 
-/* Those there are; returns how many there were. */
+/* Deletes the leases; returns how many there were. */
 static long long drop_leases(redis_server *of)
 {
     return redis_server_do(of,
@@ -188,7 +189,7 @@ static long long drop_leases(redis_server *of)
                            "\tthen\tredis.call('DEL',unpack(all))end\treturn#all 0");
 }
 
-/* When Redis was away all leases are over, and nobody's fault it is. */
+/* While Redis was away all leases lapsed, but the owners are alive and lose nothing. */
 static void restart_of_redis_orphans_nobody(void **state)
 {
     (void)state;
@@ -210,7 +211,7 @@ static void restart_of_redis_orphans_nobody(void **state)
     redis_server_stop(kept);
 }
 
-/* ---- news ---- */
+/* ---- the change feed ---- */
 
 static void letters_reach_the_owner_and_its_heir(void **state)
 {
@@ -264,7 +265,8 @@ static void letter_while_the_owner_was_deaf_is_heard(void **state)
     assert_int_equal(test_post(&at_b, 1, "knock"), SEGUE_OK);
     test_append_by(&at_b, 2, 1);
     assert_string_equal(test_ear_wait(&at_a, SEGUE_STORE_LETTER, 1)->text, "knock");
-    /* Growth that nobody listened for is told as missed, and from then on as ever. */
+    /* Growth that nobody listened for is reported as missed, and later growth as
+     * usual. */
     uint64_t seq = 1;
     do {
         test_append_by(&at_b, 2, ++seq);
@@ -285,8 +287,8 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Nothing else would tell it: the next beat is long after the test. How fast it hears is
- * printed. */
+/* Only the message can report it: the next lease renewal is long after the test. The
+ * delay is printed. */
 static void follower_hears_at_once(void **state)
 {
     (void)state;
@@ -313,7 +315,7 @@ static void follower_hears_at_once(void **state)
     sgi_store_unref(b);
 }
 
-/* More has grown than is noted one by one. */
+/* More operations have grown than are noted one by one. */
 static void news_are_bounded(void **state)
 {
     (void)state;
@@ -328,15 +330,16 @@ static void news_are_bounded(void **state)
         assert_int_equal(test_follow(&ear, n, true), SEGUE_OK);
         writes[n] = test_write_append(n, 1, "x", 1);
     }
-    assert_int_equal(sgi_store_commit(a, writes, COUNT), SEGUE_OK); /* one message */
+    /* one commit causes one message */
+    assert_int_equal(sgi_store_commit(a, writes, COUNT), SEGUE_OK);
     test_ear_wait(&ear, SEGUE_STORE_MISSED, 0);
     test_ear_close(&ear);
     sgi_store_unref(a);
     sgi_store_unref(b);
 }
 
-/* Whose lease has lapsed waits for one before it speaks of orphans, whatever it hears:
- * others may have been away for the same reason. */
+/* A store whose own lease has lapsed waits for one lease before it reports orphans: other
+ * stores may have been away for the same reason. */
 static void one_that_was_away_takes_nobodys_word_at_once(void **state)
 {
     (void)state;
@@ -345,7 +348,7 @@ static void one_that_was_away_takes_nobodys_word_at_once(void **state)
     test_ear_open(&ear, a);
     test_ear_ask(&ear);
     int64_t began = redis_kit_now_us();
-    /* Gone at once; what has lapsed is there again when it has been noticed. */
+    /* The leases are deleted at once, and renewed when a store notices the loss. */
     redis_kit_until(drop_leases(server) == 1);
     redis_kit_until(redis_server_do(server, "KEYS {segue}:lease:*") == 1);
     segue_store *b = redis_kit_open_lasting(url());

@@ -1,5 +1,5 @@
-/* What a function says when it refuses: the reason that its last argument receives. A
- * server and a client in one runtime; what a call refuses is tried in its handler. */
+/* The reason that a refused call stores in its last argument. A server and a client are
+ * in one runtime; refused functions of a call are tried in its handler. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,25 +10,27 @@
 
 #include <cmocka.h>
 #include <segue/segue.h>
+#include <segue/segue_auth.h>
+#include <segue/segue_util.h>
 
 typedef struct stage {
     segue_runtime *runtime;
     segue_server *server;
     segue_session *session;
-    segue_transport *used; /* by the session */
+    segue_transport *used; /* used by the session */
     int32_t called;
     int32_t ended;
 } stage;
 
-/* The status, and what the reason has to name. The error is freed. */
+/* Checks the status and the text that the reason must contain, and frees the error. */
 static void expect(segue_status status, segue_error *error, segue_status wanted,
                    const char *part)
 {
     assert_int_equal(status, wanted);
     assert_non_null(error);
-    assert_int_equal(segue_error_status(error), wanted);
-    if (!strstr(segue_error_message(error), part))
-        fail_msg("\"%s\" does not name \"%s\"", segue_error_message(error), part);
+    assert_int_equal(segue_error_read(error)->status, wanted);
+    if (!strstr(segue_error_read(error)->message, part))
+        fail_msg("\"%s\" does not name \"%s\"", segue_error_read(error)->message, part);
     segue_error_free(error);
 }
 
@@ -57,9 +59,9 @@ static void refuse_in_call(stage *s, segue_call *call)
     REFUSED(SEGUE_E_INVALID, "completion/complete",
             segue_call_set_completion(call, NULL, 0, -1, 0, &error));
     REFUSED(SEGUE_E_INVALID, "debug, info", segue_call_log(call, "loud", "1", 1, &error));
-    REFUSED(SEGUE_E_STATE, "not in the store",
-            segue_call_checkpoint(call, "x", 1, &error));
-    REFUSED(SEGUE_E_UNSUPPORTED, "becomes a task", segue_call_defer(call, 0, &error));
+    REFUSED(SEGUE_E_STATE, "is not stored", segue_call_checkpoint(call, "x", 1, &error));
+    REFUSED(SEGUE_E_UNSUPPORTED, "never runs as a task",
+            segue_call_defer(call, 0, &error));
     REFUSED(SEGUE_E_INVALID, "the key",
             segue_call_require_input(call, "a b", "roots/list", NULL, 0,
                                      (segue_input_fn)abort, NULL, NULL, &error));
@@ -99,10 +101,9 @@ static int set_up(void **state)
     static const char tool[] = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}";
     static stage s;
     segue_transport *there;
-    segue_item_options item;
+    segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
     s = (stage){0};
     *state = &s;
-    segue_struct_init(&item, sizeof item, SEGUE_STRUCT_ITEM_OPTIONS);
     item.on_call = on_call;
     item.user = &s;
     assert_int_equal(segue_runtime_new(NULL, &s.runtime, NULL), SEGUE_OK);
@@ -112,7 +113,7 @@ static int set_up(void **state)
         segue_server_add(s.server, SEGUE_ITEM_TOOL, tool, sizeof tool - 1, &item, NULL),
         SEGUE_OK);
     assert_int_equal(segue_server_attach(s.server, there, NULL), SEGUE_OK);
-    REFUSED(SEGUE_E_STATE, "attached already",
+    REFUSED(SEGUE_E_STATE, "is attached to",
             segue_server_attach(s.server, there, &error));
     assert_int_equal(segue_session_open(s.runtime, s.used, NULL, NULL, &s.session, NULL),
                      SEGUE_OK);
@@ -131,8 +132,7 @@ static int tear_down(void **state)
 static void a_call_says_why(void **state)
 {
     stage *s = *state;
-    segue_request_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     events.user = s;
     events.on_complete = on_complete;
     assert_int_equal(segue_request_start(s->session, "tools/call", "{\"name\":\"t\"}", 12,
@@ -146,14 +146,12 @@ static void a_call_says_why(void **state)
 static void a_session_and_a_request_say_why(void **state)
 {
     stage *s = *state;
-    segue_session_options options;
-    segue_request_options request;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    segue_request_options request = SEGUE_REQUEST_OPTIONS_INIT;
     segue_session *session = NULL;
     segue_transport *a, *b;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SESSION_OPTIONS);
-    segue_struct_init(&request, sizeof request, SEGUE_STRUCT_REQUEST_OPTIONS);
     assert_int_equal(segue_transport_pair(s->runtime, &a, &b), SEGUE_OK);
-    REFUSED(SEGUE_E_STATE, "attached already",
+    REFUSED(SEGUE_E_STATE, "is attached to",
             segue_session_open(s->runtime, s->used, NULL, NULL, &session, &error));
     REFUSED(SEGUE_E_INVALID, "NULL",
             segue_session_open(s->runtime, NULL, NULL, NULL, &session, &error));
@@ -167,7 +165,7 @@ static void a_session_and_a_request_say_why(void **state)
     options.capabilities = NULL;
     assert_int_equal(segue_session_open(s->runtime, a, &options, NULL, &session, NULL),
                      SEGUE_OK);
-    REFUSED(SEGUE_E_INVALID, "not an object",
+    REFUSED(SEGUE_E_INVALID, "not a JSON object",
             segue_request_start(session, "ping", "1", 1, NULL, NULL, NULL, &error));
     request.idempotency_key = "short";
     REFUSED(SEGUE_E_INVALID, "idempotency_key",
@@ -194,10 +192,9 @@ static void a_server_and_a_child_say_why(void **state)
     stage *s = *state;
     segue_server *server = NULL;
     segue_transport *child = NULL;
-    segue_spawn_options spawn;
+    segue_spawn_options spawn = SEGUE_SPAWN_OPTIONS_INIT;
     segue_server_options fresh, options;
-    segue_struct_init(&fresh, sizeof fresh, SEGUE_STRUCT_SERVER_OPTIONS);
-    segue_struct_init(&spawn, sizeof spawn, SEGUE_STRUCT_SPAWN_OPTIONS);
+    fresh = SEGUE_SERVER_OPTIONS_INIT;
 #define SERVER(part, member, value)                                                      \
     do {                                                                                 \
         options = fresh;                                                                 \
@@ -205,10 +202,11 @@ static void a_server_and_a_child_say_why(void **state)
         REFUSED(SEGUE_E_INVALID, part,                                                   \
                 segue_server_new(s->runtime, &options, &server, &error));                \
     } while (0)
-    SERVER("max_tasks is -1: the least is 0", max_tasks, -1);
-    SERVER("max_ttl_ms is -2: the least is -1", max_ttl_ms, -2);
+    SERVER("max_tasks is -1: it has to be at least 0", max_tasks, -1);
+    SERVER("max_ttl_ms is -2: it has to be at least -1", max_ttl_ms, -2);
     SERVER("event_ttl_ms is -9", event_ttl_ms, -9);
-    SERVER("no dialect: 0x80000000", dialects_on, 0x80000000u);
+    SERVER("unknown bits: 0x80000000", dialects_on, 0x80000000u);
+    SERVER("draft_ways has unknown bits: 0x20", draft_ways, 0x3f);
     SERVER("list_scope is 7", list_scope, 7);
     SERVER("title is not UTF-8", title, "\xff");
     SERVER("32 bytes", seal_key, key);
@@ -233,13 +231,13 @@ static void on_authorize(void *user, const char *url, const char *state)
     (void)state;
 }
 
-/* What a transport refuses to send, and how it refuses to get a token. */
+/* Why a transport does not send, and why it does not get a token. */
 static void an_http_transport_says_why(void **state)
 {
     stage *s = *state;
     segue_transport *http, *away;
     segue_oauth_options fresh, options;
-    segue_struct_init(&fresh, sizeof fresh, SEGUE_STRUCT_OAUTH_OPTIONS);
+    fresh = SEGUE_OAUTH_OPTIONS_INIT;
     fresh.on_authorize = on_authorize;
     fresh.redirect_uri = "http://127.0.0.1:1/";
     assert_int_equal(
@@ -250,9 +248,9 @@ static void an_http_transport_says_why(void **state)
         SEGUE_OK);
 #define HEADER(status, part, name, value)                                                \
     REFUSED(status, part, segue_transport_set_header(http, name, value, &error))
-    HEADER(SEGUE_E_INVALID, "no token", "a b", "1");
-    HEADER(SEGUE_E_INVALID, "Content-Type itself", "Content-Type", "1");
-    HEADER(SEGUE_E_INVALID, "X-A is not visible ASCII", "X-A", "\xc3\xa4");
+    HEADER(SEGUE_E_INVALID, "invalid character", "a b", "1");
+    HEADER(SEGUE_E_INVALID, "Content-Type cannot be set", "Content-Type", "1");
+    HEADER(SEGUE_E_INVALID, "X-A has a character", "X-A", "\xc3\xa4");
     HEADER(SEGUE_E_INVALID, "NULL", NULL, "1");
 #define OAUTH(part, member, value)                                                       \
     do {                                                                                 \
@@ -273,9 +271,9 @@ static void an_http_transport_says_why(void **state)
     OAUTH("on_authorize", on_authorize, NULL);
     OAUTH("client_secret or private_key", grant, SEGUE_OAUTH_CLIENT);
     OAUTH("on_assertion", grant, SEGUE_OAUTH_ASSERTION);
-    REFUSED(SEGUE_E_INVALID, "in the clear",
+    REFUSED(SEGUE_E_INVALID, "sent unencrypted",
             segue_transport_set_oauth(away, &fresh, &error));
-    REFUSED(SEGUE_E_STATE, "no HTTP client",
+    REFUSED(SEGUE_E_STATE, "not an HTTP client",
             segue_transport_set_oauth(s->used, &fresh, &error));
     assert_int_equal(segue_transport_set_header(http, "Authorization", "x", NULL),
                      SEGUE_OK);
@@ -284,14 +282,14 @@ static void an_http_transport_says_why(void **state)
     assert_int_equal(segue_transport_set_header(http, "Authorization", NULL, NULL),
                      SEGUE_OK);
     assert_int_equal(segue_transport_set_oauth(http, &fresh, NULL), SEGUE_OK);
-    REFUSED(SEGUE_E_EXISTS, "has an authorization",
+    REFUSED(SEGUE_E_EXISTS, "uses OAuth already",
             segue_transport_set_oauth(http, &fresh, &error));
     HEADER(SEGUE_E_INVALID, "OAuth", "authorization", "x");
     segue_transport_free(http);
     segue_transport_free(away);
 }
 
-/* Blocks of types that the protocol knows, and what they lack. */
+/* Blocks of known types with missing members. */
 static void a_block_that_is_none_is_refused(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* What a client of the handshake eras may ask for again (2025-11-25 basic/transports,
- * resumability; R-975-18): numbering, the bound, and what becomes of it without
+/* Events that a client of the handshake eras may ask for again (2025-11-25
+ * basic/transports, resumability; R-975-18): their numbers, the bound, and missing
  * memory. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/serving/replay.h"
+#include "engine/conversation/replay.h"
 #include "support/test_mem.h"
 
 static test_mem tm;
@@ -42,7 +42,7 @@ static void expect(uint64_t after, const char *text)
     assert_string_equal(out.p, text);
 }
 
-/* `gone` events are gone, and that is said before what there is. */
+/* `gone` events are lost, and this is reported before the remaining ones. */
 static void expect_gone(uint64_t after, int gone, const char *text)
 {
     char all[64];
@@ -73,11 +73,11 @@ static void events_come_again_from_each_number(void **state)
 static void names_and_priming(void **state)
 {
     (void)state;
-    sgi_replay_prime(&replay, &out);
-    sgi_replay_name(&replay, &out);
+    sgi_replay_write_priming_event(&replay, &out);
+    sgi_replay_write_next_id(&replay, &out);
     keep("a");
-    sgi_replay_name(&replay, &out);
-    sgi_replay_prime(&replay, &out);
+    sgi_replay_write_next_id(&replay, &out);
+    sgi_replay_write_priming_event(&replay, &out);
     assert_true(sgi_buf_terminate(&out));
     assert_string_equal(out.p, "id: 7-0\ndata: \n\n"
                                "id: 7-1\n"
@@ -124,7 +124,7 @@ static void ids_are_split_strictly(void **state)
     }
 }
 
-/* A model that keeps all numbers: each event says its own. */
+/* A model that keeps all numbers: each event names its own. */
 static void the_bound_drops_the_oldest(void **state)
 {
     static char event[40 * 1024];
@@ -147,7 +147,7 @@ static void the_bound_drops_the_oldest(void **state)
     assert_true(replay.first > 1);
     assert_true(replay.kept.len > SGI_REPLAY_MAX / 4);
     assert_true(room <= SGI_REPLAY_MAX * 3 / 2);
-    sgi_buf_reset(&out, SIZE_MAX); /* one that is gone: what there is */
+    sgi_buf_reset(&out, SIZE_MAX); /* asks from a lost event on: gets what is left */
     sgi_replay_copy(&replay, 0, &out);
     snprintf(event, sizeof event, ": events gone: %d\n\n%15d", (int)replay.first - 1,
              (int)replay.first);
@@ -166,7 +166,8 @@ static void an_event_may_fill_all_of_it(void **state)
     assert_int_equal(out.len, SGI_REPLAY_MAX);
     assert_int_equal(replay.first, 2);
 
-    sgi_replay_keep(&replay, (sgi_str){event, SGI_REPLAY_MAX + 1}, true); /* too large */
+    /* this event is too large to keep */
+    sgi_replay_keep(&replay, (sgi_str){event, SGI_REPLAY_MAX + 1}, true);
     expect_gone(0, 3, "");
     expect_gone(2, 1, "");
     assert_int_equal(replay.kept.cap, 0);
@@ -182,47 +183,50 @@ static void part(const char *text)
     sgi_replay_keep(&replay, sgi_str_of(text), false);
 }
 
-/* With a bound of 8 bytes. A notification may be missing, a part of an answer may not. */
+/* The bound is 8 bytes. A notification may be missing, and a part of an answer must not
+ * be missing. */
 static void who_lacks_a_part_of_an_answer_is_known(void **state)
 {
     (void)state;
     sgi_replay_free(&replay);
     sgi_replay_init(&replay, &tm.mem, 8, 7, true);
-    part("part"); /* 1 */
-    keep("note"); /* 2 */
-    assert_false(sgi_replay_lacks(&replay, 0));
+    part("part"); /* event 1 */
+    keep("note"); /* event 2 */
+    assert_false(sgi_replay_has_gap(&replay, 0));
     keep("n");
-    assert_int_equal(replay.first, 2); /* the older half went for it */
-    assert_true(sgi_replay_lacks(&replay, 0));
-    assert_false(sgi_replay_lacks(&replay, 1));
+    assert_int_equal(replay.first, 2); /* the older half made room for it */
+    assert_true(sgi_replay_has_gap(&replay, 0));
+    assert_false(sgi_replay_has_gap(&replay, 1));
     for (int i = 0; i < 20; i++)
         keep("n");
-    assert_false(sgi_replay_lacks(&replay, 1)); /* notes alone are missing */
+    assert_false(sgi_replay_has_gap(&replay, 1)); /* only notifications are missing */
     expect_gone(1, (int)replay.first - 2, &"nnnnnnnn"[8 - replay.kept.len]);
-    part("too large for it"); /* 24 */
-    assert_true(sgi_replay_lacks(&replay, 23));
-    assert_false(sgi_replay_lacks(&replay, 24));
-    part("part"); /* 25 */
-    sgi_replay_halve(&replay);
-    assert_true(sgi_replay_lacks(&replay, 24));
-    part("part"); /* 26 */
-    sgi_replay_forget(&replay);
-    assert_true(sgi_replay_lacks(&replay, 25));
-    assert_false(sgi_replay_lacks(&replay, 26));
-    for (size_t fail = 1; fail <= 4; fail++) { /* what finds no memory is gone as well */
-        sgi_replay_forget(&replay);
+    part("too large for it"); /* event 24 */
+    assert_true(sgi_replay_has_gap(&replay, 23));
+    assert_false(sgi_replay_has_gap(&replay, 24));
+    part("part"); /* event 25 */
+    sgi_replay_drop_half(&replay);
+    assert_true(sgi_replay_has_gap(&replay, 24));
+    part("part"); /* event 26 */
+    sgi_replay_drop_all(&replay);
+    assert_true(sgi_replay_has_gap(&replay, 25));
+    assert_false(sgi_replay_has_gap(&replay, 26));
+    for (size_t fail = 1; fail <= 4; fail++) { /* an event without memory is lost as
+                                                * well */
+        sgi_replay_drop_all(&replay);
         test_mem_rearm(&tm);
         tm.fail_at = fail;
         part("part");
         if (tm.failed)
-            assert_true(sgi_replay_lacks(&replay, replay.next - 2));
+            assert_true(sgi_replay_has_gap(&replay, replay.next - 2));
         else
             expect(replay.next - 2, "part");
     }
     test_mem_rearm(&tm);
 }
 
-/* Whatever fails: numbers go on, and what is there is what came last, without a hole. */
+/* Whatever fails, the numbers continue, and the kept events are the latest events without
+ * a gap. */
 static void without_memory_events_are_lost_and_numbers_are_not(void **state)
 {
     (void)state;
@@ -238,7 +242,7 @@ static void without_memory_events_are_lost_and_numbers_are_not(void **state)
         assert_int_equal(out.len, 10 * (replay.next - replay.first));
         keep("last");
         expect(200 * fail, "last");
-        sgi_replay_free(&replay); /* begins anew with its numbers */
+        sgi_replay_free(&replay); /* starts anew with its numbers */
         replay.first = replay.next = 200 * fail + 1;
     }
 }
@@ -248,14 +252,14 @@ static void without_memory_events_are_lost_and_numbers_are_not(void **state)
 static void halving_drops_the_older_half(void **state)
 {
     (void)state;
-    sgi_replay_halve(&replay);
+    sgi_replay_drop_half(&replay);
     assert_int_equal(sgi_replay_size(&replay), 0);
     for (int i = 0; i < 1000; i++)
         keep("a");
     keep("bb");
     size_t size = sgi_replay_size(&replay);
     assert_true(size >= 1002);
-    sgi_replay_halve(&replay);
+    sgi_replay_drop_half(&replay);
     assert_int_equal(replay.kept.len, 501);
     assert_int_equal(replay.first, 502);
     assert_true(sgi_replay_size(&replay) <= size / 2 + 512);
@@ -264,7 +268,7 @@ static void halving_drops_the_older_half(void **state)
     keep("c");
     expect(1000, "bbc");
     for (int i = 0; i < 20; i++)
-        sgi_replay_halve(&replay);
+        sgi_replay_drop_half(&replay);
     assert_int_equal(sgi_replay_size(&replay), 0);
     assert_int_equal(replay.next, 1003);
     expect_gone(0, 1002, "");
@@ -274,7 +278,7 @@ static void halving_drops_the_older_half(void **state)
     keep("e");
     test_mem_rearm(&tm);
     tm.fail_from = 1;
-    sgi_replay_halve(&replay); /* no memory to move to: all of it goes */
+    sgi_replay_drop_half(&replay); /* no memory to move to: all events are dropped */
     test_mem_rearm(&tm);
     assert_int_equal(sgi_replay_size(&replay), 0);
     keep("f");

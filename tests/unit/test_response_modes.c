@@ -8,14 +8,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/dialect/response_modes.h"
+#include "engine/response_modes.h"
 #include "engine/negotiate.h"
 
 #define T SGI_MODE_TASK
 #define I SGI_MODE_IMMEDIATE
 #define S SGI_MODE_STREAMING
 
-/* Written down from the table, not computed: [modes][ready][incremental]. */
+/* Copied from the table, not computed: [modes][ready][incremental]. */
 static void all_rows(void **state)
 {
     enum { TASK = SGI_FORM_TASK, PLAIN, STREAM, AT_END };

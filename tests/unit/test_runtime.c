@@ -1,5 +1,5 @@
 /* An inline runtime: time, callbacks, stores that do not block, the order of a turn, and
- * the end. What needs a second thread is in test_threads_runtime.c. */
+ * the end. test_threads_runtime.c has the tests with a second thread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "support/fake_engine_body.h"
 #include "support/test_mem.h"
 
-#define SLOW_MS 120000 /* no machine is that slow */
+#define SLOW_MS 120000 /* longer than the slowest machine needs */
 
 /* ---- rig ---- */
 
@@ -56,9 +56,9 @@ typedef struct event {
     sgi_ready ready;
     sgi_engine *engine;
     segue_runtime *rt;
-    int32_t left; /* so many times */
+    int32_t left; /* how many times it queues itself */
     int32_t ran;
-    void (*body)(struct event *event); /* user code: without the lock */
+    void (*body)(struct event *event); /* user code: runs without the lock */
 } event;
 
 static int32_t run_event(sgi_ready *ready, int32_t budget)
@@ -69,10 +69,10 @@ static int32_t run_event(sgi_ready *ready, int32_t budget)
         e->left--;
         e->ran++;
         ran++;
-        sgi_user_begin(e->engine);
+        sgi_user_code_begin(e->engine);
         if (e->body)
             e->body(e);
-        sgi_user_end(e->engine);
+        sgi_user_code_end(e->engine);
     }
     if (e->left)
         sgi_ready_add(e->engine, &e->ready);
@@ -105,7 +105,8 @@ static void zero_means_default(void **state)
     assert_int_equal(r.engine->reader.max_depth, 512);
     assert_int_equal(r.engine->max_queue, 1024 * 1024);
     assert_int_equal(sgi_now(&r.engine->env), 5000);
-    assert_true(llabs(sgi_wall(&r.engine->env) - (int64_t)time(NULL) * 1000) < SLOW_MS);
+    assert_true(llabs(sgi_wall_now(&r.engine->env) - (int64_t)time(NULL) * 1000) <
+                SLOW_MS);
     uint8_t a[16], b[16];
     assert_true(sgi_random(&r.engine->env, a, 16) && sgi_random(&r.engine->env, b, 16));
     assert_memory_not_equal(a, b, 16);
@@ -164,7 +165,7 @@ static void a_runtime_that_gets_no_memory_says_so(void **state)
             assert_int_equal(status, SEGUE_E_NOMEM);
             assert_null(rt);
             assert_non_null(error);
-            assert_int_equal(error->status, SEGUE_E_NOMEM);
+            assert_int_equal(segue_error_read(error)->status, SEGUE_E_NOMEM);
             sgi_error_free(error);
         }
         assert_int_equal(mem.live, 0);
@@ -311,7 +312,7 @@ static void set_alert(rig *r, alert *a, int64_t delay_ms)
 {
     *a = (alert){.engine = r->engine};
     sgi_runtime_lock(r->rt);
-    sgi_engine_timer(r->engine, &a->timer, delay_ms, ring);
+    sgi_engine_set_timer(r->engine, &a->timer, delay_ms, ring);
     sgi_runtime_unlock(r->rt);
 }
 
@@ -355,18 +356,18 @@ static void the_real_clock_ends_a_wait_for_a_timer(void **state)
 
 /* ---- stores that do not block ---- */
 
-typedef struct desk_store {
+typedef struct test_store {
     segue_store *store;
     int commits, reads, finds, claims, purges, frees;
     segue_status answer;
-    sgi_conn *other; /* what has it received when the commit comes? */
+    sgi_conn *other; /* its received bytes at the time of the commit are noted */
     size_t seen;
-} desk_store;
+} test_store;
 
 static segue_status store_commit(void *self, const segue_store_write *writes,
                                  size_t count)
 {
-    desk_store *s = self;
+    test_store *s = self;
     (void)writes;
     assert_true(count > 0);
     s->commits++;
@@ -378,7 +379,7 @@ static segue_status store_commit(void *self, const segue_store_write *writes,
 static segue_status store_find(void *self, const char *task_id, const uint8_t *key,
                                segue_store_record_fn fn, void *user)
 {
-    desk_store *s = self;
+    test_store *s = self;
     segue_store_record record = {.task_id = "t"};
     (void)task_id;
     (void)key;
@@ -390,7 +391,7 @@ static segue_status store_find(void *self, const char *task_id, const uint8_t *k
 static segue_status store_read(void *self, const uint8_t *id, uint64_t after,
                                segue_store_entry_fn fn, void *user)
 {
-    desk_store *s = self;
+    test_store *s = self;
     segue_store_entry entry = {.seq = after + 1};
     (void)id;
     s->reads++;
@@ -400,7 +401,7 @@ static segue_status store_read(void *self, const uint8_t *id, uint64_t after,
 
 static segue_status store_claim(void *self, segue_store_record_fn fn, void *user)
 {
-    desk_store *s = self;
+    test_store *s = self;
     (void)fn;
     (void)user;
     s->claims++;
@@ -409,7 +410,7 @@ static segue_status store_claim(void *self, segue_store_record_fn fn, void *user
 
 static segue_status store_purge(void *self, int64_t now_ms, int64_t *next_ms)
 {
-    desk_store *s = self;
+    test_store *s = self;
     s->purges++;
     *next_ms = now_ms + 1;
     return SEGUE_OK;
@@ -417,10 +418,10 @@ static segue_status store_purge(void *self, int64_t now_ms, int64_t *next_ms)
 
 static void store_free(void *self)
 {
-    ((desk_store *)self)->frees++;
+    ((test_store *)self)->frees++;
 }
 
-static void open_store(desk_store *s)
+static void open_store(test_store *s)
 {
     segue_store_vtable vtable = {.struct_size = sizeof vtable,
                                  .commit = store_commit,
@@ -429,46 +430,46 @@ static void open_store(desk_store *s)
                                  .claim = store_claim,
                                  .purge = store_purge,
                                  .free = store_free};
-    *s = (desk_store){0};
+    *s = (test_store){0};
     assert_int_equal(sgi_store_new(&vtable, s, NULL, &s->store), SEGUE_OK);
 }
 
-static void add_store(rig *r, fake_keeper *keeper, desk_store *s)
+static void add_store(rig *r, fake_committer *committer, test_store *s)
 {
-    fake_keeper_init(keeper, r->rt);
+    fake_committer_init(committer, r->rt);
     sgi_runtime_lock(r->rt);
-    assert_int_equal(sgi_runtime_add_store(r->rt, &keeper->base, s->store), SEGUE_OK);
+    assert_int_equal(sgi_runtime_add_store(r->rt, &committer->base, s->store), SEGUE_OK);
     sgi_runtime_unlock(r->rt);
 }
 
-static void remove_store(rig *r, fake_keeper *keeper)
+static void remove_store(rig *r, fake_committer *committer)
 {
     sgi_runtime_lock(r->rt);
-    sgi_runtime_remove_store(r->rt, &keeper->base);
+    sgi_runtime_remove_store(r->rt, &committer->base);
     sgi_runtime_unlock(r->rt);
 }
 
 static void what_is_dirty_goes_into_one_commit(void **state)
 {
     rig r;
-    desk_store s;
-    fake_keeper keeper;
+    test_store s;
+    fake_committer committer;
     (void)state;
     set_up(&r);
     open_store(&s);
-    add_store(&r, &keeper, &s);
-    fake_keeper_dirty(&keeper, 2);
-    fake_keeper_dirty(&keeper, 3);
+    add_store(&r, &committer, &s);
+    fake_committer_dirty(&committer, 2);
+    fake_committer_dirty(&committer, 3);
     assert_int_equal(s.commits, 0);
     dispatch(&r, 0);
     assert_int_equal(s.commits, 1);
-    assert_int_equal(keeper.committed, 5);
+    assert_int_equal(committer.committed, 5);
     s.answer = SEGUE_E_STORE_FULL;
-    fake_keeper_dirty(&keeper, 1);
+    fake_committer_dirty(&committer, 1);
     dispatch(&r, 0);
-    assert_int_equal(keeper.last, SEGUE_E_STORE_FULL);
-    assert_int_equal(keeper.failures, 1);
-    remove_store(&r, &keeper);
+    assert_int_equal(committer.last, SEGUE_E_STORE_FULL);
+    assert_int_equal(committer.failures, 1);
+    remove_store(&r, &committer);
     sgi_store_unref(s.store);
     assert_int_equal(s.frees, 1);
     tear_down(&r);
@@ -485,18 +486,18 @@ static void count_job(sgi_job *job)
 static void jobs_are_asked_and_answered(void **state)
 {
     rig r;
-    desk_store s;
-    fake_keeper keeper;
+    test_store s;
+    fake_committer committer;
     sgi_job find, read, claim, purge;
     (void)state;
     set_up(&r);
     open_store(&s);
-    add_store(&r, &keeper, &s);
+    add_store(&r, &committer, &s);
     jobs_done = 0;
-    fake_keeper_ask(&keeper, &find, SGI_JOB_FIND, count_job);
-    fake_keeper_ask(&keeper, &read, SGI_JOB_READ, count_job);
-    fake_keeper_ask(&keeper, &claim, SGI_JOB_CLAIM, count_job);
-    fake_keeper_ask(&keeper, &purge, SGI_JOB_PURGE, count_job);
+    fake_committer_ask(&committer, &find, SGI_JOB_FIND, count_job);
+    fake_committer_ask(&committer, &read, SGI_JOB_READ, count_job);
+    fake_committer_ask(&committer, &claim, SGI_JOB_CLAIM, count_job);
+    fake_committer_ask(&committer, &purge, SGI_JOB_PURGE, count_job);
     purge.now_ms = 77;
     dispatch(&r, 0);
     assert_int_equal(jobs_done, 4);
@@ -505,7 +506,7 @@ static void jobs_are_asked_and_answered(void **state)
     assert_int_equal(read.bytes, 1);
     assert_int_equal(claim.status, SEGUE_E_STORE);
     assert_int_equal(purge.next_ms, 78);
-    remove_store(&r, &keeper);
+    remove_store(&r, &committer);
     sgi_store_unref(s.store);
     tear_down(&r);
 }
@@ -513,13 +514,13 @@ static void jobs_are_asked_and_answered(void **state)
 static void output_leaves_after_the_commit_of_its_turn(void **state)
 {
     rig r;
-    desk_store s;
-    fake_keeper keeper;
+    test_store s;
+    fake_committer committer;
     segue_transport *a, *b;
     (void)state;
     set_up(&r);
     open_store(&s);
-    add_store(&r, &keeper, &s);
+    add_store(&r, &committer, &s);
     assert_int_equal(sgi_transport_pair(r.rt, &a, &b), SEGUE_OK);
     sgi_conn *near = fake_conn_new(r.rt, a), *far = fake_conn_new(r.rt, b);
     fake_conn_attach(near);
@@ -528,11 +529,11 @@ static void output_leaves_after_the_commit_of_its_turn(void **state)
     s.other = far;
     s.seen = 99;
     fake_conn_send(near, "hello\n", 6);
-    fake_keeper_dirty(&keeper, 1);
+    fake_committer_dirty(&committer, 1);
     RUN_UNTIL(r.rt, far->in_len == 6);
     assert_int_equal(s.commits, 1);
     assert_int_equal(s.seen, 0);
-    remove_store(&r, &keeper);
+    remove_store(&r, &committer);
     sgi_store_unref(s.store);
     sgi_runtime_free(r.rt);
     fake_conn_free(near);
@@ -540,69 +541,69 @@ static void output_leaves_after_the_commit_of_its_turn(void **state)
     assert_int_equal(r.mem.live, 0);
 }
 
-static void removing_a_keeper_commits_what_is_dirty(void **state)
+static void removing_a_committer_commits_what_is_dirty(void **state)
 {
     rig r;
-    desk_store s;
-    fake_keeper keeper;
+    test_store s;
+    fake_committer committer;
     (void)state;
     set_up(&r);
     open_store(&s);
-    add_store(&r, &keeper, &s);
-    fake_keeper_dirty(&keeper, 4);
-    remove_store(&r, &keeper);
-    assert_int_equal(keeper.committed, 4);
-    assert_null(keeper.base.host_user);
-    fake_keeper_dirty(&keeper, 1); /* nobody's business any more */
-    remove_store(&r, &keeper);
+    add_store(&r, &committer, &s);
+    fake_committer_dirty(&committer, 4);
+    remove_store(&r, &committer);
+    assert_int_equal(committer.committed, 4);
+    assert_null(committer.base.host_user);
+    fake_committer_dirty(&committer, 1); /* this write is not needed any more */
+    remove_store(&r, &committer);
     dispatch(&r, 0);
-    assert_int_equal(keeper.committed, 4);
+    assert_int_equal(committer.committed, 4);
     sgi_store_unref(s.store);
     assert_int_equal(s.frees, 1);
     tear_down(&r);
 }
 
-static void remove_itself(fake_keeper *keeper)
+static void remove_itself(fake_committer *committer)
 {
-    sgi_runtime_remove_store(keeper->base.engine->host.user, &keeper->base);
+    sgi_runtime_remove_store(committer->base.engine->host.user, &committer->base);
 }
 
-static void a_keeper_may_go_in_the_course_of_its_own_commit(void **state)
+static void a_committer_may_go_in_the_course_of_its_own_commit(void **state)
 {
     rig r;
-    desk_store s;
-    fake_keeper keeper;
+    test_store s;
+    fake_committer committer;
     (void)state;
     set_up(&r);
     open_store(&s);
-    add_store(&r, &keeper, &s);
-    keeper.on_done = remove_itself;
-    fake_keeper_dirty(&keeper, 1);
+    add_store(&r, &committer, &s);
+    committer.on_done = remove_itself;
+    fake_committer_dirty(&committer, 1);
     dispatch(&r, 0);
-    assert_int_equal(keeper.committed, 1);
+    assert_int_equal(committer.committed, 1);
     sgi_store_unref(s.store);
     assert_int_equal(s.frees, 1);
     tear_down(&r);
 }
 
-static void two_keepers_share_a_store(void **state)
+static void two_committers_share_a_store(void **state)
 {
     rig r;
-    desk_store s;
-    fake_keeper one, two;
+    test_store s;
+    fake_committer one, two;
     (void)state;
     set_up(&r);
     open_store(&s);
     add_store(&r, &one, &s);
     add_store(&r, &two, &s);
-    fake_keeper_dirty(&one, 1);
-    fake_keeper_dirty(&two, 2);
+    fake_committer_dirty(&one, 1);
+    fake_committer_dirty(&two, 2);
     dispatch(&r, 0);
     assert_int_equal(one.committed, 1);
     assert_int_equal(two.committed, 2);
     remove_store(&r, &one);
     sgi_store_unref(s.store);
-    fake_keeper_dirty(&two, 2);
+    fake_committer_dirty(&two, 2);
     dispatch(&r, 0);
     assert_int_equal(two.committed, 4);
     assert_int_equal(s.frees, 0);
@@ -614,20 +615,20 @@ static void two_keepers_share_a_store(void **state)
 static void a_store_without_memory_is_not_added(void **state)
 {
     rig r;
-    desk_store s;
-    fake_keeper keeper;
+    test_store s;
+    fake_committer committer;
     (void)state;
     set_up(&r);
     open_store(&s);
-    fake_keeper_init(&keeper, r.rt);
+    fake_committer_init(&committer, r.rt);
     for (size_t n = 1; n <= 2; n++) {
         test_mem_rearm(&r.mem);
         r.mem.fail_at = n;
         sgi_runtime_lock(r.rt);
-        assert_int_equal(sgi_runtime_add_store(r.rt, &keeper.base, s.store),
+        assert_int_equal(sgi_runtime_add_store(r.rt, &committer.base, s.store),
                          SEGUE_E_NOMEM);
         sgi_runtime_unlock(r.rt);
-        assert_null(keeper.base.host_user);
+        assert_null(committer.base.host_user);
     }
     sgi_store_unref(s.store);
     assert_int_equal(s.frees, 1);
@@ -708,7 +709,8 @@ static void an_inline_runtime_is_neither_started_nor_polled(void **state)
     int32_t fd = -1;
     (void)state;
     set_up(&r);
-    assert_int_equal(sgi_runtime_fd(r.rt, &fd), SEGUE_OK); /* it may still be started */
+    assert_int_equal(sgi_runtime_fd(r.rt, &fd), SEGUE_OK); /* the runtime may still be
+                                                            * started */
     assert_true(fd >= 0);
     dispatch(&r, 0);
     fd = -1;
@@ -729,7 +731,8 @@ static void on_stop(sgi_stop_hook *hook)
 {
     stopper *s = SGI_OWNER(hook, stopper, hook);
     assert_false(hook->set);
-    sgi_runtime_off_stop(s->r->rt, hook); /* harmless */
+    sgi_runtime_remove_stop_hook(s->r->rt, hook); /* a second stop of the hook is
+                                                     harmless */
     s->ran++;
     if (s->due)
         sgi_ready_add(s->r->engine, &s->due->ready);
@@ -746,9 +749,9 @@ static void free_runs_the_hooks_and_then_what_they_make_due(void **state)
     kept.r = dropped.r = &r;
     kept.due = &e;
     sgi_runtime_lock(r.rt);
-    sgi_runtime_on_stop(r.rt, &kept.hook);
-    sgi_runtime_on_stop(r.rt, &dropped.hook);
-    sgi_runtime_off_stop(r.rt, &dropped.hook);
+    sgi_runtime_add_stop_hook(r.rt, &kept.hook);
+    sgi_runtime_add_stop_hook(r.rt, &dropped.hook);
+    sgi_runtime_remove_stop_hook(r.rt, &dropped.hook);
     sgi_runtime_unlock(r.rt);
     sgi_runtime_stop(r.rt);
     assert_int_equal(kept.ran, 0);
@@ -761,21 +764,21 @@ static void free_runs_the_hooks_and_then_what_they_make_due(void **state)
 static void free_commits_what_is_dirty_and_lets_the_store_go(void **state)
 {
     rig r;
-    desk_store s;
-    fake_keeper keeper;
+    test_store s;
+    fake_committer committer;
     (void)state;
     set_up(&r);
     open_store(&s);
-    add_store(&r, &keeper, &s);
+    add_store(&r, &committer, &s);
     sgi_store_unref(s.store);
-    fake_keeper_dirty(&keeper, 2);
+    fake_committer_dirty(&committer, 2);
     tear_down(&r);
-    assert_int_equal(keeper.committed, 2);
-    assert_null(keeper.base.host_user);
+    assert_int_equal(committer.committed, 2);
+    assert_null(committer.base.host_user);
     assert_int_equal(s.frees, 1);
 }
 
-/* Nobody can move the injected clock while free waits for a peer that reads nothing. */
+/* The injected clock cannot be moved while free waits for a peer that reads nothing. */
 static void time_goes_on_while_the_runtime_is_freed(void **state)
 {
     static char text[1000000];
@@ -813,7 +816,7 @@ static void the_struct_lives_until_the_last_reference(void **state)
     sgi_runtime_unref(r.rt);
     assert_int_not_equal(r.mem.live, 0);
     sgi_runtime_lock(r.rt);
-    r.engine->host.wake(r.engine->host.user); /* of no effect */
+    r.engine->host.wake(r.engine->host.user); /* the call has no effect */
     r.engine->host.release(r.engine->host.user);
     sgi_runtime_unlock(r.rt);
     assert_int_equal(r.mem.live, 0);
@@ -838,9 +841,9 @@ int main(void)
         cmocka_unit_test(what_is_dirty_goes_into_one_commit),
         cmocka_unit_test(jobs_are_asked_and_answered),
         cmocka_unit_test(output_leaves_after_the_commit_of_its_turn),
-        cmocka_unit_test(removing_a_keeper_commits_what_is_dirty),
-        cmocka_unit_test(a_keeper_may_go_in_the_course_of_its_own_commit),
-        cmocka_unit_test(two_keepers_share_a_store),
+        cmocka_unit_test(removing_a_committer_commits_what_is_dirty),
+        cmocka_unit_test(a_committer_may_go_in_the_course_of_its_own_commit),
+        cmocka_unit_test(two_committers_share_a_store),
         cmocka_unit_test(a_store_without_memory_is_not_added),
         cmocka_unit_test(after_stop_only_callbacks_are_left),
         cmocka_unit_test(run_returns_when_a_callback_stops_it),

@@ -1,6 +1,6 @@
-/* Sealed texts: whoever changes one, or brings it for something else, too late, or to a
- * server with another key, has nothing; and the form of it stays, as servers of several
- * releases may share a key. */
+/* Sealed texts. A text that was changed, is used for something else, is too old, or comes
+ * to a server with another key opens to nothing. The format stays, because servers of
+ * several releases may share a key. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/seal.h"
+#include "engine/server/seal.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 
@@ -40,7 +40,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* The text of these bytes; freed by the caller. */
+/* Returns the sealed text of these bytes; the caller frees it. */
 static char *seal(const sgi_seal *with, const sgi_sealed_for *good_for, int64_t expires,
                   const char *bytes)
 {
@@ -140,7 +140,8 @@ static void it_is_good_for_one_thing(void **state)
     free(text);
 }
 
-/* Caches know a page by its cursor; a different thing is a wholly different text. */
+/* Caches identify a page by its cursor, so the same cursor has the same text. A different
+ * cursor has a completely different text. */
 static void the_same_is_the_same_text(void **state)
 {
     (void)state;
@@ -198,7 +199,8 @@ static void keys_are_replaced(void **state)
     free(new);
 }
 
-/* A release that opens no texts of the one before would cut calls in two. */
+/* A release must open the texts of the release before it, otherwise it would break
+ * calls. */
 static void its_form_stays(void **state)
 {
     (void)state;

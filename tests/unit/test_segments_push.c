@@ -1,6 +1,6 @@
 /* SEP-1905 over exchanges of a session (2025-11-25 basic/transports): a stream of
- * segments that is cut and taken up, what is held meanwhile, and who takes no event
- * stream. */
+ * segments that is cut and taken up, what is kept meanwhile, and clients that take no
+ * event stream. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,10 +10,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/dialect/gather.h"
+#include "engine/server/gather.h"
 #include "engine/log/reader.h"
-#include "engine/serving/replay.h"
-#include "engine/serving/wire_session.h"
+#include "engine/conversation/replay.h"
+#include "engine/server/wire_session.h"
 #include "support/http_wire.h"
 
 #define IDLE_MS 60000
@@ -24,7 +24,7 @@ static http_rig t;
 static void on_call(void *user, segue_call *call)
 {
     (void)user;
-    (void)call; /* the tests speak for it */
+    (void)call; /* the test sends its segments */
 }
 
 static int set_up(void **state)
@@ -72,7 +72,7 @@ static void send(segue_call *call, int number)
     fake_store_settle(&t.host);
 }
 
-/* The next response waits for no more segments. */
+/* Lets the time pass in which a response gathers segments. */
 static void gathered(void)
 {
     fake_host_advance(&t.host, SGI_GATHER_MS);
@@ -85,7 +85,7 @@ static void finish(segue_call *call)
     fake_host_deliver(&t.host);
 }
 
-/* The numbers in a text are those from..to, each once and in order. */
+/* Checks that the text has the numbers from..to, each once and in order. */
 static void assert_numbers(const char *text, int from, int to)
 {
     const char *at = text;
@@ -106,7 +106,7 @@ static void goes_on_behind_each_event(void **state)
     for (int i = 1; i <= 3; i++) {
         send(call, i);
         gathered();
-        http_wire_text(&t.a); /* a response for each */
+        http_wire_text(&t.a); /* each segment has a response of its own */
     }
     const char *text = http_wire_text(&t.a);
     assert_int_equal(strncmp(text, "id: 2-0\n", 8), 0);
@@ -117,7 +117,7 @@ static void goes_on_behind_each_event(void **state)
         send(call, i);
     sgi_peer *peer = TAILQ_FIRST(
         &sgi_wire_session_find(t.server, t.a.who, t.a.head.session)->exchanges);
-    assert_int_equal(peer->conn->out.len, 0); /* nobody is there: nothing is read */
+    assert_int_equal(peer->conn->out.len, 0); /* without a connection nothing is read */
     assert_int_equal(peer->conn->replay->next, 4);
     finish(call);
     assert_int_equal(peer->conn->replay->next, 4);
@@ -125,7 +125,7 @@ static void goes_on_behind_each_event(void **state)
         snprintf(last, sizeof last, "2-%d", after);
         http_wire_get(&t.a, last);
         http_wire_text(&t.a);
-        fake_store_settle(&t.host); /* where the others are read */
+        fake_store_settle(&t.host); /* the other segments are read from the store */
         text = http_wire_text(&t.a);
         assert_numbers(text, after + 1, 300);
         assert_int_equal(http_wire_count(text, "\"isComplete\":true"), 1);
@@ -143,7 +143,7 @@ static void send_much(segue_call *call)
     fake_store_settle(&t.host);
 }
 
-/* What nobody reads is in the store alone; it is read back from there. */
+/* Segments that nobody reads are only in the store, and are read back from there. */
 static void costs_no_memory_while_nobody_is_there(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void costs_no_memory_while_nobody_is_there(void **state)
         gathered();
         http_wire_text(&t.a);
     }
-    assert_true(op->tail_bytes > 100 * 1024); /* its reader follows */
+    assert_true(op->tail_bytes > 100 * 1024); /* the reader of this operation follows */
     for (int i = 21; i <= 80; i += 20) {
         http_wire_cut(&t.a);
         assert_int_equal(op->tail_bytes, 0);
@@ -163,9 +163,9 @@ static void costs_no_memory_while_nobody_is_there(void **state)
             assert_int_equal(op->tail_bytes, 0);
         }
         http_wire_get(&t.a, "2-20");
-        http_wire_text(&t.a); /* asks the store */
+        http_wire_text(&t.a); /* reading the text asks the store */
         if (i > 21)
-            http_wire_cut(&t.a); /* ... and is gone when it answers */
+            http_wire_cut(&t.a); /* the connection is gone when the store answers */
         fake_store_settle(&t.host);
         assert_true(TAILQ_EMPTY(&TAILQ_FIRST(&op->readers)->chunk) == (i > 21));
     }
@@ -188,9 +188,9 @@ static void does_not_keep_its_session(void **state)
     http_wire_cut(&t.a);
     send(call, 2);
     finish(call);
-    assert_int_equal(t.server->sessions.count, 1);
+    assert_int_equal(t.server->sessions.by_id.count, 1);
     fake_host_advance(&t.host, IDLE_MS);
-    assert_int_equal(t.server->sessions.count, 0);
+    assert_int_equal(t.server->sessions.by_id.count, 0);
 }
 
 static void ends_when_nobody_can_come_back(void **state)
@@ -233,7 +233,7 @@ static int responses(const char *text)
     return http_wire_count(text, "\"partial-content\":");
 }
 
-/* Nobody waits for the first, nor for one that comes alone. */
+/* The first segment, and a segment that comes alone, are sent without waiting. */
 static void in_quick_succession_they_go_out_together(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void in_quick_succession_they_go_out_together(void **state)
     assert_numbers(text, 1, 42);
 }
 
-/* What fills a response does not wait. */
+/* Segments that fill a response are sent at once. */
 static void a_full_response_goes_out_at_once(void **state)
 {
     (void)state;
@@ -276,7 +276,7 @@ static void a_full_response_goes_out_at_once(void **state)
     finish(call);
 }
 
-/* All that can be had while no time passes. */
+/* Returns all output that comes without the clock moving. */
 static const char *text_at_once(void)
 {
     size_t before;
@@ -289,7 +289,7 @@ static const char *text_at_once(void)
 
 #define BEHIND (10 * SGI_GATHER_SEGMENTS)
 
-/* A reader that is behind waits only for what does not fill a response. */
+/* A reader that is behind waits only when there is less than a full response. */
 static void who_is_behind_waits_once(void **state)
 {
     (void)state;
@@ -327,7 +327,8 @@ static void who_is_many_bytes_behind_waits_once(void **state)
     finish(call);
 }
 
-/* P: pieces that were sent leave the log, and do not count for the next response. */
+/* Dialect P: pieces that were sent leave the log, and do not count for the next
+ * response. */
 static void what_was_passed_does_not_count(void **state)
 {
     (void)state;
@@ -361,7 +362,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(ends_when_nobody_can_come_back, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(first_response_only, set_up, tear_down),
-        {"AS-4 R-1905-28 in quick succession they go out together",
+        {"AS-4 R-1905-28 segments in quick succession go out together",
          in_quick_succession_they_go_out_together, set_up, tear_down, NULL},
         {"R-1905-28 a full response goes out at once", a_full_response_goes_out_at_once,
          set_up, tear_down, NULL},

@@ -1,5 +1,5 @@
-/* Messages in their frames: lines, one JSON text, events; what HTTP says of an error
- * (R-0-4); and the first message of an exchange deciding what its answer is. */
+/* Messages in their frames: lines, one JSON text, events. The HTTP status of an error
+ * (R-0-4). The first message of an exchange decides the form of its answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/serving/replay.h"
+#include "engine/conversation/replay.h"
 #include "support/http_wire.h"
 
-/* Line ends where JSON admits them; none of them may reach a frame. */
+/* Line ends where JSON allows them; none of them may reach a frame. */
 #define RAGGED "{\r\n\"a\" :\n[1,\r2\n]\n}"
 #define SMOOTH "{  \"a\" : [1, 2 ] }"
 
@@ -100,7 +100,7 @@ static void line_ends_stay_out_of_lines(void **state)
     (void)state;
     assert_int_equal(sgi_server_accept(t.server, NULL, &conn), SEGUE_OK);
     sgi_conn_start(conn);
-    sgi_conn_feed(conn, call_tool, sizeof call_tool - 1);
+    sgi_conn_add_input(conn, call_tool, sizeof call_tool - 1);
     segue_call *call = http_wire_call(t.server);
     sgi_call_set_field(call, "structuredContent", RAGGED, sizeof RAGGED - 1);
     sgi_call_complete(call, NULL);
@@ -115,7 +115,7 @@ static void line_ends_stay_out_of_lines(void **state)
     sgi_conn_detach(conn);
 }
 
-/* Events of a task are composed elsewhere (dialect E), by the same rule. */
+/* Events of a task are written elsewhere (dialect E), by the same rule. */
 static void line_ends_stay_out_of_task_events(void **state)
 {
     static const char caps[] = "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}";
@@ -136,7 +136,7 @@ static void line_ends_stay_out_of_task_events(void **state)
     assert_true(t.b.answer.is_events);
     int ends = 0;
     for (const char *at = t.b.text.p; (at = strchr(at, '\n')); at += 2) {
-        assert_int_equal(at[1], '\n'); /* only behind events */
+        assert_int_equal(at[1], '\n'); /* a newline comes only after events */
         ends++;
     }
     assert_int_equal(ends, 2);
@@ -145,7 +145,7 @@ static void line_ends_stay_out_of_task_events(void **state)
     sgi_op_unref(op);
 }
 
-/* ---- what the answer is ---- */
+/* ---- the form of the answer ---- */
 
 static void first_message_decides(void **state)
 {
@@ -177,7 +177,8 @@ static void stream_can_be_opened_before_anything_is_said(void **state)
     segue_call *call = start_call();
     int32_t before = t.host.outputs;
     sgi_serve_open_stream(t.b.conn);
-    assert_int_equal(t.host.outputs, before + 1); /* a head is to be written */
+    assert_int_equal(t.host.outputs, before + 1); /* the transport was told to write a
+                                                   * head */
     sgi_serve_open_stream(t.b.conn);
     assert_string_equal(http_wire_text(&t.b), "");
     assert_true(t.b.answer.is_events);
@@ -194,7 +195,8 @@ static void client_without_event_streams_gets_one_text(void **state)
     sgi_serve_open_stream(t.b.conn);
     http_wire_text(&t.b);
     assert_true(t.b.answer.open);
-    assert_int_equal(sgi_call_progress(call, 1, 0, NULL), SEGUE_OK); /* no failure */
+    /* dropping progress is no failure */
+    assert_int_equal(sgi_call_progress(call, 1, 0, NULL), SEGUE_OK);
     assert_int_equal(sgi_call_complete(call, NULL), SEGUE_OK);
     assert_text("{\"jsonrpc\":\"2.0\",\"id\":5,");
     assert_false(t.b.answer.is_events);
@@ -276,13 +278,15 @@ static void large_answers_are_stood_in_for(void **state)
     assert_int_equal(sgi_call_send_text(call, (sgi_str){text, SGI_REPLAY_MAX}), SEGUE_OK);
     sgi_call_complete(call, NULL);
     sgi_call_free(call);
-    assert_true(strlen(http_wire_text(&t.b)) > SGI_REPLAY_MAX); /* who is there has it */
+    /* a connected client still gets it */
+    assert_true(strlen(http_wire_text(&t.b)) > SGI_REPLAY_MAX);
     assert_true(t.b.answer.answered);
     http_wire_cut(&t.b);
     fake_host_deliver(&t.host);
     printf("live %zu\n", (size_t)t.mem.live);
-    sgi_buf_reset(&t.host.engine.scratch, 0);     /* what the text was escaped in */
-    assert_true(t.mem.live < SGI_REPLAY_MAX / 2); /* and it is not kept */
+    sgi_buf_reset(&t.host.engine.scratch, 0);     /* frees the buffer in which the text
+                                                   * was escaped */
+    assert_true(t.mem.live < SGI_REPLAY_MAX / 2); /* the event is not kept */
     assert_int_equal(http_wire_get(&t.b, "2-0"), 200);
     assert_text("id: 2-1\ndata: {\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":-32603,"
                 "\"message\":\"The answer is too large to be sent again: "

@@ -1,6 +1,6 @@
-/* The door of HTTP: which era a request speaks, what becomes of a body that is no
- * request, and the life of a modern exchange: its cut is its cancel, its conversation
- * serves again. */
+/* The entry of HTTP requests: which era a request belongs to, what happens to a body that
+ * is no request, and the life of a modern exchange. A cut connection cancels its request,
+ * and its conversation serves the next one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void headers_and_body_decide_the_era(void **state)
         bool in_session;
         const char *body; /* members behind id */
         int32_t status;
-        const char *says; /* in the text, or the problem */
+        const char *says; /* part of the answer or of the problem */
     } rows[] = {
         {"2026-07-28", "server/discover", false,
          "\"method\":\"server/discover\"," VERSION_META("2026-07-28"), 200,
@@ -82,7 +82,8 @@ static void headers_and_body_decide_the_era(void **state)
          "\"protocolVersion\":\"2025-11-25\""},
         {"", "", true, "\"method\":\"ping\"", 200, "\"result\":{}"},
         {"2025-06-18", "", true, "\"method\":\"ping\"", 200, "\"result\":{}"},
-        {"v999", "", true, "\"method\":\"ping\"", 400, "MCP-Protocol-Version is unknown"},
+        {"v999", "", true, "\"method\":\"ping\"", 400,
+         "MCP-Protocol-Version names a version that this server does not know"},
         {"", "", false, "\"method\":\"ping\"", 400, "Mcp-Session-Id"},
         {"2025-11-25", "", false, "\"method\":\"tools/list\"", 400, "Mcp-Session-Id"},
         {"2025-11-25", "", true, "\"method\":\"no/such\"", 200, "-32601"},
@@ -119,8 +120,8 @@ static void bodies_that_are_no_request(void **state)
         {"{} {}", 400, 400, "-32700"},
         {"5", 400, 400, "a message is not an object"},
         {"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", 400, 400,
-         "batches are not served"},
-        {"[]", 400, 400, "batches are not served"},
+         "batches are not supported"},
+        {"[]", 400, 400, "batches are not supported"},
         {"{}", 400, 400, "-32600"},
         {"{\"id\":1,\"method\":\"ping\"}", 400, 400, "\"id\":1,"},
         {"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", 400, 400, "-32600"},
@@ -150,7 +151,8 @@ static void bodies_that_are_no_request(void **state)
         }
     }
     t.a.head.session = (sgi_str){0};
-    t.a.head.version = SGI_STR("2026-07-28"); /* nothing comes of it, and it is taken */
+    t.a.head.version = SGI_STR("2026-07-28"); /* the header is accepted and has no
+                                               * effect */
     assert_int_equal(http_wire_post(&t.a, rows[11].body), 202);
     assert_int_equal(http_wire_post(&t.a, rows[12].body), 400);
     assert_int_equal(http_wire_get(&t.a, ""), 405);
@@ -165,14 +167,14 @@ static void cut_is_cancel(void **state)
     segue_call *call = start_call();
     http_wire_cut(&t.a);
     assert_true(call->cancelled);
-    sgi_call_progress(call, 1, 0, NULL); /* answers late */
+    sgi_call_progress(call, 1, 0, NULL); /* this progress comes late */
     sgi_call_complete(call, NULL);
     sgi_call_free(call);
     assert_non_null(t.a.spare);
     assert_int_equal(t.a.spare->out.len, 0);
 }
 
-/* AS-59 and R-2557-38 */
+/* AS-59 and R-2557-38: a cut before the client knows of the task leaves no task. */
 static void cut_before_the_task_is_known_leaves_none(void **state)
 {
     (void)state;
@@ -186,7 +188,7 @@ static void cut_before_the_task_is_known_leaves_none(void **state)
         assert_int_equal(http_wire_says(&t.a, "\"resultType\":\"task\""), answered);
         http_wire_cut(&t.a);
         fake_store_settle(&t.host);
-        assert_int_equal(op->final == SGI_FINAL_CANCELLED, !answered);
+        assert_int_equal(op->head.final == SGI_FINAL_CANCELLED, !answered);
         assert_int_equal(call->cancelled, !answered);
         fake_host_deliver(&t.host);
         sgi_call_free(call);
@@ -220,7 +222,7 @@ static void one_conversation_serves_again_and_again(void **state)
     assert_ptr_equal(t.a.conn, conn);
     assert_false(t.a.answer.is_events);
     http_wire_cut(&t.a);
-    sgi_principal *who = t.a.who; /* and serves somebody else behind the same proxy */
+    sgi_principal *who = t.a.who; /* serves another caller behind the same proxy */
     t.a.who = t.b.who;
     assert_int_equal(http_wire_modern(&t.a, "1", "tools/list", "", "{}"), 200);
     t.a.who = who;
@@ -232,13 +234,13 @@ static void exchange_ends_once(void **state)
     http_wire_modern(&t.a, "1", "tools/list", "", "{}");
     sgi_conn *conn = t.a.conn;
     sgi_conn_ref(conn);
-    assert_null(sgi_serve_end(conn, &t.b)); /* not the one that carries it */
+    assert_null(sgi_serve_end_exchange(conn, &t.b)); /* not the owner that carries it */
     http_wire_cut(&t.a);
-    assert_null(sgi_serve_end(conn, &t.a));
+    assert_null(sgi_serve_end_exchange(conn, &t.a));
     assert_ptr_equal(t.a.spare, conn);
     sgi_serve_free_spare(t.a.spare);
     t.a.spare = NULL;
-    assert_null(sgi_serve_end(conn, &t.a)); /* late */
+    assert_null(sgi_serve_end_exchange(conn, &t.a)); /* this end comes too late */
     sgi_conn_unref(conn);
 }
 
@@ -285,7 +287,7 @@ static void subscription_is_cut_while_its_tasks_are_looked_up(void **state)
     }
 }
 
-/* AS-63, R-0-5 */
+/* AS-63, R-0-5: foreign tasks are answered like unknown ones. */
 static void tasks_of_others_do_not_exist(void **state)
 {
     static const char *const methods[] = {"tasks/get", "tasks/update", "tasks/cancel",
@@ -314,18 +316,18 @@ static void tasks_of_others_do_not_exist(void **state)
     sgi_call_free(call);
 }
 
-/* AS-64, R-2557-53 */
+/* AS-64, R-2557-53: anonymous callers from elsewhere get no tasks. */
 static void strangers_get_no_tasks(void **state)
 {
     (void)state;
     t.a.head.stranger = true;
     assert_int_equal(http_wire_modern(&t.a, "5", "tools/call", CALL, TASKS), 0);
     segue_call *call = http_wire_call(t.server);
-    assert_false(call->op->is_task);
+    assert_false(call->op->served->is_task);
     sgi_call_complete(call, NULL);
     assert_true(http_wire_says(&t.a, "\"resultType\":\"complete\""));
     sgi_call_free(call);
-    TAILQ_FIRST(&sgi_shelf_of(t.server, SEGUE_ITEM_TOOL)->items)->options.task =
+    TAILQ_FIRST(&sgi_items_of_type(t.server, SEGUE_ITEM_TOOL)->items)->options.task =
         SEGUE_TASK_MUST;
     assert_int_equal(http_wire_modern(&t.a, "5", "tools/call", CALL, TASKS), 200);
     assert_true(http_wire_says(&t.a, "-32603") &&
@@ -334,14 +336,15 @@ static void strangers_get_no_tasks(void **state)
     assert_int_equal(http_wire_modern(&t.a, "5", "tasks/get", "\"taskId\":\"T\"", TASKS),
                      400);
     assert_true(http_wire_says(&t.a, "-32021"));
-    t.a.head.stranger = false; /* the conversation is the same, the caller is not */
+    t.a.head.stranger = false; /* the same conversation, another caller */
     assert_int_equal(http_wire_modern(&t.a, "5", "tasks/get", "\"taskId\":\"T\"", TASKS),
                      0);
     fake_store_settle(&t.host);
     assert_true(http_wire_says(&t.a, "-32602"));
 }
 
-/* The same in 2025-11-25: nothing is announced, and params.task is an unknown member. */
+/* The same in 2025-11-25: no tasks are announced, and params.task is an unknown
+ * member. */
 static void strangers_get_no_tasks_of_a_session(void **state)
 {
     (void)state;
@@ -352,7 +355,7 @@ static void strangers_get_no_tasks_of_a_session(void **state)
     assert_false(http_wire_says(&t.a, "taskSupport"));
     assert_int_equal(http_wire_legacy(&t.a, "2", "tools/call", CALL ",\"task\":{}"), 0);
     segue_call *call = http_wire_call(t.server);
-    assert_false(call->op->is_task);
+    assert_false(call->op->served->is_task);
     sgi_call_complete(call, NULL);
     assert_true(http_wire_says(&t.a, "\"result\":{\"content\""));
     sgi_call_free(call);
@@ -360,10 +363,57 @@ static void strangers_get_no_tasks_of_a_session(void **state)
     assert_true(http_wire_says(&t.a, "-32601"));
 }
 
+/* The reason why a call cannot become a task determines the advice in the error. */
+static void a_large_result_is_refused_with_what_helps(void **state)
+{
+    static const struct {
+        const char *version;
+        bool stranger;
+        int32_t task;
+        const char *advice;
+    } rows[] = {
+        {"2026-07-28", false, SEGUE_TASK_NEVER,
+         "let the tool run as a task (its option task), or raise"},
+        {"2026-07-28", true, SEGUE_TASK_MAY,
+         "authenticate, since only callers that are known get tasks, or raise"},
+        {"2026-07-28", false, SEGUE_TASK_MAY,
+         "declare tasks in the client, so that the call runs as one, or raise"},
+        {"2025-11-25", true, SEGUE_TASK_MAY,
+         "ask for it in pieces (allowPartial), or raise"},
+        {"2025-11-25", false, SEGUE_TASK_NEVER,
+         "ask for it in pieces (allowPartial), or raise"},
+        {"2025-11-25", false, SEGUE_TASK_MAY,
+         "ask for it in pieces (allowPartial) or as a task, or raise"},
+    };
+    char large[4000];
+    (void)state;
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = 0;
+    t.server->committer.limits.max_result_bytes = 1000;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool modern = !strcmp(rows[i].version, "2026-07-28");
+        t.a.head.stranger = rows[i].stranger;
+        TAILQ_FIRST(&sgi_items_of_type(t.server, SEGUE_ITEM_TOOL)->items)->options.task =
+            rows[i].task;
+        t.a.head.session = (sgi_str){0};
+        if (modern)
+            http_wire_modern(&t.a, "5", "tools/call", CALL, "{}");
+        else if (http_wire_open(&t.a, rows[i].version))
+            http_wire_legacy(&t.a, "5", "tools/call", CALL);
+        segue_call *call = http_wire_call(t.server);
+        assert_int_equal(sgi_call_send_text(call, sgi_str_of(large)), SEGUE_E_LIMIT);
+        if (!http_wire_says(&t.a, rows[i].advice))
+            fail_msg("row %zu: %s", i, http_wire_text(&t.a));
+        sgi_call_free(call);
+        http_wire_cut(&t.a);
+    }
+    t.a.head.session = (sgi_str){0};
+}
+
 static void closed_server_serves_nobody(void **state)
 {
     (void)state;
-    segue_call *call = start_call(); /* drains */
+    segue_call *call = start_call(); /* the call of a draining server */
     sgi_server_close(t.server);
     assert_false(call->cancelled);
     sgi_call_complete(call, NULL);
@@ -414,7 +464,8 @@ static void every_allocation_may_fail(void **state)
             fake_host_deliver(&t.host);
             assert_true(failed || whole);
             assert_true(LIST_EMPTY(&t.server->calls));
-            sgi_serve_free_spare(t.a.spare); /* the next one makes its own */
+            sgi_serve_free_spare(t.a.spare); /* the next exchange makes its own
+                                              * conversation */
             t.a.spare = NULL;
         }
     assert_true(play());
@@ -436,6 +487,7 @@ int main(void)
         CASE(tasks_of_others_do_not_exist),
         CASE(strangers_get_no_tasks),
         CASE(strangers_get_no_tasks_of_a_session),
+        CASE(a_large_result_is_refused_with_what_helps),
         CASE(closed_server_serves_nobody),
         CASE(every_allocation_may_fail),
     };

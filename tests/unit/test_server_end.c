@@ -1,5 +1,5 @@
-/* A server ends when its handle was freed, nobody is connected and no call runs. The
- * clock stands still, so that what would end by a timer does not end at all. */
+/* A server ends when its handle was freed, no client is connected and no call runs. The
+ * clock stands still, so an end that needs a timer would never come. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ typedef struct stage {
     segue_runtime *runtime;
     segue_server *server;
     segue_session *session;
-    segue_call *held; /* by `hold` */
+    segue_call *held; /* the call that `hold` keeps */
     int opened;
     int completed;
     int ended; /* free_user of the server has run */
@@ -83,19 +83,14 @@ static void set_up(stage *s, segue_call_fn tool)
     static const char json[] = "{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}";
     segue_hooks hooks = {
         .monotonic_ms = no_time, .wall_ms = no_time, .random = no_chance};
-    segue_runtime_options options;
-    segue_server_options server_options;
-    segue_item_options item;
-    segue_session_events events;
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
+    segue_server_options server_options = SEGUE_SERVER_OPTIONS_INIT;
+    segue_item_options item = SEGUE_ITEM_OPTIONS_INIT;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     segue_transport *near_end, *far_end;
     *s = (stage){0};
     test_mem_init(&s->mem);
     hooks.struct_size = sizeof hooks;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_RUNTIME_OPTIONS);
-    segue_struct_init(&server_options, sizeof server_options,
-                      SEGUE_STRUCT_SERVER_OPTIONS);
-    segue_struct_init(&item, sizeof item, SEGUE_STRUCT_ITEM_OPTIONS);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     options.allocator = &s->mem.mem;
     options.hooks = &hooks;
     events.user = s;
@@ -125,7 +120,7 @@ static void tear_down(stage *s)
     assert_int_equal(s->mem.live, 0);
 }
 
-/* Turns the loop until *flag is set, or nothing would ever set it. */
+/* Turns the loop until *flag is set; fails when nothing would ever set it. */
 static void turn_until(stage *s, const int *flag)
 {
     for (int i = 0; i < TURNS && !*flag; i++)
@@ -134,8 +129,7 @@ static void turn_until(stage *s, const int *flag)
 
 static void call_tool(stage *s)
 {
-    segue_request_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     events.user = s;
     events.on_complete = completed;
     assert_int_equal(segue_request_start(s->session, "tools/call", "{\"name\":\"t\"}", 12,
@@ -195,8 +189,8 @@ static void with_its_last_call_when_the_client_went_first(void **state)
     tear_down(&s);
 }
 
-/* What is on its way when the runtime ends reaches a server that is over: it must not
- * start anything that nobody would end. */
+/* Calls on their way when the runtime ends reach a server that is over: it must not start
+ * them, because they would never end. */
 static void with_the_runtime_while_calls_arrive(void **state)
 {
     stage s;
@@ -211,7 +205,7 @@ static void with_the_runtime_while_calls_arrive(void **state)
     assert_int_equal(s.ended, 1);
 }
 
-/* Its handle may be freed after the runtime was: then that call runs free_user. */
+/* The handle may be freed after the runtime: then that free runs free_user. */
 static void after_its_runtime(void **state)
 {
     stage s;

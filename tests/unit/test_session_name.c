@@ -1,5 +1,6 @@
-/* Sessions whose name is known to all servers that share a key: what is taken up, by
- * whom, and what is not. (Two servers in one session: scenarios/test_followed.c.) */
+/* Sessions whose id is known to all servers that share a key: which sessions other
+ * servers continue, for which principal, and which sessions they refuse. (Two servers in
+ * one session: scenarios/test_followed.c.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/serving/session_name.h"
+#include "engine/server/session_name.h"
 #include "support/http_wire.h"
 
 #define DAY_MS ((int64_t)24 * 60 * 60 * 1000)
@@ -31,7 +32,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* As if another server had begun it: here it is not known any more. */
+/* Makes the server forget the session, as if another server had opened it. */
 static void open_elsewhere(void)
 {
     http_rig_open(&t);
@@ -41,14 +42,14 @@ static void open_elsewhere(void)
     assert_non_null(session);
     assert_in_range(strlen(session->id), 60, SGI_SESSION_ID_MAX - 1);
     sgi_wire_session_end(session);
-    assert_int_equal(t.server->sessions.count, 0);
+    assert_int_equal(t.server->sessions.by_id.count, 0);
 }
 
 static segue_status adopt(const http_wire *wire, sgi_str name, int32_t most)
 {
     sgi_wire_session *session = NULL;
     segue_status status =
-        sgi_session_adopt(t.server, wire->who, name, most, 60000, &session);
+        sgi_wire_session_from_name(t.server, wire->who, name, most, 60000, &session);
     assert_int_equal(status == SEGUE_OK, session != NULL);
     return status;
 }
@@ -62,7 +63,7 @@ static void what_was_settled_is_known(void **state)
         sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
     assert_int_equal(session->handshake.version, SGI_VERSION_2025_11_25);
     assert_true(session->handshake.initialized);
-    /* another server's streams are lost, but for that of GET, which begins anew */
+    /* Another server's streams are lost, except that of GET, which begins anew. */
     assert_true(session->first_stream > 1 << 20);
     assert_true(sgi_wire_session_is_lost(session, 2));
     assert_true(sgi_wire_session_is_lost(session, session->first_stream - 1));
@@ -129,9 +130,9 @@ static void every_allocation_may_fail(void **state)
                 sgi_wire_session_find(t.server, t.a.who, t.a.head.session));
         else
             assert_int_equal(status, SEGUE_E_NOMEM);
-        assert_int_equal(t.server->sessions.count, 0);
+        assert_int_equal(t.server->sessions.by_id.count, 0);
     }
-    assert_int_equal(t.server->sessions.count, 1);
+    assert_int_equal(t.server->sessions.by_id.count, 1);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* The store suites on a store that several servers share and that is made with the public
- * headers alone (support/shared_store.h), and what is told of a table that cannot be
- * right. label: threads */
+ * headers alone (support/shared_store.h), and the errors for an invalid table.
+ * label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ static void begin(segue_store **store, shared_store **self)
                      SEGUE_OK);
 }
 
-/* Its answer was lost: what it did is there, and is fine when it is asked for again. */
+/* The answer to a commit is lost. The commit has taken effect, and the same commit
+ * succeeds again. */
 static void a_commit_may_come_again(void **state)
 {
     (void)state;
@@ -75,8 +76,8 @@ static int32_t hear_nothing(void *user, const segue_store_news *news)
     return 0;
 }
 
-/* An owner that is silent for a lease has gone; what it wrote last and never heard of is
- * another's when it comes back. */
+/* An owner that is silent for a lease counts as dead. When it comes back, its last
+ * unacknowledged write is at an operation of another owner. */
 static void a_lease_lapses(void **state)
 {
     (void)state;
@@ -94,7 +95,8 @@ static void a_lease_lapses(void **state)
     test_record_init(&r, 1);
     assert_int_equal(test_commit_one(mine, test_write_create(&r)), SEGUE_OK);
     clock_ms += LEASE_MS;
-    assert_int_equal(sgi_store_news(listener, hear_nothing, NULL, &within_ms), SEGUE_OK);
+    assert_int_equal(sgi_store_read_changes(listener, hear_nothing, NULL, &within_ms),
+                     SEGUE_OK);
     assert_true(within_ms > 0 && within_ms < LEASE_MS);
     clock_ms += LEASE_MS;
     assert_int_equal(test_claim_count(theirs), 0);
@@ -158,13 +160,13 @@ static segue_status follow_log(void *self, const uint8_t *id, int32_t on)
     return SEGUE_OK;
 }
 
-/* Nobody would be told that a lease has lapsed, nor renew one. */
+/* Without a change feed no server would learn that a lease has lapsed, or renew its
+ * lease. */
 static void leases_need_news(void **state)
 {
     (void)state;
-    segue_store_vtable table;
+    segue_store_vtable table = SEGUE_STORE_VTABLE_INIT;
     segue_store *store = NULL;
-    segue_struct_init(&table, sizeof table, SEGUE_STRUCT_STORE_VTABLE);
     table.commit = commit;
     table.find = find;
     table.read = read_log;
@@ -178,18 +180,18 @@ static void leases_need_news(void **state)
     table.follow = NULL;
     table.forgets = 1;
     assert_int_equal(segue_store_custom(&table, NULL, NULL, &store), SEGUE_OK);
-    assert_true(sgi_store_forgets(store));
+    assert_true(sgi_store_is_volatile(store));
     assert_false(sgi_store_is_leased(store));
     segue_store_free(store);
 }
 
-/* What the built-in ones say of themselves, they say in the same table. */
+/* The built-in stores describe themselves in the same table. */
 static void memory_forgets(void **state)
 {
     (void)state;
     segue_store *store;
     assert_int_equal(segue_store_memory(NULL, &store), SEGUE_OK);
-    assert_true(sgi_store_forgets(store));
+    assert_true(sgi_store_is_volatile(store));
     assert_false(sgi_store_is_leased(store));
     segue_store_free(store);
 }

@@ -1,4 +1,5 @@
-/* SIGPIPE raised between hold and let goes nowhere; one of the application's stays. */
+/* A SIGPIPE raised between hold and release is dropped; a pending one of the application
+ * stays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,11 +41,11 @@ static void what_was_raised_meanwhile_goes_nowhere(void **state)
     sgi_sigpipe held;
     sigset_t pending;
     (void)state;
-    signal(SIGPIPE, SIG_DFL); /* would end the test */
-    sgi_sigpipe_hold(&held, rt);
+    signal(SIGPIPE, SIG_DFL); /* a SIGPIPE would end the test */
+    sgi_sigpipe_block(&held, rt);
     write_to_nobody();
     assert_int_equal(is_blocked(), 1);
-    sgi_sigpipe_let(&held, true);
+    sgi_sigpipe_unblock(&held, true);
     assert_int_equal(is_blocked(), 0);
     sigpending(&pending);
     assert_int_equal(sigismember(&pending, SIGPIPE), 0);
@@ -62,9 +63,9 @@ static void one_of_the_application_stays_pending(void **state)
     sigaddset(&only, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &only, NULL);
     raise(SIGPIPE);
-    sgi_sigpipe_hold(&held, rt);
+    sgi_sigpipe_block(&held, rt);
     write_to_nobody();
-    sgi_sigpipe_let(&held, true);
+    sgi_sigpipe_unblock(&held, true);
     assert_int_equal(is_blocked(), 1);
     assert_int_equal(sigtimedwait(&only, NULL, &at_once), SIGPIPE);
     pthread_sigmask(SIG_UNBLOCK, &only, NULL);

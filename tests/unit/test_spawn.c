@@ -18,7 +18,8 @@
 
 /* ---- the child ---- */
 
-/* Sends back what it reads. "EXIT n" alone ends it with n, "SIGNAL n" by a signal. */
+/* Sends back what it reads. The input "EXIT n" ends it with status n, "SIGNAL n" by a
+ * signal. */
 static int child_echo(void)
 {
     static char buffer[65536];
@@ -55,7 +56,7 @@ static void print_signals(void)
            pipe_action.sa_handler != SIG_DFL, term_action.sa_handler != SIG_DFL);
 }
 
-/* How many descriptors are open beyond the standard three. */
+/* Prints how many descriptors are open besides the standard three. */
 static void print_descriptors(void)
 {
     DIR *directory = opendir("/proc/self/fd");
@@ -81,7 +82,7 @@ static int child_complain(void)
     return child_echo();
 }
 
-/* Says what its standard error is. */
+/* Prints what its standard error is. */
 static int child_tell_errors(void)
 {
     char target[4096];
@@ -113,7 +114,7 @@ static int run_child(int argc, char **argv)
         signal(SIGTERM, SIG_IGN);
         return child_wait_for_signal();
     }
-    if (!strcmp(mode, "--silent")) { /* says nothing more, and stays */
+    if (!strcmp(mode, "--silent")) { /* prints nothing more, and stays */
         close(1);
         for (;;)
             pause();
@@ -150,7 +151,7 @@ typedef struct plan {
     const char *dir;
     bool restart;
     bool complains;
-    int64_t timeout_ms; /* both; 0 = default */
+    int64_t timeout_ms; /* both time limits; 0 = default */
     segue_hooks *hooks;
     char text[4096]; /* standard error, one line per line */
     int lines;
@@ -216,14 +217,15 @@ static void end_child(suite_rig *rig)
     fake_conn_send(rig->conn, "EXIT 3\n", 7);
 }
 
-/* A look only: who waits for it here takes its status from the transport. */
+/* Reads the child's state without waiting for the child, because a wait would take the
+ * exit status from the transport. */
 static bool has_children(void)
 {
     siginfo_t info;
     return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
 }
 
-/* No child of ours is left, not even as a zombie. */
+/* Checks that no child of this process is left, not even as a zombie. */
 static void expect_no_children(suite_rig *rig)
 {
     (void)rig;
@@ -304,7 +306,7 @@ static void a_child_starts_with_a_clean_slate(void **state)
 {
     static const char *const env[] = {"SPAWN_TEST=yes", NULL};
     plan p = {.mode = "--look", .env = env, .dir = "/"};
-    int leaky = dup(1); /* not close-on-exec */
+    int leaky = dup(1); /* this descriptor is not close-on-exec */
     sigset_t term;
     suite_rig rig;
     (void)state;
@@ -337,7 +339,8 @@ static void the_environment_is_inherited_by_default(void **state)
     suite_tear_down(&rig);
 }
 
-/* What a child says of its standard error when that of this process is as it is now. */
+/* Checks what a child prints of its standard error, with that of this process as it is
+ * now. */
 static void expect_errors_go_to(const char *target)
 {
     plan p = {.mode = "--errors"};
@@ -351,7 +354,7 @@ static void expect_errors_go_to(const char *target)
     assert_true(is_so);
 }
 
-/* As Node has it. */
+/* Node makes standard error close-on-exec. */
 static void standard_error_that_is_close_on_exec_is_inherited(void **state)
 {
     char name[] = "/tmp/spawn_errors_XXXXXX";
@@ -360,14 +363,15 @@ static void standard_error_that_is_close_on_exec_is_inherited(void **state)
     assert_true(saved >= 0 && file >= 0);
     assert_int_equal(dup3(file, 2, O_CLOEXEC), 2);
     expect_errors_go_to(name);
-    assert_int_equal(fcntl(2, F_GETFD), FD_CLOEXEC); /* here it stays as it was */
+    assert_int_equal(fcntl(2, F_GETFD), FD_CLOEXEC); /* in this process the flag stays as
+                                                      * it was */
     dup2(saved, 2);
     close(saved);
     close(file);
     unlink(name);
 }
 
-/* Nor do files of the library get the number. */
+/* No file of the library gets this descriptor number. */
 static void standard_error_that_is_closed_is_the_null_device(void **state)
 {
     int saved = fcntl(2, F_DUPFD_CLOEXEC, 10);
@@ -412,7 +416,7 @@ static void the_exit_status_is_told(void **state)
     fake_clock clock;
     suite_rig rig;
     (void)state;
-    set_clock(&clock, &p); /* its end is waited for, however long a busy machine takes */
+    set_clock(&clock, &p); /* waits for its end, however long a busy machine takes */
     set_up(&rig, &p);
     fake_conn_send(rig.conn, "EXIT 3\n", 7);
     RUN_UNTIL(rig.rt, rig.conn->detached);
@@ -426,7 +430,7 @@ static void the_signal_that_ended_it_is_told(void **state)
     fake_clock clock;
     suite_rig rig;
     (void)state;
-    set_clock(&clock, &p); /* its end is waited for, however long a busy machine takes */
+    set_clock(&clock, &p); /* waits for its end, however long a busy machine takes */
     set_up(&rig, &p);
     fake_conn_send(rig.conn, "SIGNAL 9\n", 9);
     RUN_UNTIL(rig.rt, rig.conn->detached);
@@ -467,7 +471,7 @@ static void an_exit_is_seen_though_a_grandchild_holds_the_pipe(void **state)
     fake_conn_attach(rig.conn);
     RUN_UNTIL(rig.rt, rig.conn->detached);
     assert_string_equal(rig.conn->why, "the program exited with status 4");
-    assert_true(has_line(rig.conn, "hello\n")); /* what it said before is read */
+    assert_true(has_line(rig.conn, "hello\n")); /* its output from before is read */
     suite_tear_down(&rig);
 }
 
@@ -479,7 +483,7 @@ static void a_child_that_closes_its_output_is_lost_and_let_go(void **state)
     set_up(&rig, &p);
     RUN_UNTIL(rig.rt, rig.conn->detached);
     assert_int_equal(rig.conn->losses, 1);
-    RUN_UNTIL(rig.rt, p.freed == 1); /* its input was closed, so it went */
+    RUN_UNTIL(rig.rt, p.freed == 1); /* its input was closed, so it ended */
     suite_tear_down(&rig);
 }
 
@@ -568,12 +572,13 @@ static void freeing_the_runtime_ends_a_deaf_child_in_bounded_time(void **state)
     fake_clock clock;
     suite_rig rig;
     (void)state;
-    set_clock(&clock, &p); /* nobody moves it: the runtime has to help itself */
+    set_clock(&clock, &p); /* the clock stands still: the runtime must wait in real
+                            * time */
     set_up(&rig, &p);
     RUN_UNTIL(rig.rt, has_line(rig.conn, "ready\n"));
     int64_t begun = time(NULL);
     suite_tear_down(&rig);
-    assert_true(time(NULL) - begun < 120); /* also on a slow machine */
+    assert_true(time(NULL) - begun < 120); /* true even on a slow machine */
     assert_int_equal(p.freed, 1);
 }
 
@@ -609,7 +614,8 @@ static void a_restart_waits_for_the_last_child_to_go(void **state)
     set_up(&rig, &p);
     rig.conn->retry = true;
     RUN_UNTIL(rig.rt, rig.conn->up);
-    for (int i = 0; !rig.conn->losses; i++) { /* its output is seen to end, then 100 ms */
+    for (int i = 0; !rig.conn->losses; i++) { /* the transport sees the end of the output,
+                                               * then waits 100 ms */
         assert_true(i < 1000);
         settle(&rig);
         clock.now += 1;
@@ -694,7 +700,7 @@ static void user_is_freed_though_it_was_never_attached(void **state)
     sgi_transport_free(rig.near);
     assert_int_equal(open_planned(&rig, &p), SEGUE_OK);
     sgi_transport_free(rig.near);
-    assert_int_equal(p.freed, 0); /* not inside the call */
+    assert_int_equal(p.freed, 0); /* free_user does not run inside the call */
     RUN_UNTIL(rig.rt, p.freed == 1);
     suite_tear_down(&rig);
 }

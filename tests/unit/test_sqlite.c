@@ -1,5 +1,5 @@
-/* What only files can show, within one process: reopening, files that are not ours,
- * writes of another instance, purging in steps, and no memory for SQLite itself. */
+/* SQLite stores in one process: reopening a file, files of other programs, writes of
+ * another instance, purging in steps, and missing memory for SQLite itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-/* The file cannot be opened, says so with these words, and nothing in the directory or
- * among our descriptors is different afterwards. */
+/* Checks that the file cannot be opened, that the error has these words, and that the
+ * directory and the open descriptors are unchanged. */
 static void expect_untouched(const char *name, const char *words)
 {
     char message[200] = "";
@@ -74,12 +74,24 @@ static void settings_are_those_of_the_options(void **state)
         assert_int_equal(test_query_int(file.db, "PRAGMA busy_timeout"), 5000);
         sgi_sqlite_file_close(&file);
     }
-    segue_store_options bad[] = {
-        {.durability = 2}, {.durability = -1}, {.busy_timeout_ms = -1}};
+    const struct {
+        segue_store_options options;
+        const char *says;
+    } bad[] = {
+        {{.durability = 2}, "durability is 2: it has to be at most 1"},
+        {{.durability = -1}, "durability is -1: it has to be at least 0"},
+        {{.busy_timeout_ms = -1}, "busy_timeout_ms is -1: it has to be at least 0"},
+        {{.max_principal_bytes = -2},
+         "max_principal_bytes is -2: it has to be at least 0"},
+    };
     segue_store *store = NULL;
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(sgi_store_sqlite_new(test_path("db"), &bad[i], &store, NULL, 0),
+    char message[200];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(sgi_store_sqlite_new(test_path("db"), &bad[i].options, &store,
+                                              message, sizeof message),
                          SEGUE_E_INVALID);
+        assert_non_null(strstr(message, bad[i].says));
+    }
 }
 
 static void name_that_is_no_file_is_refused(void **state)
@@ -99,7 +111,8 @@ static void name_that_is_no_file_is_refused(void **state)
                      SEGUE_E_STORE);
     assert_true(strlen(message) > 0);
     assert_null(store);
-    /* A message that does not fit is cut, not written past its end. */
+    /* A message that does not fit is cut: nothing is written past the end of the
+     * buffer. */
     char small[8] = "1234567";
     assert_int_equal(sgi_store_sqlite_new(":memory:", NULL, &store, small, 4),
                      SEGUE_E_INVALID);
@@ -121,7 +134,7 @@ static void owners_lie_beside_the_file_a_link_names(void **state)
     sgi_store_unref(other);
 }
 
-/* ---- files that are not ours ---- */
+/* ---- foreign files ---- */
 
 static void newer_format_is_refused(void **state)
 {
@@ -176,8 +189,8 @@ static void fill_from(const char *name, const char *from)
     test_write_file(name, bytes, n);
 }
 
-/* The file was made by the library of format 1: twelve operations with as many entries
- * as their number, 3, 6, 9, 12 with keys, 2 released, 10 to 12 ended, and a log of 1,100
+/* The file was made by the library of format 1: twelve operations with as many entries as
+ * their number, 3, 6, 9, 12 with keys, 2 released, 10 to 12 ended, and a log of 1,100
  * entries that is being deleted. */
 static void file_of_format_one_is_brought_up_to_date(void **state)
 {
@@ -220,8 +233,8 @@ static void file_of_format_one_is_brought_up_to_date(void **state)
     sqlite3_close(db);
 }
 
-/* It is one transaction: where the disk is full, or the process dies, the file stays as
- * it was, and the next attempt finds it so. */
+/* The upgrade is one transaction: when the disk is full or the process dies, the file
+ * stays unchanged, and the next attempt can start. */
 static void upgrade_happens_whole_or_not_at_all(void **state)
 {
     (void)state;
@@ -229,7 +242,7 @@ static void upgrade_happens_whole_or_not_at_all(void **state)
     segue_store *store = NULL;
     fill_from("db", SEGUE_FILES_DIR "/store_format_1.db");
     sqlite3 *db = test_connect("db");
-    /* The last thing that the step makes is there already. */
+    /* The last object that the upgrade makes exists already. */
     test_exec(db,
               "CREATE TRIGGER operation_goes AFTER DELETE ON log BEGIN SELECT 1; END");
     sqlite3_close(db);
@@ -274,13 +287,13 @@ static void garbage_is_refused(void **state)
     expect_untouched("db", "not a Segue store");
     test_write_file("db", "hello", 5);
     expect_untouched("db", "not a Segue store");
-    test_write_file("db", "", 0); /* but an empty file is one that nobody has used yet */
+    test_write_file("db", "", 0); /* An empty file is opened as a new store. */
     segue_store *store = test_must_open("db");
     test_must_create(store, 1);
     sgi_store_unref(store);
 }
 
-/* Enough that every tree has several pages. */
+/* Makes a file with enough data that every tree has several pages. */
 static void make_filled_file(void)
 {
     segue_store *store = test_must_open("good");
@@ -333,7 +346,8 @@ static int32_t ignore_entry(void *user, const segue_store_entry *entry)
     return 0;
 }
 
-/* Damage that the check at open cannot see shows when it is met, and is said. */
+/* Damage that the check at open cannot see is reported by the first call that reads the
+ * damaged part. */
 static void damage_inside_a_tree_is_said_when_met(void **state)
 {
     (void)state;
@@ -407,9 +421,10 @@ static void must_release(segue_store *store, uint32_t n)
                      SEGUE_OK);
 }
 
-/* What this store remembers of an operation must not survive another's write to it. What
- * nobody owns both may write to. */
-/* One that is alone looks seldom, but soon enough for whoever writes to it first. */
+/* When another store has written to an operation, the state of the operation in this
+ * store's cache is void. Both stores may write to operations without an owner. */
+/* A store that is alone rarely checks for other instances, but notices one that writes
+ * first soon enough. */
 static void new_instance_is_looked_for_now_and_then(void **state)
 {
     (void)state;
@@ -439,7 +454,8 @@ static void write_of_another_instance_is_noticed(void **state)
                      SEGUE_E_STATE);
     test_must_append(one, 1, 3);
     test_must_append(one, 1, 4);
-    assert_int_equal(test_log_last(two, 1, 1), 4); /* two reads between its writes */
+    assert_int_equal(test_log_last(two, 1, 1), 4); /* store `two` reads between the writes
+                                                    * of `one` */
     test_must_append(one, 1, 5);
     test_must_append(two, 1, 6);
     assert_int_equal(test_commit_one(two, test_write_simple(SEGUE_STORE_DELETE, 1)),
@@ -474,9 +490,10 @@ static void locked_file_fails_after_the_timeout_and_recovers(void **state)
     assert_int_equal(test_commit_one(store, test_write_append(1, 2, "x", 1)),
                      SEGUE_E_STORE);
     assert_int_equal(sgi_store_claim(store, NULL, NULL), SEGUE_E_STORE);
-    test_assert_log(store, 1, 1); /* readers do not wait */
+    test_assert_log(store, 1, 1); /* a reader does not wait for the lock */
     assert_int_equal(sgi_store_purge(store, 1, &next),
-                     SEGUE_OK); /* nor does an idle purge */
+                     SEGUE_OK); /* a purge with nothing to do does not wait for the
+                                 * lock */
     segue_store *other = NULL;
     char message[200] = "";
     assert_int_equal(
@@ -507,12 +524,13 @@ static void purge_removes_at_most_a_thousand_rows(void **state)
     for (int step = 0; rows > 0; step++) {
         assert_true(step < 4);
         assert_int_equal(sgi_store_purge(store, 10, &next), SEGUE_OK);
-        assert_int_equal(test_find(store, 1), SEGUE_E_NOT_FOUND); /* from the first on */
+        /* The operation is gone after the first step. */
+        assert_int_equal(test_find(store, 1), SEGUE_E_NOT_FOUND);
         left = test_query_int(db, "SELECT count(*) FROM log") - 5;
         assert_true(left < rows && rows - left <= 1000);
         assert_int_equal(next, left ? 10 : INT64_MAX);
         rows = left;
-        /* The work goes on where another process left it. */
+        /* A store that is opened later goes on with the purge. */
         sgi_store_unref(store);
         store = test_must_open("db");
     }
@@ -520,6 +538,40 @@ static void purge_removes_at_most_a_thousand_rows(void **state)
     test_assert_log(store, 2, 5);
     sqlite3_close(db);
     sgi_store_unref(store);
+}
+
+/* Entries were dropped, so the first thousand numbers have holes. The operation is
+ * removed because it has expired, or because it is deleted. */
+static void a_log_with_holes_is_removed_whole(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        test_clear_directory();
+        segue_store *store = test_must_open("db");
+        sqlite3 *db = test_connect("db");
+        bool wide = form & 1, deletes = form & 2;
+        int64_t next = 0, rows;
+        test_must_create(store, 1);
+        for (uint64_t seq = 1; seq <= 2700; seq += 60)
+            assert_int_equal(test_append_batch(store, 1, seq, 60), SEGUE_OK);
+        segue_store_write drop = test_write_simple(SEGUE_STORE_DROP, 1);
+        for (drop.entry.kind = 0; drop.entry.kind < (wide ? 6 : 1); drop.entry.kind++) {
+            drop.entry.seq = 900;
+            assert_int_equal(test_commit_one(store, drop), SEGUE_OK);
+        }
+        rows = test_query_int(db, "SELECT count(*) FROM log");
+        assert_in_range(rows, 1800, 2699);
+        segue_store_write end =
+            deletes ? test_write_simple(SEGUE_STORE_DELETE, 1) : test_write_end(1, 10);
+        assert_int_equal(test_commit_one(store, end), SEGUE_OK);
+        for (int step = 0; step < 4 && next != INT64_MAX; step++)
+            assert_int_equal(sgi_store_purge(store, 10, &next), SEGUE_OK);
+        assert_int_equal(next, INT64_MAX);
+        assert_int_equal(test_query_int(db, "SELECT count(*) FROM log"), 0);
+        assert_int_equal(test_query_int(db, "SELECT count(*) FROM garbage"), 0);
+        sqlite3_close(db);
+        sgi_store_unref(store);
+    }
 }
 
 static void many_small_operations_are_purged_in_steps(void **state)
@@ -548,7 +600,8 @@ static void many_small_operations_are_purged_in_steps(void **state)
 /* ---- no memory for SQLite ---- */
 
 static sqlite3_mem_methods plain_memory;
-static long calls_to_failure; /* 0 = none will fail */
+static long calls_to_failure; /* the number of calls up to the one that fails; 0 = none
+                               * fails */
 
 static bool is_refused(void)
 {
@@ -572,7 +625,8 @@ static void refuse_sqlite_memory_on_demand(void)
     methods.xMalloc = failing_malloc;
     methods.xRealloc = failing_realloc;
     sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
-    /* Small blocks would come from a reserve of the connection and never fail. */
+    /* Without this setting, small blocks come from a reserve of the connection and never
+     * fail. */
     sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
 }
 
@@ -652,7 +706,7 @@ static void reading_without_memory_says_so(void **state)
         bool unreached = calls_to_failure > 0;
         calls_to_failure = 0;
         assert_true(status == SEGUE_OK || status == SEGUE_E_NOMEM);
-        assert_int_equal(seen % sizeof big, 0); /* never an entry cut short */
+        assert_int_equal(seen % sizeof big, 0); /* every entry is whole */
         assert_true(status || seen == 3 * sizeof big);
         failures += status != SEGUE_OK;
         if (unreached)
@@ -691,6 +745,7 @@ int main(void)
                                test_directory_setup),
         cmocka_unit_test_setup(purge_removes_at_most_a_thousand_rows,
                                test_directory_setup),
+        cmocka_unit_test_setup(a_log_with_holes_is_removed_whole, test_directory_setup),
         cmocka_unit_test_setup(many_small_operations_are_purged_in_steps,
                                test_directory_setup),
         cmocka_unit_test_setup(commit_without_memory_changes_nothing,

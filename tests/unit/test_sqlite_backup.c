@@ -1,5 +1,5 @@
-/* A SQLite store that is copied while it is written to, and what its log does when
- * somebody reads for long. label: threads */
+/* A SQLite store that is copied while it is written to, and how large its write-ahead log
+ * gets during a long read. label: threads */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,12 +20,12 @@ typedef struct writer {
     pthread_t thread;
     segue_store *store;
     atomic_bool stop;
-    atomic_ulong acked; /* entries in each log, at least */
+    atomic_ulong acked; /* a lower bound of the acknowledged entries in each log */
     _Atomic segue_status status;
 } writer;
 
-/* A commit puts one entry into each log: in a copy all are of one length. cmocka's
- * asserts belong to the main thread, so this only reports. */
+/* A commit puts one entry into each log, so in a copy all logs have one length. cmocka's
+ * asserts belong to the main thread, so this function only reports. */
 static void *write_on(void *arg)
 {
     writer *w = arg;
@@ -51,8 +51,8 @@ static void vacuum_into(const char *name)
     sqlite3_close(db);
 }
 
-/* What `sqlite3 FILE .backup` does: pages in steps, from the start when it met a write
- * from outside; at last in one step. */
+/* Does what `sqlite3 FILE .backup` does: copies pages in steps, and restarts after a
+ * write from outside; at last it copies in one step. */
 static void back_up(const char *name)
 {
     sqlite3 *db = test_connect("db"), *copy = test_connect(name);
@@ -93,7 +93,8 @@ static void copies_made_while_writing_are_whole(void **state)
         assert_true(last >= before[i] && last <= after[i] + 1);
         for (uint32_t n = 0; n < LOGS; n++)
             test_assert_log(copy, n, last);
-        /* Who owned them in the original does not live here. */
+        /* The owners of the operations do not hold their locks in the copy, so all
+         * operations can be claimed. */
         assert_int_equal(test_claim_count(copy), LOGS);
         test_must_append(copy, 0, last + 1);
         sgi_store_unref(copy);
@@ -102,7 +103,7 @@ static void copies_made_while_writing_are_whole(void **state)
     sgi_store_unref(w.store);
 }
 
-/* ---- the log ---- */
+/* ---- the write-ahead log ---- */
 
 static int64_t log_size(void)
 {
@@ -126,12 +127,14 @@ static void log_that_grew_is_cut_back(void **state)
     uint64_t seq = 0;
     test_must_create(store, 1);
     append_mebibytes(store, &seq, 40);
-    assert_true(log_size() < 12 << 20); /* a checkpoint at 4 MiB, then from the start */
+    assert_true(log_size() < 12 << 20); /* the write-ahead log restarts after a checkpoint
+                                         * at 4 MiB */
     sqlite3 *reader = test_connect("db");
     test_exec(reader, "BEGIN");
     test_query_int(reader, "SELECT count(*) FROM log");
     append_mebibytes(store, &seq, 40);
-    assert_true(log_size() > 32 << 20); /* a reader needs what was there */
+    assert_true(log_size() > 32 << 20); /* the log cannot restart while a reader needs the
+                                         * old pages */
     sqlite3_close(reader);
     append_mebibytes(store, &seq, 12);
     assert_true(log_size() <= 16 << 20);

@@ -1,5 +1,5 @@
-/* What only processes can show: writers that are killed, logs that are torn, owners that
- * die or live, several at work on one file, a disk that is full. */
+/* SQLite stores in several processes: writers that are killed, logs that are torn, owners
+ * that die or live, several processes on one file, a disk that is full. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@
 
 #define CRASH_OPS 3
 
-/* Commits small batches to its three operations for ever and tells after each. A word is
- * the operation's index and the last number that is durable. */
+/* The writer commits small batches to its three operations for ever and reports each
+ * batch in a word: the operation's index and the last durable number. */
 static void write_until_killed(int to, int from, uint32_t base)
 {
     (void)from;
@@ -71,7 +71,8 @@ static void killed_writer_loses_nothing_it_acknowledged(void **state)
             found++;
             uint64_t last = test_log_last(store, base + i, 1);
             assert_true(last >= acked[i]);
-            assert_true(last <= acked[i] + 13); /* at most the commit in flight */
+            assert_true(last <= acked[i] + 13); /* the log has at most the entries of one
+                                                 * more commit, which was in progress */
         }
         assert_true(found >= created && found <= created + 1);
         assert_int_equal(test_claim_count(store), found);
@@ -93,7 +94,8 @@ static void write_and_vanish(int to, int from, uint32_t n)
     kill(getpid(), SIGKILL);
 }
 
-/* How much of the log of operation 1 a copy with this write-ahead log still has. */
+/* Returns how much of the log of operation 1 a copy with this write-ahead log still
+ * has. */
 static uint64_t last_with_wal(const test_bytes *file, const char *wal, size_t len)
 {
     test_clear_directory();
@@ -103,7 +105,8 @@ static uint64_t last_with_wal(const test_bytes *file, const char *wal, size_t le
     uint64_t last = 0;
     if (!test_find(store, 1)) {
         last = test_log_last(store, 1, 1);
-        assert_int_equal(last % 3, 0); /* a commit is there or it is not */
+        assert_int_equal(last % 3, 0); /* the entries of a commit are in the log all or
+                                        * not at all */
         assert_int_equal(test_claim_count(store), 1);
         test_must_append(store, 1, last + 1);
     }
@@ -131,7 +134,7 @@ static void torn_log_opens_with_a_prefix(void **state)
     }
     assert_int_equal(before, 0);
     assert_true(cuts > 10 && steps > cuts);
-    /* Bytes that are wrong end it at the commit before them. */
+    /* Wrong bytes end the log at the commit before them. */
     for (size_t at = wal.n - 1, i = 0; i < 30; i++, at -= wal.n / 31) {
         wal.p[at] ^= 0x10;
         assert_true(last_with_wal(&file, wal.p, wal.n) < 90);
@@ -162,7 +165,7 @@ static void tasks_of_a_killed_owner_are_claimed_at_once(void **state)
     test_must_create(store, 100);
     for (int i = 0; i < 20; i++)
         assert_int_equal(test_claim_count(store), 0);
-    kill(owner.pid, SIGSTOP); /* stopped is not dead */
+    kill(owner.pid, SIGSTOP); /* a stopped process is still the owner */
     assert_int_equal(test_claim_count(store), 0);
     test_child_end(&owner, SIGKILL);
     assert_int_equal(test_claim_count(store), 25);
@@ -180,7 +183,7 @@ static void two_stores_of_one_process_are_two_owners(void **state)
     test_must_create(two, 2);
     assert_int_equal(test_claim_count(one), 0);
     assert_int_equal(test_claim_count(two), 0);
-    /* Only the owner can let go. */
+    /* Only the owner of an operation can release it. */
     assert_int_equal(test_commit_one(two, test_write_simple(SEGUE_STORE_RELEASE, 1)),
                      SEGUE_OK);
     assert_int_equal(test_claim_count(two), 0);
@@ -193,8 +196,8 @@ static void two_stores_of_one_process_are_two_owners(void **state)
     sgi_store_unref(one);
 }
 
-/* Each generation dies with work undone; numbers are never given twice, so the next finds
- * the tasks of all that died before and none of the one that lives. */
+/* Each generation dies with unfinished work. Owner numbers are never reused, so the next
+ * generation finds the tasks of all dead owners and none of the living one. */
 static void owners_of_many_generations(void **state)
 {
     (void)state;
@@ -274,7 +277,7 @@ static void each_orphan_has_one_heir(void **state)
             claimed[word]++;
     for (int n = 1; n <= COUNT; n++)
         assert_int_equal(claimed[n], 1);
-    /* The pipes to the later ones are held open by none but us, so all end here. */
+    /* Only this process holds the pipes to the later children open, so all end here. */
     for (int i = 0; i < HEIRS; i++)
         test_child_end(&heirs[i], SIGKILL);
 }
@@ -405,7 +408,7 @@ static void fill_the_disk(int to, int from, uint32_t n)
     sgi_store_unref(store);
 }
 
-static void full_disk_refuses_and_recovers(void **state) /* AS-114 */
+static void full_disk_refuses_and_recovers(void **state) /* AS-114. */
 {
     (void)state;
     uint64_t last = 0;

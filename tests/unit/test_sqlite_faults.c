@@ -1,7 +1,7 @@
 /* A server on a SQLite file whose disk fails: an error at each call to the disk in turn,
- * while a client follows a task. What the client was shown is in the file afterwards,
- * also after a cut of power, byte for byte; and the next task works. Every
- * SEGUE_FAULT_STEP-th call is made to fail. label: threads */
+ * while a client follows a task. Afterwards the file has what the client was shown, byte
+ * for byte, also after a power cut, and the next task works. Every SEGUE_FAULT_STEP-th
+ * call is made to fail. label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,11 +19,12 @@ typedef struct stage {
     segue_runtime *runtime;
     segue_server *server;
     segue_session *session;
-    uint64_t seen; /* segments of the request that runs */
+    uint64_t seen; /* segments that the current request received */
     segue_status end;
     bool ended;
     bool open;
-    uint64_t shown[2]; /* by the first task and by the second */
+    uint64_t shown[2]; /* segments that the client received of the first task and of the
+                        * second */
     char task_id[2][160];
     int turn;
 } stage;
@@ -58,8 +59,7 @@ static void add_story(segue_server *server)
 {
     static const char json[] =
         "{\"name\":\"story\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_item_options options;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     options.on_call = run_story;
     options.task = SEGUE_TASK_MUST;
     options.flags = SEGUE_TOOL_INCREMENTAL;
@@ -78,7 +78,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     (void)request;
     fill_text(text, ++s->seen);
     const char *got = segue_segment_text(segment, &len);
-    assert_int_equal(segue_segment_number(segment), s->seen);
+    assert_int_equal(segue_segment_read(segment)->number, s->seen);
     assert_int_equal(len, strlen(text));
     assert_memory_equal(got, text, len);
     s->shown[s->turn] = s->seen;
@@ -117,8 +117,7 @@ static void turn(stage *s)
 static segue_status tell_story(stage *s)
 {
     static const char params[] = "{\"name\":\"story\",\"arguments\":{}}";
-    segue_request_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     events.user = s;
     events.on_segment = on_segment;
     events.on_task = on_task;
@@ -149,13 +148,11 @@ static segue_store *open_store(int32_t durability)
 
 static void begin(stage *s, int32_t durability)
 {
-    segue_server_options options;
-    segue_session_events events;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     segue_transport *here, *there;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     events.user = s;
     events.on_open = on_open;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.store = open_store(durability);
     assert_int_equal(segue_runtime_new(NULL, &s->runtime, NULL), SEGUE_OK);
     assert_int_equal(segue_server_new(s->runtime, &options, &s->server, NULL), SEGUE_OK);
@@ -210,7 +207,8 @@ static void expect_kept(segue_store *store, const stage *s, int turn)
     assert_true(k.segments >= s->shown[turn]);
 }
 
-/* Returns false when so many calls are not made at all. */
+/* Runs the tasks once with the fault of the plan. Returns false when the run makes fewer
+ * calls to the disk than the fault's number. */
 static bool play(int32_t durability, power_plan plan, int *failed)
 {
     stage s = {.turn = 0};
@@ -221,7 +219,7 @@ static bool play(int32_t durability, power_plan plan, int *failed)
     *failed += tell_story(&s) != SEGUE_OK;
     bool happened = power_vfs_happened();
     s.turn = 1;
-    if (happened) { /* what fails once only is over by now */
+    if (happened) { /* the fault has happened, so the second task must work */
         assert_int_equal(tell_story(&s), SEGUE_OK);
         assert_int_equal(s.shown[1], SEGMENTS);
     }

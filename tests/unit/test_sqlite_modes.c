@@ -1,5 +1,5 @@
-/* Who may read the file of a store: its owner, unless somebody has said otherwise. What
- * tasks were given and what they gave is in it, and in what lies beside it. */
+/* The modes of a store's files: only the owner may read them, unless the user decided
+ * otherwise, since the files contain the arguments and results of tasks. */
 #include "support/sqlite_kit.h"
 
 #include <setjmp.h>
@@ -36,16 +36,17 @@ static void a_new_file_is_its_owners_alone(void **state)
     }
 }
 
-/* Nothing else is left of how it was made. */
+/* No temporary file is left. */
 static void making_it_leaves_nothing_behind(void **state)
 {
     (void)state;
     segue_store *store = test_must_open("x.db");
-    assert_int_equal(test_count_files(test_directory), 4 + 2); /* . and .. */
+    /* The directory also has the entries "." and "..". */
+    assert_int_equal(test_count_files(test_directory), 4 + 2);
     segue_store_free(store);
 }
 
-/* A group that shares a store has made its file before, or has opened it up since. */
+/* An existing file keeps its mode, so that a group can share a store. */
 static void a_file_that_is_there_keeps_its_mode(void **state)
 {
     (void)state;

@@ -1,11 +1,11 @@
-/* What is left of a SQLite store when power goes, and what comes of I/O that fails.
+/* What is left of a SQLite store after a power cut, and what happens when I/O fails.
  *
- * A model has the state after each commit of a life: how long each log is. After a cut
- * the file must hold one of these states, entry for entry: with `full` that of the last
- * commit that was acknowledged (or of the one under way), with `normal` one no older than
- * the last checkpoint. SEGUE_SEEDS and SEGUE_FIRST say which lives are played; every
- * SEGUE_FAULT_STEP-th call is made to fail. The long form (SEGUE_LONG) has more of
- * both. */
+ * A model has the state after each commit of a life: the length of each log. After a
+ * cut the file must hold one of these states, entry for entry. With `full` this is the
+ * state of the last acknowledged commit, or of the commit in progress. With `normal` the
+ * state is no older than the last checkpoint. SEGUE_SEEDS and SEGUE_FIRST choose the
+ * lives; every SEGUE_FAULT_STEP-th call is made to fail. With SEGUE_LONG the test has
+ * more lives and more failing calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ enum {
     SMALLER_STEP = 59
 };
 
-/* The length of each log; -1 = there is none. */
+/* The length of each log; -1 = the log does not exist. */
 typedef struct picture {
     int32_t last[LOGS];
 } picture;
@@ -38,14 +38,15 @@ typedef struct picture {
 typedef struct life {
     segue_store *store;
     uint64_t chance;
-    picture after[COMMITS + 2]; /* after[0] is what was there */
-    int acked;                  /* commits that were acknowledged */
-    int durable;                /* of these, surely synced */
-    bool under_way;             /* after[acked + 1] was tried and failed */
+    picture after[COMMITS + 2]; /* the states: [0] at the start, [n] after commit n */
+    int acked;                  /* number of acknowledged commits */
+    int durable;                /* number of acknowledged commits that are surely
+                                 * synced */
+    bool under_way;             /* commit acked + 1 was tried and failed */
 } life;
 
 static life now;
-static int checkpoints; /* commits that synced the log, in all lives */
+static int checkpoints; /* number of commits that synced the log, in all lives */
 
 static uint64_t roll(uint64_t sides)
 {
@@ -181,8 +182,8 @@ static int state_now(void)
     return -1;
 }
 
-/* Power goes at a call to the disk, whichever; then it is there again. Returns how many
- * commits that were acknowledged are lost. */
+/* Cuts the power at some call to the disk, then switches it on again. Returns how many
+ * acknowledged commits are lost. */
 static int live_and_die(int32_t durability, uint64_t seed)
 {
     power_plan plan = {.cut_at = 1 + roll(roll(3) ? 2500 : 60), .seed = seed};
@@ -267,7 +268,7 @@ static void lose_power(int32_t durability)
     if (durability == SEGUE_DURABILITY_FULL)
         assert_int_equal(lost, 0);
     else
-        assert_true(lost > 0); /* else this disk is better than it should be */
+        assert_true(lost > 0); /* the simulated disk must lose unsynced writes */
 }
 
 static void full_loses_nothing(void **state)
@@ -284,7 +285,7 @@ static void normal_loses_the_newest_commits_and_nothing_else(void **state)
 
 /* ---- faults ---- */
 
-/* What has failed is tried again, as often as it takes. */
+/* Repeats a failed commit until the commit succeeds. */
 static void commit_until_it_works(void)
 {
     uint64_t chance = now.chance;
@@ -305,7 +306,8 @@ static void open_until_it_works(int32_t durability)
     fail_msg("it does not open any more");
 }
 
-/* Returns false when so many calls are not made at all. */
+/* Plays a life with the fault of the plan. Returns false when the life makes fewer calls
+ * to the disk than the fault's number. */
 static bool play_with_fault(int32_t durability, power_plan plan)
 {
     power_fault fault = plan.fault;
@@ -340,8 +342,8 @@ static void fail_each_call(int32_t durability, uint64_t fail_for)
     uint64_t played = 0;
     uint64_t step = number_of("SEGUE_FAULT_STEP", is_long() ? SMALLER_STEP : FAULT_STEP);
     for (int fault = 0; fault < POWER_FAULTS; fault++) {
-        /* In `normal` a sync that forgets is the one thing that nothing can mend: see
-         * core/README.md. */
+        /* With `normal` nothing can repair the loss when a sync is forgotten by the disk:
+         * see core/README.md. */
         if (fault == POWER_FORGETS && durability == SEGUE_DURABILITY_NORMAL)
             continue;
         power_plan plan = {.fault = (power_fault)fault, .fail_for = fail_for};

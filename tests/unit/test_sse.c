@@ -1,6 +1,6 @@
-/* Events out of bytes, however these are cut (AS-117, by the rules of the WHATWG's "event
- * stream interpretation"), and bytes out of events. Every stream is read whole, byte by
- * byte, cut in two at every place and cut at random; each piece is gone before the next
+/* Events from bytes, however these are cut (AS-117, by the rules of the WHATWG's "event
+ * stream interpretation"), and bytes from events. Every stream is read whole, byte by
+ * byte, cut in two at every offset and cut at random. Each piece is freed before the next
  * one is read. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 static test_mem tm;
 static sgi_sse sse;
-static char seen[8192]; /* one line for each event and complaint */
+static char seen[8192]; /* one line for each event and each error */
 static size_t seen_len;
 static uint32_t chance;
 
@@ -40,7 +40,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* LF shows as /, NUL as 0. */
+/* Writes LF as / and NUL as 0. */
 static void note(sgi_str text)
 {
     assert_true(seen_len + text.n + 1 < sizeof seen);
@@ -51,7 +51,7 @@ static void note(sgi_str text)
     seen[seen_len] = 0;
 }
 
-/* type[data] id=<id> retry=<ms>, each part only when the event has it. */
+/* Writes type[data] id=<id> retry=<ms>, each part only when the event has it. */
 static void note_event(const sgi_sse_event *event)
 {
     char retry[40];
@@ -108,7 +108,7 @@ static size_t below(size_t n)
     return (chance >> 8) % n;
 }
 
-/* mid = the stream ends within an event. */
+/* Reads the text in all ways of cutting it. mid = the text ends within an event. */
 static void every_way_at(size_t limit, sgi_str text, const char *expected, bool mid)
 {
     for (size_t cut = 0; cut <= text.n; cut++) {
@@ -324,7 +324,7 @@ static void one_byte_more_is_said_once_and_the_next_event_is_read(void **state)
     every_way_at(2, SGI_STR("\xef\xbb data:1\n\n:\n\n"), "(too long);", false);
 }
 
-/* What a resuming client has not seen it must ask for again. */
+/* A client that resumes must ask again for an event that it has not seen. */
 static void an_id_of_a_lost_event_is_not_taken(void **state)
 {
     (void)state;
@@ -415,7 +415,7 @@ static void whole_events_are_handed_on_without_a_copy(void **state)
     assert_int_equal(sgi_sse_next(&sse, &input, &event), SGI_SSE_EVENT);
     assert_ptr_equal(event.data.p, start + 15);
     assert_int_equal(tm.calls, 0);
-    /* an id is kept, but the data stays where it is */
+    /* The reader copies the id, but the event's data points into the input. */
     input = SGI_STR("id: 4\ndata: {}\n\n");
     start = input.p;
     assert_int_equal(sgi_sse_next(&sse, &input, &event), SGI_SSE_EVENT);
@@ -436,8 +436,8 @@ static void steady_streams_do_not_allocate(void **state)
     assert_int_equal(tm.calls, 0);
 }
 
-/* Each allocation refused, alone and with all behind it: events are lost and said to be,
- * none is made up, and the stream goes on. */
+/* Each allocation is refused, alone and with all later ones. Lost events are reported, no
+ * event is invented, and the stream goes on. */
 static void without_memory_events_are_lost_and_said_so(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The store suite for each store there is, then what only the handle and only the store
- * in memory can show. label: threads */
+/* The store suite for each store, then tests of the handle and of the store in memory.
+ * label: threads */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static void clear_sqlite(void)
     unlink(file_path("-owners"));
 }
 
-/* ---- a store from outside: a vtable of a longer struct, around another store ---- */
+/* ---- a store of the application: a longer vtable struct around another store ---- */
 
 typedef struct outside {
     segue_store *inner;
@@ -124,7 +124,7 @@ static segue_status open_outside(const segue_store_options *options, segue_store
     status =
         sgi_store_new(&outside_vtable, self, options ? options->allocator : NULL, out);
     if (status)
-        outside_free(self); /* what failed took nothing */
+        outside_free(self); /* after a failed call the caller still owns `self` */
     return status;
 }
 
@@ -175,7 +175,8 @@ static void vtable_of_another_age(void **state)
     newer.more = &newer;
     assert_int_equal(sgi_store_new(&newer.vtable, NULL, NULL, &store), SEGUE_E_VERSION);
 
-    /* Older: what lies behind its end is not looked at. */
+    /* A shorter struct of an older version is valid: members behind its end are not
+     * read. */
     segue_store_vtable older = outside_vtable;
     older.struct_size = offsetof(segue_store_vtable, purge);
     older.purge = never_purge;
@@ -183,7 +184,7 @@ static void vtable_of_another_age(void **state)
     int64_t next = 0;
     assert_int_equal(sgi_store_purge(store, 1, &next), SEGUE_OK);
     assert_int_equal(next, INT64_MAX);
-    assert_false(sgi_store_lists(store));
+    assert_false(sgi_store_can_list(store));
     assert_int_equal(sgi_store_list(store, (const uint8_t *)"", 0, NULL, NULL, NULL),
                      SEGUE_E_UNSUPPORTED);
     sgi_store_unref(store);
@@ -240,7 +241,7 @@ static void calls_come_one_at_a_time_and_free_once(void **state)
         sgi_store_ref(store);
         assert_int_equal(pthread_create(&threads[i], NULL, commit_often, store), 0);
     }
-    sgi_store_unref(store); /* the threads have theirs */
+    sgi_store_unref(store); /* the threads have references of their own */
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(p.calls, 60000);
@@ -261,7 +262,7 @@ static segue_store *open_small(int64_t max_bytes)
 
 static char filler[16 * 1024];
 
-/* An operation of n with one entry of 16 KiB. */
+/* Creates operation n with one entry of 16 KiB. */
 static segue_status create_large(segue_store *store, uint32_t n)
 {
     test_record r;
@@ -293,13 +294,14 @@ static void what_ended_first_is_evicted_first(void **state)
     assert_int_equal(test_find(store, 5), SEGUE_OK);
     assert_int_equal(create_large(store, 8), SEGUE_OK);
     assert_int_equal(test_find(store, 5), SEGUE_E_NOT_FOUND);
-    /* 2, 4, 6, 7, 8 run: nothing is left to evict. */
+    /* Operations 2, 4, 6, 7 and 8 still run, so none can be evicted. */
     assert_int_equal(create_large(store, 9), SEGUE_E_STORE_FULL);
     assert_int_equal(test_find(store, 9), SEGUE_E_NOT_FOUND);
     for (uint32_t n = 2; n <= 8; n++)
         assert_int_equal(test_find(store, n),
                          n == 3 || n == 5 ? SEGUE_E_NOT_FOUND : SEGUE_OK);
-    /* Ending needs no room, and then there is some. */
+    /* The end of an operation needs no free space, and an ended operation can be
+     * evicted. */
     must_end(store, 4);
     assert_int_equal(create_large(store, 9), SEGUE_OK);
     assert_int_equal(test_find(store, 4), SEGUE_E_NOT_FOUND);
@@ -320,7 +322,7 @@ static void commit_that_cannot_fit_evicts_nothing(void **state)
                                   test_write_append(3, 1, huge, sizeof huge)};
     assert_int_equal(sgi_store_commit(store, writes, 2), SEGUE_E_STORE_FULL);
     assert_int_equal(test_find(store, 1), SEGUE_OK);
-    /* Nor does one that would fit but is refused. */
+    /* A creation that fits, but is refused for another reason, evicts nothing. */
     segue_store_write refused[] = {test_write_create(&r),
                                    test_write_append(3, 1, huge, 40 * 1024),
                                    test_write_append(3, 3, huge, 1)};
@@ -339,7 +341,7 @@ static void commit_does_not_evict_what_it_writes(void **state)
         assert_int_equal(create_large(store, n), SEGUE_OK);
     must_end(store, 1);
     must_end(store, 2);
-    /* 1 is the oldest, but this very commit appends to it. */
+    /* Operation 1 is the oldest, but is not evicted by a commit that appends to it. */
     assert_int_equal(
         test_commit_one(store, test_write_append(1, 2, filler, sizeof filler)), SEGUE_OK);
     assert_int_equal(test_find(store, 1), SEGUE_OK);
@@ -416,7 +418,7 @@ static void parked_task_costs_little(void **state)
                                       test_write_append(n, 2, data, 60)};
         assert_int_equal(sgi_store_commit(store, writes, 3), SEGUE_OK);
     }
-    /* Each block costs an allocator 16 bytes or less beside what was asked for. */
+    /* An allocator uses at most 16 bytes for each block besides the block's size. */
     size_t each = (tm.live + 16 * tm.blocks) / COUNT;
     print_message("a parked task costs %zu bytes\n", each);
     assert_true(each < 1229);
@@ -442,7 +444,7 @@ static void large_batch_leaves_no_memory_behind(void **state)
     for (uint32_t n = 0; n < COUNT; n++)
         writes[n] = test_write_simple(SEGUE_STORE_DELETE, n);
     assert_int_equal(sgi_store_commit(store, writes, COUNT), SEGUE_OK);
-    /* The tables of maps and timers stay: 3 x 8 bytes per operation there once was. */
+    /* The tables of maps and timers stay: 3 x 8 bytes for each former operation. */
     assert_true(tm.live < 4096 * 3 * 8 + 16 * 1024);
     sgi_store_unref(store);
 }

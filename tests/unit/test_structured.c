@@ -1,6 +1,6 @@
-/* What an operation remembers of its structured content, so that its end can be checked
- * when the log has left memory: the last one set, nothing behind a replacement, the same
- * after a restart; and what happens when there is no memory for it. */
+/* The structured content that an operation remembers to check its end when the log has
+ * left memory: the last one that was set, none after a replacement, and the same after a
+ * restart; also with missing memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "engine/serving/task.h"
+#include "engine/server/task.h"
 #include "support/fake_host.h"
 #include "support/small_validator.h"
 #include "support/test_mem.h"
@@ -42,7 +42,10 @@ static int tear_down(void **state)
 
 static void promise(void)
 {
-    sgi_item_find(server, SEGUE_ITEM_TOOL, SGI_STR("tool"))->has_output = true;
+    sgi_item *item = sgi_item_find(server, SEGUE_ITEM_TOOL, SGI_STR("tool"));
+    item->has_output = true;
+    sgi_item_unref(op->served->item);
+    sgi_served_set_item(op, item);
 }
 
 static segue_status append(sgi_entry_kind kind, const char *payload)
@@ -54,32 +57,32 @@ static void the_last_one_is_remembered(void **state)
 {
     (void)state;
     promise();
-    assert_null(op->structured);
+    assert_null(op->head.structured);
     append(SGI_ENTRY_FIELDS, "{\"_meta\":{\"structuredContent\":1}}");
-    assert_null(op->structured);
+    assert_null(op->head.structured);
     append(SGI_ENTRY_FIELDS, "{\"structuredContent\":{\"n\":1}}");
     append(SGI_ENTRY_FIELDS, "{\"structuredContent\":null,\"x\":1}");
     append(SGI_ENTRY_FIELDS, "{\"x\":2}");
-    assert_string_equal(op->structured, "null");
+    assert_string_equal(op->head.structured, "null");
     append(SGI_ENTRY_REPLACE, "{}");
-    assert_null(op->structured);
+    assert_null(op->head.structured);
 }
 
 static void a_tool_that_promises_nothing_takes_no_room(void **state)
 {
     (void)state;
     append(SGI_ENTRY_FIELDS, "{\"structuredContent\":1}");
-    assert_null(op->structured);
+    assert_null(op->head.structured);
 }
 
 static void without_a_validator_that_it_is_there_will_do(void **state)
 {
     (void)state;
-    promise();
     server->options.on_validate = NULL;
+    promise();
     append(SGI_ENTRY_FIELDS, "{\"structuredContent\":{\"large\":1}}");
-    assert_non_null(op->structured);
-    assert_int_equal(op->structured_len, 0);
+    assert_non_null(op->head.structured);
+    assert_int_equal(op->head.structured_len, 0);
 }
 
 static void it_comes_back_from_the_store(void **state)
@@ -94,7 +97,7 @@ static void it_comes_back_from_the_store(void **state)
         continue;
     sgi_op *copy = fake_op_replay(&host, op);
     assert_non_null(copy);
-    assert_string_equal(copy->structured ? copy->structured : "-", "[2]");
+    assert_string_equal(copy->head.structured ? copy->head.structured : "-", "[2]");
     sgi_op_unref(copy);
 }
 
@@ -108,12 +111,12 @@ static void without_memory_it_is_known_to_be_lost(void **state)
         tm.fail_at = n;
         segue_status status = append(SGI_ENTRY_FIELDS, "{\"structuredContent\":[2]}");
         test_mem_rearm(&tm);
-        bool is_new = op->structured && !strcmp(op->structured, "[2]");
-        assert_true(status == SEGUE_OK ? is_new || op->structured_lost
+        bool is_new = op->head.structured && !strcmp(op->head.structured, "[2]");
+        assert_true(status == SEGUE_OK ? is_new || op->head.structured_lost
                                        : status == SEGUE_E_NOMEM);
         assert_int_equal(append(SGI_ENTRY_FIELDS, "{\"structuredContent\":[1]}"),
                          SEGUE_OK);
-        assert_false(op->structured_lost);
+        assert_false(op->head.structured_lost);
     }
 }
 

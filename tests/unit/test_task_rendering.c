@@ -1,6 +1,6 @@
 /* R-2557-1: the same task as tasks/get shows it in 2025-11-25 (L), in DRAFT-2026-v1 (D)
- * and in 2026-07-28 (X). The whole way there is the scenarios'; here are the states that
- * a client of L cannot bring about by itself, and all of them side by side. */
+ * and in 2026-07-28 (X). This file tests all renderings side by side, also of states that
+ * a client of L cannot cause by itself. Scenarios test how a task gets into a state. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/dialect/tasks_2025.h"
-#include "engine/serving/task.h"
+#include "engine/dialect/rows.h"
+#include "engine/dialect/tasks_2025/tasks_2025.h"
+#include "engine/server/task.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 #include "support/world.h"
@@ -55,17 +56,17 @@ static void render(void *user, sgi_op *task, const sgi_fold *fold)
     rendering *r = user;
     sgi_buf out;
     sgi_buf_init(&out, &tm.mem);
-    sgi_jw w = sgi_jw_on(&out);
+    sgi_jw w = sgi_jw_to(&out);
     sgi_buf_add_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":");
     sgi_jw_open(&w, '{');
     if (*r->dialect == 'L') {
         sgi_tasks_2025_write(&w, task, NULL);
     } else if (*r->dialect == 'D') {
         sgi_jw_member_string(&w, "resultType", SGI_STR("task"));
-        sgi_tasks_2557_write(&w, task, fold);
+        sgi_srv_tasks_draft.write(&w, task, fold);
     } else {
         sgi_jw_member_string(&w, "resultType", SGI_STR("complete"));
-        sgi_tasks_ext_write(&w, task, fold);
+        sgi_srv_tasks_ext.write(&w, task, fold);
     }
     sgi_jw_close(&w, '}');
     sgi_buf_add_char(&out, '}');
@@ -74,7 +75,8 @@ static void render(void *user, sgi_op *task, const sgi_fold *fold)
     sgi_buf_free(&out);
 }
 
-/* The answer to tasks/get; dialect: "L", "D" or "X". Lives until the next one. */
+/* Returns the answer to tasks/get; dialect: "L", "D" or "X". The text lives until the
+ * next call. */
 static const char *rendered(const char *dialect)
 {
     static rendering r;
@@ -83,7 +85,7 @@ static const char *rendered(const char *dialect)
     return r.text;
 }
 
-/* With the result in it, if there is one. */
+/* Returns the answer with the result in it, if there is one. */
 static const char *rendered_whole(const char *dialect)
 {
     static rendering r;
@@ -125,7 +127,7 @@ static void names_of_numbers_differ(void **state)
     (void)state;
     fake_store_settle(&host);
     snprintf(ttl, sizeof ttl, "%lld", (long long)op->ttl_ms);
-    snprintf(poll, sizeof poll, "%lld", (long long)op->poll_ms);
+    snprintf(poll, sizeof poll, "%lld", (long long)op->served->poll_ms);
     const char *text = rendered("L");
     assert_at(text, "result.ttl", ttl);
     assert_at(text, "result.pollInterval", poll);
@@ -155,7 +157,8 @@ static void each_end_has_its_word(void **state)
     } ends[] = {
         {SGI_ENTRY_RESULT, "{}", "\"completed\"", "\"completed\""},
         {SGI_ENTRY_RESULT, "{\"isError\":true}", "\"failed\"", "\"completed\""},
-        /* the answer itself was this result: its task tracks it (R-1905-13) */
+        /* This result was the immediate answer, so the task of L is completed
+         * (R-1905-13). */
         {SGI_ENTRY_RESULT, "{\"isError\":true,\"immediate\":true}", "\"completed\"",
          "\"completed\""},
         {SGI_ENTRY_ERROR, "{\"code\":-32603,\"message\":\"No\"}", "\"failed\"",
@@ -170,7 +173,8 @@ static void each_end_has_its_word(void **state)
         op = fake_task_new(server);
         assert_int_equal(sgi_op_end(op, ends[i].kind, sgi_str_of(ends[i].payload)),
                          SEGUE_OK);
-        assert_at(rendered("L"), "result.status", "\"working\""); /* not durable yet */
+        /* the end of the task is not durable yet */
+        assert_at(rendered("L"), "result.status", "\"working\"");
         fake_store_settle(&host);
         assert_at(rendered("L"), "result.status", ends[i].in_l);
         assert_at(rendered("L"), "result.error", "");
@@ -179,7 +183,7 @@ static void each_end_has_its_word(void **state)
     }
 }
 
-/* Which members a dialect has, in a state; 1 = this one. */
+/* Checks which members the text has; 1 = the text must have the member. */
 static void assert_members(const char *text, const char *members)
 {
     static const char *const all[] = {

@@ -1,10 +1,10 @@
-/* The API from many threads at once: a background runtime whose callbacks run on one
- * thread, handlers that emit and complete from others, clients that start, cancel and
- * free from others again. Meant for the thread sanitizer; the assertions say that nothing
- * is lost.
+/* The API used by many threads at once: callbacks of a background runtime run on one
+ * thread, handlers send and complete on other threads, and clients start, cancel and free
+ * on a third group of threads. The thread sanitizer is the main check; the assertions
+ * check that nothing is lost.
  *
- * Handlers hand their call to a pool of workers through a queue; no thread waits for
- * time. */
+ * Handlers pass their call to a pool of workers through a queue. No thread sleeps for a
+ * fixed time. */
 #include <segue/segue.h>
 
 #include <pthread.h>
@@ -46,7 +46,7 @@ static void on_call(void *user, segue_call *call)
     pthread_mutex_unlock(&pool_lock);
 }
 
-/* Ends each call in one of the ways there are. */
+/* Ends the call; `way` chooses how. */
 static void work_on(segue_call *call, int way)
 {
     char text[32];
@@ -59,7 +59,7 @@ static void work_on(segue_call *call, int way)
     segue_call_set_status(call, "nearly", NULL);
     if (way % 8 == 7)
         segue_call_fail(call, -32603, "on purpose", NULL, 0, NULL);
-    else if (way % 8 != 6) /* else it gives up */
+    else if (way % 8 != 6) /* 6: the worker frees the call without an end */
         segue_call_complete(call, NULL, NULL);
     segue_call_free(call);
 }
@@ -90,7 +90,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
 {
     (void)user;
     (void)request;
-    assert_true(segue_segment_number(segment) > 0);
+    assert_true(segue_segment_read(segment)->number > 0);
     atomic_fetch_add(&segments, 1);
 }
 
@@ -101,7 +101,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     (void)request;
     (void)json;
     (void)len;
-    assert_int_equal(segue_error_status(error), status);
+    assert_int_equal(segue_error_read(error)->status, status);
     atomic_fetch_add(&completed, 1);
 }
 
@@ -139,10 +139,9 @@ typedef struct client {
 static void *play_client(void *user)
 {
     client *c = user;
-    segue_request_events events;
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     char params[64], token[2048];
     int n = snprintf(params, sizeof params, "{\"name\":\"%s\"}", c->tool);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
     events.on_segment = on_segment;
     events.on_complete = on_complete;
     events.free_user = on_free;
@@ -194,10 +193,9 @@ static void on_closed(void *user, segue_session *session, const segue_error *err
 static void add_tool(const char *name, int32_t task)
 {
     char json[128];
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     int n = snprintf(json, sizeof json,
                      "{\"name\":\"%s\",\"inputSchema\":{\"type\":\"object\"}}", name);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.on_call = on_call;
     options.task = task;
     options.flags = SEGUE_TOOL_INCREMENTAL;
@@ -209,8 +207,8 @@ static void add_tool(const char *name, int32_t task)
 
 static int set_up(void **state)
 {
-    segue_server_options options;
-    segue_session_events events;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
+    segue_session_events events = SEGUE_SESSION_EVENTS_INIT;
     (void)state;
     atomic_store(&started, 0);
     atomic_store(&completed, 0);
@@ -219,12 +217,10 @@ static int set_up(void **state)
     atomic_store(&closed, 0);
     pool_over = 0;
     assert_int_equal(segue_runtime_new(NULL, &runtime, NULL), SEGUE_OK);
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
     options.max_tasks = CLIENTS * CALLS;
     assert_int_equal(segue_server_new(runtime, &options, &server, NULL), SEGUE_OK);
     add_tool("plain", SEGUE_TASK_NEVER);
     add_tool("task", SEGUE_TASK_MAY);
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_SESSION_EVENTS);
     events.on_closed = on_closed;
     for (int i = 0; i < CLIENTS; i++) {
         segue_transport *near, *far;
@@ -241,7 +237,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* The order in which a program would end: the runtime, while workers still work. */
+/* Frees as a program would at its end: the runtime first, while workers still work. */
 static int tear_down(void **state)
 {
     (void)state;
@@ -319,8 +315,7 @@ static void the_runtime_ends_with_everything_in_flight(void **state)
     join_clients(clients);
 }
 
-/* One request, looked at and ended by several threads at once: its owner frees it
- * last. */
+/* Several threads read and end one request at once; its owner frees it last. */
 static void *cancel_it(void *user)
 {
     char token[2048];
@@ -336,8 +331,7 @@ static void *cancel_it(void *user)
 static void one_request_is_cancelled_by_many(void **state)
 {
     (void)state;
-    segue_request_events events;
-    segue_struct_init(&events, sizeof events, SEGUE_STRUCT_REQUEST_EVENTS);
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
     events.on_complete = on_complete;
     events.free_user = on_free;
     for (int round = 0; round < 10; round++) {
@@ -356,14 +350,13 @@ static void one_request_is_cancelled_by_many(void **state)
     }
 }
 
-/* AS-55: the tools come and go while they are listed and called. */
+/* AS-55: tools come and go while they are listed and called. */
 static void *change_tools(void *user)
 {
     static const char json[] =
         "{\"name\":\"extra\",\"inputSchema\":{\"type\":\"object\"}}";
-    segue_item_options options;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
     (void)user;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_ITEM_OPTIONS);
     options.on_call = on_call;
     for (int i = 0; i < 50; i++) {
         segue_server_add(server, SEGUE_ITEM_TOOL, json, sizeof json - 1, &options, NULL);

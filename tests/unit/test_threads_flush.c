@@ -1,5 +1,5 @@
-/* Output that is written by the thread that made it, while the loop goes on waiting, and
- * what is held back by cork. The clock stands, so that no timer ends a wait.
+/* Output that the sending thread writes itself while the loop waits, and output that cork
+ * holds back. The clock stands still, so that no timer ends a wait.
  * label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,14 +19,14 @@
 typedef struct rig {
     threads_rig r;
     sgi_conn *conn;
-    int in; /* of the peer, which is the test */
+    int in; /* the peer's socket, from which the test reads */
     int out;
 } rig;
 
 static bool is_asleep(rig *g)
 {
     sgi_runtime_lock(g->r.rt);
-    bool asleep = g->r.rt->asleep;
+    bool asleep = g->r.rt->loop.asleep;
     sgi_runtime_unlock(g->r.rt);
     return asleep;
 }
@@ -81,7 +81,8 @@ static void written_without_the_loop(bool sockets)
     begin(&g, sockets);
     for (int i = 0; i < 100; i++) {
         fake_conn_send(g.conn, "a message\n", 10);
-        assert_true(threads_readable(g.in)); /* before the sender went on */
+        assert_true(threads_readable(g.in)); /* the message was written before the send
+                                              * returned */
         assert_true(is_asleep(&g));
         assert_int_equal(read(g.in, got, sizeof got), 10);
     }
@@ -119,7 +120,7 @@ static void corked_messages_leave_in_one_write(void **state)
     end(&g);
 }
 
-/* What the loop has to do itself is not held back: the end of a conversation, here. */
+/* Cork does not hold back the end of a conversation, which the loop handles. */
 static void a_cork_does_not_keep_a_conversation_open(void **state)
 {
     char got[64];
@@ -168,7 +169,8 @@ static void assert_counted(const char *bytes, size_t len)
             fail_msg("byte %zu is not the one that was sent", i);
 }
 
-/* More than the pipe takes: the loop writes the rest, behind what the sender wrote. */
+/* The sender writes as many bytes as the pipe takes, and the loop writes the rest in
+ * order. */
 static void what_does_not_fit_is_left_to_the_loop(size_t piece)
 {
     char *sent = malloc(LARGE), *got = malloc(LARGE);
@@ -180,7 +182,8 @@ static void what_does_not_fit_is_left_to_the_loop(size_t piece)
         fake_conn_send(g.conn, sent + at, LARGE - at < piece ? LARGE - at : piece);
     read_all(&g, got, LARGE);
     assert_counted(got, LARGE);
-    while (!written_by_sender(&g)) /* and once the loop has done, it is as before */
+    while (!written_by_sender(&g)) /* When the loop has written the rest, the sender
+                                    * writes again. */
         threads_pause();
     end(&g);
     free(sent);
@@ -199,7 +202,7 @@ static void one_message_is_larger_than_a_pipe(void **state)
     what_does_not_fit_is_left_to_the_loop(LARGE);
 }
 
-/* The conversation hands out its output in parts. */
+/* The conversation gives its output in parts. */
 static void output_in_parts_arrives_whole(void **state)
 {
     char got[1000];

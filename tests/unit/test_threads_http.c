@@ -1,6 +1,6 @@
-/* The HTTP server of a background runtime: I/O on its own thread, callbacks (who asks,
- * the handlers) on this one, callers on threads of theirs, some of which leave without
- * waiting. Meant for the thread sanitizer. */
+/* The HTTP server of a background runtime: I/O on its own thread, callbacks (the
+ * principal, the handlers) on the test's thread, and callers on other threads, some of
+ * which disconnect without waiting. The thread sanitizer is the main check. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static int connect_to_server(void)
     return fd;
 }
 
-/* Every third call is given up by closing at once. */
+/* Every third call is abandoned by closing its connection at once. */
 static void *play_caller(void *user)
 {
     char *request = http_call("1", "greet", NULL);
@@ -79,13 +79,11 @@ static void callers_on_threads(void **state)
     segue_runtime *rt;
     segue_server *server;
     segue_listener *listener;
-    segue_server_options options;
-    segue_item_options tool;
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
+    segue_item_options tool = SEGUE_ITEM_OPTIONS_INIT;
     pthread_t threads[CALLERS];
     struct pollfd ready = {.events = POLLIN};
     (void)state;
-    segue_struct_init(&options, sizeof options, SEGUE_STRUCT_SERVER_OPTIONS);
-    segue_struct_init(&tool, sizeof tool, SEGUE_STRUCT_ITEM_OPTIONS);
     options.principal = name_caller;
     tool.on_call = greet;
     assert_int_equal(segue_runtime_new(NULL, &rt, NULL), SEGUE_OK);

@@ -1,5 +1,5 @@
-/* Input that is lent: the thread that dispatches reads it, while the loop sleeps. The
- * runtime takes nothing back by itself, unless a test lets it lose patience.
+/* Lent input: the thread that dispatches reads it while the loop sleeps. The runtime
+ * takes the input back only when asked, unless a test sets a short patience.
  * label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #define CALM_READS 8
 #define SMALL "a message\n"
 
-/* A conversation on pipes whose other ends are the test's. */
+/* A conversation on pipes whose other ends belong to the test. */
 typedef struct line {
     sgi_conn *conn;
     int in;
@@ -28,7 +28,7 @@ typedef struct line {
 typedef struct rig {
     threads_rig r;
     line one;
-    int32_t fd; /* what an application waits for */
+    int32_t fd; /* the descriptor that an application waits on */
 } rig;
 
 static void open_line(threads_rig *r, line *l)
@@ -81,7 +81,7 @@ static void end(rig *g)
 static bool is_asleep(rig *g)
 {
     sgi_runtime_lock(g->r.rt);
-    bool asleep = g->r.rt->asleep;
+    bool asleep = g->r.rt->loop.asleep;
     sgi_runtime_unlock(g->r.rt);
     return asleep;
 }
@@ -169,7 +169,7 @@ static void queue_told(sgi_conn *conn)
     sgi_ready_add(conn->engine, &told.ready);
 }
 
-/* What is read causes a callback, in the same dispatch: nobody is woken for it. */
+/* Input causes a callback in the same dispatch, and no thread is woken. */
 static void callbacks_run_in_the_dispatch_that_read(void **state)
 {
     rig g;
@@ -214,7 +214,7 @@ static void want_no_more(sgi_conn *conn)
     conn->wants = false;
 }
 
-/* What a conversation does not want does not keep the application awake. */
+/* The application is not woken by input that a conversation does not want to read. */
 static void a_reader_that_is_ahead_pauses_input(void **state)
 {
     rig g;
@@ -290,7 +290,7 @@ static void a_stopped_runtime_reads_no_more(void **state)
     end(&g);
 }
 
-/* A flood is read on the I/O thread until it has ebbed. */
+/* The I/O thread reads a flood of input until the flood is over. */
 static void a_flood_is_the_loops(void **state)
 {
     char *much = calloc(1, SGI_FLOOD_SIZE);
@@ -303,7 +303,7 @@ static void a_flood_is_the_loops(void **state)
     assert_int_equal(received(&g.one), sum);
     for (int i = 0; i < CALM_READS; i++) {
         say(&g.one, SMALL, 10);
-        until_received(&g.one, sum += 10); /* without dispatch */
+        until_received(&g.one, sum += 10); /* the loop reads without a dispatch */
     }
     threads_until_asleep(&g.r);
     say(&g.one, SMALL, 10);
@@ -318,8 +318,8 @@ static void a_flood_is_the_loops(void **state)
 static void set_patience(rig *g, int64_t ms)
 {
     sgi_runtime_lock(g->r.rt);
-    g->r.rt->patience_ms = ms;
-    sgi_loop_kick(g->r.rt);
+    g->r.rt->lending.patience_ms = ms;
+    sgi_loop_request_turn(g->r.rt);
     sgi_runtime_unlock(g->r.rt);
 }
 
@@ -334,7 +334,7 @@ static void the_loop_reads_when_nobody_dispatches(void **state)
     say(&g.one, SMALL, 10);
     until_received(&g.one, 20);
     set_patience(&g, 3600 * 1000);
-    threads_until_lent(&g.r); /* who comes back has it again */
+    threads_until_lent(&g.r); /* dispatch gets the input again */
     say(&g.one, SMALL, 10);
     assert_int_equal(received(&g.one), 20);
     dispatch(&g);
@@ -378,7 +378,7 @@ static void a_deadline_does_not_overtake_input(void **state)
     d.line = &g.one;
     say(&g.one, SMALL, 10);
     sgi_runtime_lock(g.r.rt);
-    sgi_engine_timer(g.r.engine, &d.timer, 1, on_deadline);
+    sgi_engine_set_timer(g.r.engine, &d.timer, 1, on_deadline);
     sgi_runtime_unlock(g.r.rt);
     while (!atomic_load(&d.passed))
         threads_pause();
@@ -386,7 +386,8 @@ static void a_deadline_does_not_overtake_input(void **state)
     end(&g);
 }
 
-/* Reaches the bound of what one dispatch reads: the others wait for the next. */
+/* When a dispatch has reached its limit of inlets, the other inlets wait for the next
+ * dispatch. */
 static void many_conversations_take_turns(void **state)
 {
     enum { LINES = 2 * AT_ONCE - 1 };
@@ -414,7 +415,7 @@ static void many_conversations_take_turns(void **state)
         forget_line(&lines[i]);
 }
 
-/* epoll takes no files: the loop goes on reading them. */
+/* epoll takes no files, so the loop goes on reading them. */
 static void a_file_is_not_lent(void **state)
 {
     char name[] = "/tmp/segue_lend_XXXXXX";
@@ -437,8 +438,8 @@ static void a_file_is_not_lent(void **state)
     end(&g);
 }
 
-/* Dispatch, the loop and the peer at the same time, with a runtime that is impatient:
- * bytes come whole and in order. */
+/* Dispatch, the loop and the peer run at the same time, with a runtime of short patience:
+ * bytes arrive whole and in order. */
 static void *say_much(void *user)
 {
     char part[64 + 1];

@@ -1,5 +1,5 @@
-/* Background runtimes, and calls from elsewhere: who dispatches, who is woken, who waits
- * for whom. label: threads */
+/* Background runtimes and calls from other threads: which thread dispatches, which is
+ * woken, and which waits for another. label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,10 +48,11 @@ static void the_descriptor_is_readable_exactly_while_something_is_due(void **sta
         event_queue(&r, &e);
         assert_true(threads_readable(fd));
         event_queue(&r, &e);
-        assert_int_equal(r.woken, 2 * round - 1); /* once, however much there is */
+        assert_int_equal(r.woken, 2 * round - 1); /* one wake-up for any number of
+                                                   * events */
         assert_int_equal(sgi_runtime_dispatch(r.rt, 0, 2, &ran), SEGUE_OK);
         assert_int_equal(ran, 2);
-        assert_true(threads_readable(fd)); /* something was left */
+        assert_true(threads_readable(fd)); /* an event is left */
         assert_int_equal(r.woken, 2 * round);
         assert_int_equal(sgi_runtime_dispatch(r.rt, 0, 0, &ran), SEGUE_OK);
         assert_int_equal(ran, 3);
@@ -78,7 +79,7 @@ static void what_was_due_before_the_start_rings_too(void **state)
     assert_int_equal(sgi_runtime_fd(r.rt, &fd), SEGUE_OK);
     assert_true(threads_readable(fd));
     threads_end(&r);
-    assert_int_equal(e.ran, 1); /* by free */
+    assert_int_equal(e.ran, 1); /* freeing the runtime ran the event */
 }
 
 static void *dispatch_without_end(void *user)
@@ -120,7 +121,8 @@ static void only_one_thread_dispatches(void **state)
     sem_wait(&m.inside);
     assert_int_equal(sgi_runtime_dispatch(r.rt, 0, 0, &ran), SEGUE_E_THREAD);
     assert_int_equal(ran, -1);
-    assert_false(sgi_runtime_in_callback(r.rt)); /* the other one is */
+    assert_false(sgi_runtime_in_callback(r.rt)); /* only the other runtime is in a
+                                                  * callback */
     sem_post(&m.leave);
     sgi_runtime_stop(r.rt);
     pthread_join(thread, NULL);
@@ -152,7 +154,8 @@ static void an_inline_dispatch_is_woken_by_another_thread(void **state)
     threads_end(&r);
 }
 
-static segue_runtime *_Atomic interrupted; /* what the handler stops; NULL = nothing */
+static segue_runtime *_Atomic interrupted; /* the runtime that the handler interrupts;
+                                            * NULL = none */
 static atomic_bool storming;
 
 static void stop_by_signal(int number)
@@ -172,7 +175,7 @@ static void *storm(void *user)
     return NULL;
 }
 
-/* Callbacks that make callbacks, so that the lock is taken all the time. */
+/* Callbacks that queue callbacks, so that the lock is taken all the time. */
 static void be_busy(threads_rig *r, event *e, bool background)
 {
     segue_status status = SEGUE_OK;
@@ -258,7 +261,7 @@ static void free_waits_for_run_to_return(void **state)
     e.user = &m;
     event_queue(&r, &e);
     pthread_create(&thread, NULL, run_it, &r);
-    sem_wait(&m.inside); /* it runs */
+    sem_wait(&m.inside); /* the event's callback runs now */
     assert_int_equal(sgi_runtime_dispatch(r.rt, 0, 0, NULL), SEGUE_E_THREAD);
     assert_int_equal(sgi_runtime_run(r.rt), SEGUE_E_STATE);
     threads_end(&r);
@@ -267,7 +270,7 @@ static void free_waits_for_run_to_return(void **state)
     sem_destroy(&m.leave);
 }
 
-/* A timer that is set from the host's thread wakes the I/O thread in time. */
+/* A timer that is set on the host's thread wakes the I/O thread in time. */
 static event *due_by_timer;
 
 static void make_due(sgi_timer *timer)
@@ -288,11 +291,11 @@ static void a_timer_set_elsewhere_shortens_the_wait(void **state)
     due_by_timer = &e;
     assert_int_equal(sgi_runtime_start(r.rt), SEGUE_OK);
     sgi_runtime_lock(r.rt);
-    sgi_engine_timer(r.engine, &late, 3600000, make_due);
+    sgi_engine_set_timer(r.engine, &late, 3600000, make_due);
     sgi_runtime_unlock(r.rt);
     threads_until_asleep(&r);
     sgi_runtime_lock(r.rt);
-    sgi_engine_timer(r.engine, &soon, 5, make_due);
+    sgi_engine_set_timer(r.engine, &soon, 5, make_due);
     sgi_runtime_unlock(r.rt);
     assert_int_equal(sgi_runtime_dispatch(r.rt, 10000, 0, &ran), SEGUE_OK);
     assert_int_equal(ran, 1);

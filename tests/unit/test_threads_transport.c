@@ -1,5 +1,5 @@
-/* Transports of background runtimes: their I/O on its thread, their words on the host's.
- * label: threads */
+/* Transports of background runtimes: their I/O runs on the runtime's thread, their
+ * callbacks on the host's thread. label: threads */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void queue_due(sgi_conn *conn)
     sgi_ready_add(conn->engine, &due_by_feed->ready);
 }
 
-/* Answers late: the loop has had its turns by then. */
+/* Answers only when the host dispatches, after several turns of the loop. */
 static void answer_it(event *e)
 {
     sgi_conn *conn = e->user;
@@ -73,7 +73,8 @@ static void answer_it(event *e)
     fake_conn_send(conn, "answer\n", 7);
 }
 
-/* A question and the end of input, before the host dispatches; what comes back. */
+/* Sends a question and the end of input before the host dispatches; returns the answer's
+ * bytes. */
 static ssize_t ask_and_end(void (*body)(event *), char *got, size_t size)
 {
     threads_rig r;
@@ -124,7 +125,8 @@ static void the_io_thread_takes_no_signals(void **state)
     int fds[2];
     segue_transport *near;
     (void)state;
-    signal(SIGPIPE, SIG_DFL); /* would end the test */
+    signal(SIGPIPE, SIG_DFL); /* with the default disposition a SIGPIPE would end the
+                               * test */
     threads_begin(&r);
     assert_int_equal(pipe(fds), 0);
     int unused = dup(fds[0]); /* the transport's input */
@@ -142,7 +144,7 @@ static void the_io_thread_takes_no_signals(void **state)
     fake_conn_free(conn);
 }
 
-/* A custom transport that counts what is sent and is fed by several threads. */
+/* A custom transport that counts what is sent; several threads feed it. */
 typedef struct feeder {
     segue_transport *transport;
     sem_t started;

@@ -1,5 +1,5 @@
-/* Times that a peer or a store gives may be anything that fits into 64 bits: what is made
- * of them stays at the ends, and what ends too late ends never instead of at once. */
+/* Times from a peer or a store may be any number of 64 bits. Sums stop at the ends of
+ * that range. A time beyond the range is never reached, instead of being due at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/asking/request.h"
+#include "engine/client/request.h"
 #include "engine/log/retention.h"
-#include "engine/serving/resumable.h"
-#include "engine/serving/resumable_clock.h"
+#include "engine/dialect/resumable/resumable_clock.h"
 #include "support/client_kit.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
@@ -47,18 +46,18 @@ static void stamps_are_dates(void **state)
     char stamp[SGI_STAMP_SIZE];
     (void)state;
     for (size_t i = 0; i < EXTREMES; i++) {
-        sgi_stamp(extremes[i], stamp);
+        sgi_timestamp_write(extremes[i], stamp);
         assert_int_equal(strlen(stamp), strlen("1970-01-01T00:00:00.000Z"));
     }
-    sgi_stamp(MOST, stamp);
+    sgi_timestamp_write(MOST, stamp);
     assert_string_equal(stamp, "9999-12-31T23:59:59.999Z");
-    sgi_stamp(LEAST, stamp);
+    sgi_timestamp_write(LEAST, stamp);
     assert_string_equal(stamp, "1970-01-01T00:00:00.000Z");
 }
 
 /* ---- records of a store ---- */
 
-/* Every pair of a creation and a ttl: what is due is due, what is not never was. */
+/* For every pair of a creation time and a ttl, exactly the expired operations are due. */
 static void an_operation_lives_as_long_as_it_says(void **state)
 {
     test_mem tm;
@@ -87,7 +86,7 @@ static void an_operation_lives_as_long_as_it_says(void **state)
             op->ttl_ms = -1;
             assert_int_equal(sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}")), SEGUE_OK);
             fake_store_settle(&host);
-            sgi_server_op_forget(op);
+            sgi_server_take_from_maps(op);
             sgi_op_unref(op);
         }
     fake_server_end(server);
@@ -109,7 +108,7 @@ static void a_task_of_all_time_does_not_expire(void **state)
     fake_store_settle(&host);
     fake_host_advance(&host, 365 * INT64_C(86400000));
     assert_false(sgi_op_has_ended(op));
-    assert_true(op->known);
+    assert_true(sgi_op_is_known(op));
     assert_int_equal(sgi_op_end(op, SGI_ENTRY_RESULT, SGI_STR("{}")), SEGUE_OK);
     fake_store_settle(&host);
     sgi_op_unref(op);
@@ -128,14 +127,14 @@ static void retention_takes_any_time(void **state)
             sgi_entry second = {.event = 2, .seq = 2, .at_ms = extremes[b]};
             sgi_retention_add(&kept, &first);
             sgi_retention_add(&kept, &second);
-            sgi_retention_look(&kept, extremes[b]);
-            sgi_retention_look(&kept, MOST);
+            sgi_retention_apply_limits(&kept, extremes[b]);
+            sgi_retention_apply_limits(&kept, MOST);
         }
 }
 
 /* ---- messages of a peer ---- */
 
-/* NULL when the client does not ask any more. */
+/* Returns NULL when the client does not poll any more. */
 static const char *next_poll(kit *k)
 {
     const char *get = NULL;
@@ -146,7 +145,7 @@ static const char *next_poll(kit *k)
     return get;
 }
 
-/* What the server of a task says of its times. */
+/* A client follows a task for any times that the server gives. */
 static void a_task_is_followed_whatever_its_times(void **state)
 {
     static const char *const names[] = {"ttlMs",        "ttlSeconds",
@@ -196,7 +195,7 @@ static void a_refusal_tells_when_to_come_again(void **state)
     }
 }
 
-/* A list that is fresh for ever, or was never. */
+/* A list may be fresh for ever or never. */
 static void freshness_takes_any_time(void **state)
 {
     (void)state;

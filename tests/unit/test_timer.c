@@ -22,8 +22,8 @@ static test_mem tm;
 static sgi_timers timers;
 static alarm_clock clocks[COUNT];
 static uint64_t chance;
-static int64_t last_at; /* deadline of the one that ran last */
-static int rounds_left; /* how often `again` sets itself again */
+static int64_t last_at; /* deadline of the timer that ran last */
+static int rounds_left; /* how often the timer `again` sets itself again */
 
 static uint32_t below(uint32_t n)
 {
@@ -182,7 +182,7 @@ static void without_memory_a_timer_is_not_set_and_the_others_stay(void **state)
     assert_int_equal(timers.count, (size_t)set);
 }
 
-/* One that must be set is set, and behaves as the others do. */
+/* A timer that must be set is set even without memory, and behaves as other timers do. */
 static void without_memory_a_timer_that_must_be_set_is(void **state)
 {
     (void)state;
@@ -194,7 +194,8 @@ static void without_memory_a_timer_that_must_be_set_is(void **state)
         if (step == 2500) {
             assert_int_equal(timers.count, 0);
             assert_non_null(timers.spilled);
-            test_mem_rearm(&tm); /* from here on some stand here, some there */
+            test_mem_rearm(&tm); /* from here on, some timers are in the heap and some in
+                                  * the spilled list */
         }
         if (what < 5) {
             c->at_ms = now + below(1000);

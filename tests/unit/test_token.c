@@ -1,5 +1,5 @@
-/* Resume tokens: what they carry, when there is none, and that a damaged one is
- * refused. */
+/* Resume tokens: their contents, requests without a token, and the refusal of damaged
+ * tokens. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "engine/dialect/task_events/stream.h"
 #include "support/fake_host.h"
 #include "support/test_mem.h"
 
@@ -52,7 +53,7 @@ static segue_request *follow(const char *task_id, uint64_t event, uint64_t segme
     return start(&spec);
 }
 
-/* Writes the token of a request; the text is the caller's to free. */
+/* Returns the token of a request; the caller frees it. */
 static char *token_of(segue_request *request)
 {
     sgi_buf out;
@@ -64,7 +65,7 @@ static char *token_of(segue_request *request)
 
 static segue_status resume(const char *token, segue_request **out)
 {
-    return sgi_token_resume(session, token, &plain, NULL, out);
+    return sgi_request_from_token(session, token, &plain, NULL, out);
 }
 
 static void assert_invalid(const char *token)
@@ -86,9 +87,9 @@ static void a_task_goes_on_behind_what_was_delivered(void **state)
     sgi_request_unref(request);
     assert_int_equal(resume(token, &resumed), SEGUE_OK);
     assert_string_equal(resumed->task_id, "task-\xc3\xa4\"\\1");
-    assert_int_equal(resumed->next_event, 7);
-    assert_int_equal(resumed->next_segment, 4);
-    assert_true(resumed->partial);
+    assert_int_equal(sgi_task_stream_of(resumed)->next, 7);
+    assert_int_equal(resumed->numbering.next, 4);
+    assert_true(resumed->follow->partial);
     assert_int_equal(resumed->phase, SGI_PHASE_FOLLOW);
     sgi_request_unref(resumed);
     free(token);
@@ -101,9 +102,9 @@ static void a_task_of_which_nothing_came_starts_at_its_beginning(void **state)
     segue_request *request = follow("t", 0, 1);
     char *token = token_of(request);
     assert_int_equal(resume(token, &resumed), SEGUE_OK);
-    assert_int_equal(resumed->next_event, 0);
-    assert_int_equal(resumed->next_segment, 1);
-    assert_false(resumed->partial);
+    assert_int_equal(sgi_task_stream_of(resumed)->next, 0);
+    assert_int_equal(resumed->numbering.next, 1);
+    assert_false(resumed->follow->partial);
     sgi_request_unref(request);
     sgi_request_unref(resumed);
     free(token);
@@ -116,12 +117,12 @@ static void take_segment(void *user, segue_request *request, const segue_segment
     ++*(int *)user;
 }
 
-/* What the library knows to be void is void for the application when it has been told:
- * here two of five segments, though four are by now. */
+/* The token has the state that was reported to the application: here two of five segments
+ * are replaced, though the client knows by now that four are. */
 static void what_is_void_is_what_was_told_to_be(void **state)
 {
     (void)state;
-    static int taken; /* outlives the test: what is queued is told when all ends */
+    static int taken; /* static, because queued callbacks run after the test */
     segue_request *resumed = NULL;
     segue_request_options options = {.struct_size = sizeof options, .credit = 4};
     segue_request_events events = {
@@ -140,8 +141,8 @@ static void what_is_void_is_what_was_told_to_be(void **state)
     assert_int_equal(taken, 4);
     char *token = token_of(request);
     assert_int_equal(resume(token, &resumed), SEGUE_OK);
-    assert_int_equal(resumed->next_segment, 5);
-    assert_int_equal(resumed->void_segments, 2);
+    assert_int_equal(resumed->numbering.next, 5);
+    assert_int_equal(resumed->numbering.voided, 2);
     sgi_request_unref(request);
     sgi_request_unref(resumed);
     free(token);
@@ -160,7 +161,7 @@ static void a_call_is_sent_again_with_its_key(void **state)
     assert_int_equal(resume(token, &resumed), SEGUE_OK);
     assert_string_equal(resumed->method, "tools/call");
     assert_string_equal(resumed->params, "{\"name\":\"t\",\"arguments\":{\"n\":1e400}}");
-    assert_string_equal(resumed->key, request->key);
+    assert_string_equal(resumed->key.text, request->key.text);
     assert_int_equal(resumed->phase, SGI_PHASE_WAIT);
     sgi_request_unref(request);
     sgi_request_unref(resumed);
@@ -180,7 +181,7 @@ static void there_is_none_for_what_no_server_can_find_again(void **state)
     fake_host_deliver(&host);
     assert_int_equal(sgi_token_write(request, &out), SEGUE_E_TERMINAL);
     sgi_request_unref(request);
-    session->has_idempotency = false;
+    session->server.idempotency = false;
     sgi_request_spec call = {.method = SGI_STR("tools/call"), .options = &plain};
     request = start(&call);
     assert_int_equal(sgi_token_write(request, &out), SEGUE_E_NOT_RESUMABLE);
@@ -188,7 +189,7 @@ static void there_is_none_for_what_no_server_can_find_again(void **state)
     sgi_request_unref(request);
 }
 
-/* After a loss of the connection the token is what the application needs most. */
+/* After a loss of the connection the application needs the token to resume. */
 static void it_is_there_after_the_end_unless_the_task_has_ended(void **state)
 {
     (void)state;
@@ -213,7 +214,8 @@ static void it_is_there_after_the_end_unless_the_task_has_ended(void **state)
         sgi_buf_init(&out, &tm.mem);
         segue_request *request = follow("t", 1, 1);
         sgi_request_fail(request, rows[i].status, "x");
-        assert_int_equal(sgi_token_write(request, &out), SEGUE_OK); /* not told yet */
+        /* the end is not reported to the application yet */
+        assert_int_equal(sgi_token_write(request, &out), SEGUE_OK);
         sgi_buf_cut(&out, 0);
         fake_host_deliver(&host);
         assert_int_equal(sgi_token_write(request, &out), rows[i].token);
@@ -253,8 +255,8 @@ static void other_texts_are_refused(void **state)
         assert_invalid(texts[i]);
 }
 
-/* A token whose checksum is right: only the one who made it can have made it wrong, but
- * what it holds is looked at all the same. */
+/* Makes a token with a valid checksum. Only the maker of a token can give it wrong
+ * contents, but the library checks the contents all the same. */
 static char *forge(const char *state_text)
 {
     uint8_t digest[SGI_DIGEST_SIZE];
@@ -328,7 +330,8 @@ static void without_memory_it_is_said_and_nothing_leaks(void **state)
     sgi_request_cancel(request);
     sgi_request_unref(request);
     fake_host_deliver(&host);
-    sgi_conn_lost(session->conn, "x"); /* so that resuming sends nothing */
+    sgi_conn_lost(session->conn, "x"); /* the connection is lost, so that resuming sends
+                                        * nothing */
     before = tm.live;
     refused = 1;
     for (size_t at = 1; refused; at++) {

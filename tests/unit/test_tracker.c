@@ -1,4 +1,5 @@
-/* The tracker of segments: each number once and in order, whatever comes (AS-29). */
+/* The tracker of segments passes on each number once and in order, whatever arrives
+ * (AS-29). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "engine/asking/tracker.h"
+#include "engine/dialect/tasks_2025/tracker.h"
 #include "support/test_mem.h"
 
 static const uint64_t seed[2] = {1, 2};
@@ -15,7 +16,7 @@ static test_mem tm;
 static sgi_tracker tracker;
 static uint64_t chance;
 
-/* What was handed on. */
+/* The segments that were passed on. */
 static sgi_buf merged;
 static uint64_t last;
 
@@ -55,7 +56,7 @@ static void hand_on(uint64_t number, sgi_str bytes)
 static sgi_tracked take_bytes(uint64_t number, sgi_str bytes)
 {
     sgi_held *held;
-    sgi_tracked tracked = sgi_tracker_take(&tracker, number, bytes);
+    sgi_tracked tracked = sgi_tracker_add(&tracker, number, bytes);
     if (tracked != SGI_TRACKED_NEXT)
         return tracked;
     hand_on(number, bytes);
@@ -114,7 +115,7 @@ static void holes_are_filled_in_any_order(void **state)
     assert_merged("a;b;c;d;e;");
 }
 
-/* AS-12 on this level. */
+/* AS-12 for the tracker: a repeated number with other bytes is no repeat. */
 static void repeats_are_told_from_other_bytes(void **state)
 {
     (void)state;
@@ -162,7 +163,7 @@ static void what_is_held_is_bounded(void **state)
     tracker.complete = true;
     assert_int_equal(take(1, "a"), SGI_TRACKED_NEXT);
     assert_int_equal(take(2, "b"), SGI_TRACKED_NEXT);
-    assert_false(sgi_tracker_is_whole(&tracker)); /* 4 is known to be missing */
+    assert_false(sgi_tracker_is_whole(&tracker)); /* segment 4 is known to be missing */
     assert_int_equal(sgi_tracker_prefix(&tracker), 3);
     assert_int_equal(take(4, "d"), SGI_TRACKED_NEXT);
     assert_true(sgi_tracker_is_whole(&tracker));
@@ -185,7 +186,9 @@ static void without_memory_a_segment_is_dropped(void **state)
     }
     test_mem_rearm(&tm);
     tm.fail_from = 1;
-    assert_int_equal(take(1, "a"), SGI_TRACKED_NEXT); /* its hash is what is lost */
+    assert_int_equal(take(1, "a"), SGI_TRACKED_NEXT); /* the segment is accepted, but
+                                                       * there is no memory for its
+                                                       * hash */
     assert_int_equal(take(1, "x"), SGI_TRACKED_REPEAT);
     test_mem_rearm(&tm);
     assert_merged("a;b;");
@@ -212,7 +215,7 @@ static void deliver(uint64_t number)
     assert_int_not_equal(tracked, SGI_TRACKED_OTHER);
 }
 
-/* The push: batches that are lost, come twice, or in another order. */
+/* Pushes batches that are lost, arrive twice, or arrive in another order. */
 static void push(uint64_t count)
 {
     uint64_t order[2 * SEGMENTS];
@@ -240,7 +243,8 @@ static void push(uint64_t count)
     }
 }
 
-/* The repair: what comes after the prefix, or all of it when there is none. */
+/* Repairs the log: fetches the segments behind the prefix, or all segments when there is
+ * no prefix. */
 static void pull(uint64_t count)
 {
     for (int tries = 0; !sgi_tracker_is_whole(&tracker); tries++) {

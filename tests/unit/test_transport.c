@@ -1,4 +1,4 @@
-/* Transports in general, and the pair. */
+/* Tests of all transports, and of the pair of transports in memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -104,7 +104,8 @@ static void what_the_other_end_does_not_want_stays_where_it_is(void **state)
     for (int i = 0; i < 5; i++)
         sgi_runtime_dispatch(rig.rt, 0, 0, NULL);
     assert_int_equal(rig.far->feeds, 1);
-    fake_conn_send(rig.conn, text, 1000); /* not even taken */
+    fake_conn_send(rig.conn, text, 1000); /* the transport does not take the bytes from
+                                           * the connection's output */
     for (int i = 0; i < 5; i++)
         sgi_runtime_dispatch(rig.rt, 0, 0, NULL);
     assert_int_equal(rig.conn->out.len, 1000);

@@ -1,4 +1,5 @@
-/* Templates of URIs: what is read, what matches, what its variables are. */
+/* URI templates: which texts are valid, what matches, and the values of their
+ * variables. */
 #include "wire/uri_template.h"
 
 #include <setjmp.h>
@@ -32,7 +33,7 @@ static void refuses_what_it_does_not_know(void **state)
     free(huge);
 }
 
-/* values: joined by '|', or NULL when it must not match. */
+/* values: the expected values, joined by '|', or NULL when the URI must not match. */
 typedef struct row {
     const char *text;
     const char *uri;
@@ -52,7 +53,8 @@ static const row rows[] = {
     {"test://template/{id}/data", "test://template/123/dat", NULL},
     {"test://template/{id}/data", "test://template/123/data/", NULL},
     {"{y}-{m}", "2026-07", "2026|07"},
-    {"{y}-{m}", "2026-07-28", "2026|07-28"}, /* as little as it can */
+    {"{y}-{m}", "2026-07-28", "2026|07-28"}, /* the left variable takes as little as
+                                              * possible */
     {"{y}-{m}/{d}", "2026-07-28/1", "2026|07-28|1"},
     {"file:///{+path}/{name}", "file:///a/b/c.txt", "a/b|c.txt"},
     {"file:///{+path}/{name}", "file:///c.txt", NULL},
@@ -62,7 +64,8 @@ static const row rows[] = {
     {"{a}ab{b}", "ab", NULL},
     {"{a}aab{b}", "xaaab1", "xa|1"},
     {"{+p}/{a}-{b}/z", "m/n/1-2/z", "m/n|1|2"},
-    {"{+p}/{a}-{b}/z", "m/n/1-2-3/z", "m/n|1-2|3"}, /* the right one takes little */
+    {"{+p}/{a}-{b}/z", "m/n/1-2-3/z", "m/n|1-2|3"}, /* here the right variable takes as
+                                                     * little as possible */
     {"x{+p}x", "xx", NULL},
     {"x{+p}x", "xxx", "x"},
     {"a{+p}aa", "aaa", NULL},

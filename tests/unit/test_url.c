@@ -1,5 +1,5 @@
-/* Which texts are URLs, whom they name, and what lies below what: decisions of trust, so
- * whatever is in doubt is refused. */
+/* Which texts are URLs, which host they name, and which URL lies below another. The
+ * library trusts a URL because of these checks, so every doubtful text is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -177,7 +177,8 @@ static void a_location_is_absolute_or_begins_with_a_slash(void **state)
 {
     (void)state;
     static const struct {
-        const char *location, *to; /* NULL = cannot be told */
+        const char *location, *to; /* to: the resolved URL, or NULL when the reference
+                                    * cannot be resolved. */
     } rows[] = {
         {"/c?d", "https://a:1/c?d"},
         {"http://b/c", "http://b/c"},
@@ -195,14 +196,14 @@ static void a_location_is_absolute_or_begins_with_a_slash(void **state)
     sgi_buf_init(&out, &tm.mem);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         sgi_buf_reset(&out, SIZE_MAX);
-        bool told = sgi_url_follow(&from, sgi_str_of(rows[i].location), &out);
+        bool told = sgi_url_resolve_location(&from, sgi_str_of(rows[i].location), &out);
         assert_int_equal(told, rows[i].to != NULL);
         is(sgi_buf_str(&out), rows[i].to ? rows[i].to : "");
     }
     sgi_buf_free(&out);
     test_mem_rearm(&tm);
     tm.fail_from = 1;
-    assert_false(sgi_url_follow(&from, SGI_STR("/c"), &out));
+    assert_false(sgi_url_resolve_location(&from, SGI_STR("/c"), &out));
     sgi_buf_free(&out);
     assert_int_equal(tm.live, 0);
 }

@@ -1,5 +1,5 @@
-/* What is made of a validator's answer: three verdicts, and a reason that is one line of
- * UTF-8, whatever was left in its room. */
+/* The library's reading of a validator's answer: three verdicts, and a reason that is one
+ * line of UTF-8, whatever the validator wrote to the buffer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static segue_status ask(void *user, const char *tool, int32_t what, const char *
     assert_memory_equal(value, "[1]", value_len);
     assert_int_equal(size, SGI_REASON_SIZE);
     assert_int_equal(reason[0], 0);
-    assert_int_equal(host.locked, 0); /* user code runs without the lock */
+    assert_int_equal(host.locked, 0); /* the validator runs without the runtime's lock */
     if (leaves)
         memcpy(reason, leaves, strlen(leaves) + 1);
     else
@@ -56,7 +56,7 @@ static void there_are_three_verdicts(void **state)
     char reason[SGI_REASON_SIZE];
     assert_int_equal(validate(SEGUE_OK, "", reason), SEGUE_OK);
     assert_int_equal(validate(SEGUE_E_INVALID, "", reason), SEGUE_E_INVALID);
-    assert_string_equal(reason, "it does not fit the schema");
+    assert_string_equal(reason, "the value does not fit the schema");
     assert_int_equal(validate(SEGUE_E_NOMEM, "", reason), SEGUE_E_UNSUPPORTED);
     assert_string_equal(reason, "the schema cannot be checked");
     assert_int_equal(validate(7, "why", reason), SEGUE_E_UNSUPPORTED);
@@ -70,10 +70,11 @@ static void a_reason_is_one_line_of_text(void **state)
     validate(SEGUE_E_INVALID, "one\r\ntwo", reason);
     assert_string_equal(reason, "one");
     validate(SEGUE_E_INVALID, "\ntwo", reason);
-    assert_string_equal(reason, "it does not fit the schema");
-    validate(SEGUE_E_INVALID, "gr\xc3\xbc\xc3", reason); /* cut within a character */
+    assert_string_equal(reason, "the value does not fit the schema");
+    /* The validator's text ends within a character. */
+    validate(SEGUE_E_INVALID, "gr\xc3\xbc\xc3", reason);
     assert_string_equal(reason, "gr\xc3\xbc");
-    validate(SEGUE_E_INVALID, NULL, reason); /* without an end */
+    validate(SEGUE_E_INVALID, NULL, reason); /* the validator's text has no NUL */
     assert_int_equal(strlen(reason), SGI_REASON_SIZE - 1);
 }
 

@@ -1,6 +1,7 @@
 /* Sessions of the handshake eras over HTTP (2025-11-25 basic/transports): exchanges that
- * outlive their connections, what is sent again, expiry and the bounds. Their end is
- * looked at in test_wire_session_end.c, what they keep in test_wire_session_parked.c. */
+ * outlive their connections, replay of events, expiry and the bounds.
+ * test_wire_session_end.c tests the end of sessions, test_wire_session_parked.c the
+ * exchanges without a connection. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/serving/replay.h"
-#include "engine/serving/wire_session.h"
+#include "engine/conversation/replay.h"
+#include "engine/server/wire_session.h"
 #include "support/http_wire.h"
 
 #define IDLE_MS 60000
@@ -60,7 +61,7 @@ static void stream_is_taken_up_from_each_event(void **state)
         for (int i = 1; i <= 3; i++)
             sgi_call_progress(call, i, 0, NULL);
         assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-"), 4);
-        http_wire_cut(&t.a); /* no cancel (C-7) */
+        http_wire_cut(&t.a); /* a lost connection does not cancel the call (C-7) */
         assert_false(call->cancelled);
         assert_int_equal(sgi_call_progress(call, 4, 0, NULL), SEGUE_OK);
         if (settled)
@@ -89,7 +90,7 @@ static void second_get_takes_a_stream_over(void **state)
     (void)state;
     http_rig_open(&t);
     segue_call *call = http_wire_start(&t.a, "7");
-    sgi_call_progress(call, 1, 0, NULL); /* not read yet */
+    sgi_call_progress(call, 1, 0, NULL); /* the client has not read this progress yet */
     int32_t closes = t.host.closes;
     assert_int_equal(http_wire_get(&t.b, "2-0"), 0);
     assert_int_equal(t.host.closes, closes + 1);
@@ -97,7 +98,8 @@ static void second_get_takes_a_stream_over(void **state)
     assert_ptr_equal(t.a.conn, t.b.conn);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 2-1\n"), 1);
     assert_string_equal(http_wire_text(&t.a), "");
-    http_wire_cut(&t.a); /* ignored: it carries it no longer */
+    http_wire_cut(&t.a); /* this cut has no effect, because the exchange has moved to wire
+                          * b */
     assert_ptr_equal(sgi_conn_transport(t.b.conn), &t.b);
     http_wire_finish(call);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "\"id\":7,\"result\""), 1);
@@ -111,22 +113,25 @@ static void listening_stream_is_one_and_is_kept(void **state)
     assert_int_equal(http_wire_get(&t.a, ""), 0);
     assert_string_equal(http_wire_text(&t.a), "id: 2-0\ndata: \n\n");
     assert_int_equal(http_wire_get(&t.b, ""), 409);
-    assert_int_equal(http_wire_get(&t.b, "2-77"), 409); /* unknown = none (R-975-18) */
+    assert_int_equal(http_wire_get(&t.b, "2-77"), 409); /* an unknown event id is treated
+                                                         * as no id (R-975-18) */
     segue_call *call = http_wire_start(&t.b, "7");
     sgi_serve_open_stream(t.b.conn);
     sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "list_changed"), 1);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "list_changed"),
-                     0); /* not both */
+                     0); /* the change is sent on one stream only */
     http_wire_cut(&t.a);
     sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_get(&t.a, "2-1"), 0);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-2\n"), 1);
     http_wire_cut(&t.a);
-    assert_int_equal(http_wire_get(&t.a, ""), 0); /* asks for nothing old */
+    assert_int_equal(http_wire_get(&t.a, ""), 0); /* the empty id asks for no old
+                                                   * events */
     assert_string_equal(http_wire_text(&t.a), "");
     http_wire_cut(&t.a);
-    sgi_items_changed(t.server, SEGUE_ITEM_TOOL); /* that is news to whoever comes */
+    sgi_items_changed(t.server, SEGUE_ITEM_TOOL); /* the next stream reports this
+                                                   * change */
     sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_get(&t.a, ""), 0);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-3\n"), 1);
@@ -152,8 +157,8 @@ static void unknown_events_count_as_none(void **state)
     http_wire_finish(call);
 }
 
-/* An id is one of its session: it opens nothing of another, not of the same principal
- * either, whatever it says. */
+/* An event id is valid in its session only, not in another session of the same
+ * principal. */
 static void events_of_another_session_count_as_none(void **state)
 {
     static const char *const ids[] = {"2-0",
@@ -197,7 +202,7 @@ static void answer_without_a_stream_is_for_nobody(void **state)
     (void)state;
     http_rig_open(&t);
     segue_call *call = http_wire_start(&t.a, "7");
-    http_wire_cut(&t.a); /* nothing was said: there is no event to name */
+    http_wire_cut(&t.a); /* nothing was sent, so the client knows no event id */
     sgi_call_progress(call, 1, 0, NULL);
     assert_false(call->cancelled);
     http_wire_finish(call);
@@ -221,7 +226,8 @@ static void settled_streams_are_bounded(void **state)
         http_wire_cut(&t.a);
         assert_true(count_exchanges(&t.a) <= 16);
     }
-    snprintf(last, sizeof last, "%d-0", 41); /* the newest ones stay */
+    snprintf(last, sizeof last, "%d-0", 41); /* the events of the newest exchanges are
+                                              * kept */
     assert_int_equal(http_wire_get(&t.a, last), 200);
     http_wire_cut(&t.a);
     assert_int_equal(http_wire_get(&t.a, "26-0"), 200);
@@ -235,7 +241,8 @@ static void requests_in_flight_are_those_of_the_session(void **state)
     t.server->options.max_requests = 2;
     http_rig_open(&t);
     segue_call *one = http_wire_start(&t.a, "7");
-    assert_int_equal(http_wire_legacy(&t.b, "7", "ping", ""), 400); /* C-3 */
+    /* C-3: the id of a running request is refused */
+    assert_int_equal(http_wire_legacy(&t.b, "7", "ping", ""), 400);
     assert_non_null(strstr(http_wire_text(&t.b), "in flight"));
     http_wire_cut(&t.a);
     segue_call *other = http_wire_start(&t.a, "8");
@@ -270,8 +277,8 @@ static void cancelled_exchange_ends(void **state)
             http_wire_text(&t.a);
         assert_true(parked || t.a.answer.answered);
         http_wire_cut(&t.a);
-        fake_host_advance(&t.host, IDLE_MS + 1); /* nothing holds the session */
-        assert_int_equal(t.server->sessions.count, 0);
+        fake_host_advance(&t.host, IDLE_MS + 1); /* the session is idle, so it expires */
+        assert_int_equal(t.server->sessions.by_id.count, 0);
     }
 }
 
@@ -280,7 +287,7 @@ static void cancelled_exchange_ends(void **state)
 static void hung_up_stream_goes_on_at_the_next(void **state)
 {
     (void)state;
-    for (int late = 0; late < 2; late++) { /* the transport may be slow to let go */
+    for (int late = 0; late < 2; late++) { /* late: the transport detaches later */
         http_rig_open(&t);
         segue_call *call = http_wire_start(&t.a, "7");
         assert_int_equal(sgi_call_hang_up(call, 700), SEGUE_OK);
@@ -289,7 +296,8 @@ static void hung_up_stream_goes_on_at_the_next(void **state)
                                                   "retry: 700\n\n");
         assert_true(t.a.answer.is_events && t.a.answer.answered);
         assert_int_equal(t.a.answer.status, 200);
-        assert_int_equal(sgi_call_hang_up(call, 5), SEGUE_OK); /* it is away already */
+        /* The client is disconnected already, so nothing is sent. */
+        assert_int_equal(sgi_call_hang_up(call, 5), SEGUE_OK);
         assert_string_equal(http_wire_text(&t.a), "id: 2-0\ndata: \n\n"
                                                   "retry: 700\n\n");
         if (!late)
@@ -300,7 +308,8 @@ static void hung_up_stream_goes_on_at_the_next(void **state)
         assert_int_equal(http_wire_get(&t.b, "2-0"), 0);
         assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 2-"), 2);
         assert_false(t.b.answer.answered);
-        assert_int_equal(sgi_call_hang_up(call, 0), SEGUE_OK); /* and again */
+        /* the tool hangs up a second time */
+        assert_int_equal(sgi_call_hang_up(call, 0), SEGUE_OK);
         http_wire_finish(call);
         assert_int_equal(http_wire_count(http_wire_text(&t.b), "retry: 1000\n\n"), 1);
         assert_int_equal(http_wire_count(t.b.text.p, "\"result\""), 0);
@@ -314,7 +323,7 @@ static void hung_up_stream_goes_on_at_the_next(void **state)
     }
 }
 
-/* Nothing is written when the client could not come back. */
+/* A call cannot hang up when its client could not resume the stream. */
 static void hanging_up_needs_an_event_to_name(void **state)
 {
     (void)state;
@@ -348,7 +357,7 @@ static void hanging_up_needs_an_event_to_name(void **state)
     assert_int_equal(sgi_call_hang_up(call, 1), SEGUE_E_UNSUPPORTED);
     http_wire_text(&t.b);
     assert_true(t.b.answer.open);
-    http_wire_cut(&t.b); /* is its cancel */
+    http_wire_cut(&t.b); /* the lost connection cancels this call */
     assert_int_equal(sgi_call_hang_up(call, 1), SEGUE_E_TERMINAL);
     sgi_call_free(call);
     fake_host_deliver(&t.host);
@@ -380,9 +389,9 @@ static void session_expires_when_it_is_not_used(void **state)
     assert_int_equal(http_wire_legacy(&t.a, "2", "ping", ""), 200);
     http_wire_cut(&t.a);
     fake_host_advance(&t.host, IDLE_MS - 1);
-    assert_int_equal(t.server->sessions.count, 1);
+    assert_int_equal(t.server->sessions.by_id.count, 1);
     fake_host_advance(&t.host, 1);
-    assert_int_equal(t.server->sessions.count, 0);
+    assert_int_equal(t.server->sessions.by_id.count, 0);
     assert_int_equal(http_wire_legacy(&t.a, "2", "ping", ""), 404);
     assert_int_equal(http_wire_get(&t.a, "2-0"), 404);
     assert_int_equal(http_wire_delete(&t.a), 404);
@@ -395,16 +404,17 @@ static void what_is_in_use_does_not_expire(void **state)
     assert_int_equal(http_wire_get(&t.a, ""), 0);
     segue_call *call = http_wire_start(&t.b, "7");
     fake_host_advance(&t.host, 10 * IDLE_MS);
-    http_wire_cut(&t.b); /* the end of an exchange is use as well */
+    http_wire_cut(&t.b); /* the end of an exchange counts as use of the session, too */
     http_wire_finish(call);
-    fake_host_advance(&t.host, 10 * IDLE_MS); /* a stream to listen is open */
-    assert_int_equal(t.server->sessions.count, 1);
+    fake_host_advance(&t.host, 10 * IDLE_MS); /* the open stream for listening keeps the
+                                               * session */
+    assert_int_equal(t.server->sessions.by_id.count, 1);
     fake_host_advance(&t.host, IDLE_MS / 2);
     http_wire_cut(&t.a);
     fake_host_advance(&t.host, IDLE_MS - 1);
-    assert_int_equal(t.server->sessions.count, 1);
+    assert_int_equal(t.server->sessions.by_id.count, 1);
     fake_host_advance(&t.host, IDLE_MS);
-    assert_int_equal(t.server->sessions.count, 0);
+    assert_int_equal(t.server->sessions.by_id.count, 0);
 }
 
 static void idle_sessions_make_room_and_busy_ones_do_not(void **state)
@@ -412,14 +422,15 @@ static void idle_sessions_make_room_and_busy_ones_do_not(void **state)
     (void)state;
     t.a.head.max_sessions = t.b.head.max_sessions = 2;
     http_rig_open(&t);
-    segue_call *call = http_wire_start(&t.a, "7"); /* the oldest, and busy */
+    segue_call *call = http_wire_start(&t.a, "7"); /* the oldest session has a running
+                                                    * call */
     assert_true(http_wire_open(&t.b, "2025-06-18"));
     char idle[sizeof t.b.session];
     memcpy(idle, t.b.session, sizeof idle);
     assert_true(http_wire_open(&t.b, "2025-06-18"));
-    assert_int_equal(t.server->sessions.count, 2);
+    assert_int_equal(t.server->sessions.by_id.count, 2);
     assert_null(sgi_wire_session_find(t.server, t.b.who, sgi_str_of(idle)));
-    assert_int_equal(http_wire_get(&t.b, ""), 0); /* now both are busy */
+    assert_int_equal(http_wire_get(&t.b, ""), 0); /* now both sessions are busy */
     http_wire c;
     http_wire_init(&c, t.server, "cem");
     c.head.max_sessions = 2;
@@ -431,22 +442,22 @@ static void idle_sessions_make_room_and_busy_ones_do_not(void **state)
     assert_int_equal(c.verdict.limit.value, 2);
     http_wire_cut(&t.b);
     assert_true(http_wire_open(&c, "2025-11-25"));
-    assert_int_equal(t.server->sessions.count, 2);
+    assert_int_equal(t.server->sessions.by_id.count, 2);
     http_wire_free(&c);
     http_wire_finish(call);
 }
 
-/* Who opens many sessions takes the place of nobody else. */
+/* A principal that opens many sessions displaces only its own sessions. */
 static void own_sessions_make_room_first(void **state)
 {
     (void)state;
     http_wire c;
     http_wire_init(&c, t.server, "cem");
     t.a.head.max_sessions = c.head.max_sessions = 3;
-    http_rig_open(&t); /* the oldest of all, and idle */
+    http_rig_open(&t); /* the oldest session of all is idle */
     for (int i = 0; i < 10; i++)
         assert_true(http_wire_open(&c, "2025-11-25"));
-    assert_int_equal(t.server->sessions.count, 3);
+    assert_int_equal(t.server->sessions.by_id.count, 3);
     assert_int_equal(http_wire_legacy(&t.a, "2", "ping", ""), 200);
     http_wire_free(&c);
 }

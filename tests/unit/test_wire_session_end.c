@@ -1,5 +1,5 @@
-/* The end of sessions of the handshake eras over HTTP: by DELETE, of the server, of what
- * leads to it, and what a lack of memory makes of them. */
+/* The end of sessions of the handshake eras over HTTP: by DELETE, by the end of the
+ * server, by freeing its handle, and with missing memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/serving/replay.h"
-#include "engine/serving/wire_session.h"
+#include "engine/conversation/replay.h"
+#include "engine/server/wire_session.h"
 #include "support/http_wire.h"
 
 #define IDLE_MS 60000
@@ -47,9 +47,10 @@ static void session_ends_with_calls_in_flight(void **state)
     assert_int_equal(http_wire_delete(&t.b), 204);
     assert_true(parked->cancelled && carried->cancelled);
     assert_ptr_equal(t.host.closing, t.a.conn);
-    sgi_serve_look(t.a.conn, &t.a.answer);
+    sgi_serve_get_answer(t.a.conn, &t.a.answer);
     assert_false(t.a.answer.answered || t.a.answer.resumable);
-    assert_non_null(strstr(http_wire_text(&answered), "\"id\":9")); /* it was there */
+    /* The answer to request 9 was complete before the session ended. */
+    assert_non_null(strstr(http_wire_text(&answered), "\"id\":9"));
     http_wire_cut(&t.a);
     http_wire_cut(&t.a);
     assert_int_equal(http_wire_legacy(&t.a, "2", "ping", ""), 404);
@@ -68,12 +69,15 @@ static void strangers_see_no_session(void **state)
     http_wire eve;
     http_wire_init(&eve, t.server, "eve");
     eve.head.version = t.a.head.version;
-    for (int known = 0; known < 2; known++) { /* the same for what is and what is not */
+    for (int known = 0; known < 2; known++) { /* the same answer for known and unknown
+                                               * sessions */
         eve.head.session = known ? t.a.head.session : SGI_STR("no-such-session");
         assert_int_equal(http_wire_legacy(&eve, "2", "ping", ""), 404);
-        assert_string_equal(eve.verdict.problem, "There is no such session");
+        assert_string_equal(eve.verdict.problem, "Unknown session: Mcp-Session-Id is not "
+                                                 "known here, or its session has ended");
         assert_int_equal(http_wire_get(&eve, "2-0"), 404);
-        assert_string_equal(eve.verdict.problem, "There is no such session");
+        assert_string_equal(eve.verdict.problem, "Unknown session: Mcp-Session-Id is not "
+                                                 "known here, or its session has ended");
         assert_int_equal(http_wire_delete(&eve), 404);
         assert_int_equal(http_wire_post(&eve, "{\"jsonrpc\":\"2.0\",\"method\":"
                                               "\"notifications/cancelled\",\"params\":"
@@ -92,7 +96,7 @@ static void initialize_that_fails_leaves_no_session(void **state)
     assert_non_null(strstr(http_wire_text(&t.a), "-32602"));
     assert_null(t.a.answer.session);
     http_wire_cut(&t.a);
-    assert_int_equal(t.server->sessions.count, 0);
+    assert_int_equal(t.server->sessions.by_id.count, 0);
 }
 
 static void server_closes_and_what_is_awaited_is_answered(void **state)
@@ -104,7 +108,7 @@ static void server_closes_and_what_is_awaited_is_answered(void **state)
     assert_int_equal(http_wire_get(&t.b, ""), 0);
     segue_call *carried = http_wire_start(&t.a, "8");
     sgi_server_close(t.server);
-    assert_int_equal(t.server->sessions.count, 0);
+    assert_int_equal(t.server->sessions.by_id.count, 0);
     assert_true(parked->cancelled);
     assert_false(carried->cancelled);
     assert_ptr_equal(t.host.closing, t.b.conn);
@@ -134,7 +138,7 @@ static void sessions_do_not_hold_a_server_that_nobody_reaches(void **state)
     http_wire_legacy(&wire, "7", "tools/call", "\"name\":\"tool\"");
     segue_call *call = http_wire_call(lone);
     http_wire_free(&wire);
-    sgi_server_abandon(lone); /* its handle is freed, and it has no door */
+    sgi_server_handle_freed(lone); /* the server has no handle and no listener any more */
     assert_true(call->cancelled);
     sgi_call_free(call);
     fake_host_deliver(&other);
@@ -156,7 +160,7 @@ static void initialize_without_memory_leaves_no_session(void **state)
         failed = t.mem.failed > 0;
         test_mem_rearm(&t.mem);
         const sgi_peer *peer = t.a.conn ? t.a.conn->self : NULL;
-        assert_int_equal(t.server->sessions.count, peer && peer->session ? 1 : 0);
+        assert_int_equal(t.server->sessions.by_id.count, peer && peer->session ? 1 : 0);
         assert_true(t.a.conn || status == 503);
         http_wire_text(&t.a);
         http_wire_cut(&t.a);
@@ -176,11 +180,13 @@ static void stream_that_lost_a_message_is_not_taken_up(void **state)
     http_wire_text(&t.a);
     test_mem_rearm(&t.mem);
     assert_ptr_equal(t.host.closing, t.a.conn);
-    assert_int_equal(http_wire_get(&t.b, ""), 409); /* still carried */
+    assert_int_equal(http_wire_get(&t.b, ""), 409); /* refused: wire a still carries the
+                                                     * old stream */
     http_wire_cut(&t.a);
-    assert_int_equal(http_wire_get(&t.b, "2-0"), 0); /* a new one */
+    assert_int_equal(http_wire_get(&t.b, "2-0"), 0); /* a new stream opens */
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-0\n"), 1);
-    assert_int_equal(http_wire_count(t.b.text.p, "id: 3-1\n"), 1); /* the change */
+    /* Event 3-1 reports the change. */
+    assert_int_equal(http_wire_count(t.b.text.p, "id: 3-1\n"), 1);
     sgi_items_changed(t.server, SEGUE_ITEM_TOOL);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: 3-2\n"), 1);
 }
@@ -209,7 +215,8 @@ static void taking_up_without_memory_loses_nothing(void **state)
     }
 }
 
-/* Whatever fails: nothing crashes, nothing leaks, and afterwards it all works. */
+/* Whichever allocation fails, nothing crashes, nothing leaks, and afterwards everything
+ * works. */
 static bool play(void)
 {
     bool whole = false;
@@ -264,7 +271,7 @@ static void every_allocation_may_fail(void **state)
             test_mem_rearm(&t.mem);
             fake_host_advance(&t.host, 3 * IDLE_MS);
             fake_host_deliver(&t.host);
-            assert_int_equal(t.server->sessions.count, 0);
+            assert_int_equal(t.server->sessions.by_id.count, 0);
             assert_true(LIST_EMPTY(&t.server->calls));
             assert_int_equal(t.a.who->refs,
                              2 + (t.a.spare != NULL) + (t.b.spare != NULL));

@@ -1,13 +1,14 @@
-/* What exchanges of a session keep while nobody carries them: bounded, also for those
- * that go on to grow, and what becomes of a stream that was given up. */
-#include "engine/dialect/gather.h"
-#include "engine/serving/replay.h"
-#include "engine/serving/wire_session.h"
+/* Parked exchanges, which no connection carries: the bytes that they keep are bounded,
+ * also while they grow. Requests for a stream that was given up. */
+#include "engine/server/gather.h"
+#include "engine/conversation/replay.h"
+#include "engine/server/wire_session.h"
 #include "support/http_wire.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 // clang-format off
 #include <cmocka.h>
@@ -21,7 +22,7 @@ static int set_up(void **state)
 {
     (void)state;
     http_rig_begin(&t, "ada");
-    t.server->max_parked = MOST;
+    t.server->sessions.max_parked = MOST;
     http_rig_open(&t);
     return 0;
 }
@@ -33,7 +34,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A call whose client was cut off: its stream has the number that is given. */
+/* Starts a call on the stream of this number and cuts the client's connection. */
 static segue_call *start_and_cut(int number)
 {
     char id[16];
@@ -61,13 +62,13 @@ static void send_much(segue_call *call)
     assert_int_equal(sgi_call_send_text(call, (sgi_str){text, sizeof text}), SEGUE_OK);
 }
 
-/* What the parked exchanges of all sessions hold, looked up one by one. */
+/* Adds up the bytes that the parked exchanges of all sessions hold. */
 static size_t held(void)
 {
     const sgi_wire_session *session;
     const sgi_peer *peer;
     size_t bytes = 0;
-    TAILQ_FOREACH(session, &t.server->sessions_by_use, by_use)
+    TAILQ_FOREACH(session, &t.server->sessions.by_use, by_use)
         TAILQ_FOREACH(peer, &session->exchanges, by_session)
             if (!peer->conn->transport)
                 bytes += peer->conn->replay->kept.cap + peer->conn->replay->ends.cap;
@@ -77,7 +78,7 @@ static size_t held(void)
 static void assert_bounded(void)
 {
     assert_true(held() <= MOST);
-    assert_int_equal(t.server->parked_bytes, held());
+    assert_int_equal(t.server->sessions.parked_bytes, held());
 }
 
 static int32_t get(int stream, int after)
@@ -87,7 +88,8 @@ static int32_t get(int stream, int after)
     return http_wire_get(&t.a, last);
 }
 
-/* The streams of all sessions together keep only so much: the oldest are given up. */
+/* The streams of all sessions together keep a bounded number of bytes: the oldest are
+ * given up. */
 static void oldest_answers_are_given_up(void **state)
 {
     (void)state;
@@ -101,12 +103,13 @@ static void oldest_answers_are_given_up(void **state)
         http_wire_text(&t.a);
         http_wire_cut(&t.a);
         assert_bounded();
-        assert_true(t.server->parked_bytes > 0);
+        assert_true(t.server->sessions.parked_bytes > 0);
     }
-    assert_int_equal(get(11, 0), 200); /* the newest is there */
+    assert_int_equal(get(11, 0), 200); /* the newest answer is kept */
 }
 
-/* They were cut before they had said anything, and say more and more. */
+/* Streams whose connections were cut before the first message are bounded while they
+ * grow. */
 static void streams_that_grow_are_bounded(void **state)
 {
     segue_call *calls[8];
@@ -119,7 +122,8 @@ static void streams_that_grow_are_bounded(void **state)
     }
     for (int i = 0; i < 8; i++) {
         int stream = i + 2;
-        assert_int_equal(get(stream, 0), 0); /* the newest of it is there, in order */
+        assert_int_equal(get(stream, 0), 0); /* the newest events of the stream are kept
+                                              * in order */
         const char *text = http_wire_text(&t.a);
         int count = http_wire_count(text, "id: ");
         assert_in_range(count, 1, 49);
@@ -136,7 +140,8 @@ static void streams_that_grow_are_bounded(void **state)
     }
 }
 
-/* An answer that comes while nobody is there counts, and the oldest make room for it. */
+/* An answer that is complete while there is no connection counts, too: the oldest answers
+ * are dropped for it. */
 static void answers_that_come_late_are_bounded(void **state)
 {
     segue_call *calls[12];
@@ -151,7 +156,8 @@ static void answers_that_come_late_are_bounded(void **state)
     }
     for (int i = 0; i < 12; i++) {
         int32_t status = get(i + 2, 0);
-        assert_true(status == (lost == i ? status : 200)); /* the first ones are lost */
+        assert_true(status == (lost == i ? status : 200)); /* only the oldest answers are
+                                                            * lost */
         lost += status == 410;
         if (status == 200)
             assert_true(http_wire_says(&t.a, "\"result\""));
@@ -160,28 +166,29 @@ static void answers_that_come_late_are_bounded(void **state)
     assert_in_range(lost, 1, 11);
 }
 
-/* One that is larger than all that may be kept: whoever comes for it is told. */
+/* An answer larger than the bound is dropped, and a client that asks for the answer gets
+ * an error. */
 static void answer_beyond_all_bounds_is_lost(void **state)
 {
     (void)state;
-    t.server->max_parked = 1024;
+    t.server->sessions.max_parked = 1024;
     segue_call *call = start_and_cut(7);
     send_much(call);
     http_wire_finish(call);
-    assert_int_equal(t.server->parked_bytes, 0);
+    assert_int_equal(t.server->sessions.parked_bytes, 0);
     assert_int_equal(held(), 0);
     assert_int_equal(get(2, 0), 410);
 }
 
-/* Of a stream that goes on what is too large is left out. */
+/* A stream that goes on leaves out messages that are too large. */
 static void stream_goes_on_without_what_is_too_large(void **state)
 {
     (void)state;
-    t.server->max_parked = 512;
+    t.server->sessions.max_parked = 512;
     segue_call *call = start_and_cut(7);
     say(call, 1, 1000);
     assert_int_equal(held(), 0);
-    t.server->max_parked = MOST;
+    t.server->sessions.max_parked = MOST;
     say(call, 2, 1000);
     assert_int_equal(get(2, 0), 0);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), "id: 2-2\n"), 1);
@@ -190,14 +197,15 @@ static void stream_goes_on_without_what_is_too_large(void **state)
     assert_true(http_wire_says(&t.a, "\"result\""));
 }
 
-/* Parts of an answer that are gone are not passed over: whoever lacks one is refused, and
- * who has them all goes on. So also the second time. */
+/* Lost parts of an answer are not skipped: a client that lacks a dropped part is refused,
+ * and a client that has all dropped parts goes on. The same is true after the second
+ * cut. */
 static void who_would_have_a_hole_is_refused(void **state)
 {
     (void)state;
     char text[200];
     memset(text, 'x', sizeof text);
-    t.a.head.max_replay = 1024; /* three parts and a bit */
+    t.a.head.max_replay = 1024; /* a little more than three parts */
     assert_true(http_wire_open(&t.a, "2025-11-25"));
     assert_int_equal(
         http_wire_post(&t.a, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\","
@@ -206,9 +214,10 @@ static void who_would_have_a_hole_is_refused(void **state)
         0);
     segue_call *call = http_wire_call(t.server);
     for (int cuts = 0; cuts < 2; cuts++) {
-        for (int i = 0; i < 6; i++) { /* they are sent, and get lost on the way */
+        for (int i = 0; i < 6; i++) { /* the parts are sent and get lost on the way */
             sgi_call_send_text(call, (sgi_str){text, sizeof text});
-            fake_host_advance(&t.host, SGI_GATHER_MS); /* each is a part of its own */
+            fake_host_advance(&t.host, SGI_GATHER_MS); /* each text is a part of its
+                                                        * own */
             fake_host_deliver(&t.host);
             http_wire_text(&t.a);
         }
@@ -221,7 +230,43 @@ static void who_would_have_a_hole_is_refused(void **state)
     http_wire_finish(call);
 }
 
-/* Without memory to be taken up a stream stays as it is: with the transport that it has,
+static void add_prompts(int count)
+{
+    segue_item_options options = {.struct_size = sizeof options,
+                                  .on_call = (segue_call_fn)abort};
+    char json[64];
+    for (int i = 0; i < count; i++) {
+        snprintf(json, sizeof json, "{\"name\":\"item%d\"}", i);
+        assert_int_equal(
+            sgi_item_add(t.server, SEGUE_ITEM_PROMPT, sgi_str_of(json), &options, NULL),
+            SEGUE_OK);
+    }
+}
+
+/* R-776-31: a list in pieces waits for its client to come again, and goes on behind the
+ * last piece that the client has. */
+static void a_list_in_pieces_goes_on(void **state)
+{
+    char last[64];
+    (void)state;
+    t.server->options.page_size = 3 * SGI_GATHER_SEGMENTS;
+    add_prompts(t.server->options.page_size);
+    http_wire_post(&t.a, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"prompts/list\","
+                         "\"params\":{\"_meta\":{\"allowPartial\":true}}}");
+    sgi_peer *peer = t.a.conn->self;
+    sgi_buf_cut(&peer->conn->out, 0); /* the first piece gets lost on the way */
+    http_wire_cut(&t.a);
+    assert_non_null(LIST_FIRST(&peer->replies));
+    snprintf(last, sizeof last, "%d-0", 2);
+    assert_int_equal(http_wire_get(&t.a, last), 0);
+    const char *text = http_wire_text(&t.a);
+    assert_int_equal(http_wire_count(text, "\"item"), 3 * SGI_GATHER_SEGMENTS);
+    assert_int_equal(http_wire_count(text, "\"hasMore\":true"), 2);
+    assert_int_equal(http_wire_count(text, "\"dev.segue/seq\":257"), 1);
+    assert_int_equal(http_wire_count(text, "\"dev.segue/seq\":513"), 1);
+}
+
+/* A stream that cannot be resumed for lack of memory stays unchanged: with its transport,
  * or parked and counted. */
 static void taking_up_without_memory_changes_nothing(void **state)
 {
@@ -229,11 +274,12 @@ static void taking_up_without_memory_changes_nothing(void **state)
     segue_call *call = start_and_cut(7);
     for (int n = 1; n <= 10; n++)
         say(call, n, 1000);
-    assert_int_equal(get(2, 0), 0); /* not read yet, when another comes */
+    assert_int_equal(get(2, 0), 0); /* the client has not read this stream when another
+                                     * GET arrives */
     sgi_peer *peer = t.a.conn->self;
     for (int parked = 0; parked < 2; parked++) {
         int32_t streams = peer->who->streams;
-        size_t bytes = t.server->parked_bytes;
+        size_t bytes = t.server->sessions.parked_bytes;
         assert_int_equal(bytes > 0, parked);
         test_mem_rearm(&t.mem);
         t.mem.fail_from = 1;
@@ -242,17 +288,17 @@ static void taking_up_without_memory_changes_nothing(void **state)
         test_mem_rearm(&t.mem);
         assert_ptr_equal(peer->conn->transport, parked ? NULL : &t.a);
         assert_int_equal(peer->who->streams, streams);
-        assert_int_equal(t.server->parked_bytes, bytes);
+        assert_int_equal(t.server->sessions.parked_bytes, bytes);
         assert_bounded();
         http_wire_cut(&t.a);
     }
     assert_int_equal(http_wire_get(&t.b, "2-0"), 0);
     assert_int_equal(http_wire_count(http_wire_text(&t.b), "id: "), 10);
-    assert_int_equal(t.server->parked_bytes, 0);
+    assert_int_equal(t.server->sessions.parked_bytes, 0);
     http_wire_finish(call);
 }
 
-/* The stream of the session had no memory for a message while nobody read it. */
+/* The stream of the session had no memory for a message while no connection read it. */
 static void dead_stream_is_not_listened_to(void **state)
 {
     (void)state;
@@ -269,14 +315,15 @@ static void dead_stream_is_not_listened_to(void **state)
     assert_ptr_equal(session->listening->conn, t.a.conn);
 }
 
-/* An event of ours whose stream is over is not the stream to listen: on that one a call
- * would wait for ever. */
+/* A GET with an event id of an ended stream does not open the stream for listening: the
+ * client would wait there for ever. */
 static void stream_that_is_gone_is_refused(void **state)
 {
     const sgi_wire_session *session;
     (void)state;
     segue_call *call = start_and_cut(7);
-    assert_int_equal(http_wire_legacy(&t.b, "8", "ping", ""), 200); /* stream 3 */
+    /* this request is stream 3 */
+    assert_int_equal(http_wire_legacy(&t.b, "8", "ping", ""), 200);
     http_wire_text(&t.b);
     http_wire_cut(&t.b);
     session = sgi_wire_session_find(t.server, t.a.who, t.a.head.session);
@@ -306,6 +353,7 @@ int main(void)
         CASE(dead_stream_is_not_listened_to),
         CASE(stream_that_is_gone_is_refused),
         CASE(who_would_have_a_hole_is_refused),
+        CASE(a_list_in_pieces_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

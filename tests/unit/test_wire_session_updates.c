@@ -1,5 +1,5 @@
-/* Updates of resources that a session over HTTP subscribed to: they come on the stream of
- * its GET, wait for one while there is none, and end with the session. */
+/* Updates of resources that a session over HTTP subscribed to: the updates are sent on
+ * the stream of a GET, wait while there is no such stream, and end with the session. */
 #include "support/http_wire.h"
 
 #include <setjmp.h>
@@ -75,7 +75,7 @@ static void wait_for_a_stream(void **state)
     update();
     assert_int_equal(http_wire_get(&t.a, ""), 0);
     assert_int_equal(http_wire_count(http_wire_text(&t.a), UPDATED), 1);
-    http_wire_cut(&t.a); /* the client is away: its stream is kept */
+    http_wire_cut(&t.a); /* the client is disconnected, but its stream is kept */
     update();
     update();
     assert_int_equal(http_wire_get(&t.a, ""), 0);
@@ -88,7 +88,7 @@ static void end_with_the_session(void **state)
     http_rig_open(&t);
     subscribe();
     assert_int_equal(http_wire_get(&t.a, ""), 0);
-    update(); /* not written yet */
+    update(); /* this update is not written yet */
     assert_int_equal(http_wire_delete(&t.b), 204);
     update();
     assert_int_equal(http_wire_count(http_wire_text(&t.a), UPDATED), 0);

@@ -1,29 +1,27 @@
-/* `drop_upto` is the wish, `gone_upto` what the store was asked for. The wish counts for
- * readers at once: the commit that fulfils it may be under way, and its outcome not yet
- * be told, when they read. */
+/* `drop_upto` is the position up to which entries are dropped, `gone_upto` the position
+ * up to which the store was asked to delete them. Readers use `drop_upto` at once,
+ * because the commit may be under way, and its outcome unknown, while they read. */
 #include "engine/log/dropping.h"
-
-#include "engine/serving/resumable.h"
-#include "engine/serving/server.h"
 
 static const int32_t kinds[SGI_DROPS] = {SGI_ENTRY_SEGMENT, SGI_ENTRY_NOTIFY,
                                          SGI_ENTRY_PRESENCE};
 
 void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq)
 {
-    if (seq <= op->drop_upto[what] || !op->logged)
+    if (seq <= op->drop_upto[what] || !sgi_op_is_logged(op))
         return;
     op->drop_upto[what] = seq;
     if (!sgi_op_has_ended(op))
-        sgi_keeper_dirty(&op->server->keeper, op);
+        sgi_committer_mark_dirty(op->committer, op);
 }
 
-/* When it has ended, all of it leaves soon. */
+/* Returns the write that deletes dropped entries. Nothing is deleted from an ended
+ * operation, because its whole log is deleted soon. */
 segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t durable)
 {
     segue_store_entry entry = {.kind = kinds[what]};
     if (op->drop_upto[what] <= op->gone_upto[what] || sgi_op_has_ended(op) ||
-        op->store_broken)
+        sgi_op_is_broken(op))
         return entry;
     entry.seq = op->drop_upto[what] < durable ? op->drop_upto[what] : durable - 1;
     return entry;
@@ -35,27 +33,27 @@ void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq)
         op->gone_upto[what] = seq;
 }
 
-/* What could not be dropped now is dropped with what comes next. */
+/* Handles a failed write. It is not repeated: a later drop includes the same entries. */
 void sgi_op_drop_failed(sgi_op *op)
 {
     memcpy(op->gone_upto, op->drop_upto, sizeof op->gone_upto);
 }
 
-bool sgi_op_is_whole(const sgi_op *op)
+bool sgi_op_log_has_result(const sgi_op *op)
 {
-    return op->drop_upto[SGI_DROP_SEGMENTS] <= op->voided_seq;
+    return op->drop_upto[SGI_DROP_SEGMENTS] <= op->head.voided_seq;
 }
 
 bool sgi_op_may_have_gaps(const sgi_op *op)
 {
-    return op->resumable || op->retention;
+    return op->drops || op->retention;
 }
 
 /* ---- events ---- */
 
 void sgi_op_retain(sgi_op *op)
 {
-    const sgi_retention_limits *limits = &op->server->retention;
+    const sgi_retention_limits *limits = &op->committer->retention;
     const sgi_entry *entry;
     if (op->retention || !sgi_retention_is_bounded(limits))
         return;
@@ -75,24 +73,25 @@ void sgi_op_retain_end(sgi_op *op)
     op->retention = NULL;
 }
 
-/* Of what nobody is shown, that which is void is needed for nothing. */
+/* Drops void segments, because no client gets them and the result does not need them. */
 static void drop_void(sgi_op *op)
 {
     sgi_retention *kept = op->retention;
-    if (kept->seq > op->voided_seq || !kept->gone_bytes)
+    if (kept->seq > op->head.voided_seq || !kept->gone_bytes)
         return;
-    op->log_bytes -= kept->gone_bytes < op->log_bytes ? kept->gone_bytes : op->log_bytes;
+    op->head.log_bytes -=
+        kept->gone_bytes < op->head.log_bytes ? kept->gone_bytes : op->head.log_bytes;
     kept->gone_bytes = 0;
     sgi_op_drop(op, SGI_DROP_SEGMENTS, kept->seq);
 }
 
 static void look(sgi_op *op)
 {
-    sgi_retention_look(op->retention, sgi_wall(&op->engine->env));
+    sgi_retention_apply_limits(op->retention, sgi_wall_now(&op->engine->env));
     drop_void(op);
 }
 
-void sgi_op_note_event(sgi_op *op, const sgi_entry *entry)
+void sgi_op_count_event(sgi_op *op, const sgi_entry *entry)
 {
     if (!op->retention)
         return;

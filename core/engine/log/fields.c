@@ -1,6 +1,8 @@
 #include "engine/log/fields.h"
+#include "wire/json_copy.h"
 
-/* Quotes, colon, and what stands behind a member. */
+/* number of bytes that a field adds to its name and value: two quotes, a colon, a
+ * comma */
 #define AROUND 4
 #define BRACES 1
 
@@ -55,7 +57,7 @@ static sgi_json quoted(const sgi_json_member *member)
     return (sgi_json){member->key.p - 1, member->key.n + 2};
 }
 
-/* Out of memory fails the fields. */
+/* Makes an empty field. When out of memory, the fields fail. */
 static sgi_field *make(sgi_fields *fields, const sgi_json_member *member, sgi_str name)
 {
     size_t size = sizeof(sgi_field) + member->key.n + name.n;
@@ -93,8 +95,8 @@ static bool is_spelt(const sgi_field *field, sgi_str name)
     return sgi_str_eq((sgi_str){field->name, field->name_len}, name);
 }
 
-/* Found, or made; it stands last from now on. One that is replaced is spelt as it came
- * last. */
+/* Finds the field or makes it, and puts it last. A field whose value is replaced gets the
+ * spelling of the new name. */
 static sgi_field *field_of(sgi_fields *fields, const sgi_json_member *member, way how)
 {
     sgi_buf decoded;
@@ -121,7 +123,7 @@ static sgi_field *field_of(sgi_fields *fields, const sgi_json_member *member, wa
     return field;
 }
 
-/* The value as its text, in a block that is no larger than that. */
+/* Stores the value as text in a block of exactly its size. */
 static void set_text(sgi_fields *fields, sgi_field *field, sgi_json value)
 {
     sgi_buf *text = &field->text;
@@ -138,7 +140,7 @@ static void set_text(sgi_fields *fields, sgi_field *field, sgi_json value)
         sgi_buf_add_str(text, value);
 }
 
-/* The text becomes fields of its own. */
+/* Turns the text of an object into nested fields. */
 static bool make_nested(sgi_fields *fields, sgi_field *field)
 {
     if (field->nested)
@@ -150,7 +152,7 @@ static bool make_nested(sgi_fields *fields, sgi_field *field)
     }
     sgi_fields_init(nested, fields->env);
     nested->max = fields->max;
-    sgi_fields_take(nested, sgi_buf_str(&field->text));
+    sgi_fields_add_object(nested, sgi_buf_str(&field->text));
     sgi_buf_free(&field->text);
     field->nested = nested;
     return true;
@@ -191,7 +193,7 @@ static void set(sgi_fields *fields, sgi_field *field, sgi_json value, way how)
     bool goes_on = how == GO_ON && kind_of(field) == kind;
     if (goes_on && kind == SGI_JSON_OBJECT) {
         if (make_nested(fields, field)) {
-            sgi_fields_take(field->nested, value);
+            sgi_fields_add_object(field->nested, value);
             fields->full |= field->nested->full;
             fields->failed |= field->nested->failed;
         }
@@ -205,7 +207,7 @@ static void set(sgi_fields *fields, sgi_field *field, sgi_json value, way how)
     fields->bytes = fields->bytes - before + size_of(field);
 }
 
-/* ---- all of them ---- */
+/* ---- all fields ---- */
 
 static void begin_table(sgi_fields *fields)
 {
@@ -219,7 +221,7 @@ static void begin_table(sgi_fields *fields)
     fields->bytes = BRACES;
     for (size_t at = 0;
          text.len && sgi_json_next_member(sgi_buf_str(&text), &at, &member);)
-        sgi_fields_put(fields, &member, member.value);
+        sgi_fields_add_member(fields, &member, member.value);
     sgi_buf_free(&text);
 }
 
@@ -227,26 +229,28 @@ static void put(sgi_fields *fields, const sgi_json_member *member, sgi_json valu
                 way how)
 {
     if (fields->failed)
-        return; /* what is lost stays lost, whatever can be merged now */
+        return; /* after a failure some fields are missing, so nothing more is added */
     begin_table(fields);
     sgi_field *field = field_of(fields, member, how);
     if (field)
         set(fields, field, value, how);
 }
 
-void sgi_fields_put(sgi_fields *fields, const sgi_json_member *member, sgi_json value)
+void sgi_fields_add_member(sgi_fields *fields, const sgi_json_member *member,
+                           sgi_json value)
 {
     bool merges =
         sgi_json_key_is(member, "_meta") && sgi_json_kind_of(value) == SGI_JSON_OBJECT;
     put(fields, member, value, merges ? GO_ON : REPLACE);
 }
 
-void sgi_fields_append(sgi_fields *fields, const sgi_json_member *member, sgi_json value)
+void sgi_fields_continue_member(sgi_fields *fields, const sgi_json_member *member,
+                                sgi_json value)
 {
     put(fields, member, value, GO_ON);
 }
 
-void sgi_fields_take(sgi_fields *fields, sgi_json object)
+void sgi_fields_add_object(sgi_fields *fields, sgi_json object)
 {
     sgi_json_member member;
     if (fields->failed)
@@ -259,10 +263,10 @@ void sgi_fields_take(sgi_fields *fields, sgi_json object)
     }
     begin_table(fields);
     for (size_t at = 0; sgi_json_next_member(object, &at, &member);)
-        sgi_fields_put(fields, &member, member.value);
+        sgi_fields_add_member(fields, &member, member.value);
 }
 
-/* ---- out ---- */
+/* ---- reading and writing ---- */
 
 bool sgi_fields_next(const sgi_fields *fields, sgi_fields_walk *walk)
 {
@@ -280,13 +284,13 @@ bool sgi_fields_has(const sgi_fields *fields, const char *name)
                             : sgi_json_get(sgi_buf_str(&fields->text), name).n > 0;
 }
 
-bool sgi_fields_walk_is(const sgi_fields_walk *walk, const char *name)
+bool sgi_fields_current_is(const sgi_fields_walk *walk, const char *name)
 {
     return walk->field ? sgi_str_eq(walk->field->node.key, sgi_str_of(name))
                        : sgi_json_key_is(&walk->member, name);
 }
 
-sgi_json_kind sgi_fields_walk_kind(const sgi_fields_walk *walk)
+sgi_json_kind sgi_fields_current_kind(const sgi_fields_walk *walk)
 {
     return walk->field ? kind_of(walk->field) : sgi_json_kind_of(walk->member.value);
 }
@@ -295,15 +299,14 @@ static void write_all(const sgi_fields *fields, sgi_jw *w)
 {
     sgi_fields_walk walk = {0};
     while (sgi_fields_next(fields, &walk))
-        sgi_fields_walk_write(&walk, w);
+        sgi_fields_current_write(&walk, w);
 }
 
-void sgi_fields_walk_write(const sgi_fields_walk *walk, sgi_jw *w)
+void sgi_fields_current_write(const sgi_fields_walk *walk, sgi_jw *w)
 {
     const sgi_field *field = walk->field;
     if (!field) {
-        sgi_jw_key_json(w, walk->member.key);
-        sgi_jw_raw(w, walk->member.value);
+        sgi_jw_member(w, &walk->member);
         return;
     }
     sgi_jw_key_json(w, (sgi_str){field->name, field->name_len});
@@ -318,16 +321,12 @@ void sgi_fields_walk_write(const sgi_fields_walk *walk, sgi_jw *w)
         sgi_buf_add_char(w->buf, ']');
 }
 
-void sgi_fields_walk_write_members(const sgi_fields_walk *walk, sgi_jw *w)
+void sgi_fields_current_write_members(const sgi_fields_walk *walk, sgi_jw *w)
 {
-    sgi_json_member member;
     sgi_json value = walk->field ? sgi_buf_str(&walk->field->text) : walk->member.value;
     if (walk->field && walk->field->nested) {
         write_all(walk->field->nested, w);
         return;
     }
-    for (size_t at = 0; sgi_json_next_member(value, &at, &member);) {
-        sgi_jw_key_json(w, member.key);
-        sgi_jw_raw(w, member.value);
-    }
+    sgi_jw_members(w, value, NULL);
 }

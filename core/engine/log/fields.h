@@ -1,40 +1,48 @@
-/* Members of a result, gathered one after another: the last one of a name counts, and
- * stands where it came. Names are compared decoded and found by a map with a secret seed,
- * so the work is linear in what comes, whatever the names are. One object alone is kept
- * as its text; the table is made when a second one comes. */
+/* The members of a result, collected one after another. A member replaces earlier members
+ * of the same name and moves to the end. Names are compared decoded and found by a map
+ * with a secret seed, so the work is linear in the input, whatever the names are. A
+ * single object is stored as text. The table of members is made when a second object
+ * comes. */
 #ifndef SGI_FIELDS_H
 #define SGI_FIELDS_H
 
 #include "engine/engine.h"
 
-/* Names in one table; a peer that sends more is told of a limit. */
+/* The largest number of names in one table. A peer that sends more gets an error that
+ * names the limit. */
 #define SGI_FIELDS_MAX 100000
 
 typedef struct sgi_field {
-    sgi_map_node node; /* its decoded name */
+    sgi_map_node node; /* node of by_name; the key is the decoded name */
     TAILQ_ENTRY(sgi_field) link;
-    struct sgi_fields *nested; /* an object that was merged; NULL = text */
-    bool is_list;              /* text is an array that grows: its bracket is open */
+    /* the members of a merged object; NULL = the value is a text */
+    struct sgi_fields *nested;
+    /* `text` is an array that may still grow, so its closing bracket is missing */
+    bool is_list;
     sgi_buf text;
-    size_t name_len; /* of the name as it came, which name begins with */
+    /* length of the name as received, which is the first part of `name` */
+    size_t name_len;
     size_t size;
-    char name[]; /* as it came, then decoded */
+    char name[]; /* the name as received, followed by the decoded name */
 } sgi_field;
 
 typedef struct sgi_fields {
     const sgi_env *env;
-    sgi_buf text; /* one object; empty = there is none, or a table */
+    /* the text of the single object; empty = there is no object, or there is a table */
+    sgi_buf text;
     sgi_map by_name;
-    TAILQ_HEAD(, sgi_field) all; /* in the order of their last coming */
-    size_t bytes;                /* of what would be written */
-    size_t max;                  /* SGI_FIELDS_MAX; tests make it small */
+    /* the fields, in the order in which their last values came */
+    TAILQ_HEAD(, sgi_field) all;
+    size_t bytes; /* size of the text that would be written */
+    /* the largest number of names: SGI_FIELDS_MAX; tests make it small */
+    size_t max;
     bool is_table;
-    bool full;   /* there are more names than max: what came since is not in it */
-    bool failed; /* out of memory, which stays */
+    bool full;   /* there were more than max names, and the later ones are missing */
+    bool failed; /* memory ran out; sgi_fields_clear resets this */
 } sgi_fields;
 
 void sgi_fields_init(sgi_fields *fields, const sgi_env *env);
-/* Empty again, and as good as new. */
+/* Removes all fields and failures. */
 void sgi_fields_clear(sgi_fields *fields);
 
 static inline bool sgi_fields_is_empty(const sgi_fields *fields)
@@ -42,29 +50,34 @@ static inline bool sgi_fields_is_empty(const sgi_fields *fields)
     return !fields->bytes;
 }
 
-/* An object whose members replace those of the same name; _meta that is an object is
- * merged key by key. */
-void sgi_fields_take(sgi_fields *fields, sgi_json object);
-/* One member. */
-void sgi_fields_put(sgi_fields *fields, const sgi_json_member *member, sgi_json value);
-/* One that goes on: an object as by sgi_fields_take, an array behind what there is;
- * anything else, or another kind, replaces. */
-void sgi_fields_append(sgi_fields *fields, const sgi_json_member *member, sgi_json value);
+/* Adds the members of an object. They replace earlier members of the same name, except
+ * that _meta objects are merged key by key. */
+void sgi_fields_add_object(sgi_fields *fields, sgi_json object);
+/* Adds one member. */
+void sgi_fields_add_member(sgi_fields *fields, const sgi_json_member *member,
+                           sgi_json value);
+/* Adds a member that continues an earlier member: an object is merged as by
+ * sgi_fields_add_object, an array is appended. A value of any other or of a different
+ * kind replaces the earlier value. */
+void sgi_fields_continue_member(sgi_fields *fields, const sgi_json_member *member,
+                                sgi_json value);
 
-/* Walks what there is: start with a zeroed walk. */
+/* A position in the fields. A walk starts with a zeroed struct. */
 typedef struct sgi_fields_walk {
-    size_t at; /* in the text */
+    size_t at; /* position in `text` of the fields */
     const sgi_field *field;
     bool begun;
-    sgi_json_member member; /* of the text */
+    sgi_json_member member; /* the current member, while the fields are a text */
 } sgi_fields_walk;
 
 bool sgi_fields_next(const sgi_fields *fields, sgi_fields_walk *walk);
 bool sgi_fields_has(const sgi_fields *fields, const char *name);
-bool sgi_fields_walk_is(const sgi_fields_walk *walk, const char *name);
-sgi_json_kind sgi_fields_walk_kind(const sgi_fields_walk *walk);
-/* Its name and value; or the members of its value, which is an object, without braces. */
-void sgi_fields_walk_write(const sgi_fields_walk *walk, sgi_jw *w);
-void sgi_fields_walk_write_members(const sgi_fields_walk *walk, sgi_jw *w);
+bool sgi_fields_current_is(const sgi_fields_walk *walk, const char *name);
+sgi_json_kind sgi_fields_current_kind(const sgi_fields_walk *walk);
+/* Write the current field. sgi_fields_current_write writes name and value.
+ * sgi_fields_current_write_members writes the members of the value, which must be an
+ * object, without braces. */
+void sgi_fields_current_write(const sgi_fields_walk *walk, sgi_jw *w);
+void sgi_fields_current_write_members(const sgi_fields_walk *walk, sgi_jw *w);
 
 #endif

@@ -1,6 +1,6 @@
-/* Content is large: blocks are appended as they come and not looked at again before they
- * are written. Text that goes on in a block before the last waits beside them until
- * then. */
+/* The list of blocks may be large. So blocks are appended as they come, and are read
+ * again only when they are written. Text that continues a block before the last is stored
+ * beside the blocks until then. */
 #include "engine/log/fold.h"
 
 void sgi_fold_init(sgi_fold *fold, const sgi_env *env)
@@ -9,7 +9,7 @@ void sgi_fold_init(sgi_fold *fold, const sgi_env *env)
     sgi_buf_init(&fold->content, env->mem);
     sgi_buf_init(&fold->joints, env->mem);
     sgi_buf_init(&fold->joined, env->mem);
-    sgi_texts_init(&fold->texts, env->mem);
+    sgi_text_blocks_init(&fold->texts, env->mem);
     sgi_fields_init(&fold->fields, env);
 }
 
@@ -18,7 +18,7 @@ void sgi_fold_free(sgi_fold *fold)
     sgi_buf_free(&fold->content);
     sgi_buf_free(&fold->joints);
     sgi_buf_free(&fold->joined);
-    sgi_texts_free(&fold->texts);
+    sgi_text_blocks_free(&fold->texts);
     sgi_fields_clear(&fold->fields);
 }
 
@@ -43,7 +43,7 @@ static void append(sgi_fold *fold, sgi_json block)
     fold->last = fold->content.len;
     fold->ends_in_text = false;
     sgi_buf_add_str(&fold->content, block);
-    if (sgi_block_is_text(block) && !sgi_texts_add(&fold->texts, fold->count))
+    if (sgi_block_is_text(block) && !sgi_text_blocks_add(&fold->texts, fold->count))
         fold->content.failed = true;
     fold->count++;
 }
@@ -53,7 +53,8 @@ static sgi_str inside(sgi_json string)
     return (sgi_str){string.p + 1, string.n - 2};
 }
 
-/* False: more than a text stands in the last block. */
+/* Appends a text to the last block. Returns false when the last block has members beside
+ * its text. */
 static bool join_last(sgi_fold *fold, sgi_str text)
 {
     sgi_buf *content = &fold->content;
@@ -61,16 +62,17 @@ static bool join_last(sgi_fold *fold, sgi_str text)
     if (!fold->ends_in_text && !sgi_block_plain_text(last).p)
         return false;
     fold->ends_in_text = true;
-    sgi_buf_cut(content, content->len - 2);
+    sgi_buf_shorten(content, content->len - 2);
     sgi_buf_add_str(content, text);
     sgi_buf_add_lit(content, "\"}");
     return true;
 }
 
-/* What goes on in the middle of the content is put there when that is written. */
+/* A text that continues a block in the middle of the content. It is inserted when the
+ * content is written. */
 typedef struct joint {
     uint64_t place;
-    size_t at, len; /* in joined */
+    size_t at, len; /* position and length in `joined` */
 } joint;
 
 static void join_later(sgi_fold *fold, uint64_t place, sgi_str text)
@@ -88,7 +90,7 @@ static void join(sgi_fold *fold, uint64_t place, sgi_json block)
         join_later(fold, place, text);
 }
 
-void sgi_fold_segment(sgi_fold *fold, sgi_json block)
+void sgi_fold_add_segment(sgi_fold *fold, sgi_json block)
 {
     bool may_join = fold->is_message && fold->count && !fold->content.failed;
     sgi_str text = may_join ? sgi_block_plain_text(block) : (sgi_str){0};
@@ -97,11 +99,11 @@ void sgi_fold_segment(sgi_fold *fold, sgi_json block)
         append(fold, block);
 }
 
-bool sgi_fold_placed(sgi_fold *fold, uint64_t place, sgi_json block)
+bool sgi_fold_add_placed_segment(sgi_fold *fold, uint64_t place, sgi_json block)
 {
     bool goes_on = place < fold->count;
-    if (place > fold->count ||
-        (goes_on && !(sgi_block_is_text(block) && sgi_texts_has(&fold->texts, place))))
+    if (place > fold->count || (goes_on && !(sgi_block_is_text(block) &&
+                                             sgi_text_blocks_has(&fold->texts, place))))
         return false;
     fold->segments++;
     if (goes_on)
@@ -116,9 +118,9 @@ bool sgi_fold_has_joined(const sgi_fold *fold)
     return !fold->is_message && fold->segments - fold->voided > fold->count;
 }
 
-void sgi_fold_fields(sgi_fold *fold, sgi_json members)
+void sgi_fold_add_fields(sgi_fold *fold, sgi_json members)
 {
-    sgi_fields_take(&fold->fields, members);
+    sgi_fields_add_object(&fold->fields, members);
 }
 
 void sgi_fold_replace(sgi_fold *fold, uint64_t upto)
@@ -126,28 +128,29 @@ void sgi_fold_replace(sgi_fold *fold, uint64_t upto)
     sgi_buf_reset(&fold->content, SIZE_MAX);
     sgi_buf_reset(&fold->joints, SIZE_MAX);
     sgi_buf_reset(&fold->joined, SIZE_MAX);
-    sgi_texts_begin(&fold->texts, 0);
+    sgi_text_blocks_reset(&fold->texts, 0);
     sgi_fields_clear(&fold->fields);
     fold->voided = fold->segments = upto;
     fold->count = 0;
     fold->ends_in_text = false;
 }
 
-/* _meta that is an object has its own place: false when there is none. */
+/* Finds the field _meta, which is merged if it is an object. Returns false when there is
+ * no such field. */
 static bool find_meta(const sgi_fold *fold, sgi_fields_walk *walk)
 {
     *walk = (sgi_fields_walk){0};
     while (sgi_fields_next(&fold->fields, walk))
-        if (sgi_fields_walk_is(walk, "_meta"))
-            return sgi_fields_walk_kind(walk) == SGI_JSON_OBJECT;
+        if (sgi_fields_current_is(walk, "_meta"))
+            return sgi_fields_current_kind(walk) == SGI_JSON_OBJECT;
     return false;
 }
 
 static bool is_written(const sgi_fold *fold, const sgi_fields_walk *walk)
 {
-    if (sgi_fields_walk_kind(walk) == SGI_JSON_OBJECT)
-        return !sgi_fields_walk_is(walk, "_meta");
-    return !fold->only_objects || !sgi_fields_walk_is(walk, "structuredContent");
+    if (sgi_fields_current_kind(walk) == SGI_JSON_OBJECT)
+        return !sgi_fields_current_is(walk, "_meta");
+    return !fold->only_objects || !sgi_fields_current_is(walk, "structuredContent");
 }
 
 static void write_members(const sgi_fold *fold, sgi_jw *w)
@@ -155,15 +158,15 @@ static void write_members(const sgi_fold *fold, sgi_jw *w)
     sgi_fields_walk walk = {0};
     while (sgi_fields_next(&fold->fields, &walk))
         if (is_written(fold, &walk))
-            sgi_fields_walk_write(&walk, w);
+            sgi_fields_current_write(&walk, w);
 }
 
 void sgi_fold_write_field(const sgi_fold *fold, sgi_jw *w, const char *name)
 {
     sgi_fields_walk walk = {0};
     while (sgi_fields_next(&fold->fields, &walk))
-        if (sgi_fields_walk_is(&walk, name) && is_written(fold, &walk))
-            sgi_fields_walk_write(&walk, w);
+        if (sgi_fields_current_is(&walk, name) && is_written(fold, &walk))
+            sgi_fields_current_write(&walk, w);
     w->buf->failed |= sgi_fold_failed(fold);
 }
 
@@ -180,7 +183,7 @@ static void write_meta(const sgi_fold *fold, sgi_jw *w, sgi_str extra)
         w->comma = true;
     }
     if (found)
-        sgi_fields_walk_write_members(&walk, w);
+        sgi_fields_current_write_members(&walk, w);
     sgi_jw_close(w, '}');
 }
 
@@ -191,11 +194,13 @@ void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta)
     w->buf->failed |= sgi_fold_failed(fold);
 }
 
-/* The joints of each block, in their order; numbers of joints from 1 on, 0 = none. */
+/* The joints of each block, in their order. Joints are numbered from 1 on, 0 = none. */
 typedef struct chains {
     const sgi_fold *fold;
-    uint32_t *first; /* by place */
-    uint32_t *next;  /* by joint */
+    /* number of the first joint of each block; the array index is that of the block */
+    uint32_t *first;
+    /* number of the next joint of the same block; the array index is that of the joint */
+    uint32_t *next;
 } chains;
 
 static joint joint_at(const sgi_fold *fold, size_t i)
@@ -214,11 +219,12 @@ static void link_joints(chains *c)
     }
 }
 
-/* The text of the block goes on with joints, from this one on. */
+/* Writes a text block with its joints from number `from` on. */
 static void write_joined(const chains *c, sgi_buf *out, sgi_json block, uint32_t from)
 {
     sgi_json text = sgi_json_get(block, "text");
-    size_t head = (size_t)(text.p + text.n - 1 - block.p); /* up to its last quote */
+    /* length up to the last quote of the text */
+    size_t head = (size_t)(text.p + text.n - 1 - block.p);
     sgi_buf_add(out, block.p, head);
     for (; from; from = c->next[from - 1]) {
         joint j = joint_at(c->fold, from - 1);
@@ -227,10 +233,12 @@ static void write_joined(const chains *c, sgi_buf *out, sgi_json block, uint32_t
     sgi_buf_add(out, block.p + head, block.n - head);
 }
 
-/* out has the opening bracket of the list already. */
+/* Writes the blocks with their joints. out already has the opening bracket of the
+ * list. */
 static void write_chained(const chains *c, sgi_buf *out)
 {
-    sgi_buf whole; /* a walk needs the bracket too */
+    /* the blocks with their opening bracket, so that they can be read as a JSON array */
+    sgi_buf whole;
     sgi_json block;
     uint64_t place = 0;
     sgi_buf_init(&whole, out->mem);

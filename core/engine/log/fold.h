@@ -1,59 +1,69 @@
-/* The merge of segments and fields into a result: one piece of code, used by the server
- * to render a result and by the client to collect one (R-C-8). */
+/* A fold merges segments and fields into a result. The server uses this code to write a
+ * result, and the client to collect a result (R-C-8). */
 #ifndef SGI_FOLD_H
 #define SGI_FOLD_H
 
 #include "engine/log/fields.h"
-#include "engine/log/texts.h"
+#include "engine/log/text_blocks.h"
 
 typedef struct sgi_fold {
-    const char *list;  /* the member that the blocks make; NULL = there are none */
-    sgi_buf content;   /* blocks joined by commas, without brackets */
-    sgi_fields fields; /* members beside the content, last one wins */
-    uint64_t count;    /* blocks in content */
-    uint64_t segments; /* that were taken, with those that are void */
-    uint64_t voided;   /* segments that were thrown away */
-    sgi_texts texts;   /* which of the blocks are texts */
-    size_t last;       /* where the last block begins in content */
-    bool only_objects; /* structuredContent that is no object is not written */
-    bool is_message;   /* pieces of one: text is joined, and one block is no list */
-    bool
-        ends_in_text; /* text was joined to the last block, whose JSON ends in a quote and
-                          a brace */
-    sgi_buf joints;   /* texts that go on in a block before the last: where, */
-    sgi_buf joined;   /* ... and what is to stand there, between the quotes */
+    /* name of the member that is the list of blocks; NULL = the result has no list */
+    const char *list;
+    sgi_buf content;   /* the blocks of the list, joined by commas, without brackets */
+    sgi_fields fields; /* the members beside the list; the last value of a name is used */
+    uint64_t count;    /* number of blocks in content */
+    uint64_t segments; /* number of segments that were added, void ones included */
+    uint64_t voided;   /* number of segments that became void */
+    sgi_text_blocks texts; /* which blocks are texts */
+    size_t last;           /* position in content at which the last block begins */
+    /* a structuredContent that is not an object is left out of the result */
+    bool only_objects;
+    /* the segments are pieces of one message: texts are joined, and a single block has no
+     * list */
+    bool is_message;
+    /* Text was joined to the last block, so that the block ends in a quote and a
+     * brace. */
+    bool ends_in_text;
+    sgi_buf joints; /* for fold.c: which texts continue a block before the last */
+    /* for fold.c: the texts of all `joints`, one after another, without quotes */
+    sgi_buf joined;
+    /* each segment stays a block of its own, whatever index it names */
+    bool apart;
 } sgi_fold;
 
-/* The list is "content" until another is named. */
+/* Makes an empty fold. The list is called "content" until `list` is set. */
 void sgi_fold_init(sgi_fold *fold, const sgi_env *env);
 void sgi_fold_free(sgi_fold *fold);
-/* Out of memory, or too many fields. */
+/* True when memory ran out, or when there were too many fields. */
 bool sgi_fold_failed(const sgi_fold *fold);
-/* Of its text; with too many fields it is larger than any limit. */
+/* Returns the size of the text of the result in bytes. With too many fields it is larger
+ * than any limit. */
 size_t sgi_fold_size(const sgi_fold *fold);
 
-/* One content block, valid JSON: behind the others. */
-void sgi_fold_segment(sgi_fold *fold, sgi_json block);
-/* ... at its place in the list: behind the others, or its text goes on in the block that
- * is there. False: it has no place there. */
-bool sgi_fold_placed(sgi_fold *fold, uint64_t place, sgi_json block);
-/* Does the list have fewer blocks than there were segments? */
+/* Appends one content block, which must be valid JSON. */
+void sgi_fold_add_segment(sgi_fold *fold, sgi_json block);
+/* Adds a content block with its index in the list (place). The block is appended, or its
+ * text continues the text block at that index. Returns false when neither is possible. */
+bool sgi_fold_add_placed_segment(sgi_fold *fold, uint64_t place, sgi_json block);
+/* True when the list has fewer blocks than there were segments. */
 bool sgi_fold_has_joined(const sgi_fold *fold);
-/* An object whose members replace those of the same name; _meta is merged key by key. */
-void sgi_fold_fields(sgi_fold *fold, sgi_json members);
-/* Throws away what came before. upto: number of the last segment that is void, which may
- * be more than were taken, because void segments leave the log. */
+/* Adds an object. Its members replace those of the same name; _meta is merged key by
+ * key. */
+void sgi_fold_add_fields(sgi_fold *fold, sgi_json members);
+/* Drops all segments and fields that were added before. upto: number of the last void
+ * segment. It may be higher than the number of segments added, because void segments
+ * leave the log. */
 void sgi_fold_replace(sgi_fold *fold, uint64_t upto);
 
-/* Writes the members of the result into an object that is open: the list (always, when it
- * has a name), the fields, and isError when set. extra_meta (members without braces, or
- * empty) is put in front of what _meta holds. */
+/* Writes the members of the result into an open object: the list (always, when it has a
+ * name), the fields, and isError when set. extra_meta (members without braces, or empty)
+ * is put in front of the members of _meta. */
 void sgi_fold_write(const sgi_fold *fold, sgi_jw *w, bool is_error, sgi_str extra_meta);
-/* The same without the list. */
+/* Writes the members of the result like sgi_fold_write, without the list. */
 void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta);
-/* The blocks of the list alone, with commas between them. */
+/* Writes the blocks of the list alone, with commas between them. */
 void sgi_fold_write_blocks(const sgi_fold *fold, sgi_buf *out);
-/* The field of this name, if there is one that is written. */
+/* Writes the field of this name, if there is one. */
 void sgi_fold_write_field(const sgi_fold *fold, sgi_jw *w, const char *name);
 
 #endif

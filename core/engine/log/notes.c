@@ -1,5 +1,5 @@
-/* The newest share is the one that grows; when all are in use the two oldest become
- * one. */
+/* Counts the notes of a log in shares. Only the newest share grows. When all shares are
+ * in use, the two oldest shares are merged. */
 #include "engine/log/notes.h"
 
 #include <string.h>

@@ -1,11 +1,10 @@
-/* Each kind of entry has one function that applies it. They copy what they need out of
- * the payload; on lack of memory they change nothing, so an entry is applied whole or
- * not. */
+/* Each kind of entry has one function that applies it. The function copies what it needs
+ * out of the payload. When out of memory it changes nothing, so an entry is applied
+ * completely or not at all. */
 #include "engine/log/op_head.h"
 
 #include "engine/log/dropping.h"
-
-#include "engine/serving/resumable.h"
+#include "engine/log/observer.h"
 
 static void free_input(const sgi_mem *mem, sgi_input *input)
 {
@@ -21,34 +20,35 @@ static void free_input(const sgi_mem *mem, sgi_input *input)
 static void remove_remark(sgi_op *op, sgi_remark *remark)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    TAILQ_REMOVE(&op->remarks, remark, link);
+    TAILQ_REMOVE(&op->head.remarks, remark, link);
     sgi_text_free(mem, remark->text);
     sgi_release(mem, remark, sizeof *remark);
 }
 
 static void forget_structured(sgi_op *op)
 {
-    if (op->structured)
-        sgi_release(sgi_engine_mem(op->engine), op->structured, op->structured_len + 1);
-    op->structured = NULL;
-    op->structured_lost = false;
+    if (op->head.structured)
+        sgi_release(sgi_engine_mem(op->engine), op->head.structured,
+                    op->head.structured_len + 1);
+    op->head.structured = NULL;
+    op->head.structured_lost = false;
 }
 
 void sgi_head_free(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     sgi_input *input, *next;
-    SGI_TAILQ_EACH(input, &op->inputs, link, next)
+    SGI_TAILQ_EACH(input, &op->head.inputs, link, next)
         free_input(mem, input);
-    while (!TAILQ_EMPTY(&op->remarks))
-        remove_remark(op, TAILQ_FIRST(&op->remarks));
-    if (op->final_data)
-        sgi_release(mem, op->final_data, op->final_len + 1);
+    while (!TAILQ_EMPTY(&op->head.remarks))
+        remove_remark(op, TAILQ_FIRST(&op->head.remarks));
+    if (op->head.final_data)
+        sgi_release(mem, op->head.final_data, op->head.final_len + 1);
     forget_structured(op);
-    sgi_release(mem, op->checkpoint, op->checkpoint_len);
+    sgi_release(mem, op->head.checkpoint, op->head.checkpoint_len);
 }
 
-/* ---- state as a fold over the log ---- */
+/* ---- the state as a fold over the log ---- */
 
 static bool keep_text(const sgi_mem *mem, char **slot, size_t *len, sgi_str text)
 {
@@ -62,7 +62,8 @@ static bool keep_text(const sgi_mem *mem, char **slot, size_t *len, sgi_str text
     return true;
 }
 
-/* Up to the first NUL: this process writes none, but who knows what the store holds. */
+/* Decodes a text up to the first NUL. This process writes no NUL, but a stored text may
+ * have one. */
 static char *decode_text(const sgi_mem *mem, sgi_json value)
 {
     sgi_buf text;
@@ -77,7 +78,7 @@ static sgi_remark *visible_remark(const sgi_op *op)
 {
     uint64_t horizon = sgi_op_horizon(op);
     sgi_remark *remark;
-    TAILQ_FOREACH_REVERSE(remark, &op->remarks, sgi_remark_list, link)
+    TAILQ_FOREACH_REVERSE(remark, &op->head.remarks, sgi_remark_list, link)
     if (remark->seq <= horizon)
         return remark;
     return NULL;
@@ -103,11 +104,11 @@ static bool apply_status(sgi_op *op, uint64_t seq, sgi_json payload)
         return false;
     }
     sgi_remark *visible = visible_remark(op);
-    while (visible && TAILQ_FIRST(&op->remarks) != visible)
-        remove_remark(op, TAILQ_FIRST(&op->remarks));
+    while (visible && TAILQ_FIRST(&op->head.remarks) != visible)
+        remove_remark(op, TAILQ_FIRST(&op->head.remarks));
     remark->seq = seq;
     remark->text = text;
-    TAILQ_INSERT_TAIL(&op->remarks, remark, link);
+    TAILQ_INSERT_TAIL(&op->head.remarks, remark, link);
     return true;
 }
 
@@ -126,8 +127,8 @@ static bool apply_ask(sgi_op *op, uint64_t seq, sgi_json payload)
         free_input(mem, input);
         return false;
     }
-    TAILQ_INSERT_TAIL(&op->inputs, input, link);
-    op->input_count++;
+    TAILQ_INSERT_TAIL(&op->head.inputs, input, link);
+    op->head.input_count++;
     return true;
 }
 
@@ -160,11 +161,13 @@ static bool apply_final(sgi_op *op, int32_t kind, uint64_t seq, sgi_json payload
     else if (sgi_json_kind_of(sgi_json_get(payload, "isError")) == SGI_JSON_TRUE)
         final = SGI_FINAL_RESULT_IS_ERROR;
     if (final >= SGI_FINAL_ERROR && final != SGI_FINAL_CANCELLED &&
-        !keep_text(sgi_engine_mem(op->engine), &op->final_data, &op->final_len, payload))
+        !keep_text(sgi_engine_mem(op->engine), &op->head.final_data, &op->head.final_len,
+                   payload))
         return false;
-    op->final = final;
-    op->final_seq = seq;
-    op->immediate = sgi_json_kind_of(sgi_json_get(payload, "immediate")) == SGI_JSON_TRUE;
+    op->head.final = final;
+    op->head.final_seq = seq;
+    op->head.immediate =
+        sgi_json_kind_of(sgi_json_get(payload, "immediate")) == SGI_JSON_TRUE;
     return true;
 }
 
@@ -176,46 +179,49 @@ static bool apply_checkpoint(sgi_op *op, sgi_str bytes)
         return false;
     if (bytes.n)
         memcpy(copy, bytes.p, bytes.n);
-    sgi_release(mem, op->checkpoint, op->checkpoint_len);
-    op->checkpoint = copy;
-    op->checkpoint_len = bytes.n;
+    sgi_release(mem, op->head.checkpoint, op->head.checkpoint_len);
+    op->head.checkpoint = copy;
+    op->head.checkpoint_len = bytes.n;
     return true;
 }
 
-/* What is checked at the end: the log may have left memory by then. It never fails, as
- * an entry may stand behind others that are in force. */
+/* Stores structuredContent for the check at the end, because the log may have left memory
+ * by then. It never fails, because earlier entries of the same list may be applied
+ * already. */
 static void note_structured(sgi_op *op, sgi_json members)
 {
-    if (!op->item || !op->item->has_output)
+    if (op->output == SGI_OUTPUT_NONE)
         return;
     sgi_json value = sgi_json_get(members, "structuredContent");
     if (!value.n)
         return;
-    if (!op->server->options.on_validate)
+    if (op->output == SGI_OUTPUT_THERE)
         value.n = 0;
-    op->structured_lost = !keep_text(sgi_engine_mem(op->engine), &op->structured,
-                                     &op->structured_len, value);
+    op->head.structured_lost =
+        !keep_text(sgi_engine_mem(op->engine), &op->head.structured,
+                   &op->head.structured_len, value);
 }
 
-/* Where a segment stands in the list. */
+/* Returns the index of a segment's block in the list of blocks. */
 static uint64_t place_of(const sgi_op *op, const sgi_entry *entry, sgi_str *block)
 {
     uint64_t place;
-    return sgi_entry_placed(entry, block, &place) ? place
-                                                  : entry->segment - 1 - op->voided_seg;
+    return sgi_entry_read_placed_block(entry, block, &place)
+               ? place
+               : entry->segment - 1 - op->head.voided_seg;
 }
 
-/* Can a segment of a stored log stand where it says? It begins the next block, or its
- * text goes on in a text. Of blocks that have left the log nothing is known, but that
- * each had a segment. */
+/* True when a segment of a stored log fits its index: it begins the next block, or its
+ * text continues a text block. Of blocks that have left the log only the number is
+ * known. */
 static bool can_stand(const sgi_op *op, const sgi_entry *entry)
 {
     sgi_str block;
     uint64_t place = place_of(op, entry, &block);
-    if (!sgi_op_is_whole(op))
-        return place <= entry->segment - 1 - op->voided_seg;
-    return place == op->blocks ||
-           (sgi_texts_has(&op->texts, place) && sgi_block_is_text(block));
+    if (!sgi_op_log_has_result(op))
+        return place <= entry->segment - 1 - op->head.voided_seg;
+    return place == op->head.blocks ||
+           (sgi_text_blocks_has(&op->head.texts, place) && sgi_block_is_text(block));
 }
 
 /* Counts the block, unless the segment continues a block that exists. */
@@ -223,30 +229,31 @@ static bool apply_segment(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str block;
     uint64_t place = place_of(op, entry, &block);
-    if (place < op->blocks)
+    if (place < op->head.blocks)
         return true;
     bool is_text = sgi_block_is_text(block);
-    if (place == op->blocks) {
-        if (is_text && !sgi_texts_add(&op->texts, place))
+    if (place == op->head.blocks) {
+        if (is_text && !sgi_text_blocks_add(&op->head.texts, place))
             return false;
-    } else { /* those between have left the log, and so have all before them */
-        sgi_texts_begin(&op->texts, place);
+    } else { /* the block follows blocks that have left the log */
+        sgi_text_blocks_reset(&op->head.texts, place);
         if (is_text)
-            sgi_texts_add(&op->texts, place); /* the first needs no memory */
+            /* the first block needs no memory, so this cannot fail */
+            sgi_text_blocks_add(&op->head.texts, place);
     }
-    op->blocks = place + 1;
+    op->head.blocks = place + 1;
     return true;
 }
 
 static void apply_replace(sgi_op *op, const sgi_entry *entry)
 {
     forget_structured(op);
-    op->voided_seg = entry->segment;
-    op->anew = op->blocks = 0;
-    sgi_texts_begin(&op->texts, 0);
+    op->head.voided_seg = entry->segment;
+    op->head.anew = op->head.blocks = 0;
+    sgi_text_blocks_reset(&op->head.texts, 0);
 }
 
-bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
+bool sgi_head_apply_entry(sgi_op *op, const sgi_entry *entry)
 {
     sgi_str payload = {entry->data, entry->len};
     bool ok = true;
@@ -273,7 +280,7 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
         apply_replace(op, entry);
         break;
     case SGI_ENTRY_ANEW:
-        op->anew = op->blocks;
+        op->head.anew = op->head.blocks;
         break;
     default:
         if (sgi_entry_is_final(entry->kind))
@@ -281,86 +288,90 @@ bool sgi_head_apply(sgi_op *op, const sgi_entry *entry)
     }
     if (!ok)
         return false;
-    op->next_log = entry->seq + 1;
+    op->head.next_log = entry->seq + 1;
     if (entry->kind == SGI_ENTRY_SEGMENT || entry->kind == SGI_ENTRY_REPLACE)
-        op->next_seg = entry->segment + 1;
+        op->head.next_seg = entry->segment + 1;
     if (entry->kind == SGI_ENTRY_REPLACE) {
-        op->first_fields = 0; /* they are void too */
-        op->voided_seq = entry->seq;
-    } else if (entry->kind == SGI_ENTRY_FIELDS && !op->first_fields) {
-        op->first_fields = entry->seq;
+        op->head.first_fields = 0; /* fields before a replacement are void too */
+        op->head.voided_seq = entry->seq;
+    } else if (entry->kind == SGI_ENTRY_FIELDS && !op->head.first_fields) {
+        op->head.first_fields = entry->seq;
     }
     if (entry->event)
-        op->next_evt = entry->event + 1;
+        op->head.next_evt = entry->event + 1;
     if (sgi_entry_is_final(entry->kind))
-        op->ended_ms = entry->at_ms;
-    op->log_bytes += entry->len;
-    op->appended_bytes += entry->len;
-    if (op->resumable)
-        sgi_resumable_note_entry(op->resumable, entry);
+        op->head.ended_ms = entry->at_ms;
+    op->head.log_bytes += entry->len;
+    op->head.appended_bytes += entry->len;
+    if (op->drops)
+        op->committer->observer->joined(op, entry);
     if (entry->event)
-        sgi_op_note_event(op, entry);
+        sgi_op_count_event(op, entry);
     return true;
 }
 
-void sgi_head_show(sgi_op *op, const sgi_entry *entry)
+void sgi_head_note_visible(sgi_op *op, const sgi_entry *entry)
 {
     if (entry->kind != SGI_ENTRY_CHECKPOINT && entry->kind != SGI_ENTRY_PRESENCE &&
-        entry->kind != SGI_ENTRY_ANEW && entry->at_ms > op->updated_ms)
-        op->updated_ms = entry->at_ms;
+        entry->kind != SGI_ENTRY_ANEW && entry->at_ms > op->head.updated_ms)
+        op->head.updated_ms = entry->at_ms;
 }
 
 static bool is_event(int32_t kind)
 {
-    return kind <= SGI_ENTRY_STATUS; /* the kinds that E numbers (R-E-2) */
+    /* these are the kinds of entries that dialect E numbers as events (R-E-2) */
+    return kind <= SGI_ENTRY_STATUS;
 }
 
-/* A replacement carries the number of the last segment that it voids. */
+/* Returns the segment number that the next entry of this kind gets: the next number for a
+ * segment, the last void one for a replacement, 0 for other kinds. */
 static uint64_t segment_of(const sgi_op *op, int32_t kind)
 {
     if (kind == SGI_ENTRY_SEGMENT)
-        return op->next_seg;
-    return kind == SGI_ENTRY_REPLACE ? op->next_seg - 1 : 0;
+        return op->head.next_seg;
+    return kind == SGI_ENTRY_REPLACE ? op->head.next_seg - 1 : 0;
 }
 
-void sgi_head_number(const sgi_op *op, sgi_entry *entry)
+void sgi_head_number_entry(const sgi_op *op, sgi_entry *entry)
 {
-    entry->seq = op->next_log;
+    entry->seq = op->head.next_log;
     entry->segment = segment_of(op, entry->kind);
-    entry->event = is_event(entry->kind) ? op->next_evt : 0;
+    entry->event = is_event(entry->kind) ? op->head.next_evt : 0;
 }
 
-/* The numbers of what was dropped are passed over. */
+/* Skips the numbers of dropped entries before this one. Returns true when the entry
+ * continues the log after such a gap. */
 static bool continues_behind_gap(sgi_op *op, const sgi_entry *entry)
 {
     bool is_segment = entry->kind == SGI_ENTRY_SEGMENT;
     uint64_t expected = segment_of(op, entry->kind);
     bool has_number = is_segment || entry->kind == SGI_ENTRY_REPLACE;
-    if (entry->seq < op->next_log || entry->segment < expected ||
+    if (entry->seq < op->head.next_log || entry->segment < expected ||
         (!has_number && entry->segment) ||
-        (is_event(entry->kind) ? entry->event < op->next_evt : entry->event != 0))
+        (is_event(entry->kind) ? entry->event < op->head.next_evt : entry->event != 0))
         return false;
     uint64_t before = entry->seq - 1;
-    if (entry->seq > op->next_log)
+    if (entry->seq > op->head.next_log)
         op->drop_upto[SGI_DROP_NOTES] = op->gone_upto[SGI_DROP_NOTES] = before;
     if (entry->segment > expected)
         op->drop_upto[SGI_DROP_SEGMENTS] = op->gone_upto[SGI_DROP_SEGMENTS] = before;
     return true;
 }
 
-/* Is it what would have been appended next? */
+/* True when the entry has the next numbers of the log. */
 static bool continues(const sgi_op *op, const sgi_entry *entry)
 {
-    uint64_t event = is_event(entry->kind) ? op->next_evt : 0;
-    return entry->seq == op->next_log && entry->event == event &&
+    uint64_t event = is_event(entry->kind) ? op->head.next_evt : 0;
+    return entry->seq == op->head.next_log && entry->event == event &&
            entry->segment == segment_of(op, entry->kind);
 }
 
-/* What was lost by the store can only be followed by an end that promises nothing. */
+/* True when the entry may follow entries that the store has lost. Only an end without a
+ * result may. */
 static bool fails_behind_hole(const sgi_op *op, const sgi_entry *entry)
 {
     return sgi_entry_is_final(entry->kind) && entry->kind != SGI_ENTRY_RESULT &&
-           entry->seq > op->next_log && !entry->segment && !entry->event;
+           entry->seq > op->head.next_log && !entry->segment && !entry->event;
 }
 
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
@@ -370,9 +381,9 @@ segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry)
                  (sgi_op_may_have_gaps(op) && continues_behind_gap(op, entry)));
     if (!fits || (entry->kind == SGI_ENTRY_SEGMENT && !can_stand(op, entry)))
         return SEGUE_E_STORE_CORRUPT;
-    if (!sgi_head_apply(op, entry))
+    if (!sgi_head_apply_entry(op, entry))
         return SEGUE_E_NOMEM;
-    sgi_head_show(op, entry);
+    sgi_head_note_visible(op, entry);
     op->durable = entry->seq;
     return SEGUE_OK;
 }
@@ -387,12 +398,12 @@ bool sgi_input_is_open(const sgi_op *op, const sgi_input *input)
 sgi_state sgi_op_state(const sgi_op *op)
 {
     const sgi_input *input;
-    if (sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op)) {
-        if (op->final == SGI_FINAL_CANCELLED)
+    if (sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op)) {
+        if (op->head.final == SGI_FINAL_CANCELLED)
             return SGI_STATE_CANCELLED;
-        return op->final >= SGI_FINAL_ERROR ? SGI_STATE_FAILED : SGI_STATE_COMPLETED;
+        return op->head.final >= SGI_FINAL_ERROR ? SGI_STATE_FAILED : SGI_STATE_COMPLETED;
     }
-    TAILQ_FOREACH(input, &op->inputs, link)
+    TAILQ_FOREACH(input, &op->head.inputs, link)
         if (sgi_input_is_open(op, input))
             return SGI_STATE_INPUT_REQUIRED;
     return SGI_STATE_WORKING;
@@ -401,19 +412,28 @@ sgi_state sgi_op_state(const sgi_op *op)
 sgi_input *sgi_op_input(sgi_op *op, sgi_str key)
 {
     sgi_input *input;
-    TAILQ_FOREACH(input, &op->inputs, link)
+    TAILQ_FOREACH(input, &op->head.inputs, link)
         if (sgi_str_eq(sgi_str_of(input->key), key))
             return input;
     return NULL;
 }
 
-/* ---- taking back ---- */
+sgi_input *sgi_op_input_at(const sgi_op *op, uint64_t position)
+{
+    sgi_input *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (input->asked == position)
+            return input;
+    return NULL;
+}
+
+/* ---- undoing entries ---- */
 
 void sgi_head_revert(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     sgi_input *input;
-    TAILQ_FOREACH(input, &op->inputs, link) {
+    TAILQ_FOREACH(input, &op->head.inputs, link) {
         if (input->answered > op->durable) {
             sgi_release(mem, input->answer, input->answer_len + 1);
             input->answer = NULL;
@@ -421,23 +441,28 @@ void sgi_head_revert(sgi_op *op)
             input->failed = false;
         }
         if (input->asked > op->durable)
-            input->asked = UINT64_MAX; /* never was; its handler still has to be told */
+            /* The question was never asked, but its handler still has to be called. */
+            input->asked = UINT64_MAX;
     }
     sgi_remark *remark;
-    while ((remark = TAILQ_LAST(&op->remarks, sgi_remark_list)) &&
+    while ((remark = TAILQ_LAST(&op->head.remarks, sgi_remark_list)) &&
            remark->seq > op->durable)
         remove_remark(op, remark);
-    if (op->final_data)
-        sgi_release(mem, op->final_data, op->final_len + 1);
-    op->final_data = NULL;
-    op->final = SGI_FINAL_NONE;
-    if (op->first_fields > op->durable)
-        op->first_fields = 0;
+    if (op->head.final_seq > op->durable) {
+        if (op->head.final_data)
+            sgi_release(mem, op->head.final_data, op->head.final_len + 1);
+        op->head.final_data = NULL;
+        op->head.final = SGI_FINAL_NONE;
+        op->head.final_seq = 0;
+    }
+    if (op->head.first_fields > op->durable)
+        op->head.first_fields = 0;
 }
 
-/* ---- another head ---- */
+/* ---- exchanging heads ---- */
 
-/* The answer, and when: the question itself never changes. */
+/* Swaps the answers of two copies of a question, and their times. The question itself
+ * never changes. */
 static void swap_answers(sgi_input *input, sgi_input *other)
 {
     sgi_input kept = *input;
@@ -453,15 +478,15 @@ static void swap_answers(sgi_input *input, sgi_input *other)
 static void swap_inputs(sgi_op *op, sgi_op *fresh)
 {
     sgi_input *input, *next;
-    SGI_TAILQ_EACH(input, &fresh->inputs, link, next) {
+    SGI_TAILQ_EACH(input, &fresh->head.inputs, link, next) {
         sgi_input *here = sgi_op_input(op, sgi_str_of(input->key));
         if (here) {
             swap_answers(here, input);
             continue;
         }
-        TAILQ_REMOVE(&fresh->inputs, input, link);
-        TAILQ_INSERT_TAIL(&op->inputs, input, link);
-        op->input_count++;
+        TAILQ_REMOVE(&fresh->head.inputs, input, link);
+        TAILQ_INSERT_TAIL(&op->head.inputs, input, link);
+        op->head.input_count++;
     }
 }
 
@@ -474,35 +499,35 @@ static void swap_inputs(sgi_op *op, sgi_op *fresh)
 
 void sgi_head_swap(sgi_op *op, sgi_op *fresh)
 {
-    op->next_log = fresh->next_log;
-    op->next_seg = fresh->next_seg;
-    op->next_evt = fresh->next_evt;
+    op->head.next_log = fresh->head.next_log;
+    op->head.next_seg = fresh->head.next_seg;
+    op->head.next_evt = fresh->head.next_evt;
     op->durable = fresh->durable;
-    op->first_fields = fresh->first_fields;
-    op->voided_seq = fresh->voided_seq;
-    op->voided_seg = fresh->voided_seg;
-    op->anew = fresh->anew;
-    op->blocks = fresh->blocks;
+    op->head.first_fields = fresh->head.first_fields;
+    op->head.voided_seq = fresh->head.voided_seq;
+    op->head.voided_seg = fresh->head.voided_seg;
+    op->head.anew = fresh->head.anew;
+    op->head.blocks = fresh->head.blocks;
     memcpy(op->drop_upto, fresh->drop_upto, sizeof op->drop_upto);
     memcpy(op->gone_upto, fresh->gone_upto, sizeof op->gone_upto);
-    op->log_bytes = fresh->log_bytes;
-    op->appended_bytes = fresh->appended_bytes;
-    op->updated_ms = fresh->updated_ms;
-    op->ended_ms = fresh->ended_ms;
-    op->final = fresh->final;
-    op->final_seq = fresh->final_seq;
-    op->immediate = fresh->immediate;
-    op->structured_lost = fresh->structured_lost;
-    SWAP(sgi_texts, texts);
-    SWAP(char *, final_data);
-    SWAP(size_t, final_len);
-    SWAP(char *, structured);
-    SWAP(size_t, structured_len);
-    SWAP(void *, checkpoint);
-    SWAP(size_t, checkpoint_len);
+    op->head.log_bytes = fresh->head.log_bytes;
+    op->head.appended_bytes = fresh->head.appended_bytes;
+    op->head.updated_ms = fresh->head.updated_ms;
+    op->head.ended_ms = fresh->head.ended_ms;
+    op->head.final = fresh->head.final;
+    op->head.final_seq = fresh->head.final_seq;
+    op->head.immediate = fresh->head.immediate;
+    op->head.structured_lost = fresh->head.structured_lost;
+    SWAP(sgi_text_blocks, head.texts);
+    SWAP(char *, head.final_data);
+    SWAP(size_t, head.final_len);
+    SWAP(char *, head.structured);
+    SWAP(size_t, head.structured_len);
+    SWAP(void *, head.checkpoint);
+    SWAP(size_t, head.checkpoint_len);
     SWAP(struct sgi_retention *, retention);
-    while (!TAILQ_EMPTY(&op->remarks))
-        remove_remark(op, TAILQ_FIRST(&op->remarks));
-    TAILQ_CONCAT(&op->remarks, &fresh->remarks, link);
+    while (!TAILQ_EMPTY(&op->head.remarks))
+        remove_remark(op, TAILQ_FIRST(&op->head.remarks));
+    TAILQ_CONCAT(&op->head.remarks, &fresh->head.remarks, link);
     swap_inputs(op, fresh);
 }

@@ -1,35 +1,38 @@
-/* The head of an operation: its state as a fold over the log. It changes in one place,
- * for entries that are appended and for entries that come back from the store alike, so a
- * rebuilt operation equals the one that was lost (R-C-1). For op.c; others read through
- * op.h. */
+/* The head of an operation: its state as a fold over the log. These functions apply
+ * and revert entries. They treat appended entries and entries from the store in the
+ * same way, so a rebuilt operation equals the lost one (R-C-1). op.h names the few
+ * other changes. */
 #ifndef SGI_OP_HEAD_H
 #define SGI_OP_HEAD_H
 
 #include "engine/log/op.h"
 
-/* Gives the entry the numbers that come next. */
-void sgi_head_number(const sgi_op *op, sgi_entry *entry);
-/* Moves the head over one entry; false and unchanged when out of memory. */
-bool sgi_head_apply(sgi_op *op, const sgi_entry *entry);
-/* The entry is visible from now on. */
-void sgi_head_show(sgi_op *op, const sgi_entry *entry);
-/* Takes back from the head what entries behind `durable` did to it. (Not the checkpoint:
- * it is asked for only when the handler runs again, which it does not after the end.) */
+/* Gives the entry the next numbers of the log. */
+void sgi_head_number_entry(const sgi_op *op, sgi_entry *entry);
+/* Applies one entry to the head. Returns false, and changes nothing, when out of
+ * memory. */
+bool sgi_head_apply_entry(sgi_op *op, const sgi_entry *entry);
+/* Notes that the entry has become visible. If the entry counts as a change, its time
+ * becomes the time of the last change. */
+void sgi_head_note_visible(sgi_op *op, const sgi_entry *entry);
+/* Undoes the effect of entries after `durable` on the head. The checkpoint is not
+ * restored: only a further run of the handler would use it, and no run follows. */
 void sgi_head_revert(sgi_op *op);
 void sgi_head_free(sgi_op *op);
-/* The operation has the head of `fresh`, which is rebuilt from its log, and that one has
- * what is left. Questions stay where they are. */
+/* Gives the operation the head of `fresh`, which was rebuilt from the log, and gives
+ * `fresh` the old head. Questions keep their addresses. */
 void sgi_head_swap(sgi_op *op, sgi_op *fresh);
 
-/* ---- what the files of an operation share ---- */
+/* ---- shared by the files of an operation ---- */
 
-/* So much more of it may be seen: who looks is woken. */
+/* Calls readers and waiters, because more of the log is visible: now up to `upto`, before
+ * up to `after`. */
 void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto);
-/* Fires those that are due; with a failure, all. */
-void sgi_op_fire(sgi_op *op, segue_status status);
-/* An entry leaves the tail. */
-void sgi_op_let_go(sgi_op *op, sgi_entry *entry);
-/* What is not durable never was. */
+/* Calls the waiters that are due. After a failure all waiters are due. */
+void sgi_op_fire_due(sgi_op *op, segue_status status);
+/* Removes an entry from the tail and frees it. */
+void sgi_op_tail_remove(sgi_op *op, sgi_entry *entry);
+/* Removes the entries that are not durable. */
 void sgi_op_drop_pending(sgi_op *op);
 
 #endif

@@ -1,14 +1,15 @@
-/* Where the next entry is: first in the chunk that the store returned, else in the tail
- * if the tail reaches back that far, else in the store. `at` remembers the place in the
- * tail, so that following costs nothing; trimming the tail clears it.
+/* The next entry is in the chunk that the store returned, in the tail if the tail reaches
+ * back far enough, or in the store. `at` points to the last consumed entry in the tail,
+ * so that the next one is found at once. When entries leave the tail, `at` is cleared.
  *
- * The store may know more of an operation than its head does, above all of another
- * server's. Who is shown an entry looks at the head for what it means (the question of an
- * ASK, the end), so what is behind the horizon waits in the chunk. */
+ * The store may have more of an operation than its head, above all of an operation of
+ * another server. Code that sends an entry needs the head for its meaning (the question
+ * of an ASK, the end). So entries after the horizon wait in the chunk. */
 #include "engine/log/reader.h"
 
+#include "engine/conversation/conn.h"
 #include "engine/log/dropping.h"
-#include "engine/serving/server.h"
+#include "engine/log/observer.h"
 
 #define FOLD_ROOM (64 * 1024)
 
@@ -30,23 +31,23 @@ void sgi_reader_end(sgi_reader *reader)
         reader->job->user = NULL;
     sgi_entry_list_free(sgi_engine_mem(op->engine), &reader->chunk);
     TAILQ_REMOVE(&op->readers, reader, link);
-    op->heard |= reader->tells && sgi_reader_at_end(reader);
+    op->end_received |= reader->tells && sgi_reader_at_end(reader);
     reader->op = NULL;
     sgi_op_unref(op);
 }
 
-bool sgi_reader_rests(const sgi_reader *reader)
+bool sgi_reader_is_paused(const sgi_reader *reader)
 {
-    return reader->conn && !reader->conn->bearer && !sgi_conn_transport(reader->conn);
+    return reader->conn && !reader->conn->outer_conn && !sgi_conn_transport(reader->conn);
 }
 
-void sgi_reader_rest(sgi_reader *reader)
+void sgi_reader_pause(sgi_reader *reader)
 {
     sgi_entry_list_free(sgi_engine_mem(reader->op->engine), &reader->chunk);
     sgi_op_trim(reader->op);
 }
 
-void sgi_reader_forget(sgi_reader *reader, const sgi_entry *entry)
+void sgi_reader_drop_entry(sgi_reader *reader, const sgi_entry *entry)
 {
     if (reader->at == entry)
         reader->at = NULL;
@@ -59,7 +60,8 @@ static void chunk_arrived(sgi_job *job)
         reader->job = NULL;
         if (job->status != SEGUE_OK || TAILQ_EMPTY(&job->entries))
             reader->failed = true;
-        else if (!sgi_reader_rests(reader)) /* else it asks again */
+        /* a paused reader reads the entries again later */
+        else if (!sgi_reader_is_paused(reader))
             TAILQ_CONCAT(&reader->chunk, &job->entries, link);
     }
     sgi_job_free(job);
@@ -72,19 +74,20 @@ static void fetch(sgi_reader *reader)
     sgi_op *op = reader->op;
     if (reader->job || reader->failed)
         return;
-    sgi_job *job = sgi_job_new(&op->server->keeper, SGI_JOB_READ, chunk_arrived, reader);
+    sgi_job *job = sgi_job_new(op->committer, SGI_JOB_READ, chunk_arrived, reader);
     if (!job) {
         reader->failed = true;
         return;
     }
     memcpy(job->id, op->id, sizeof job->id);
     job->after = reader->seq;
-    job->max_bytes = op->server->read_bytes;
+    job->max_bytes = op->committer->read_bytes;
     reader->job = job;
-    sgi_keeper_ask(&op->server->keeper, job);
+    sgi_committer_add_job(op->committer, job);
 }
 
-/* What was lost is nowhere else; what is still to be written is not there yet. */
+/* True for the first entry after those that the store has lost. The lost entries are
+ * nowhere else, and entries still to be written are not in the store yet. */
 static bool is_behind_hole(const sgi_reader *reader, const sgi_entry *entry)
 {
     return entry->seq == reader->op->behind_hole && reader->op->durable <= reader->seq;
@@ -108,7 +111,7 @@ const sgi_entry *sgi_reader_next(sgi_reader *reader)
     const sgi_entry *first = TAILQ_FIRST(&reader->chunk);
     if (first)
         return first->seq <= sgi_op_horizon(op) ? first : NULL;
-    if (reader->seq + 1 >= op->next_log || reader->seq >= sgi_op_horizon(op))
+    if (reader->seq + 1 >= op->head.next_log || reader->seq >= sgi_op_horizon(op))
         return NULL;
     sgi_entry *entry = find_in_tail(reader);
     if (!entry)
@@ -123,18 +126,19 @@ static void consume(sgi_reader *reader, const sgi_entry *entry)
     if (entry->segment)
         reader->segment = entry->segment;
     reader->bytes += entry->len;
-    if (entry->seq + 1 == op->next_log)
-        reader->bytes = op->appended_bytes; /* also of what had left the log */
+    if (entry->seq + 1 == op->head.next_log)
+        /* all entries are consumed, so the count includes those that have left the log */
+        reader->bytes = op->head.appended_bytes;
 }
 
 uint64_t sgi_reader_segments_left(const sgi_reader *reader)
 {
-    return reader->op->next_seg - 1 - reader->segment;
+    return reader->op->head.next_seg - 1 - reader->segment;
 }
 
 uint64_t sgi_reader_bytes_left(const sgi_reader *reader)
 {
-    uint64_t appended = reader->op->appended_bytes;
+    uint64_t appended = reader->op->head.appended_bytes;
     return appended > reader->bytes ? appended - reader->bytes : 0;
 }
 
@@ -156,11 +160,11 @@ void sgi_reader_advance(sgi_reader *reader)
 bool sgi_reader_at_end(const sgi_reader *reader)
 {
     const sgi_op *op = reader->op;
-    return sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op) &&
-           reader->seq >= op->final_seq && TAILQ_EMPTY(&reader->chunk);
+    return sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op) &&
+           reader->seq >= op->head.final_seq && TAILQ_EMPTY(&reader->chunk);
 }
 
-/* ---- the whole log, folded ---- */
+/* ---- folding the whole log ---- */
 
 typedef struct folding {
     sgi_reader reader;
@@ -168,36 +172,30 @@ typedef struct folding {
     sgi_folded_fn done;
     void *user;
     uint64_t next_segment;
-    bool lacks;   /* a segment that is not void */
-    bool running; /* inside fold_more: a chunk that arrives at once must not nest */
+    bool lacks; /* a segment that is not void is missing */
+    /* true while fold_more runs, because a chunk that arrives at once must not call it
+     * again */
+    bool running;
 } folding;
 
-/* Who is streamed a message merges its pieces as they are (R-1905-34), so that is how it
- * is told then. */
-static void set_form(sgi_fold *fold, const sgi_op *op)
-{
-    fold->list = op->kind->list;
-    fold->is_message = op->kind->is_message && !op->streams;
-    fold->only_objects = op->only_objects;
-}
-
-static void fold_segment(sgi_fold *fold, const sgi_op *op, const sgi_entry *entry)
+static void fold_segment(sgi_fold *fold, const sgi_entry *entry)
 {
     sgi_str block;
     uint64_t place;
-    if (!sgi_entry_placed(entry, &block, &place) || sgi_op_keeps_apart(op))
-        sgi_fold_segment(fold, block);
-    else if (!sgi_fold_placed(fold, place, block))
-        fold->content.failed = true; /* the block that it goes on in is not there */
+    if (!sgi_entry_read_placed_block(entry, &block, &place) || fold->apart)
+        sgi_fold_add_segment(fold, block);
+    else if (!sgi_fold_add_placed_segment(fold, place, block))
+        /* the text block that the segment continues is missing */
+        fold->content.failed = true;
 }
 
-static void fold_entry(sgi_fold *fold, const sgi_op *op, const sgi_entry *entry)
+static void fold_entry(sgi_fold *fold, const sgi_entry *entry)
 {
     sgi_str payload = {entry->data, entry->len};
     if (entry->kind == SGI_ENTRY_SEGMENT)
-        fold_segment(fold, op, entry);
+        fold_segment(fold, entry);
     else if (entry->kind == SGI_ENTRY_FIELDS)
-        sgi_fold_fields(fold, payload);
+        sgi_fold_add_fields(fold, payload);
     else if (entry->kind == SGI_ENTRY_REPLACE)
         sgi_fold_replace(fold, entry->segment);
 }
@@ -214,9 +212,9 @@ static void end_folding(folding *f, bool ok)
     sgi_op_unref(op);
 }
 
-/* Whoever runs the operation, perhaps another server, may have dropped entries from its
- * log. The numbers of its segments tell whether the result lacks one. False when an entry
- * is missing that nobody drops. */
+/* Checks the numbers of an entry, because the server that runs the operation may have
+ * dropped entries from its log. The numbers of the segments show whether the result lacks
+ * one. Returns false when an entry is missing that is never dropped. */
 static bool count_entry(folding *f, const sgi_entry *entry)
 {
     bool is_segment = entry->kind == SGI_ENTRY_SEGMENT;
@@ -238,7 +236,7 @@ static void fold_more(sgi_reader *reader)
     f->running = true;
     while (!reader->failed && (entry = sgi_reader_next(reader))) {
         reader->failed = !count_entry(f, entry);
-        fold_entry(&f->fold, reader->op, entry);
+        fold_entry(&f->fold, entry);
         sgi_reader_advance(reader);
     }
     f->running = false;
@@ -246,23 +244,24 @@ static void fold_more(sgi_reader *reader)
         end_folding(f, !reader->failed && !f->lacks);
 }
 
-/* A plain operation has its whole log in the tail: no reader, and the content is put
- * together in room that the engine keeps for it. */
+/* Folds a plain operation. Its whole log is in the tail, so no reader is needed. The list
+ * of blocks is written into memory that the engine keeps for this purpose. */
 static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
 {
     sgi_engine *engine = op->engine;
     const sgi_entry *entry;
     sgi_fold fold;
     sgi_fold_init(&fold, &engine->env);
-    set_form(&fold, op);
+    op->committer->observer->set_form(op, &fold);
     sgi_buf content = engine->fold_room;
     engine->fold_room = fold.content;
     fold.content = content;
     TAILQ_FOREACH(entry, &op->tail, link)
-        fold_entry(&fold, op, entry);
+        fold_entry(&fold, entry);
     done(user, op, sgi_fold_failed(&fold) ? NULL : &fold);
     sgi_buf_reset(&fold.content, FOLD_ROOM);
-    sgi_buf_free(&engine->fold_room); /* empty, but for a fold within this one */
+    /* fold_room is empty, except when this fold runs within another one */
+    sgi_buf_free(&engine->fold_room);
     engine->fold_room = fold.content;
     sgi_buf_init(&fold.content, sgi_engine_mem(engine));
     sgi_fold_free(&fold);
@@ -271,11 +270,11 @@ static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
 void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
-    if (!op->logged) {
+    if (!sgi_op_is_logged(op)) {
         fold_plain(op, done, user);
         return;
     }
-    folding *f = sgi_op_is_whole(op) ? sgi_zalloc(mem, sizeof *f) : NULL;
+    folding *f = sgi_op_log_has_result(op) ? sgi_zalloc(mem, sizeof *f) : NULL;
     if (!f) {
         done(user, op, NULL);
         return;
@@ -284,7 +283,7 @@ void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user)
     f->user = user;
     f->next_segment = 1;
     sgi_fold_init(&f->fold, &op->engine->env);
-    set_form(&f->fold, op);
+    op->committer->observer->set_form(op, &f->fold);
     sgi_reader_init(&f->reader, op, 0, fold_more);
     fold_more(&f->reader);
 }

@@ -1,10 +1,10 @@
-/* The newest share is the one that grows; when all are in use the two oldest become
- * one. */
+/* Counts the events of a task in shares. Only the newest share grows. When all shares are
+ * in use, the two oldest shares are merged. */
 #include "engine/log/retention.h"
 
 #include "engine/log/op.h"
 
-#define PARTS 8 /* of a limit are a share */
+#define PARTS 8 /* a share has at most 1/PARTS of a limit */
 
 bool sgi_retention_is_bounded(const sgi_retention_limits *limits)
 {
@@ -73,7 +73,7 @@ static bool is_beyond(const sgi_retention *kept, int64_t now_ms)
             sgi_time_sub(now_ms, kept->shares[0].last_ms) >= limits->ttl_ms);
 }
 
-void sgi_retention_look(sgi_retention *kept, int64_t now_ms)
+void sgi_retention_apply_limits(sgi_retention *kept, int64_t now_ms)
 {
     while (kept->count && is_beyond(kept, now_ms)) {
         const sgi_retention_share *oldest = &kept->shares[0];

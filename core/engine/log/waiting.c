@@ -1,20 +1,17 @@
-/* Who waits for something of an operation to be visible: a position of its log, its end,
- * or what was asked of its owner (serving/errands.h). */
+/* Waiters: code that waits until a part of an operation is visible. This part is a
+ * position of its log, its end, or a condition of the cluster or the server. */
 #include "engine/log/op.h"
 #include "engine/log/op_head.h"
 
-#include "engine/serving/errands.h"
-#include "engine/serving/server.h"
-
-/* Is what the waiter waits for visible? */
+/* True when the waiter can be called. */
 static bool is_due(const sgi_op *op, const sgi_waiter *waiter)
 {
-    if (op->logged && !op->created && !op->store_broken)
+    if (sgi_op_is_logged(op) && !sgi_op_is_created(op) && !sgi_op_is_broken(op))
         return false;
-    if (waiter->seq == SGI_WAIT_ERRAND)
-        return !sgi_errands_are_open(op, waiter->errand);
+    if (waiter->is_due)
+        return waiter->is_due(op, waiter);
     if (waiter->seq == SGI_WAIT_FINAL)
-        return sgi_op_has_ended(op) && op->final_seq <= sgi_op_horizon(op);
+        return sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
     return waiter->seq <= sgi_op_horizon(op);
 }
 
@@ -27,17 +24,25 @@ static sgi_waiter *first_due(const sgi_op *op, segue_status status)
     return NULL;
 }
 
-/* Looked for anew each time: one that fires may end others. */
-void sgi_op_fire(sgi_op *op, segue_status status)
+/* Calls the waiters that are due. The search starts again after each waiter, because a
+ * waiter may remove others. */
+void sgi_op_fire_due(sgi_op *op, segue_status status)
 {
     sgi_waiter *waiter;
     while ((waiter = first_due(op, status))) {
-        sgi_op_wait_end(waiter);
+        sgi_op_wait_cancel(waiter);
         waiter->fire(waiter, op, status);
     }
 }
 
-static void begin(sgi_op *op, sgi_waiter *waiter)
+void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq)
+{
+    waiter->is_due = NULL;
+    waiter->seq = seq;
+    sgi_op_wait_until(op, waiter);
+}
+
+void sgi_op_wait_until(sgi_op *op, sgi_waiter *waiter)
 {
     if (is_due(op, waiter)) {
         waiter->fire(waiter, op, SEGUE_OK);
@@ -47,21 +52,7 @@ static void begin(sgi_op *op, sgi_waiter *waiter)
     TAILQ_INSERT_TAIL(&op->waiters, waiter, link);
 }
 
-void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq)
-{
-    waiter->seq = seq;
-    begin(op, waiter);
-}
-
-void sgi_op_wait_done(sgi_op *op, sgi_waiter *waiter)
-{
-    bool sent = sgi_op_is_elsewhere(op) || !LIST_EMPTY(&op->errands);
-    waiter->seq = sent ? SGI_WAIT_ERRAND : op->next_log - 1;
-    waiter->errand = op->server->errand_number;
-    begin(op, waiter);
-}
-
-void sgi_op_wait_end(sgi_waiter *waiter)
+void sgi_op_wait_cancel(sgi_waiter *waiter)
 {
     if (!waiter->op)
         return;
@@ -69,35 +60,22 @@ void sgi_op_wait_end(sgi_waiter *waiter)
     waiter->op = NULL;
 }
 
-static sgi_waiter *first_in_vain(const sgi_op *op, uint64_t errand, uint64_t durable)
+static sgi_waiter *first_in_vain(const sgi_op *op)
 {
     sgi_waiter *waiter;
     TAILQ_FOREACH(waiter, &op->waiters, link)
-        if (waiter->seq == SGI_WAIT_ERRAND
-                ? waiter->errand >= errand
-                : waiter->seq > durable && waiter->seq < SGI_WAIT_ERRAND)
+        if (!waiter->is_due && waiter->seq > op->durable && waiter->seq < SGI_WAIT_FINAL)
             return waiter;
     return NULL;
 }
 
-static void fire_in_vain(sgi_op *op, uint64_t errand, uint64_t durable,
-                         segue_status status)
+void sgi_op_fire_lost(sgi_op *op)
 {
     sgi_waiter *waiter;
     sgi_op_ref(op);
-    while ((waiter = first_in_vain(op, errand, durable))) {
-        sgi_op_wait_end(waiter);
-        waiter->fire(waiter, op, status);
+    while ((waiter = first_in_vain(op))) {
+        sgi_op_wait_cancel(waiter);
+        waiter->fire(waiter, op, SEGUE_E_FENCED);
     }
     sgi_op_unref(op);
-}
-
-void sgi_op_wait_failed(sgi_op *op, uint64_t errand, segue_status status)
-{
-    fire_in_vain(op, errand, SGI_WAIT_ERRAND, status);
-}
-
-void sgi_op_wait_lost(sgi_op *op)
-{
-    fire_in_vain(op, UINT64_MAX, op->durable, SEGUE_E_FENCED);
 }

@@ -1,6 +1,6 @@
-/* Segue, extension API: transports and stores of your own, and injected clock and
- * randomness for tests. Stable per minor version, not across minors. The conventions of
- * segue.h hold here too. */
+/* Segue, extension API: your own transports and stores, injected clock and randomness for
+ * tests, and functions that only bindings and some servers need. It is stable within a
+ * minor version, not between minor versions. The conventions of segue.h apply. */
 #ifndef SEGUE_EXT_H
 #define SEGUE_EXT_H
 
@@ -12,46 +12,136 @@ extern "C" {
 
 /* ---- 1 Hooks ----------------------------------------------------------------------- */
 
-/* Time and randomness of a runtime. With hooks set, timers fire when the injected
- * monotonic clock says so, as seen at the next segue_runtime_dispatch. */
+/* The clocks and the random numbers of a runtime. If hooks are set, timers follow the
+ * injected monotonic clock, which is read at each segue_runtime_dispatch. */
 struct segue_hooks {
     size_t struct_size;
     void *user;
     int64_t (*monotonic_ms)(void *user);
-    int64_t (*wall_ms)(void *user); /* since 1970-01-01 UTC */
-    /* Fills len bytes; 0 = success. */
+    int64_t (*wall_ms)(void *user); /* wall clock: milliseconds since 1970-01-01 UTC */
+    /* Fills len bytes with random values; returns 0 for success. */
     int32_t (*random)(void *user, void *bytes, size_t len);
 };
+#define SEGUE_HOOKS_INIT SEGUE_INIT(segue_hooks)
 
-/* ---- 2 Custom transport ------------------------------------------------------------ */
+/* ---- 2 Output that is held back ---------------------------------------------------- */
 
-/* Carries bytes that are framed as stdio is: one JSON-RPC message per line. All functions
- * are called on the runtime's I/O thread, without a lock, one at a time; they count as
- * callbacks for what is refused in one. The handle is good until free is called. */
+/* Holds output back until the matching segue_runtime_uncork. Messages of all sessions and
+ * threads are then sent in as few writes as possible. Use it to send several messages in
+ * a row, for example once per turn of a language's event loop. Without it each message is
+ * sent at once; on pipes and sockets of a background runtime the sending thread writes
+ * it. Calls nest. The runtime may send messages earlier when it wakes up for another
+ * reason. Limits count the messages that are held back; do not wait for answers before
+ * uncork. */
+SEGUE_API segue_status segue_runtime_cork(segue_runtime *runtime);
+
+/* Ends one segue_runtime_cork. The last uncork sends the messages that were held back.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_STATE when nothing is corked.
+ */
+SEGUE_API segue_status segue_runtime_uncork(segue_runtime *runtime);
+
+/* ---- 3 Calls ----------------------------------------------------------------------- */
+
+/* Extends the first turn of the handler beyond the return of on_call, for bindings whose
+ * handlers run later. A call that ends in its first turn is answered at once if the
+ * client accepts the response mode "immediate" for tasks (2025-11-25).
+ *
+ * The turn ends by segue_call_end_turn, at the end of the call, at its first question, or
+ * after the server's first_turn_ms.
+ *
+ * Returns   SEGUE_OK; SEGUE_E_STATE when the call's answer does not wait for the turn, or
+ *           the turn is over.
+ */
+SEGUE_API segue_status segue_call_hold_turn(segue_call *call);
+
+/* Ends the first turn of a handler whose call continues.
+ *
+ * Returns   SEGUE_OK, also when the turn was not extended or is over.
+ */
+SEGUE_API segue_status segue_call_end_turn(segue_call *call);
+
+/* Ends the event stream of a call, and lets the client come back for the rest (2025-11-25
+ * basic/transports, "Sending Messages to the Server"): for a call that will send nothing
+ * for long, so that no connection waits for it. The call continues. Its messages are kept
+ * for the client, which is asked to come back after retry_ms.
+ *
+ * retry_ms  the time until the client comes back; 0 = 1000.
+ * Returns   SEGUE_OK, also when the client has disconnected already; SEGUE_E_UNSUPPORTED,
+ *           without effect, when the client could not come back: it is not connected over
+ *           HTTP, speaks 2026-07-28 or accepts no event streams, the call is a task, or,
+ *           before 2025-11-25, nothing has been sent yet; SEGUE_E_TERMINAL.
+ */
+SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms,
+                                          segue_error **error);
+
+/* ---- 4 Requests -------------------------------------------------------------------- */
+
+/* Gives one member of the _meta of the answer by which the request became a task, as JSON
+ * text. It can be called from on_task on.
+ * "io.modelcontextprotocol/model-immediate-response" (2025-11-25, basic/utilities/tasks)
+ * is a text to give to the model while the task runs.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when the server did not send the member, the
+ *           request is not a task, or it was resumed by a token.
+ */
+SEGUE_API segue_status segue_request_meta(segue_request *request, const char *key,
+                                          char *buf, size_t *len);
+
+/* ---- 5 Server ---------------------------------------------------------------------- */
+
+/* The result of segue_server_stats: a JSON object of objects of integers. Later versions
+ * may add members.
+ *
+ *   operations  known (tasks and keyed calls in memory), running (handlers), followed (of
+ *               other servers on the store), lingering (ended), recovering; and since the
+ *               start: calls, tasks, takenOver (from servers that ended), fenced (taken
+ *               over by another server), letters (commands from other servers)
+ *   use         requests (in flight), logBytes (requests and logs in memory), replayBytes
+ *               (kept for Last-Event-ID), principals, sessions; refused (by a limit)
+ *   queues      commit (operations with something to write), commitBytes, retry (whose
+ *               end could not be written), questions (to the store)
+ *   store       commits, writes, failures, commitUs (mean, p50, p99, max: microseconds);
+ *               what the store knows of: operations, bytes, evicted, purged
+ *   resumes     streams (that clients came back to), bytes (sent again for that),
+ *               repaired (fetches of segments that a client had missed) */
+
+/* Gives the statistics of the server as the JSON above. */
+SEGUE_API segue_status segue_server_stats(segue_server *server, char *buf, size_t *len);
+
+/* ---- 6 Custom transport ------------------------------------------------------------ */
+
+/* The functions of a transport of your own. It carries one JSON-RPC message per line,
+ * as stdio does. All functions are called on the runtime's I/O thread, without a lock,
+ * one at a time. A function of the library that is refused in a callback is refused in
+ * these functions too. The handle is valid until `free` is called. */
 typedef struct segue_transport_vtable {
     size_t struct_size;
-    /* The transport was attached: begin. May call feed and closed. */
+    /* Starts the transport when it is attached. May call segue_transport_feed and
+     * segue_transport_closed. */
     void (*start)(void *self, segue_transport *transport);
-    /* Bytes to send. Returns how many were taken; fewer than len means "not now": call
-     * segue_transport_writable when there is room again. */
+    /* Sends bytes and returns how many of them it accepted. If it accepted fewer than
+     * len, call segue_transport_writable when it can accept bytes again. */
     size_t (*send)(void *self, const char *bytes, size_t len);
-    /* No more bytes will come; close, then call segue_transport_closed. */
+    /* Closes the transport: no more bytes will be sent. Call segue_transport_closed
+     * afterwards. */
     void (*close)(void *self);
-    /* 1 = the library is ahead of its reader: stop feeding until 0 is said. Optional. */
+    /* Asks the application to pause or to continue. paused 1: the library has too much
+     * unread input, so feed no more until the next call with 0. Optional. */
     void (*pause)(void *self, int32_t paused);
-    /* Connect again after a loss; 0 = trying. NULL = a loss is final. */
+    /* Connects again after a loss. Returns 0 when the attempt has begun. NULL = a loss
+     * is final. */
     int32_t (*reopen)(void *self);
-    /* Last call. For a transport that was never attached: on the thread that frees it. */
+    /* Frees the transport. This is the last call. For a transport that was never
+     * attached it runs on the thread that frees the handle. */
     void (*free)(void *self);
 } segue_transport_vtable;
+#define SEGUE_TRANSPORT_VTABLE_INIT SEGUE_INIT(segue_transport_vtable)
 
-/* Makes a transport of yours.
+/* Makes a transport from your own functions.
  *
  * vtable    copied. self: freed by vtable->free, once.
  * Returns   SEGUE_OK, SEGUE_E_INVALID when start, send or close is missing.
- * Thread    any
- * Callback  allowed
- * Since     0.1
  */
 SEGUE_API segue_status segue_transport_custom(segue_runtime *runtime,
                                               const segue_transport_vtable *vtable,
@@ -59,89 +149,91 @@ SEGUE_API segue_status segue_transport_custom(segue_runtime *runtime,
 
 /* Hands over bytes that were received.
  *
- * bytes     copied. Taken whole or not at all; any cut will do, also inside a message.
- * Returns   SEGUE_OK, SEGUE_E_CLOSED, SEGUE_E_STATE before it is attached,
- *           SEGUE_E_WOULD_BLOCK when more than max_queue_bytes (1 MiB) wait already:
- *           pause(0) tells when to go on.
- * Thread    any
- * Callback  allowed
- * Since     0.1
+ * bytes     copied, all or none. They may begin and end anywhere, also inside a message.
+ * Returns   SEGUE_OK, SEGUE_E_CLOSED, SEGUE_E_STATE before the transport is attached,
+ *           SEGUE_E_WOULD_BLOCK when more than max_queue_bytes (1 MiB) wait already: feed
+ *           again after pause(0).
  */
 SEGUE_API segue_status segue_transport_feed(segue_transport *transport, const char *bytes,
                                             size_t len);
 
-/* Tells that send can take bytes again. May be called inside send.
+/* Tells the library that send can take bytes again. May be called inside send.
  *
- * Returns   SEGUE_OK, SEGUE_E_CLOSED, SEGUE_E_STATE before it is attached.
- * Thread    any
- * Callback  allowed
- * Since     0.1
+ * Returns   SEGUE_OK, SEGUE_E_CLOSED, SEGUE_E_STATE before the transport is attached.
  */
 SEGUE_API segue_status segue_transport_writable(segue_transport *transport);
 
-/* Tells that the connection has ended. What was fed before is still read.
+/* Tells the library that the connection has ended. Bytes that were fed before are still
+ * read.
  *
- * Returns   SEGUE_OK, SEGUE_E_CLOSED when it was said before, SEGUE_E_STATE before it is
- *           attached.
- * Thread    any
- * Callback  allowed
- * Since     0.1
+ * Returns   SEGUE_OK, SEGUE_E_CLOSED when it was called before, SEGUE_E_STATE before the
+ *           transport is attached.
  */
 SEGUE_API segue_status segue_transport_closed(segue_transport *transport);
 
-/* ---- 3 Custom store ---------------------------------------------------------------- */
+/* ---- 7 Custom store ---------------------------------------------------------------- */
 
 #define SEGUE_STORE_ID_SIZE 16
 #define SEGUE_STORE_HASH_SIZE 32
 
-/* What stays the same of an operation, and two values that change. Views: copy to
- * keep. */
+/* The record of an operation: its constant data and two values that change, ended and
+ * purge_ms. The pointers are valid only during the call, so a store must copy their
+ * contents. */
 typedef struct segue_store_record {
-    uint8_t id[SEGUE_STORE_ID_SIZE]; /* internal, never on the wire */
-    const char *task_id;             /* unique; NUL-terminated */
-    int32_t has_key;                 /* 1 = idempotency_key is set; unique when set */
+    uint8_t id[SEGUE_STORE_ID_SIZE]; /* id inside the store, never on the wire */
+    const char *task_id;             /* id of the task that clients see: unique,
+                                        NUL-terminated */
+    int32_t has_key;                 /* 1 = the operation has an idempotency_key, which is
+                                        unique; 0 = none */
     uint8_t idempotency_key[SEGUE_STORE_HASH_SIZE];
     uint8_t principal[SEGUE_STORE_HASH_SIZE];
-    int32_t ended;      /* enum segue_store_ended */
-    int64_t created_ms; /* wall clock */
-    int64_t purge_ms;   /* wall clock; may be deleted from then on; INT64_MAX = never */
-    const char *data;   /* opaque to the store */
+    int32_t ended;      /* a value of segue_store_ended */
+    int64_t created_ms; /* time at which the operation was made; wall clock */
+    int64_t purge_ms;   /* time after which the operation may be deleted; wall clock;
+                           INT64_MAX = never */
+    const char *data;   /* bytes whose meaning the store does not know */
     size_t data_len;
 } segue_store_record;
 
 /* One entry of an operation's log. Entries never change. */
 typedef struct segue_store_entry {
-    uint64_t seq;     /* 1, 2, 3, ... per operation; it stays when others are dropped */
-    uint64_t segment; /* its number, or the last number that it voids; 0 = none */
-    uint64_t event;   /* event number + 1, 0 = none */
+    uint64_t seq;     /* number of the entry: 1, 2, 3 and so on per operation; it stays
+                         the same when other entries are dropped */
+    uint64_t segment; /* number of the entry's segment, or of the last segment that the
+                         entry voids; 0 = none */
+    uint64_t event;   /* number of the entry's event + 1; 0 = the entry has no event */
     int32_t kind;
-    int64_t at_ms; /* wall clock */
+    int64_t at_ms; /* time at which the entry was made; wall clock */
     const char *data;
     size_t data_len;
 } segue_store_entry;
 
 enum segue_store_ended {
     SEGUE_STORE_LIVE = 0,
-    SEGUE_STORE_ENDED = 1, /* the final entry is in the log */
-    SEGUE_STORE_TORN = 2   /* in a claim: alive, but its newest entries may be lost, which
-                              clients have perhaps seen. It is ended, and not run again */
+    SEGUE_STORE_ENDED = 1, /* the operation has ended; its final entry is in the log */
+    SEGUE_STORE_TORN = 2   /* in a claim: the operation has not ended, but the store may
+                              have lost its newest entries, which clients may have seen.
+                              The server ends the operation instead of running it again */
 };
 
 enum segue_store_write_kind {
-    SEGUE_STORE_CREATE = 1,  /* record */
-    SEGUE_STORE_APPEND = 2,  /* id, entry */
-    SEGUE_STORE_END = 3,     /* id, purge_ms: the operation has ended. entry.seq: 0, or
-                                the number of the first entry in this commit: a hole may
-                                be before it, since the store has lost something */
-    SEGUE_STORE_DELETE = 4,  /* id */
-    SEGUE_STORE_RELEASE = 5, /* id: its server goes, unended; the next claim finds it */
-    SEGUE_STORE_DROP = 6,    /* id, entry.kind, entry.seq: nobody needs entries of that
-                                kind up to that number any more; never the last of the
-                                log. A store may keep them */
-    SEGUE_STORE_TAKEN = 7    /* id, entry.seq: letters up to that number have been dealt
-                                with; what they led to is in this commit or before it.
-                                entry.event: how far the log goes, this commit included;
-                                a store that has less of it says SEGUE_E_STATE */
+    SEGUE_STORE_CREATE = 1,  /* makes an operation from `record` */
+    SEGUE_STORE_APPEND = 2,  /* adds `entry` to the log of operation id */
+    SEGUE_STORE_END = 3,     /* ends operation id, which may be deleted after purge_ms.
+                                entry.seq: 0, or the number of the first entry in this
+                                commit. Numbers before that may be missing, since the
+                                store has lost entries */
+    SEGUE_STORE_DELETE = 4,  /* deletes operation id */
+    SEGUE_STORE_RELEASE = 5, /* the server gives up operation id, which has not ended;
+                                the next claim finds it */
+    SEGUE_STORE_DROP = 6,    /* the entries of operation id of kind entry.kind, up to
+                                number entry.seq, are no longer needed; never the last
+                                entry of the log. A store need not delete them */
+    SEGUE_STORE_TAKEN = 7    /* the letters (forwarded commands) of operation id up to
+                                number entry.seq have been carried out, and their effects
+                                are in this or an earlier commit. entry.event: the last
+                                number of the log, including this commit; a store whose
+                                log is shorter returns SEGUE_E_STATE */
 };
 
 typedef struct segue_store_write {
@@ -152,130 +244,145 @@ typedef struct segue_store_write {
     int64_t purge_ms;
 } segue_store_write;
 
-/* Receives one record; return 0 to go on, 1 to stop. */
+/* Receives one record. Returns 0 to continue, 1 to stop. */
 typedef int32_t (*segue_store_record_fn)(void *user, const segue_store_record *record);
 
-/* Receives one entry; return 0 to go on, 1 to stop. */
+/* Receives one entry. Returns 0 to continue, 1 to stop. */
 typedef int32_t (*segue_store_entry_fn)(void *user, const segue_store_entry *entry);
 
-/* What others did to operations. A store that several servers share tells it: each
- * operation has one owner, the store instance that created or claimed it last, which
- * alone may write to it. Others follow its log, and send the owner letters. */
+/* News: reports of what other instances did to operations. A store that several servers
+ * share delivers them. Each operation has one owner: the store instance that created or
+ * claimed it last. Only the owner may write to the operation. Other instances follow
+ * its log and send the owner letters (forwarded commands). */
 enum segue_store_news_kind {
-    SEGUE_STORE_GREW = 1,    /* id: somebody else's commit wrote to it, or it is gone */
-    SEGUE_STORE_LETTER = 2,  /* id, number, data: for its owner, which this instance is */
-    SEGUE_STORE_ORPHANS = 3, /* owners have gone: claim will find something */
-    SEGUE_STORE_MISSED = 4,  /* news were lost: as if all that is followed had grown */
-    SEGUE_STORE_DOUBT = 5    /* commits may be lost, or the lease has lapsed: who runs
-                                operations says of each how far it is, by a TAKEN, and
-                                is fenced from those that it has lost */
+    SEGUE_STORE_GREW = 1,    /* another instance wrote to operation id, or the operation
+                                is gone */
+    SEGUE_STORE_LETTER = 2,  /* a forwarded command for operation id, which this instance
+                                owns; with number and data */
+    SEGUE_STORE_ORPHANS = 3, /* other instances have ended: a claim will find their
+                                operations */
+    SEGUE_STORE_MISSED = 4,  /* news was lost: every followed operation counts as grown */
+    SEGUE_STORE_DOUBT = 5    /* commits may be lost, or the lease has expired: the server
+                                commits a TAKEN for each operation that it runs, and gets
+                                SEGUE_E_FENCED for each operation that another instance
+                                took over */
 };
 
 typedef struct segue_store_news {
     int32_t kind;
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    uint64_t number; /* of a letter: higher than of any before it to that operation */
+    uint64_t number; /* number of a letter: higher than the numbers of all earlier letters
+                        for that operation */
     const char *data;
     size_t data_len;
 } segue_store_news;
 
-/* Receives one piece of news; return 0 to go on, 1 to stop: that piece is told again. */
+/* Receives one piece of news. Returns 0 to continue, 1 to stop: this piece is then
+ * delivered again. */
 typedef int32_t (*segue_store_news_fn)(void *user, const segue_store_news *news);
 
-/* What a store says of itself; -1 = it does not know. */
+/* Statistics of a store; -1 = the store does not know the value. */
 typedef struct segue_store_stats {
     size_t struct_size;
-    int64_t operations; /* in it */
-    int64_t bytes;      /* that it occupies */
-    int64_t evicted; /* operations that had to go before their time, for want of room */
-    int64_t purged;  /* ... and that went in time; both since it was opened */
+    int64_t operations; /* number of operations in the store */
+    int64_t bytes;      /* number of bytes that the store occupies */
+    int64_t evicted;    /* number of operations that were removed early to make room,
+                           since the store was opened */
+    int64_t purged;     /* number of operations that were removed after their purge_ms,
+                           since the store was opened */
 } segue_store_stats;
 
-/* A store. Calls come one at a time. A blocking store is called on a thread of its own, a
- * non-blocking one under the library's lock: it must not call the library. */
+/* The functions of a store. Calls come one at a time. A blocking store is called on a
+ * separate thread. A non-blocking store is called under the library's lock: it must not
+ * call the library. */
 typedef struct segue_store_vtable {
     size_t struct_size;
-    /* 1 = calls may take their time. */
+    /* 1 = calls may take long, so the store is called on a separate thread. */
     int32_t blocking;
-    /* 1 = owners have leases: other instances may take an operation over while this one
-     * cannot reach the store, and the store fences whoever comes back. It needs the four
-     * functions for news. A commit that fails with SEGUE_E_STORE is then repeated until
-     * it answers anything else, one operation at a time, and no peer is told before that
-     * an operation failed. The first try may have been applied all the same: a CREATE or
-     * APPEND of what is there already, byte for byte, is fine while this instance owns
-     * the operation.
+    /* 1 = owners have leases: while this instance cannot reach the store, other
+     * instances may take its operations over, and the store then refuses its writes
+     * (SEGUE_E_FENCED). Such a store needs the four functions for news. A commit that
+     * fails with SEGUE_E_STORE is repeated, one operation at a time, until it returns
+     * another status; until then no failure is reported to a client. The first try may
+     * have been applied: a CREATE or APPEND that repeats stored bytes exactly must
+     * succeed while this instance owns the operation.
      * 0 = an operation whose commit fails with SEGUE_E_STORE ends with an error. */
     int32_t leased;
-    /* 1 = what it keeps ends with the process. */
+    /* 1 = the contents of the store are lost when the process ends. */
     int32_t forgets;
     /* Applies all writes or none; they are durable when it returns SEGUE_OK.
-     * SEGUE_E_EXISTS: a CREATE met a task id or idempotency key that is there.
+     * SEGUE_E_EXISTS: the task id or idempotency key of a CREATE exists.
      * SEGUE_E_STORE_FULL: no room now. SEGUE_E_STATE: an APPEND would repeat a number or
-     * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to what is not there; a DELETE,
-     * RELEASE, DROP or TAKEN of it is fine, and so is a RELEASE of what has ended or is
-     * not owned. SEGUE_E_FENCED: an APPEND, END, DROP or TAKEN to what another instance
-     * owns by now, or a CREATE of it once more, the answer to the first being lost. */
+     * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to an unknown operation; a
+     * DELETE, RELEASE, DROP or TAKEN of an unknown operation succeeds, and so does a
+     * RELEASE of an operation that has ended or is not owned. SEGUE_E_FENCED: an APPEND,
+     * END, DROP or TAKEN to an operation that another instance owns now, or a repeated
+     * CREATE of such an operation. */
     segue_status (*commit)(void *self, const segue_store_write *writes, size_t count);
-    /* Finds a record by task id, or by idempotency key when task_id is NULL, and hands it
-     * to fn. SEGUE_E_NOT_FOUND when there is none. */
+    /* Finds a record by task id, or by idempotency key when task_id is NULL, and passes
+     * it to fn. SEGUE_E_NOT_FOUND when no record matches. */
     segue_status (*find)(void *self, const char *task_id, const uint8_t *idempotency_key,
                          segue_store_record_fn fn, void *user);
-    /* Hands over the entries of an operation with seq > after, in order. */
+    /* Passes the entries of an operation with seq > after to fn, in order. */
     segue_status (*read)(void *self, const uint8_t *id, uint64_t after,
                          segue_store_entry_fn fn, void *user);
-    /* Hands over operations that have not ended and whose owner is gone, and makes this
-     * store instance their owner. Each once: servers that share the handle claim in turn,
-     * and what one of them was shown is its own until it lets it go. */
+    /* Passes to fn the operations that have not ended and whose owner is gone, and makes
+     * this store instance their owner. Each operation is passed once: servers that share
+     * the handle claim in turn, and an operation belongs to the server that received it
+     * until RELEASE. */
     segue_status (*claim)(void *self, segue_store_record_fn fn, void *user);
-    /* Deletes what may be purged; *next_ms receives when to call again. Optional. */
+    /* Deletes operations whose purge_ms has passed. *next_ms receives the time of the
+     * next call. Optional. */
     segue_status (*purge)(void *self, int64_t now_ms, int64_t *next_ms);
-    /* Last call. */
+    /* Frees the store. This is the last call. */
     void (*free)(void *self);
-    /* Hands over the operations of a principal, newest first: by created_ms, and those of
-     * one moment by the bytes of their task id, both falling. Only what comes behind the
-     * given pair, unless task_id is NULL. Optional: without it a server has no
-     * tasks/list. */
+    /* Passes the operations of a principal to fn, newest first: sorted by created_ms,
+     * then by the bytes of the task id, both descending. It starts after the given pair
+     * (created_ms, task_id), or with the newest when task_id is NULL. Optional: without
+     * it a server has no tasks/list. */
     segue_status (*list)(void *self, const uint8_t *principal, int64_t created_ms,
                          const char *task_id, segue_store_record_fn fn, void *user);
 
-    /* The rest is for a store that other processes write to as well: all four or none. */
+    /* The next four functions are for a store to which other processes write too. Set
+     * all four or none. */
 
-    /* Sets what to call when there are news; from any thread, also from inside of other
-     * functions of the store, without a lock of its own. NULL = nothing any more: it has
-     * returned for the last time when this returns. Called outside of the order of the
-     * other calls. */
-    void (*set_bell)(void *self, void (*ring)(void *user), void *user);
-    /* News tell from now on (1), or no more (0), that the log of the operation grows.
-     * SEGUE_E_NOT_FOUND when it is gone. What was there before is not told: read after
-     * follow has returned. When (0) fails, a server that closes does not ask for the
-     * rest of what it followed; news of that are ignored, and (1) may come again. */
+    /* Sets the function to call when there is news. The store may call it from any
+     * thread, also inside its other functions, but without holding a lock. NULL = call
+     * nothing any more: when set_wake returns, the last call must have returned.
+     * set_wake may run at the same time as other functions. */
+    void (*set_wake)(void *self, void (*wake)(void *user), void *user);
+    /* Starts (on 1) or stops (on 0) news about the growing log of the operation.
+     * Returns SEGUE_E_NOT_FOUND when the operation is gone. Earlier entries are not
+     * news: they are read after follow has returned. When a stop fails, a server that
+     * closes does not stop its other operations; the news of these is ignored, and a
+     * start may follow later. */
     segue_status (*follow)(void *self, const uint8_t *id, int32_t on);
-    /* Leaves a letter for whoever owns the operation, now or after a claim, until TAKEN.
-     * SEGUE_E_NOT_FOUND when it is gone, SEGUE_E_TERMINAL when it has ended,
-     * SEGUE_E_LIMIT when too many wait for it (64). */
+    /* Stores a letter (a forwarded command) for the owner of the operation, or for the
+     * owner after a claim, until TAKEN. Returns SEGUE_E_NOT_FOUND when the operation is
+     * gone, SEGUE_E_TERMINAL when it has ended, and SEGUE_E_LIMIT when 64 letters wait
+     * for it. */
     segue_status (*post)(void *self, const uint8_t *id, const char *data, size_t len);
-    /* Hands over what is new, letters in their order, each once while this instance owns
-     * the operation (a claim tells those that wait anew). *within_ms receives when to ask
-     * again without a bell; -1 = not at all. Also keeps this instance alive as an owner:
-     * it is called that often. A leased store whose calls may take longer than a lease
-     * keeps itself alive by a thread of its own. */
+    /* Passes the news to fn. Letters come in order, each once while this instance owns
+     * the operation; a claim delivers waiting letters again. *within_ms receives the
+     * time until the next call without a wake-up; -1 = no such call. The calls also
+     * keep the lease of this instance alive. A leased store whose calls may take longer
+     * than a lease needs a separate thread for this. */
     segue_status (*news)(void *self, segue_store_news_fn fn, void *user,
                          int64_t *within_ms);
 
-    /* Says how it is. Quick: asked after commits. Optional, for every store. */
+    /* Gives the statistics. It must be fast, since it is called after commits. Optional
+     * for every store. */
     void (*stats)(void *self, segue_store_stats *stats);
 } segue_store_vtable;
+#define SEGUE_STORE_VTABLE_INIT SEGUE_INIT(segue_store_vtable)
 
-/* Makes a store of yours.
+/* Makes a store from your own functions.
  *
  * vtable    copied. self: freed by vtable->free, once.
  * options   only the allocator is used; may be NULL.
  * Returns   SEGUE_OK, SEGUE_E_INVALID when commit, find, read or claim is missing, when
- *           some of the four functions for news are there and others not, or when it is
- *           leased and has none of them.
- * Thread    any
- * Callback  allowed
- * Since     0.1
+ *           only some of the four functions for news are set, or when the store is leased
+ *           and has none of them.
  */
 SEGUE_API segue_status segue_store_custom(const segue_store_vtable *vtable, void *self,
                                           const segue_store_options *options,

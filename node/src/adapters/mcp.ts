@@ -1,5 +1,5 @@
 /**
- * Our connection as a transport of the official SDK (2.x and 1.x):
+ * A transport for the official SDK (2.x and 1.x) that uses a connection of this library:
  *
  * ```ts
  * import { Client } from "@modelcontextprotocol/client";
@@ -10,12 +10,13 @@
  * await client.callTool({ name: "story", arguments: { n: 3 } });
  * ```
  *
- * Code that is there gets what the connection can: calls and tasks go on over a
- * connection that breaks, and a server of any revision looks like one of 2025-11-25. What
- * the server answers in pieces or as a task arrives as one result.
+ * Existing code of the official SDK gets the features of this library: calls and tasks
+ * survive a broken connection, and a server of any revision looks like a server of
+ * 2025-11-25. An answer in segments or as a task arrives as one result.
  *
- * The messages of the SDK end here, and requests of ours begin: it is no proxy of bytes,
- * since who sends the bytes again after a break has to know what they mean.
+ * The transport does not forward bytes. It turns each message of the SDK into a request
+ * of this library, because a request can only be repeated safely by code that understands
+ * it.
  *
  * @module
  */
@@ -33,8 +34,8 @@ import { Kind, native } from "../native.js";
 import type { JsonObject } from "../questions.js";
 import { Runtime } from "../runtime.js";
 
-/** What a {@link SegueTransport} can be told: as of `connect`, without what is the
- * client's. */
+/** The options of a {@link SegueTransport}: the options of `connect` without the
+ * callbacks that the SDK's client provides. */
 export type SegueTransportOptions = Omit<
     ConnectOptions,
     | "onElicit"
@@ -46,11 +47,12 @@ export type SegueTransportOptions = Omit<
     | "onNotification"
 >;
 
-/** What the SDK says along with a message. */
+/** The options that the SDK passes with a message. */
 export interface SendOptions {
-    /** A token of before: the request goes on where that one was. */
+    /** A token of an earlier request. The new request resumes where that request
+     * stopped. */
     resumptionToken?: string | undefined;
-    /** Gets the token, once there is one. */
+    /** Receives the resumption token as soon as the request has one. */
     onresumptiontoken?: ((token: string) => void) | undefined;
 }
 
@@ -81,7 +83,8 @@ const FAILED = -32000;
 const UPDATED = "notifications/resources/updated";
 const LISTS = ["tools", "resources", "prompts"] as const;
 
-/** A request of the SDK, which may want to know its token. */
+/** A request that the SDK sent. It passes its resumption token to the SDK if the SDK has
+ * asked for the token. */
 class Asked extends Exchange {
     onToken: ((token: string) => void) | undefined;
 
@@ -94,19 +97,21 @@ class Asked extends Exchange {
     }
 }
 
-/** A `Transport` for the `Client` of the official SDK. It keeps the process alive until
- * it is closed, as the SDK's own do. */
+/** A `Transport` for the `Client` of the official SDK. The transport keeps the process
+ * alive until it is closed, as the SDK's own transports do. */
 export class SegueTransport {
-    /** Told when it has closed. The SDK sets it, as the next two. */
+    /** Called when the transport has closed. The SDK sets the callbacks onclose, onerror
+     * and onmessage. */
     onclose: (() => void) | undefined;
-    /** Told of what went wrong beside all requests. */
+    /** Called with an error that belongs to no request. */
     onerror: ((error: Error) => void) | undefined;
-    /** Gets each message. */
-    // biome-ignore lint/suspicious/noExplicitAny: the SDK's, of either version
+    /** Called with each message for the SDK. */
+    // biome-ignore lint/suspicious/noExplicitAny: SDK versions have different types
     onmessage: ((message: any, extra?: any) => void) | undefined;
-    /** Sessions are ours, not the SDK's: there is none to be told. */
+    /** Always undefined: the library manages the HTTP session itself and does not show
+     * the id of the session. */
     readonly sessionId: undefined;
-    /** The revision that the SDK believes to speak. */
+    /** The protocol revision that the SDK uses on this transport. */
     protocolVersion: string | undefined;
 
     private readonly target: Target;
@@ -122,9 +127,9 @@ export class SegueTransport {
     private readonly subscribed = new Map<string, Changes>();
 
     /**
-     * @param target - as of `connect`.
-     * @param options - as of `connect`. Callbacks for questions and log messages are the
-     *     client's, and cannot be given here.
+     * @param target - as in `connect`.
+     * @param options - as in `connect`. The callbacks for questions and log messages
+     * belong to the SDK's client and are refused here.
      */
     constructor(target: Target, options: SegueTransportOptions = {}) {
         const wrong = TAKEN.find((name) => name in options);
@@ -133,8 +138,9 @@ export class SegueTransport {
         this.options = options;
     }
 
-    /** Begins. The connection is made by the client's `initialize`, with what it
-     * declares; an error of that is the error of `client.connect`. */
+    /** Starts the transport. The connection is made later, when the client sends
+     * `initialize` with its capabilities. A failed connection then fails
+     * `client.connect`. */
     async start(): Promise<void> {
         if (this.state !== "new")
             throw new StateError("the transport was started before");
@@ -142,12 +148,12 @@ export class SegueTransport {
         this.runtime.hold();
     }
 
-    /** The SDK tells which revision it speaks. */
+    /** Called by the SDK with the protocol revision that it uses. */
     setProtocolVersion(version: string): void {
         this.protocolVersion = version;
     }
 
-    /** Ends the session; may be said twice. */
+    /** Ends the session. A second call does nothing. */
     async close(): Promise<void> {
         if (this.state === "closed") return;
         const wasStarted = this.state === "started";
@@ -158,7 +164,8 @@ export class SegueTransport {
         this.onclose?.();
     }
 
-    /** One message of the SDK. */
+    /** Takes one message that the SDK sends. The transport answers the message itself or
+     * makes it a request of the session. */
     async send(
         given: { [name: string]: unknown } | object,
         options: SendOptions = {},
@@ -178,13 +185,13 @@ export class SegueTransport {
         }
     }
 
-    // ---- to the SDK
+    // ---- messages to the SDK
 
     private tell(message: Message): void {
         if (this.state !== "closed") this.onmessage?.({ jsonrpc: "2.0", ...message });
     }
 
-    /** The answer of the SDK to a question of the server. */
+    /** Passes a question of the server to the SDK and returns the SDK's answer. */
     private async ask(
         method: string,
         params: JsonObject,
@@ -205,7 +212,7 @@ export class SegueTransport {
             return JSON.stringify(result ?? {});
         } catch (error) {
             if (signal.aborted) {
-                const reason = { requestId: id, reason: "nobody waits for it any more" };
+                const reason = { requestId: id, reason: "the call was given up" };
                 this.tell({ method: "notifications/cancelled", params: reason });
             }
             throw error;
@@ -228,13 +235,14 @@ export class SegueTransport {
         };
     }
 
-    // ---- from the SDK
+    // ---- messages from the SDK
 
     private notified(method: string, params: JsonObject): void {
         if (method !== "notifications/cancelled") return;
         const id = params.requestId as Id;
         const exchange = this.running.get(id);
-        this.running.delete(id); // the SDK wants no answer any more
+        // the SDK has cancelled the request, so no answer is sent
+        this.running.delete(id);
         exchange?.cancel();
     }
 
@@ -260,8 +268,9 @@ export class SegueTransport {
     ): Promise<JsonObject | undefined> {
         const { session } = this;
         if (session === undefined) {
-            // server/discover, too: behind this everything looks like 2025
-            throw new Refused(`${method} before initialize`, METHOD_NOT_FOUND);
+            // The adapter refuses server/discover, too, because to the SDK every server
+            // looks like a server of 2025-11-25.
+            throw new Refused(`${method} was called before initialize`, METHOD_NOT_FOUND);
         }
         if (method === "ping") return {};
         if (method === "logging/setLevel") {
@@ -316,7 +325,8 @@ export class SegueTransport {
         }
         const told: unknown = JSON.parse(raw ?? "{}");
         const result = isObject(told) ? told : {};
-        if (result.resultType === "complete") delete result.resultType; // of 2026-07-28
+        // only 2026-07-28 has this member
+        if (result.resultType === "complete") delete result.resultType;
         return result;
     }
 
@@ -351,7 +361,7 @@ export class SegueTransport {
         this.tell({ method: "notifications/message", params: { ...message } });
     }
 
-    // ---- changes; a server of 2026-07-28 tells nobody what he does not listen for
+    // ---- changes: a server of 2026-07-28 reports only what a client has subscribed to
 
     private async subscribe(session: Session, uri: string): Promise<void> {
         const onChange = (change: Change): void => this.changed(change);
@@ -376,7 +386,7 @@ export class SegueTransport {
         );
         if (!Object.values(wanted).includes(true)) return;
         const onChange = (change: Change): void => this.changed(change);
-        // it may have promised what it has not
+        // a server may declare subscriptions that it does not support
         await session.subscribe(wanted, { onChange }).catch(() => undefined);
     }
 
@@ -388,7 +398,8 @@ export class SegueTransport {
         }
     }
 
-    /** What belongs to no request. Changes come from subscriptions, where there are. */
+    /** Passes a notification that belongs to no request to the SDK. With a server of
+     * 2026-07-28, notifications of changes come from the subscriptions instead. */
     private heard(method: string, params: JsonObject): void {
         const isChange = method === UPDATED || method.endsWith("/list_changed");
         const isOurs = method === "notifications/subscriptions/acknowledged";
@@ -443,7 +454,7 @@ export class SegueTransport {
         return told;
     }
 
-    /** Closes with the session. */
+    /** Closes the transport when the session ends. */
     private async watch(session: Session): Promise<void> {
         try {
             await session.waitClosed();
@@ -454,7 +465,7 @@ export class SegueTransport {
     }
 }
 
-/** An error as the SDK reads it. */
+/** Converts an error to the JSON-RPC error object that the SDK reads. */
 function errorOf(error: unknown): { code: number; message: string; data?: unknown } {
     if (error instanceof RemoteError) {
         const { rpcCode: code, message, dataJson, data } = error;

@@ -2,9 +2,9 @@
  * Authorization of a client over HTTP (2026-07-28 basic/authorization).
  *
  * The library finds the authorization server, registers, asks for tokens, renews them and
- * sends them. What is here is the part of a desktop program: a browser for the user's
- * consent, a socket on this machine where the browser comes back to, a file for what
- * shall be kept.
+ * sends them. This file has the parts that a desktop program needs: it opens a browser
+ * for the user's consent, listens on a local socket for the browser's redirect, and
+ * stores tokens in files.
  */
 
 import { spawn } from "node:child_process";
@@ -16,17 +16,18 @@ import os from "node:os";
 import path from "node:path";
 import type { OauthOptions } from "../native.js";
 
-/** Keeps texts by their key. They hold secrets. Both functions are called while the
- * library waits, and must be quick. */
+/** Stores texts by key. The texts are secrets. The library waits while either function
+ * runs, so both must be quick. */
 export interface TokenStorage {
-    /** What `save` was given last under the key. */
+    /** Returns the value that `save` stored last under the key; null or undefined without
+     * a value. */
     load(key: string): string | null | undefined;
-    /** Keeps the value instead of what was kept under the key. */
+    /** Stores the value under the key and replaces an older value. */
     save(key: string, value: string): void;
 }
 
-/** One file for each key in a directory of its owner's (0700; the files 0600), which is
- * made when something is saved. */
+/** Stores each key in a file of its own. The directory is readable by its owner only
+ * (mode 0700, files 0600) and is created at the first `save`. */
 export class FileStorage implements TokenStorage {
     private readonly directory: string;
 
@@ -49,7 +50,7 @@ export class FileStorage implements TokenStorage {
         }
     }
 
-    /** Replaces the file in one step: who reads it finds the old or the new text. */
+    /** Replaces the file in one step: a reader finds either the old or the new text. */
     save(key: string, value: string): void {
         fs.mkdirSync(this.directory, { recursive: true, mode: 0o700 });
         const beside = path.join(this.directory, `.${randomBytes(8).toString("hex")}`);
@@ -73,58 +74,62 @@ export class FileStorage implements TokenStorage {
 export interface OAuthOptions {
     /**
      * `"code"`: a user agrees in a browser, with PKCE; the default. `"client"`: the
-     * program itself (client credentials). `"assertion"`: whom `assertion` names (RFC
-     * 7523).
+     * program authorizes itself (client credentials). `"assertion"`: the JWT that
+     * `assertion` returns names the user (RFC 7523).
      */
     grant?: "code" | "client" | "assertion" | undefined;
-    /** When the program was registered beforehand; else it registers itself. */
+    /** The client id of a program registered beforehand. Without it the program
+     * registers itself. */
     clientId?: string | undefined;
     clientSecret?: string | undefined;
-    /** PEM; the client signs instead of telling a secret. */
+    /** PEM. With this key the client signs instead of sending a client secret. */
     privateKey?: string | undefined;
-    /** The authorization server that knows `clientId`; no other gets it. */
+    /** The authorization server that knows `clientId`. `clientId` is sent to no other
+     * server. */
     issuer?: string | undefined;
-    /** https; what stands there describes the client. */
+    /** An https URL of a document that describes the client. */
     clientMetadataUrl?: string | undefined;
-    /** In a registration; default "segue". */
+    /** The client's name in a registration; default "segue". */
     clientName?: string | undefined;
-    /** Asked for where the server names none. */
+    /** The scope to request if the server names no scope. */
     scope?: string | undefined;
     /**
-     * Where the browser comes back to. Default: a socket on this machine, which listens
-     * while a connection is open. With one of your own, hand the URL that came back to
-     * `authorize`.
+     * Where the browser is redirected to. Default: a socket on this machine, which
+     * listens while a connection is open. With a URI of your own, pass the full redirect
+     * URL to `authorize`.
      */
     redirectUri?: string | undefined;
-    /** Of that socket; 0 = one that is free. A fixed one spares a new registration in
-     * each run. */
+    /** The port of the local socket; 0 = a free port. A fixed port avoids a new
+     * registration in each run. */
     port?: number | undefined;
-    /** How long a user has, in milliseconds; default ten minutes. */
+    /** How long the user may take to agree, in milliseconds; default ten minutes. */
     consentTimeoutMs?: number | undefined;
-    /** Keeps registrations and tokens beyond the connection: {@link FileStorage}. */
+    /** Stores registrations and tokens beyond the connection, e.g. in a
+     * {@link FileStorage}. */
     storage?: TokenStorage | undefined;
-    /** Shows the URL to the user; default: the browser of the desktop. */
+    /** Shows the URL to the user. Default: opens the desktop's browser. */
     openBrowser?: ((url: string) => unknown) | undefined;
-    /** Of grant `"assertion"`: gives a JWT, or nothing. Is called while the library
-     * waits, and must be quick. */
+    /** For grant `"assertion"`: returns a JWT, or nothing. The library waits while the
+     * function runs, so it must be quick. */
     assertion?:
         | ((issuer: string, resource: string) => string | null | undefined)
         | undefined;
-    /** Of the token endpoint, e.g. `"client_secret_post"`. */
+    /** The authentication method at the token endpoint, e.g. `"client_secret_post"`. */
     authMethod?: string | undefined;
-    /** false = no dynamic registration. */
+    /** false = the program does not register itself. */
     register?: boolean | undefined;
     /**
-     * true = what a server names for authorization may be at addresses that are not
-     * public, such as 10.0.0.1. Without it that is refused, but for the server's own
-     * address and the host of `issuer`.
+     * true = the server may name authorization endpoints at addresses that are not
+     * public, such as 10.0.0.1. By default only the server's own address and the host of
+     * `issuer` may be private.
      */
     allowPrivateAddresses?: boolean | undefined;
 }
 
 const GRANTS = { code: 0, client: 1, assertion: 2 } as const;
 
-/** Tokens by OAuth 2.1, got when the server asks for one. */
+/** Authorizes with OAuth 2.1. The client requests tokens when the server demands a
+ * token. */
 export class OAuth {
     /** @internal */
     readonly storage: TokenStorage | undefined;
@@ -134,18 +139,21 @@ export class OAuth {
     readonly port: number;
     /** @internal */
     readonly redirectUri: string | undefined;
-    /** Which grant. */
+    /** The grant that this client uses. */
     readonly grant: "code" | "client" | "assertion";
     readonly #openBrowser: ((url: string) => unknown) | undefined;
-    readonly #told: OauthOptions; // has secrets: not for console.log
+    // contains secrets, and is private so that console.log does not print them
+    readonly #told: OauthOptions;
 
     constructor(options: OAuthOptions = {}) {
         const { grant = "code", assertion } = options;
         if (!Object.hasOwn(GRANTS, grant)) {
-            throw new TypeError(`no such grant: ${JSON.stringify(grant)}`);
+            throw new TypeError(`unknown grant: ${JSON.stringify(grant)}`);
         }
         if ((grant === "assertion") !== (assertion !== undefined)) {
-            throw new TypeError('grant "assertion" and the option assertion go together');
+            throw new TypeError(
+                'grant "assertion" needs the option assertion, which needs this grant',
+            );
         }
         this.grant = grant;
         this.assertion = assertion;
@@ -169,7 +177,7 @@ export class OAuth {
         };
     }
 
-    /** @internal Of `segue_transport_set_oauth`. */
+    /** @internal The options for `segue_transport_set_oauth`. */
     told(redirectUri: string | undefined): OauthOptions {
         return { ...this.#told, redirectUri };
     }
@@ -180,7 +188,7 @@ export class OAuth {
     }
 }
 
-/** The browser of the desktop. */
+/** Opens the URL in the desktop's browser. */
 function openBrowser(url: string): Promise<void> {
     const [command, ...args] =
         process.platform === "darwin" ? ["open", url] : ["xdg-open", url];
@@ -206,10 +214,11 @@ const HEADERS = {
     Connection: "close",
 };
 
-/** A socket on this machine, bound at once so that its URL is known (RFC 8252, section
- * 7.3). It keeps no process alive. */
+/** A local socket that receives the browser's redirect. The socket is bound at once so
+ * that its URL is known (RFC 8252, section 7.3). The socket does not keep the process
+ * alive. */
 export class Redirects {
-    /** Where the browser comes back to. */
+    /** The URL that the browser is redirected to. */
     readonly url: string;
     private readonly server: http.Server;
 
@@ -220,8 +229,9 @@ export class Redirects {
     }
 
     /**
-     * @param taken - gets the query; returns whether somebody waited for it.
-     * @throws what listening throws: the port is taken.
+     * @param taken - a function that gets the query of the redirect and returns whether a
+     * connection waited for this redirect.
+     * @throws the error of `listen`, for instance because the port is in use.
      */
     static async listen(
         port: number,
@@ -236,7 +246,7 @@ export class Redirects {
                 response.writeHead(isDone ? 200 : 404, HEADERS);
                 const text = isDone
                     ? "Done. You can close this window."
-                    : "Nobody waits for this.";
+                    : "No login is waiting for this page.";
                 response.end(`${PAGE}${text}`);
             },
         );

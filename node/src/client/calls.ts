@@ -1,4 +1,5 @@
-/** Calls of tools: awaited, streamed, as tasks. */
+/** Calls tools: `call` waits for the result, `stream` reads segments, `start` makes
+ * tasks. */
 
 import { Result, type TextContent } from "../content.js";
 import { InvalidError, ProtocolError } from "../errors.js";
@@ -13,57 +14,62 @@ import { modesOf, type ResponseMode } from "./modes.js";
 import { isObject } from "./peer.js";
 import { type Answering, Answers, type OnInput } from "./questions.js";
 import { type Leave, Stream } from "./stream.js";
-import { Task } from "./task.js";
+import { attachTask, isToken, partsOf, Task } from "./task.js";
 
 /** The arguments of a tool, by name. */
 export type Arguments = { readonly [name: string]: unknown };
 
 /** The options of `session.call`. */
 export interface CallOptions extends RequestOptions {
-    /** Gets the status of a task and its text, as they change. */
+    /** Called with the status of a task and its text whenever the status or the text
+     * changes. */
     onStatus?: ((status: string, message: string | undefined) => unknown) | undefined;
-    /** Answers what the server asks for this call, instead of the session's callbacks. */
+    /** Answers the server's questions during this call, instead of the session's
+     * callbacks. */
     onInput?: OnInput | undefined;
     /**
-     * Calls of the same key run once, also over broken connections and from several
-     * programs, if the server knows keys; 16 to 128 bytes. Default: a fresh one.
+     * Calls with the same key run once, even over broken connections and from several
+     * programs, if the server supports idempotency keys. 16 to 128 bytes. Default: a new
+     * key per call.
      */
     idempotencyKey?: string | undefined;
     /** `_meta` of the request. */
     meta?: JsonObject | undefined;
-    /** Whether a result with `isError` is thrown; default: the session's, true. */
+    /** true = a result with `isError` is thrown as an error. Default: the session's
+     * setting, which is true unless changed. */
     throwOnError?: boolean | undefined;
     /**
      * How a server of 2025-11-25 may answer a call that it can run as a task (SEP-1905).
-     * Default: the session's; each has to be one of those.
+     * Default: the session's modes. Only modes of the session are allowed.
      */
     responseModes?: readonly ResponseMode[] | undefined;
 }
 
-/** The options of a reader of segments. */
+/** The options for reading segments. */
 export interface ReadOptions {
-    /** So many segments may wait for their reader, before the server does; 1024. */
+    /** How many unread segments may wait before the server must pause; default 1024. */
     window?: number | undefined;
-    /** false = segments are not kept, and `result` has no content: for results larger
-     * than memory should hold. A plain answer, which comes whole, keeps its own. */
+    /** false = segments are not collected, and `result` has no content. Use this option
+     * for results that are too large for memory. A plain answer, which arrives whole,
+     * keeps its content. */
     collect?: boolean | undefined;
 }
 
 /** The options of `session.start`. */
 export interface StartOptions extends CallOptions, ReadOptions {
-    /** How long a server of 2025-11-25 shall keep the task, in milliseconds. */
+    /** How long a server of 2025-11-25 should keep the task, in milliseconds. */
     ttlMs?: number | undefined;
 }
 
 /** The options of `session.stream`. */
 export interface StreamOptions extends StartOptions {
-    /** Gets the stream once it has become a task: the moment to store its `token`, or
-     * `taskId`. */
+    /** Called with the stream as soon as the call has become a task. This is the moment
+     * to store its `token` or `taskId`. */
     onTask?: ((stream: Stream) => unknown) | undefined;
-    /** What becomes of it when its reader leaves early: `"cancel"`, or `"detach"`, which
-     * lets a task go on. */
+    /** What happens when the reader leaves early: `"cancel"` ends the request,
+     * `"detach"` lets a task continue on the server. */
     onLeave?: Leave | undefined;
-    /** Segments as they come, where the server streams by SEP-1905. */
+    /** true = segments may arrive out of order, where the server streams by SEP-1905. */
     unordered?: boolean | undefined;
 }
 
@@ -82,7 +88,8 @@ export type TaskOptions = Pick<
 const CALL = "tools/call";
 const NONE: CallOptions = {};
 const WINDOW = 1024;
-/** Of an idempotency key: one that is guessed finds the work of somebody else. */
+/** Limits of an idempotency key, in bytes. A short key could be guessed, and a guessed
+ * key would find the work of another client. */
 const KEY_LEAST = 16;
 const KEY_MOST = 128;
 
@@ -99,7 +106,8 @@ const KNOWN = {
     task: new Set(OF_TASK),
 };
 
-/** Refuses an option that is none: without types it would be of no effect, silently. */
+/** Throws for an unknown option. Without this check a misspelt option would be
+ * ignored. */
 function check(verb: keyof typeof KNOWN, options: object): void {
     for (const name in options) {
         if (!KNOWN[verb].has(name)) {
@@ -108,32 +116,33 @@ function check(verb: keyof typeof KNOWN, options: object): void {
         const given = options[name as keyof typeof options] as unknown;
         if (name.startsWith("on") && name !== "onLeave" && name !== "onInput") {
             if (given !== undefined && typeof given !== "function") {
-                throw new TypeError(`${name} is a function, not ${String(given)}`);
+                throw new TypeError(`${name} has to be a function, not ${String(given)}`);
             }
         }
     }
 }
 
-/** See session.ts. */
+/** The calls of a session; see session.ts. */
 export class Calls extends Conversation {
     private readonly finishAny = this.finisher(undefined);
 
     /**
      * Calls a tool and waits for its result.
      *
-     * Whether the server answers at once, in pieces, or makes a task of it makes no
-     * difference. Aborting the `signal` withdraws the call, or cancels the task; the
-     * promise rejects with the signal's reason when that has been done.
+     * The result is the same whether the server answers at once, in segments or as a
+     * task. Aborting the `signal` cancels the call or the task. The promise then rejects
+     * with the signal's reason once the cancellation is done.
      *
-     * @param tool - its name.
-     * @param args - its arguments, by name.
-     * @throws ToolError: the tool failed; `result` has what it said.
+     * @param tool - the name of the tool.
+     * @param args - the arguments of the tool, by name.
+     * @throws ToolError: the tool failed; `result` has its output.
      * @throws RemoteError: the server answered with an error.
-     * @throws RequestTimeoutError: a task goes on on the server; the error has its
-     *     `token`.
-     * @throws DisconnectedError: it is not known whether the call was run.
-     * @throws SegueError: any other end. `partial` is what had come of the result;
-     *     `token`, when it is there, resumes it.
+     * @throws RequestTimeoutError: the call took too long. A task continues on the
+     * server; the error has its `token`.
+     * @throws DisconnectedError: the connection broke, and the tool may or may not have
+     * run.
+     * @throws SegueError: any other failure. `partial` is the part of the result that had
+     * arrived. `token`, if set, resumes the call.
      */
     call(
         tool: string,
@@ -154,8 +163,8 @@ export class Calls extends Conversation {
     }
 
     /**
-     * Calls a tool and reads its result while it is made; see {@link Stream}. Nothing is
-     * sent before it is read.
+     * Calls a tool and reads its result in segments while the tool runs; see
+     * {@link Stream}. The request is sent when the reading begins.
      */
     stream(tool: string, args: Arguments = {}, options: StreamOptions = {}): Stream {
         check("stream", options);
@@ -165,7 +174,7 @@ export class Calls extends Conversation {
         const params = paramsOf(tool, args, options.meta);
         const begin = (): Flow => {
             const flow = this.flowOf(options, !unordered);
-            // the flow must not hold the stream: see flow.ts
+            // The flow must not hold the stream; flow.ts explains why.
             if (onTask) flow.onBegin = () => tellTask(held, onTask);
             this.send(flow, CALL, params, wanted);
             flow.mark(0);
@@ -178,11 +187,13 @@ export class Calls extends Conversation {
     }
 
     /**
-     * Calls a tool and returns as soon as there is a task, or a call that can be resumed
-     * (SEP-975), whose `token` can be stored; or, if the server makes neither of it, the
-     * first segment, or the end. Without a `timeoutMs` of its own it has none.
+     * Calls a tool and returns as soon as the call can be resumed. A call can be resumed
+     * when the server has made a task, or has given the call a resumption id (SEP-975).
+     * Its `token` can then be stored. If the server does neither, `start` returns at the
+     * first segment or at the end of the call. The call has no time limit except the
+     * option `timeoutMs`.
      *
-     * @throws SegueError: it ended before anything came of it.
+     * @throws SegueError: the call failed before `start` could return.
      */
     async start(
         tool: string,
@@ -205,10 +216,10 @@ export class Calls extends Conversation {
     }
 
     /**
-     * Goes on with a request of an earlier connection or process: the segments behind
-     * those that its token covers, then its result, which is whole all the same.
+     * Resumes a request of an earlier connection or process. The resumed request delivers
+     * the segments after those that the token covers, then the whole result.
      *
-     * @param token - of a `Stream`, a `Task` or an error.
+     * @param token - the token of a `Stream`, a `Task` or an error.
      * @throws InvalidError: the token is damaged.
      */
     resume(token: string, options: ResumeOptions = {}): Task {
@@ -226,18 +237,19 @@ export class Calls extends Conversation {
     }
 
     /**
-     * The task of an id. Nothing is sent until it is used; it is then read from its first
-     * segment that is kept.
+     * Makes a task object for a task id. Nothing is sent until the object is used.
+     * Reading begins at the first segment that the server still has.
      */
     task(id: string, options: TaskOptions = {}): Task {
         check("task", options);
         if (typeof id !== "string" || id === "") {
-            throw new TypeError("the id of a task is a text that is not empty");
+            throw new TypeError("the id of a task has to be a string that is not empty");
         }
         const wanted = this.wantedOfReader({ timeoutMs: 0, ...options });
+        if (isToken(id)) wanted.seen = partsOf(id).seen;
         const begin = (): Flow => {
             const flow = this.flowOf(options);
-            const task = native.taskAttach(this.handle, id);
+            const task = attachTask(this.handle, id);
             try {
                 flow.handle = native.taskWatch(
                     task,
@@ -254,7 +266,7 @@ export class Calls extends Conversation {
         return this.taskOf(begin, options, id);
     }
 
-    // ---- parts
+    // ---- helpers
 
     private taskOf(begin: () => Flow, options: TaskOptions, name?: string): Task {
         const finish = this.finisher(options.throwOnError);
@@ -281,7 +293,7 @@ export class Calls extends Conversation {
             const size = Buffer.byteLength(key);
             if (size < KEY_LEAST || size > KEY_MOST) {
                 throw new RangeError(
-                    `an idempotency key has ${KEY_LEAST} to ${KEY_MOST} bytes: ` +
+                    `an idempotency key has to have ${KEY_LEAST} to ${KEY_MOST} bytes: ` +
                         JSON.stringify(key),
                 );
             }
@@ -296,7 +308,7 @@ export class Calls extends Conversation {
     private wantedOfReader(options: StartOptions): Wanted {
         const { window = WINDOW, collect = true } = options;
         if (!Number.isSafeInteger(window) || window < 1) {
-            throw new RangeError("a window has room for one segment at least");
+            throw new RangeError("a window has to hold at least one segment");
         }
         const made = this.wantedOf(options);
         made.credit = window;
@@ -324,26 +336,30 @@ export class Calls extends Conversation {
 }
 
 /**
- * Why a tool failed: its last text. A tool that streamed says it behind all that it had
- * sent, which is output and no reason. `result` has all of it.
+ * Returns the reason why a tool failed: the last text of the result. A tool that streamed
+ * output adds its reason after that output. The caller finds the whole output in
+ * `result`.
  */
 function why(result: Result): string {
     const last = result.content.findLast((block) => block.type === "text");
     return (last as TextContent | undefined)?.text ?? "";
 }
 
-/** The tool that was called last, as JSON. */
+/** A cache with one entry: the name of the tool that was called last, and this name as
+ * JSON. */
 let named = { tool: "", quoted: '""' };
 
 function paramsOf(tool: string, args: Arguments, meta: JsonObject | undefined): string {
-    if (typeof tool !== "string") throw new TypeError("the name of a tool is a text");
-    if (!isObject(args)) throw new TypeError("the arguments of a tool are an object");
+    if (typeof tool !== "string")
+        throw new TypeError("the name of a tool has to be a string");
+    if (!isObject(args))
+        throw new TypeError("the arguments of a tool have to be an object");
     const json: string | undefined =
         meta === undefined ? JSON.stringify(args) : undefined;
     if (json === undefined) {
         return wellFormed(JSON.stringify({ name: tool, arguments: args, _meta: meta }));
     }
-    // what is the same all the time is quoted once
+    // The name is quoted again only when it differs from the last call's.
     if (tool !== named.tool) named = { tool, quoted: JSON.stringify(tool) };
     return wellFormed(`{"name":${named.quoted},"arguments":${json}}`);
 }
@@ -359,17 +375,18 @@ function resumed(
     wanted: Wanted,
     flow: Flow,
 ): ReturnType<typeof native.requestResume> {
-    if (typeof token !== "string") throw new InvalidError("a token is a text");
+    if (typeof token !== "string") throw new InvalidError("a token has to be a string");
+    const { bare, seen } = partsOf(token);
     try {
         return native.requestResume(
             session.handle,
-            token,
-            wanted,
+            bare,
+            { ...wanted, seen },
             flow.handler(),
             flow.events(),
         );
     } catch (error) {
         if (!(error instanceof InvalidError)) throw error;
-        throw new InvalidError("it is no token, or a damaged one");
+        throw new InvalidError("this is not a token of this library, or it is damaged");
     }
 }

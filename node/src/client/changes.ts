@@ -1,4 +1,4 @@
-/** Changes that a server tells of: a resource, or one of its lists. */
+/** Subscriptions to changes that a server reports: of resources, or of its lists. */
 
 import { asyncDispose } from "../dispose.js";
 import { ClosedError, SegueError, UnsupportedError } from "../errors.js";
@@ -8,35 +8,36 @@ import { Exchange } from "./exchange.js";
 import { isObject } from "./peer.js";
 import { Waiters } from "./waiting.js";
 
-/** What has changed: a list, or a resource. */
+/** One change of a list or of a resource. */
 export type Change =
     | { kind: "tools" | "resources" | "prompts" }
     | { kind: "resource"; uri: string };
 
-/** What is asked for. */
+/** The lists and resources to subscribe to. */
 export interface Interests {
-    /** Resources. */
+    /** The URIs of resources whose changes are reported. */
     uris?: readonly string[] | undefined;
-    /** The list of tools. */
+    /** true = report changes of the list of tools. */
     tools?: boolean | undefined;
-    /** The list of resources. */
+    /** true = report changes of the list of resources. */
     resources?: boolean | undefined;
-    /** The list of prompts. */
+    /** true = report changes of the list of prompts. */
     prompts?: boolean | undefined;
 }
 
 /** The options of `session.subscribe`. */
 export interface SubscribeOptions {
-    /** Gets each change instead of a loop, some more than once. Keeps the process alive
-     * until it is closed. */
+    /** Called with each change, instead of a loop that reads the changes. A change may be
+     * reported more than once. The callback keeps the process alive until the
+     * subscription is closed. */
     onChange?: ((change: Change) => unknown) | undefined;
-    /** Aborting it ends the subscription. */
+    /** Aborting the signal ends the subscription. */
     signal?: AbortSignal | undefined;
 }
 
 type List = "tools" | "resources" | "prompts";
 
-/** What 2026-07-28 calls them in `subscriptions/listen`. */
+/** The names of the lists in `subscriptions/listen` (2026-07-28). */
 const NAMES: Record<List, string> = {
     tools: "toolsListChanged",
     resources: "resourcesListChanged",
@@ -49,7 +50,7 @@ const METHODS: Record<string, List> = {
 };
 const UPDATED = "notifications/resources/updated";
 const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";
-/** Milliseconds before it listens again. */
+/** Limits of the pause before the client subscribes again, in milliseconds. */
 const PAUSE_FIRST = 100;
 const PAUSE_MOST = 30_000;
 
@@ -63,7 +64,7 @@ function readChange(method: string, params: JsonObject): Change | undefined {
 }
 
 /**
- * What has changed since it was looked at:
+ * A subscription. Its loop reads each change:
  *
  * ```ts
  * for await (const change of await session.subscribe({ uris: ["file:///log"] })) {
@@ -71,10 +72,10 @@ function readChange(method: string, params: JsonObject): Change | undefined {
  * }
  * ```
  *
- * A change that comes several times before it is read is read once, so nothing piles up
- * behind a slow reader. After a broken connection it subscribes again; what changed in
- * between cannot be told, so everything that is watched is reported once. Leaving the
- * loop unsubscribes.
+ * A change that arrives several times before it is read is reported once, so a slow
+ * reader cannot fill the queue. After a broken connection the client subscribes again.
+ * Changes during the break are unknown, so every subscribed list and resource is then
+ * reported once as changed. Leaving the loop unsubscribes.
  */
 export class Changes implements AsyncIterableIterator<Change> {
     private readonly session: Conversation;
@@ -85,7 +86,7 @@ export class Changes implements AsyncIterableIterator<Change> {
     private readonly pending = new Map<string, Change>();
     private listening: Listening | undefined;
     private isOpen = false;
-    /** The connection that it was last begun on. */
+    /** The number of the connection on which the subscription was last begun. */
     private generation = 0;
     private end: { error: unknown } | undefined;
     private stopListening: (() => void) | undefined;
@@ -96,15 +97,16 @@ export class Changes implements AsyncIterableIterator<Change> {
         this.uris = [...new Set(interests.uris ?? [])];
         this.lists = (Object.keys(NAMES) as List[]).filter((name) => interests[name]);
         if (this.uris.length === 0 && this.lists.length === 0) {
-            throw new TypeError("nothing to subscribe to");
+            throw new TypeError("no list and no resource is named to subscribe to");
         }
         this.onChange = options.onChange;
         this.waiters = new Waiters(session.runtime);
     }
 
-    // ---- from the session
+    // ---- called by the session
 
-    /** @internal A notification came that belongs to no request. */
+    /** @internal Takes a notification that belongs to no request. The session calls this
+     * method. */
     notified(method: string, params: JsonObject): void {
         if (method === ACKNOWLEDGED) {
             this.listening?.acknowledge();
@@ -116,7 +118,8 @@ export class Changes implements AsyncIterableIterator<Change> {
 
     private wants(change: Change): boolean {
         if (change.kind !== "resource") return this.lists.includes(change.kind);
-        // a server may tell of a part of what was subscribed to
+        // A server may report a part of a resource, such as a file in a subscribed
+        // directory.
         return this.uris.some((uri) => change.uri.startsWith(uri));
     }
 
@@ -130,7 +133,8 @@ export class Changes implements AsyncIterableIterator<Change> {
         this.waiters.wake();
     }
 
-    /** @internal The session, or the subscription, has ended. */
+    /** @internal Ends the waits of the subscription. Called when the session or the
+     * subscription has ended. */
     closed(error: unknown): void {
         if (!this.isOpen) return;
         if (error !== undefined) this.end = { error };
@@ -145,9 +149,9 @@ export class Changes implements AsyncIterableIterator<Change> {
         this.waiters.wake();
     }
 
-    // ---- for the reader
+    // ---- called by the reader
 
-    /** @internal Subscribes. */
+    /** @internal Subscribes at the server. */
     async open(signal?: AbortSignal): Promise<void> {
         signal?.throwIfAborted();
         this.session.changes.add(this);
@@ -170,7 +174,7 @@ export class Changes implements AsyncIterableIterator<Change> {
         void this.keep();
     }
 
-    /** Unsubscribes. May be said twice. */
+    /** Unsubscribes. A second call does nothing. */
     async close(): Promise<void> {
         if (!this.isOpen) return;
         this.leave();
@@ -182,7 +186,8 @@ export class Changes implements AsyncIterableIterator<Change> {
                 if (others.some((other) => other.uris.includes(uri))) continue;
                 await this.session
                     .request("resources/unsubscribe", { uri })
-                    .catch(() => undefined); // it is over either way
+                    // a failure does not matter, because the subscription ends either way
+                    .catch(() => undefined);
             }
         }
     }
@@ -197,9 +202,9 @@ export class Changes implements AsyncIterableIterator<Change> {
     }
 
     /**
-     * The next change.
+     * Waits for the next change.
      *
-     * @throws why the session has ended, or the signal's reason.
+     * @throws the error that ended the session, or the signal's reason.
      */
     async next(): Promise<IteratorResult<Change, undefined>> {
         for (;;) {
@@ -224,7 +229,8 @@ export class Changes implements AsyncIterableIterator<Change> {
 
     // ---- subscribing
 
-    /** For this connection. */
+    /** Subscribes to the lists and resources of this subscription, on the current
+     * connection. */
     private async subscribe(signal?: AbortSignal): Promise<void> {
         const { session } = this;
         this.generation = session.connections;
@@ -238,20 +244,23 @@ export class Changes implements AsyncIterableIterator<Change> {
         }
         const told = session.peer.capabilities.resources;
         if (this.uris.length > 0 && !(isObject(told) && told.subscribe)) {
-            throw new UnsupportedError("the server has no subscriptions to resources");
+            throw new UnsupportedError(
+                "the server does not support subscriptions to resources",
+            );
         }
         for (const uri of this.uris) {
             await session.request("resources/subscribe", { uri }, { signal });
         }
     }
 
-    /** Waits until this connection is lost. */
+    /** Waits until the connection of the subscription is lost. */
     private async lost(): Promise<void> {
         if (this.listening !== undefined) await this.listening.ended;
         else await this.session.reconnected(this.generation);
     }
 
-    /** Subscribes again, with pauses that grow, whenever the connection was lost. */
+    /** Subscribes again each time the connection was lost. The pauses between attempts
+     * grow. */
     private async keep(): Promise<void> {
         let pause = PAUSE_FIRST;
         await this.lost();
@@ -278,16 +287,17 @@ export class Changes implements AsyncIterableIterator<Change> {
     }
 }
 
-/** Keeps no process alive. */
+/** Waits this many ms without keeping the process alive. */
 function sleep(ms: number): Promise<void> {
     return new Promise((resolve) => {
         setTimeout(resolve, ms).unref();
     });
 }
 
-/** One `subscriptions/listen` (2026-07-28), whose answer is its end. */
+/** One `subscriptions/listen` request (2026-07-28). The server's answer to this request
+ * ends the subscription. */
 class Listening {
-    /** Settles with its end. */
+    /** Resolves when the request has ended. */
     ended: Promise<void> = Promise.resolve();
     private readonly exchange: Exchange;
     private readonly wanted: JsonObject;

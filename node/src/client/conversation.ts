@@ -1,13 +1,13 @@
 /**
- * What a session is before it knows any method: its life, its requests, what it is told.
+ * The base class of a session: its state, its requests and the events it receives.
  *
  *     connecting --> open <--> lost --> closed
  *
- * session.ts has what users see of it.
+ * session.ts adds the methods for users.
  */
 
 import { asyncDispose } from "../dispose.js";
-import { ClosedError, fromInfo, InvalidError, type SegueError } from "../errors.js";
+import { ClosedError, fromInfo, type SegueError } from "../errors.js";
 import {
     type ErrorInfo,
     Kind,
@@ -26,7 +26,7 @@ import { type Lane, Lanes, Promised } from "./promised.js";
 import type { Answering } from "./questions.js";
 import { Waiters } from "./waiting.js";
 
-/** The levels of log messages, the least first. */
+/** The levels of log messages, from the least to the most severe. */
 export const LEVELS = [
     "debug",
     "info",
@@ -37,46 +37,53 @@ export const LEVELS = [
     "alert",
     "emergency",
 ] as const;
-/** A level of log messages (server/utilities/logging). */
+/** A level of log messages (specification: server/utilities/logging). */
 export type LogLevel = (typeof LEVELS)[number];
 
-/** What a server logs. */
+/** A log message of a server. */
 export interface LogMessage {
     level: LogLevel;
-    /** Any value of JSON. */
+    /** Any JSON value. */
     data: unknown;
     logger?: string;
 }
 
-/** What all requests can be told. */
+/** The options that all requests have. */
 export interface RequestOptions {
-    /** Aborting it cancels the request; the promise rejects with its `reason`. */
+    /** Aborting the signal cancels the request, and the promise rejects with the signal's
+     * `reason`. */
     signal?: AbortSignal | undefined;
-    /** Milliseconds for all of it; 0 = as long as it takes. Default: the session's. */
+    /** Limit for the whole request, in milliseconds; 0 = no limit. Default: the limit of
+     * the session. */
     timeoutMs?: number | undefined;
-    /** Gets what the server tells about how far it is. */
+    /** Called with each progress report of the server. */
     onProgress?: ((progress: Progress) => unknown) | undefined;
-    /** Gets what the server logs for this request, instead of the session's `onLog`. */
+    /**
+     * Called with the log messages for this request, instead of the session's `onLog`.
+     */
     onLog?: ((message: LogMessage) => unknown) | undefined;
 }
 
-/** Of a request by its method. */
+/** The options of a request that is sent by its method name. */
 export interface RawRequestOptions extends RequestOptions {
-    /** Ask the server, also when a result of before is fresh. */
+    /** true = ask the server even if a cached result is still fresh. */
     noCache?: boolean | undefined;
 }
 
-/** The server was lost, or could not be reached, and is tried again. */
+/**
+ * Reports that the server was lost or not reached, and that the client will try again.
+ */
 export interface Reconnect {
-    /** Which one in a row, from 1 on. */
+    /** The number of this attempt in a row, from 1 on. */
     attempt: number;
-    /** So long until then. */
+    /** The pause before this attempt, in milliseconds. */
     delayMs: number;
-    /** What happened; over HTTP with the request that tries. */
+    /** Why the last attempt failed. Over HTTP, `reason` also names the request that
+     * tries again. */
     reason: string;
 }
 
-/** The part of a session's options that concerns its requests. */
+/** The options of a session that concern its requests. */
 export interface Manners {
     answers: Answering;
     onLog: ((message: LogMessage) => unknown) | undefined;
@@ -87,24 +94,26 @@ export interface Manners {
     throwOnError: boolean;
 }
 
-/** What a session stands on. */
+/** The transport of a session, as the session sees it. */
 export interface Line {
-    /** The session has ended. */
+    /** Frees the resources of the transport. Called when the session has ended. */
     close(): void;
-    /** Waits until that is done. */
+    /** Waits until the transport has closed. */
     closed(): Promise<void>;
 }
 
 const MOST = Number.MAX_SAFE_INTEGER;
 
-/** For the library: at least one; nothing stays nothing, and so does 0. */
+/** Converts a time limit for the library: at least 1 ms. undefined and 0 become
+ * undefined. */
 export function milliseconds(time: number | undefined): number | undefined {
     if (time === undefined || time === 0) return undefined;
-    if (!(time > 0)) throw new RangeError(`not a time in milliseconds: ${time}`);
+    if (!(time > 0))
+        throw new RangeError(`a time has to be a number of milliseconds, not ${time}`);
     return Math.max(1, Math.min(Math.round(time), MOST));
 }
 
-/** See session.ts. */
+/** A session without the methods for users; see session.ts. */
 export class Conversation {
     /** @internal */
     readonly runtime: Runtime;
@@ -114,11 +123,11 @@ export class Conversation {
     readonly answers: Answering;
     /** @internal */
     readonly changes = new Set<Changes>();
-    /** How often it has connected. */
+    /** How many times the session has connected. */
     connections = 0;
-    /** Whether it has ended. */
+    /** Whether the session has ended. */
     isClosed = false;
-    /** @internal Why the last attempt to reach the server failed. */
+    /** @internal The reason why the last attempt to reach the server failed. */
     lostBy = "";
     /** @internal */
     protected logLevel: LogLevel | undefined;
@@ -141,18 +150,19 @@ export class Conversation {
         this.waiters = new Waiters(runtime);
     }
 
-    /** The server, as it said who it is at the last connection. */
+    /** The server's description of itself at the last connection. */
     get peer(): Peer {
-        if (this.known === undefined) throw new ClosedError("there is no connection yet");
+        if (this.known === undefined)
+            throw new ClosedError("the session is not connected yet");
         return this.known;
     }
 
-    /** @internal From which level on log messages are asked for. */
+    /** @internal The least severe level of log messages for which requests ask. */
     get levelOfLog(): LogLevel | undefined {
         return this.logLevel;
     }
 
-    // ---- from the binding
+    // ---- called by the binding
 
     /** @internal */
     onEvent(kind: number, a: unknown, b: unknown, c: unknown): void {
@@ -194,7 +204,8 @@ export class Conversation {
     }
 
     /**
-     * A log message came; `callback` is that of the request it belongs to.
+     * Delivers a log message. `callback` is the callback of the request that the message
+     * belongs to.
      *
      * @internal
      */
@@ -211,7 +222,8 @@ export class Conversation {
     // ---- callbacks of the user
 
     /**
-     * Runs a callback; what it awaits goes on by itself.
+     * Runs a callback of the user. It does not wait for a promise that the callback
+     * returns.
      *
      * @internal
      */
@@ -227,7 +239,7 @@ export class Conversation {
     }
 
     /**
-     * Something of the user failed where nobody waits for it: an uncaught exception.
+     * Reports a failed callback that no caller waits for, as an uncaught exception.
      *
      * @internal
      */
@@ -235,7 +247,7 @@ export class Conversation {
         this.runtime.report(error);
     }
 
-    // ---- its life
+    // ---- the session's life
 
     /**
      * Waits for the first connection.
@@ -250,8 +262,8 @@ export class Conversation {
     }
 
     /**
-     * Waits until there is a newer connection than that, or the end; which keeps no
-     * process alive.
+     * Waits until the session has connected more than `connections` times, or has ended.
+     * The wait does not keep the process alive.
      *
      * @internal
      */
@@ -262,8 +274,9 @@ export class Conversation {
     }
 
     /**
-     * Ends the conversation, and waits for that: calls that run end with `ClosedError`, a
-     * child process is shut down. Tasks on the server go on. It may be said twice.
+     * Ends the session and waits until it has ended. Running calls end with
+     * `ClosedError`, and a child process is shut down. Tasks on the server continue. A
+     * second call only waits.
      */
     async close(): Promise<void> {
         if (!this.isClosed) native.sessionClose(this.handle);
@@ -272,9 +285,9 @@ export class Conversation {
     }
 
     /**
-     * Waits for the end, whoever brings it.
+     * Waits until the session has ended, whichever side ends the session.
      *
-     * @throws why it has ended, if it was not closed on this side.
+     * @throws the error that ended the session, if this side did not close it.
      */
     async waitClosed(options: { signal?: AbortSignal } = {}): Promise<void> {
         while (!this.isClosed) await this.waiters.change(options.signal);
@@ -289,7 +302,7 @@ export class Conversation {
     // ---- requests
 
     /**
-     * Sends a request; its events go to the exchange.
+     * Sends a request. The exchange receives the events of the request.
      *
      * @internal
      */
@@ -311,7 +324,8 @@ export class Conversation {
     }
 
     /**
-     * Sends a request and waits for what `finish` makes of its result.
+     * Sends a request and returns a promise of the value that `finish` makes from the
+     * result.
      *
      * @internal
      */
@@ -326,7 +340,8 @@ export class Conversation {
         return new Promise((resolve) => {
             signal?.throwIfAborted();
             const asked = new Promised<T>(this, callbacks, resolve, finish, signal);
-            const lane = this.lanes.take(); // one that fails does not come back
+            // a lane whose request could not be sent is not kept for another request
+            const lane = this.lanes.take();
             this.sendBy(lane, method, params, options, asked.events());
             asked.begun(lane);
         });
@@ -362,20 +377,18 @@ export class Conversation {
     }
 
     /**
-     * Sends any request; the result as JSON text.
+     * Sends any request and returns its result as JSON text.
      *
-     * @param method - such as `"tools/list"`, or one of your own.
-     * @param params - the protocol adds its members of `_meta`.
+     * @param method - the method's name, such as `"tools/list"` or a name of your own.
+     * @param params - the library adds the `_meta` members that the protocol needs.
      * @throws RemoteError: the server answered with an error.
-     * @throws SegueError: any other end.
+     * @throws SegueError: any other failure.
      */
     async requestRaw(
         method: string,
         params?: object | null,
         options: RawRequestOptions = {},
     ): Promise<string> {
-        // for the library such a one asks nothing, and has no end of its own
-        if (method === "") throw new InvalidError("a request without a method");
         const wanted = this.wanted(options.timeoutMs);
         if (options.noCache) wanted.noCache = true;
         const callbacks = this.callbacks(options);
@@ -383,7 +396,7 @@ export class Conversation {
         return this.promise(method, raw, wanted, callbacks, options.signal, asItIs);
     }
 
-    /** Sends any request; the result as an object. */
+    /** Sends any request and returns its result as an object. */
     async request(
         method: string,
         params?: object | null,
@@ -402,10 +415,12 @@ export class Conversation {
         return { onProgress, onLog, onStatus, answers };
     }
 
-    /** What a request without options of its own wants; null costs the binding less than
-     * an object without members.
+    /**
+     * Returns the session's options for a request without options of its own. null costs
+     * the binding less time than an object without members.
      *
-     * @internal */
+     * @internal
+     */
     protected usual(): Wanted | null {
         const isPlain =
             this.manners.timeoutMs === undefined && this.logLevel === undefined;

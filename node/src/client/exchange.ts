@@ -1,10 +1,10 @@
 /**
- * One request and its one end.
+ * One request, from its start to its end.
  *
  *     start --> event* --> COMPLETE --> nothing
  *
- * The binding holds the exchange from its start until COMPLETE. Events come after the
- * library's dispatch, so that user code which is called from here may start others.
+ * The binding keeps the exchange alive from the start until COMPLETE. Events arrive after
+ * the library's dispatch has returned, so callbacks of the user may start other requests.
  */
 
 import { Result } from "../content.js";
@@ -22,19 +22,21 @@ import { type ErrorInfo, type Handler, Kind, native, type Request } from "../nat
 import type { Conversation, LogMessage } from "./conversation.js";
 import { type Answering, Refused } from "./questions.js";
 
-/** The status, the result or what there is of it, the error. */
+/** The outcome of a request: its status, its result (or the part that arrived), its
+ * error. */
 export type Outcome = [status: number, result: string | null, error: ErrorInfo | null];
 
-/** What a server says about how far it is. */
+/** A progress report of a server. */
 export interface Progress {
-    /** How much is done; grows. */
+    /** The amount of work that is done. The number grows from report to report. */
     progress: number;
-    /** How much there is, where that is known. */
+    /** The amount of the whole work, if the server knows it. */
     total?: number;
     message?: string;
 }
 
-/** What a request tells beside its result. What is missing is not asked for. */
+/** The callbacks of a request. If a callback is missing, the binding does not report its
+ * event. */
 export interface Callbacks {
     onProgress?: ((progress: Progress) => unknown) | undefined;
     onLog?: ((message: LogMessage) => unknown) | undefined;
@@ -45,7 +47,7 @@ export interface Callbacks {
 const NONE: Callbacks = {};
 const CANNOT_ANSWER = -32603;
 
-/** Whether an error says that a request, or its question, is over. */
+/** Returns whether an error means that the request, or its question, has ended. */
 export function isOver(error: unknown): boolean {
     return (
         error instanceof NotFoundError ||
@@ -54,12 +56,13 @@ export function isOver(error: unknown): boolean {
     );
 }
 
-/** The error for an end that is no success; `partial` is what had come by then. */
+/** Makes the error of a request that failed. `partial` of the error is the part of the
+ * result that had arrived. */
 export function failure(outcome: Outcome, token?: string): SegueError {
     const [status, raw, info] = outcome;
     const error = fromInfo(info, status);
-    // Neither is printed with the error: the one is a secret, the other may be large, and
-    // is read when somebody looks at it.
+    // Neither property is printed with the error: the token is a secret, and the partial
+    // result may be large. The partial result is parsed when it is first read.
     let partial: Result | undefined;
     Object.defineProperties(error, {
         token: { value: token, writable: true, enumerable: false },
@@ -78,11 +81,11 @@ function partialOf(raw: string | null): Result | undefined {
     try {
         return raw === null ? undefined : Result.fromJson(raw);
     } catch {
-        return undefined; // what was cut off in its middle is no result
+        return undefined; // a result that was cut off in the middle cannot be parsed
     }
 }
 
-/** One request in flight. */
+/** One request that is running. */
 export class Exchange {
     readonly session: Conversation;
     readonly callbacks: Callbacks;
@@ -98,7 +101,8 @@ export class Exchange {
     }
 
     /**
-     * What the binding shall tell. Nobody to answer is a fact that the server hears of.
+     * Returns the events that the binding should report, as a bit mask. Without QUESTION
+     * in the mask the library tells the server that the client cannot answer questions.
      */
     events(): number {
         const calls = this.callbacks;
@@ -112,9 +116,9 @@ export class Exchange {
         return mask;
     }
 
-    // ---- from the binding
+    // ---- called by the binding
 
-    /** What the binding calls. */
+    /** Returns the function that the binding calls with each event. */
     handler(): Handler {
         return (kind, a, b, c) => this.onEvent(kind, a, b, c);
     }
@@ -151,7 +155,7 @@ export class Exchange {
         }
     }
 
-    /** The end; nothing comes behind it. */
+    /** Handles the end of the request. No event follows. */
     protected completed(outcome: Outcome): void {
         this.outcome = outcome;
         if (this.answering !== null) {
@@ -177,13 +181,15 @@ export class Exchange {
         }
     }
 
-    /** It can be resumed by a new token, which covers what was delivered before. */
+    /** Called when the request can be resumed with a new token. The token covers all
+     * segments that were delivered before. */
     protected canResume(_token: string | undefined): void {}
 
-    /** The task has an id. */
+    /** Called when the server has made a task of the request. */
     protected becameTask(): void {}
 
-    /** Runs a callback of the user; its failure is not the library's. */
+    /** Runs a callback of the user. An exception in the callback is reported as an
+     * uncaught exception and not thrown here. */
     protected tell<A extends unknown[]>(
         callback: ((...args: A) => unknown) | undefined,
         ...args: A
@@ -210,7 +216,7 @@ export class Exchange {
             }
         } catch (error) {
             if (error instanceof InvalidError) {
-                error.message = `the answer does not fit what ${method} asks for`;
+                error.message = `the answer to ${method} does not fit the requested form`;
             }
             this.notAnswered(key, error, asked.signal);
         } finally {
@@ -219,12 +225,13 @@ export class Exchange {
     }
 
     private notAnswered(key: string, error: unknown, signal: AbortSignal): void {
-        if (signal.aborted || isOver(error)) return; // withdrawn meanwhile
+        // the question was withdrawn, or its request has ended
+        if (signal.aborted || isOver(error)) return;
         if (error instanceof Refused) {
             this.refuse(key, error.code, error.message);
             return;
         }
-        this.refuse(key, CANNOT_ANSWER, "the client could not answer");
+        this.refuse(key, CANNOT_ANSWER, "The client failed to answer");
         this.session.failed(error);
     }
 
@@ -234,8 +241,8 @@ export class Exchange {
             native.requestAnswerError(this.handle, key, code, message);
         } catch (error) {
             if (error instanceof UnsupportedError) {
-                // This revision has no such answer: without one the request cannot end
-                // well.
+                // This protocol revision cannot carry an error as an answer. The request
+                // would wait for ever, so it is cancelled.
                 this.cancel();
             } else if (!isOver(error)) {
                 throw error;
@@ -243,11 +250,12 @@ export class Exchange {
         }
     }
 
-    // ---- for whoever waits
+    // ---- called by whoever waits for the end
 
     /**
-     * Waits for the end. When the signal is aborted the request is cancelled, and its end
-     * waited for, so that nothing of it happens afterwards.
+     * Waits for the end of the request. If the signal is aborted, the request is
+     * cancelled and `wait` still waits for the request's end, so that no event comes
+     * after `wait`.
      *
      * @throws the signal's reason.
      */
@@ -268,7 +276,8 @@ export class Exchange {
         return this.outcome as unknown as Outcome;
     }
 
-    /** The end; waiting for it keeps no process alive. One may wait. */
+    /** Waits for the end of the request without keeping the process alive. Only one
+     * caller may wait. */
     idle(): Promise<void> {
         if (this.outcome !== null) return Promise.resolve();
         return new Promise((resolve) => {
@@ -276,7 +285,7 @@ export class Exchange {
         });
     }
 
-    /** Asks for the end. */
+    /** Cancels the request. The end of the request comes later as an event. */
     cancel(): void {
         if (this.handle !== null && this.outcome === null) {
             try {
@@ -287,12 +296,13 @@ export class Exchange {
         }
     }
 
-    /** The error for the end. */
+    /** Returns the error of a request that failed. */
     failure(): SegueError {
         return failure(this.outcome as Outcome, this.token());
     }
 
-    /** What resumes it behind all segments that were delivered. */
+    /** Returns the token that resumes the request after all segments that were
+     * delivered. */
     token(): string | undefined {
         if (this.handle === null) return undefined;
         try {
@@ -303,7 +313,7 @@ export class Exchange {
         }
     }
 
-    /** Gives the handle back; the garbage collector would do it later. */
+    /** Frees the native handle at once, before the garbage collector would. */
     free(): void {
         if (this.handle !== null) {
             native.requestFree(this.handle);

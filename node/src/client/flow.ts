@@ -1,15 +1,16 @@
 /**
- * A request whose result comes in segments, for one reader.
+ * A request whose result arrives in segments, for one reader.
  *
- * What users hold (`Stream`, `Task`) holds the flow, never the other way round: so a
- * stream that nobody holds any more is found by the garbage collector, while its flow
- * goes on to its end. The queue of segments is bounded by the window of credit, since
- * what is not granted is not delivered, and the peer is held up.
+ * The objects of users (`Stream`, `Task`) refer to the flow, and the flow never refers to
+ * these objects. So the garbage collector can collect an unused stream while the flow of
+ * the stream runs to its end. The window of credit bounds the queue: a segment without
+ * credit is not delivered, and the peer must pause.
  *
- * A resume token covers the segments that were delivered, not those that were taken out
- * of the queue. So a flow remembers a token from before what waits there, and adds to it
- * how far the reader has come ("+17"): behind that the resumed request goes on. The older
- * the token, the more comes over the wire once more.
+ * A resume token covers the segments that were delivered, even those that still wait in
+ * the queue. So a flow remembers an older token, which does not cover the waiting
+ * segments, and appends the number of the last segment that the reader took ("+17"). The
+ * resumed request continues after that segment. The older the token, the more segments
+ * the server sends again.
  */
 
 import { NotResumableError } from "../errors.js";
@@ -19,9 +20,9 @@ import type { Conversation } from "./conversation.js";
 import { type Callbacks, Exchange, isOver, type Outcome } from "./exchange.js";
 import { Waiters } from "./waiting.js";
 
-/** All that are left: no result is that long. */
+/** A credit that is never used up, because no result has so many segments. */
 const ENOUGH = Number.MAX_SAFE_INTEGER;
-/** So many segments, at least, lie between two tokens that are remembered. */
+/** The least distance between two remembered tokens, in segments. */
 const MARK_EVERY = 1024;
 
 const IMMEDIATE = "io.modelcontextprotocol/model-immediate-response";
@@ -37,38 +38,40 @@ function immediateOf(handle: Request): string | undefined {
     }
 }
 
-/** See above. */
+/** A request that delivers segments to one reader; the head of this file explains it. */
 export class Flow extends Exchange {
-    /** What was delivered; before `head` it was taken. */
+    /** The segments that were delivered. The reader has taken the segments before index
+     * `head`. */
     queue: Segment[] = [];
     head = 0;
     /** The number of the last segment that the reader took. */
     last = 0;
-    /** Taken since the last grant. */
+    /** The number of segments that the reader took since the last grant of credit. */
     taken = 0;
-    /** So many are taken before others are let in. */
+    /** The number of taken segments after which the flow grants new credit. */
     readonly half: number;
-    /** Detached, or left: its end is no failure. */
+    /** The reader detached or left, so the end of the request is no failure. */
     isLeft = false;
-    /** Told that it has become a task. */
+    /** Called when the request has become a task. */
     onBegin: (() => unknown) | undefined;
-    /** Told of the end. */
+    /** Called when the request has ended. */
     onEnd: (() => unknown) | undefined;
-    private isDropping = false; // nobody will read
-    private isKept = false; // the server gave what resumes it: a task's id, a token
+    private isDropping = false; // no reader is left, so segments are thrown away
+    private isKept = false; // the request can be resumed: it has a task id or a token
     private readonly isOrdered: boolean;
     private readonly waiters: Waiters;
-    private marks: { number: number; token: string }[] = []; // which is behind it
+    // each token covers the segments up to its number
+    private marks: { number: number; token: string }[] = [];
     private marked = 0;
     private isMarking = false;
-    private first: string | undefined; // the token from before all segments
+    private first: string | undefined; // the token that covers no segment
     private kept: string | undefined; // the token at the time of detach
-    private final: string | undefined; // that of the end
+    private final: string | undefined; // the token at the end of the request
     private word: string | undefined;
 
     /**
-     * @param window - so many segments may wait for the reader.
-     * @param isOrdered - their numbers grow.
+     * @param window - the maximum number of segments that wait for the reader.
+     * @param isOrdered - true = segments arrive in the order of their numbers.
      */
     constructor(
         session: Conversation,
@@ -87,22 +90,22 @@ export class Flow extends Exchange {
         return super.events() | own;
     }
 
-    /** Whether no segment is there to be taken. */
+    /** Whether the queue has no segment to take. */
     get isEmpty(): boolean {
         return this.head === this.queue.length;
     }
 
-    /** Whether something of it is there: what resumes it, a segment or the end. */
+    /** Whether something has arrived: a task id or token, a segment, or the end. */
     get hasBegun(): boolean {
         return this.isKept || !this.isEmpty || this.outcome !== null;
     }
 
-    /** Whether it has ended, and all its segments were taken. */
+    /** Whether the request has ended and the reader took all its segments. */
     get isDone(): boolean {
         return this.outcome !== null && this.isEmpty;
     }
 
-    // ---- from the binding
+    // ---- called by the binding
 
     override onEvent(kind: number, a: unknown, b: unknown, c: unknown): void {
         if (kind !== Kind.SEGMENTS) {
@@ -136,12 +139,12 @@ export class Flow extends Exchange {
     protected override completed(outcome: Outcome): void {
         this.final = super.token();
         this.immediate();
-        this.free(); // what it holds is not of JavaScript's memory
+        this.free(); // frees native memory, which the garbage collector does not count
         super.completed(outcome);
         this.tell(this.onEnd);
     }
 
-    /** What the server gives the model to go on with while the task runs. */
+    /** The server's interim answer for the model, to use while the task runs. */
     immediate(): string | undefined {
         if (this.handle !== null && this.taskId !== undefined) {
             this.word ??= immediateOf(this.handle);
@@ -153,14 +156,16 @@ export class Flow extends Exchange {
         this.waiters.wake();
     }
 
-    // ---- for the reader
+    // ---- called by the reader
 
-    /** Waits until something has come; the signal gives up the waiting alone. */
+    /** Waits until a new event of the request has arrived. Aborting the signal ends only
+     * the wait, not the request. */
     change(signal?: AbortSignal): Promise<void> {
         return this.waiters.change(signal);
     }
 
-    /** The next segment, which is there; so there is room for others. */
+    /** Takes the next segment, which must exist, and grants new credit when the reader
+     * has taken half of the window. */
     take(): Segment {
         const segment = this.queue[this.head] as Segment;
         this.head += 1;
@@ -174,7 +179,7 @@ export class Flow extends Exchange {
         return segment;
     }
 
-    /** All that are there, at least one. */
+    /** Takes all segments in the queue, at least one. */
     takeAll(): Segment[] {
         const batch = this.head === 0 ? this.queue : this.queue.slice(this.head);
         this.queue = [];
@@ -185,7 +190,7 @@ export class Flow extends Exchange {
         return batch;
     }
 
-    /** Lets as many come as were taken. */
+    /** Grants credit for as many segments as were taken. */
     private refill(): void {
         this.grant(this.taken);
         this.taken = 0;
@@ -201,7 +206,8 @@ export class Flow extends Exchange {
         }
     }
 
-    /** Nobody will read: what comes is not kept, so that the result can come. */
+    /** Throws away all segments from now on. The flow grants unlimited credit, so that
+     * the result can arrive. */
     drop(): void {
         if (!this.isDropping) {
             this.isDropping = true;
@@ -211,7 +217,8 @@ export class Flow extends Exchange {
         }
     }
 
-    /** Waits for the end. The signal gives up the waiting alone. */
+    /** Waits for the end of the request. Aborting the signal ends only the wait, not the
+     * request. */
     override async wait(signal?: AbortSignal): Promise<Outcome> {
         while (this.outcome === null) await this.change(signal);
         return this.outcome;
@@ -219,7 +226,7 @@ export class Flow extends Exchange {
 
     // ---- leaving
 
-    /** Ends it, and waits for that. */
+    /** Ends the request, or detaches from its task, and waits for the end. */
     async leave(detach: boolean): Promise<void> {
         if (this.outcome === null && this.handle !== null) {
             this.letGo(detach);
@@ -227,7 +234,7 @@ export class Flow extends Exchange {
         }
     }
 
-    /** Ends it without waiting: a task that is detached goes on. */
+    /** Ends the request, or detaches from its task, without waiting. */
     letGo(detach: boolean): void {
         if (this.outcome !== null || this.handle === null) return;
         if (detach) {
@@ -235,7 +242,7 @@ export class Flow extends Exchange {
                 this.detach();
                 return;
             } catch (error) {
-                // no task: nothing can go on
+                // the request is not a task, so it cannot continue without a reader
                 if (!(error instanceof NotResumableError)) throw error;
             }
         }
@@ -245,9 +252,9 @@ export class Flow extends Exchange {
     }
 
     /**
-     * Lets go of the task.
+     * Detaches from the task, which continues on the server.
      *
-     * @throws NotResumableError: it is none.
+     * @throws NotResumableError: the request is not a task.
      */
     detach(): void {
         const token = this.token();
@@ -258,27 +265,29 @@ export class Flow extends Exchange {
                 if (!isOver(error)) throw error;
             }
         }
-        this.kept = token; // what is thrown away now shall come again
+        // the segments thrown away from now on are sent again when the task is resumed
+        this.kept = token;
         this.isLeft = true;
         this.drop();
     }
 
     // ---- tokens
 
-    /** The number of the last segment that came. */
+    /** The number of the last segment that arrived. */
     private newest(): number {
         return this.queue[this.queue.length - 1]?.number ?? this.last;
     }
 
-    /** Remembers the token, which covers all up to that segment. */
+    /** Remembers the current token, which covers all segments up to `number`. */
     mark(number: number): void {
         const token = super.token();
         if (token !== undefined) this.remember(number, token);
     }
 
     /**
-     * Between two batches the token covers what was delivered, and all of that is in the
-     * queue. While a batch is handled it covers what is still to come of it, too.
+     * Remembers a token soon, between two batches of events. At that moment all segments
+     * that the token covers are in the queue or were read. While a batch is handled, the
+     * token also covers segments of the batch that are not in the queue yet.
      */
     private markSoon(): void {
         if (this.isMarking || this.newest() - this.marked < MARK_EVERY) return;
@@ -294,7 +303,7 @@ export class Flow extends Exchange {
     private remember(number: number, token: string): void {
         const { marks } = this;
         while (marks.length > 1 && (marks[1]?.number ?? 0) <= this.last) {
-            marks.shift(); // there is a newer one that will do
+            marks.shift(); // the reader has also passed the next mark, which is newer
         }
         marks.push({ number, token });
         this.marked = number;
@@ -307,12 +316,14 @@ export class Flow extends Exchange {
         if (this.kept !== undefined) return this.kept;
         if (this.isEmpty && !this.session.runtime.isDelivering) {
             const token = this.handle === null ? this.final : super.token();
-            // that of one that has ended well brings the result again
+            // After a success a resumed request would deliver the whole result again, so
+            // the token is not returned.
             if (token !== undefined || this.outcome === null || this.outcome[0] !== 0) {
                 return token;
             }
         }
-        if (!this.isOrdered) return this.first; // nobody knows what was not read
+        // without an order of segments, the flow does not know which segments are unread
+        if (!this.isOrdered) return this.first;
         let best: { number: number; token: string } | undefined;
         for (const mark of this.marks) {
             if (mark.number > this.last) break;

@@ -1,4 +1,4 @@
-/** The client: `connect` and what it gives. */
+/** Exports of the client: `connect` and the types that it returns. */
 
 export {
     FileStorage,

@@ -1,8 +1,9 @@
 /**
- * What a server has: tools, resources, templates, prompts, and what reading them gives.
+ * The items of a server (tools, resources, templates, prompts) and the results of reading
+ * them.
  *
- * Plain objects as the wire has them (2026-07-28 schema; older revisions have fewer
- * members). What is required of them was checked when they came.
+ * Items are plain objects with the member names of the protocol (2026-07-28 schema; older
+ * revisions have fewer members). Required members were checked when the answer arrived.
  */
 
 import type { PromptMessage, ResourceContents } from "../content.js";
@@ -10,7 +11,7 @@ import { ProtocolError } from "../errors.js";
 import type { JsonObject } from "../questions.js";
 import { isObject } from "./peer.js";
 
-/** What all items have. */
+/** The members that all items have. */
 export interface Item {
     name: string;
     title?: string;
@@ -19,7 +20,7 @@ export interface Item {
     _meta?: JsonObject;
 }
 
-/** A tool as `tools/list` has it. */
+/** A tool, as in the answer to `tools/list`. */
 export interface Tool extends Item {
     inputSchema: JsonObject;
     outputSchema?: JsonObject;
@@ -27,24 +28,24 @@ export interface Tool extends Item {
     execution?: JsonObject;
 }
 
-/** A resource as `resources/list` has it. */
+/** A resource, as in the answer to `resources/list`. */
 export interface Resource extends Item {
     uri: string;
     mimeType?: string;
-    /** Bytes. */
+    /** The size in bytes. */
     size?: number;
     annotations?: JsonObject;
 }
 
-/** A family of resources. */
+/** A family of resources whose URIs follow one template. */
 export interface ResourceTemplate extends Item {
-    /** By RFC 6570. */
+    /** The template (RFC 6570). */
     uriTemplate: string;
     mimeType?: string;
     annotations?: JsonObject;
 }
 
-/** An argument of a prompt; its value is a string. */
+/** An argument of a prompt. Its value is a string. */
 export interface PromptArgument {
     name: string;
     title?: string;
@@ -52,7 +53,7 @@ export interface PromptArgument {
     required?: boolean;
 }
 
-/** A prompt as `prompts/list` has it. */
+/** A prompt, as in the answer to `prompts/list`. */
 export interface Prompt extends Item {
     arguments?: PromptArgument[];
 }
@@ -60,7 +61,7 @@ export interface Prompt extends Item {
 /** The answer to `resources/read`. */
 export class ReadResult {
     readonly contents: ResourceContents[];
-    /** How long it stays fresh, in milliseconds, where the server says so. */
+    /** How long the result stays fresh, in milliseconds, if the server says so. */
     readonly ttlMs: number | undefined;
     readonly cacheScope: string | undefined;
     readonly _meta: JsonObject | undefined;
@@ -74,12 +75,12 @@ export class ReadResult {
         this._meta = isObject(told._meta) ? told._meta : undefined;
     }
 
-    /** The texts of all contents, one behind the other. */
+    /** The texts of all contents, joined. */
     get text(): string {
         return this.contents.map((one) => one.text ?? "").join("");
     }
 
-    /** The bytes of all contents; of texts in UTF-8. */
+    /** The bytes of all contents, joined. Texts are in UTF-8. */
     get bytes(): Buffer {
         const parts = this.contents.map((one) =>
             one.blob === undefined
@@ -97,15 +98,15 @@ export interface PromptResult {
     _meta?: JsonObject;
 }
 
-/** Suggested values of an argument, the best first; at most 100. */
+/** Suggested values of an argument, the best first. At most 100. */
 export interface Completion {
     values: string[];
-    /** How many there are, where the server knows it. */
+    /** The number of all suggestions, if the server knows it. */
     total?: number;
     hasMore: boolean;
 }
 
-/** Parses what a server answered: an object. */
+/** Parses a server's answer, which must be an object. */
 export function parseObject(raw: string, method: string): JsonObject {
     let told: unknown;
     try {
@@ -113,11 +114,13 @@ export function parseObject(raw: string, method: string): JsonObject {
     } catch (error) {
         throw new ProtocolError(`${method}: ${(error as Error).message}`);
     }
-    if (!isObject(told)) throw new ProtocolError(`${method}: the result is no object`);
+    if (!isObject(told))
+        throw new ProtocolError(`${method}: the result is not an object`);
     return told;
 }
 
-/** One page of a list: each of its items has these members, which are texts. */
+/** Reads one page of a list. Each item must have the `required` members, which are
+ * strings. */
 export function readPage(
     raw: string,
     method: string,
@@ -126,7 +129,8 @@ export function readPage(
 ): { items: JsonObject[]; next: string | undefined } {
     const told = parseObject(raw, method);
     const items = told[member];
-    if (!Array.isArray(items)) throw new ProtocolError(`${method}: ${member} is no list`);
+    if (!Array.isArray(items))
+        throw new ProtocolError(`${method}: ${member} is not a list`);
     items.forEach((item: unknown, i) => {
         for (const name of required) {
             if (!isObject(item) || typeof item[name] !== "string") {
@@ -136,12 +140,12 @@ export function readPage(
     });
     const next = told.nextCursor;
     if (next !== undefined && next !== null && typeof next !== "string") {
-        throw new ProtocolError(`${method}: nextCursor is no text`);
+        throw new ProtocolError(`${method}: nextCursor is not a string`);
     }
     return { items, next: next ?? undefined };
 }
 
-/** Of `resources/read`. */
+/** Reads the answer to `resources/read`. */
 export function readContents(raw: string): ReadResult {
     const told = parseObject(raw, "resources/read");
     const fits = (one: unknown): boolean =>
@@ -150,12 +154,12 @@ export function readContents(raw: string): ReadResult {
         (one.text === undefined || typeof one.text === "string") &&
         (one.blob === undefined || typeof one.blob === "string");
     if (!Array.isArray(told.contents) || !told.contents.every(fits)) {
-        throw new ProtocolError("resources/read: contents is no list of contents");
+        throw new ProtocolError("resources/read: contents is not a list of contents");
     }
     return new ReadResult(told);
 }
 
-/** Of `prompts/get`; blocks of an unknown type are kept as they are. */
+/** Reads the answer to `prompts/get`. Blocks of an unknown type are kept as they are. */
 export function readPrompt(raw: string): PromptResult {
     const told = parseObject(raw, "prompts/get");
     const fits = (one: unknown): boolean =>
@@ -164,18 +168,18 @@ export function readPrompt(raw: string): PromptResult {
         isObject(one.content) &&
         typeof one.content.type === "string";
     if (!Array.isArray(told.messages) || !told.messages.every(fits)) {
-        throw new ProtocolError("prompts/get: messages is no list of messages");
+        throw new ProtocolError("prompts/get: messages is not a list of messages");
     }
     return told as unknown as PromptResult;
 }
 
-/** Of `completion/complete`. */
+/** Reads the answer to `completion/complete`. */
 export function readCompletion(raw: string): Completion {
     const told = parseObject(raw, "completion/complete").completion;
     const values = isObject(told) ? told.values : undefined;
     const isText = (one: unknown): boolean => typeof one === "string";
     if (!isObject(told) || !Array.isArray(values) || !values.every(isText)) {
-        throw new ProtocolError("completion/complete: values is no list of texts");
+        throw new ProtocolError("completion/complete: values is not a list of texts");
     }
     const made: Completion = {
         values: values as string[],

@@ -1,8 +1,8 @@
-/** The response modes of SEP-1905: how a call that may be a task is answered. */
+/** The response modes of SEP-1905: how a server may answer a call that can be a task. */
 
 import { ResponseMode as Bit } from "../constants.js";
 
-/** By the names of SEP-1905. */
+/** A response mode, by its name in SEP-1905. */
 export type ResponseMode = "task" | "immediate" | "streaming";
 
 const MODES: { readonly [name: string]: number } = {
@@ -12,26 +12,26 @@ const MODES: { readonly [name: string]: number } = {
 };
 
 /**
- * As the library has them; undefined = 0, its default.
+ * Converts the names to the library's bit mask; undefined = 0, the library's default.
  *
- * @throws TypeError: it is no array of the names of modes, or an empty one.
+ * @throws TypeError: the value is not an array of mode names, or the array is empty.
  */
 export function modesOf(names: readonly ResponseMode[] | undefined): number {
     if (names === undefined) return 0;
     if (!Array.isArray(names)) {
         throw new TypeError(
-            `responseModes is an array of names, not ${JSON.stringify(names)}`,
+            `responseModes has to be an array of names, not ${JSON.stringify(names)}`,
         );
     }
     if (names.length === 0) {
-        throw new TypeError("responseModes is empty: name one mode at least, or omit it");
+        throw new TypeError("responseModes is empty: name at least one mode, or omit it");
     }
     let modes = 0;
     for (const name of names) {
         if (!Object.hasOwn(MODES, name)) {
             const known = Object.keys(MODES).map((one) => JSON.stringify(one));
             throw new TypeError(
-                `no such response mode: ${JSON.stringify(name)}; ` +
+                `unknown response mode: ${JSON.stringify(name)}; ` +
                     `there are ${known.join(", ")}`,
             );
         }

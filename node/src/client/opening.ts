@@ -1,4 +1,4 @@
-/** How a session comes to be: the target, its transport, the options. */
+/** Opens sessions: from a target and options to a transport and a session. */
 
 import fs from "node:fs";
 import path from "node:path";
@@ -34,28 +34,29 @@ import type { Answering } from "./questions.js";
 import { Session } from "./session.js";
 import type { Task } from "./task.js";
 
-/** A program that is started, and spoken to over its standard input and output. */
+/** A program that the client starts and connects by its standard input and output. */
 export interface Command {
     command: string;
     args?: readonly string[] | undefined;
-    /** Variables, beside our own. */
+    /** Environment variables, in addition to those of this process. */
     env?: { readonly [name: string]: string | undefined } | undefined;
-    /** Its directory. */
+    /** The working directory of the program. */
     cwd?: string | undefined;
 }
 
-/** Whoever makes the transport himself: tests do. */
+/** A target that makes its own transport. Tests use such targets. */
 interface OwnTransport {
     _transport(runtime: Handle): Transport;
 }
 
-/** A URL (http, https, `unix:/run/x.sock:/mcp`); a command with its arguments; or a
+/** A URL (http, https, `unix:/run/x.sock:/mcp`), a command with its arguments, or a
  * `Server` of this process. */
 export type Target = string | URL | readonly string[] | Command | Server;
 
 const PATIENCE = 30_000;
 
-/** The limit of the first connection, which stands still while a user decides. */
+/** The time limit of the first connection. The time during which a user decides does not
+ * count. */
 class Limit {
     private timer: NodeJS.Timeout | undefined;
     private ends = 0;
@@ -67,7 +68,7 @@ class Limit {
         this.goOn();
     }
 
-    /** A user decides. */
+    /** Stops the clock, because a user decides now. */
     hold(): void {
         if (this.timer === undefined) return;
         this.left = Math.max(0, this.ends - performance.now());
@@ -75,7 +76,7 @@ class Limit {
         this.timer = undefined;
     }
 
-    /** He has decided. */
+    /** Starts the clock again, because the user has decided. */
     goOn(): void {
         if (this.timer !== undefined) return;
         this.ends = performance.now() + this.left;
@@ -83,10 +84,11 @@ class Limit {
     }
 }
 
-/** Tracks whose users decide, by the state that stands for the question. */
+/** The transports whose user decides now about a login, by their OAuth `state`. */
 const deciding = new Map<string, Track>();
 
-/** A user has decided: what waits for him goes on. */
+/** Passes the browser's redirect to the library. The connection that waits for this
+ * redirect continues. */
 function handIn(runtime: Runtime, redirect: string): void {
     native.runtimeAuthorize(runtime.handle, redirect);
     const query = (redirect.split(/\?(.*)/s, 2)[1] ?? redirect).split("#", 1)[0];
@@ -96,12 +98,12 @@ function handIn(runtime: Runtime, redirect: string): void {
     }
 }
 
-/** The transport of a session, and what lives as long as it. */
+/** The transport of a session, and the resources that live as long as the session. */
 class Track implements Line {
     readonly runtime = Runtime.current();
-    /** Rejects when the session cannot come to be for a reason of this side. */
+    /** Rejects the promise of `connect` when this side cannot make the session. */
     failed: ((error: unknown) => void) | undefined;
-    /** Of the first connection. */
+    /** The time limit of the first connection. */
     limit: Limit | undefined;
     private redirects: Redirects | undefined;
     private attach: (() => unknown) | undefined;
@@ -112,7 +114,8 @@ class Track implements Line {
         private readonly options: ConnectOptions,
     ) {}
 
-    /** What has to be there before the transport is. */
+    /** Prepares what the transport needs, such as the socket for the browser's
+     * redirect. */
     async prepare(): Promise<void> {
         const { auth } = this.options;
         if (auth instanceof OAuth && auth.grant === "code" && !auth.redirectUri) {
@@ -122,7 +125,7 @@ class Track implements Line {
         }
     }
 
-    /** The transport, not attached yet. */
+    /** Makes the transport of the session without attaching it. */
     make(session: Session): Transport {
         this.session = session;
         const { target, runtime } = this;
@@ -144,10 +147,12 @@ class Track implements Line {
                 return (target as OwnTransport)._transport(runtime.handle);
             }
         }
-        throw new TypeError(`not a URL, a command or a server: ${String(target)}`);
+        throw new TypeError(
+            `a server is a URL, a command (an array) or a Server, not ${String(target)}`,
+        );
     }
 
-    /** Has a server of this process serve its end. */
+    /** Lets a server in this process serve the other end of the transport. */
     async attached(): Promise<void> {
         await this.attach?.();
     }
@@ -157,15 +162,15 @@ class Track implements Line {
     private spawn(command: Command): Transport {
         const { options } = this;
         const words = [command.command, ...(command.args ?? [])];
-        if (command.command === undefined) throw new TypeError("an empty command");
+        if (command.command === undefined) throw new TypeError("the command is empty");
         if (!words.every((word) => typeof word === "string") || words[0] === "") {
-            throw new TypeError("a command is a text, and so are its arguments");
+            throw new TypeError("a command and its arguments have to be strings");
         }
         const cwd = command.cwd ?? options.cwd;
         if (!isProgram(command.command, cwd)) {
             const why = fs.existsSync(path.resolve(cwd ?? ".", command.command))
-                ? "it is no program, or may not be run"
-                : "there is no such program";
+                ? "the file is not a program, or is not executable"
+                : "the program does not exist";
             throw new SpawnError(`cannot start ${command.command}: ${why}`);
         }
         const told: SpawnOptions = { argv: words, restart: options.restart ?? true };
@@ -190,14 +195,14 @@ class Track implements Line {
         const told = httpOptions(options);
         let url = target;
         if (target.startsWith("unix:")) {
-            // as a listener tells it: unix:/run/x.sock:/mcp
+            // the form in which a listener reports its address: unix:/run/x.sock:/mcp
             const end = target.lastIndexOf(":");
             told.unixSocket = target.slice(5, end);
             url = `http://localhost${target.slice(end + 1)}`;
         } else if (!/^https?:\/\/[^/]/i.test(target)) {
             throw new TypeError(
-                `not a URL of http or https: ${JSON.stringify(target)}; ` +
-                    "a command is an array of words",
+                `the URL has to begin with http:// or https://, not ` +
+                    `${JSON.stringify(target)}; a command is an array of words`,
             );
         }
         const { auth } = options;
@@ -232,7 +237,8 @@ class Track implements Line {
         try {
             await oauth.browse(url);
         } catch (error) {
-            // nobody can agree who is not shown the URL: what waits for him ends
+            // The user cannot see the URL and so cannot agree. The waiting authorization
+            // is ended.
             if (this.failed !== undefined) {
                 this.failed(error);
                 return;
@@ -254,7 +260,7 @@ class Track implements Line {
         }
     }
 
-    // ---- the end
+    // ---- closing
 
     close(): void {
         this.redirects?.close();
@@ -266,7 +272,7 @@ class Track implements Line {
     async closed(): Promise<void> {}
 }
 
-/** Whether there is such a program. */
+/** Returns whether a program of this name exists. */
 function isProgram(name: string, cwd = "."): boolean {
     const places = name.includes("/")
         ? [path.resolve(cwd, name)]
@@ -288,29 +294,36 @@ function tokenSetter(
         const token = ask(status);
         if (token !== null && token !== undefined) {
             if (typeof token !== "string") {
-                throw new TypeError("auth() returns a token, not a promise of one");
+                throw new TypeError("auth() has to return a token, not a promise");
             }
             native.transportSetHeader(transport, "Authorization", `Bearer ${token}`);
         }
     };
 }
 
-/** A session that is connecting, and what it stands on. */
+/** A session that is connecting, and its transport. */
 interface Begun {
     session: Session;
     track: Track;
 }
 
-/** Has somebody to be asked while no request is there, as for the roots. */
+/** Makes the session answer the server's questions that belong to no request, such as
+ * `roots/list`. */
 function stand(session: Session): void {
     try {
-        session.send(new Exchange(session), "", null, null);
+        const exchange = new Exchange(session);
+        exchange.handle = native.sessionTakeInput(
+            session.handle,
+            exchange.handler(),
+            exchange.events(),
+        );
     } catch (error) {
-        if (!isOver(error)) throw error; // else it has ended, and says why when it opens
+        // the session has ended, and the wait for its opening reports the error
+        if (!isOver(error)) throw error;
     }
 }
 
-/** @internal Opens a session; `answers` instead of the callbacks of the options. */
+/** @internal Opens a session. `answers` replaces the callbacks of the options. */
 export async function begin(
     target: Target,
     options: ConnectOptions,
@@ -345,7 +358,7 @@ export async function begin(
     }
 }
 
-/** @internal As {@link connect}. */
+/** @internal Does the same as {@link connect}. */
 export async function openSession(
     target: Target,
     options: ConnectOptions,
@@ -387,7 +400,7 @@ export async function openSession(
     }
 }
 
-/** Tells what to do, too. */
+/** Adds advice for the user to an UnauthorizedError. Other errors stay unchanged. */
 function explained(error: unknown): unknown {
     if (!(error instanceof UnauthorizedError)) return error;
     const told = "give a token, or new OAuth() to log in, as the option auth";
@@ -399,7 +412,7 @@ function late(target: Target, patience: number, lostBy: string): SegueError {
     const name = isText ? target : Array.isArray(target) ? target[0] : "the server";
     const why = lostBy && `: ${lostBy}`;
     return new RequestTimeoutError(
-        `no connection to ${name} within ${patience} ms${why}`,
+        `${name} could not be reached within ${patience} ms${why}`,
     );
 }
 
@@ -412,17 +425,18 @@ function late(target: Target, patience: number, lostBy: string): SegueError {
  * await session.close();
  * ```
  *
- * or `await using session = await connect(...)`. Which revision the server speaks is
- * found out.
+ * or `await using session = await connect(...)`. The client finds out which protocol
+ * revision the server speaks.
  *
  * @param target - a URL (http, https, `unix:/run/x.sock:/mcp`); a command with its
- *     arguments, as an array or a {@link Command}, which is started and spoken to over
- *     its standard input and output; or a `Server` of this process.
- * @throws TypeError: the target or an option is none.
+ *     arguments, as an array or a {@link Command}, which is started and connected by its
+ *     standard input and output; or a `Server` of this process.
+ * @throws TypeError: the target or an option is invalid.
  * @throws SpawnError: the command cannot be started.
- * @throws UnauthorizedError: the server wants an authorization that could not be had.
- * @throws NegotiationError: the server speaks no revision that is known here.
- * @throws RequestTimeoutError: there was no connection within `connectTimeoutMs`.
+ * @throws UnauthorizedError: the server wants an authorization that the client could not
+ * get.
+ * @throws NegotiationError: the server speaks no protocol revision that the client knows.
+ * @throws RequestTimeoutError: no connection was made within `connectTimeoutMs`.
  */
 export async function connect(
     target: Target,
@@ -432,15 +446,15 @@ export async function connect(
 }
 
 /**
- * Connects, and goes on with a request of an earlier time:
+ * Connects and resumes a request of an earlier connection or process:
  *
  * ```ts
  * const task = await resume(token, url);
  * for await (const segment of task) ...
  * ```
  *
- * The session is closed when the task has ended, or with `task.close()`, which lets a
- * task that has not ended go on.
+ * The session closes when the task has ended or at `task.close()`. A task that is still
+ * running at `task.close()` continues on the server.
  */
 export async function resume(
     token: string,
@@ -459,11 +473,12 @@ export async function resume(
 }
 
 /**
- * Hands in the URL that a browser came back to, of an `OAuth` with a `redirectUri` of its
- * own.
+ * Passes the redirect URL of a browser to the connection that waits for it. A program
+ * with its own `redirectUri` in `OAuth` must call this function.
  *
- * @throws NotFoundError: nobody waits for it (any more).
- * @throws InvalidError: it is none.
+ * @throws NotFoundError: no connection waits for this URL, or the connection no longer
+ * waits.
+ * @throws InvalidError: the text is not a redirect URL.
  */
 export function authorize(redirectUrl: string | URL): void {
     handIn(Runtime.current(), String(redirectUrl));

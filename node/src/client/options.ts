@@ -1,4 +1,4 @@
-/** What a session can be told when it is opened, and what the library is told of it. */
+/** The options of a session, and their conversion to the library's options. */
 
 import type { HttpOptions, SessionOptions, Validate } from "../native.js";
 import type { JsonObject } from "../questions.js";
@@ -14,17 +14,18 @@ import { modesOf, type ResponseMode } from "./modes.js";
 import { type Answering, type AnswerOptions, Answers } from "./questions.js";
 
 const ERAS = { auto: 0, modern: 1, legacy: 2 } as const;
-/** segue_dialect */
+/** Flags of the C enum segue_dialect. */
 const DRAFT_TASKS = 4;
 const PARTIAL = 32;
 const PARTIAL_RESULTS = 64;
 const RESUMABLE = 128;
-/** Requests at once: promises cost little, who has them may. */
+/** The default limit of running requests. It is high because a waiting promise costs
+ * little. */
 const MANY = 100_000;
 
 /**
- * Tells what is wrong with the structured content of a result, by the `outputSchema` that
- * the tool has told (in `listTools`); nothing when it fits.
+ * Checks the structured content of a result against the tool's `outputSchema` (from
+ * `listTools`). Returns a text that says what is wrong, or nothing when the content fits.
  */
 export type ValidateResult = (
     tool: string,
@@ -33,9 +34,9 @@ export type ValidateResult = (
     // biome-ignore lint/suspicious/noConfusingVoidType: a callback need not return
 ) => string | null | undefined | void;
 
-/** TLS of an HTTP connection; files are PEM. */
+/** TLS options of an HTTP connection. Files are in PEM format. */
 export interface TlsOptions {
-    /** Certificates to trust instead of the system's. */
+    /** Certificates to trust instead of the system's certificates. */
     caFile?: string | undefined;
     /** The client's certificate. */
     certFile?: string | undefined;
@@ -45,108 +46,118 @@ export interface TlsOptions {
     rejectUnauthorized?: boolean | undefined;
 }
 
-/** The options of `connect` and `resume`. Callbacks are plain or async. */
+/** The options of `connect` and `resume`. Callbacks may be plain or async functions. */
 export interface ConnectOptions extends AnswerOptions {
-    // ---- what the server tells
+    // ---- callbacks for events
 
-    /** Gets each log message; asks for them from `logLevel` on. */
+    /** Called with each log message. With this callback the client asks the server for
+     * messages from `logLevel` on. */
     onLog?: ((message: LogMessage) => unknown) | undefined;
-    /** Default `"info"` when there is an `onLog`. */
+    /** The least level of log messages. Default: `"info"` when there is an `onLog`. */
     logLevel?: LogLevel | undefined;
-    /** Gets method and params of what belongs to no request. */
+    /** Called with the method and params of each notification that belongs to no
+     * request. */
     onNotification?: ((method: string, params: JsonObject) => unknown) | undefined;
-    /** Gets told when the server was lost and is tried again. */
+    /** Called when the server was lost and the client tries to connect again. */
     onReconnect?: ((reconnect: Reconnect) => unknown) | undefined;
-    /** Gets each line of a child's standard error, which else is ours. */
+    /** Called with each line that a child process writes to its standard error. Without
+     * this callback the child writes to the standard error of this process. */
     onStderr?: ((line: string) => unknown) | undefined;
 
     // ---- calls
 
-    /** Of calls and other requests, each as a whole, in milliseconds; default: none. */
+    /** Limit for each call or other request as a whole, in milliseconds; default: no
+     * limit. */
     timeoutMs?: number | undefined;
-    /** Results with `isError` are thrown as `ToolError`; default true. */
+    /** true = results with `isError` are thrown as `ToolError`. Default true. */
     throwOnError?: boolean | undefined;
-    /** Checks structured results. */
+    /** Checks the structured content of results. */
     validate?: ValidateResult | undefined;
 
     // ---- the connection
 
-    /** Aborting it gives up connecting. */
+    /** Aborting the signal stops the attempt to connect. */
     signal?: AbortSignal | undefined;
-    /** Of each HTTP request. */
+    /** Headers that are added to each HTTP request. */
     headers?: { readonly [name: string]: string } | undefined;
     /**
-     * A bearer token; {@link OAuth}; or a function that gets 0, or the status 401 or 403
-     * that its last token was refused with, and returns a token or nothing. It is called
-     * while the library waits, and must be quick.
+     * A bearer token, an {@link OAuth} or a function that returns a token or nothing. The
+     * function gets 0, or the status 401 or 403 with which the server refused its last
+     * token. The library waits while the function runs, so it must be quick.
      */
     auth?: string | OAuth | ((status: number) => string | null | undefined) | undefined;
-    /** For the first connection, in milliseconds; 0 = as long as it takes; default
-     * 30,000. */
+    /** Limit for the first connection, in milliseconds; 0 = no limit; default 30,000. */
     connectTimeoutMs?: number | undefined;
-    /** For the first connection; default 1. */
+    /** Attempts to make the first connection; default 1. */
     connectAttempts?: number | undefined;
-    /** Of one exchange on the wire, in milliseconds; default 60,000. */
+    /** Limit for one request and its answer on the wire, in milliseconds; default
+     * 60,000. */
     requestTimeoutMs?: number | undefined;
-    /** A server that says nothing to `server/discover` for so long, over stdio, is one of
-     * the handshake eras; in milliseconds, default 5,000. */
+    /** How long a server over stdio may take to answer `server/discover`, in
+     * milliseconds; default 5,000. A server that does not answer in time gets
+     * `initialize` instead. */
     probeTimeoutMs?: number | undefined;
-    /** Attempts in a row to connect again, -1 = none; default 20. So often `tasks/get`,
-     * `tasks/update` and `tasks/result` that fail are sent again, each by itself. */
+    /** Attempts in a row to connect again; -1 = none; default 20. Failed `tasks/get`,
+     * `tasks/update` and `tasks/result` requests are repeated equally often, each
+     * counted separately. */
     maxReconnects?: number | undefined;
-    /** So long, in milliseconds, a server that is lost is tried to be reached again, over
-     * HTTP by each request; then that ends with a `DisconnectedError`. `Infinity` = as
-     * long as `maxReconnects` allows; default 60,000. */
+    /** How long the client tries to reach a lost server, in milliseconds; over HTTP the
+     * time of each request counts separately. After this time, requests end with a
+     * `DisconnectedError`. `Infinity` = limited only by `maxReconnects`; default
+     * 60,000. */
     reconnectTimeoutMs?: number | undefined;
     tls?: TlsOptions | undefined;
-    /** Its URL; "" = none. Default: of the environment. */
+    /** The URL of a proxy; "" = no proxy. Default: the proxy of the environment
+     * variables. */
     proxy?: string | undefined;
-    /** Connect there, whatever host the URL names. */
+    /** The path of a Unix socket to connect to, whatever host the URL names. */
     unixSocket?: string | undefined;
-    /** false = HTTP/1.1 only. */
+    /** false = use HTTP/1.1 only. */
     http2?: boolean | undefined;
-    /** To one server at once; default: of the library. */
+    /** Maximum number of connections to one server; default: the library's default. */
     maxConnections?: number | undefined;
-    /** A stream that is silent for so long, in milliseconds, is taken for broken. */
+    /** A stream that is silent for this long, in milliseconds, counts as broken. */
     silenceTimeoutMs?: number | undefined;
-    /** Variables of a child process, beside our own. */
+    /** Environment variables of a child process, in addition to those of this process. */
     env?: { readonly [name: string]: string | undefined } | undefined;
-    /** Its directory. */
+    /** The working directory of a child process. */
     cwd?: string | undefined;
-    /** false = a child that ends is not started again; default true. */
+    /** true = a child process that ends is started again. Default true. */
     restart?: boolean | undefined;
 
     // ---- the protocol
 
     /** `"auto"`, `"modern"` (2026-07-28 only), or `"legacy"` (initialize only). */
     era?: "auto" | "modern" | "legacy" | undefined;
-    /** Of this client. */
+    /** The name of this client. */
     name?: string | undefined;
     version?: string | undefined;
-    /** More of them, as JSON has them. */
+    /** More capabilities to declare, as JSON. */
     capabilities?: JsonObject | undefined;
-    /** false = no tasks are declared or asked for. */
+    /** false = the client neither declares nor asks for tasks. */
     tasks?: boolean | undefined;
     /**
      * How a server of 2025-11-25 may answer calls that it can run as tasks (SEP-1905);
      * default: `["task", "immediate", "streaming"]`.
      */
     responseModes?: readonly ResponseMode[] | undefined;
-    /** false = segments of plain calls are not asked for. */
+    /** false = the client does not ask for segments of plain calls. */
     streaming?: boolean | undefined;
-    /** Offer DRAFT-2026-v1 (SEP-2557). */
+    /** true = the client offers DRAFT-2026-v1 (SEP-2557). */
     draftTasks?: boolean | undefined;
-    /** Take servers of SEP-975 at their word; default true. */
+    /** true = after a broken connection, the client asks a server of a revision before
+     * 2026-07-28 for the rest of an answer if the server offered this (SEP-975). Default
+     * true. */
     resumable?: boolean | undefined;
-    /** false = no idempotency keys. */
+    /** false = calls carry no idempotency keys. */
     idempotency?: boolean | undefined;
-    /** What an accepted form leaves out has the default of its schema. */
+    /** true = members that an accepted form leaves out get the defaults of its schema. */
     fillDefaults?: boolean | undefined;
-    /** Of results that are kept while they are fresh; -1 = none. */
+    /** Maximum size of the cache of fresh results, in bytes; -1 = no cache. */
     cacheBytes?: number | undefined;
-    /** In flight at once; default 100,000. */
+    /** Maximum number of running requests; default 100,000. */
     maxRequests?: number | undefined;
-    /** Of one result that is collected; default 64 MiB. */
+    /** Maximum size of one collected result, in bytes; default 64 MiB. */
     maxResultBytes?: number | undefined;
 }
 
@@ -198,13 +209,13 @@ const KNOWN: Record<keyof ConnectOptions, true> = {
 };
 
 /**
- * Refuses what is no option.
+ * Refuses invalid options.
  *
- * @throws TypeError: one is none, or a callback is no function.
+ * @throws TypeError: an option is unknown, or a callback is not a function.
  */
 export function check(options: ConnectOptions): void {
     if (typeof options !== "object" || options === null) {
-        throw new TypeError(`options are an object, not ${String(options)}`);
+        throw new TypeError(`the options have to be an object, not ${String(options)}`);
     }
     for (const name in options) {
         if (!Object.hasOwn(KNOWN, name)) {
@@ -212,20 +223,20 @@ export function check(options: ConnectOptions): void {
         }
         const given = options[name as keyof ConnectOptions];
         if (name.startsWith("on") && given !== undefined && typeof given !== "function") {
-            throw new TypeError(`${name} is a function, not ${String(given)}`);
+            throw new TypeError(`${name} has to be a function, not ${String(given)}`);
         }
     }
     const { logLevel, era = "auto" } = options;
     if (logLevel !== undefined && !LEVELS.includes(logLevel)) {
-        throw new TypeError(`no level of a log: ${JSON.stringify(logLevel)}`);
+        throw new TypeError(`unknown log level: ${JSON.stringify(logLevel)}`);
     }
     if (!Object.hasOwn(ERAS, era)) {
-        throw new TypeError(`no such era: ${JSON.stringify(era)}`);
+        throw new TypeError(`unknown era: ${JSON.stringify(era)}`);
     }
     modesOf(options.responseModes);
 }
 
-/** Of `segue_transport_http`. */
+/** Makes the options for `segue_transport_http`. */
 export function httpOptions(options: ConnectOptions): HttpOptions {
     const { tls = {} } = options;
     return {
@@ -243,7 +254,7 @@ export function httpOptions(options: ConnectOptions): HttpOptions {
     };
 }
 
-/** Of `segue_session_open`. */
+/** Makes the options for `segue_session_open`. */
 export function sessionOptions(
     options: ConnectOptions,
     answers: Answering,
@@ -275,13 +286,13 @@ export function sessionOptions(
     };
 }
 
-/** The hook of the library, of the user's. */
+/** Makes the library's validation hook from the user's function. */
 export function validator(validate: ValidateResult): Validate {
     return (tool, _what, schema, value) =>
         validate(tool, JSON.parse(schema) as JsonObject, JSON.parse(value)) ?? null;
 }
 
-/** Who answers. */
+/** Makes the object that answers the server's questions. */
 export function answersOf(options: ConnectOptions): Answering {
     return new Answers(options);
 }

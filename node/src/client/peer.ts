@@ -1,10 +1,10 @@
-/** Who is at the other end of a session. */
+/** The description of the server at the other end of a session. */
 
 import type { JsonObject } from "../questions.js";
 
 const MODERN = "2026-07-28";
 
-/** The name and version that a program gives itself. */
+/** The name and version of a program, as the program itself reports them. */
 export interface Implementation {
     name: string;
     version: string;
@@ -14,8 +14,8 @@ export interface Implementation {
     icons?: JsonObject[];
 }
 
-/** `"modern"` is 2026-07-28 and newer, without a handshake; `"legacy"` what was
- * before. */
+/** `"modern"`: 2026-07-28 and newer, without a handshake. `"legacy"`: all older
+ * revisions. */
 export type Era = "modern" | "legacy";
 
 const BY_EXTENSION: Record<string, string> = {
@@ -24,15 +24,15 @@ const BY_EXTENSION: Record<string, string> = {
     "dev.segue/idempotency": "idempotency keys",
 };
 
-/** The server as it introduced itself, at the last connection. */
+/** The server's description of itself at the last connection. */
 export class Peer {
-    /** The revision that is spoken, such as `"2026-07-28"`. */
+    /** The protocol revision in use, such as `"2026-07-28"`. */
     readonly protocolVersion: string;
-    /** Its name and version. */
+    /** The server's name and version. */
     readonly server: Implementation;
-    /** What it can do, as JSON has it. */
+    /** The capabilities that the server declares, as JSON. */
     readonly capabilities: JsonObject;
-    /** For the model that uses the server. */
+    /** The server's instructions for the model that uses it. */
     readonly instructions: string | undefined;
 
     /** @internal */
@@ -45,21 +45,22 @@ export class Peer {
             typeof told.instructions === "string" ? told.instructions : undefined;
     }
 
-    /** In which way the protocol is spoken. */
+    /** The era of the revision in use. */
     get era(): Era {
         const version = this.protocolVersion;
         return version.startsWith("20") && version >= MODERN ? "modern" : "legacy";
     }
 
-    /** The extensions of the protocol that it offers, by name. */
+    /** The protocol extensions that the server offers, by name. */
     get extensions(): JsonObject {
         const told = this.capabilities.extensions;
         return isObject(told) ? told : {};
     }
 
     /**
-     * In which ways it offers work that takes long, by the number of the proposal. What a
-     * client asks for without the server's word (SEP-975, SEP-2998, PR 776) is not there.
+     * The ways in which the server offers long-running work, by proposal number.
+     * Proposals that a client may use without the server declaring them (SEP-975,
+     * SEP-2998, PR 776) are not listed.
      */
     get dialects(): string[] {
         const found: string[] = [];
@@ -83,7 +84,7 @@ export class Peer {
     }
 }
 
-/** Whether a value of JSON is an object. */
+/** Returns whether a JSON value is an object. */
 export function isObject(value: unknown): value is JsonObject {
     return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -92,7 +93,8 @@ function text(value: unknown): string {
     return typeof value === "string" ? value : "";
 }
 
-/** What `segue_session_peer` tells. A server may call itself what it likes. */
+/** Parses the output of `segue_session_peer`. The members of this output may have any
+ * type, because the server chose the values. */
 export function readPeer(raw: string): Peer {
     const told: unknown = JSON.parse(raw);
     return new Peer(isObject(told) ? told : {});

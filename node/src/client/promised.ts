@@ -1,33 +1,35 @@
 /**
- * Requests whose result is a promise: the many short ones.
+ * Requests whose result is a promise. A program may send many short requests, so each
+ * must be cheap.
  *
- * What the binding makes for a request, a handle with a finalizer and a reference to its
- * handler, costs more than the rest of a short one. So both are kept, as a lane, and
- * serve one request after the other. For the same reason there is one promise, which is
- * settled where the end comes; only what fails goes through an async function, so that
- * whoever waits is on the stack of the error.
+ * The binding makes a handle with a finalizer and a reference to a handler for each
+ * request. The handle and the reference cost more than the rest of a short request. So a
+ * lane keeps a handle and a handler, and serves one request after the other with them. To
+ * save time, each request has one promise only, which is settled when the end event
+ * arrives. Only a failed request passes through an async function, which puts the waiting
+ * caller on the error's stack.
  */
 
 import { type Handler, native, type Request } from "../native.js";
 import type { Conversation } from "./conversation.js";
 import { type Callbacks, Exchange, type Outcome } from "./exchange.js";
 
-/** So many lanes wait for the next request, at most. */
+/** Maximum number of unused lanes that are kept. */
 const MOST_LANES = 256;
 
-/** A handle and its handler, for one request at a time. */
+/** A native handle and its handler. A lane serves one request at a time. */
 export class Lane {
     handle: Request | null = null;
     exchange: Exchange | null = null;
     readonly handler: Handler = (kind, a, b, c) => this.exchange?.onEvent(kind, a, b, c);
 }
 
-/** A request in flight, and the promise of its result. */
+/** A running request, and the promise of its result. */
 export class Promised<T> extends Exchange {
     private lane: Lane | null = null;
     private onAbort: (() => void) | undefined;
 
-    /** @param finish - makes what the promise gives, of the result's JSON. */
+    /** @param finish - makes the promise's value from the result's JSON text. */
     constructor(
         session: Conversation,
         callbacks: Callbacks | undefined,
@@ -39,8 +41,9 @@ export class Promised<T> extends Exchange {
     }
 
     /**
-     * It is under way, by that lane. When the signal is aborted the request is cancelled,
-     * and its end waited for, so that nothing of it happens afterwards.
+     * Called when the request was sent on the lane. If the signal is aborted, the request
+     * is cancelled, and the promise settles only after the end of the request, so that no
+     * event comes after the promise.
      */
     begun(lane: Lane): void {
         this.lane = lane;
@@ -68,7 +71,7 @@ export class Promised<T> extends Exchange {
                 this.free();
                 return;
             }
-        } catch {} // once more, by fail()
+        } catch {} // fail() runs result() again and rejects with the error of result()
         this.settle(this.fail());
     }
 
@@ -78,7 +81,8 @@ export class Promised<T> extends Exchange {
 
     private async fail(): Promise<never> {
         await null;
-        await null; // now this is what is waited for
+        // After this step the waiting caller is attached, and the error's stack shows it.
+        await null;
         try {
             this.signal?.throwIfAborted();
             if (this.outcome?.[0] === 0) return this.result() as never;
@@ -94,12 +98,13 @@ export class Promised<T> extends Exchange {
         this.handle = null;
         this.lane = null;
         lane.exchange = null;
-        if (this.outcome?.[0] !== 0) native.requestFree(handle); // else it is freed
+        // after a success (status 0) the binding itself has freed the request
+        if (this.outcome?.[0] !== 0) native.requestFree(handle);
         this.session.giveBack(lane);
     }
 }
 
-/** The lanes of a session that no request has. */
+/** The unused lanes of a session. */
 export class Lanes {
     private readonly idle: Lane[] = [];
 

@@ -1,10 +1,11 @@
 /**
- * Who answers what a server asks its client.
+ * The client's answers to the questions of a server.
  *
- * A server may ask during a request: for input of the user (`elicitation/create`), for
- * what a model says (`sampling/createMessage`), for the roots it may work in
- * (`roots/list`). For each there is a callback, plain or async. What has no callback is
- * not declared as a capability, and a server that asks it all the same gets an error.
+ * During a request a server may ask for input of the user (`elicitation/create`), for the
+ * answer of a model (`sampling/createMessage`), or for the roots that it may work in
+ * (`roots/list`). Each kind has a callback, plain or async. A kind without a callback is
+ * not declared as a capability, and a server that asks such a question nevertheless gets
+ * an error.
  */
 
 import type {
@@ -23,45 +24,47 @@ const ACTIONS: readonly unknown[] = ["accept", "decline", "cancel"];
 const SAMPLE = "sampling/createMessage";
 const ROOTS = "roots/list";
 
-/** JSON-RPC codes of answers that are none. */
+/** JSON-RPC error codes. */
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 
 /**
- * Thrown by a callback that does not answer: the server gets `code` and the message.
+ * A callback throws `Refused` to refuse a question. The server gets `code` and the
+ * message.
  *
- * Where the revision has no errors as answers (2026-07-28), a form is cancelled, and for
- * a model or the roots the request is. A question of an unknown method gets the error.
+ * In revision 2026-07-28 an answer cannot be an error. A refused form is answered with
+ * "cancel" there, and another refused question cancels the whole request. Only a question
+ * whose method the library does not know gets the error.
  */
 export class Refused extends Error {
     /** The JSON-RPC code. */
     readonly code: number;
 
-    constructor(message = "the user refused", code = -1) {
+    constructor(message = "The user refused", code = -1) {
         super(message);
         this.name = "Refused";
         this.code = code;
     }
 }
 
-/** What goes along with each question. */
+/** The information that comes with each question. */
 export interface QuestionContext {
-    /** Names the question in its request. */
+    /** The question's name within its request. */
     key: string;
-    /** Aborted when nobody waits for the answer any more. */
+    /** The signal is aborted when the server no longer waits for the answer. */
     signal: AbortSignal;
 }
 
-/** What `onInput` gets: any question, as it came. */
+/** The argument of `onInput`: any question, as it arrived. */
 export interface Question extends QuestionContext {
-    /** Such as `"elicitation/create"`. */
+    /** The method, such as `"elicitation/create"`. */
     method: string;
     params: JsonObject;
 }
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
-/** Answers a question to a person. Nothing = the person declines. */
+/** Answers a question to the user. Returning nothing declines. */
 export type OnElicit = (
     request: ElicitRequest,
     context: QuestionContext,
@@ -72,14 +75,16 @@ export type OnSample = (
     request: SampleRequest,
     context: QuestionContext,
 ) => MaybePromise<SampleResult>;
-/** `file://` URIs or `Root`s, or what gives them. */
+/** `file://` URIs or `Root`s, or a function that returns them. */
 export type Roots =
     | Iterable<Root | string>
     | (() => MaybePromise<Iterable<Root | string>>);
-/** Answers any question with the object that the protocol wants. */
+/** Answers any question. The function must return the object that the protocol defines as
+ * the answer. */
 export type OnInput = (question: Question) => MaybePromise<object | null | undefined>;
 
-/** Who answers what. `onInput` is asked what no other callback is for. */
+/** The callbacks for questions. `onInput` gets the questions that have no other
+ * callback. */
 export interface AnswerOptions {
     onElicit?: OnElicit | undefined;
     onSample?: OnSample | undefined;
@@ -87,13 +92,14 @@ export interface AnswerOptions {
     onInput?: OnInput | undefined;
 }
 
-/** Who answers, as requests see it. */
+/** The object that answers the server's questions for the requests of a session. */
 export interface Answering {
-    /** Whether there is anybody to ask. */
+    /** Whether there is a callback for any kind of question. */
     readonly isThere: boolean;
-    /** What the session declares. */
+    /** The capabilities that the session declares. */
     capabilities(): JsonObject;
-    /** The answer as JSON; `Refused` when there is none. */
+    /** Answers a question. Returns the answer as JSON text. Throws `Refused` when there
+     * is no answer. */
     answer(
         key: string,
         method: string,
@@ -102,7 +108,7 @@ export interface Answering {
     ): Promise<string>;
 }
 
-/** The callbacks of the user. */
+/** Answers the server's questions with the user's callbacks. */
 export class Answers implements Answering {
     private readonly options: AnswerOptions;
 
@@ -146,13 +152,16 @@ export class Answers implements Answering {
         } else if (onInput) {
             reply = await onInput({ method, params: given, ...context });
         } else {
-            throw new Refused(`nobody answers ${method}`, METHOD_NOT_FOUND);
+            throw new Refused(
+                `the client has no callback that answers ${method}`,
+                METHOD_NOT_FOUND,
+            );
         }
         return encode(method, reply);
     }
 }
 
-/** What callbacks rely on. */
+/** Checks the members of a question that callbacks rely on. */
 function check(method: string, given: JsonObject): void {
     const isForm = given.mode === undefined || given.mode === "form";
     const fits =
@@ -162,7 +171,11 @@ function check(method: string, given: JsonObject): void {
             : method === SAMPLE
               ? Array.isArray(given.messages) && typeof given.maxTokens === "number"
               : true;
-    if (!fits) throw new Refused(`${method}: wrong params`, INVALID_PARAMS);
+    if (!fits)
+        throw new Refused(
+            `${method}: the params of the question are invalid`,
+            INVALID_PARAMS,
+        );
 }
 
 function asRoot(root: Root | string): Root {
@@ -175,13 +188,13 @@ function encode(method: string, reply: unknown): string {
         reply = { action: "decline" } satisfies ElicitResult;
     }
     if (!isObject(reply)) {
-        throw new TypeError(`the answer to ${method} is no object: ${String(reply)}`);
+        throw new TypeError(`the answer to ${method} is not an object: ${String(reply)}`);
     }
     const json = wellFormed(JSON.stringify(reply));
     if (method === ELICIT && !ACTIONS.includes(JSON.parse(json).action)) {
         throw new TypeError(
-            'the answer to a question is { action: "accept", content: { ... } }, or ' +
-                `has the action "decline" or "cancel"; it was ${json}`,
+            'the answer to a question has to be { action: "accept", content: {...} }, ' +
+                `or to have the action "decline" or "cancel"; it was ${json}`,
         );
     }
     return json;

@@ -1,4 +1,4 @@
-/** One client's conversation with one server, over all reconnects. */
+/** A client's session with one server. The session lasts over all reconnects. */
 
 import { ProtocolError } from "../errors.js";
 import type { JsonObject } from "../questions.js";
@@ -26,8 +26,9 @@ import {
 
 const MOST_PAGES = 10_000;
 
-/** What can be completed: a prompt, a template, the text of a template (it has a brace),
- * the name of a prompt, or a reference as the protocol has it. */
+/** An item whose argument can be completed: a prompt, a resource template, the text of
+ * a template (it contains a brace), the name of a prompt, or a reference object of the
+ * protocol. */
 export type Reference =
     | Prompt
     | ResourceTemplate
@@ -43,13 +44,13 @@ export interface MetaOptions extends RawRequestOptions {
 
 /** The options of `session.complete`. */
 export interface CompleteOptions extends RawRequestOptions {
-    /** Values of the other arguments. */
+    /** Values of the other arguments, by name. */
     context?: { readonly [name: string]: string } | undefined;
 }
 
 /**
- * A list that comes in pages: `await` gives all of it, `for await` one after the other,
- * asking for the next page when it is needed. Each use asks anew.
+ * A list that a server sends in pages. `await` returns the whole list. `for await` reads
+ * item by item and requests the next page when it is needed. Each use sends new requests.
  */
 export class Listing<T> implements Promise<T[]>, AsyncIterable<T> {
     readonly [Symbol.toStringTag] = "Listing";
@@ -64,14 +65,14 @@ export class Listing<T> implements Promise<T[]>, AsyncIterable<T> {
         for await (const page of this.pages()) yield* page;
     }
 
-    /** All of it. */
+    /** Returns the whole list. */
     async all(): Promise<T[]> {
         const found: T[] = [];
         for await (const page of this.pages()) found.push(...page);
         return found;
     }
 
-    // biome-ignore lint/suspicious/noThenProperty: to be awaited is what it is for
+    // biome-ignore lint/suspicious/noThenProperty: programs await a Listing
     then<A = T[], B = never>(
         onfulfilled?: ((value: T[]) => A | PromiseLike<A>) | null,
         onrejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
@@ -91,42 +92,43 @@ export class Listing<T> implements Promise<T[]>, AsyncIterable<T> {
 }
 
 /**
- * A conversation with a server; made by `connect`.
+ * A session with a server; made by `connect`.
  *
- * Calls may run at the same time, as many as you like. When the connection breaks the
- * session makes a new one: tasks and streams go on behind the last segment that came, and
- * calls that the server can recognise by their idempotency key are sent again. Only what
- * cannot go on ends with `DisconnectedError`.
+ * Many calls may run at the same time. When the connection breaks, the session makes a
+ * new connection. Tasks and streams continue after the last segment that arrived. Calls
+ * that the server can recognise by their idempotency key are sent again. All other calls
+ * end with `DisconnectedError`.
  *
- * An open session does not keep the process alive; a promise of it that has not settled
- * does. At the end of the process a child process is told to end.
+ * An open session does not keep the process alive. A pending promise of the session keeps
+ * the process alive. When the process ends, the child process of a session is told to
+ * end, too.
  */
 export class Session extends Calls {
     // ---- lists
 
     /**
-     * The tools.
+     * Lists the tools.
      *
      * @throws RemoteError: the server has no tools at all (-32601).
-     * @throws ProtocolError: what it lists are none.
+     * @throws ProtocolError: the answer has no valid tools.
      */
     listTools(options: RawRequestOptions = {}): Listing<Tool> {
         return this.listing("tools/list", "tools", ["name"], options);
     }
 
-    /** The resources; errors as of {@link listTools}. */
+    /** Lists the resources. Throws the same errors as {@link listTools}. */
     listResources(options: RawRequestOptions = {}): Listing<Resource> {
         return this.listing("resources/list", "resources", ["name", "uri"], options);
     }
 
-    /** The templates of resources; errors as of {@link listTools}. */
+    /** Lists the templates of resources. Throws the same errors as {@link listTools}. */
     listResourceTemplates(options: RawRequestOptions = {}): Listing<ResourceTemplate> {
         const required = ["name", "uriTemplate"];
         const method = "resources/templates/list";
         return this.listing(method, "resourceTemplates", required, options);
     }
 
-    /** The prompts; errors as of {@link listTools}. */
+    /** Lists the prompts. Throws the same errors as {@link listTools}. */
     listPrompts(options: RawRequestOptions = {}): Listing<Prompt> {
         return this.listing("prompts/list", "prompts", ["name"], options);
     }
@@ -145,7 +147,8 @@ export class Session extends Calls {
     /**
      * Reads a resource.
      *
-     * @throws RemoteError: there is none (-32002, -32602), or it cannot be read.
+     * @throws RemoteError: the resource does not exist (-32002, -32602) or cannot be
+     * read.
      */
     async readResource(uri: string, options: MetaOptions = {}): Promise<ReadResult> {
         const params = { uri, _meta: options.meta };
@@ -153,9 +156,9 @@ export class Session extends Calls {
     }
 
     /**
-     * Makes the messages of a prompt; its arguments are strings.
+     * Gets the messages of a prompt. Its arguments are strings.
      *
-     * @throws RemoteError: there is none, or an argument is missing (-32602).
+     * @throws RemoteError: the prompt does not exist, or an argument is missing (-32602).
      */
     async getPrompt(
         name: string,
@@ -169,10 +172,11 @@ export class Session extends Calls {
     /**
      * Suggests values for an argument of a prompt or of a template.
      *
-     * @param of - see {@link Reference}.
-     * @param argument - its name.
-     * @param value - what was typed of it.
-     * @throws RemoteError: there is no such thing (-32602), or no completion (-32601).
+     * @param of - the prompt or template; see {@link Reference}.
+     * @param argument - the argument's name.
+     * @param value - what the user has typed so far.
+     * @throws RemoteError: the prompt or template does not exist (-32602), or the server
+     * offers no completion (-32601).
      */
     async complete(
         of: Reference,
@@ -192,13 +196,12 @@ export class Session extends Calls {
     // ---- changes
 
     /**
-     * Subscribes to changes, of one resource, of several, or of lists; see
-     * {@link Changes}.
+     * Subscribes to changes of resources or lists; see {@link Changes}.
      *
-     * @param to - a URI, several of them, or what else: {@link Interests}.
+     * @param to - a URI, an array of URIs, or {@link Interests}.
      * @param options - a function is the same as `{ onChange }`.
-     * @throws UnsupportedError: the server has nothing like it.
-     * @throws RemoteError: it refuses.
+     * @throws UnsupportedError: the server supports no such subscription.
+     * @throws RemoteError: the server refuses.
      */
     async subscribe(
         to: string | readonly string[] | Interests,
@@ -213,8 +216,8 @@ export class Session extends Calls {
     // ---- the rest
 
     /**
-     * Asks whether the server is there, and waits for its answer. 2026-07-28 has no ping;
-     * there it is asked who it is.
+     * Sends a ping to the server and waits for its answer. Revision 2026-07-28 has no
+     * `ping`, so a client of this revision sends `server/discover` instead.
      */
     async ping(options: RawRequestOptions = {}): Promise<void> {
         const method = this.peer.era === "modern" ? "server/discover" : "ping";
@@ -222,13 +225,13 @@ export class Session extends Calls {
     }
 
     /**
-     * Asks for log messages from this level on; they go to `onLog`.
+     * Asks the server for log messages from this level on. `onLog` receives them.
      *
      * @throws RemoteError: the server does not log (before 2026-07-28).
      */
     async setLogLevel(level: LogLevel, options: RawRequestOptions = {}): Promise<void> {
         if (!LEVELS.includes(level)) {
-            throw new TypeError(`no level of a log: ${JSON.stringify(level)}`);
+            throw new TypeError(`unknown log level: ${JSON.stringify(level)}`);
         }
         if (this.peer.era === "legacy") {
             await this.requestRaw("logging/setLevel", { level }, options);
@@ -256,7 +259,9 @@ async function* allPages<T>(
         if (seen.has(cursor)) break;
         seen.add(cursor);
     }
-    throw new ProtocolError(`${method}: the pages do not end`);
+    throw new ProtocolError(
+        `${method}: the server sends more pages than the limit, or a page again`,
+    );
 }
 
 function interestsOf(to: string | readonly string[] | Interests): Interests {

@@ -1,4 +1,4 @@
-/** A result that is read while it is made. */
+/** Results that are read in segments while the tool runs. */
 
 import type { Result } from "../content.js";
 import { asyncDispose } from "../dispose.js";
@@ -6,27 +6,27 @@ import { NotResumableError, StateError } from "../errors.js";
 import type { Segment } from "../segment.js";
 import type { Flow } from "./flow.js";
 
-/** What becomes of a call whose reader leaves: see `StreamOptions.onLeave`. */
+/** What happens to a call whose reader leaves: see `StreamOptions.onLeave`. */
 export type Leave = "cancel" | "detach";
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-/** What to do with the flow of a reader that nobody holds any more. */
+/** Ends or detaches the flow of a reader that the garbage collector has collected. */
 const forgotten = new FinalizationRegistry<{ flow: Flow; onLeave: Leave }>(
     ({ flow, onLeave }) => flow.letGo(onLeave === "detach"),
 );
 
-/** What a reader reads, and how it begins and ends. */
+/** The functions by which a reader begins its request and makes its result. */
 export interface Source {
     /** Sends the request. */
     begin(): Flow;
-    /** Makes the result of its JSON; throws when it is an error. */
+    /** Makes the result from the JSON text. Throws when the result is an error. */
     finish(raw: string): Result;
     onLeave: Leave;
     signal?: AbortSignal | undefined;
 }
 
-/** What streams and tasks have in common: one flow, which begins when it is needed, and a
+/** The base of streams and tasks: one flow, which begins at its first use, and the
  * reader of its segments. */
 export abstract class Reader {
     /** @internal */
@@ -35,7 +35,7 @@ export abstract class Reader {
     protected flow: Flow | undefined;
     /** @internal */
     protected isRead = false;
-    /** It was left before it began: it never will. */
+    /** The reader left before the request began, so the request is never sent. */
     protected isUnused = false;
     private made: Result | undefined;
     private aborted: { reason: unknown } | undefined;
@@ -45,7 +45,7 @@ export abstract class Reader {
     constructor(source: Source) {
         if (source.onLeave !== "cancel" && source.onLeave !== "detach") {
             throw new TypeError(
-                `onLeave is "cancel" or "detach", not ${String(source.onLeave)}`,
+                `onLeave has to be "cancel" or "detach", not ${String(source.onLeave)}`,
             );
         }
         this.source = source;
@@ -63,8 +63,8 @@ export abstract class Reader {
         return flow;
     }
 
-    /** Cancels when the signal is aborted. The signal may live longer than all of
-     * this. */
+    /** Cancels the flow when the signal is aborted. The listener must not keep the reader
+     * alive, because the signal may outlive the reader. */
     private listen(flow: Flow, signal: AbortSignal): void {
         const reader = new WeakRef(this);
         const onAbort = (): void => {
@@ -84,39 +84,41 @@ export abstract class Reader {
         };
     }
 
-    // ---- what is known of it
+    // ---- state
 
     /**
-     * What `session.resume` takes, here or in another process, another day: it goes on
-     * behind the last segment that was read. `undefined` while there is nothing to resume
-     * with. It is a secret: it opens the task.
+     * The token for `session.resume`, in this process or another, at any later time. The
+     * resumed request continues after the last segment that was read. `undefined` while
+     * the request cannot be resumed. The token is a secret: whoever has it can read the
+     * task.
      */
     get token(): string | undefined {
         return this.flow?.token();
     }
 
-    /** The id of the task that it became. */
+    /** The id of the task, if the call has become a task. */
     get taskId(): string | undefined {
         return this.flow?.taskId;
     }
 
     /**
-     * What the server gives the model to go on with while the task runs (2025-11-25
-     * basic/utilities/tasks). To be read from `onTask`, or `start`, on.
+     * The server's interim answer for the model, to use while the task runs (2025-11-25
+     * basic/utilities/tasks). The value is available from `onTask`, or the end of
+     * `start`, on.
      */
     get immediate(): string | undefined {
         return this.flow?.immediate();
     }
 
-    /** Whether it has ended, and all its segments were read. */
+    /** Whether the call has ended and all its segments were read. */
     get done(): boolean {
         return this.flow?.isDone ?? false;
     }
 
     /**
-     * Begins, and waits until something of it is there: a task, what resumes the call
-     * (SEP-975), a segment or the end. When `token` is there now, store it: the server
-     * keeps the work for whoever comes with it.
+     * Begins the request and waits until one of these arrives: a task, a resumption id
+     * (SEP-975), a segment or the end. If `token` is set after this, store the token:
+     * whoever has it can fetch the work from the server.
      *
      * @throws the signal's reason.
      */
@@ -129,7 +131,7 @@ export abstract class Reader {
 
     // ---- reading
 
-    /** The next segment. May be called again before the promise of before has settled. */
+    /** Returns the next segment. Several calls may wait at the same time. */
     next(): Promise<IteratorResult<Segment, undefined>> {
         const flow = this.flow;
         if (flow === undefined || flow.isEmpty) return this.nextLater();
@@ -150,15 +152,16 @@ export abstract class Reader {
         return { done: false, value: flow.take() };
     }
 
-    /** The next segment if it is there; never waits. */
+    /** Returns the next segment if a segment has arrived. Never waits. */
     take(): Segment | undefined {
         const flow = this.flow;
         return flow === undefined || flow.isEmpty ? undefined : flow.take();
     }
 
     /**
-     * The segments in arrays, as many as are there, at least one: for those who have to
-     * read more than some 100,000 a second. Who leaves this loop can read on.
+     * Yields arrays of segments. Each array has all segments that have arrived, at least
+     * one. Use this method to read more than about 100,000 segments per second. Leaving
+     * the loop does not end the reading.
      */
     async *batches(): AsyncGenerator<Segment[], void, undefined> {
         const flow = this.begun();
@@ -175,7 +178,7 @@ export abstract class Reader {
         }
     }
 
-    /** Throws if the end was none of success. */
+    /** Throws the error of the request if the request ended without success. */
     protected end(flow: Flow): void {
         this.throwIfAborted();
         if (flow.outcome === null) return;
@@ -183,10 +186,13 @@ export abstract class Reader {
         else if (!flow.isLeft) throw flow.failure();
     }
 
-    /** The result of a flow that has ended; throws if it is none. */
+    /**
+     * Returns the result of a flow that has ended. Throws if the flow ended without
+     * success.
+     */
     protected resultOf(flow: Flow): Result {
         this.throwIfAborted();
-        if (flow.outcome === null) throw new StateError("it has not ended");
+        if (flow.outcome === null) throw new StateError("the stream has not ended yet");
         if (flow.outcome[0] !== 0) throw flow.failure();
         this.made ??= this.source.finish(flow.outcome[1] ?? "{}");
         return this.made;
@@ -201,10 +207,11 @@ export abstract class Reader {
     // ---- leaving
 
     /**
-     * Lets go of the task without cancelling it: reading ends, the server goes on.
+     * Detaches from the task without cancelling it: reading ends, and the task continues
+     * on the server.
      *
-     * @returns the token that `session.resume` takes.
-     * @throws NotResumableError: it is no task (yet), or it has not begun.
+     * @returns the token for `session.resume`.
+     * @throws NotResumableError: the call is not a task (yet), or has not begun.
      */
     detach(): string {
         const token = this.token;
@@ -216,14 +223,14 @@ export abstract class Reader {
     }
 
     /**
-     * Asks the server to end it, and waits for that: a task is cancelled, a plain call
-     * withdrawn. No error when it has ended meanwhile.
+     * Cancels the call or its task, and waits for the end. It is no error if the call has
+     * ended already.
      */
     async cancel(): Promise<void> {
         await this.flow?.leave(false);
     }
 
-    /** Leaves it, as `await using` does. */
+    /** Leaves the call, as `await using` does. */
     async close(): Promise<void> {
         await this.flow?.leave(this.source.onLeave === "detach");
     }
@@ -235,7 +242,7 @@ export abstract class Reader {
 }
 
 /**
- * One call of a tool whose segments are read as they come:
+ * A call of a tool whose segments are read as they arrive:
  *
  * ```ts
  * const story = session.stream("story", { n: 3 });
@@ -243,36 +250,36 @@ export abstract class Reader {
  * console.log(story.result.structured);
  * ```
  *
- * It begins with its first use, as an async generator does. Reading holds up the server
- * when it is slow: so many segments as the window are on the way at most. A segment that
- * `replaces` makes void what was read before it.
+ * The call begins at its first use, as an async generator does. A slow reader slows the
+ * server down: at most `window` segments are on the way. A segment with `replaces`
+ * discards all earlier segments.
  *
- * Who leaves early ends it: `break`, `return` and exceptions in the loop cancel the call,
- * or, with `onLeave: "detach"`, let go of the task, which goes on. Who wants to go on
- * reading calls `next()` himself.
+ * Leaving the loop early ends the call: `break`, `return` and exceptions in the loop
+ * cancel the call. With `onLeave: "detach"` a task continues on the server. A program
+ * that wants to pause its reading uses `next()` instead of the loop.
  */
 export class Stream extends Reader implements AsyncIterableIterator<Segment> {
     [Symbol.asyncIterator](): this {
         return this;
     }
 
-    /** Leaves it, as `break` and `await using` do: see `onLeave`. */
+    /** Leaves the call, as `break` and `await using` do: see `onLeave`. */
     override async close(): Promise<void> {
         this.isUnused = this.flow === undefined;
         await super.close();
     }
 
-    /** Leaves it: `for await` calls this at `break`. */
+    /** Leaves the call. `for await` calls this at `break`. */
     async return(): Promise<IteratorResult<Segment, undefined>> {
         await this.close();
         return DONE;
     }
 
     /**
-     * The whole result, once reading has ended.
+     * The whole result, available when all segments were read.
      *
      * @throws StateError: reading has not ended.
-     * @throws SegueError: how it ended otherwise.
+     * @throws SegueError: the call failed.
      */
     get result(): Result {
         const flow = this.flow;
@@ -283,9 +290,9 @@ export class Stream extends Reader implements AsyncIterableIterator<Segment> {
     }
 
     /**
-     * Reads to the end without looking at the segments.
+     * Waits for the result without reading the segments.
      *
-     * @throws SegueError: how it ended otherwise.
+     * @throws SegueError: the call failed.
      */
     async collect(): Promise<Result> {
         const flow = this.begun();

@@ -1,8 +1,13 @@
-/** Work on a server that outlives the connection. */
+/** Tasks: work on a server that outlives the connection. */
 
 import type { Result } from "../content.js";
-import { ProtocolError, StateError, UnsupportedError } from "../errors.js";
-import { type Task as NativeTask, native, type Request } from "../native.js";
+import { InvalidError, ProtocolError, StateError, UnsupportedError } from "../errors.js";
+import {
+    type Session as NativeSession,
+    type Task as NativeTask,
+    native,
+    type Request,
+} from "../native.js";
 import type { JsonObject } from "../questions.js";
 import type { Segment } from "../segment.js";
 import type { Conversation } from "./conversation.js";
@@ -14,28 +19,30 @@ import { Reader, type Source } from "./stream.js";
 const TOKEN = "sg1.";
 const FINAL = ["completed", "failed", "cancelled"];
 
-/** What `tasks/get` says, or `requests/getStatus` of a call that can be resumed. */
+/** The answer to `tasks/get`, or to `requests/getStatus` for a resumable call. */
 export interface TaskStatus {
-    /** Of the task; `undefined` of a call. */
+    /** The id of the task; `undefined` for a resumable call. */
     id: string | undefined;
-    /** `"working"`, `"input_required"`, `"completed"`, `"failed"`, `"cancelled"`; expect
-     * others. */
+    /** `"working"`, `"input_required"`, `"completed"`, `"failed"`, `"cancelled"`, or
+     * another text of the server. */
     status: string;
-    /** It will not change any more. */
+    /** Whether the status is final. */
     isFinal: boolean;
-    /** The server's text for it. */
+    /** The server's text about the status. */
     message?: string;
     createdAt?: string;
     updatedAt?: string;
-    /** How long the task is kept, from its making, in milliseconds. */
+    /** How long the server keeps the task, from its creation, in milliseconds. */
     ttlMs?: number;
-    /** How often the server likes to be asked, in milliseconds. */
+    /** The interval in milliseconds at which the server wants clients to ask for the
+     * status. */
     pollMs?: number;
-    /** All of it, as JSON has it. */
+    /** The server's whole answer, as JSON. */
     raw: JsonObject;
 }
 
-/** SEP-975 has one word for two of ours. */
+/** Maps a state of SEP-975 to the state of a task. "processing" of SEP-975 means
+ * "working" or "input_required". */
 function stateOfRequest(raw: JsonObject): unknown {
     if (raw.status !== "processing") return raw.status;
     return raw.hasInputRequest === true ? "input_required" : "working";
@@ -43,12 +50,15 @@ function stateOfRequest(raw: JsonObject): unknown {
 
 function readStatus(json: string): TaskStatus {
     let raw = parseObject(json, "the status of a task");
-    if (isObject(raw.task)) raw = raw.task; // DRAFT-2026-v1 has it one level deeper
+    // DRAFT-2026-v1 wraps the answer in a member "task"
+    if (isObject(raw.task)) raw = raw.task;
     const isTask = raw.requestId === undefined;
     const id = isTask ? raw.taskId : undefined;
     const status = isTask ? raw.status : stateOfRequest(raw);
     if ((isTask && typeof id !== "string") || typeof status !== "string") {
-        throw new ProtocolError("the status of a task: taskId or status is no text");
+        throw new ProtocolError(
+            "the server sent the status of a task whose taskId or status is not a string",
+        );
     }
     const isFinal = FINAL.includes(status);
     const made: TaskStatus = { id: id as string | undefined, status, isFinal, raw };
@@ -75,13 +85,40 @@ function defined<T extends object>(members: T): Partial<T> {
     return Object.fromEntries(there) as Partial<T>;
 }
 
+/** @internal Returns whether a text is a token of this library and not a task id. */
+export function isToken(name: string): boolean {
+    return name.startsWith("sg1.");
+}
+
 /**
- * The id that a token of a task has: "sg1.", then base64url of a checksum and of JSON
- * with "t" (core/engine/asking/token.c). Nobody else needs to know.
+ * Splits a token of this package into the token of the library and the number of the last
+ * segment that was read. The number comes after a "+" (flow.ts).
+ *
+ * @internal
+ */
+export function partsOf(token: string): { bare: string; seen: number } {
+    const [, bare, place] = /^([^+]*)(?:\+([0-9]{1,15}))?$/.exec(token) ?? [];
+    if (bare === undefined)
+        throw new InvalidError("this is not a token of this library, or it is damaged");
+    return { bare, seen: Number(place ?? 0) };
+}
+
+/** @internal Makes a task handle from a task id or a token. */
+export function attachTask(session: NativeSession, name: string): NativeTask {
+    return isToken(name)
+        ? native.taskAttachToken(session, partsOf(name).bare)
+        : native.taskAttach(session, name);
+}
+
+/**
+ * Reads the task id from a task's token. A token is "sg1." and the base64url form of a
+ * checksum and JSON with the id in "t" (core/engine/client/token.c). Only this function
+ * depends on that format.
  */
 function taskIdOf(token: string): string | undefined {
     try {
-        const raw = token.slice(token.indexOf(".") + 1).split("+")[0] ?? "";
+        const [bare = ""] = token.split("+");
+        const raw = bare.slice(bare.indexOf(".") + 1);
         const told: unknown = JSON.parse(
             Buffer.from(raw, "base64url").subarray(8).toString("utf8"),
         );
@@ -94,7 +131,8 @@ function taskIdOf(token: string): string | undefined {
 type Ask = (task: NativeTask, handler: ReturnType<Exchange["handler"]>) => Request;
 
 /**
- * A call that may have become a task: work that goes on whatever its client does.
+ * A call that may have become a task. A task continues on the server even if its client
+ * leaves.
  *
  * ```ts
  * const task = await session.start("report", { pages: 3 });
@@ -103,12 +141,12 @@ type Ask = (task: NativeTask, handler: ReturnType<Exchange["handler"]>) => Reque
  * const result = await task.result();
  * ```
  *
- * `break` only ends the loop: the task can be read on by another one. When nobody holds
- * it any more it is let go, which does not end a task.
+ * `break` ends only the loop, and another loop can continue with the next segment. A task
+ * object that is no longer used is detached, which does not end the task.
  */
 export class Task extends Reader implements AsyncIterable<Segment> {
     private readonly session: Conversation;
-    /** An id, or a token. */
+    /** The task id or the token that this object was made with. */
     private readonly name: string | undefined;
     private readonly givenId: string | undefined;
     private closing: (() => Promise<void>) | undefined;
@@ -122,18 +160,18 @@ export class Task extends Reader implements AsyncIterable<Segment> {
         this.givenId = name?.startsWith(TOKEN) ? taskIdOf(name) : name;
     }
 
-    /** @internal Begins at once. */
+    /** @internal Begins the request at once. */
     begin(): void {
         this.begun();
     }
 
-    /** @internal Throws if it has failed before anything came of it. */
+    /** @internal Throws if the call failed before any segment arrived. */
     throwIfFailed(): void {
         const outcome = this.flow?.outcome;
         if (this.flow?.isEmpty && outcome && outcome[0] !== 0) this.end(this.flow);
     }
 
-    /** @internal Ends the session with the task. */
+    /** @internal Closes the session when the task has ended. */
     own(session: Conversation): void {
         const flow = this.begun();
         const { onEnd } = flow;
@@ -144,21 +182,22 @@ export class Task extends Reader implements AsyncIterable<Segment> {
         this.closing = () => session.close();
     }
 
-    /** Lets go of it; of a task of `resume`, its session is closed. */
+    /** Detaches from the task. For a task of `resume`, the session is closed, too. */
     override async close(): Promise<void> {
         await super.close();
         await this.closing?.();
     }
 
-    /** The id, by which `session.task` finds it; `undefined` if it became no task. */
+    /** The id by which `session.task` finds the task; `undefined` if the call is not a
+     * task. */
     get id(): string | undefined {
         return this.givenId ?? this.taskId;
     }
 
     /**
-     * The segments, from the first one that was not read.
+     * Reads the segments, from the first unread segment on.
      *
-     * @throws SegueError: how it ended otherwise.
+     * @throws SegueError: the task failed.
      */
     async *[Symbol.asyncIterator](): AsyncGenerator<Segment, undefined, undefined> {
         for (;;) {
@@ -169,12 +208,13 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     }
 
     /**
-     * Waits for the end. Segments that nobody reads are skipped.
+     * Waits for the result. Unread segments are skipped.
      *
-     * @param options - `signal` gives up the waiting; the task goes on.
-     * @throws RequestCancelledError: it was cancelled.
-     * @throws TaskLostError: the server does not know it any more.
-     * @throws SegueError: how it ended otherwise; `partial` is what there was.
+     * @param options - aborting `signal` ends only the wait, and the task continues.
+     * @throws RequestCancelledError: the task was cancelled.
+     * @throws TaskLostError: the server does not know the task any more.
+     * @throws SegueError: the task failed; `partial` is the part of the result that had
+     * arrived.
      */
     async result(options: { signal?: AbortSignal } = {}): Promise<Result> {
         const flow = this.begun();
@@ -184,24 +224,25 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     }
 
     /**
-     * Asks the server: of a task, or of a call that can be resumed. An end that it told
-     * once stays the answer.
+     * Asks the server for the status of a task or of a resumable call. Once the status is
+     * final, this method always returns the final status.
      *
-     * @throws StateError: it is neither.
-     * @throws RemoteError: the server does not know it.
+     * @throws StateError: the call is neither a task nor resumable.
+     * @throws RemoteError: the server does not know the task.
      */
     async status(options: { signal?: AbortSignal } = {}): Promise<TaskStatus> {
         const told = readStatus(await this.ask(native.taskGet, options.signal));
         if (this.lastStatus !== undefined && told.status !== this.lastStatus.status) {
-            return this.lastStatus; // what comes later is older, or wrong
+            // a status after the final status is outdated or wrong
+            return this.lastStatus;
         }
         if (told.isFinal) this.lastStatus = told;
         return told;
     }
 
     /**
-     * Asks the server to end it, and waits until it has said so, 5 s at most. No error
-     * when it has ended meanwhile.
+     * Asks the server to cancel the task and waits for its answer, at most 5 s. It is no
+     * error if the task has ended already.
      */
     override async cancel(): Promise<void> {
         const flow = this.flow;
@@ -214,12 +255,13 @@ export class Task extends Reader implements AsyncIterable<Segment> {
 
     private attached(name: string | undefined): NativeTask {
         try {
-            if (name !== undefined) return native.taskAttach(this.session.handle, name);
+            if (name !== undefined) return attachTask(this.session.handle, name);
         } catch (error) {
             if (!(error instanceof UnsupportedError)) throw error;
-            // a call that is sent again with its key
+            // The token only allows sending the call again with its idempotency key, and
+            // such a call has no status.
         }
-        throw new StateError("the server did not make a task of it");
+        throw new StateError("the server did not make a task of this call");
     }
 
     private async ask(verb: Ask, signal?: AbortSignal): Promise<string> {

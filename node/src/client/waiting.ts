@@ -1,14 +1,14 @@
 /**
- * Promises that keep the process alive.
+ * Waits that keep the process alive.
  *
- * An open session alone does not: only what somebody waits for does. So each wait holds
- * the runtime, whose doorbell then counts for Node's event loop, from its begin to its
- * end.
+ * An open session alone does not keep the process alive, and a pending wait keeps the
+ * process alive. So each wait holds the runtime from its begin to its end. A held runtime
+ * counts as active in Node's event loop.
  */
 
 import type { Runtime } from "../runtime.js";
 
-/** Who waits for something to change. */
+/** The callers that wait for something to change. */
 export class Waiters {
     private readonly runtime: Runtime;
     private resolvers: (() => void)[] = [];
@@ -17,13 +17,13 @@ export class Waiters {
         this.runtime = runtime;
     }
 
-    /** How many wait. */
+    /** The number of waiting callers. */
     get size(): number {
         return this.resolvers.length;
     }
 
     /**
-     * Waits until something has changed, or the signal is aborted.
+     * Waits until something changes or the signal is aborted.
      *
      * @throws the signal's reason.
      */
@@ -49,14 +49,15 @@ export class Waiters {
         signal?.throwIfAborted();
     }
 
-    /** Waits without holding the runtime: for what goes on behind the user's back. */
+    /** Waits without keeping the process alive, for internal work that the user does not
+     * see. */
     idle(): Promise<void> {
         return new Promise((resolve) => {
             this.resolvers.push(resolve);
         });
     }
 
-    /** Something has changed. */
+    /** Wakes all waiting callers, because something has changed. */
     wake(): void {
         if (this.resolvers.length > 0) {
             const resolvers = this.resolvers;

@@ -1,9 +1,10 @@
 /**
- * Who may call over HTTP: tokens of OAuth, as JWT or by a function.
+ * Checks the OAuth tokens of callers over HTTP. A token is a JWT that the library checks,
+ * or a function of the application checks it.
  *
  * A listener with `auth` is a protected resource (2026-07-28 basic/authorization; RFC
  * 9728, RFC 6750): the library serves its metadata, answers 401 and 403 with the right
- * challenges and checks scopes. What is decided here is whether a token is good.
+ * challenges and checks scopes. This file decides whether a token is valid.
  *
  * @module
  */
@@ -13,17 +14,19 @@ import { type Bearer, native, type Principal, type Transport } from "../native.j
 import type { BearerOptions } from "../native_options.js";
 import type { ServerOptions } from "./options.js";
 
-/** What a token is worth. */
+/** The meaning of a valid token. */
 export interface AccessToken {
-    /** Who the caller is: a stable name, not empty. Tasks and sessions belong to it. */
+    /** A stable name of the caller, not empty. Tasks and sessions belong to this name. */
     principal: string;
-    /** What the token grants. */
+    /** The scopes that the token grants. */
     scopes?: string | readonly string[] | undefined;
-    /** When it ends; it does not by default. */
+    /** The time at which the token expires (a number: ms since 1970). By default it does
+     * not expire. */
     expiresAt?: Date | number | undefined;
 }
 
-/** What a {@link BearerAuth.verify} says; nothing refuses the token. */
+/** The answer of {@link BearerAuth.verify}. A string is the principal. null, undefined or
+ * false refuses the token. */
 export type Verdict = AccessToken | string | null | undefined | false;
 
 type Joined =
@@ -40,41 +43,45 @@ type Others = {
 };
 
 /**
- * Every caller needs a token. Without `verify` tokens are checked as JWT (RFC 9068), with
- * the keys in one of `jwks`, `jwksFile` and `jwksUrl`.
+ * How a listener checks tokens. Every caller needs a valid token. Without `verify` tokens
+ * are checked as JWT (RFC 9068), with the keys in one of `jwks`, `jwksFile` and
+ * `jwksUrl`.
  */
 export interface BearerAuth extends Others {
-    /** URL of the authorization server. With `verify` there may be several; a key set is
-     * that of one. */
+    /** The URL of the authorization server. With `verify` there may be several URLs,
+     * without it only one, because a key set belongs to one authorization server. */
     issuer: string | readonly string[];
     /**
-     * Decides about a token: the principal, or all that it is worth, or nothing to refuse
-     * it. See that it was issued for you.
+     * Checks a token: returns the principal or an {@link AccessToken}, or nothing to
+     * refuse the token. The function must check that the token was issued for this
+     * server.
      */
     verify?: ((token: string) => Verdict | PromiseLike<Verdict>) | undefined;
-    /** What `aud` of a JWT may be, if it is not the resource. */
+    /** The accepted `aud` values of a JWT, if not the resource. */
     audience?: string | readonly string[] | undefined;
-    /** What every request needs. */
+    /** The scopes that every request needs. */
     requiredScopes?: string | readonly string[] | undefined;
-    /** What clients ask for at first. */
+    /** The scopes that clients request at first. */
     scopesSupported?: string | readonly string[] | undefined;
-    /** A scope, and those that it stands for too. */
+    /** The scopes that each scope includes. */
     impliedScopes?: Readonly<Record<string, readonly string[]>> | undefined;
-    /** Of JWT, such as "RS256"; by default all that are safe. */
+    /** The accepted algorithms of a JWT, such as "RS256"; by default all safe ones. */
     algorithms?: readonly string[] | undefined;
-    /** The key set. */
+    /** The key set that checks JWTs, as JSON. */
     jwks?: string | object | undefined;
 }
 
 /** The caller of a request, as `principal` of a server sees it. */
 export interface Caller {
-    /** "127.0.0.1:4711", "unix", or the subject of a verified certificate. */
+    /** The caller's address: "127.0.0.1:4711", "unix", or the subject of a verified
+     * certificate. */
     readonly address: string;
-    /** A header by its name; null when it is missing. Only until the function returns. */
+    /** Returns a header by its name; null when it is missing. May only be called until
+     * the function `principal` returns. */
     header(name: string): string | null;
 }
 
-/** Scopes and the like as one string. */
+/** Joins scopes or similar names with blanks. */
 export function joined(
     names: string | readonly string[] | undefined,
 ): string | undefined {
@@ -82,7 +89,7 @@ export function joined(
     return names.join(" ") || undefined;
 }
 
-/** The function that the library asks who is at the other end. */
+/** Makes the hook that the library calls to get the caller's principal. */
 export function principalHook(ask: NonNullable<ServerOptions["principal"]>): Principal {
     return (transport) =>
         ask({
@@ -91,14 +98,14 @@ export function principalHook(ask: NonNullable<ServerOptions["principal"]>): Pri
         });
 }
 
-/** @throws TypeError when there is nothing to check tokens with. */
+/** Makes the options for the library. @throws TypeError when no way to check tokens is
+ * given. */
 export function bearerOptions(auth: BearerAuth): BearerOptions {
     const { verify, issuer, audience, requiredScopes, scopesSupported } = auth;
     const { impliedScopes, algorithms, jwks, jwksFile, jwksUrl, ...rest } = auth;
     if (!verify && !jwks && !jwksFile && !jwksUrl) {
         throw new TypeError(
-            "auth: tokens are checked by verify, or with the keys in one of jwks, " +
-                "jwksFile and jwksUrl",
+            "auth: set verify, or one of jwks, " + "jwksFile and jwksUrl",
         );
     }
     const lines = Object.entries(impliedScopes ?? {}).map(([scope, others]) =>
@@ -122,7 +129,8 @@ function textOf(jwks: string | object | undefined): string | undefined {
     return typeof jwks === "object" ? JSON.stringify(jwks) : jwks;
 }
 
-/** What the library asks about each token; null when it checks them itself. */
+/** Makes the hook that the library calls for each token; null when the library checks
+ * the tokens itself. */
 export function bearerHook(
     auth: BearerAuth,
     onError: (error: unknown) => void,
@@ -130,7 +138,7 @@ export function bearerHook(
     const { verify } = auth;
     if (!verify) return null;
     return (bearer) => {
-        // Not inside of the hook: the function is the user's, and may do anything.
+        // The user's function runs outside the hook, because it may call anything.
         queueMicrotask(() => void decide(verify, bearer, onError));
     };
 }
@@ -143,12 +151,13 @@ async function decide(
     try {
         tell(bearer, await verify(native.bearerToken(bearer)));
     } catch (error) {
-        // That the caller has left, or all has ended, is nobody's mistake.
+        // These errors mean that the caller has left or the server has ended. They are
+        // not reported.
         if (!(error instanceof ClosedError || error instanceof EndedError))
             onError(error);
     } finally {
         try {
-            native.bearerFree(bearer); // who was not decided about gets 503
+            native.bearerFree(bearer); // without a decision the caller gets 503
         } catch {
             // The runtime has ended meanwhile.
         }
@@ -163,7 +172,9 @@ function tell(bearer: Bearer, verdict: Verdict): void {
     const token = typeof verdict === "string" ? { principal: verdict } : verdict;
     const { principal, scopes, expiresAt } = token as AccessToken;
     if (typeof principal !== "string" || !principal) {
-        throw new TypeError("verify: the principal of a token is a string, not empty");
+        throw new TypeError(
+            "verify: the principal of a token has to be a string that is not empty",
+        );
     }
     native.bearerAccept(
         bearer,

@@ -7,7 +7,7 @@
 import type { JsonSchema } from "../schema.js";
 import type { Completer } from "./options.js";
 
-/** Of one answer (2025-11-25 server/utilities/completion). */
+/** Maximum number of values in one answer (2025-11-25 server/utilities/completion). */
 const MAX_VALUES = 100;
 
 interface Params {
@@ -15,21 +15,21 @@ interface Params {
     context?: { arguments?: Record<string, string> };
 }
 
-/** What is answered. */
+/** The answer to completion/complete. */
 export interface Suggested {
     values: string[];
-    /** How many there are. */
+    /** The number of all suggestions, including those that are not sent. */
     total: number;
     hasMore: boolean;
 }
 
-/** The completers of an item, by argument. */
+/** The completers of an item, by the argument's name. */
 export class Suggestions {
     readonly #of: string;
     readonly #names: readonly string[];
     readonly #byName = new Map<string, Completer>();
 
-    /** @throws TypeError for an argument that there is not. */
+    /** @throws TypeError for an unknown argument. */
     constructor(
         of: string,
         names: readonly string[],
@@ -44,7 +44,7 @@ export class Suggestions {
         return this.#byName.size;
     }
 
-    /** @throws TypeError when there is no such argument. */
+    /** @throws TypeError for an unknown argument. */
     set(name: string, completer: Completer): void {
         if (!this.#names.includes(name)) {
             throw new TypeError(`there is no argument "${name}" of "${this.#of}"`);
@@ -52,7 +52,7 @@ export class Suggestions {
         this.#byName.set(name, completer);
     }
 
-    /** The choices of an enum are suggested, unless somebody else does it. */
+    /** Suggests the values of an enum, for arguments without a completer. */
     addChoices(properties: Record<string, JsonSchema>): void {
         for (const [name, { enum: choices }] of Object.entries(properties)) {
             if (!Array.isArray(choices) || this.#byName.has(name)) continue;
@@ -60,7 +60,7 @@ export class Suggestions {
         }
     }
 
-    /** Answers a request by its params. */
+    /** Answers a completion request. */
     async answer(params: string): Promise<Suggested> {
         const { argument, context } = JSON.parse(params) as Params;
         const completer = this.#byName.get(argument.name);

@@ -1,9 +1,9 @@
 /**
- * The context of a call: what a handler can do besides returning a result.
+ * The context of a call: everything that a handler can do besides returning a result.
  *
- * One object for each call. The library's events of a call cost something, so they are
- * asked for when somebody wants to hear of them: the signal, a send that may have to
- * wait.
+ * Each call has one context. The library's events about a call cost time, so the context
+ * asks for them only when they are needed: for the signal, and for a send that may have
+ * to wait.
  *
  * @module
  */
@@ -36,13 +36,14 @@ import {
     TEXT,
 } from "./forms.js";
 import type { Hosting } from "./hosting.js";
+import type { Item } from "./item.js";
 import type { Sendable } from "./options.js";
 import { DONE, Room } from "./room.js";
-import { jsonText, pieceOf, resultOf } from "./values.js";
+import { jsonText, resultOf } from "./values.js";
 
 const { callSendText, callSendJson } = native;
 
-/** The levels of RFC 5424 that log messages have. */
+/** The levels of log messages (RFC 5424). */
 export type LogLevelName =
     | "debug"
     | "info"
@@ -53,11 +54,12 @@ export type LogLevelName =
     | "alert"
     | "emergency";
 
-/** Where an earlier run of this task ended. */
+/** The point where an earlier run of this task ended. */
 export class Resumed {
-    /** How many segments are stored; the next one that is sent comes behind. */
+    /** The number of stored segments. The next segment that is sent follows these
+     * segments. */
     readonly segments: number;
-    /** The last checkpoint, as it is stored; null when there is none. */
+    /** The stored form of the last checkpoint; null without a checkpoint. */
     readonly bytes: Buffer | null;
 
     /** @internal */
@@ -66,7 +68,8 @@ export class Resumed {
         this.bytes = bytes;
     }
 
-    /** The checkpoint, if it was a value and not bytes; undefined when there is none. */
+    /** The value of the last checkpoint, for a checkpoint that was stored as a value and
+     * not as bytes. undefined without a checkpoint. */
     // biome-ignore lint/suspicious/noExplicitAny: what the handler itself has stored
     get data(): any {
         return this.bytes === null ? undefined : JSON.parse(this.bytes.toString());
@@ -74,28 +77,34 @@ export class Resumed {
 }
 
 const META = "io.modelcontextprotocol/";
-/** The context of a call. Of no use after the handler has ended. */
+/** The context of a call. It must not be used after the handler has ended. */
 export class Context {
     readonly #call: Call;
     readonly #host: Hosting;
+    readonly #item: Item;
     #isWatched = false;
     #isCancelled = false;
-    /** Hosting.began has the process wait for it. */
+    /** Whether this call keeps the process alive. Hosting.began holds the process for the
+     * call. */
     #isHeld = true;
     #controller: AbortController | undefined;
-    /** Made when something has to wait for the first time. */
+    /** The queue of waiting sends. It is made when a send has to wait for the first
+     * time. */
     #room: Room | undefined;
     #meta: Meta | undefined;
+    /** @internal The handler has sent something, or it is a generator. */
+    hasSent = false;
 
     /** @internal */
-    constructor(call: Call, host: Hosting) {
+    constructor(call: Call, host: Hosting, item: Item) {
         this.#call = call;
         this.#host = host;
+        this.#item = item;
     }
 
     // ---- events of the library
 
-    /** @internal Has the library tell of the call from here on. */
+    /** @internal Asks the library to report events of the call from now on. */
     watch(): void {
         if (this.#isWatched) return;
         this.#isWatched = true;
@@ -106,12 +115,14 @@ export class Context {
         if (native.callIsCancelled(this.#call)) this.abort(reasonOfCancel());
     }
 
-    /** @internal Something waits for room: what comes now has to stay behind it. */
+    /** @internal Whether a send waits for room. If so, a new send must wait behind the
+     * waiting send. */
     get isWaiting(): boolean {
         return this.#room?.isWaiting ?? false;
     }
 
-    /** @internal The end of the call is wanted. */
+    /** @internal Marks the call as cancelled and aborts its signal. Called when the
+     * client or the server ends the call. */
     abort(reason: unknown): void {
         if (this.#isCancelled) return;
         this.#isCancelled = true;
@@ -121,23 +132,30 @@ export class Context {
         this.#host.dismiss(this);
     }
 
-    /** @internal The server has ended, and with it the call, for the handler. */
+    /**
+     * @internal Frees the call because the server has ended. The handler may still
+     * run.
+     */
     leave(): void {
         try {
             native.callFree(this.#call);
         } catch (error) {
-            if (!(error instanceof ClosedError)) throw error; // the reply did so
+            // ClosedError means that the reply has freed the call
+            if (!(error instanceof ClosedError)) throw error;
         }
     }
 
-    /** @internal The process need not wait for this call any more. */
+    /** @internal Lets the process end although this call runs. */
     release(): void {
         if (!this.#isHeld) return;
         this.#isHeld = false;
         this.#host.runtime.release();
     }
 
-    /** Does at once what can be done at once, and else when there is room. */
+    /**
+     * Runs the attempt to send at once. If there is no room, the attempt is repeated when
+     * there is room.
+     */
     #take(attempt: () => boolean): Promise<void> {
         try {
             this.watch();
@@ -153,14 +171,15 @@ export class Context {
         return this.#room.take(attempt);
     }
 
-    // ---- who and what
+    // ---- the caller and the request
 
-    /** Who calls; "" for nobody in particular. */
+    /** The caller's principal; "" for an anonymous caller. */
     get principal(): string {
         return native.callPrincipal(this.#call);
     }
 
-    /** Whether the caller's token grants a scope. Over stdio everybody has all. */
+    /** Returns whether the caller's token grants a scope. Over stdio every scope is
+     * granted. */
     hasScope(scope: string): boolean {
         return native.callHasScope(this.#call, scope);
     }
@@ -170,36 +189,38 @@ export class Context {
         return native.callMethod(this.#call);
     }
 
-    /** The tool or prompt; of a resource the URI that is read. */
+    /** The name of the tool or prompt; for a resource, the URI that is read. */
     get name(): string {
         return native.callName(this.#call);
     }
 
-    /** The whole params of the request, as they came: decoded anew each time. */
+    /** The whole params of the request, decoded anew at each use. */
     get params(): Record<string, unknown> {
         return JSON.parse(native.callParams(this.#call)) as Record<string, unknown>;
     }
 
-    /** The request's `_meta`, such as its "traceparent". */
+    /** The request's `_meta`, which may have a "traceparent". */
     get meta(): Readonly<Meta> {
         this.#meta ??= (this.params._meta ?? {}) as Meta;
         return this.#meta;
     }
 
-    /** What the client says of itself with each request (2026-07-28). */
+    /** The client's name and version. Only clients of 2026-07-28 send them, with each
+     * request. */
     get clientInfo(): { name: string; version: string; title?: string } | undefined {
         return this.meta[`${META}clientInfo`] as ReturnType<() => Context["clientInfo"]>;
     }
 
-    /** The revision that the request names (2026-07-28). */
+    /** The protocol revision that the request names. Only requests of 2026-07-28 name
+     * it. */
     get protocolVersion(): string | undefined {
         return this.meta[`${META}protocolVersion`] as string | undefined;
     }
 
     /**
-     * Aborts when the client wants the call to end, and when the server ends. To pass on
-     * to whatever takes a signal; a handler that ignores it does no harm, what it says
-     * after the end is dropped.
+     * Aborts when the client cancels the call and when the server ends. Pass the signal
+     * on to functions that take a signal. A handler may ignore the signal: the handler's
+     * output after the end is dropped.
      */
     get signal(): AbortSignal {
         if (!this.#controller) {
@@ -215,7 +236,8 @@ export class Context {
         return this.#controller.signal;
     }
 
-    /** Whether the call shall end: `signal.aborted`. */
+    /** Whether the client or the server wants the call to end; the same as
+     * `signal.aborted`. */
     get cancelled(): boolean {
         if (this.#isCancelled || this.#isWatched) return this.#isCancelled;
         try {
@@ -225,13 +247,14 @@ export class Context {
         }
     }
 
-    // ---- what is told on the way
+    // ---- progress and log messages
 
     /**
-     * Reports progress, if the client asked for it. Does not wait.
+     * Reports progress to the client if the client asked for progress. Does not wait.
      *
-     * @param progress - how far it is; only ever more.
-     * @param total - how much there is, if that is known.
+     * @param progress - the amount of work that is done, which must grow from report to
+     * report.
+     * @param total - the amount of the whole work, if known.
      */
     progress(progress: number, total?: number, message?: string): void {
         tell(() =>
@@ -242,51 +265,54 @@ export class Context {
     /**
      * Sends a log message to a client that asked for this level. Does not wait.
      *
-     * @param data - text, or any value that has a form in JSON.
+     * @param data - text, or any value that JSON can represent.
      */
     log(data: unknown, level: LogLevelName = "info"): void {
         const json = jsonText(data);
         tell(() => native.callLog(this.#call, level, json));
     }
 
-    // ---- what becomes of the call
+    // ---- tasks and resumption
 
-    /** Where an earlier run ended; undefined on a first run (`restartable` tools). */
+    /** The point where an earlier run of the task ended; undefined on the first run. Only
+     * tools with `restartable` run again. */
     get resumed(): Resumed | undefined {
         const found = native.callResumed(this.#call);
         return found === null ? undefined : new Resumed(found[0], found[1]);
     }
 
     /**
-     * Turns the call into a task now, which outlives the connection.
+     * Turns the call into a task now. A task outlives the connection.
      *
-     * @param ttlMs - it is kept so long after its end; what the tool says by default.
-     * @returns false when the tool or the client rules tasks out: the call stays plain.
+     * @param ttlMs - how long the task is kept after its end; default: the tool's option.
+     * @returns false when the tool or the client does not allow tasks; the call then
+     * stays a plain call.
      */
     defer(ttlMs = 0): boolean {
         return isSupported(() => native.callDefer(this.#call, ttlMs));
     }
 
     /**
-     * Ends the event stream, for a client to come back for the rest (2025-11-25
-     * basic/transports, "Sending Messages to the Server").
+     * Closes the event stream of the call. The client comes back for the rest of the
+     * answer (2025-11-25 basic/transports, "Sending Messages to the Server").
      *
-     * @param retryMs - when it is to come.
-     * @returns false when it could not come back; then nothing has happened.
+     * @param retryMs - the time after which the client should come back.
+     * @returns false when the client cannot come back; the stream then stays open.
      */
     hangUp(retryMs = 1000): boolean {
         return isSupported(() => native.callHangUp(this.#call, retryMs));
     }
 
-    // ---- what may have to wait
+    // ---- sending, which may have to wait
 
     /**
-     * Emits a segment for each value; waits while the client, or the store, is slow.
+     * Sends a segment for each value. Waits while the client or the store is slow.
      *
      * @param values - text, blocks, segments of another call, results (their blocks), or
-     *     what has a form in JSON.
-     * @throws EndedError when the call has ended, for instance by a cancel; LimitError
-     *     when the result has become too large, and the call has failed.
+     * values that JSON can represent. The handler of a resource sends strings, which form
+     * one text, or contents.
+     * @throws EndedError when the call has ended, for instance because it was cancelled;
+     * LimitError when the result has become too large and the call has failed.
      */
     send(...values: Sendable[]): Promise<void> {
         if (values.length === 1) return this.#sendOne(values[0]);
@@ -298,11 +324,12 @@ export class Context {
 
     #sendOne(value: Sendable): Promise<void> {
         const call = this.#call;
+        this.hasSent = true;
         if (typeof value === "string") return this.#take(() => callSendText(call, value));
         try {
             const result = resultOf(value);
             if (result) return this.send(...result.content);
-            const { text, json } = pieceOf(value);
+            const { text, json } = this.#item.piece(value);
             if (json === undefined) return this.#take(() => callSendText(call, text));
             return this.#take(() => callSendJson(call, json));
         } catch (error) {
@@ -311,44 +338,45 @@ export class Context {
     }
 
     /**
-     * Emits text that goes on in a block of the result: whoever reads along gets a
-     * segment of its own, whose text stands in that block in the end. To a client that
-     * streams a task by SEP-1905 it is a block of its own.
+     * Sends text that continues a text block of the result. A client that reads segments
+     * receives a new segment; in the result the text is appended to the block. A client
+     * that streams a task by SEP-1905 receives a new block instead.
      *
-     * @param index - the place of the block, from 0, as blocks were sent since the last
-     *     `replace`.
-     * @throws InvalidError when there is no such block yet, or it is no text; EndedError,
-     *     LimitError as of `send`.
+     * @param index - the index of the block, from 0, in the order in which blocks were
+     * sent since the last `replace`.
+     * @throws InvalidError when there is no such block yet, or the block is no text;
+     * EndedError and LimitError as in `send`.
      */
     extend(index: number, text: string): Promise<void> {
         return this.#take(() => native.callExtendText(this.#call, index, text));
     }
 
-    /** Throws away what was emitted, for everybody; values start the result anew. */
+    /** Discards everything sent so far, for every reader. The values begin a new
+     * result. */
     async replace(...values: Sendable[]): Promise<void> {
         await this.#take(() => native.callReplace(this.#call));
         await this.send(...values);
     }
 
     /**
-     * Sets a member of the result beside its list, such as "structuredContent" of a tool,
-     * "description" of a prompt, "ttlMs" of what is read.
+     * Sets another member of the result, such as "structuredContent" of a tool,
+     * "description" of a prompt, or "ttlMs" of a resource that is read.
      */
     async setField(name: string, value: unknown): Promise<void> {
         const json = jsonText(value);
         await this.#take(() => native.callSetField(this.#call, name, json));
     }
 
-    /** Sets the text that describes the state of a task. */
+    /** Sets the text that describes the status of a task. */
     setStatus(message: string): Promise<void> {
         return this.#take(() => native.callSetStatus(this.#call, message));
     }
 
     /**
-     * Stores where the handler is, for a later run after a crash ({@link resumed}).
+     * Stores the handler's progress for a later run after a crash ({@link resumed}).
      *
-     * @param data - bytes, or a value that has a form in JSON.
-     * @returns false when the call is no task, and so nothing outlives it.
+     * @param data - bytes, or a value that JSON can represent.
+     * @returns false when the call is not a task, so its progress is not stored.
      */
     async checkpoint(data: unknown): Promise<boolean> {
         const stored = data instanceof Uint8Array ? data : jsonText(data);
@@ -364,12 +392,12 @@ export class Context {
     // ---- questions
 
     /**
-     * Asks the client anything, and gives its answer as it came, decoded.
+     * Asks the client any question and returns its answer, decoded.
      *
-     * @param method - such as "elicitation/create".
-     * @throws UnsupportedError when the client has not declared that it can be asked
-     *     this; RpcError when it answered with an error; RequestCancelledError when the
-     *     call has ended.
+     * @param method - the method, such as "elicitation/create".
+     * @throws UnsupportedError when the client has not declared that it answers this
+     * method; RpcError when the client answered with an error; RequestCancelledError when
+     * the call has ended.
      */
     request(
         method: string,
@@ -387,21 +415,21 @@ export class Context {
                 native.callRequireInput(this.#call, key, method, json, answered);
             } catch (error) {
                 if (!(error instanceof UnsupportedError)) throw error;
-                const why = "the client cannot be asked this: it has not declared";
+                const why = "the client has not declared that it answers";
                 throw new UnsupportedError(`${why} ${method}`);
             }
         });
     }
 
     /**
-     * Asks the user, and gives what he filled in.
+     * Asks the user and returns the user's input.
      *
-     * @param message - what he reads.
-     * @param schema - what is asked for: one simple value, a choice, or a flat object of
-     *     these; text by default.
-     * @throws Declined when he declined, or did not decide: as a ToolError it ends the
-     *     tool with a result that says so. UnsupportedError when the client cannot ask
-     *     anybody.
+     * @param message - the text that the user reads.
+     * @param schema - the wanted input: one simple value, a choice, or a flat object of
+     * these; by default a text.
+     * @throws Declined when the user declined or did not decide. If the handler does not
+     * catch this ToolError, the tool ends with an error result that says so.
+     * UnsupportedError when the client cannot ask its user.
      */
     ask(message: string): Promise<string>;
     ask<S extends SchemaLike>(
@@ -420,7 +448,8 @@ export class Context {
         throw new Declined(`The user ${told}`, action);
     }
 
-    /** Like {@link ask}, but tells a refusal by `action`. */
+    /** Asks the user as {@link ask} does, and returns a refusal as `action` instead of
+     * throwing. */
     async elicit<S extends SchemaLike>(
         message: string,
         schema: S,
@@ -434,7 +463,7 @@ export class Context {
         return { action: "accept", content };
     }
 
-    /** Sends the user to a URL, for what may not pass through the client. */
+    /** Sends the user to a URL, for data that must not pass through the client. */
     async elicitUrl(
         message: string,
         url: string | URL,
@@ -449,8 +478,8 @@ export class Context {
     /**
      * Asks the client's model.
      *
-     * @param messages - a string, which the user says, a message, or a list of them.
-     * @param maxTokens - bounds the answer.
+     * @param messages - a string (a message of the user), a message, or a list of these.
+     * @param maxTokens - maximum length of the answer, in tokens.
      * @param options - the other members of the request: systemPrompt, temperature, ...
      */
     async sample(
@@ -463,7 +492,7 @@ export class Context {
         return sampled(await this.request(SAMPLE, params, { key }));
     }
 
-    /** Asks where the client works. */
+    /** Asks the client for its roots: the directories and files that it works in. */
     async listRoots(options: AskOptions = {}): Promise<Root[]> {
         const answer = (await this.request(ROOTS, {}, options)) as { roots?: Root[] };
         return Array.isArray(answer?.roots) ? answer.roots : [];
@@ -474,7 +503,7 @@ function reasonOfCancel(): DOMException {
     return new DOMException("The call was cancelled", "AbortError");
 }
 
-/** What is told of a call that has ended is told to nobody. */
+/** Runs a report about a call, and ignores the error that the call has ended. */
 function tell(deed: () => void): void {
     try {
         deed();

@@ -1,5 +1,5 @@
 /**
- * The questions of a handler as JSON, and their answers as values.
+ * Converts the questions of a handler to JSON, and the client's answers to values.
  *
  * @module
  */
@@ -19,14 +19,14 @@ import {
     schemaOf,
 } from "../schema.js";
 
-/** The methods that a client may be asked. */
+/** The methods of the questions to a client. */
 export const ELICIT = "elicitation/create";
 export const SAMPLE = "sampling/createMessage";
 export const ROOTS = "roots/list";
 
 /**
- * A schema as a form: one flat object of simple fields. What is no object is a form of
- * one field, `value`.
+ * A form made from a schema. A schema of one flat object of simple fields is the form
+ * itself. For any other schema the form has one field, `value`.
  */
 export class Form {
     readonly json: JsonSchema;
@@ -34,8 +34,8 @@ export class Form {
     readonly #wraps: boolean;
 
     /**
-     * @throws TypeError when it has a field that a form cannot have (2025-11-25
-     *     client/elicitation, "Requested Schema").
+     * @throws TypeError when a field is not allowed in a form (2025-11-25
+     * client/elicitation, "Requested Schema").
      */
     constructor(given: SchemaLike) {
         this.#schema = schemaOf(given, "input", "a form");
@@ -48,7 +48,8 @@ export class Form {
         );
     }
 
-    /** The value of an answer. @throws ToolError when it does not fit. */
+    /** Returns the value of an answer. @throws ToolError when it does not fit the
+     * schema. */
     async decode(content: unknown): Promise<unknown> {
         const value = this.#wraps
             ? (content as { value?: unknown } | undefined)?.value
@@ -62,7 +63,7 @@ export class Form {
     }
 }
 
-/** The form that asks for text. */
+/** The schema that asks for a text. */
 export const TEXT: JsonSchema = { type: "string" };
 
 const SIMPLE = new Set(["string", "number", "integer", "boolean"]);
@@ -112,12 +113,14 @@ function simple(
         field.type === "array" && items && ("enum" in items || "anyOf" in items);
     if (isChoice) field.items = { type: "string", ...items };
     if (!isChoice && !SIMPLE.has(String(field.type))) {
-        throw new TypeError(`a form cannot have the field "${name}": it is not simple`);
+        throw new TypeError(
+            `a form cannot have the field "${name}", because it is not a simple type`,
+        );
     }
     return field;
 }
 
-/** The messages of sampling/createMessage; a string is one of the user. */
+/** Makes the messages of sampling/createMessage. A string is a message of the user. */
 export function messagesOf(
     given: string | PromptMessage | readonly (string | PromptMessage)[],
 ): unknown[] {
@@ -129,17 +132,17 @@ export function messagesOf(
     );
 }
 
-/** What a model said, with its text. */
+/** A model's answer, with its text. */
 export type Sampled = SampleResult & {
-    /** The texts of its content, one behind the other. */
+    /** The texts of the answer's content, joined. */
     readonly text: string;
 };
 
-/** @throws ToolError when it is no such answer. */
+/** Reads a model's answer. @throws ToolError when the answer is not valid. */
 export function sampled(answer: unknown): Sampled {
     const made = answer as SampleResult;
     if (typeof made !== "object" || made === null || typeof made.content !== "object") {
-        throw new ToolError("The client gave no answer of a model");
+        throw new ToolError("The answer of the client is not an answer of a model");
     }
     const text = textOf(made.content as unknown as Content | Content[]);
     return Object.defineProperty({ ...made }, "text", { value: text }) as Sampled;
@@ -147,28 +150,30 @@ export function sampled(answer: unknown): Sampled {
 
 // ---- answers
 
-/** How a question is asked. */
+/** The options of a question. */
 export interface AskOptions {
     /**
-     * Names the question: a later run that asks the same finds the answer given before.
+     * The name of the question. A later run of the task that asks with the same key gets
+     * the stored answer.
      */
     key?: string | undefined;
 }
 
-/** A question to a model; its messages are told apart from the rest. */
+/** The options of a question to a model. */
 export type SampleOptions = Omit<SampleRequest, "messages" | "maxTokens"> & AskOptions;
 
-/** What a form was answered. */
+/** The answer to a form. */
 export type Elicited<T> =
     | { readonly action: "accept"; readonly content: T }
     | { readonly action: "decline" | "cancel"; readonly content?: undefined };
 
-/** A refusal, whatever the client calls it. */
+/** Reads the action of a refused form. Any action other than "decline" counts as
+ * "cancel". */
 export function refusedBy(action: unknown): "decline" | "cancel" {
     return action === "decline" ? "decline" : "cancel";
 }
 
-/** Why there is no answer. */
+/** Makes the error of a question that got no answer. The error says why. */
 export function refusal(status: number, answer: string | null): Error {
     if (answer === null) {
         return status === Status.E_CANCELLED

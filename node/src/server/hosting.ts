@@ -1,16 +1,16 @@
 /**
- * A server at work: the handle of C, the calls that run, and its end.
+ * A running server: the C handle, the running calls, and the end.
  *
  *     Server -- one for each store --> Hosting --> native.Server
  *                                         |
  *                    Servings: listeners, standard input and output, attached ends
  *
- * A hosting lives as long as it has servings. When the last one has gone its
- * connections are ended, which cancels plain calls; tasks go on. When the server ends
- * their handlers are aborted, and get a moment to see to their end; then what is stored
- * of the tasks is let go: the next server on the store, of this process or another, runs
- * them again, or fails them. With the end of the process there is no such moment, and
- * they are let go with the runtime.
+ * A hosting lives as long as it has servings. When its last serving ends, its connections
+ * are closed, which cancels plain calls. Tasks continue. When the server ends, the
+ * signals of tasks' handlers abort, and the handlers may run PATIENCE_MS longer. Then the
+ * tasks are released in the store: the next server on the store, in this process or
+ * another, runs the tasks again or fails them. When the process ends, tasks are released
+ * at once, together with the runtime.
  *
  * @module
  */
@@ -29,41 +29,44 @@ import type { Item } from "./item.js";
 import type { Server } from "./server.js";
 import type { Store } from "./stores.js";
 
-/** What the caller of {@link Hosting.report} tells of where something failed. */
+/** The item that failed, for {@link Hosting.report}. */
 type Where = Pick<Item, "what" | "key"> | { what: string; key: string };
 
-/** Handlers have so long to see to their end. */
+/** The time in ms for which handlers may still run after their signals abort. */
 const PATIENCE_MS = 1000;
 
 function endTurn(call: Call): void {
     try {
         native.callEndTurn(call);
     } catch (error) {
-        if (!(error instanceof ClosedError)) throw error; // it is done
+        // ClosedError means that the call has ended already
+        if (!(error instanceof ClosedError)) throw error;
     }
 }
 
-/** A server at work, on one store. */
+/** A running server on one store. */
 export class Hosting {
     readonly server: Server;
     readonly runtime: Runtime;
     readonly handle: Handle;
-    /** Held as long as this is. */
+    /** The store. This reference keeps the store open. */
     readonly store: Store | undefined;
-    /** Contexts of the calls that run. */
+    /** The contexts of the running calls. */
     readonly running = new Set<Context>();
     readonly maxCalls: number;
     isDraining = false;
     isClosed = false;
-    /** Servings that use it. */
+    /** The number of servings that use this hosting. */
     users = 0;
-    /** Called each time when the last conversation has ended. */
+    /** Callbacks that run each time the last connection ends. */
     readonly onIdle = new Set<() => void>();
-    /** Of tasks that were taken over, and for which there is no room yet, and what begins
-     * them. As many as the store has at most. Freed before the end they would fail. */
+    /** Tasks that were taken over from another server and wait until fewer than maxCalls
+     * calls run. Each context maps to the function that begins the task. The store bounds
+     * their number. A waiting call must not be freed while the server is open, because
+     * its task would fail. */
     readonly #waiting = new Map<Context, () => void>();
     #isAdvancing = false;
-    /** Calls whose first turn ends with this turn of the loop. */
+    /** Calls whose first turn ends with this turn of the event loop. */
     readonly #turns: Call[] = [];
     readonly #quiet = new Set<() => void>();
     readonly #forget: () => void;
@@ -89,7 +92,8 @@ export class Hosting {
 
     // ---- items
 
-    /** @throws ExistsError when there is such an item already. */
+    /** Adds an item to the library's server. @throws ExistsError when the item exists
+     * already. */
     add(item: Item): void {
         const { kind, told, options, completes } = item;
         const handler = item.handler(this);
@@ -98,7 +102,7 @@ export class Hosting {
             native.serverAdd(this.handle, kind, json, options, handler, completes);
         } catch (error) {
             if (!(error instanceof ExistsError)) throw error;
-            throw new ExistsError(`there is a ${item.what} "${item.key}" already`);
+            throw new ExistsError(`the server already has a ${item.what} "${item.key}"`);
         }
     }
 
@@ -108,13 +112,14 @@ export class Hosting {
 
     // ---- calls
 
-    /** A handler runs: the process waits for what it hears, such as its cancellation. */
+    /** Notes that a handler has begun. From then on the call keeps the process alive, for
+     * events such as its cancellation. */
     began(context: Context): void {
         this.running.add(context);
         this.runtime.hold();
     }
 
-    /** The first turn of a handler ends when the promises that are due now have run. */
+    /** Ends the first turn of a call after the pending promises have run. */
     endTurnSoon(call: Call): void {
         if (this.#turns.push(call) > 1) return;
         setImmediate(() => {
@@ -122,7 +127,7 @@ export class Hosting {
         });
     }
 
-    /** A handler has come to its end. */
+    /** Notes that a handler has ended. */
     ended(context: Context): void {
         this.running.delete(context);
         context.release();
@@ -133,13 +138,13 @@ export class Hosting {
         for (const tell of all) tell();
     }
 
-    /** Something failed that was not meant for a caller. */
+    /** Reports an error that is not meant for the caller. */
     report(error: unknown, { what, key }: Where): void {
         this.server.report(error, { what, name: key });
     }
 
-    /** A task that was taken over begins when there is room for it, or is left to the
-     * next server on the store when this one is closed. */
+    /** Lets a task that was taken over wait until fewer calls run. If this hosting is
+     * closed, the task is left to the next server on the store. */
     wait(context: Context, begin: () => void): void {
         this.runtime.hold();
         this.#waiting.set(context, begin);
@@ -147,14 +152,15 @@ export class Hosting {
         else context.watch();
     }
 
-    /** It need not begin any more. */
+    /** Removes a waiting task, which then never begins. */
     dismiss(context: Context): void {
         if (!this.#waiting.delete(context)) return;
         context.release();
         context.leave();
     }
 
-    /** Begins what waits, as far as there is room. What ends at once calls this anew. */
+    /** Begins waiting tasks while fewer than maxCalls calls run. A task that ends at once
+     * calls this method again. */
     #advance(): void {
         if (this.#isAdvancing || !this.#waiting.size) return;
         this.#isAdvancing = true;
@@ -170,7 +176,7 @@ export class Hosting {
 
     // ---- the end
 
-    /** Takes no more calls, and waits until none runs, or so long. */
+    /** Refuses new calls, and waits until no call runs, at most `patienceMs`. */
     async drain(patienceMs: number): Promise<void> {
         this.isDraining = true;
         await this.#quietWithin(patienceMs);
@@ -190,8 +196,8 @@ export class Hosting {
     }
 
     /**
-     * Ends the connections after what is queued has been sent, and plain calls with them.
-     * Tasks go on.
+     * Closes the connections after all queued output was sent. Closing ends plain calls,
+     * and tasks continue.
      */
     close(): void {
         if (this.isClosed) return;
@@ -202,14 +208,15 @@ export class Hosting {
             try {
                 end(this.handle);
             } catch (error) {
-                if (!(error instanceof ClosedError)) throw error; // the runtime was first
+                // ClosedError means that the runtime has ended and freed the handle
+                if (!(error instanceof ClosedError)) throw error;
             }
         }
         for (const context of [...this.#waiting.keys()]) this.dismiss(context);
     }
 
-    /** Ends it: aborts what runs, waits a moment for it, and leaves the rest: handlers
-     * that go on do so without their calls. */
+    /** Ends the server: aborts the running handlers, waits PATIENCE_MS for them, and
+     * frees the other calls. Handlers that still run may continue without their calls. */
     end(): Promise<void> {
         this.#ending ??= this.#end();
         return this.#ending;

@@ -1,5 +1,5 @@
 /**
- * The server: tools, resources and prompts, and the ways into it.
+ * The server: tools, resources and prompts, and the ways to serve them.
  *
  * @module
  */
@@ -16,6 +16,7 @@ export type {
     PromptOptions,
     PromptReturn,
     Readable,
+    ReadablePiece,
     ResourceHandler,
     ResourceOptions,
     Sendable,

@@ -1,12 +1,12 @@
 /**
- * What a server serves, and how a handler of it is run.
+ * The items of a server, and how their handlers run.
  *
  *     event CALL -- arguments --> handler --> value, promise ------> reply
  *                                        `--> generator -- drain --> reply
  *
- * The library has given the call away with its event: each way through here ends it
- * once, by a reply or a failure, and frees it. One that is under way when its server ends
- * is only freed: what it has stored as a task belongs to the next server on the store.
+ * The CALL event passes the call to this module. Each path ends the call once, with a
+ * reply or a failure, and frees the call. A call that runs when its server ends is only
+ * freed. If such a call is a task, the next server on the store continues the task.
  *
  * @module
  */
@@ -23,7 +23,7 @@ import { RpcError, ToolError } from "../failures.js";
 import { type Call, type Handler, type ItemOptions, Kind, native } from "../native.js";
 import { Context } from "./context.js";
 import type { Hosting } from "./hosting.js";
-import { blocksOf } from "./values.js";
+import { blocksOf, type Piece, pieceOf } from "./values.js";
 
 const { callFree, callSendText } = native;
 
@@ -32,15 +32,17 @@ export const INVALID_PARAMS = -32602;
 export const INTERNAL = -32603;
 export const NOT_FOUND = -32002;
 
-/** All generators together may go on so long in one turn of the loop, in milliseconds. */
+/** How long all generators together may run in one turn of the event loop, in
+ * milliseconds. */
 const TURN_MS = 2;
-/** ... and the clock is looked at after so many segments. */
+/** The number of segments between two readings of the clock. */
 const CLOCK_EVERY = 16;
 
 let isInTurn = false;
 let turnBegan = 0;
 
-/** Whether others shall have their turn: whatever else waits for the loop. */
+/** Returns whether the generators must pause so that other work of the event loop can
+ * run. */
 function isTurnOver(): boolean {
     const now = performance.now();
     if (isInTurn) return now - turnBegan > TURN_MS;
@@ -52,10 +54,10 @@ function isTurnOver(): boolean {
     return false;
 }
 
-/** A handler was given what it cannot take; the message says what is wrong. */
+/** The arguments of a call do not fit the handler. The message says what is wrong. */
 export class BadArguments extends Error {}
 
-/** What a handler of an item is, as far as running it goes. */
+/** The handler of an item, as this module calls it. */
 // biome-ignore lint/suspicious/noExplicitAny: arguments are checked before
 export type Run = (args: any, ctx: Context) => unknown;
 
@@ -65,8 +67,8 @@ function isPromise(value: unknown): value is PromiseLike<unknown> {
 
 type Steps = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
 
-/** What is drained: generators of both sorts, and whatever is iterated asynchronously.
- * Lists and strings are values. */
+/** Returns an iterator of a value that is a generator, plain or async, or another async
+ * iterable. Lists and strings are plain values and give undefined. */
 function stepsOf(value: unknown): Steps | undefined {
     if (typeof value !== "object" || value === null) return undefined;
     const asynchronous = (value as AsyncIterable<unknown>)[Symbol.asyncIterator];
@@ -76,30 +78,30 @@ function stepsOf(value: unknown): Steps | undefined {
     return isIterator ? (steps as Iterator<unknown>) : undefined;
 }
 
-/** Whether a function is a generator, of either sort. */
+/** Returns whether a function is a generator function, plain or async. */
 export function isGenerator(run: unknown): boolean {
     const name = (run as { constructor?: { name?: string } }).constructor?.name ?? "";
     return name.endsWith("GeneratorFunction");
 }
 
-/** A tool, a resource, a template or a prompt. */
+/** A tool, a resource, a template of resources or a prompt. */
 export abstract class Item {
-    /** Its sort, for the library. */
+    /** The kind of item, for the library. */
     abstract readonly kind: number;
-    /** Its sort, for people. */
+    /** The kind of item, for messages. */
     abstract readonly what: string;
-    /** What it is found by: a name, a URI, a template. */
+    /** The name, the URI or the URI template of the item. */
     readonly key: string;
-    /** As clients see it in a list. */
+    /** The item as clients see it in a list. */
     abstract readonly told: object;
     abstract readonly options: ItemOptions;
-    /** Whether it suggests values of arguments. */
+    /** Whether the item suggests values for its arguments. */
     abstract readonly completes: boolean;
     readonly run: Run;
 
     constructor(key: string, run: Run) {
         if (typeof key !== "string" || !key) {
-            throw new TypeError("a name, or a URI, is a string, not empty");
+            throw new TypeError("a name or URI has to be a string that is not empty");
         }
         if (typeof run !== "function") {
             throw new TypeError(`"${key}" needs a function that handles its calls`);
@@ -108,13 +110,13 @@ export abstract class Item {
         this.run = run;
     }
 
-    /** The arguments, or a promise of them. @throws BadArguments */
+    /** Returns the arguments, or a promise of them. @throws BadArguments */
     abstract arguments(call: Call, params: string): unknown;
 
-    /** Ends the call with what the handler returned, and frees it. */
-    abstract reply(call: Call, value: unknown): void | Promise<void>;
+    /** Ends the call with the value that the handler returned, and frees the call. */
+    abstract reply(call: Call, value: unknown, context: Context): void | Promise<void>;
 
-    /** What is told of an exception: a ToolError, or an RpcError. */
+    /** Converts an exception to the error for the caller: a ToolError or an RpcError. */
     abstract explain(error: unknown, isExposed: boolean): SegueError;
 
     /** Answers completion/complete. */
@@ -122,7 +124,7 @@ export abstract class Item {
 
     // ---- a call
 
-    /** Who gets the events of this item in a server. */
+    /** Makes the handler that receives the library's events for this item. */
     handler(host: Hosting): Handler {
         const { running, maxCalls } = host;
         return (kind: number, call: Call, params: string) => {
@@ -131,7 +133,7 @@ export abstract class Item {
             else if (running.size >= maxCalls || host.isDraining)
                 this.#refuse(host, call, params);
             else {
-                const context = new Context(call, host);
+                const context = new Context(call, host, this);
                 host.began(context);
                 this.#begin(host, call, params, context);
                 if (kind === Kind.CALL_NOW) host.endTurnSoon(call);
@@ -139,13 +141,13 @@ export abstract class Item {
         };
     }
 
-    /** Answers a call that does not run. A task that another server has left waits: its
-     * caller was told that it works. */
+    /** Refuses a call that cannot run now. A task that was taken over from another server
+     * waits instead, because its client knows the task as working. */
     #refuse(host: Hosting, call: Call, params: string): void {
         try {
             if (native.callResumed(call) === null) refuse(host, call);
             else {
-                const context = new Context(call, host);
+                const context = new Context(call, host, this);
                 host.wait(context, () => this.#begin(host, call, params, context));
             }
         } catch (error) {
@@ -168,21 +170,27 @@ export abstract class Item {
         }
     }
 
-    // ---- generators
+    // ---- sending
 
-    /** What of a value that was yielded is kept for the end. */
+    /** Converts a value that the handler sends to a block. */
+    piece(value: unknown): Piece {
+        return pieceOf(value);
+    }
+
+    /** Returns what the end of the result takes from a yielded value; `last` is what
+     * earlier values gave. */
     lastWord(_value: unknown, last: unknown): unknown {
         return last;
     }
 }
 
-/** One call on its way to its end. */
+/** One running call. */
 class Running {
     readonly #item: Item;
     readonly #host: Hosting;
     readonly #call: Call;
     readonly #context: Context;
-    /** The handler has returned: what fails from here on is the reply. */
+    /** The handler has returned, so an error from here on is an error of the reply. */
     #replies = false;
 
     constructor(item: Item, host: Hosting, call: Call, context: Context) {
@@ -192,7 +200,9 @@ class Running {
         this.#context = context;
     }
 
-    /** The handler has given something. */
+    /**
+     * Handles the value that the handler returned: a promise, a generator or a result.
+     */
     given(value: unknown): void {
         if (isPromise(value)) {
             value
@@ -212,7 +222,7 @@ class Running {
         this.#replies = true;
         this.#host.runtime.cork();
         try {
-            const replied = this.#item.reply(this.#call, value);
+            const replied = this.#item.reply(this.#call, value, this.#context);
             if (replied)
                 replied
                     .then(() => this.#ended())
@@ -227,13 +237,15 @@ class Running {
         this.#host.ended(this.#context);
     }
 
-    /** Sends what comes, and gives what ends the result. */
+    /** Sends the values that a generator yields, and returns the value that ends the
+     * result. */
     async #drain(steps: Steps): Promise<unknown> {
         try {
             this.#context.watch();
+            this.#context.hasSent = true;
             return await this.#sendAll(steps);
         } catch (error) {
-            await steps.return?.(); // its finally blocks run
+            await steps.return?.(); // runs the finally blocks of the generator
             throw error;
         }
     }
@@ -261,7 +273,7 @@ class Running {
 
     // ---- failures
 
-    /** Ends a call that came to no good end, and frees it. */
+    /** Ends a call that failed, and frees the call. */
     fail(error: unknown): void {
         try {
             if (!this.#context.cancelled) this.#tell(error);
@@ -273,7 +285,8 @@ class Running {
         try {
             callFree(this.#call);
         } catch {
-            // The reply that told it did so, or the runtime has ended.
+            // callFree throws when the call is already free: the reply with the failure
+            // has freed it, or the runtime has ended.
         }
     }
 
@@ -295,14 +308,14 @@ class Running {
             native.callFail(this.#call, rpcCode || INTERNAL, message, dataJson);
         } catch (why) {
             if (!(why instanceof InvalidError)) throw why;
-            // A code that the protocol reserves for something else.
+            // The handler used a code that the protocol reserves.
             this.#host.report(why, this.#item);
             native.callFail(this.#call, INTERNAL, message, dataJson);
         }
     }
 }
 
-/** The call, or all, has ended meanwhile: nobody's mistake. */
+/** Returns whether an error only means that the call, or the whole server, has ended. */
 function isUsual(error: unknown): boolean {
     return (
         error instanceof EndedError ||
@@ -311,19 +324,19 @@ function isUsual(error: unknown): boolean {
     );
 }
 
-/** What was thrown for the caller. */
+/** Returns whether the handler threw an error that the caller should see. */
 function isMeant(error: unknown): boolean {
     return (
         error instanceof BadArguments || error instanceof SegueError || isMissing(error)
     );
 }
 
-/** What a reply may throw without that anything is wrong. */
+/** Returns whether a reply may throw this error in normal operation. */
 function isOfReplies(error: unknown): boolean {
     return error instanceof ToolError || error instanceof RpcError || isUsual(error);
 }
 
-/** Whether an exception says that there is no such thing. */
+/** Returns whether an exception of a handler means that a resource does not exist. */
 export function isMissing(error: unknown): boolean {
     return (
         error instanceof NotFoundError ||
@@ -331,7 +344,8 @@ export function isMissing(error: unknown): boolean {
     );
 }
 
-/** The client sends its call again: the next server answers it. */
+/** The data of the error with which an ending server refuses a call. The client repeats
+ * the call, and the next server answers it. */
 const ENDING = '{"reason":"server_ending","retryAfterMs":1000}';
 
 function refuse(host: Hosting, call: Call): void {
@@ -347,7 +361,8 @@ function refuse(host: Hosting, call: Call): void {
 }
 
 /**
- * The message of an exception that nobody wrote for the caller, or what stands for it.
+ * Returns the message of an exception that was not written for the caller, or the text
+ * `instead` when exceptions must not be exposed.
  */
 export function safeText(error: unknown, isExposed: boolean, instead: string): string {
     if (!isExposed) return instead;
@@ -355,7 +370,8 @@ export function safeText(error: unknown, isExposed: boolean, instead: string): s
     return message || instead;
 }
 
-/** What is told of an exception where results have no isError: a JSON-RPC error. */
+/** Converts an exception to a JSON-RPC error, for methods whose results have no
+ * isError. */
 export function rpcError(error: unknown, isExposed: boolean): SegueError {
     if (error instanceof BadArguments) return new RpcError(INVALID_PARAMS, error.message);
     if (error instanceof ToolError) return new RpcError(INTERNAL, error.message);
@@ -363,7 +379,7 @@ export function rpcError(error: unknown, isExposed: boolean): SegueError {
     return new RpcError(INTERNAL, safeText(error, isExposed, "Internal error"));
 }
 
-/** What is thrown for a member that is undefined is left out of what is told. */
+/** Removes the members that are undefined. */
 export function compact<T extends object>(given: T): T {
     return Object.fromEntries(
         Object.entries(given).filter(([, value]) => value !== undefined),

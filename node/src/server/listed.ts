@@ -11,6 +11,7 @@ import type { JsonSchema, Schema } from "../schema.js";
 import { reasonOf, schemaOf } from "../schema.js";
 import { joined } from "./auth.js";
 import { Suggestions } from "./completion.js";
+import type { Context } from "./context.js";
 import type { Hosting } from "./hosting.js";
 import {
     BadArguments,
@@ -25,18 +26,11 @@ import {
     safeText,
 } from "./item.js";
 import { checkOptions, type PromptOptions, type ResourceOptions } from "./options.js";
-import { jsonText, messagesOf, readOf } from "./values.js";
+import { contentsPieceOf, jsonText, messagesOf, type Piece, readOf } from "./values.js";
 
-/** An item whose arguments may have suggestions. */
+/** An item that can suggest values for its arguments. */
 export abstract class Completing extends Item {
     abstract readonly suggestions: Suggestions;
-
-    constructor(key: string, run: Run) {
-        super(key, run);
-        if (isGenerator(run)) {
-            throw new TypeError(`"${key}" is no tool: its handler cannot be a generator`);
-        }
-    }
 
     override get completes(): boolean {
         return this.suggestions.size > 0;
@@ -59,12 +53,13 @@ export abstract class Completing extends Item {
     }
 }
 
-/** Does what may come too late: the call, or all, has ended. */
+/** Runs a function and ignores its error, because the call, or the whole server, may have
+ * ended. */
 function attempt(deed: () => void): void {
     try {
         deed();
     } catch {
-        // Nobody is there to be told.
+        // The caller is gone, so nobody could receive the error.
     }
 }
 
@@ -111,7 +106,19 @@ export class Resource extends Completing {
         return given;
     }
 
-    override reply(call: Call, value: unknown): void {
+    override piece(value: unknown): Piece {
+        return contentsPieceOf(value);
+    }
+
+    override reply(call: Call, value: unknown, context: Context): void {
+        if (context.hasSent) {
+            if (value !== undefined && value !== null) {
+                const why = "sends its contents and returns a value: send that, too";
+                throw new TypeError(`resource "${this.key}" ${why}`);
+            }
+            native.callReply(call);
+            return;
+        }
         if (value === undefined || value === null) {
             throw new RpcError(NOT_FOUND, "Resource not found");
         }
@@ -145,6 +152,9 @@ export class Prompt extends Completing {
 
     constructor(name: string, given: PromptOptions, run: Run) {
         super(name, run);
+        if (isGenerator(run)) {
+            throw new TypeError(`"${name}" is a prompt: it cannot be a generator`);
+        }
         checkOptions("prompt", name, given);
         const { input, complete, scopes, title, description, icons, _meta } = given;
         this.#input = input && schemaOf(input, "input", `prompt ${name}, input`);

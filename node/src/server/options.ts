@@ -1,8 +1,8 @@
 /**
- * What a server, its items and the ways into it take.
+ * The options of a server, of its items and of the ways to serve it.
  *
- * What the library has an option for has its name of `segue.h` in camelCase, and passes
- * through as it is. Durations are milliseconds, sizes bytes.
+ * An option of the library has its name from `segue.h` in camelCase and is passed on
+ * unchanged. Durations are in milliseconds, sizes in bytes.
  *
  * @module
  */
@@ -11,6 +11,7 @@ import type {
     Annotations,
     Bytes,
     Content,
+    EmbeddedResource,
     Icon,
     Meta,
     PromptMessage,
@@ -27,59 +28,64 @@ import type { Store } from "./stores.js";
 
 type Clean<T> = { [Name in keyof T]?: Exclude<T[Name], null> };
 
-/** What failed, for {@link ServerOptions.onError}. */
+/** The failed item, for {@link ServerOptions.onError}. */
 export interface Failure {
-    /** "tool", "resource", "prompt", "completion" or "auth". */
+    /** The kind of item: "tool", "resource", "prompt", "completion" or "auth". */
     readonly what: string;
-    /** Its name; of a resource its URI. */
+    /** The name of the item; for a resource, its URI. */
     readonly name: string;
 }
 
-/** What {@link Server} is made with. */
+/** The options of a {@link Server}. */
 export interface ServerOptions
     extends Clean<Omit<native.ServerOptions, "store" | "listScope">> {
-    /** Told to clients, as are version, title and instructions. */
+    /** The server's name. Clients see the name, the version, the title and the
+     * instructions. */
     name: string;
     /**
-     * Where tasks are kept: of `stores`, or the path of a SQLite file, which survives a
-     * crash, or the URL of a Redis server. In memory by default.
+     * Where tasks are stored: one of `stores`, the path of a SQLite file (which survives
+     * a crash), or the URL of a Redis server. By default in memory.
      */
     store?: Store | string | undefined;
-    /** Whether others than who asked may keep lists that are fresh (`listTtlMs`). */
+    /** Whether shared caches may keep lists for other callers, too, while they are
+     * fresh (`listTtlMs`). */
     listScope?: "private" | "public" | undefined;
     /**
-     * How many calls run at once; beyond, callers are refused (-32603,
-     * `{"reason": "limit"}`), and tasks that were taken over wait. 16384 by default.
+     * Maximum number of running calls; 16384 by default. Further callers are refused
+     * (-32603, `{"reason": "limit"}`). Tasks taken over from another server wait.
      */
     maxCalls?: number | undefined;
     /**
-     * Says who a caller is, by what the connection tells of him; what it throws refuses
-     * him. It is asked for each request, and must be quick. Not with `auth`.
+     * Returns the principal of a caller, from data of the connection. Throwing refuses
+     * the caller. The function runs for each request and must be quick. It cannot be
+     * combined with `auth`.
      */
     principal?: ((peer: Caller) => string | null | undefined) | undefined;
     /**
-     * Gets what a handler threw that was not meant for the caller. By default it is
-     * printed to standard error.
+     * Called with an exception of a handler that is not meant for the caller. By default
+     * the exception is printed to standard error.
      */
     onError?: ((error: unknown, failure: Failure) => void) | undefined;
     /**
-     * Tells callers the messages of all exceptions, also of those that nobody wrote for
-     * them. By default they are told that the tool failed.
+     * true = callers get the messages of all exceptions. By default callers only learn
+     * that the tool failed, unless the exception is meant for them (`ToolError`,
+     * `RpcError`).
      */
     exposeErrors?: boolean | undefined;
 }
 
-/** What all items may have. */
+/** The options that all items have. */
 export interface ItemOptions {
     title?: string | undefined;
     description?: string | undefined;
     icons?: readonly Icon[] | undefined;
     _meta?: Meta | undefined;
-    /** Over HTTP the caller's token needs all of them. */
+    /** Over HTTP the caller's token needs all of these scopes. */
     scopes?: string | readonly string[] | undefined;
 }
 
-/** Hints for who decides whether a tool may be called. Nobody has to believe them. */
+/** Hints for a client that decides whether to call a tool. The client need not trust the
+ * hints. */
 export interface ToolAnnotations {
     title?: string | undefined;
     readOnlyHint?: boolean | undefined;
@@ -88,49 +94,53 @@ export interface ToolAnnotations {
     openWorldHint?: boolean | undefined;
 }
 
-/** May a call become a task, which outlives the connection? */
+/** Whether a call may or must become a task. A task outlives the connection. */
 export type TaskPolicy = "never" | "may" | "must";
 
-/** What a tool is made with. */
+/** The options of a tool. */
 export interface ToolOptions<
     In extends SchemaLike = JsonSchema,
     Out extends SchemaLike = JsonSchema,
 > extends ItemOptions {
     /**
-     * Its arguments: a Standard Schema (zod, arktype, valibot), the members of an object
-     * as such, or a JSON Schema. What does not fit never reaches the handler: the caller
-     * gets a result with `isError` that says why.
+     * The schema of the arguments: a Standard Schema (zod, arktype, valibot), an object
+     * with a schema for each member, or a JSON Schema. Arguments that do not fit never
+     * reach the handler: the caller gets a result with `isError` that says why.
      */
     input?: In | undefined;
-    /** Its structured result, as `input`. What does not fit is an error of the server. */
+    /** The schema of the structured result, in the same forms as `input`. A result that
+     * does not fit is an error of the server. */
     output?: Out | undefined;
     annotations?: ToolAnnotations | undefined;
-    /** "never" by default; "must": callers that take no tasks are refused. */
+    /** Whether a call becomes a task; "never" by default. With "must", callers that do
+     * not support tasks are refused. */
     task?: TaskPolicy | undefined;
-    /** An ended task is kept so long; 1 h by default. */
+    /** How long an ended task is kept; 1 h by default. */
     ttlMs?: number | undefined;
-    /** Between looks at a task, told to clients; 1000 by default. */
+    /** How often clients should ask for the status of a task; 1000 by default. */
     pollMs?: number | undefined;
-    /** A call becomes a task after so long (`task: "may"`); 0 = at once. */
+    /** A call becomes a task after this time (`task: "may"`); 0 = at once. */
     promoteAfterMs?: number | undefined;
-    /** After a crash its tasks are run again; see {@link Context.resumed}. */
+    /** true = tasks of this tool are run again after a crash; see
+     * {@link Context.resumed}. */
     restartable?: boolean | undefined;
     /**
-     * Callers before 2026-07-28 that were cut off may come again (SEP-975): after
-     * `resumeMinWaitMs`, and within `resumeMaxWaitMs` (10 min), or the call is cancelled.
+     * true = callers of revisions before 2026-07-28 may come back after a lost connection
+     * (SEP-975): not before `resumeMinWaitMs` and within `resumeMaxWaitMs` (10 min by
+     * default). Otherwise the call is cancelled.
      */
     resumable?: boolean | undefined;
     resumeMinWaitMs?: number | undefined;
     resumeMaxWaitMs?: number | undefined;
-    /** Cancelling its tasks has no effect. */
+    /** true = cancelling a task of this tool has no effect. */
     unstoppable?: boolean | undefined;
-    /** Its output comes in pieces; by default, of generators. */
+    /** true = the output is sent in segments; the default for generators. */
     incremental?: boolean | undefined;
 }
 
 /**
- * What may be sent, and what a handler may yield: text, a block, a segment to pass on, a
- * {@link Result} whose blocks are sent at once, or whatever has a form in JSON.
+ * The values that a handler may send or yield: text, a block, a segment to pass on, a
+ * {@link Result} whose blocks are sent at once, or a value that JSON can represent.
  */
 export type Sendable =
     | string
@@ -144,16 +154,16 @@ export type Sendable =
     | undefined;
 
 /**
- * What a tool returns. Without an `output` schema: nothing, text, a block, a list of
- * these, a {@link Result} (or the object it is on the wire), or a value that has a form
- * in JSON: objects become structured, too.
+ * The values that a tool may return. Without an `output` schema: nothing, text, a block,
+ * a list of these, a {@link Result} (or its form in the protocol), or a value that JSON
+ * can represent. An object also becomes the structured content.
  */
 export type ToolReturn<Out> = [Out] extends [never]
-    ? // biome-ignore lint/suspicious/noConfusingVoidType: what returns nothing
+    ? // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing
       Sendable | void
     : SchemaInput<Out> | Result<SchemaInput<Out>> | WireResult;
 
-/** What runs a tool: a plain function, an async one, or a generator of either sort. */
+/** The handler of a tool: a plain or async function, or a generator of either kind. */
 export type ToolHandler<Args, Return> = (
     args: Args,
     ctx: Context,
@@ -166,11 +176,11 @@ export type ToolHandler<Args, Return> = (
     | Generator<Sendable, Return | void, void>
     | AsyncIterable<Sendable>;
 
-/** The arguments that a schema describes. */
+/** The type of the arguments that a schema describes. */
 export type ArgsOf<In> = SchemaOutput<In>;
 
 type Name<T extends string> = T extends `+${infer Rest}` ? Rest : T;
-/** The variables of a URI template: `{ id: string }` of `"note://{id}"`. */
+/** The variables of a URI template: `{ id: string }` for `"note://{id}"`. */
 export type Variables<Uri extends string> = string extends Uri
     ? Record<string, string>
     : Uri extends `${string}{${infer Variable}}${infer Rest}`
@@ -178,8 +188,8 @@ export type Variables<Uri extends string> = string extends Uri
       : unknown;
 
 /**
- * Values of an argument to suggest: those of a list that begin with what was typed, or
- * what a function gives for it and for the other arguments so far.
+ * Suggests values of an argument: a list, of which the values that begin with the typed
+ * text are suggested, or a function of the typed text and the other arguments so far.
  */
 export type Completer =
     | readonly string[]
@@ -188,28 +198,33 @@ export type Completer =
           others: Readonly<Record<string, string>>,
       ) => Iterable<string> | PromiseLike<Iterable<string>>);
 
-/** What a resource, or a template of resources, is made with. */
+/** The options of a resource or of a template of resources. */
 export interface ResourceOptions extends ItemOptions {
-    /** Its URI by default. */
+    /** The resource's name; by default its URI. */
     name?: string | undefined;
     mimeType?: string | undefined;
-    /** In bytes. */
+    /** The size in bytes. */
     size?: number | undefined;
     annotations?: Annotations | undefined;
-    /** What was read stays fresh so long (2026-07-28); 0 by default. */
+    /** How long a read result stays fresh (2026-07-28); 0 by default. */
     readTtlMs?: number | undefined;
-    /** Whether others than who asked may keep it. */
+    /** Whether shared caches may keep the result for other callers, too. */
     readScope?: "private" | "public" | undefined;
-    /** Of a template: suggestions for its variables. */
+    /** For a template: suggestions for its variables. */
     complete?: Readonly<Record<string, Completer>> | undefined;
 }
 
-/** What one resource is: text, bytes, contents, or a value that is told as JSON. */
+/** The contents of a resource: text, bytes, contents, or a value that is sent as JSON. */
 export type Readable = string | Bytes | ResourceContents | object | number | boolean;
 
+/** A piece of a resource. A string continues the text of the resource, and contents are a
+ * separate item. */
+export type ReadablePiece = string | ResourceContents | EmbeddedResource;
+
 /**
- * What reads a resource; null or undefined, and an exception with the code `ENOENT`, mean
- * that there is none.
+ * The handler that reads a resource. Returning null or undefined, or an exception with
+ * the code `ENOENT`, means that the resource does not exist. A generator of either kind
+ * sends a long text in pieces.
  */
 export type ResourceHandler<Vars> = (
     variables: Vars,
@@ -219,18 +234,23 @@ export type ResourceHandler<Vars> = (
     | readonly ResourceContents[]
     | null
     | undefined
-    | PromiseLike<Readable | readonly ResourceContents[] | null | undefined>;
+    | PromiseLike<Readable | readonly ResourceContents[] | null | undefined>
+    | AsyncGenerator<ReadablePiece, void, void>
+    | Generator<ReadablePiece, void, void>
+    | AsyncIterable<ReadablePiece>;
 
-/** What a prompt is made with. */
+/** The options of a prompt. */
 export interface PromptOptions<In extends SchemaLike = JsonSchema> extends ItemOptions {
-    /** Its arguments, which are strings on the wire; as `input` of a tool. */
+    /** The schema of the arguments, which are strings in the protocol; see `input` of a
+     * tool. */
     input?: In | undefined;
-    /** Suggestions for arguments; those of an enum are known. */
+    /** Suggestions for arguments. The values of an enum are suggested by default. */
     complete?: Readonly<Record<string, Completer>> | undefined;
 }
 
 /**
- * What a prompt gives: text of the user, a block, messages, or the result on the wire.
+ * The values that a prompt may return: a text of the user, a block, messages, or the
+ * result with the protocol's member names.
  */
 export type PromptReturn =
     | string
@@ -239,33 +259,34 @@ export type PromptReturn =
     | readonly (string | Content | PromptMessage)[]
     | { description?: string | undefined; messages: readonly PromptMessage[] };
 
-/** What makes a prompt. */
+/** The handler of a prompt. */
 export type PromptHandler<Args> = (
     args: Args,
     ctx: Context,
 ) => PromptReturn | PromiseLike<PromptReturn>;
 
-/** How a server is served; see {@link Server.listenHttp}. */
+/** The options of all ways to serve; see {@link Server.listenHttp}. */
 export interface ServeOptions {
-    /** Where tasks are kept, if not in the store of the server. */
+    /** Where tasks are stored, if not in the store of the server. */
     store?: Store | string | undefined;
-    /** Ends it, as `close` does. */
+    /** Aborting the signal ends the serving, as `close` does. */
     signal?: AbortSignal | undefined;
-    /** Calls may end so long after the end was asked for; 10000 by default. */
+    /** How long running calls may continue after `close`; 10000 by default. */
     drainMs?: number | undefined;
 }
 
-/** How a server listens; see {@link Server.listenHttp}. */
+/** The options of a listener; see {@link Server.listenHttp}. */
 export interface ListenOptions
     extends ServeOptions,
         Clean<Omit<native.ListenOptions, "hosts" | "origins" | "drainMs">> {
-    /** `address`, by the name that Node has for it: "127.0.0.1" by default. */
+    /** The address to listen on, as Node's servers call it; "127.0.0.1" by default. */
     host?: string | undefined;
-    /** Names that Host may have; "*" = any. */
+    /** The accepted values of the Host header; "*" = any. */
     hosts?: string | readonly string[] | undefined;
-    /** Pages that may call; "*" = any. `cors` lets browsers read answers. */
+    /** The origins of web pages that may call; "*" = any. `cors` lets browsers read
+     * answers. */
     origins?: string | readonly string[] | undefined;
-    /** Who may call: every caller needs a token. */
+    /** Checks the callers. With this option every caller needs a token. */
     auth?: BearerAuth | undefined;
 }
 
@@ -311,9 +332,10 @@ const KNOWN: {
 };
 
 /**
- * Refuses what is no option of an item: without types it would be of no effect, silently.
+ * Refuses an unknown option of an item. Without this check an unknown option would be
+ * ignored silently.
  *
- * @throws TypeError: one is none.
+ * @throws TypeError: an option is unknown.
  */
 export function checkOptions(what: keyof typeof KNOWN, key: string, given: object): void {
     for (const name in given) {

@@ -1,38 +1,44 @@
 /**
- * What waits for room: a client, or a store, is slower than the handler.
+ * The queue of sends that wait for room because the client or the store is slower than
+ * the handler. There is room when the library takes another send.
  *
- * Order is kept: what comes later waits behind what waits already. A handler that does
- * not await is told so in the end.
+ * The queue keeps the order: a new send waits behind the waiting sends. A handler that
+ * sends without awaiting gets an error when the queue is full.
  *
  * @module
  */
 
 import { LimitError, RequestCancelledError } from "../errors.js";
 
-/** What waits for nothing. */
+/** The result of a send that need not wait. */
 export const DONE: Promise<void> = Promise.resolve();
-/** What a handler that does not await may have waiting. */
+/** Maximum number of waiting sends of a handler that does not await. */
 const MAX_WAITING = 4096;
 
 interface Waiting {
-    /** False while there is no room. */
+    /** Tries to send. Returns false while there is no room. */
     readonly attempt: () => boolean;
     readonly resolve: () => void;
     readonly reject: (error: unknown) => void;
 }
 
-/** The queue of one call. */
+/** The queue of one call's sends. */
 export class Room {
     readonly #queue: Waiting[] = [];
     #isEnded = false;
 
-    /** Does at once what can be done at once, and else when there is room. */
+    /**
+     * Runs the attempt to send at once. If there is no room, the attempt is repeated when
+     * there is room.
+     */
     take(attempt: () => boolean): Promise<void> {
         try {
             if (!this.#queue.length && attempt()) return DONE;
             if (this.#isEnded) throw new RequestCancelledError();
             if (this.#queue.length >= MAX_WAITING) {
-                throw new LimitError("too much waits for room: await what send returns");
+                throw new LimitError(
+                    "too many segments wait to be sent: await what send() returns",
+                );
             }
         } catch (error) {
             return Promise.reject(error);
@@ -46,7 +52,7 @@ export class Room {
         return this.#queue.length > 0;
     }
 
-    /** There is room again. */
+    /** Repeats the waiting attempts in their order. Called when there is room again. */
     flush(): void {
         let done = 0;
         for (const next of this.#queue) {
@@ -61,7 +67,7 @@ export class Room {
         this.#queue.splice(0, done);
     }
 
-    /** The call shall end: nothing waits any more. */
+    /** Ends the queue when the call ends. Sends that still wait are rejected. */
     end(): void {
         this.#isEnded = true;
         this.flush();

@@ -1,5 +1,5 @@
 /**
- * What a server serves, and how it is run.
+ * A server: its items and the ways to serve them.
  *
  * @module
  */
@@ -35,19 +35,19 @@ import { guardOutput } from "./stdio.js";
 import { type Store, stores } from "./stores.js";
 import { Tool } from "./tool.js";
 
-/** An item of a server. */
+/** An item that was added to a server. */
 export interface Registered {
-    /** Its name; of a resource its URI. */
+    /** The name of the item; for a resource, its URI. */
     readonly name: string;
-    /** Takes it away. Calls that run go on. Does nothing the second time. */
+    /** Removes the item. Running calls continue. A second call does nothing. */
     remove(): void;
 }
 
 /**
  * An MCP server: tools, resources and prompts, made of functions.
  *
- * It may be served several times, in several ways. What is added or removed while it is
- * served is told to the clients that listen.
+ * A server may be served several times, in several ways. Clients that subscribe to
+ * changes learn of items that are added or removed.
  */
 export class Server {
     readonly name: string;
@@ -66,24 +66,25 @@ export class Server {
     readonly #hosts = new Set<Hosting>();
     readonly #servings = new Set<Serving>();
     readonly #opened = new Map<string, Promise<Store>>();
-    /** Stores on their way to their end, which nobody else is given. */
+    /** Stores that are being closed. A store that is being closed is not used for a new
+     * serving. */
     readonly #shutting = new Set<Promise<void>>();
-    /** Those that nobody serves any more, whose tasks may still run. */
+    /** Hostings without servings whose tasks may still run. */
     readonly #left = new Set<Hosting>();
     #closings = 0;
-    /** Of transports that were attached. */
+    /** The hosting for transports that were attached. */
     #attached: Hosting | undefined;
 
     constructor(options: ServerOptions) {
         const { store, listScope, maxCalls, principal, onError, exposeErrors, ...rest } =
             options;
         if (typeof rest.name !== "string" || !rest.name) {
-            throw new TypeError("a server has a name");
+            throw new TypeError("a server needs a name");
         }
         this.name = rest.name;
         this.version = rest.version ?? "0";
         this.maxCalls = maxCalls ?? 16_384;
-        if (!(this.maxCalls >= 1)) throw new RangeError("maxCalls is at least 1");
+        if (!(this.maxCalls >= 1)) throw new RangeError("maxCalls has to be at least 1");
         this.exposesErrors = exposeErrors ?? false;
         this.#store = store;
         this.#onError = onError ?? printError;
@@ -101,17 +102,18 @@ export class Server {
     /**
      * Makes a function a tool.
      *
-     * The function is plain, async, or a generator of either sort: each `yield` is a
-     * segment of the result, which a client sees as it comes, and what it returns is
-     * the end. What is given: text, blocks (`image()`, ...), a list of these, a
-     * `Result`, or a value that has a form in JSON.
+     * The function is plain, async, or a generator of either kind. Each `yield` of a
+     * generator sends a segment of the result, which a client receives at once. The
+     * returned value ends the result. Values may be text, blocks (`image()`, ...), a list
+     * of these, a `Result`, or a value that JSON can represent.
      *
-     * What it throws becomes a result with `isError`: a `ToolError` with its message, an
-     * `RpcError` (and any other `SegueError`) a JSON-RPC error, and all else a text that
-     * tells nothing of it (`onError` gets it).
+     * A thrown `ToolError` becomes a result with `isError` and its message. An
+     * `RpcError`, or any other `SegueError`, becomes a JSON-RPC error. Any other
+     * exception becomes a result with `isError` and a general text, and `onError` gets
+     * the exception.
      *
-     * @param name - what a model calls it.
-     * @throws ExistsError when there is one already; TypeError for options that are none.
+     * @param name - the tool's name, for the model.
+     * @throws ExistsError when the tool exists already; TypeError for unknown options.
      */
     tool(
         name: string,
@@ -132,10 +134,15 @@ export class Server {
     /**
      * Makes a function a resource, or a template: `server.resource("note://{id}", ...)`.
      *
-     * The function gets the variables of the template. Their values come from strangers
-     * and may hold anything, "../" too. It gives text, bytes (a blob), contents, a list
-     * of these, or a value that is JSON then; nothing means that there is no such
-     * resource.
+     * The function gets the variables of the template. Clients choose the values of the
+     * variables, so a value may contain anything, even "../". The function returns text,
+     * bytes (a blob), contents, a list of these, or a value that is sent as JSON.
+     * Returning nothing means that the resource does not exist.
+     *
+     * A long text may come in pieces: the function is a generator, of either kind, or
+     * uses `ctx.send`. All strings form one text; contents are a separate item. Clients
+     * of revisions before 2026-07-28 that allow pieces receive each piece at once. All
+     * other clients receive the whole text.
      */
     resource<Uri extends string>(
         uri: Uri,
@@ -152,8 +159,8 @@ export class Server {
     }
 
     /**
-     * Makes a function a prompt. It gives text (a message of the user), a block, messages
-     * (`user()`, `assistant()`), or a list of these.
+     * Makes a function a prompt. The function returns text (a message of the user), a
+     * block, messages (`user()`, `assistant()`), or a list of these.
      */
     prompt(name: string, handler: PromptHandler<Record<string, string>>): Registered;
     prompt<In extends SchemaLike = JsonSchema>(
@@ -167,11 +174,11 @@ export class Server {
     }
 
     /**
-     * Suggests values of an argument of a prompt, or a variable of a template, that is
-     * there already. The same as `complete` among its options.
+     * Suggests values for an argument of an existing prompt, or for a variable of an
+     * existing template. The option `complete` of the item does the same.
      *
-     * @throws NotFoundError without such a prompt or template, TypeError without such an
-     *     argument.
+     * @throws NotFoundError when the prompt or template does not exist, TypeError when
+     * the item has no such argument.
      */
     completion(of: string, argument: string, completer: Completer): void {
         const item =
@@ -189,7 +196,7 @@ export class Server {
         }
     }
 
-    // ---- items that come and go
+    // ---- adding and removing items
 
     #add(item: Item): Registered {
         const key = keyOf(item.kind, item.key);
@@ -209,7 +216,7 @@ export class Server {
     }
 
     #exists(item: Item): never {
-        throw new TypeError(`there is a ${item.what} "${item.key}" already`);
+        throw new TypeError(`the server already has a ${item.what} "${item.key}"`);
     }
 
     #drop(item: Item | undefined): boolean {
@@ -224,22 +231,23 @@ export class Server {
         return kinds.some((kind) => this.#drop(this.#items.get(keyOf(kind, name))));
     }
 
-    /** Takes a tool away. Calls that run go on. @returns false when there is none. */
+    /** Removes a tool. Running calls continue. @returns false when there is no such
+     * tool. */
     removeTool(name: string): boolean {
         return this.#remove(name, [Sort.TOOL]);
     }
 
-    /** Takes a resource, or a template, away; as {@link removeTool}. */
+    /** Removes a resource or a template; see {@link removeTool}. */
     removeResource(uri: string): boolean {
         return this.#remove(uri, [Sort.RESOURCE, Sort.RESOURCE_TEMPLATE]);
     }
 
-    /** Takes a prompt away; as {@link removeTool}. */
+    /** Removes a prompt; see {@link removeTool}. */
     removePrompt(name: string): boolean {
         return this.#remove(name, [Sort.PROMPT]);
     }
 
-    /** Tells the clients that subscribed to a resource that it has changed. */
+    /** Notifies the clients that subscribed to a resource that it has changed. */
     resourceUpdated(uri: string): void {
         for (const host of this.#hosts) native.serverResourceUpdated(host.handle, uri);
     }
@@ -247,16 +255,16 @@ export class Server {
     // ---- serving
 
     /**
-     * Serves over HTTP, at one URL all revisions of Streamable HTTP at once. It keeps the
-     * process alive until it is closed, or `unref`d.
+     * Serves over HTTP. One URL serves all revisions of Streamable HTTP. The listener
+     * keeps the process alive until it is closed or `unref`d.
      *
-     * Without TLS or `auth`, a name under which the server is known has to be in
-     * `hosts`: it keeps other pages out. A path in `host` that begins with "unix:" is a
-     * Unix socket.
+     * Without TLS and `auth`, every host name of the server must be in `hosts`, which
+     * protects against DNS rebinding by web pages. A `host` that begins with "unix:" is
+     * the path of a Unix socket.
      *
-     * @returns what listens, with its `url`.
-     * @throws InputOutputError when the address cannot be had, or a certificate not be
-     *     used; StoreError when the store cannot be opened.
+     * @returns the listener, with its `url`.
+     * @throws InputOutputError when the address or a certificate cannot be used;
+     * StoreError when the store cannot be opened.
      */
     listenHttp(options: ListenOptions = {}): Promise<Listener> {
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
@@ -266,11 +274,11 @@ export class Server {
     }
 
     /**
-     * Serves standard input and output, until the input ends; `close` and `signal` end
-     * it, too. What the program prints (`console.log`) goes to standard error
-     * meanwhile.
+     * Serves standard input and output, until the input ends or `close` or `signal` ends
+     * the serving. During this time the program's own output (`console.log`) goes to
+     * standard error.
      *
-     * @returns when it has ended.
+     * @returns when the serving has ended.
      */
     async serveStdio(options: ServeOptions = {}): Promise<void> {
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
@@ -291,22 +299,25 @@ export class Server {
         return serving;
     }
 
-    /** @internal Serves the other end of a transport, as long as the server lives. */
+    /** @internal Serves the other end of a transport until the server is closed. */
     _attach(transport: Transport): Promise<void> {
         return this.#with(undefined, (store) => {
             const had = this.#attached;
             const host = had && !had.isClosed ? had : this.#host(store);
-            if (host !== had) host.users++; // its tasks stay for who comes again
+            // the transport counts as a serving, so the hosting and its tasks stay when
+            // it ends
+            if (host !== had) host.users++;
             this.#attached = host;
             native.serverAttach(host.handle, transport);
         });
     }
 
     /**
-     * Ends all that serves: no new calls, those that run may end within `drainMs`. Then
-     * their signals abort, and handlers have a second to see to their end. What is stored
-     * of tasks that still run then is let go: the next server on the store, of this
-     * process or another, runs them again (`restartable`), or fails them.
+     * Ends all servings. New calls are refused, and running calls may continue for
+     * `drainMs`. Then the signals of running calls abort, and handlers may run one more
+     * second. Tasks that still run after this second are released in the store: the next
+     * server on the store, in this process or another, runs them again (`restartable`) or
+     * fails them.
      */
     async close(options: CloseOptions = {}): Promise<void> {
         this.#closings++;
@@ -328,28 +339,29 @@ export class Server {
         try {
             await (await opened).close();
         } catch {
-            // It could not be opened: who wanted it was told.
+            // The store could not be opened. The caller who wanted to open it got the
+            // error.
         }
     }
 
-    /** As {@link close}. */
+    /** The same as {@link close}. */
     [asyncDispose](): Promise<void> {
         return this.close();
     }
 
     /**
-     * Has SIGINT and SIGTERM end the server in good order, and then the process; a second
-     * signal ends it at once.
+     * Closes the server when SIGINT or SIGTERM arrives, and then ends the process. A
+     * second signal ends the process at once.
      *
-     * @returns what takes the signals no more.
+     * @returns a function that stops listening for the signals.
      */
     closeOnSignals(options: SignalOptions = {}): () => void {
         return closeOnSignals(this, options);
     }
 
     /**
-     * How the server is, by where it works: one for each store that it serves, and for
-     * standard input. `segue.h` (segue_server_stats) says what the numbers are.
+     * Returns statistics: one object for each store that is served, and one for standard
+     * input. `segue.h` (segue_server_stats) explains the numbers.
      */
     stats(): Record<string, Record<string, number>>[] {
         return [...this.#hosts].map(({ handle }) =>
@@ -357,7 +369,7 @@ export class Server {
         );
     }
 
-    // ---- what the parts ask
+    // ---- for the other parts of the server
 
     /** @internal */
     get items(): Iterable<Item> {
@@ -369,14 +381,15 @@ export class Server {
         try {
             this.#onError(error, failure);
         } catch (why) {
-            // As what any callback throws: an uncaughtException. The call still ends.
+            // An error of `onError` becomes an uncaughtException, as in any callback. The
+            // call still ends.
             queueMicrotask(() => {
                 throw why;
             });
         }
     }
 
-    /** What is made with a store, which may have to be opened first. */
+    /** Opens the store if it is not open, and calls `make` with the store. */
     async #with<T>(
         given: Store | string | undefined,
         make: (store: Store | undefined) => T,
@@ -408,7 +421,8 @@ export class Server {
         return this.#keep(new Hosting(this, store));
     }
 
-    /** Hosts that nobody shares: of standard input, whose end is theirs. */
+    /** Hostings of standard input and output, which are not shared and end with their
+     * serving. */
     readonly #own = new WeakSet<Hosting>();
 
     #newHost(store: Store | undefined): Hosting {
@@ -422,7 +436,7 @@ export class Server {
         return host;
     }
 
-    /** Nobody serves it any more. */
+    /** Ends a hosting. Called when the hosting has no serving any more. */
     async #leave(host: Hosting): Promise<void> {
         this.#hosts.delete(host);
         for (const one of this.#left) if (!one.running.size) this.#left.delete(one);
@@ -448,12 +462,13 @@ function keyOf(kind: number, name: string): string {
     return `${kind} ${name}`;
 }
 
-/** The options, which may be missing, and the handler behind them. */
+/** Separates the options, which may be missing, from the handler, which is the last
+ * argument. */
 function split<T extends object>(rest: readonly unknown[]): [T, Run] {
     const [options, run] = rest.length > 1 ? rest : [{}, rest[0]];
     if (typeof options !== "object" || options === null) {
         throw new TypeError(
-            "the options are an object, and the handler comes behind them",
+            "the options have to be an object, and the handler is the last argument",
         );
     }
     return [options as T, run as Run];

@@ -1,9 +1,9 @@
 /**
- * One way into a server: a listener, or standard input and output.
+ * One way to serve: a listener, or standard input and output.
  *
- * The end has an order: no new calls, those that run end within `drainMs`, and who was
- * cut off from one of them may come back for the rest. Then what is left of the
- * connections is cut.
+ * A serving ends in this order. First, new calls are refused, running calls may end
+ * within `drainMs`, and clients that lost their connection may come back for the rest of
+ * an answer. Then the remaining connections are closed.
  *
  * @module
  */
@@ -15,30 +15,33 @@ import { type BearerAuth, bearerHook, bearerOptions } from "./auth.js";
 import type { Hosting } from "./hosting.js";
 import type { ListenOptions, ServeOptions } from "./options.js";
 
-/** For what was answered to leave, when all has ended. */
+/** The time in ms that sent answers have to be written after the end. */
 const GRACE_MS = 1000;
 const DRAIN_MS = 10_000;
 
-/** What ends a serving. */
+/** The options of `close`. */
 export interface CloseOptions {
-    /** Calls that run may end so long; what the serving was made with by default. */
+    /** How long running calls may continue; by default the serving's own `drainMs`. */
     drainMs?: number | undefined;
 }
 
-/** What is told that a host has no serving any more. */
+/** A function that is called when a hosting has no serving any more. */
 type Leave = (host: Hosting) => Promise<void>;
 
-/** A server that is reached in one way, while it is. */
+/** One way in which a server is reached, such as a listener. */
 export abstract class Serving {
-    /** Resolves when it has ended, for whatever reason. */
+    /** Resolves when the serving has ended, for whatever reason. */
     readonly closed: Promise<void>;
     /** @internal */
     protected readonly host: Hosting;
     /** @internal */
     protected readonly drainMs: number;
-    /** @internal The last conversation has ended, and nobody can come any more. */
+    /** @internal The last connection has ended, and no new one can be made. */
     protected isIdle = false;
-    /** @internal Who was cut off may come back, while this closes. */
+    /**
+     * @internal Whether a client that lost its connection may come back while this
+     * serving closes.
+     */
     protected readonly returns: boolean = false;
     readonly #leave: Leave;
     readonly #signal: AbortSignal | undefined;
@@ -58,7 +61,7 @@ export abstract class Serving {
         });
     }
 
-    /** @internal Begins; when that fails, all is as it was. */
+    /** @internal Begins the serving. If `start` fails, nothing has changed. */
     protected begin(start: () => void): void {
         const { host } = this;
         host.users++;
@@ -83,16 +86,16 @@ export abstract class Serving {
         this.idle();
     };
 
-    /** @internal The last conversation has ended. */
+    /** @internal Reacts to the end of the last connection. */
     protected idle(): void {}
 
-    /** @internal No new connections. */
+    /** @internal Stops new connections. */
     protected stop(): void {}
 
-    /** @internal After the end. */
+    /** @internal Frees the resources of the serving. Called after its end. */
     protected ended(): void {}
 
-    /** Keeps the process alive, as it does from the start. */
+    /** Makes this serving keep the process alive, as it does from its start. */
     ref(): this {
         if (!this.#isHeld && !this.#closing) {
             this.#isHeld = true;
@@ -101,7 +104,7 @@ export abstract class Serving {
         return this;
     }
 
-    /** Lets the process end although this serves. */
+    /** Lets the process end although this serving is open. */
     unref(): this {
         if (this.#isHeld) {
             this.#isHeld = false;
@@ -111,15 +114,16 @@ export abstract class Serving {
     }
 
     /**
-     * Stops: no new calls, those that run may end; over HTTP clients may come back for
-     * them meanwhile. Tasks go on. Resolves when all is over.
+     * Ends the serving. New calls are refused, and running calls may end. Over HTTP,
+     * clients may come back for their answers until then. Tasks continue. The promise
+     * resolves when the serving has ended.
      */
     close(options: CloseOptions = {}): Promise<void> {
         this.#closing ??= this.#close(options.drainMs ?? this.drainMs);
         return this.#closing;
     }
 
-    /** As {@link close}. */
+    /** The same as {@link close}. */
     [asyncDispose](): Promise<void> {
         return this.close();
     }
@@ -127,7 +131,7 @@ export abstract class Serving {
     async #close(patienceMs: number): Promise<void> {
         const { host } = this;
         this.#signal?.removeEventListener("abort", this.#onAbort);
-        host.runtime.hold(); // also of one that was unref'd: the end is waited for
+        host.runtime.hold(); // keeps the process alive until the end, even after unref
         try {
             this.stop();
             if (host.users === 1) await this.#drain(patienceMs);
@@ -146,7 +150,7 @@ export abstract class Serving {
         const { host } = this;
         const until = performance.now() + patienceMs;
         await host.drain(patienceMs);
-        // Who was cut off fetches what has ended meanwhile.
+        // Clients that lost their connection may fetch the answers of ended calls.
         const left = until - performance.now();
         if (this.returns && !this.isIdle && left > 0) await this.#idleWithin(left);
     }
@@ -166,9 +170,9 @@ export abstract class Serving {
     }
 }
 
-/** A server that listens; {@link Server.listenHttp} makes it. */
+/** A listener over HTTP; {@link Server.listenHttp} makes it. */
 export class Listener extends Serving {
-    /** Of the endpoint, such as "http://127.0.0.1:8080/mcp". */
+    /** The URL of the endpoint, such as "http://127.0.0.1:8080/mcp". */
     readonly url: string = "";
     /** @internal */
     protected override readonly returns = true;
@@ -199,8 +203,8 @@ export class Listener extends Serving {
     /**
      * Reads the files of certificates and keys again.
      *
-     * @throws InputOutputError when they cannot be used: the ones before stay in force;
-     *     StateError when there are none.
+     * @throws InputOutputError when a file cannot be used: the old certificates stay in
+     * use; StateError when the listener has no certificates.
      */
     reload(): void {
         if (this.#handle) native.listenerReload(this.#handle);
@@ -218,7 +222,7 @@ export class Listener extends Serving {
     }
 }
 
-/** Standard input and output; {@link Server.serveStdio} makes it. */
+/** A serving of standard input and output; {@link Server.serveStdio} makes it. */
 export class Stdio extends Serving {
     /** @internal */
     constructor(host: Hosting, options: ServeOptions, leave: Leave) {
@@ -229,9 +233,7 @@ export class Stdio extends Serving {
         });
     }
 
-    /**
-     * @internal Nobody is there who could hear of an end: there is nothing to wait for.
-     */
+    /** @internal The client has left, so there is no call to wait for. */
     protected override idle(): void {
         void this.close({ drainMs: 0 });
     }

@@ -1,5 +1,5 @@
 /**
- * An end that loses nothing, when the process is told to end.
+ * Closes a server in good order when a signal asks the process to end.
  *
  *     serve --(signal)--> drain --(done | time | another signal)--> end
  *
@@ -14,20 +14,20 @@ const NUMBERS: Partial<Record<NodeJS.Signals, number>> = {
     SIGTERM: 15,
 };
 
-/** What {@link Server.closeOnSignals} takes. */
+/** The options of {@link Server.closeOnSignals}. */
 export interface SignalOptions {
-    /** SIGINT and SIGTERM by default. */
+    /** The signals; SIGINT and SIGTERM by default. */
     signals?: readonly NodeJS.Signals[] | undefined;
-    /** Calls that run may end so long. */
+    /** How long running calls may continue, in milliseconds. */
     drainMs?: number | undefined;
     /**
-     * Ends the process then (`process.exit`): by default, since the signal said so.
-     * What a second signal always does.
+     * true = end the process (`process.exit`) when the server has closed; the default. A
+     * second signal always ends the process.
      */
     exit?: boolean | undefined;
 }
 
-/** @returns what takes the signals no more. */
+/** @returns a function that stops listening for the signals. */
 export function closeOnSignals(server: Server, options: SignalOptions): () => void {
     const { signals = ["SIGINT", "SIGTERM"], drainMs, exit = true } = options;
     let isAsked = false;

@@ -1,6 +1,6 @@
 /**
- * Standard output belongs to the protocol while a server serves it: what the program
- * prints goes to standard error, so that it does no harm between the messages.
+ * While a server uses standard output for the protocol, the program's own output goes to
+ * standard error. Otherwise this output would damage the messages.
  *
  * @module
  */
@@ -9,9 +9,10 @@ let users = 0;
 let restore: (() => void) | undefined;
 
 /**
- * Sends what is written to `process.stdout` (as `console.log` does) to standard error.
+ * Sends writes to `process.stdout` (as `console.log` does) to standard error.
  *
- * @returns what ends it; does nothing the second time.
+ * @returns a function that lets writes go to standard output again. A second call of that
+ * function does nothing.
  */
 export function guardOutput(): () => void {
     if (users++ === 0) restore = divert();
@@ -31,7 +32,8 @@ function divert(): () => void {
     const write = stderr.write.bind(stderr) as typeof stdout.write;
     stdout.write = write;
     return () => {
-        if (stdout.write !== write) return; // somebody else has put his own there
+        // other code has replaced stdout.write meanwhile, and its function stays
+        if (stdout.write !== write) return;
         if (own) Object.defineProperty(stdout, "write", own);
         else delete (stdout as { write?: unknown }).write;
     };

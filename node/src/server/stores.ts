@@ -1,5 +1,5 @@
 /**
- * Where servers keep their tasks.
+ * The stores in which servers keep their tasks.
  *
  * @module
  */
@@ -8,30 +8,33 @@ import { asyncDispose } from "../dispose.js";
 import { type Store as Handle, native } from "../native.js";
 import type { StoreOptions as NativeOptions } from "../native_options.js";
 
-/** What a store is made with. Sizes are bytes, durations milliseconds. */
+/** The options of a store. Sizes are in bytes, durations in milliseconds. */
 export interface StoreOptions {
     /**
-     * "full" survives the loss of power, "normal" (the default) the loss of the
+     * "full" survives the loss of power. "normal" (the default) survives the loss of the
      * process.
      */
     durability?: "normal" | "full" | undefined;
-    /** Memory: payloads that are kept at most; 256 MiB by default. */
+    /** Memory: maximum size of all payloads; 256 MiB by default. */
     maxBytes?: number | undefined;
-    /** SQLite: how long another process may hold the file; 5000 by default. */
+    /** SQLite: how long to wait for another process that locks the file; 5000 by
+     * default. */
     busyTimeoutMs?: number | undefined;
-    /** Redis: of a call, connecting and repeating in it; 5000 by default. */
+    /** Redis: limit for one call, including reconnecting and repeating; 5000 by
+     * default. */
     timeoutMs?: number | undefined;
-    /** Redis: after so long a silence others take over; 10000 by default. */
+    /** Redis: the time of silence of a server after which other servers take over its
+     * tasks; 10000 by default. */
     leaseMs?: number | undefined;
-    /** Kept of one principal at most; no bound by default. */
+    /** Maximum number of stored operations per principal; no limit by default. */
     maxPrincipalOperations?: number | undefined;
-    /** ... with their logs. */
+    /** Maximum size of one principal's operations and their logs; no limit by default. */
     maxPrincipalBytes?: number | undefined;
 }
 
-/** A store that is open. Servers may share it, and with it their tasks. */
+/** An open store. Servers that share a store share their tasks. */
 export class Store {
-    /** What it is: "memory", the path of a file, or a URL. */
+    /** The name of the store: "memory", the path of a file, or a URL. */
     readonly name: string;
     /** @internal */
     readonly handle: Handle;
@@ -44,15 +47,15 @@ export class Store {
     }
 
     /**
-     * Gives it up; servers that use it keep it until they end. One that nobody refers to
-     * any more is given up by itself.
+     * Closes the store. Servers that use it keep it open until they end. The garbage
+     * collector closes a store that is no longer used.
      */
     close(): Promise<void> {
         this.#closing ??= native.storeFree(this.handle);
         return this.#closing;
     }
 
-    /** As {@link close}. */
+    /** The same as {@link close}. */
     [asyncDispose](): Promise<void> {
         return this.close();
     }
@@ -62,21 +65,22 @@ function told(options: StoreOptions | undefined): NativeOptions {
     const { durability, ...rest } = options ?? {};
     if (durability === undefined) return rest;
     if (durability !== "normal" && durability !== "full") {
-        throw new TypeError('durability is "normal" or "full"');
+        throw new TypeError('durability has to be "normal" or "full"');
     }
     return { ...rest, durability: durability === "full" ? 1 : 0 };
 }
 
-/** The stores there are. */
+/** Functions that open stores. */
 export const stores = {
-    /** In memory: bounded, the oldest results go first; gone with the process. */
+    /** Opens a store in memory. The size of the store is bounded: the oldest results are
+     * removed first. The data is lost with the process. */
     memory(options?: StoreOptions): Store {
         return new Store("memory", native.storeMemory(told(options)));
     },
 
     /**
-     * In a SQLite file, which survives a crash. Several processes of one machine may
-     * share it.
+     * Opens a store in a SQLite file, which survives a crash. Several processes on one
+     * machine may share the file.
      *
      * @throws StoreError when the file cannot be used.
      */
@@ -85,12 +89,13 @@ export const stores = {
     },
 
     /**
-     * On a Redis server (5 or newer, `maxmemory-policy noeviction`), which many servers
-     * may share.
+     * Opens a store on a Redis server (5 or newer, `maxmemory-policy noeviction`). Many
+     * servers may share it.
      *
      * @param url - `redis://[[user]:password@]host[:port][/db]`, `rediss://` (TLS), or
-     *     `unix:///path`; `?prefix=name` for a store of its own.
-     * @throws StoreError when it cannot be reached, refuses or would evict.
+     *     `unix:///path`; `?prefix=name` separates several stores on one server.
+     * @throws StoreError when Redis cannot be reached, refuses, or is configured to evict
+     * keys.
      */
     async redis(url: string, options?: StoreOptions): Promise<Store> {
         const handle = await native.storeRedis(url, told(options));
@@ -98,7 +103,7 @@ export const stores = {
     },
 } as const;
 
-/** A URL without what nobody shall read. */
+/** Removes the user and password from a URL. */
 function withoutSecret(url: string): string {
     return url.replace(/\/\/[^@/]*@/, "//");
 }

@@ -38,7 +38,7 @@ const { callReply } = native;
 const POLICIES = { never: 0, may: 1, must: 2 } as const;
 const ANYTHING: JsonSchema = { type: "object" };
 
-/** A tool. `Server.tool` makes them and says what the options mean. */
+/** A tool. `Server.tool` makes it and explains the options. */
 export class Tool extends Item {
     readonly kind = Sort.TOOL;
     readonly what = "tool";
@@ -54,7 +54,7 @@ export class Tool extends Item {
         checkOptions("tool", name, given);
         const { input, output, task = "never", ...rest } = given;
         if (!Object.hasOwn(POLICIES, task)) {
-            throw new TypeError(`tool ${name}: task is "never", "may" or "must"`);
+            throw new TypeError(`tool ${name}: task has to be "never", "may" or "must"`);
         }
         this.#input = inputOf(
             schemaOf(input ?? ANYTHING, "input", `tool ${name}, input`),
@@ -121,7 +121,8 @@ export class Tool extends Item {
         callReply(call, text ?? null, null, isObject ? text : null);
     }
 
-    /** With a schema of the result: what it says is what is sent. */
+    /** Sends the result of a tool with an output schema, after the schema has checked its
+     * value. */
     #replyChecked(call: Call, value: unknown): void | Promise<void> {
         const result = resultOf(value) ?? new Result([], { structured: value });
         if (result.isError && result.structured === undefined) {
@@ -154,7 +155,8 @@ export class Tool extends Item {
         callReply(call, isBare ? json : null, blocksOf(content), json, isError);
     }
 
-    /** Of a Result that is yielded the blocks are sent; the rest waits for the end. */
+    /** Returns the parts of a yielded Result that are sent at the end of the call. The
+     * blocks of the Result are sent at once. */
     override lastWord(value: unknown, last: unknown): unknown {
         const result = typeof value === "object" ? resultOf(value) : undefined;
         if (!result) return last;
@@ -178,9 +180,7 @@ export class Tool extends Item {
     override async complete(): Promise<void> {}
 }
 
-/**
- * The schema of arguments is one of an object, also where its library does not say so.
- */
+/** Adds `type: object` to the schema of arguments if the schema's library left it out. */
 function inputOf(schema: Schema): Schema {
     if (schema.json.type === "object") return schema;
     return { json: { type: "object", ...schema.json }, check: schema.check };

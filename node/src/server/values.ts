@@ -1,8 +1,8 @@
 /**
- * What handlers give, as blocks on their way to the library.
+ * Converts the values of handlers to blocks for the library.
  *
- * A block is a string, which is a block of text, or JSON text of any other. Text goes
- * as it is: no JSON is made of it here.
+ * A block is either a plain text or the JSON text of another block. A plain text is
+ * passed to the library without converting it to JSON here.
  *
  * @module
  */
@@ -25,14 +25,17 @@ export type Piece =
     | { readonly text: string; readonly json?: undefined }
     | { readonly json: string; readonly text?: undefined };
 
-/** A value as JSON. @throws TypeError when it has no form in JSON. */
+/** Converts a value to JSON text. @throws TypeError when JSON cannot represent the
+ * value. */
 export function jsonText(value: unknown): string {
     const made = JSON.stringify(value, plain);
-    if (made === undefined) throw new TypeError(`${nameOf(value)} has no form in JSON`);
+    if (made === undefined)
+        throw new TypeError(`${nameOf(value)} cannot be encoded as JSON`);
     return wellFormed(made);
 }
 
-/** Maps and sets would be `{}`, and bytes an object of numbers: that is never meant. */
+/** Converts maps and sets for JSON and refuses bytes. JSON.stringify alone would convert
+ * maps and sets to `{}`, and bytes to an object of numbers. */
 function plain(_: string, value: unknown): unknown {
     if (typeof value !== "object" || value === null) return value;
     if (value instanceof Map) return Object.fromEntries(value);
@@ -49,17 +52,18 @@ function isBytes(value: unknown): boolean {
     return ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
 }
 
-/** Whether a value is a block by itself: text, content, or a segment to pass on. */
+/** Returns whether a value is a block by itself: text, content, or a segment of another
+ * call. */
 export function isPiece(value: unknown): value is string | Content | Segment {
     return typeof value === "string" || value instanceof Segment || isBlock(value);
 }
 
 /**
- * One value as one block: a string is text, content is itself, a segment the block that
- * it came with, and anything else its JSON as text.
+ * Converts one value to one block. A string becomes a text block, content stays as it is,
+ * a segment becomes its block, and any other value becomes JSON as text.
  *
- * @throws TypeError when it is bytes, which say not what they are, or has no form in
- *     JSON.
+ * @throws TypeError when the value is bytes, whose type is unknown, or when JSON cannot
+ * represent the value.
  */
 export function pieceOf(value: unknown): Piece {
     if (typeof value === "string") return { text: value };
@@ -70,7 +74,7 @@ export function pieceOf(value: unknown): Piece {
     }
     if (isBytes(value)) {
         throw new TypeError(
-            "bytes do not say what they are: use image(), audio() or embedded()",
+            "the type of bytes is unknown: use image(), audio() or embedded()",
         );
     }
     return { text: jsonText(value) };
@@ -81,7 +85,7 @@ function isBareText(block: Content): block is TextContent {
     return block.type === "text" && typeof block.text === "string";
 }
 
-/** Several values as JSON of blocks. */
+/** Converts values to blocks as JSON text. */
 export function blocksOf(values: readonly unknown[]): string[] {
     return values.map((value) => {
         const piece = pieceOf(value);
@@ -89,7 +93,7 @@ export function blocksOf(values: readonly unknown[]): string[] {
     });
 }
 
-/** Whether a value is the result of a tool as it is on the wire. */
+/** Returns whether a value is an object like the result of a tool in the protocol. */
 export function isWireResult(value: object): value is WireResult {
     const { content } = value as { content?: unknown };
     return (
@@ -101,7 +105,8 @@ export function isWireResult(value: object): value is WireResult {
 
 const RESULT_MEMBERS = new Set(["content", "structuredContent", "isError", "_meta"]);
 
-/** A result, if the value is one in either form. */
+/** Returns the value as a Result if it is a Result or an object like a result in the
+ * protocol. */
 export function resultOf(value: unknown): Result | undefined {
     if (value instanceof Result) return value;
     if (typeof value !== "object" || value === null || !isWireResult(value)) {
@@ -138,8 +143,9 @@ function bytesOf(value: unknown): string | Uint8Array {
 }
 
 /**
- * What a resource gave, as the items of `contents`: text, bytes as a blob, anything
- * else as JSON; a list of contents, and the result on the wire, are several.
+ * Converts the value of a resource to the items of `contents`: text, bytes as a blob, any
+ * other value as JSON. A list of contents, or a result with `contents`, gives several
+ * items.
  */
 export function readOf(value: unknown, uri: string, mimeType?: string): string[] {
     let values = [value];
@@ -149,6 +155,23 @@ export function readOf(value: unknown, uri: string, mimeType?: string): string[]
         if (Array.isArray(given) && given.every(isContents)) values = given;
     }
     return values.map((one) => jsonText(contents(one, uri, mimeType)));
+}
+
+/**
+ * Converts a value that a resource sends or yields. A string continues the text of the
+ * resource.
+ *
+ * @throws TypeError when the value is neither a string nor contents.
+ */
+export function contentsPieceOf(value: unknown): Piece {
+    if (typeof value === "string") return { text: value };
+    if (isContents(value)) return { json: jsonText(value) };
+    if (isBlock(value) && value.type === "resource") {
+        return { json: jsonText(value.resource) };
+    }
+    throw new TypeError(
+        `a resource sends text and contents, not ${nameOf(value)}: return that instead`,
+    );
 }
 
 // ---- prompts
@@ -173,13 +196,14 @@ function message(value: unknown): string {
         return jsonText({ ...value, role, content: { type: "text", text: content } });
     }
     if (typeof content !== "object" || content === null || Array.isArray(content)) {
-        throw new TypeError("the content of a message is a string or one block");
+        throw new TypeError("the content of a message has to be a string or one block");
     }
     return jsonText(value);
 }
 
 /**
- * What a prompt gave, as its messages: a string or a block is one of the user.
+ * Converts the value of a prompt to its messages. A string or a block is a message of the
+ * user.
  *
  * @throws TypeError for a message without content, or with a list of blocks.
  */

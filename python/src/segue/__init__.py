@@ -13,7 +13,8 @@ survive a crash.
         return f"Hello, {name}!"
 
 `segue.sync` is the client without asyncio, `segue.adapters` has transports for other
-SDKs, `segue.tokens` keeps tokens of tasks in a file. What is not used is not imported.
+SDKs, `segue.tokens` keeps the tokens of tasks in a file. A module is imported at its
+first use.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ from .errors import (  # noqa: E402
 
 if TYPE_CHECKING:
     from . import adapters, sync, tokens
+    from ._runtime import configure
     from .client import (
         Answers,
         Change,
@@ -153,7 +155,7 @@ if TYPE_CHECKING:
 
 __version__: str = _version()
 
-# Where names come from that are imported when they are first used.
+# The module of each name that is imported at its first use.
 _LAZY = {
     name: module
     for module, names in {
@@ -162,6 +164,7 @@ _LAZY = {
         "PromptArgument PromptResult Question ReadResult Reconnect Refused "
         "Resource ResourceTemplate Resuming Session Stream Task "
         "TaskStatus TokenStorage Tool authorize connect resume",
+        "._runtime": "configure",
         ".content": "Annotations Audio EmbeddedResource Icon Image PromptMessage "
         "ResourceContents ResourceLink Result Text Unknown assistant "
         "decode_block user",
@@ -281,6 +284,7 @@ __all__ = [
     "adapters",
     "assistant",
     "authorize",
+    "configure",
     "connect",
     "decode_block",
     "errors",

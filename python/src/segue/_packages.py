@@ -1,8 +1,8 @@
-"""What to tell somebody whose system lacks a library that ours needs.
+"""Explains which system packages to install when a library is missing.
 
-The wheel carries libsegue; the libraries below it come from the system. When one is not
-there, the dynamic linker names the first it misses. This module asks it for all of them,
-and says which Debian packages to install.
+The wheel contains libsegue. The libraries that libsegue needs come from the system. When
+some are missing, the dynamic linker names only the first. This module asks the linker for
+all of them and lists the Debian packages to install.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 
 __all__ = ["check", "explain"]
 
-# By the beginning of the library's file name; the number behind .so. differs with the
-# distribution's age, and with it the package's name.
+# The package of each library, by the beginning of its file name. The number after .so.
+# and the package's name depend on the version of the distribution.
 _PACKAGES = {
     "libwebsockets.so": "libwebsockets17",
     "libev.so": "libev4",
@@ -26,7 +26,8 @@ _PACKAGES = {
     "libssl.so": "libssl3",
     "libcrypto.so": "libssl3",
 }
-# Loaded by libwebsockets when a server begins to listen, so the linker does not name it.
+# libwebsockets loads this library when a server begins to listen, so the linker does not
+# name it.
 _ALWAYS = "libwebsockets-evlib-ev"
 _MISSING = re.compile(r"(lib[\w+.-]+\.so[\w.]*)(?: => not found|: cannot open shared)")
 
@@ -35,7 +36,7 @@ def check() -> None:
     """Imports the extension module.
 
     Raises:
-        ImportError: It cannot be loaded. When that is for want of system libraries, the
+        ImportError: The module cannot be loaded. If system libraries are missing, the
             message names the packages to install.
     """
     try:
@@ -48,7 +49,7 @@ def check() -> None:
 
 
 def explain(libraries: list[str]) -> str:
-    """The message for somebody whose system lacks these libraries (file names)."""
+    """Makes the message for a system that lacks these libraries (file names)."""
     names = sorted(set(libraries))
     packages = []
     for name in names:
@@ -65,8 +66,8 @@ def explain(libraries: list[str]) -> str:
 
 
 def _all_missing() -> list[str]:
-    """What the dynamic linker does not find for the library beside this file."""
-    import subprocess  # not needed by those who have everything
+    """Lists the libraries that the dynamic linker does not find."""
+    import subprocess  # imported here, because it is rarely needed
 
     missing: list[str] = []
     for library in sorted(Path(__file__).parent.glob("libsegue.so.*")):

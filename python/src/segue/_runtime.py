@@ -1,24 +1,24 @@
-"""One background runtime of the library for each event loop.
+"""Runs one background runtime of the library for each event loop.
 
-The library does its input and output on a thread of its own, which knows nothing of
-Python. When it has something to tell, a descriptor becomes readable; the loop then calls
-``_segue.runtime_dispatch``, which returns a batch of events, and their handlers run here,
-on the loop's thread. While messages come often over pipes, dispatch reads them itself,
-which saves a change of threads for each (``lend_input``). A loop without ``add_reader``
-gets a thread that waits for the descriptor instead and rings by
+The library does its input and output on a thread of its own, which runs no Python. When
+it has events, a descriptor becomes readable. The loop then calls
+``_segue.runtime_dispatch``, which returns a batch of events, and their handlers run on
+the loop's thread. While many messages arrive over pipes, dispatch reads the messages
+itself, which saves a switch of threads for each message (``lend_input``). For a loop
+without ``add_reader`` a thread waits for the descriptor and wakes the loop with
 ``call_soon_threadsafe``.
 
 States::
 
     open ---- aclose, end of the loop, end of the program ---> closed
 
-A runtime ends with its loop: an asynchronous generator that it leaves with the loop is
-closed by ``asyncio.run`` at the end, and takes the runtime along; what is left when the
-program ends is ended by ``atexit``. Ending means: threads are joined, the last events
-(COMPLETE and CLOSED of all that was open) are delivered, everything is freed.
+A runtime ends with its loop. It registers an asynchronous generator with the loop, and
+``asyncio.run`` closes that generator at the end, which ends the runtime. ``atexit`` ends
+the other runtimes. At the end the threads are joined, the last events (COMPLETE and
+CLOSED of everything open) are delivered, and everything is freed.
 
-After a fork the child has no runtime: the parent's handles raise ``ClosedError`` there,
-and a new loop gets a new runtime.
+After a fork the child process has no runtime. The parent's handles raise ``ClosedError``
+in the child, and a new loop gets a new runtime.
 """
 
 from __future__ import annotations
@@ -36,29 +36,32 @@ from typing import Any
 from . import _segue, errors
 from ._waits import Wait, go_on
 
-__all__ = ["Runtime", "current"]
+__all__ = ["Runtime", "configure", "current"]
 
 _segue.set_error_factory(errors.make)
 
 _LOG = logging.getLogger("segue")
-# By the library's levels: debug, info, warning, error.
+# The Python log level of each library level: debug, info, warning, error.
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
-# Callbacks of the library in one turn of the loop. Whoever else waits for the loop has
-# his turn after so many; the descriptor stays readable meanwhile.
+# Maximum number of library callbacks in one turn of the loop, so that other work of the
+# loop can run. The descriptor stays readable while events are left.
 _BUDGET = 256
 
 _dispatch = _segue.runtime_dispatch
 _lock = threading.Lock()
-_open: dict[int, Runtime] = {}  # by the id of the loop
+_open: dict[int, Runtime] = {}  # the runtimes, by the id of their loop
+_limits: _segue.RuntimeOptions = {}  # limits for the runtimes made from now on
+_INT32_MAX = 2**31 - 1
+_INT64_MAX = 2**63 - 1
 
 
 class Runtime:
-    """The runtime of one event loop; :func:`current` gives it.
+    """The runtime of one event loop; :func:`current` returns it.
 
-    All methods are for the loop's thread.
+    All methods must be called on the loop's thread.
 
     Attributes:
-        handle: What the functions of ``_segue`` take.
+        handle: The handle for the functions of ``_segue``.
     """
 
     handle: _segue.Runtime
@@ -102,52 +105,56 @@ class Runtime:
 
     @classmethod
     def current(cls) -> Runtime:
-        """As the function :func:`current`."""
+        """Does the same as the function :func:`current`."""
         return current()
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop, which must exist."""
+        """Returns the loop. Raises RuntimeError when the loop no longer exists."""
         loop = self._loop()
         if loop is None:
-            raise RuntimeError("the event loop is gone")
+            raise RuntimeError("the event loop is closed")
         return loop
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has ended."""
+        """Whether the runtime has ended."""
         return self._closed
 
     @property
     def is_delivering(self) -> bool:
-        """Whether a batch of events is being handled: the library counts all of it as
-        delivered, also what no handler has seen yet."""
+        """Whether the handlers of a batch run now. During this time the library counts
+        all events of the batch as delivered, even those whose handlers have not run
+        yet."""
         return self._left is not None
 
     def on_close(self, callback: Callable[[], object]) -> None:
-        """Has something called once when the runtime has ended, after its last events."""
+        """Registers a callback that runs once, when the runtime has ended and delivered
+        its last events."""
         self._on_close.append(callback)
 
     def before_close(self, callback: Callable[[], object]) -> None:
-        """Has something called once when the runtime is about to end: the last moment to
-        free a server, whose handlers the library lets go of only then."""
+        """Registers a callback that runs once, before the runtime ends. The callback is
+        the last moment to free a server, and the library releases the handlers of a
+        server only when the server is freed."""
         self._before_close.append(callback)
 
     def keep(self, thing: object) -> None:
-        """Keeps something alive until the runtime has been freed."""
+        """Keeps an object alive until the runtime has been freed."""
         self._kept.append(thing)
 
     async def aclose(self) -> None:
-        """Ends the runtime: threads are joined, what was open gets its last event.
+        """Ends the runtime: threads are joined, and everything open gets its last event.
 
-        Idempotent. Sessions and servers that shall end in good order are to be closed
-        before.
+        A second call does nothing. To end sessions and servers in good order, close them
+        before this call.
         """
         if self._closed:
             return
         self._leave()
         end, self._end = self._end, None
-        # Joins threads, and a store may have something to write.
+        # runtime_free joins threads and may wait for a store that writes, so it runs on
+        # another thread.
         events = await asyncio.get_running_loop().run_in_executor(
             None, _segue.runtime_free, self.handle
         )
@@ -156,7 +163,8 @@ class Runtime:
             await end.aclose()
 
     def close(self) -> None:
-        """As :meth:`aclose`, blocking, for where no loop runs any more."""
+        """Does the same as :meth:`aclose` and blocks. It is used when no loop runs any
+        more."""
         if not self._closed:
             self._leave()
             self._finish(_segue.runtime_free(self.handle))
@@ -169,7 +177,8 @@ class Runtime:
             if loop is not None and _open.get(id(loop)) is self:
                 del _open[id(loop)]
         if self._waiter is not None:
-            _segue.runtime_stop(self.handle)  # its descriptor wakes the thread
+            # stopping the runtime makes the descriptor readable, which wakes the thread
+            _segue.runtime_stop(self.handle)
             self._waiter.join()
         elif loop is not None and not loop.is_closed():
             for fd in self._fds:
@@ -195,22 +204,23 @@ class Runtime:
     # ---- events ----
 
     def wake(self, wait: Wait) -> None:
-        """An event has come that a task waits for: it goes on when all of the batch has
-        been handled."""
+        """Wakes a task that waits for an event. The task continues when the whole batch
+        has been handled."""
         if self._woken is None:
             wait.wake()
         else:
             self._woken.append(wait)
 
     def _drain(self) -> None:
-        """Runs what is due, once for each time a descriptor was found readable."""
+        """Handles a batch of events. The loop calls this method once each time the
+        descriptor is readable."""
         if self._closed:
             return
         if self._left is not None:
             self._run(self._left)
         try:
             events = _dispatch(self.handle, 0, _BUDGET)
-        except errors.ClosedError:  # it was stopped and has said all
+        except errors.ClosedError:  # the runtime is stopped and has no more events
             self._quiet()
             return
         woken: list[Wait] = []
@@ -233,8 +243,8 @@ class Runtime:
             except Exception as exception:
                 self._report(exception, handler)
             except BaseException:
-                # KeyboardInterrupt and SystemExit end the loop, as in any callback; what
-                # is left of the batch runs when the loop does so again.
+                # KeyboardInterrupt and SystemExit end the loop, as in any callback. If
+                # the loop runs again, the rest of the batch is handled then.
                 loop = self._loop()
                 if loop is not None and not self._closed:
                     loop.call_soon(self._drain)
@@ -255,19 +265,21 @@ class Runtime:
             loop.call_exception_handler(context)
 
     def _quiet(self) -> None:
-        """A runtime that was stopped would have its descriptor readable for ever."""
+        """Stops watching the descriptor of a stopped runtime, which would stay readable
+        for ever."""
         loop = self._loop()
         if self._waiter is None and loop is not None and not loop.is_closed():
             loop.remove_reader(self._fds[0])
         self._is_quiet = True
 
     def _loop_reads(self) -> bool:
-        """Whether the loop still waits for callbacks of the library."""
+        """Returns whether the loop still watches the descriptor of the runtime."""
         return not self._closed and not self._is_quiet
 
 
 class _Waiter(threading.Thread):
-    """Waits for the descriptors where the loop cannot."""
+    """A thread that waits for the descriptors of a runtime whose loop cannot watch
+    them."""
 
     def __init__(
         self, runtime: Runtime, loop: asyncio.AbstractEventLoop, fds: tuple[int, ...]
@@ -292,7 +304,7 @@ class _Waiter(threading.Thread):
                 return
             try:
                 loop.call_soon_threadsafe(self._drain)
-            except RuntimeError:  # the loop is closed
+            except RuntimeError:  # the loop was closed meanwhile
                 return
             del loop
             self._done.wait()
@@ -323,8 +335,56 @@ def _log_level() -> int:
     return len(_LEVELS) - 1
 
 
+def configure(
+    *,
+    max_message_bytes: int | None = None,
+    max_depth: int | None = None,
+    max_queue_bytes: int | None = None,
+) -> None:
+    """Sets the limits that all sessions and servers of this process share.
+
+    Call this function before the first session or server of an event loop. Each call
+    replaces all limits of an earlier call.
+
+    Args:
+        max_message_bytes: Maximum size of one message that is received, in bytes;
+            default 64 MiB.
+        max_depth: Maximum nesting of JSON; default 512.
+        max_queue_bytes: Maximum number of unsent bytes of one connection, beyond which
+            senders wait; default 1 MiB.
+
+    Raises:
+        StateError: An event loop uses the library already.
+        ValueError: A limit is below 1 or too large.
+    """
+    global _limits
+    limits: _segue.RuntimeOptions = {}
+    if max_message_bytes is not None:
+        limits["max_message_bytes"] = _checked("max_message_bytes", max_message_bytes)
+    if max_depth is not None:
+        limits["max_depth"] = _checked("max_depth", max_depth, _INT32_MAX)
+    if max_queue_bytes is not None:
+        limits["max_queue_bytes"] = _checked("max_queue_bytes", max_queue_bytes)
+    _sweep()
+    with _lock:
+        if _open:
+            raise errors.StateError(
+                "an event loop uses the library already, and its limits cannot change: "
+                "call segue.configure before the first session or server"
+            )
+        _limits = limits
+
+
+def _checked(name: str, value: int, most: int = _INT64_MAX) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+    if not 1 <= value <= most:
+        raise ValueError(f"{name} must be from 1 to {most}, not {value}")
+    return value
+
+
 def current() -> Runtime:
-    """Gives the runtime of the running loop; makes it at the first use.
+    """Returns the runtime of the running loop, which is made at the first use.
 
     Raises:
         RuntimeError: No loop runs in this thread.
@@ -334,7 +394,7 @@ def current() -> Runtime:
     if runtime is not None and runtime._loop() is loop:
         return runtime
     _sweep()
-    runtime = Runtime(loop)
+    runtime = Runtime(loop, _limits)
     with _lock:
         _open[id(loop)] = runtime
     runtime._end = _close_with_loop(runtime)
@@ -343,7 +403,8 @@ def current() -> Runtime:
 
 
 async def _close_with_loop(runtime: Runtime) -> AsyncGenerator[None, None]:
-    """Closed by whoever ends the loop (loop.shutdown_asyncgens)."""
+    """A generator that ends the runtime when the loop closes its generators
+    (loop.shutdown_asyncgens)."""
     try:
         yield
     finally:
@@ -352,7 +413,7 @@ async def _close_with_loop(runtime: Runtime) -> AsyncGenerator[None, None]:
 
 
 def _first_step(generator: AsyncGenerator[None, None]) -> None:
-    """Has the loop know the generator: it does so when the first step is made."""
+    """Makes the first step of a generator, which registers it with the loop."""
     try:
         generator.asend(None).send(None)
     except StopIteration:
@@ -360,7 +421,7 @@ def _first_step(generator: AsyncGenerator[None, None]) -> None:
 
 
 def _sweep() -> None:
-    """Ends the runtimes of loops that were closed in another way."""
+    """Ends the runtimes of loops that were closed without closing their generators."""
     with _lock:
         runtimes = list(_open.items())
     for key, runtime in runtimes:
@@ -372,7 +433,8 @@ def _sweep() -> None:
 
 
 def _end_all() -> None:
-    """At the end of the program: no thread may run while libraries are torn down."""
+    """Ends all runtimes at the end of the program, because no thread may run while
+    libraries are torn down."""
     with _lock:
         runtimes = list(_open.values())
         _open.clear()
@@ -381,7 +443,8 @@ def _end_all() -> None:
 
 
 def _forget() -> None:
-    """In the child of a fork: its runtimes are the parent's."""
+    """Forgets all runtimes in the child process of a fork, because they belong to the
+    parent."""
     global _lock
     _lock = threading.Lock()
     for runtime in _open.values():

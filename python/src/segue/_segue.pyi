@@ -1,72 +1,77 @@
-"""The C library, one to one: what the functions of ``segue.h`` are called here.
+"""The functions of the C library (``segue.h``), one to one.
 
-``segue_X_Y`` is ``X_Y``. A function that can fail raises; what C gives by out-parameters
-is returned. Handles are opaque: each is freed by its ``X_free``, or when the last
-reference to it goes; one that was freed, given away ("consumed") or whose runtime is
-freed raises ``segue.ClosedError`` when it is used, also by a second free.
+The C function ``segue_X_Y`` has the name ``X_Y`` here. A function that can fail raises. A
+function returns the out-parameters of C. Handles are opaque. A handle is freed by its
+``X_free``, or with its last reference. Using a handle, or freeing it again, raises
+``segue.ClosedError`` when the handle was freed, when a function has consumed it, or when
+its runtime was freed.
 
-Options are dicts whose keys are the members of the C struct; what is missing or ``None``
-has the default of the library. Durations are milliseconds. JSON crosses as bytes (str is
-accepted), text as str.
+Options are dicts whose keys are the members of the C struct. A member that is missing or
+``None`` has the library's default. Durations are in milliseconds. JSON is passed as bytes
+(str is accepted), text as str.
 
-Callbacks do not run inside of the library. ``runtime_dispatch`` returns what has happened
-as a list of events ``(handler, kind, a, b, c)``; whoever called it calls
-``handler(kind, a, b, c)`` for each, in order. The library holds the handler, and with it
-what it refers to, until its last event has been returned. Exceptions are the few
-questions that C wants answered at once (principal, validate, on_headers, on_bearer,
-on_assertion, on_load, on_save): these callables run inside of ``runtime_dispatch``, on
-the thread that called it, and must be quick; when one raises, the question is answered
-"no", and an event ``(None, EXCEPTION, exception, where, None)`` tells.
+Callbacks do not run inside the library. ``runtime_dispatch`` returns a list of events
+``(handler, kind, a, b, c)``, and its caller calls ``handler(kind, a, b, c)`` for each, in
+order. The module keeps a handler alive until its last event has been returned. Only the
+hooks that C needs an answer from at once (principal, validate, on_headers, on_bearer,
+on_assertion, on_load, on_save) run inside ``runtime_dispatch``, on the thread that called
+it. Hooks must be quick. If a hook raises, the answer is "no", and an event ``(None,
+EXCEPTION, exception, where, None)`` reports the exception.
 
-Without memory an event may be lost, which an EXCEPTION with a MemoryError tells. A
-request that lacks one is cancelled, and its COMPLETE says E_NOMEM; other last events
-still come.
+When memory runs out, an event may be lost, and an EXCEPTION with a MemoryError reports
+the loss. A request that lost an event is cancelled, and its COMPLETE has the status
+E_NOMEM. The last event of an object is always delivered, perhaps without its values.
 
-Threads: any function on any thread, with the GIL; ``runtime_dispatch`` on one thread at
-a time. No thread of the library ever takes the GIL.
+Threads: any function may be called on any thread that holds the GIL. Only one thread at a
+time may call ``runtime_dispatch``. No thread of the library ever takes the GIL.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal, Protocol, TypedDict, final
 
-# What an event is, and what a, b and c are. Bits of masks are ``1 << kind``.
+# The kinds of events and the meaning of their values a, b and c. In a mask, the bit of a
+# kind is ``1 << kind``.
 
 CALL: Final = 0  # a: Call, b: params (bytes, the whole object), c: name (str)
-COMPLETION: Final = 1  # the same, of on_completion
-CANCEL: Final = 2  # of call_watch
-DRAIN: Final = 3  # of call_watch: room again after send returned False
-INPUT: Final = 4  # of call_require_input. a: status, b: answer (bytes or None)
-IDLE: Final = 5  # of server_new: the last conversation has ended
-OPEN: Final = 6  # of session_open: it can be used
-CLOSED: Final = 7  # a: error (ErrorInfo or None). The session's last event
+COMPLETION: Final = 1  # a completion request, with the same values as CALL
+CANCEL: Final = 2  # from call_watch: the call is cancelled
+DRAIN: Final = 3  # from call_watch: after a send returned False, there is room again
+INPUT: Final = 4  # from call_require_input. a: status, b: answer (bytes or None)
+IDLE: Final = 5  # from server_new: the last connection has ended
+OPEN: Final = 6  # from session_open: the session can be used
+CLOSED: Final = 7  # the last event of a session. a: error (ErrorInfo or None)
 NOTIFICATION: Final = 8  # a: method (str), b: params (bytes or None)
 SEGMENTS: Final = 9  # a: list of Segment, in order, at least one
 PROGRESS: Final = 10  # a: progress (float), b: total (float, 0 = unknown), c: message
-LOG: Final = 11  # of a request. a: params of notifications/message (bytes)
+LOG: Final = 11  # an event of a request. a: params of notifications/message (bytes)
 QUESTION: Final = 12  # a: key (str), b: method (str), c: params (bytes)
-TASK: Final = 13  # a: task id (str), b: the token of that moment (str or None), which
-#                   covers what comes before this event and nothing behind it
+# a: task id (str), b: the current token (str or None), which covers the segments before
+# this event and none after it
+TASK: Final = 13
 STATUS: Final = 14  # a: status (str), b: message (str or None)
-COMPLETE: Final = 15  # a: status (int), b: result or what there is (bytes or None),
-#                       c: error (ErrorInfo or None). A request's last event
-STDERR: Final = 16  # of transport_spawn. a: one line (str, what is no UTF-8 escaped)
-AUTHORIZE: Final = 17  # of transport_set_oauth. a: url (str), b: state (str)
-RUNTIME_LOG: Final = 18  # of runtime_new. a: level (int), b: text (str)
-EXCEPTION: Final = 19  # a: the exception of a callable, b: where (str)
-TRANSPORT_START: Final = 20  # of transport_custom, as the next five. a: Wire
-TRANSPORT_SEND: Final = 21  # a: bytes; then say transport_took(wire, len(a))
+# The last event of a request. a: status (int), b: result or the part that arrived (bytes
+# or None), c: error (ErrorInfo or None)
+COMPLETE: Final = 15
+STDERR: Final = 16  # from transport_spawn. a: one line (str; invalid UTF-8 is escaped)
+AUTHORIZE: Final = 17  # from transport_set_oauth. a: url (str), b: state (str)
+RUNTIME_LOG: Final = 18  # from runtime_new. a: level (int), b: text (str)
+EXCEPTION: Final = 19  # a: the exception of a hook, b: the hook's name (str)
+TRANSPORT_START: Final = 20  # from transport_custom, like the next five events. a: Wire
+TRANSPORT_SEND: Final = 21  # a: bytes to send; transport_took reports them
 TRANSPORT_CLOSE: Final = 22
-TRANSPORT_PAUSE: Final = 23  # a: bool
+TRANSPORT_PAUSE: Final = 23  # a: bool: True = stop feeding input
 TRANSPORT_REOPEN: Final = 24
-TRANSPORT_FREE: Final = 25  # the last one
-RECONNECT: Final = 26  # of session_open. a: attempt (int), b: ms until then, c: reason
-CALL_NOW: Final = 27  # as CALL: its answer waits for the handler's first turn, whose end
-#                       call_end_turn tells
-RESUMABLE: Final = 28  # a: the token of that moment (str or None), as of TASK
+TRANSPORT_FREE: Final = 25  # the last event of a custom transport
+RECONNECT: Final = 26  # from session_open. a: attempt (int), b: ms until then, c: reason
+# A call, with the same values as CALL. The answer to this call is sent only after the
+# handler's first turn, which call_end_turn ends.
+CALL_NOW: Final = 27
+RESUMABLE: Final = 28  # a: the current token (str or None), as in TASK
 
 Handler = Callable[[int, Any, Any, Any], object]
 Event = tuple[Handler | None, int, Any, Any, Any]
-# status, message, JSON-RPC code (0 = a failure of this side), data (JSON), retryable
+# The parts of an error: status, message, JSON-RPC code (0 = the error arose on this
+# side), data (JSON), retryable.
 ErrorInfo = tuple[int, str, int, bytes | None, bool]
 Json = bytes | str
 
@@ -129,11 +134,11 @@ DIALECT_PARTIAL: Final = 32
 DIALECT_PARTIAL_RESULTS: Final = 64
 DIALECT_RESUMABLE: Final = 128
 DIALECT_IMMEDIATE: Final = 256
-DIALECT_ONE_RESPONSE: Final = 512
-DIALECT_TRACKING: Final = 1024
-DIALECT_UNDECLARED_MODES: Final = 2048
-DIALECT_FROM_START: Final = 4096
-DIALECT_PARTIAL_INDEX: Final = 8192
+WAY_ONE_RESPONSE: Final = 1
+WAY_TRACKING: Final = 2
+WAY_UNDECLARED_MODES: Final = 4
+WAY_FROM_START: Final = 8
+WAY_NO_PARTIAL_INDEX: Final = 16
 TOOL_INCREMENTAL: Final = 1
 TOOL_RESTARTABLE: Final = 2
 TOOL_UNSTOPPABLE: Final = 4
@@ -175,27 +180,27 @@ class Shelf: ...
 
 @final
 class Segment:
-    """One segment of a streamed result (segue_segment_*). Immutable, a value."""
+    """One segment of a streamed result (segue_segment_*). It is immutable."""
 
     @property
-    def number(self) -> int: ...  # 1, 2, 3, ...
+    def number(self) -> int: ...  # the number of the segment: 1, 2, 3, ...
     @property
-    def index(self) -> int: ...  # place in the content of the result, from 0
+    def index(self) -> int: ...  # index of the segment's block in the content
     @property
-    def replaces(self) -> bool: ...  # what came before it is void
+    def replaces(self) -> bool: ...  # True = discards all earlier segments
     @property
-    def type(self) -> str: ...  # of the block, such as "text"; "" when it has none
+    def type(self) -> str: ...  # type of the block, such as "text", or ""
     @property
-    def data(self) -> bytes: ...  # the block, JSON
+    def data(self) -> bytes: ...  # the block as JSON
     @property
-    def text(self) -> str | None: ...  # of a text block, decoded
+    def text(self) -> str | None: ...  # the decoded text of a text block
     @property
-    def content(self) -> Any: ...  # the block, by what set_block_decoder was given
+    def content(self) -> Any: ...  # the block, decoded; see set_block_decoder
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __str__(self) -> str: ...  # the text, or ""
 
-# ---- options: segue.h tells what each means ----
+# ---- options: segue.h explains each member ----
 
 class RuntimeOptions(TypedDict, total=False):
     log_level: int | None
@@ -269,6 +274,7 @@ class ServerOptions(TypedDict, total=False):
     input_wait_ms: int | None
     dialects_on: int | None
     dialects_off: int | None
+    draft_ways: int | None
     fetches_per_second: int | None
     list_ttl_ms: int | None
     list_scope: int | None
@@ -365,7 +371,7 @@ class SessionOptions(TypedDict, total=False):
     dialects_off: int | None
     dialects_on: int | None
     host: Server | None
-    response_modes: int | None  # set of RESPONSE_..., 0 = all
+    response_modes: int | None  # set of RESPONSE_... bits, 0 = all
 
 class RequestOptions(TypedDict, total=False):
     timeout_ms: int | None
@@ -377,18 +383,21 @@ class RequestOptions(TypedDict, total=False):
     ttl_ms: int | None
     unordered: bool | None
     no_cache: bool | None
-    response_modes: int | None  # set of RESPONSE_..., 0 = those of the session
+    response_modes: int | None  # set of RESPONSE_... bits, 0 = the session's
+    seen: int | None  # number of the last segment that was handled
 
-# Of a store: id (16 bytes), task id, idempotency key (32 bytes) or None, principal (32
-# bytes), ended, created_ms, purge_ms, data; and seq, segment, event, kind, at_ms, data.
+# The members of a store's record: id (16 bytes), task id, idempotency key (32 bytes) or
+# None, principal (32 bytes), ended, created_ms, purge_ms, data. An entry: seq, segment,
+# event, kind, at_ms, data.
 StoreRecord = tuple[bytes, str, bytes | None, bytes, int, int, int, bytes]
 StoreEntry = tuple[int, int, int, int, int, bytes]
-# kind (1 create, 2 append, 3 end, 4 delete, 5 release, 6 drop, 7 taken), id, record of a
-# create, entry of an append, and of another that has numbers, purge_ms of an end.
-# segue_ext.h says what each has to do.
+# The members of a write: kind (1 create, 2 append, 3 end, 4 delete, 5 release, 6 drop, 7
+# taken), id, the record of a create, the entry of an append or of another kind with
+# numbers, purge_ms of an end. segue_ext.h says what each kind does.
 StoreWrite = tuple[int, bytes, StoreRecord | None, StoreEntry | None, int]
 
-# kind (1 grew, 2 letter, 3 orphans, 4 missed, 5 doubt), id or None, number, data or None.
+# An item of a store's change feed: kind (1 grew, 2 letter = forwarded command, 3 orphans,
+# 4 missed, 5 doubt), id or None, number, data or None.
 StoreNews = tuple[int, bytes | None, int, bytes | None]
 
 class CustomStore(Protocol):
@@ -396,13 +405,14 @@ class CustomStore(Protocol):
     def find(self, task_id: str | None, key: bytes | None, /) -> StoreRecord | None: ...
     def read(self, id: bytes, after: int, /) -> Iterable[StoreEntry]: ...
     def claim(self) -> Iterable[StoreRecord]: ...
-    # and, all of it optional:
-    # leased: bool    others take over what this one cannot reach; needs the next three
-    # forgets: bool   what it keeps ends with the process
+    # Optional members:
+    # leased: bool    True = other servers take over what this one cannot reach; it needs
+    #                 the next three methods
+    # forgets: bool   True = the data is lost when the process ends
     # def follow(self, id: bytes, on: bool, /) -> object: ...
     # def post(self, id: bytes, data: bytes, /) -> object: ...
-    # def news(self) -> tuple[Iterable[StoreNews], int]: ...   and within how many ms to
-    #     ask again; store_ring says when to ask before
+    # def news(self) -> tuple[Iterable[StoreNews], int]: ...   the change feed items,
+    #     and within how many ms to call it again; store_wake asks for an earlier call
     # def stats(self) -> tuple[int, int, int, int]: ...   operations, bytes, evicted,
     #     purged
     # def purge(self, now_ms: int, /) -> int | None: ...
@@ -410,8 +420,9 @@ class CustomStore(Protocol):
     #     self, principal: bytes, created_ms: int, task_id: str | None, /
     # ) -> Iterable[StoreRecord]: ...
 
-# None: it fits. A text: it does not, and why. NotImplemented: that cannot be told.
-# what: 1 = arguments, 2 = result.
+# A function that checks a value against a schema. It returns None when the value fits, a
+# text with the reason when it does not fit, or NotImplemented when the check is not
+# possible. The second argument is 1 for arguments, 2 for a result.
 Validate = Callable[[str, int, bytes, bytes], Any]
 Principal = Callable[[Transport], str | None]
 
@@ -422,20 +433,21 @@ def status_name(status: int) -> str: ...
 def set_error_factory(
     factory: Callable[[int, str, int, bytes | None, bool], BaseException] | None, /
 ) -> None:
-    """Sets what makes the exceptions of this module: (status, message, code, data,
-    retryable); message is "" when there is no detail."""
+    """Sets the function that makes this module's exceptions: (status, message, code,
+    data, retryable). message is "" when the error has no details."""
 
 def set_block_decoder(callable: Callable[[bytes], object] | None, /) -> None:
-    """Sets what makes Segment.content."""
+    """Sets the function that makes Segment.content from the block's JSON."""
 
 def option_names() -> dict[str, list[str]]:
-    """Members of each options struct that a dict can set."""
+    """Returns the member names that a dict may have, for each options struct."""
 
 def live_handles() -> dict[str, int]:
-    """Handles that exist, by kind; for leak checks."""
+    """Returns the number of existing handles, by kind, for leak checks."""
 
 def allocated() -> int:
-    """Bytes that tracked runtimes hold (runtime_new); for leak checks."""
+    """Returns the number of bytes that tracked runtimes (runtime_new) hold, for leak
+    checks."""
 
 # ---- runtime ----
 
@@ -445,32 +457,37 @@ def runtime_new(
     track: bool = False,
 ) -> Runtime: ...
 def runtime_run(runtime: Runtime) -> list[Event]:
-    """Not of use in Python: blocks, with the GIL let go, until runtime_stop."""
+    """Runs the runtime on this thread, without the GIL, until runtime_stop. Python
+    programs do not need it."""
 
 def runtime_start(runtime: Runtime) -> None: ...
 def runtime_fd(runtime: Runtime) -> int:
-    """Readable while runtime_dispatch has something; never read it."""
+    """Returns the wake-up descriptor, which is readable while runtime_dispatch has
+    events. Never read from the descriptor."""
 
 def runtime_side_fd(runtime: Runtime) -> int:
-    """The same, of what does not come from the loop: log lines, custom transports."""
+    """Returns a second descriptor, which is readable for events that do not come from the
+    I/O loop: log lines, custom transports."""
 
 def runtime_dispatch(
     runtime: Runtime, timeout_ms: int = 0, max_events: int = 256, /
 ) -> list[Event]:
-    """What has happened, at most max_events callbacks of the library.
+    """Returns the events of at most max_events callbacks of the library.
 
-    Raises ClosedError once the runtime was stopped and nothing is left."""
+    Raises ClosedError when the runtime was stopped and no events are left.
+    """
 
 def runtime_cork(runtime: Runtime, /) -> None:
-    """Holds output back until runtime_uncork; calls nest."""
+    """Holds back outgoing messages until runtime_uncork. Calls may be nested."""
 
 def runtime_uncork(runtime: Runtime, /) -> None:
-    """Sends what was held back. Raises StateError when nothing is corked."""
+    """Sends the messages that runtime_cork holds back. Raises StateError without a call
+    of runtime_cork."""
 
 def runtime_stop(runtime: Runtime) -> None: ...
 def runtime_free(runtime: Runtime) -> list[Event]:
-    """Joins the threads of the runtime and returns the last events, among them CLOSED
-    and COMPLETE of all that was open."""
+    """Joins the threads of the runtime and returns the last events, among them CLOSED and
+    COMPLETE for everything that was open."""
 
 def runtime_authorize(runtime: Runtime, redirect_url: str) -> None: ...
 
@@ -482,7 +499,8 @@ def transport_fds(runtime: Runtime, fd_in: int, fd_out: int) -> Transport: ...
 def transport_spawn(
     runtime: Runtime, options: SpawnOptions, handler: Handler | None = None
 ) -> Transport:
-    """handler gets STDERR; without one the child has our standard error."""
+    """The handler receives STDERR. Without a handler the child writes to the standard
+    error of this process."""
 
 def transport_http(
     runtime: Runtime,
@@ -494,29 +512,32 @@ def transport_set_header(transport: Transport, name: str, value: str | None) -> 
 def transport_set_oauth(
     transport: Transport,
     options: OauthOptions,
-    handler: Handler | None = None,  # AUTHORIZE
-    on_assertion: Callable[[str, str], str | None] | None = None,  # issuer, resource
-    on_load: Callable[[str], str | None] | None = None,  # key
-    on_save: Callable[[str, str], object] | None = None,  # key, json
+    handler: Handler | None = None,  # gets AUTHORIZE
+    # arguments: issuer, resource
+    on_assertion: Callable[[str, str], str | None] | None = None,
+    on_load: Callable[[str], str | None] | None = None,  # argument: key
+    on_save: Callable[[str, str], object] | None = None,  # arguments: key, json
 ) -> None: ...
 def transport_header(transport: Transport, name: str) -> str | None:
-    """Only inside of principal and on_bearer."""
+    """May only be called inside principal and on_bearer."""
 
 def transport_peer(transport: Transport) -> str:
-    """Only inside of principal and on_bearer."""
+    """May only be called inside principal and on_bearer."""
 
 def transport_free(transport: Transport, /) -> None: ...
 def transport_custom(
     runtime: Runtime, handler: Handler, reopen: bool = False
 ) -> Transport:
-    """handler gets TRANSPORT_*; reopen: a loss is not final."""
+    """The handler receives TRANSPORT_*. reopen: True = a lost connection can be opened
+    again."""
 
 def transport_feed(wire: Wire, data: bytes) -> bool:
-    """False: too much waits already, TRANSPORT_PAUSE tells when to go on."""
+    """Passes input to the library. Returns False when too much input waits already.
+    TRANSPORT_PAUSE says when to continue."""
 
 def transport_took(wire: Wire, count: int) -> None:
-    """So many bytes of TRANSPORT_SEND are gone. More are sent while less than 1 MiB is
-    under way."""
+    """Reports that this many bytes of TRANSPORT_SEND were written. The library passes
+    more bytes while fewer than 1 MiB are unwritten."""
 
 def transport_writable(wire: Wire) -> None: ...
 def transport_closed(wire: Wire) -> None: ...
@@ -529,18 +550,20 @@ def store_redis(url: str, options: StoreOptions | None = None) -> Store: ...
 def store_custom(
     store: CustomStore, options: StoreOptions | None = None
 ) -> tuple[Store, Shelf]:
-    """A store of your own. Its methods run in store_serve. One that raises fails with the
-    ``status`` of its exception, which ours have (ExistsError, NotFoundError, ...), or
-    with StoreError, and then its traceback goes to sys.unraisablehook. Without ``list`` a
-    server has no tasks/list."""
+    """Makes a store of your own. Its methods run in store_serve. If a method raises an
+    exception of Segue (ExistsError, NotFoundError, ...), the call of the store fails with
+    the ``status`` of the exception. For any other exception the call fails with
+    StoreError, and the traceback goes to sys.unraisablehook. Without the method ``list``
+    a server has no tasks/list."""
 
 def store_serve(shelf: Shelf) -> None:
-    """Runs the methods of a store on the calling thread, until the store is closed: for
-    a daemon thread that is started before the store is used. A second thread is refused
-    (StateError)."""
+    """Runs the methods of a store on the calling thread until the store is closed. Call
+    this function on a daemon thread that starts before the store is used. A second thread
+    is refused (StateError)."""
 
-def store_ring(shelf: Shelf) -> None:
-    """There are news: the store's ``news`` is called soon. From any thread."""
+def store_wake(shelf: Shelf) -> None:
+    """Reports that the store's change feed has items. The library then calls the ``news``
+    method soon. May be called from any thread."""
 
 def store_free(store: Store, /) -> None: ...
 
@@ -582,7 +605,7 @@ def server_add(
     handler: Handler,
     completion: bool = False,
 ) -> None:
-    """handler gets CALL for each call, and COMPLETION if completion is set."""
+    """The handler receives CALL for each call, and COMPLETION if `completion` is set."""
 
 def server_remove(server: Server, item: int, name: str) -> None: ...
 def server_resource_updated(server: Server, uri: str) -> None: ...
@@ -619,18 +642,18 @@ def call_argument(call: Call, name: str) -> bytes | None: ...
 def call_argument_text(call: Call, name: str) -> str | None: ...
 def call_argument_int(call: Call, name: str) -> int | None: ...
 def call_watch(call: Call, handler: Handler) -> None:
-    """handler gets CANCEL, at most once, and DRAIN."""
+    """The handler receives CANCEL, at most once, and DRAIN."""
 
 def call_is_cancelled(call: Call, /) -> bool: ...
 
-# Those that send return False for SEGUE_E_WOULD_BLOCK: nothing was taken, DRAIN follows
-# (call_watch).
+# The functions that send return False for SEGUE_E_WOULD_BLOCK: nothing was sent, and
+# DRAIN (see call_watch) follows when there is room.
 
 def call_send(call: Call, content: Content) -> bool: ...
 def call_send_text(call: Call, text: str, /) -> bool: ...
 def call_extend_text(call: Call, index: int, text: str, /) -> bool: ...
 def call_send_json(call: Call, json: Json, /) -> bool:
-    """call_send of a content with this one block."""
+    """Sends one block, as call_send does with a content that has only this block."""
 
 def call_replace(call: Call) -> bool: ...
 def call_set_field(call: Call, name: str, json: Json) -> bool: ...
@@ -645,14 +668,15 @@ def call_set_status(call: Call, message: str) -> bool: ...
 def call_require_input(
     call: Call, key: str | None, method: str, params: Json | None, handler: Handler
 ) -> None:
-    """handler gets INPUT."""
+    """The handler receives INPUT."""
 
 def call_hang_up(call: Call, retry_ms: int = 0) -> None: ...
 def call_end_turn(call: Call) -> None: ...
 def call_defer(call: Call, ttl_ms: int = 0) -> None: ...
 def call_checkpoint(call: Call, data: bytes) -> bool: ...
 def call_resumed(call: Call) -> tuple[int, bytes | None] | None:
-    """Last segment and checkpoint of an earlier run; None on a first run."""
+    """Returns the last segment and the checkpoint of an earlier run; None on a first
+    run."""
 
 def call_complete(call: Call, content: Content | None = None) -> None: ...
 def call_reply(
@@ -663,18 +687,18 @@ def call_reply(
     is_error: bool = False,
     /,
 ) -> None:
-    """call_complete and call_free with a content made of a text block, then blocks given
-    as JSON, and structuredContent: one step for the common case. When this raises, the
-    call is as it was, to be ended otherwise and freed by the caller."""
+    """Completes and frees the call in one step, for the common case. The content is a
+    text block, then the blocks given as JSON, and structuredContent. When this raises,
+    the call is unchanged: the caller must end it in another way and free it."""
 
 def call_fail(call: Call, code: int, message: str, data: Json | None = None) -> None: ...
 def call_free(call: Call, /) -> None: ...
 
 # ---- client ----
 
-# ``events`` is the mask of what handler gets; what it lacks the library does not deliver,
-# which means something for QUESTION (the server is told there is nobody to ask) and
-# SEGMENTS. OPEN, CLOSED and COMPLETE always come.
+# ``events`` is a mask of the events that the handler gets. Other events are not
+# delivered. Without QUESTION the server learns that the client answers no questions.
+# OPEN, CLOSED and COMPLETE are always delivered.
 
 def session_open(
     runtime: Runtime,
@@ -685,6 +709,9 @@ def session_open(
     validate: Validate | None = None,
 ) -> Session: ...
 def session_peer(session: Session) -> bytes: ...
+def session_take_input(
+    session: Session, handler: Handler | None, events: int = -1
+) -> Request: ...
 def session_close(session: Session) -> None: ...
 def session_free(session: Session, /) -> None: ...
 def request_start(
@@ -714,6 +741,7 @@ def request_cancel(request: Request, /) -> None: ...
 def request_detach(request: Request) -> None: ...
 def request_free(request: Request, /) -> None: ...
 def task_attach(session: Session, task_id: str) -> Task: ...
+def task_attach_token(session: Session, token: str) -> Task: ...
 def task_id(task: Task) -> str: ...
 def task_get(task: Task, handler: Handler | None, events: int = -1) -> Request: ...
 def task_get_state(task: Task) -> int: ...

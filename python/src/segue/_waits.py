@@ -1,12 +1,11 @@
-"""What a task waits for, when it goes on in the turn of the loop that brings it.
+"""Lets a task continue in the same turn of the loop in which its event arrives.
 
-asyncio wakes a task in the turn after the one that ends its future, and between two turns
-asks for what is readable. Whoever makes one call after the other pays for that with each.
-So the tasks that a batch of events wakes are noted, and go on as soon as all of the batch
-has been handled: in the same turn. What they send is held back until all of them have had
-theirs, so that it leaves in one write, and never for longer: there is no cork that waits
-for the loop. Nothing but the loop may do so, with no task under way; else they go on as
-ever.
+asyncio wakes a task one turn after its future is done, and polls for input between the
+two turns. Polling costs time for each of many calls in a row. So the runtime collects the
+tasks that a batch of events wakes, and continues these tasks in the same turn, as soon as
+the whole batch has been handled. The output of the tasks is held back until all of them
+have run, so that it is sent in one write. The runtime continues tasks in this way only
+from the loop itself, while no task runs. Otherwise tasks are woken in the usual way.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["Wait", "go_on"]
 
 
 class Wait(asyncio.Future[None]):
-    """A future of one task, which awaits it at once."""
+    """A future for one task. The task must await the future at once."""
 
     _going_on: tuple[Callable[[Any], object], Context | None] | None = None
 
@@ -45,13 +44,13 @@ class Wait(asyncio.Future[None]):
             self.get_loop().call_soon(going_on[0], self, context=going_on[1])
 
     def wake(self) -> None:
-        """The task goes on, in the next turn."""
+        """Wakes the task in the next turn of the loop."""
         if not self.done():
             self.set_result(None)
             self._later()
 
     def wake_now(self) -> None:
-        """The task goes on at once; no other may be under way."""
+        """Runs the task at once. No other task may be running."""
         if self.done():
             return
         self.set_result(None)
@@ -61,8 +60,8 @@ class Wait(asyncio.Future[None]):
 
 
 def go_on(runtime: _segue.Runtime, waits: list[Wait]) -> None:
-    """Wakes tasks from the loop."""
-    if asyncio.current_task() is not None:  # as of loops that were made to nest
+    """Wakes the tasks of these waits. Must be called from the loop."""
+    if asyncio.current_task() is not None:  # a nested event loop runs inside a task
         for wait in waits:
             wait.wake()
         return
@@ -71,17 +70,17 @@ def go_on(runtime: _segue.Runtime, waits: list[Wait]) -> None:
     try:
         if is_corked:
             _segue.runtime_cork(runtime)
-    except errors.ClosedError:  # they hear of it
+    except errors.ClosedError:  # the tasks will notice that the runtime has ended
         is_corked = False
     try:
         for wait in waits:
             at += 1
             wait.wake_now()
-    finally:  # KeyboardInterrupt and SystemExit of a task come through
+    finally:  # runs also after a KeyboardInterrupt or SystemExit of a task
         for wait in waits[at:]:
             wait.wake()
         if is_corked:
             try:
                 _segue.runtime_uncork(runtime)
-            except errors.ClosedError:  # one of them has ended it
+            except errors.ClosedError:  # one of the tasks has ended the runtime
                 pass

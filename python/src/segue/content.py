@@ -1,9 +1,9 @@
-"""Content of results and messages: blocks and results. Both roles use it.
+"""Content of results and messages: blocks and results. Clients and servers use it.
 
-Names and members are those of the specification (server/tools, "Tool Result"), in the
-spelling of Python: `mimeType` is `mime_type`, `_meta` is `meta`. Every class here encodes
-to the JSON of the wire by `msgspec.json.encode` and `msgspec.to_builtins`; bytes are
-base64 there.
+Names and members are those of the specification (server/tools, "Tool Result") in Python's
+spelling: `mimeType` is `mime_type`, `_meta` is `meta`. `msgspec.json.encode` and
+`msgspec.to_builtins` convert every class here to the protocol's JSON, with bytes as
+base64.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Role = Literal["user", "assistant"]
 
 
 class Annotations(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """What a block is for. `priority` goes from 0 to 1; times are ISO 8601."""
+    """Hints on how to use a block. `priority` is from 0 to 1; times are ISO 8601."""
 
     audience: list[Role] | None = None
     priority: float | None = None
@@ -66,7 +66,7 @@ class Text(msgspec.Struct, tag_field="type", tag="text", omit_defaults=True):
 class Image(
     msgspec.Struct, tag_field="type", tag="image", omit_defaults=True, rename="camel"
 ):
-    """A block that is a picture."""
+    """A block with a picture."""
 
     data: bytes
     mime_type: str = msgspec.field(name="mimeType", default_factory=lambda: "image/png")
@@ -77,7 +77,7 @@ class Image(
 class Audio(
     msgspec.Struct, tag_field="type", tag="audio", omit_defaults=True, rename="camel"
 ):
-    """A block that is a sound."""
+    """A block with a sound."""
 
     data: bytes
     mime_type: str = msgspec.field(name="mimeType", default_factory=lambda: "audio/wav")
@@ -106,7 +106,7 @@ class ResourceLink(
 
 
 class ResourceContents(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """What stands in a resource: `text`, or bytes as `blob`."""
+    """The contents of a resource: `text`, or bytes in `blob`."""
 
     uri: str
     text: str | None = None
@@ -118,7 +118,7 @@ class ResourceContents(msgspec.Struct, omit_defaults=True, rename="camel"):
 class EmbeddedResource(
     msgspec.Struct, tag_field="type", tag="resource", omit_defaults=True
 ):
-    """A block that holds a resource."""
+    """A block that contains a resource."""
 
     resource: ResourceContents
     annotations: Annotations | None = None
@@ -126,7 +126,7 @@ class EmbeddedResource(
 
 
 class Unknown(dict[str, Any]):
-    """A block of a type that this version does not know: its JSON object."""
+    """A block of a type that this version does not know, as its JSON object."""
 
     @property
     def type(self) -> str:
@@ -144,10 +144,10 @@ _encode = msgspec.json.encode
 
 
 def decode_block(block: bytes | str | dict[str, Any]) -> Content:
-    """Makes a block of its JSON, as text or as an object.
+    """Makes a block from its JSON, as text or as an object.
 
-    What is of no known type, or does not fit its type, is `Unknown`: a block that comes
-    from elsewhere is never an exception.
+    A block of an unknown type, or a block that does not fit its type, becomes `Unknown`.
+    A block of another program therefore never raises an exception.
 
     Raises:
         msgspec.DecodeError: the text is not JSON.
@@ -164,14 +164,14 @@ def decode_block(block: bytes | str | dict[str, Any]) -> Content:
         return Unknown(value if isinstance(value, dict) else {"type": "", "value": value})
 
 
-_segue.set_block_decoder(decode_block)  # of Segment.content
+_segue.set_block_decoder(decode_block)  # decodes Segment.content
 
 
 # ---- messages of prompts
 
 
 class PromptMessage(msgspec.Struct):
-    """A message of a prompt: who says it, and one block."""
+    """A message of a prompt: its speaker and one block."""
 
     role: Role
     content: Block
@@ -182,12 +182,12 @@ def _block(value: str | Block) -> Block:
 
 
 def user(content: str | Block) -> PromptMessage:
-    """A message that the user says; a string is a block of text."""
+    """Makes a prompt message of the user. A string becomes a block of text."""
     return PromptMessage("user", _block(content))
 
 
 def assistant(content: str | Block) -> PromptMessage:
-    """A message that the model says; a string is a block of text."""
+    """Makes a prompt message of the model. A string becomes a block of text."""
     return PromptMessage("assistant", _block(content))
 
 
@@ -199,12 +199,13 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
 
     Attributes:
         content: the blocks.
-        structured: `structuredContent`; None when there is none.
-        is_error: the tool says that it failed, and the blocks say why.
-        meta: `_meta`.
+        structured: the value of `structuredContent`; None when it is missing.
+        is_error: True = the tool failed, and the blocks say why.
+        meta: the value of `_meta`.
     """
 
-    # A factory that msgspec does not know: the wire wants the list even when it is empty.
+    # msgspec does not recognise a lambda as a default. Therefore msgspec encodes the list
+    # even when the list is empty, as the protocol requires.
     content: list[Content] = msgspec.field(default_factory=lambda: [])  # noqa: PIE807
     structured: Any = msgspec.field(name="structuredContent", default=None)
     is_error: bool = msgspec.field(name="isError", default=False)
@@ -236,10 +237,10 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
 
     @classmethod
     def from_json(cls, raw: bytes | str) -> Result:
-        """Decodes the result of `tools/call` as it came over the wire.
+        """Decodes the JSON text of a result of `tools/call`.
 
         Raises:
-            msgspec.DecodeError: it is not JSON, or not such a result.
+            msgspec.DecodeError: the text is not JSON, or not the result of a tool.
         """
         raw = raw.encode() if isinstance(raw, str) else raw
         try:
@@ -255,23 +256,25 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
 
     @property
     def raw(self) -> bytes:
-        """The JSON that was received; of a result made here, its JSON."""
+        """The JSON that was received; for a result made here, the JSON that would be
+        sent."""
         raw: bytes | None = self.__dict__.get("raw")
         return _encode(self) if raw is None else raw
 
     @property
     def text(self) -> str:
-        """All blocks of text, joined."""
+        """The texts of all blocks, joined."""
         return "".join([block.text for block in self.content if type(block) is Text])
 
     def decode(self, type: type[T]) -> T:
         """Decodes the structured content, or else the text as JSON.
 
         Args:
-            type: whatever msgspec decodes to, or a model of pydantic.
+            type: a type that msgspec can decode to, or a model of pydantic.
 
         Raises:
-            msgspec.ValidationError: it does not fit. pydantic raises its own.
+            msgspec.ValidationError: the value does not fit the type. pydantic raises its
+            own exception.
         """
         if self.structured is None:
             return schema.decoder(type)(self.text.encode())

@@ -1,4 +1,5 @@
-"""What a handler raises so that its caller hears of it, and what a caller catches."""
+"""Exceptions for failures of a handler. The handler raises them on the server, and the
+client raises them for its caller."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ __all__ = ["Declined", "McpError", "ToolError"]
 
 
 class ToolError(errors.Error):
-    """A tool failed in a way that a model should see: a result with `isError`.
+    """A tool failed in a way that the model should see. The caller gets a result with
+    `isError`.
 
     Attributes:
         result: on the client, the whole result.
@@ -31,7 +33,7 @@ class ToolError(errors.Error):
 
 
 class Declined(ToolError):
-    """The person who was asked declined, or did not decide.
+    """The user who was asked declined or did not decide.
 
     Attributes:
         action: "decline" or "cancel".
@@ -46,12 +48,12 @@ class Declined(ToolError):
 
 
 class McpError(errors.RemoteError):
-    """A JSON-RPC error, such as -32602 for parameters that are wrong.
+    """A JSON-RPC error, such as -32602 for wrong parameters.
 
     Args:
         code: the JSON-RPC code.
         message: one line.
-        data: any value that has a form in JSON.
+        data: any value that JSON can represent.
     """
 
     def __init__(self, code: int = -32603, message: str = "", data: Any = None) -> None:

@@ -1,7 +1,8 @@
-"""What a server asks its client: people (elicitation), models (sampling), roots.
+"""The questions that a server asks its client: to the user (elicitation), to a model
+(sampling), for the roots.
 
 Members are those of the specification (client/elicitation, client/sampling, client/roots)
-in Python's spelling. Both roles use these classes.
+in Python's spelling. Clients and servers use these classes.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ T = TypeVar("T", default=dict[str, Any])
 
 
 class ElicitRequest(msgspec.Struct, omit_defaults=True):
-    """A question to a person.
+    """A question to the user.
 
     Attributes:
-        message: what the person reads.
-        schema: of the form, flat (`mode` "form").
-        mode: "form", or "url": the person is sent to `url` instead.
-        id: `elicitationId`, of mode "url".
+        message: the text that the user reads.
+        schema: the flat JSON Schema of the form (`mode` "form").
+        mode: "form", or "url": the user is sent to `url` instead.
+        id: the `elicitationId` of mode "url".
     """
 
     message: str
@@ -44,7 +45,7 @@ class ElicitRequest(msgspec.Struct, omit_defaults=True):
 
 
 class ElicitResult(msgspec.Struct, Generic[T], omit_defaults=True):
-    """What a person answered: `content` is there when `action` is "accept"."""
+    """The user's answer. `content` is set when `action` is "accept"."""
 
     action: Literal["accept", "decline", "cancel"]
     content: T | None = None
@@ -55,7 +56,7 @@ class ElicitResult(msgspec.Struct, Generic[T], omit_defaults=True):
 
 
 class SampleMessage(msgspec.Struct):
-    """A message of a conversation with a model; `text` joins its texts."""
+    """A message of a conversation with a model. `text` joins the texts of the message."""
 
     role: Literal["user", "assistant"]
     content: Any
@@ -66,7 +67,7 @@ class SampleMessage(msgspec.Struct):
 
 
 class SampleRequest(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """A question to a model. `max_tokens` bounds the answer."""
+    """A question to a model. `max_tokens` is the maximum length of the answer."""
 
     messages: list[SampleMessage]
     max_tokens: int
@@ -82,13 +83,14 @@ class SampleRequest(msgspec.Struct, omit_defaults=True, rename="camel"):
 
 
 class SampleResult(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """What a model said.
+    """A model's answer.
 
     Attributes:
-        role: mostly "assistant".
-        content: one block, or a list of them; `text` joins their texts.
-        model: which one it was.
-        stop_reason: "endTurn", "maxTokens", "stopSequence", "toolUse" or another.
+        role: usually "assistant".
+        content: one block or a list of blocks; `text` joins their texts.
+        model: the name of the model.
+        stop_reason: why the model stopped: "endTurn", "maxTokens", "stopSequence",
+            "toolUse" or another.
     """
 
     role: Literal["user", "assistant"]
@@ -102,10 +104,10 @@ class SampleResult(msgspec.Struct, omit_defaults=True, rename="camel"):
 
     @classmethod
     def from_json(cls, raw: bytes) -> SampleResult:
-        """Decodes an answer; its blocks are objects then.
+        """Decodes a model's answer and its blocks.
 
         Raises:
-            msgspec.DecodeError: it is no such answer.
+            msgspec.DecodeError: the text is not a model's answer.
         """
         made = _decode_sample(raw)
         blocks = made.content if isinstance(made.content, list) else [made.content]
@@ -114,7 +116,7 @@ class SampleResult(msgspec.Struct, omit_defaults=True, rename="camel"):
 
 
 class Root(msgspec.Struct, omit_defaults=True):
-    """A place that the client works in: a `file://` URI."""
+    """A root: a directory or file that the client works in, as a `file://` URI."""
 
     uri: str
     name: str | None = None

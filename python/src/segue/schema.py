@@ -1,7 +1,7 @@
-"""Types of Python as JSON Schema (2020-12), and values that are checked against them.
+"""Converts Python types to JSON Schema (2020-12), and checks values against Python types.
 
-msgspec does both in one pass. A type that has a model of pydantic in it, or a `Field` of
-pydantic, goes to pydantic as a whole; pydantic is imported only by who uses it.
+msgspec does both tasks. A type that contains a model or a `Field` of pydantic is passed
+to pydantic as a whole. This module imports pydantic only if the program has imported it.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ JsonSchema = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """Marks an argument of a tool that HTTP repeats in a header (`x-mcp-header`).
+    """Marks an argument of a tool that HTTP clients also send in a header
+    (`x-mcp-header`).
 
-    `region: Annotated[str, Header("Region")]` travels as `Mcp-Param-Region`, too, for
-    proxies that route by it (2026-07-28 basic/transports/streamable-http).
+    `region: Annotated[str, Header("Region")]` is also sent as `Mcp-Param-Region`, so that
+    proxies can route by it (2026-07-28 basic/transports/streamable-http).
     """
 
     name: str
 
 
-# ---- pydantic, if it is there
+# ---- pydantic, if the program has imported it
 
 
 def uses_pydantic(tp: Any) -> bool:
-    """Whether a type can only be read by pydantic."""
+    """Returns whether only pydantic, and not msgspec, can read a type."""
     return "pydantic" in sys.modules and _find_pydantic(tp, set())
 
 
@@ -79,7 +80,8 @@ def _adapter(tp: Any) -> Any:
 
 
 def _cached(make: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Types are hashable but for odd ones, such as Annotated with a list."""
+    """Caches the function's results. Rare types that cannot be hashed, such as Annotated
+    with a list, are not cached."""
     kept = lru_cache(maxsize=1024)(make)
 
     def get(tp: Any) -> T:
@@ -104,12 +106,13 @@ def _make_converter(tp: Any) -> Callable[[Any], Any]:
 
 
 def decoder(tp: type[T]) -> Callable[[bytes], T]:
-    """A function that decodes JSON to this type, and raises where it does not fit."""
+    """Returns a function that decodes JSON to this type, and raises if the JSON does not
+    fit."""
     return _decoders(tp)
 
 
 def converter(tp: type[T]) -> Callable[[Any], T]:
-    """A function that makes this type of what was decoded, or came as strings."""
+    """Returns a function that converts decoded values or strings to this type."""
     return _converters(tp)
 
 
@@ -123,7 +126,7 @@ def _encode_other(value: Any) -> Any:
         return dump(mode="json", by_alias=True)
     if hasattr(value, "__pydantic_serializer__"):
         return _adapter(type(value)).dump_python(value, mode="json", by_alias=True)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be encoded as JSON")
 
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder(enc_hook=_encode_other).encode
@@ -131,7 +134,7 @@ encode: Callable[[Any], bytes] = msgspec.json.Encoder(enc_hook=_encode_other).en
 
 
 def reason(error: Exception) -> str:
-    """One line that says why a value does not fit, as it is told to the caller."""
+    """Returns one line that says why a value does not fit, for the caller."""
     errors: Any = getattr(error, "errors", None)
     if callable(errors):
         parts = []
@@ -147,7 +150,8 @@ def reason(error: Exception) -> str:
 
 
 def _inline_top(schema: JsonSchema, parts: dict[str, JsonSchema]) -> JsonSchema:
-    """The schema itself in place of a reference to it, and beside it what it needs."""
+    """Replaces a reference at the top of a schema by the schema to which it refers, and
+    keeps the definitions that this schema needs."""
     name = schema.get("$ref", "").rpartition("/")[2]
     if name and len(schema) == 1:
         schema = parts[name]
@@ -162,10 +166,10 @@ def _inline_top(schema: JsonSchema, parts: dict[str, JsonSchema]) -> JsonSchema:
 
 
 def json_schema(tp: Any) -> JsonSchema:
-    """The JSON Schema of a type.
+    """Returns the JSON Schema of a type.
 
     Raises:
-        TypeError: there is none, for instance of a class that neither msgspec nor
+        TypeError: the type has no JSON Schema, such as a class that neither msgspec nor
             pydantic knows.
     """
     if uses_pydantic(tp):
@@ -177,7 +181,8 @@ def json_schema(tp: Any) -> JsonSchema:
 
 
 def is_object_type(tp: Any) -> bool:
-    """Whether values of the type are JSON objects: what a structured result is."""
+    """Returns whether values of the type are JSON objects. Only objects can be structured
+    results."""
     if tp in (None, type(None), Any) or isinstance(tp, (str, TypeVar)):
         return False
     try:
@@ -190,14 +195,15 @@ def is_object_type(tp: Any) -> bool:
 
 
 def metadata(tp: Any) -> tuple[Any, ...]:
-    """What stands in Annotated beside the type."""
+    """Returns the values that stand beside the type in Annotated."""
     return tuple(tp.__metadata__) if get_origin(tp) is Annotated else ()
 
 
 def described(tp: Any, text: str | None) -> Any:
-    """The type with a description, and with its Header as part of the schema.
+    """Returns the type with a description, and with its Header as part of the schema.
 
-    A description of its own wins; a plain string in Annotated is one.
+    If the type has its own description, such as a plain string in Annotated, that
+    description is used.
     """
     extra: dict[str, Any] = {}
     own = None
@@ -224,8 +230,8 @@ def described(tp: Any, text: str | None) -> Any:
 
 
 def aliased(tp: Any, alias: str) -> Any:
-    """The type of a field of a pydantic model that is called otherwise in JSON. An alias
-    that the type brings along wins."""
+    """Returns a field type of a pydantic model with another name in JSON. If the type has
+    its own alias, that alias is used."""
     import pydantic
 
     field: Any = pydantic.Field(alias=alias)
@@ -240,7 +246,8 @@ def aliased(tp: Any, alias: str) -> Any:
 
 
 def form_schema(tp: Any) -> JsonSchema:
-    """The schema of a form (`elicitation/create`): one flat object of simple fields.
+    """Returns the schema of a form (`elicitation/create`): one flat object of simple
+    fields.
 
     Raises:
         TypeError: the type has a field that a form cannot have (2025-11-25
@@ -249,7 +256,7 @@ def form_schema(tp: Any) -> JsonSchema:
     schema = json_schema(tp)
     parts = schema.pop("$defs", {})
     if schema.get("type") != "object":
-        raise TypeError(f"a form asks for an object, and {tp!r} is none")
+        raise TypeError(f"a form has to be an object type, and {tp!r} is not")
     properties = {
         name: _simple(name, field, parts)
         for name, field in schema.get("properties", {}).items()
@@ -277,5 +284,7 @@ def _simple(name: str, field: JsonSchema, parts: dict[str, JsonSchema]) -> JsonS
     if kind == "array" and is_choice:
         field["items"].setdefault("type", "string")
     if kind not in ("string", "number", "integer", "boolean") and not is_choice:
-        raise TypeError(f"a form cannot have the field {name!r}: it is not simple")
+        raise TypeError(
+            f"a form cannot have the field {name!r}, because it is not a simple type"
+        )
     return field

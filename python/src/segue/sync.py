@@ -7,12 +7,13 @@
         for segment in session.stream("story", n=3):
             print(segment.text, end="")
 
-It has the verbs of `segue.Session`, and they wait. One thread for the whole program runs
-an event loop of its own, so it works where a loop runs already, as in Jupyter. Sessions
-may be used from several threads at a time. Ctrl-C while something is waited for cancels
-that, waits for the end of it, and raises `KeyboardInterrupt`; the session stays good.
+The session has the methods of `segue.Session`, and they block. One thread for the whole
+program runs an event loop of its own, so the module also works where a loop runs already,
+as in Jupyter. Several threads may use a session at the same time. Ctrl-C cancels the call
+for which the main thread waits, waits for the end of the call and raises
+`KeyboardInterrupt`. The session stays usable.
 
-Callbacks run in the thread of the loop: they must not block it, nor use what is here.
+Callbacks run on the loop's thread. They must neither block nor use this module.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ __all__ = ["Changes", "Session", "Stream", "Task", "authorize", "connect", "resu
 
 T = TypeVar("T")
 
-# Seconds after which whoever waits looks up: a signal that comes just before a thread
-# begins to wait for a lock does not wake it.
+# How often, in seconds, a waiting thread wakes up to check for signals. A signal that
+# arrives just before the thread begins to wait for a lock does not wake the thread.
 _GLANCE = 0.2
 
 
 class _Job(Generic[T]):
-    """Work in the loop that another thread waits for.
+    """Work that runs in the loop while another thread waits for it.
 
-    That thread may be interrupted between any two of its steps. So it takes part in no
-    more than one lock, which is a flag and guards nothing: what it would leave locked,
-    the loop would wait for.
+    A signal may interrupt the waiting thread between any two steps. A lock that the
+    interrupted thread still holds would block the loop. So a job uses only one lock,
+    which serves as a wake-up flag and protects no data.
     """
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
@@ -63,13 +64,14 @@ class _Job(Generic[T]):
         self._bell.acquire()
 
     def begin(self) -> None:
-        """In the loop."""
+        """Starts the work. Runs in the loop."""
         self._task = asyncio.get_running_loop().create_task(self._work)
         self._task.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[T]) -> None:
         if not task.cancelled():
-            task.exception()  # nobody may come for it
+            # marks the error as retrieved, because possibly no thread asks for it
+            task.exception()
         self._ring()
 
     def _ring(self) -> None:
@@ -77,7 +79,7 @@ class _Job(Generic[T]):
         self._bell.release()
 
     def cancel(self) -> None:
-        """In the loop, behind `begin`, or without it."""
+        """Cancels the work. Runs in the loop, after `begin` or without it."""
         if self._task is not None:
             self._task.cancel()
         elif not self._has_ended:
@@ -94,7 +96,8 @@ class _Job(Generic[T]):
 
 
 class _Loop:
-    """The thread and its loop. It begins when it is needed, and ends with the program."""
+    """The thread of this module and its event loop. The thread starts at the first use
+    and ends with the program."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -123,24 +126,28 @@ class _Loop:
             self._thread.join(8)
 
     def is_ours(self) -> bool:
-        """It lives, in this process: a child of fork has its own."""
-        return self._pid == os.getpid() and not self._is_over  # is_alive takes a lock
+        """Whether the loop runs in this process. A child process of a fork needs its own
+        loop."""
+        # not Thread.is_alive, because is_alive takes a lock
+        return self._pid == os.getpid() and not self._is_over
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Waits for the work. What interrupts the waiting cancels it."""
+        """Runs the work in the loop and waits for its result. An exception during the
+        wait, such as Ctrl-C, cancels the work."""
         if threading.current_thread() is self._thread:
             work.close()
             raise errors.ReentrantError(
-                "segue.sync waits, and this is the thread that it waits for: "
-                "callbacks must not use it"
+                "segue.sync must not be called in a callback: it would wait for the "
+                "thread that the callback runs on"
             )
         job = _Job(work)
         try:
             self._loop.call_soon_threadsafe(job.begin)
             job.wait()
         except BaseException:
-            # Its work has something to tell the server, and the session may be closed
-            # next. A second interrupt does not wait.
+            # The cancelled work must still notify the server, and the program may close
+            # the session next. So this code waits for the end of the work. A second
+            # interrupt does not wait.
             self._loop.call_soon_threadsafe(job.cancel)
             job.wait()
             raise
@@ -161,7 +168,8 @@ def _loop() -> _Loop:
 
 
 def _forget_lock() -> None:
-    """In the child of a fork: another thread of the parent may have held it."""
+    """Replaces the lock in the child of a fork: another thread of the parent may have
+    held it."""
     global _lock
     _lock = threading.Lock()
 
@@ -178,37 +186,39 @@ async def _in_loop(verb: Any, *args: Any, **options: Any) -> Any:
 
 
 class _Readable:
-    """What streams and tasks have in common; see `segue.Stream`."""
+    """The common methods of streams and tasks; see `segue.Stream`."""
 
     _reader: Reader
 
     @property
     def token(self) -> str | None:
-        """What `resume` takes: it goes on behind the last segment that was read."""
+        """The token for `resume`, which continues after the last segment that was
+        read."""
         token: str | None = _run(_in_loop(getattr, self._reader, "token"))
         return token
 
     @property
     def task_id(self) -> str | None:
-        """The id of the task that it became, or None."""
+        """The id of the task, if the call has become a task, or None."""
         return self._reader.task_id
 
     @property
     def immediate(self) -> str | None:
-        """What the server gives the model to go on with while the task runs, or None."""
+        """The server's interim answer for the model, to use while the task runs, or
+        None."""
         return self._reader.immediate
 
     @property
     def done(self) -> bool:
-        """It has ended, and all its segments were read."""
+        """Whether the call has ended and all its segments were read."""
         return self._reader.done
 
     def __iter__(self) -> Iterator[Segment]:
         return self._segments()
 
     def _segments(self) -> Iterator[Segment]:
-        # one at a time, so that the token is that of the segment which is in hand; those
-        # that are there already cost no change of threads
+        # Segments are taken one at a time, so that the token fits the segment that was
+        # read last. A segment that has already arrived needs no switch of threads.
         while True:
             segment = self._reader.take()
             if segment is None:
@@ -225,41 +235,42 @@ class _Readable:
             raise _End from end
 
     def detach(self) -> str:
-        """Lets go of the task without cancelling it; its token."""
+        """Detaches from the task without cancelling it. Returns its token."""
         token: str = _run(_in_loop(self._reader.detach))
         return token
 
     def cancel(self) -> None:
-        """Asks the server to end it, and waits for that."""
+        """Cancels the call or its task, and waits for the end."""
         _run(self._reader.cancel())
 
 
 class _End(Exception):
-    """The end of an iteration: a future cannot hold StopAsyncIteration's kin."""
+    """The end of an iteration. A future cannot hold StopIteration or
+    StopAsyncIteration."""
 
 
 class Stream(_Readable):
-    """`segue.Stream`, read by `for`."""
+    """A `segue.Stream` that is read with `for`."""
 
     def __init__(self, stream: client.Stream) -> None:
         self._reader = self._stream = stream
 
     @property
     def result(self) -> Result:
-        """The whole result, once reading has ended."""
+        """The whole result, available when all segments were read."""
         return self._stream.result
 
     def started(self) -> Self:
-        """Begins, and waits until there is a task, a segment or the end."""
+        """Begins the request and waits for a task, a segment or the end."""
         _run(self._stream.started())
         return self
 
     def collect(self) -> Result:
-        """Reads to the end without looking at the segments; the result."""
+        """Waits for the result without reading the segments."""
         return _run(self._stream.collect())
 
     def close(self) -> None:
-        """Leaves it: see `on_leave` of `stream`."""
+        """Leaves the call, as at the end of `with`; see `on_leave` of `stream`."""
         _run(self._stream.aclose())
 
     def __enter__(self) -> Self:
@@ -275,27 +286,29 @@ class Stream(_Readable):
 
 
 class Task(_Readable):
-    """`segue.Task`, read by `for`; `result()` waits."""
+    """A `segue.Task` that is read with `for`. `result()` blocks."""
 
     def __init__(self, task: client.Task) -> None:
         self._reader = self._task = task
 
     @property
     def id(self) -> str | None:
-        """The id, by which `Session.task` finds it."""
+        """The id by which `Session.task` finds the task; None if the call is not a
+        task."""
         return self._task.id
 
     def result(self) -> Result:
-        """Waits for the end; segments that nobody reads are skipped."""
+        """Waits for the result. Unread segments are skipped."""
         return _run(self._task.result())
 
     def status(self) -> client.TaskStatus:
-        """Asks the server."""
+        """Asks the server for the status of the task."""
         return _run(self._task.status())
 
 
 class Changes:
-    """`segue.Changes`, read by `for`; leave it by `with` or `close`."""
+    """A `segue.Changes` that is read with `for`. `with` or `close` ends the
+    subscription."""
 
     def __init__(self, changes: client.Changes) -> None:
         self._changes = changes
@@ -331,19 +344,19 @@ class Changes:
 
 
 class Session:
-    """`segue.Session` whose verbs wait. Made by `connect`."""
+    """A `segue.Session` whose methods block. `connect` makes it."""
 
     def __init__(self, session: client.Session) -> None:
         self._session = session
 
     @property
     def peer(self) -> client.Peer:
-        """The server, as it said who it is at the last connection."""
+        """The server's description of itself at the last connection."""
         return self._session.peer
 
     @property
     def is_closed(self) -> bool:
-        """It has ended."""
+        """Whether the session has ended."""
         return self._session.is_closed
 
     def call(
@@ -355,39 +368,40 @@ class Session:
     def stream(
         self, tool: str, arguments: Mapping[str, Any] | None = None, /, **more: Any
     ) -> Stream:
-        """Calls a tool and reads its result while it is made: see
+        """Calls a tool and reads its result in segments while the tool runs: see
         `segue.Session.stream`."""
         return Stream(self._session.stream(tool, arguments, **more))
 
     def start(
         self, tool: str, arguments: Mapping[str, Any] | None = None, /, **more: Any
     ) -> Task:
-        """Calls a tool and returns as soon as there is a task: see
+        """Calls a tool and returns as soon as the call can be resumed: see
         `segue.Session.start`."""
         return Task(_run(self._session.start(tool, arguments, **more)))
 
     def resume(self, token: str, **options: Any) -> Task:
-        """Goes on with a request of an earlier time: see `segue.Session.resume`."""
+        """Resumes a request of an earlier connection or process: see
+        `segue.Session.resume`."""
         return Task(_run(_in_loop(self._session.resume, token, **options)))
 
     def task(self, id: str, **options: Any) -> Task:
-        """The task of an id: see `segue.Session.task`."""
+        """Makes a task object for a task id: see `segue.Session.task`."""
         return Task(self._session.task(id, **options))
 
     def list_tools(self) -> list[client.Tool]:
-        """All tools."""
+        """Lists all tools."""
         return _run(self._session.list_tools())
 
     def list_resources(self) -> list[client.Resource]:
-        """All resources."""
+        """Lists all resources."""
         return _run(self._session.list_resources())
 
     def list_resource_templates(self) -> list[client.ResourceTemplate]:
-        """All templates of resources."""
+        """Lists all templates of resources."""
         return _run(self._session.list_resource_templates())
 
     def list_prompts(self) -> list[client.Prompt]:
-        """All prompts."""
+        """Lists all prompts."""
         return _run(self._session.list_prompts())
 
     def read_resource(
@@ -403,7 +417,7 @@ class Session:
         *,
         meta: Mapping[str, Any] | None = None,
     ) -> client.PromptResult:
-        """Makes the messages of a prompt."""
+        """Gets the messages of a prompt."""
         return _run(self._session.get_prompt(name, arguments, meta=meta))
 
     def complete(
@@ -424,7 +438,8 @@ class Session:
         resources: bool = False,
         prompts: bool = False,
     ) -> Changes:
-        """Tells what changes, from `with` on."""
+        """Subscribes to changes of resources or lists. The subscription begins at
+        `with`."""
         return Changes(
             self._session.subscribe(
                 *uris, tools=tools, resources=resources, prompts=prompts
@@ -442,15 +457,15 @@ class Session:
         return _run(self._session.request(method, params, timeout=timeout))
 
     def ping(self) -> None:
-        """Asks whether the server is there, and waits for its answer."""
+        """Sends a ping to the server and waits for its answer."""
         _run(self._session.ping())
 
     def set_log_level(self, level: str) -> None:
-        """Asks for log messages from this level on; they go to `on_log`."""
+        """Asks the server for log messages from this level on. `on_log` receives them."""
         _run(self._session.set_log_level(level))
 
     def close(self) -> None:
-        """Ends the conversation. Tasks on the server go on."""
+        """Ends the session. Tasks on the server continue."""
         _run(self._session.close())
 
     def __enter__(self) -> Self:
@@ -469,27 +484,29 @@ class Session:
 
 
 def connect(target: Target, /, **options: Unpack[ConnectOptions]) -> Session:
-    """Connects to a server; waits for the connection. See `segue.connect`.
+    """Connects to a server and waits for the connection. See `segue.connect`.
 
-    Use it in a `with`, or `close` it.
+    Use the session with `with`, or call its `close`.
     """
     return Session(_run(open_session(target, options)))
 
 
 def authorize(redirect_url: str) -> None:
-    """Hands in the URL that a browser came back to. See `segue.authorize`."""
+    """Passes the redirect URL of a browser to the connection that waits for it. See
+    `segue.authorize`."""
     _run(_in_loop(_authorize, redirect_url))
 
 
 class _Resumed(Task):
-    """A task with a session of its own."""
+    """A task that has a session of its own."""
 
     def __init__(self, task: client.Task, session: client.Session) -> None:
         super().__init__(task)
         self._own = session
 
     def close(self) -> None:
-        """Closes its session; the task goes on if it has not ended."""
+        """Closes the task's session. A task that is still running continues on the
+        server."""
         _run(self._own.close())
 
     def __enter__(self) -> Self:
@@ -505,7 +522,8 @@ class _Resumed(Task):
 
 
 def resume(token: str, target: Target, /, **options: Unpack[ConnectOptions]) -> _Resumed:
-    """Connects, and goes on with a request of an earlier time. See `segue.resume`."""
+    """Connects and resumes a request of an earlier connection or process. See
+    `segue.resume`."""
 
     async def work() -> tuple[client.Task, client.Session]:
         session = await open_session(target, options)

@@ -1,18 +1,19 @@
-"""Where a program keeps the tokens of its tasks: one private file.
+"""Keeps the tokens of a program's tasks in one private file.
 
-A token (``task.token``) is all it takes to come back to a task from another process, so
-it is kept as carefully as a password: the file and its directory are their owner's alone
-(0600, 0700), a change replaces the file in one step, and a lock keeps processes apart.
+Another process needs only the token (``task.token``) to use a task, so the token is
+protected like a password. Only the owner can read the file and its directory (modes 0600,
+0700). A change replaces the file in one step, and a lock keeps two processes from writing
+at the same time.
 
-The command line uses this file; a program may use it too::
+The command line uses this file, and a program may use the file too::
 
     tokens = segue.tokens.TokenFile()
     saved = tokens.put(target=url, tool="report", token=task.token)
     ...
     saved = tokens.get(saved.id)
 
-All of it is plain blocking file work of a few milliseconds: from a coroutine call it by
-``asyncio.to_thread``. Objects may be shared between threads and processes.
+All methods block for a few milliseconds of file access: call them from a coroutine with
+``asyncio.to_thread``. Threads and processes may share the file.
 """
 
 from __future__ import annotations
@@ -39,22 +40,25 @@ _FORMAT = 1
 
 
 class TokenFileError(OSError):
-    """The file cannot be used: damaged, full, locked for too long, or not ours."""
+    """The file cannot be used: damaged, full, locked for too long, or owned by another
+    user."""
 
 
 class SavedTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One task that somebody may come back to.
+    """A saved task.
 
     Attributes:
-        id: Short name, unique in the file.
-        token: What ``segue.resume`` takes. A secret: it is not part of the ``repr``.
-        target: URL of the server, or the command that starts it.
-        tool: Name of the tool that was called.
-        created: Seconds since 1970.
-        task_id: The server's name of the task, where it has one.
-        era: In which era the task was made: tasks of one are not known in the other.
-        status: What was last known of it: ``working``, ``completed``, ...
-        updated: Seconds since 1970 of the last change.
+        id: A short name, unique in the file.
+        token: The token for ``segue.resume``. It is a secret and not part of the
+            ``repr``.
+        target: The URL of the server, or the command that starts it.
+        tool: The name of the tool that was called.
+        created: When the task was saved, in seconds since 1970.
+        task_id: The server's id of the task, if it has one.
+        era: The protocol era in which the task was made. A task of one era is unknown in
+            the other era.
+        status: The last known status: ``working``, ``completed``, ...
+        updated: When the entry was last changed, in seconds since 1970.
     """
 
     id: str
@@ -77,7 +81,7 @@ class _File(msgspec.Struct):
 
 
 def default_path() -> Path:
-    """The file that the command line uses.
+    """Returns the path of the file that the command line uses.
 
     ``$SEGUE_TOKENS``, else ``segue/tasks.json`` in ``$XDG_STATE_HOME``, by default
     ``~/.local/state``.
@@ -94,10 +98,10 @@ class TokenFile:
     """A private file of saved tasks.
 
     Args:
-        path: The file; by default `default_path`. It and its directory are made when the
-            first task is put there.
-        limit: How many tasks it may hold. When it is full, tasks that have ended make
-            room, oldest first; if there are none, `put` fails.
+        path: The path of the file; by default `default_path`. The file and its directory
+            are created with the first task.
+        limit: Maximum number of tasks. When the file is full, the oldest ended tasks are
+            removed. If no task has ended, `put` fails.
     """
 
     def __init__(
@@ -110,15 +114,16 @@ class TokenFile:
         """All saved tasks, oldest first.
 
         Raises:
-            TokenFileError: The file is damaged or belongs to somebody else.
+            TokenFileError: The file is damaged or belongs to another user.
         """
         return self._read()
 
     def get(self, name: str) -> SavedTask:
-        """The task with this id, server's task id, or unambiguous beginning of an id.
+        """Returns the saved task whose id or server's task id is `name`, or whose id
+        begins with `name`.
 
         Raises:
-            KeyError: None has it, or several begin with it; the message says which.
+            KeyError: No task matches, or several match; the message names them.
         """
         return _find(self._read(), name)
 
@@ -135,7 +140,7 @@ class TokenFile:
         """Saves a task under a new id.
 
         Returns:
-            What was saved, with its id.
+            The saved task, with its id.
 
         Raises:
             TokenFileError: The file is full, damaged, or locked for 5 seconds.
@@ -172,7 +177,7 @@ class TokenFile:
         task_id: str | None = None,
         status: str | None = None,
     ) -> SavedTask:
-        """Writes down what is new of a task; what is None stays as it is.
+        """Updates a saved task. A value of None stays unchanged.
 
         Raises:
             KeyError: There is no such task.
@@ -193,7 +198,7 @@ class TokenFile:
         return self._change(change)
 
     def remove(self, name: str) -> SavedTask:
-        """Forgets a task; the task itself goes on.
+        """Removes a task from the file. The task itself continues on the server.
 
         Raises:
             KeyError: There is no such task.
@@ -217,7 +222,8 @@ class TokenFile:
 
     def _read(self) -> list[SavedTask]:
         try:
-            # A link in the place of the file could point to a file of somebody else.
+            # Symbolic links are not followed, because a link could point to a file of
+            # another user.
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             return []
@@ -238,10 +244,11 @@ class TokenFile:
             content = msgspec.json.decode(data, type=_File)
         except msgspec.DecodeError as error:
             raise TokenFileError(
-                f"{self.path} is damaged ({error}); move it away to begin anew"
+                f"{self.path} is damaged ({error}); "
+                "move it away to start with an empty file"
             ) from error
         if content.format != _FORMAT:
-            raise TokenFileError(f"{self.path} is of a newer version of segue")
+            raise TokenFileError(f"{self.path} was written by a newer version of segue")
         return content.tasks
 
     def _change(self, change: Callable[[list[SavedTask]], SavedTask]) -> SavedTask:
@@ -253,7 +260,8 @@ class TokenFile:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        # The lock is a file of its own, because the other one is replaced by each change.
+        # The lock is a file beside the token file, because each change replaces the token
+        # file.
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         lock = os.open(self.path.with_name(self.path.name + ".lock"), flags, 0o600)
@@ -301,7 +309,8 @@ ENDED = frozenset({"completed", "failed", "cancelled", "lost"})
 
 
 def _new_id() -> str:
-    # Easy to read aloud and to type: no letters that look like digits.
+    # Makes a short id that is easy to read aloud and to type, without letters that look
+    # like digits.
     return "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(6))
 
 

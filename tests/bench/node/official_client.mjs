@@ -1,6 +1,6 @@
-// The client of the official TypeScript SDK on a server that it starts, for the same calls.
-// official_client.mjs DIRECTORY calls WINDOW MILLISECONDS COMMAND...
-// DIRECTORY has node_modules in it.
+// The client of the official TypeScript SDK on a server that it starts, for the same
+// calls. official_client.mjs DIRECTORY calls WINDOW MILLISECONDS COMMAND... DIRECTORY
+// contains node_modules.
 import { createRequire } from "node:module";
 import path from "node:path";
 
@@ -23,7 +23,8 @@ async function call() {
     if (result.content[0].text !== text) throw new Error("another text");
 }
 
-/** Calls, so many in flight, while `goes` says so; returns how many there were. */
+/** Makes calls, inFlight at once, while `goes` returns true; returns how many there
+ * were. */
 async function calls(inFlight, goes) {
     let done = 0;
     const caller = async () => {

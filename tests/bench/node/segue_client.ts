@@ -5,20 +5,22 @@
  *     segue_client.js stream SEGMENTS BYTES COMMAND...
  *
  * calls: echo, WINDOW in flight. stream: one call; each segment reaches a `for await`,
- * that looks at its number and its text; the longest time between two turns of the event
- * loop is told, where the result is collected besides and where it is not.
+ * which reads its number and its text. It prints the longest time between two turns of
+ * the event loop, with the result collected as well and without.
  */
 import { connect, type Session } from "segue-mcp";
 
 const WARM = 3000;
-const TURN_RUNS = 3; // the best counts: what else the machine does only adds to a turn
+// the best run counts: other work on the machine can only lengthen a turn
+const TURN_RUNS = 3;
 const text = "The quick brown fox";
 
 function say(name: string, value: number): void {
     console.log(JSON.stringify({ name, value }));
 }
 
-/** Calls, so many in flight, while `goes` says so; returns how many there were. */
+/** Makes calls, `inFlight` at once, while `goes` returns true; returns how many there
+ * were. */
 async function callWhile(
     session: Session,
     inFlight: number,
@@ -46,10 +48,9 @@ async function calls(session: Session, window: number, runMs: number): Promise<v
     say("client_cpu_us", (user + system) / done);
 }
 
-/** The longest time that something due in the event loop had to wait. What else the
- * machine does is not meant, so of a turn that was interrupted it is the processor time
- * that counts, which is that of the whole process: the least upper bound that Node 20
- * tells. */
+/** Measures the longest time that something due in the event loop had to wait. Other work
+ * on the machine must not count, so for a turn that was interrupted the processor time
+ * counts. It is that of the whole process: the least upper bound that Node 20 reports. */
 class Turns {
     longest = 0;
     private last = performance.now();

@@ -1,5 +1,5 @@
-"""The official Python SDK as a server over HTTP, with the same tool, set up for speed: no
-sessions, plain JSON for answers, no log. Prints its port."""
+"""The official Python SDK as a server over HTTP, with the same tool, configured for
+speed: no sessions, plain JSON answers, no log. Prints its port."""
 
 import socket
 

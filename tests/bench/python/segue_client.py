@@ -3,9 +3,10 @@
 segue_client.py calls WINDOW MILLISECONDS COMMAND...
 segue_client.py stream SEGMENTS BYTES COMMAND...
 
-calls: echo, WINDOW in flight. stream: one call; each segment reaches an `async for`, that
-looks at its number and its text; the longest time that a turn of the loop took is told,
-where the result is collected besides and where it is not."""
+calls: echo, WINDOW in flight. stream: one call; each segment reaches an `async for`,
+which reads its number and its text. It prints the longest time that a turn of the loop
+took, with the result collected as well and without.
+"""
 
 import asyncio
 import json
@@ -41,8 +42,8 @@ async def calls(session: segue.Session, window: int, run_ms: int) -> None:
 
 
 class Turns:
-    """The longest turn of the loop, as what is due beside the stream sees it: processor
-    time of its thread, so that it says nothing of what else the machine does."""
+    """Measures the longest turn of the loop, as a task beside the stream sees it:
+    processor time of its thread, so that other work on the machine does not count."""
 
     def __init__(self) -> None:
         self.longest = 0.0

@@ -1,7 +1,7 @@
 """An authorization server on the handlers of the Python SDK: metadata, registration,
-codes with PKCE, refresh. Whoever asks is the user "judge", who always agrees. Access
-tokens are JWT (RFC 9068) for the resource that was asked for, a minute long; the keys are
-at jwks.json. Prints its issuer, as tokens and metadata have it."""
+codes with PKCE, refresh. Every caller is the user "judge", who always agrees. Access
+tokens are JWT (RFC 9068) for the requested resource and live one minute; the keys are
+at jwks.json. Prints its issuer in the form that tokens and metadata use."""
 import secrets
 import socket
 import time

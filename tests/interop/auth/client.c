@@ -1,32 +1,33 @@
-/* Our client gets tokens for a server that wants them: one check after another, a JSON
- * line each.
+/* Segue's client gets tokens for a server that requires them: one check after another,
+ * one JSON line for each.
  *
  *   auth_client URL
  *
- * The browser is one GET that does not follow the redirect, made inside the callback:
- * nothing else is to be done meanwhile. */
+ * The browser is one GET that does not follow the redirect. It runs inside the callback,
+ * because there is nothing else to do meanwhile. */
 #include "interop/probe.h"
 
 #include <arpa/inet.h>
+#include <segue/segue_auth.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What is kept between two sessions: one text per key. */
+/* Texts that are saved between two sessions: one text per key. */
 #define KEPT 8
 
 typedef struct keeper {
     segue_runtime *runtime;
-    int visits; /* of the browser */
+    int visits; /* number of visits of the browser */
     char *keys[KEPT];
     char *texts[KEPT];
 } keeper;
 
 /* ---- the browser ---- */
 
-/* The head of the answer to a GET, or what there is of it. */
+/* Reads the head of the answer to a GET, as far as it comes. */
 static void get(const char *url, char *answer, size_t size)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -65,7 +66,7 @@ static void browse(void *user, const char *url, const char *state)
         fprintf(stderr, "authorize: %s for %.300s\n", segue_status_name(status), answer);
 }
 
-/* ---- what is kept ---- */
+/* ---- saved texts ---- */
 
 static const char *load(void *user, const char *key, size_t *len)
 {
@@ -116,7 +117,7 @@ static const char *greet_in(peer *p, int32_t era)
     return reason;
 }
 
-/* Twice: the second session finds what the first has kept. */
+/* Connects twice: the second session finds the texts that the first has saved. */
 static const char *check_code(peer *p, keeper *k, int32_t era)
 {
     const char *reason = greet_in(p, era);
@@ -130,7 +131,7 @@ static const char *check_code(peer *p, keeper *k, int32_t era)
     return reason;
 }
 
-/* Nobody gets a token: the request ends, and says why. */
+/* No token is issued: the request ends with an error that says why. */
 static const char *check_refusal(peer *p)
 {
     peer other = {.runtime = p->runtime, .argv = p->argv, .era = p->era};
@@ -155,7 +156,7 @@ int main(int argc, char **argv)
     if (argc != 2 || segue_runtime_new(NULL, &p.runtime, NULL) != SEGUE_OK)
         return 2;
     kept.runtime = p.runtime;
-    segue_struct_init(&oauth, sizeof oauth, SEGUE_STRUCT_OAUTH_OPTIONS);
+    oauth = SEGUE_OAUTH_OPTIONS_INIT;
     oauth.client_name = "segue-judge";
     oauth.redirect_uri = "http://127.0.0.1:9/callback";
     oauth.user = &kept;

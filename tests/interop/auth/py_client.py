@@ -1,4 +1,4 @@
-"""The Python SDK's client gets a token for our server.  py_client.py URL"""
+"""The Python SDK's client gets a token for Segue's server.  py_client.py URL"""
 import sys
 import urllib.parse
 import warnings
@@ -16,12 +16,13 @@ from cells import Cells, equal, run_cells  # noqa: E402
 
 warnings.simplefilter("ignore")
 URL = sys.argv[1]
-REDIRECT = "http://127.0.0.1:9/callback"  # nobody is there: the browser is one request
+# nothing listens there: the browser is one request
+REDIRECT = "http://127.0.0.1:9/callback"
 cells = Cells()
 
 
 class Kept:
-    """What is kept between two runs of a client."""
+    """Data that is kept between two runs of a client."""
 
     def __init__(self):
         self.tokens = self.client = self.place = None

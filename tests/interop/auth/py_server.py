@@ -1,4 +1,4 @@
-"""A server on the Python SDK that wants tokens of an issuer.  py_server.py ISSUER
+"""A server on the Python SDK that requires tokens of an issuer.  py_server.py ISSUER
 Prints its URL."""
 import socket
 import sys

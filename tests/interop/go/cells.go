@@ -25,7 +25,7 @@ type cell struct {
 	run  func(ctx context.Context) error
 }
 
-// equal compares what both values are in JSON.
+// equal compares both values as JSON.
 func equal(actual, expected any, what string) error {
 	if a, e := plain(actual), plain(expected); !reflect.DeepEqual(a, e) {
 		return fmt.Errorf("%s is %.200v, not %.200v", what, a, e)
@@ -56,7 +56,7 @@ func until(ctx context.Context, check func() bool, what string) error {
 	return fmt.Errorf("%s did not happen", what)
 }
 
-// runCells prints one JSON line for each.
+// runCells prints one JSON line for each cell.
 func runCells(cells []cell) {
 	out := json.NewEncoder(os.Stdout)
 	for _, c := range cells {

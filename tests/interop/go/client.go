@@ -37,14 +37,14 @@ type judgeClient struct {
 	lists    int
 	asked    []string // messages of elicitations
 	declines bool
-	notes    []string // of resources and prompts that change
+	notes    []string // changes of resources and prompts
 }
 
 func (j *judgeClient) overHTTP() bool { return strings.HasPrefix(j.server[0], "http") }
 
 func (j *judgeClient) isModern() bool { return j.version == modernVersion }
 
-// count is how many notifications of a kind have come.
+// count returns how many notifications of a kind have come.
 func (j *judgeClient) count(of func() int) func() int {
 	return func() int {
 		j.lock.Lock()
@@ -60,7 +60,7 @@ func (j *judgeClient) transport() mcp.Transport {
 	return &mcp.CommandTransport{Command: exec.Command(j.server[0], j.server[1:]...)}
 }
 
-// open makes a client of its own; "" lets it find out the version.
+// open makes a separate client; "" lets it find out the version.
 func (j *judgeClient) open(ctx context.Context, version string) (*mcp.ClientSession, error) {
 	note := func(keep func()) {
 		j.lock.Lock()
@@ -97,12 +97,12 @@ func (j *judgeClient) call(ctx context.Context, tool string, arguments given) (*
 
 func callOf(ctx context.Context, session *mcp.ClientSession, tool string, arguments given) (*mcp.CallToolResult, error) {
 	if arguments == nil {
-		arguments = given{} // a map that is nil would be null
+		arguments = given{} // a nil map would become null
 	}
 	return session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 }
 
-// expect calls a tool of which the text is known.
+// expect calls a tool whose text is known.
 func (j *judgeClient) expect(ctx context.Context, tool string, arguments given, want string) error {
 	return expectOf(ctx, j.session, tool, arguments, want)
 }
@@ -153,7 +153,7 @@ func (j *judgeClient) connect(ctx context.Context) error {
 		[]any{j.version, "segue-fixture", "Call greet first.", true}, "the server")
 }
 
-// openAs connects with a version, and looks whether the session is of use.
+// openAs connects with a version, and checks that the session works.
 func (j *judgeClient) openAs(ctx context.Context, asked, got string) error {
 	session, err := j.open(ctx, asked)
 	if err != nil {
@@ -349,7 +349,7 @@ func (j *judgeClient) listChanged(ctx context.Context) error {
 	return until(ctx, func() bool { return count() > before }, "list_changed")
 }
 
-// cutConnections asks the tap by a connection of its own.
+// cutConnections sends its request to the tap on a connection of its own.
 func cutConnections(url string) error {
 	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := own.Post(strings.TrimSuffix(url, "/mcp")+"/cut", "text/plain", nil)
@@ -360,7 +360,7 @@ func cutConnections(url string) error {
 	return equal(answer.StatusCode, http.StatusNoContent, "the answer of the tap")
 }
 
-// cutStream has the tap end all connections while a call is answered.
+// cutStream makes the tap end all connections while a call is answered.
 func (j *judgeClient) cutStream(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
@@ -380,8 +380,8 @@ func (j *judgeClient) cutStream(ctx context.Context) error {
 	return j.greetAgain(ctx)
 }
 
-// greetAgain has an answer in the end. A call is lost with the connection that it took, be
-// it one of a pool whose end the client has not noticed yet.
+// greetAgain calls until there is an answer. A call may be lost with its connection, or
+// with a pooled connection whose end the client has not noticed yet.
 func (j *judgeClient) greetAgain(ctx context.Context) error {
 	var err error
 	for range 20 {

@@ -14,7 +14,7 @@ const updatedURI = "test://static-text"
 var answers = map[string]given{"Your name?": {"name": "Ada"}, "Are you sure?": {"confirm": true},
 	"Name?": {}, "What context?": {"context": "here"}}
 
-// answerQuestions lets the client be asked, and note what changes. All under j.lock.
+// answerQuestions makes the client answer questions, and note changes. All under j.lock.
 func (j *judgeClient) answerQuestions(options *mcp.ClientOptions) {
 	note := func(name string) {
 		j.lock.Lock()
@@ -49,7 +49,7 @@ func (j *judgeClient) answerQuestions(options *mcp.ClientOptions) {
 	}
 }
 
-// noted is how many notes there are of a kind.
+// noted returns how many notes of a kind there are.
 func (j *judgeClient) noted(name string) int {
 	return j.count(func() int {
 		found := 0
@@ -219,8 +219,8 @@ func (j *judgeClient) complete(ctx context.Context) error {
 		[]any{11, 100, 150, true, []string{"completion/complete", "blocks", "python"}}, "the suggestions")
 }
 
-// resourceChanges subscribes. In the modern era the SDK's answer comes with the end of the
-// subscription, so whether it has begun shows only when something changes.
+// resourceChanges subscribes. In the modern era the SDK's answer comes with the end of
+// the subscription, so only a change shows whether the subscription has begun.
 func (j *judgeClient) resourceChanges(ctx context.Context) error {
 	subscribe := func() error { return j.session.Subscribe(ctx, &mcp.SubscribeParams{URI: updatedURI}) }
 	if j.isModern() {
@@ -254,7 +254,8 @@ func (j *judgeClient) listsChange(ctx context.Context) error {
 	}, "both notifications")
 }
 
-// ask calls a tool that asks; says what it told of the answer, and what was asked.
+// ask calls a tool that asks; it returns what the tool reported of the answer, and the
+// questions.
 func (j *judgeClient) ask(ctx context.Context, tool string) (string, []string, error) {
 	j.lock.Lock()
 	j.asked = nil

@@ -1,7 +1,7 @@
 // The official Go SDK as a judge:
 //
-//	peer client ERA COMMAND...|URL          its client against our server
-//	peer server [--versions A,B] [--http PORT]   its server for our client
+//	peer client ERA COMMAND...|URL          its client against Segue's server
+//	peer server [--versions A,B] [--http PORT]   its server for Segue's client
 package main
 
 import (

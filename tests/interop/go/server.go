@@ -128,7 +128,7 @@ func makeServer(versions []string) *mcp.Server {
 	return server
 }
 
-// The tool `toggle` adds the tool `extra`, or takes it away again.
+// The tool `toggle` adds the tool `extra`, or removes it again.
 func addToggle(server *mcp.Server) {
 	var lock sync.Mutex
 	there := false
@@ -145,8 +145,8 @@ func addToggle(server *mcp.Server) {
 	})
 }
 
-// handler offers sessions that can be resumed to clients of the handshake eras. The SDK
-// speaks 2026-07-28 only where it has no sessions.
+// handler offers resumable sessions to clients of the handshake eras. The SDK speaks
+// 2026-07-28 only where it has no sessions.
 func handler(server *mcp.Server) http.Handler {
 	handle := func(options mcp.StreamableHTTPOptions) http.Handler {
 		options.MaxRequestBodyBytes = 16 << 20

@@ -13,7 +13,7 @@ import (
 var form = &mcp.ElicitParams{Mode: "form", Message: "Your name?", RequestedSchema: given{"type": "object",
 	"properties": given{"name": given{"type": "string"}}}}
 
-// itemOptions is what resources that change and suggestions take.
+// itemOptions sets the options for resources that change and for completions.
 func itemOptions(options *mcp.ServerOptions) {
 	options.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
 	options.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
@@ -84,8 +84,8 @@ func toldName(answer *mcp.ElicitResult) string {
 	return answer.Action
 }
 
-// addQuestion makes a tool that ends the call with its question, and is run again; in the
-// handshake eras the SDK asks for it, once.
+// addQuestion makes a tool that ends the call with its question and is run again. In the
+// handshake eras the SDK sends the question itself, once.
 func addQuestion(server *mcp.Server, tool string, request mcp.InputRequest, tell func(answer mcp.InputResponse) string) {
 	add(server, tool, func(_ context.Context, call *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, error) {
 		if answer, ok := call.Params.InputResponses[tool]; ok {
@@ -149,7 +149,8 @@ func askTwice(ctx context.Context, call *mcp.CallToolRequest, _ none) (*mcp.Call
 	return text(before + " and " + name), nil
 }
 
-// The tool `toggle_items` adds the resource and the prompt `extra`, or takes them away again.
+// The tool `toggle_items` adds the resource and the prompt `extra`, or removes them
+// again.
 func addChanges(server *mcp.Server) {
 	add(server, "update", func(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, error) {
 		err := server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: updatedURI})

@@ -4,22 +4,23 @@
         ... talk to front.url ...
 
 upstream is a port on 127.0.0.1. A front has its own free port and a temporary directory
-with its configuration, its logs and, for TLS, the certificate front.ca that a client has
-to trust. Needs neither root nor anything outside of that directory. When the body fails
+with its configuration, its logs and, for TLS, the certificate front.ca that a client
+must trust. It needs no root and nothing outside of that directory. When the body fails
 the logs are printed and the directory stays.
 
 Variants of both:
-    plain   HTTP/1.1 on both sides, patient
-    short   as plain; 2 s without a byte and it cuts
+    plain   HTTP/1.1 on both sides, with long timeouts
+    short   as plain; it cuts after 2 s without a byte
     h2      TLS outside with HTTP/2 and HTTP/1.1, HTTP/1.1 inside
 and of nginx:
     http10  plain without any setting: nginx then speaks HTTP/1.0 inside
-start_balancer is nginx before several servers: one after the other is asked, and no
-client stays with the one that it had before.
+start_balancer is nginx in front of several servers: it asks them in turn, and no client
+stays with its server.
 
-Everything else is as the proxy has it by default, buffering of nginx included. That one
-holds back a stream without X-Accel-Buffering: no when it speaks HTTP/1.0 to the server;
-chunks of HTTP/1.1 it passes on as they come."""
+Everything else is the default of the proxy, buffering of nginx included. nginx holds
+back a stream without X-Accel-Buffering: no when it speaks HTTP/1.0 to the server; it
+passes on chunks of HTTP/1.1 as they come.
+"""
 import contextlib
 import ctypes
 import os
@@ -63,12 +64,12 @@ http {{
 }}
 """
 NGINX_HTTP11 = 'proxy_http_version 1.1; proxy_set_header Connection "";'
-# A server that did not answer is asked again all the same; and Host is what the client
-# said, or it would be the name of the group.
+# A server that did not answer is asked again all the same. Host is the client's; by
+# default it would be the name of the group.
 NGINX_GROUP = NGINX_HTTP11 + " proxy_set_header Host $host; proxy_connect_timeout 2s;"
 NGINX_TLS = ("ssl_certificate {directory}/certificate.pem;"
              " ssl_certificate_key {directory}/key.pem;")
-NGINX_VARIANTS = {  # what stands behind the port, and in the server
+NGINX_VARIANTS = {  # the settings of the port, and of the server
     "plain": ("", NGINX_HTTP11),
     "http10": ("", ""),
     "short": ("", NGINX_HTTP11 + " proxy_read_timeout 2s;"),
@@ -92,7 +93,7 @@ frontend front
 backend server
     server only 127.0.0.1:{upstream}
 """
-HAPROXY_VARIANTS = {  # what stands behind the port, and the timeout
+HAPROXY_VARIANTS = {  # the settings of the port, and the timeout
     "plain": ("", "60s"),
     "short": ("", "2s"),
     "h2": (" ssl crt {directory}/both.pem alpn h2,http/1.1", "60s"),
@@ -100,7 +101,7 @@ HAPROXY_VARIANTS = {  # what stands behind the port, and the timeout
 
 
 class Front:
-    """What a test needs of a proxy that runs."""
+    """The parts of a running proxy that a test uses."""
 
     def __init__(self, name, port, directory, pid, tls):
         self.name = name
@@ -111,7 +112,7 @@ class Front:
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
 
     def logs(self):
-        """All its logs, as one text."""
+        """Returns all its logs as one text."""
         return read_logs(self.directory)
 
 
@@ -129,7 +130,8 @@ def start_balancer(ports):
 def nginx(name, listen, settings, before, upstream):
 
     def prepare(directory, port):
-        # Root's nginx runs its workers as another user, who cannot enter the directory.
+        # When root runs nginx, its workers would run as another user, who cannot enter
+        # the directory.
         user = "user root;" if os.geteuid() == 0 else ""
         text = NGINX.format(user=user, directory=directory, port=port, before=before,
                             upstream=upstream, listen=listen,
@@ -188,12 +190,13 @@ def start(directory, prepare, port):
 
 
 def die_with_parent(number=signal.SIGTERM):
-    """In the child: this signal when the thread that started it is gone."""
+    """In the child: asks for this signal when the thread that started it is gone."""
     LIBC.prctl(PR_SET_PDEATHSIG, number)
 
 
 def accepts(child, port):
-    """Waits until it does; false when the child ends instead."""
+    """Waits until the proxy accepts connections; returns false when the child ends
+    instead."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if child.poll() is not None:
@@ -221,8 +224,8 @@ def stop(child):
 
 @contextlib.contextmanager
 def reserved_port():
-    """A port that nobody gets who takes any, and that a proxy may listen on: it sets
-    SO_REUSEADDR too, and this socket does not listen."""
+    """Returns a port that no program gets which asks for any port, and that a proxy may
+    listen on: the proxy sets SO_REUSEADDR too, and this socket does not listen."""
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", 0))
@@ -230,7 +233,7 @@ def reserved_port():
 
 
 def find_program(name):
-    """Also where only root looks."""
+    """Finds a program, also in directories that only root has in PATH."""
     path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin"
     found = shutil.which(name, path=path)
     if not found:
@@ -239,7 +242,8 @@ def find_program(name):
 
 
 def make_certificate(directory):
-    """certificate.pem for 127.0.0.1 and localhost, key.pem, and both in both.pem."""
+    """Makes certificate.pem for 127.0.0.1 and localhost, key.pem, and both in
+    both.pem."""
     result = subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
          "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",

@@ -1,11 +1,13 @@
-"""Our server and our client on two sides of nginx and HAProxy: events pass one by one, a
-silent stream is kept open by comments, one that the proxy cuts is resumed, HTTP/2 is
-spoken outside.
+"""Segue's server and client on two sides of nginx and HAProxy: events pass one by one,
+comments keep a silent stream open, a stream that the proxy cuts is resumed, and HTTP/2
+is used outside.
 
     segue_test.py BIN [NAME]
 
 BIN holds fixture_server and watcher. One JSON line per check, as cells.py prints them.
-With a NAME, "nginx" or "haproxy h2", only what begins with it. Standard library only."""
+With a NAME, "nginx" or "haproxy h2", only the checks run that begin with it. Standard
+library only.
+"""
 import contextlib
 import json
 import re
@@ -18,7 +20,7 @@ import fronts
 
 RUN_SECONDS = 60
 STEP_MS = 400
-CUT_SECONDS = 2  # of the variant "short"
+CUT_SECONDS = 2  # timeout of the variant "short"
 PAUSE_MS = 2700  # longer than that
 FAST_COMMENTS, SLOW_COMMENTS = 400, 30000
 PROXIES = {"nginx": (fronts.start_nginx, fronts.NGINX_VARIANTS),
@@ -32,7 +34,7 @@ def expect(condition, text):
 
 @contextlib.contextmanager
 def fixture_server(directory, *options):
-    """Yields its port; it has to end well."""
+    """Yields the port of a server, which must end without an error."""
     child = subprocess.Popen(
         [f"{directory}/fixture_server", "--http", "127.0.0.1", "--drain", "1000",
          *options], stdout=subprocess.PIPE, text=True)
@@ -45,7 +47,7 @@ def fixture_server(directory, *options):
 
 
 class Watched:
-    """What watcher printed: (seconds since its start, line)."""
+    """The output of watcher: (seconds since its start, line)."""
 
     def __init__(self, command):
         begin = time.monotonic()
@@ -60,7 +62,7 @@ class Watched:
         self.code = child.returncode
 
     def of(self, word):
-        """Times and rests of the lines of request 0 that begin so."""
+        """Returns times and rests of the lines of request 0 with this beginning."""
         start = f"0 {word} "
         return [(at, line[len(start):]) for at, line in self.lines
                 if line.startswith(start)]
@@ -72,8 +74,8 @@ class Watched:
         expect(self.code == 0, f"watcher ended with {self.code}: {self.lines[-3:]}")
 
     def expect_spaced(self, word):
-        """On a machine that has more to do any may be late, and near the next. What a
-        buffer held back would come all at once."""
+        """On a busy machine any event may be late, and close to the next. Events from a
+        buffer would come all at once."""
         times = [at for at, _ in self.of(word)][1:]
         spread = times[-1] - times[0] if times else 0
         expect(spread > STEP_MS / 2000, f"{word}s arrive together: {times}")
@@ -100,11 +102,11 @@ def expect_story(seen, n):
 
 
 def requests_in(front, version=r"\d"):
-    """How many have ended."""
+    """Returns how many requests have ended."""
     return len(re.findall(rf'"(?:POST|GET) \S*/mcp HTTP/{version}', front.logs()))
 
 
-# ---- checks: of (place, front, variant) ----
+# ---- checks, called with (place, front, variant) ----
 
 
 def a_task_streams_segment_by_segment(place, front, variant):
@@ -157,7 +159,7 @@ def a_task_stream_that_is_cut_is_resumed(place, front, _):
 
 
 def a_legacy_stream_that_is_cut_is_resumed(place, front, _):
-    """By GET with Last-Event-ID."""
+    """The stream is resumed by GET with Last-Event-ID."""
     words = "steps", json.dumps({"n": 3, "delayMs": PAUSE_MS})
     seen = watch(place, front, *words, options=["--plain", "1", "--era", "legacy"])
     seen.expect_good()
@@ -176,7 +178,7 @@ def a_certificate_of_nobody_is_refused(place, front, _):
 
 
 def checks_of(variant):
-    """With the time between comments."""
+    """Returns the checks, each with the time between comments."""
     if variant == "short":
         yield comments_keep_silent_streams_open, FAST_COMMENTS
         yield a_task_stream_that_is_cut_is_resumed, SLOW_COMMENTS

@@ -1,10 +1,12 @@
-"""Proves that the proxies of fronts.py do what tests of streams count on: events pass
-one by one, a silent stream is cut or left alone, HTTP/2 is spoken outside. curl is the
+"""Proves that the proxies of fronts.py do what tests of streams rely on: events pass
+one by one, a silent stream is cut or left alone, HTTP/2 is used outside. curl is the
 client. One line per check; the last line is "proxies: G green, F failed".
 
     python3 tests/interop/proxies/self_test.py [NAME]
 
-With a NAME, "nginx" or "haproxy h2", only what begins with it. Standard library only."""
+With a NAME, "nginx" or "haproxy h2", only the checks run that begin with it. Standard
+library only.
+"""
 import subprocess
 import sys
 import threading
@@ -26,7 +28,7 @@ def expect(condition, text):
 
 
 class Answer:
-    """What curl got."""
+    """The answer that curl got."""
 
     def __init__(self):
         self.events = []
@@ -41,7 +43,7 @@ def ask(url, ca, arrived):
     answer = Answer()
     trust = ["--cacert", ca] if ca else []
     start = time.monotonic()
-    # The environment may name a proxy of its own.
+    # The environment may name a proxy, which must not be used.
     child = subprocess.Popen(
         ["curl", "--silent", "--no-buffer", "--noproxy", "*", "--http2", *trust,
          "--max-time", str(RUN_SECONDS), "--data", "{}",
@@ -92,7 +94,7 @@ def a_silent_stream_is_cut(front, upstream, _):
 
 
 def without_its_header_nginx_buffers(front, upstream, _):
-    """What the first check looks for does happen."""
+    """Shows that the fault which the first check looks for can happen."""
     answer = ask(front.url + "/buffered", front.ca, upstream.arrived.put)
     seen = upstream.done.get(timeout=RUN_SECONDS)
     expect(answer.code == 0, f"curl ended with {answer.code}")

@@ -1,11 +1,12 @@
 """A toy upstream for the self-test: a server on sockets that streams SSE, chunked to a
 client of HTTP/1.1.
 
-    /steps     the next event goes out when the test says that the last one has arrived
+    /steps     the next event is sent when the last one was reported as received
     /buffered  the same without X-Accel-Buffering: no
     /silent    one event, then nothing for `quiet` seconds, then the last one
 
-It writes down what it saw of each request."""
+It notes what it saw of each request.
+"""
 import queue
 import socket
 import threading
@@ -20,8 +21,8 @@ class Seen:
 
     def __init__(self, line):
         self.line = line
-        self.late = 0  # events of which nobody said in time that they arrived
-        self.closed = False  # by the proxy, in the middle of the stream
+        self.late = 0  # events whose arrival was not reported in time
+        self.closed = False  # closed by the proxy, in the middle of the stream
 
 
 class Toy:
@@ -29,7 +30,7 @@ class Toy:
         self.quiet = quiet
         self.step_seconds = step_seconds
         self.arrived = queue.Queue()
-        self.done = queue.Queue()  # of Seen
+        self.done = queue.Queue()  # items: Seen
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -38,7 +39,7 @@ class Toy:
         return self
 
     def __exit__(self, *_):
-        # close() alone would leave accept() waiting
+        # close() alone would leave accept() waiting.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
 
@@ -54,7 +55,7 @@ class Toy:
         with client:
             head = read_request(client)
             if not head:
-                return  # somebody looked whether the port is open
+                return  # a check whether the port is open
             seen = Seen(head.split("\r\n")[0])
             try:
                 self.answer(client, seen)
@@ -99,7 +100,7 @@ class Toy:
 
 
 def read_request(client):
-    """The head of a request whose body has been read, or "" when none came."""
+    """Reads the body of a request, too; returns its head, or "" when none came."""
     client.settimeout(CLOSED_SECONDS)
     data = b""
     while b"\r\n\r\n" not in data:

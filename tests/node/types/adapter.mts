@@ -1,5 +1,5 @@
-// The transport as the official SDK sees it, with all of TypeScript's checks. (1.x: in
-// adapter_mcp.test.ts, since its own declarations do not pass them.)
+// The transport as the official SDK sees it, with all checks of TypeScript.
+// (adapter_mcp.test.ts has 1.x, whose own declarations do not pass them.)
 import { Client } from "@modelcontextprotocol/client";
 import { OAuth } from "segue-mcp";
 import { SegueTransport, type SegueTransportOptions } from "segue-mcp/adapters/mcp";

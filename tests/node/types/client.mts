@@ -1,4 +1,4 @@
-// What the client's types allow, and what they do not.
+// What the client's types allow and what they refuse.
 import {
     type Change,
     type ConnectOptions,

@@ -1,5 +1,5 @@
-// The package as a program in TypeScript sees it that is an ES module. It is compiled only,
-// with what is declared and nothing of the sources.
+// The package as a TypeScript program that is an ES module sees it. It is only
+// compiled, with the declarations and without the sources.
 import {
     connect,
     type Result,

@@ -1,5 +1,5 @@
-"""Our connection for the clients of other SDKs. `segue.adapters.mcp`: the official
-one."""
+"""Adapters that let the clients of other SDKs use a connection of this library.
+`segue.adapters.mcp` is for the official SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Our connection as a transport of the official SDK (`mcp` 1.x and 2.x):
+"""A transport for the official SDK (`mcp` 1.x and 2.x) that uses a connection of this
+library:
 
     import segue.adapters.mcp
     from mcp import ClientSession
@@ -8,12 +9,12 @@
             await session.initialize()
             await session.call_tool("story", {"n": 3})
 
-Code that is there gets what the connection can: calls and tasks go on over a connection
-that breaks, and a server of any revision looks like one of 2025-11-25. What the server
-answers in pieces or as a task arrives as one result.
+Existing code of the official SDK gets the features of this library: calls and tasks
+survive a broken connection, and a server of any revision looks like a server of
+2025-11-25. An answer in segments or as a task arrives as one result.
 
-The messages of the SDK end here, and requests of ours begin: it is no proxy of bytes,
-since who sends the bytes again after a break has to know what they mean.
+The transport does not forward bytes. It turns each message of the SDK into a request of
+this library, because a request can only be repeated safely by code that understands it.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ __all__ = ["transport"]
 _VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 _OURS = frozenset({"elicitation", "sampling", "roots"})
 _METHOD_NOT_FOUND, _INTERNAL, _FAILED = -32601, -32603, -32000
-_QUEUE = 256  # messages that may wait for the SDK
+_QUEUE = 256  # maximum number of messages that wait for the SDK
 
-_adapter: Any = getattr(types, "jsonrpc_message_adapter", None)  # of 2.x
+# This adapter exists only in version 2.x of the SDK.
+_adapter: Any = getattr(types, "jsonrpc_message_adapter", None)
 
 
 def _wrap(message: dict[str, Any]) -> SessionMessage:
@@ -63,7 +65,7 @@ def _unwrap(message: SessionMessage) -> dict[str, Any]:
 
 
 class _Asking(Answers):
-    """The SDK answers what the server asks."""
+    """Passes the server's questions to the SDK, which answers them."""
 
     __slots__ = ("_bridge",)
 
@@ -82,7 +84,7 @@ class _Asking(Answers):
 
 
 class _Bridge:
-    """Between the streams of the SDK and one session of ours."""
+    """Connects the streams of the SDK with one session of this library."""
 
     def __init__(self, target: Target, options: ConnectOptions, told: Any) -> None:
         self.can: dict[str, Any] = {}
@@ -97,27 +99,27 @@ class _Bridge:
         self._lists: Changes | None = None
         self._said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
-    # ---- to the SDK
+    # ---- messages to the SDK
 
     async def _tell(self, message: dict[str, Any]) -> None:
         try:
             await self._told.send(_wrap({"jsonrpc": "2.0", **message}))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # it has left
+            pass  # the SDK has closed its stream
 
     def _say(self, method: str, params: dict[str, Any]) -> None:
-        """A notification, from where nothing can wait."""
+        """Queues a notification to the SDK, for callers that cannot wait."""
         self._said.put_nowait({"method": method, "params": params})
 
     async def tell_said(self) -> None:
-        """Sends the notifications, in their order."""
+        """Sends the queued notifications to the SDK, in their order."""
         while True:
             message = await self._said.get()
             await self._tell(message)
             self._said.task_done()
 
     async def ask(self, method: str, params: dict[str, Any]) -> bytes:
-        """The answer of the SDK to a question of the server."""
+        """Passes a question of the server to the SDK and returns the SDK's answer."""
         self._number += 1
         id = f"segue-{self._number}"
         future = asyncio.get_running_loop().create_future()
@@ -132,10 +134,11 @@ class _Bridge:
             raise Refused(str(error.get("message")), int(error.get("code", _INTERNAL)))
         return msgspec.json.encode(answer.get("result") or {})
 
-    # ---- from the SDK
+    # ---- messages from the SDK
 
     async def take(self, message: dict[str, Any]) -> None:
-        """One message of the SDK."""
+        """Handles one message that the SDK sends: answers it, or makes it a request of
+        the session."""
         method, id = message.get("method"), message.get("id")
         params = message.get("params") or {}
         if method is None:
@@ -174,8 +177,10 @@ class _Bridge:
         if method == "initialize":
             return await self._initialize(params)
         session = self._session
-        if session is None:  # server/discover, too: behind it everything looks like 2025
-            raise Refused(f"{method} before initialize", _METHOD_NOT_FOUND)
+        # The adapter refuses server/discover, too, because to the SDK every server looks
+        # like a server of 2025-11-25.
+        if session is None:
+            raise Refused(f"{method} was called before initialize", _METHOD_NOT_FOUND)
         if method == "ping":
             return {}
         if method == "logging/setLevel":
@@ -214,14 +219,14 @@ class _Bridge:
             status, raw, _ = exchange.outcome or await exchange.wait()
         finally:
             is_wanted = self._running.pop(id, None) is exchange
-        await self._said.join()  # what was said before the answer comes before it
+        await self._said.join()  # earlier notifications must be sent before the answer
         if not is_wanted:
-            return None  # the SDK cancelled it
+            return None  # the SDK has cancelled the request
         if status != OK:
             raise exchange.failure()
         result: dict[str, Any] = msgspec.json.decode(raw or b"{}")
         if result.get("resultType") == "complete":
-            del result["resultType"]  # of 2026-07-28
+            del result["resultType"]  # only 2026-07-28 has this member
         return result
 
     def _progress(self, token: Any) -> Progress:
@@ -265,7 +270,8 @@ class _Bridge:
         return result
 
     async def _watch_lists(self, session: Session) -> None:
-        """A server of 2026-07-28 tells nobody what he does not listen for."""
+        """Subscribes to changes of the lists, because a server of 2026-07-28 reports only
+        the changes to which a client has subscribed."""
         wanted = {}
         for name in ("tools", "resources", "prompts"):
             told = session.peer.capabilities.get(name)
@@ -275,7 +281,8 @@ class _Bridge:
             try:
                 await self._lists.open()
             except errors.Error:
-                self._lists = None  # it promised what it has not
+                # the server declared subscriptions that it does not support
+                self._lists = None
 
     def _log(self, message: LogMessage) -> None:
         told = {"level": message.level, "data": message.data}
@@ -301,15 +308,15 @@ class _Bridge:
 async def transport(
     target: Target, /, **options: Unpack[ConnectOptions]
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """The two streams that `ClientSession` takes.
+    """Returns the two streams for `ClientSession`.
 
-    The connection is made by its `initialize`, with what the session declares; an error
-    of that is the error of `initialize`. Callbacks for questions and log messages are
-    those of the session, and cannot be options here.
+    The connection is made later, when the session sends `initialize` with its
+    capabilities. A failed connection then fails `initialize`. The callbacks for questions
+    and log messages belong to the session and are refused here.
 
     Args:
-        target: As of `segue.connect`.
-        options: As of `segue.connect`.
+        target: As in `segue.connect`.
+        options: As in `segue.connect`.
     """
     taken = {"on_elicit", "on_sample", "roots", "on_input", "on_log", "on_notification"}
     wrong = sorted(taken & set(options))
@@ -319,7 +326,8 @@ async def transport(
     write, said = anyio.create_memory_object_stream[Any](0)
     bridge = _Bridge(target, options, told)
 
-    # Plain tasks: what fails in the body of `async with` comes out as it is, in no group.
+    # These are plain tasks without a task group, so an exception in the body of `async
+    # with` is raised unchanged.
     working: set[asyncio.Task[None]] = set()
 
     def begin(work: Coroutine[Any, Any, None]) -> None:

@@ -1,7 +1,7 @@
-"""The command ``segue``: look at MCP servers, call their tools, come back to their tasks.
+"""The command ``segue``: inspects MCP servers, calls their tools and resumes their tasks.
 
-It needs typer and rich, which ``import segue`` does not. What the exit codes mean is in
-`segue.cli.codes`.
+The command needs typer and rich, and ``import segue`` does not. `segue.cli.codes` lists
+the exit codes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Runs the command with the arguments of the process; ends the process."""
+    """Runs the command with the arguments of the process, then ends the process."""
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

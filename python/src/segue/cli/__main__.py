@@ -1,4 +1,4 @@
-"""``python -m segue.cli``: the command where its script is not on the PATH."""
+"""Runs the command as ``python -m segue.cli``, where its script is not on the PATH."""
 
 from segue.cli import main
 

@@ -1,4 +1,4 @@
-"""The commands and their options. What they do is in the files beside this one."""
+"""The commands and their options. The other modules of this package implement them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Look at MCP servers, call their tools, come back to their tasks.",
+    help="Look at MCP servers, call their tools and resume their tasks.",
     epilog=(
         "SERVER is a URL, or in quotes a command that starts one: 'python server.py'. "
         "Exit codes: 0 done, 1 the tool reports an error, 2 wrong usage, 3 the server "
@@ -59,7 +59,7 @@ Login = Annotated[
     bool,
     typer.Option(
         "--login",
-        help="Log in with a browser where the server asks for it; what that gives is "
+        help="Log in with a browser when the server requires it; the tokens are "
         "kept in a private directory ($SEGUE_LOGINS, by default "
         "~/.local/state/segue/logins).",
     ),
@@ -75,7 +75,7 @@ Answers = Annotated[
 
 
 def _saved_ids(incomplete: str) -> list[tuple[str, str]]:
-    """For the shell: ids of saved tasks, and their tools."""
+    """Lists the ids and tools of saved tasks, for completion in the shell."""
     try:
         found = TokenFile().all()
     except TokenFileError:
@@ -202,7 +202,7 @@ def call_command(
     login: Login = False,
     era: Era = "auto",
 ) -> None:
-    """Call a tool. Ctrl-C leaves a durable task running and says how to come back."""
+    """Call a tool. Ctrl-C leaves a durable task running and says how to resume it."""
     screen = Screen(as_json=as_json, is_quiet=quiet)
     access = _access(screen, header, bearer, login, era)
     try:
@@ -239,7 +239,7 @@ def resources_command(
     login: Login = False,
     era: Era = "auto",
 ) -> None:
-    """List the resources of a server, and their templates."""
+    """List the resources of a server and its resource templates."""
     screen = Screen(as_json=as_json)
     access = _access(screen, header, bearer, login, era)
     _go(screen, listing.resources(screen, _target(screen, server), access))
@@ -307,7 +307,7 @@ def inspect_command(
     login: Login = False,
     era: Era = "auto",
 ) -> None:
-    """Say which revisions a server speaks, and what it can do."""
+    """Show which protocol revisions a server speaks and what it can do."""
     screen = Screen(as_json=as_json)
     access = _access(screen, header, bearer, login, era)
     _go(screen, listing.inspect(screen, _target(screen, server), access))
@@ -338,7 +338,7 @@ def task_get_command(
     bearer: Bearer = None,
     login: Login = False,
 ) -> None:
-    """Ask the server how a task is."""
+    """Ask the server for the status of a task."""
     screen = Screen(as_json=as_json)
     access = _access(screen, header, bearer, login, "auto")
     target = _target(screen, server) if server else None
@@ -401,7 +401,7 @@ def task_resume_command(
     bearer: Bearer = None,
     login: Login = False,
 ) -> None:
-    """Go on with a task behind the last segment that was shown."""
+    """Continue showing a task after the last segment that was shown."""
     screen = Screen(as_json=as_json, is_quiet=quiet)
     access = _access(screen, header, bearer, login, "auto")
     _follow(
@@ -431,8 +431,8 @@ def task_rm_command(
     ended: Annotated[bool, typer.Option("--ended", help="All that have ended.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Forget saved tasks; they go on."""
+    """Remove tasks from the saved ones. The tasks go on."""
     screen = Screen(as_json=as_json)
     if not names and not ended:
-        raise _usage(screen, UsageError("name a task, or say --ended"))
+        raise _usage(screen, UsageError("name a task, or pass --ended"))
     _go(screen, tasks.remove(screen, names or [], is_all_ended=ended))

@@ -1,4 +1,5 @@
-"""``key=value`` on the command line -> arguments of a tool, typed by its schema."""
+"""Converts ``key=value`` on the command line to arguments of a tool, typed by its
+schema."""
 
 from __future__ import annotations
 
@@ -17,18 +18,18 @@ __all__ = ["build", "read_json", "value_of"]
 def build(
     pairs: Iterable[str], schema: Mapping[str, Any], base: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Arguments for a tool with this input schema.
+    """Makes the arguments for a tool with this input schema.
 
     Args:
-        pairs: ``key=value`` (typed by the schema), ``key=@file`` (what is in the file),
-            ``key:=json`` (JSON, whatever the schema says). ``key=@@x`` is the text
-            ``@x``. A key that is named again makes a list where the schema has one.
+        pairs: ``key=value`` (typed by the schema), ``key=@file`` (the contents of the
+            file), ``key:=json`` (JSON, whatever the schema says). ``key=@@x`` is the text
+            ``@x``. Repeating a key makes a list where the schema has a list.
         schema: The tool's ``inputSchema``.
         base: Arguments to start from, replaced by those of `pairs`.
 
     Raises:
-        UsageError: A value does not fit the schema, a required one is missing, a name is
-            unknown to a schema that allows no others.
+        UsageError: A value does not fit the schema, a required argument is missing, or a
+            name is not in a schema that allows no other names.
     """
     properties = _properties(schema, schema)
     arguments: dict[str, Any] = dict(base or {})
@@ -44,7 +45,7 @@ def build(
         if key in named:
             earlier = arguments[key]
             if not isinstance(earlier, list):
-                raise UsageError(f"{key}: is given twice, and is not a list")
+                raise UsageError(f"{key}: is given twice, but is not a list")
             earlier.extend(value if isinstance(value, list) else [value])
         else:
             arguments[key] = value
@@ -57,25 +58,26 @@ def build(
 
 
 def read_json(text: str) -> dict[str, Any]:
-    """A JSON object: itself, ``@file``, or ``-`` for standard input.
+    """Reads a JSON object from the text itself, from ``@file``, or from standard input
+    for ``-``.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is not a JSON object.
     """
     content = sys.stdin.read() if text == "-" else _content(text)
     value = _json("--args", content)
     if not isinstance(value, dict):
-        raise UsageError("--args: is not a JSON object")
+        raise UsageError("--args is not a JSON object")
     return value
 
 
 def value_of(
     key: str, text: str, part: Mapping[str, Any], root: Mapping[str, Any] | None = None
 ) -> Any:
-    """A value for a property whose schema is `part`.
+    """Converts a text to a value for a property whose schema is `part`.
 
     Raises:
-        UsageError: The text is no value of such a property.
+        UsageError: The text is not a value that the property's schema allows.
     """
     types = _types(part, root or part)
     content = _content(text)
@@ -154,7 +156,8 @@ def _type_of(value: Any) -> str:
 
 
 def _types(part: Mapping[str, Any], root: Mapping[str, Any], depth: int = 8) -> set[str]:
-    """The JSON types that a schema takes; empty when it does not say."""
+    """Returns the JSON types that a schema allows; empty when the schema names no
+    types."""
     part = _resolve(part, root)
     named = part.get("type")
     types: set[str] = set()
@@ -177,7 +180,8 @@ def _types(part: Mapping[str, Any], root: Mapping[str, Any], depth: int = 8) -> 
 
 
 def _resolve(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follows ``$ref`` inside the schema; a few steps, as it may go in a circle."""
+    """Follows ``$ref`` inside the schema, at most 8 times, because references may form a
+    circle."""
     for _ in range(8):
         if not isinstance(part, Mapping):
             return {}

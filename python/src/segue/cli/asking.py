@@ -1,7 +1,8 @@
-"""What a tool asks while it runs (elicitation): answered by the person, or beforehand.
+"""Answers the questions that a tool asks while it runs (elicitation).
 
-``--answer key=value`` answers a form without asking. At a terminal the person is asked
-for each field that is left; elsewhere the question is declined, and that is said.
+``--answer key=value`` answers a field of a form in advance. At a terminal the user is
+asked for each other field. Without a terminal the question is declined, and a line on
+standard error says so.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ __all__ = ["Asker"]
 
 
 class Asker:
-    """Answers questions.
+    """Answers the server's questions.
 
     Args:
-        screen: Where they are shown.
+        screen: The output on which the questions are shown.
         answers: ``key=value`` for fields of forms.
     """
 
@@ -32,7 +33,7 @@ class Asker:
         self._answers = dict(_pair(text) for text in answers)
 
     async def answer(self, request: segue.ElicitRequest) -> segue.ElicitResult[Any]:
-        """For ``on_elicit`` of the session."""
+        """Answers a question; the ``on_elicit`` callback of the session."""
         self._screen.stop_progress()
         self._screen.notes.print(f"The server asks: {request.message}", markup=False)
         if request.mode == "url":
@@ -43,7 +44,9 @@ class Asker:
             self._screen.note(f"Declined: {error}")
             return segue.ElicitResult("decline")
         if content is None:
-            self._screen.note("Declined: nobody is at the terminal (see --answer).")
+            self._screen.note(
+                "Declined, because the input is no terminal: pass --answer to answer."
+            )
             return segue.ElicitResult("decline")
         return segue.ElicitResult("accept", content)
 
@@ -106,7 +109,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 async def _read(screen: Screen, label: str) -> str:
-    """A line from the terminal, while the event loop goes on.
+    """Reads a line from the terminal while the event loop runs on.
 
     Raises:
         UsageError: The terminal has been closed.

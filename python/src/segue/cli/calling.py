@@ -1,4 +1,4 @@
-"""``segue call``: one tool, once."""
+"""Implements ``segue call``: calls one tool once."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["call", "response_modes"]
 
 
 def response_modes(names: Collection[str] | None) -> list[ResponseMode] | None:
-    """What the command line names.
+    """Checks the response modes of the command line.
 
     Raises:
-        UsageError: It is no mode.
+        UsageError: A name is not a response mode.
     """
     known = get_args(ResponseMode)
     for name in names or []:
@@ -49,7 +49,7 @@ async def call(
     answers: Sequence[str],
     log_level: str | None,
 ) -> Exit:
-    """Calls a tool and shows what comes of it."""
+    """Calls a tool and shows its output and result."""
     tokens = TokenFile()
     follower = Follower(screen, tokens, target, tool, is_streamed=is_streamed)
     asker = Asker(screen, answers)
@@ -83,20 +83,21 @@ async def _detach(screen: Screen, follower: Follower, run: Any) -> Exit:
     follower.on_task(run)
     saved = follower.detach(run)
     if saved is None:
-        screen.note("The server made no task of it: waiting for the result.")
+        screen.note("The server runs the call without a task: waiting for the result.")
         return await follower.follow(run)
     if screen.as_json:
         screen.json({"id": saved.id, "taskId": saved.task_id})
     else:
         screen.text(saved.id)
-        screen.note(f"Come back: segue task resume {saved.id}")
+        screen.note(f"Resume it: segue task resume {saved.id}")
     return Exit.OK
 
 
 async def _arguments(
     session: segue.Session, tool: str, pairs: Sequence[str], base: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """The schema decides about types, so it is asked for, even to say what is missing."""
+    """Makes the arguments. Their types come from the tool's schema, so the schema is
+    fetched even if only a required argument is missing."""
     if base is not None and not pairs:
         return base
     tools = {item.name: item for item in await session.list_tools()}

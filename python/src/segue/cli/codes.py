@@ -1,4 +1,4 @@
-"""Exit codes of the command, and which of them an exception means."""
+"""The exit codes of the command, and the code of each exception."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Exit", "UsageError", "exit_code"]
 
 
 class Exit(enum.IntEnum):
-    """What a script can tell apart by ``$?``."""
+    """The exit codes, which a script can read from ``$?``."""
 
     OK = 0
     TOOL = 1
@@ -24,18 +24,18 @@ class Exit(enum.IntEnum):
     CONNECTION = 4
     """The server cannot be reached or started, or the connection is lost."""
     REFUSED = 5
-    """The server wants an authorization, or does not accept this one."""
+    """The server requires authorization, or does not accept the one given."""
     TIMEOUT = 6
     TASK = 7
     """The task is gone, was cancelled, or cannot be resumed."""
     INTERNAL = 8
-    """Out of memory, a damaged file of tokens, or a mistake of ours."""
+    """Out of memory, a damaged file of tokens, or a defect of this program."""
     INTERRUPTED = 130
     """Ctrl-C. A durable task goes on."""
 
 
 class UsageError(Exception):
-    """The arguments make no sense; the message says why."""
+    """The command line is wrong. The message of the exception says why."""
 
 
 _BY_STATUS = {
@@ -52,7 +52,7 @@ _BY_STATUS = {
 
 
 def exit_code(error: BaseException) -> Exit:
-    """The exit code for an exception that ended the command."""
+    """Returns the exit code for the exception that ended the command."""
     if isinstance(error, UsageError):
         return Exit.USAGE
     if isinstance(error, TokenFileError):

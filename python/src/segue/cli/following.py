@@ -1,8 +1,7 @@
 """Follows one run of a tool to its end: segments, progress, result, and Ctrl-C.
 
-What has a task is written into the file of tokens as soon as the task is known, so that
-even a command that is killed leaves behind what it takes to come back. When the run has
-ended, it is taken out again.
+A task is saved in the token file as soon as it is known, so that it can be resumed even
+after the command was killed. When the run has ended, the task is removed from the file.
 """
 
 from __future__ import annotations
@@ -23,11 +22,13 @@ from segue.tokens import SavedTask, Target, TokenFile
 
 __all__ = ["Follower", "Run"]
 
-_SAVE_EVERY = 1.0  # seconds; what came since may be shown again after a kill
+# The interval in seconds at which the token is saved. After a kill, segments that were
+# shown since the last save may be shown again.
+_SAVE_EVERY = 1.0
 
 
 class Run(Protocol):
-    """What a stream and a task have in common."""
+    """The common interface of streams and tasks."""
 
     @property
     def token(self) -> str | None: ...
@@ -40,14 +41,15 @@ class Run(Protocol):
 
 
 class Follower:
-    """Shows one run. `era` is that of the session, as soon as it is known.
+    """Shows one run of a tool. `era` is the era of the session, as soon as the era is
+    known.
 
     Args:
-        screen: Where it is shown.
-        tokens: Where its token is kept.
-        target: The server, for coming back.
+        screen: The output on which the run is shown.
+        tokens: The file in which the run's token is saved.
+        target: The server, which is saved with the token.
         tool: The tool's name.
-        is_streamed: Segments are shown as they come, else the result when it is whole.
+        is_streamed: True = show segments as they arrive; False = show the whole result.
         saved: The entry of a run that was saved before.
     """
 
@@ -69,10 +71,10 @@ class Follower:
         self.era: Era = "auto"
         self._saved = saved
         self._saved_at = time.monotonic()
-        self._shown = 0  # blocks of the content
+        self._shown = 0  # number of content blocks that were shown
 
     def on_progress(self, done: float, total: float | None, message: str | None) -> None:
-        """For the run's ``on_progress``."""
+        """Shows progress; the ``on_progress`` callback of the run."""
         if not self._screen.as_json:
             self._screen.progress(done, total, message)
         elif self._is_streamed:
@@ -86,17 +88,17 @@ class Follower:
             )
 
     def on_log(self, message: segue.LogMessage) -> None:
-        """For the run's ``on_log``."""
+        """Shows a log message; the ``on_log`` callback of the run."""
         data = message.data
         text = data if isinstance(data, str) else msgspec.json.encode(data).decode()
         self._screen.note(f"{message.level}: {text}")
 
     def on_task(self, run: Any) -> None:
-        """For the run's ``on_task``: the server made a task."""
+        """Saves the task that the server made; the ``on_task`` callback of the run."""
         self.save(run, run.task_id if hasattr(run, "task_id") else run.id)
 
     def save(self, run: Run, task_id: str | None) -> None:
-        """Writes the run's token down, under a new name the first time."""
+        """Saves the run's token, under a new name the first time."""
         token = run.token
         if token is None or task_id is None:
             return
@@ -120,8 +122,8 @@ class Follower:
         """Shows the run until it ends.
 
         Raises:
-            Interrupted: Ctrl-C; a durable task goes on, a plain call is cancelled.
-            segue.Error: As the run ended.
+            Interrupted: Ctrl-C was pressed. A durable task continues, and a plain call is
+                cancelled.
         """
         try:
             async for segment in run:
@@ -148,10 +150,10 @@ class Follower:
         return self._finish(result)
 
     def detach(self, run: Run) -> SavedTask | None:
-        """Leaves the run alone; it goes on.
+        """Stops following the run, which continues on the server.
 
         Returns:
-            Its entry in the file of tokens, None when it is nothing one can come back to.
+            The saved task; None when the run cannot be resumed.
         """
         if self._saved is None:
             return None
@@ -186,7 +188,7 @@ class Follower:
             return
         is_child = not isinstance(self._target, str)
         self._come_back(
-            "Interrupted; the task goes on, if the server keeps it in a file."
+            "Interrupted; the task goes on if the server has a persistent store."
             if is_child
             else "Interrupted; the task goes on."
         )
@@ -232,7 +234,7 @@ class Follower:
 
 
 async def _result(run: Any) -> segue.Result:
-    """A stream has its result, a task is asked for it."""
+    """Returns the result of a stream that was read, or waits for the result of a task."""
     if isinstance(run, segue.Task):
         return await run.result()
     result: segue.Result = run.result

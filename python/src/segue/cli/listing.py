@@ -1,4 +1,5 @@
-"""``segue tools``, ``resources``, ``read``, ``prompts``, ``prompt``, ``inspect``."""
+"""Implements ``segue tools``, ``resources``, ``read``, ``prompts``, ``prompt``,
+``inspect``."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ __all__ = ["inspect", "prompt", "prompts", "read", "resources", "tools"]
 async def tools(
     screen: Screen, target: Target, access: Access, *, name: str | None
 ) -> Exit:
-    """Lists tools, or shows one with its schemas."""
+    """Lists the tools, or shows the tool `name` with its schemas."""
     async with connect(screen, target, access) as session:
         found = await session.list_tools()
     if name is not None:
@@ -65,7 +66,7 @@ async def resources(screen: Screen, target: Target, access: Access) -> Exit:
 async def read(
     screen: Screen, target: Target, access: Access, uri: str, output: Path | None
 ) -> Exit:
-    """Reads a resource; its bytes go to a file when one is named."""
+    """Reads a resource and shows it, or writes its bytes to the file `output`."""
     async with connect(screen, target, access) as session:
         result = await session.read_resource(uri)
     if output is not None:
@@ -106,7 +107,7 @@ async def prompts(screen: Screen, target: Target, access: Access) -> Exit:
 async def prompt(
     screen: Screen, target: Target, access: Access, name: str, pairs: Sequence[str]
 ) -> Exit:
-    """Fills in a prompt and shows its messages."""
+    """Gets a prompt with its arguments and shows its messages."""
     arguments = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -126,10 +127,10 @@ async def prompt(
 
 
 async def inspect(screen: Screen, target: Target, access: Access) -> Exit:
-    """Says who the server is, which revisions it speaks, and what it can do.
+    """Shows the server's name, the revisions that it speaks, and what it can do.
 
-    It is asked twice, once in each era, unless one was chosen: that tells whether it
-    speaks both.
+    The command connects once in each era to find out whether the server speaks both. If
+    the user chose an era, it connects only in that era.
     """
     eras: list[Era] = ["modern", "legacy"] if access.era == "auto" else [access.era]
     told: dict[str, Any] = {}
@@ -149,7 +150,7 @@ async def inspect(screen: Screen, target: Target, access: Access) -> Exit:
         if era in told:
             _show_introduction(screen, era, told[era])
         else:
-            screen.text(f"{era}: not spoken\n")
+            screen.text(f"{era}: not supported\n")
     return Exit.OK
 
 
@@ -200,7 +201,7 @@ def _show_introduction(screen: Screen, era: str, told: Mapping[str, Any]) -> Non
 
 
 def _bytes(part: Any) -> bytes:
-    """What a resource holds; its text in UTF-8."""
+    """Returns the bytes of a resource; text as UTF-8."""
     data: bytes = part.blob if part.blob is not None else (part.text or "").encode()
     return data
 
@@ -211,7 +212,8 @@ def _wire(item: Any) -> dict[str, Any]:
 
 
 async def _or_none(listed: Any) -> list[Any]:
-    """What a server does not have is an empty list, not a failure."""
+    """Returns the list, or an empty list when the server does not have this kind of list
+    at all."""
     try:
         return list(await listed)
     except segue.RemoteError as error:
@@ -226,7 +228,8 @@ def _first_line(item: Any) -> str:
 
 
 def _signature(tool: Any) -> str:
-    """The arguments, those that may be left out in brackets."""
+    """Returns the names of the tool's arguments. The names of optional arguments are in
+    brackets."""
     properties = tool.input_schema.get("properties") or {}
     required = tool.input_schema.get("required") or ()
     names = []

@@ -1,7 +1,7 @@
-"""Runs one command: its event loop, Ctrl-C, and what is said when it fails.
+"""Runs one command: its event loop, Ctrl-C, and the message when it fails.
 
-Ctrl-C cancels the command's task once, so that the command can leave a durable task
-behind and say how to come back. A second Ctrl-C ends the process at once.
+Ctrl-C cancels the command's asyncio task once, so that the command can detach from a
+durable task and say how to resume it. A second Ctrl-C ends the process at once.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ _EXPECTED = (errors.Error, UsageError, TokenFileError, TimeoutError, OSError)
 
 
 class Interrupted(Exception):
-    """Ctrl-C was pressed, and what had to be said was said."""
+    """Ctrl-C was pressed, and the command has shown its last message."""
 
 
 def run(screen: Screen, command: Coroutine[Any, Any, Exit]) -> None:
-    """Runs the command; ends with `typer.Exit` and its code."""
+    """Runs the command, then raises `typer.Exit` with the command's exit code."""
     try:
         code = asyncio.run(_interruptible(command))
     except (Interrupted, KeyboardInterrupt, asyncio.CancelledError):
         code = Exit.INTERRUPTED
     except BrokenPipeError:
-        # `segue ... | head`: nobody reads any more, which is no mistake. What Python
-        # would still write at its end must not fail either.
+        # The program that reads the output has ended, as in `segue ... | head`, which is
+        # no error. Standard output is replaced so that Python's flush at the end does not
+        # fail, either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = Exit.OK
-    except asyncio.TimeoutError as error:  # its own class in 3.10
+    except asyncio.TimeoutError as error:
+        # in Python 3.10 asyncio.TimeoutError is not the same class as TimeoutError
         code = _failed(screen, error)
     except _EXPECTED as error:
         code = _failed(screen, error)

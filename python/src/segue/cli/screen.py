@@ -1,8 +1,8 @@
-"""What the command writes: results to standard output, all else to standard error.
+"""Writes the command's output: results to standard output, all else to standard error.
 
-With ``--json`` standard output has JSON only: one value per line for what streams, else
-one value. Without, text as it is, so that it can be piped on. rich is only loaded for
-somebody who looks.
+With ``--json`` standard output has only JSON: one value per line for streamed output,
+otherwise one value. Without ``--json`` text is written unchanged, so that it can be
+piped. rich is loaded only when it is needed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ class Screen:
     """Output of one command.
 
     Args:
-        as_json: JSON on standard output instead of text for people.
-        is_quiet: Nothing on standard error but failures.
+        as_json: True = JSON on standard output instead of text for people.
     """
 
     def __init__(self, *, as_json: bool = False, is_quiet: bool = False) -> None:
@@ -38,11 +37,11 @@ class Screen:
         self._console: Console | None = None
         self._progress: Progress | None = None
         self._bar: TaskID | None = None
-        self._place: int | None = None  # of the text whose line is still open
+        self._place: int | None = None  # index of the text block with an open line
 
     @property
     def notes(self) -> Console:
-        """Standard error."""
+        """The console for standard error."""
         if self._console is None:
             from rich.console import Console
 
@@ -50,23 +49,24 @@ class Screen:
         return self._console
 
     def note(self, text: str) -> None:
-        """A line for the person, beside the result."""
+        """Shows a line on standard error, unless output is quiet."""
         if not self.is_quiet:
             self.notes.print(text, style="dim", markup=False, soft_wrap=True)
 
     def reconnect(self, told: Reconnect) -> None:
-        """The server was lost, and is tried again."""
+        """Reports that the server was lost and the client will try again."""
         self.end_segments()
         self.note(
-            f"the server is lost ({told.reason}): attempt {told.attempt} to reach it "
+            f"the connection to the server is lost ({told.reason}): "
+            f"attempt {told.attempt} to reach it "
             f"again in {told.delay:.1f} s"
         )
 
     def error(self, error: BaseException) -> None:
-        """Says why the command failed; as JSON also on standard output."""
+        """Shows why the command failed; with --json also on standard output."""
         self.stop_progress()
         self.end_segments()
-        # A KeyError shows its message in quotes.
+        # str() of a KeyError puts the message in quotes
         text = str(error.args[0]) if isinstance(error, KeyError) else str(error)
         text = text or type(error).__name__
         if isinstance(error, errors.UnauthorizedError):
@@ -83,15 +83,15 @@ class Screen:
             self.json({"error": told})
 
     def json(self, value: Any) -> None:
-        """One JSON value on one line of standard output."""
+        """Writes a JSON value on one line of standard output."""
         print(json.dumps(value, ensure_ascii=False, separators=(",", ":")), flush=True)
 
     def text(self, text: str) -> None:
-        """A line of the result; nothing is added where it ends with a newline."""
+        """Writes text to standard output and ends its line."""
         print(text, end="" if text.endswith("\n") else "\n", flush=True)
 
     def segment(self, place: int, block: Mapping[str, Any], *, replaces: bool) -> None:
-        """One segment for people. Texts of one place go on where the last one ended."""
+        """Shows one segment as text. A text of the same block continues the open line."""
         if replaces:
             self.end_segments()
             self.note("(what came before is replaced)")
@@ -103,22 +103,23 @@ class Screen:
             self._place = None if text.endswith("\n") else place
 
     def end_segments(self) -> None:
-        """Ends the line of a text that has no newline of its own."""
+        """Ends the open line of a text."""
         if self._place is not None:
             print(flush=True)
             self._place = None
 
     def pretty(self, value: Any) -> None:
-        """A JSON value for people."""
+        """Writes a JSON value with indentation, for people."""
         print(json.dumps(value, ensure_ascii=False, indent=2), flush=True)
 
     def blocks(self, blocks: Sequence[Mapping[str, Any]]) -> None:
-        """Content blocks, as the wire has them, for people."""
+        """Shows content blocks as text, for people."""
         for block in blocks:
             self.text(describe(block))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """A table for people; as wide as it needs to be where nobody looks."""
+        """Shows a table. If standard output is not a terminal, rows are lines with
+        tabs."""
         if not sys.stdout.isatty():
             for row in rows:
                 print("\t".join(cell.replace("\n", " ") for cell in row), flush=True)
@@ -134,7 +135,7 @@ class Screen:
         Console(highlight=False).print(table)
 
     def progress(self, done: float, total: float | None, message: str | None) -> None:
-        """Shows how far the call is: by a bar on a terminal, elsewhere not at all."""
+        """Shows the progress as a bar, on a terminal only."""
         if self.is_quiet or not sys.stderr.isatty():
             return
         if self._progress is None:
@@ -148,7 +149,7 @@ class Screen:
                 progress.TextColumn("{task.description}"),
                 console=self.notes,
                 transient=True,
-                # Text of the result goes above the bar, where both are on a terminal.
+                # On a terminal, the text of the result is printed above the bar.
                 redirect_stdout=sys.stdout.isatty(),
             )
             self._progress.start()
@@ -159,7 +160,7 @@ class Screen:
             )
 
     def stop_progress(self) -> None:
-        """Takes the bar away."""
+        """Removes the progress bar."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
@@ -167,7 +168,7 @@ class Screen:
 
 
 def describe(block: Mapping[str, Any]) -> str:
-    """One content block as a text for people."""
+    """Returns a text for people that shows one content block."""
     kind = block.get("type")
     if kind == "text":
         return str(block.get("text", ""))
@@ -185,7 +186,7 @@ def describe(block: Mapping[str, Any]) -> str:
 
 
 def describe_resource(contents: Mapping[str, Any]) -> str:
-    """The contents of a resource as a text for people."""
+    """Returns a text for people that shows the contents of a resource."""
     if "text" in contents:
         return str(contents["text"])
     size = _size(contents.get("blob", ""))

@@ -1,4 +1,4 @@
-"""What a person names as the server: a URL, or a command that starts one."""
+"""Reads the server from the command line: a URL, or a command that starts the server."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["Access", "connect", "parse_access", "parse_target", "show_target"]
 
 @dataclasses.dataclass(frozen=True)
 class Access:
-    """How to reach a server, beside its name.
+    """The options for reaching a server.
 
     Attributes:
-        headers: Sent with each HTTP request.
-        bearer: A bearer token; None for none.
-        login: A user logs in where the server asks for it.
+        headers: Headers that are sent with each HTTP request.
+        bearer: A bearer token, or None.
+        login: True = the user logs in when the server demands it.
         era: ``auto``, ``modern`` or ``legacy``.
     """
 
@@ -40,12 +40,13 @@ class Access:
 
 
 def parse_target(text: str) -> Target:
-    """A URL as it is; anything else is a command line, split as a shell would.
+    """Returns a URL unchanged. Any other text is a command line, which is split as a
+    shell does.
 
-    A command that is one ``.py`` file is run by this Python.
+    A command that is a single ``.py`` file is run with the current Python.
 
     Raises:
-        UsageError: Nothing is named, or its quotes do not match.
+        UsageError: The text is empty, or its quotes do not match.
     """
     if text.startswith(("http://", "https://")):
         return text
@@ -54,27 +55,27 @@ def parse_target(text: str) -> Target:
     except ValueError as error:
         raise UsageError(f"{text!r}: {error}") from error
     if not words:
-        raise UsageError("name a server: a URL or a command in quotes")
+        raise UsageError("no server is given: pass a URL, or a command in quotes")
     if "://" in words[0]:
-        raise UsageError(f"{words[0]!r}: only http:// and https:// can be reached")
+        raise UsageError(f"{words[0]!r}: the URL has to begin with http:// or https://")
     if words[0].endswith(".py") and not os.access(words[0], os.X_OK):
         return [sys.executable, *words]
     return words
 
 
 def show_target(target: Target) -> str:
-    """The target as one would type it."""
+    """Returns the target as a user would type it."""
     return target if isinstance(target, str) else shlex.join(target)
 
 
 def parse_access(
     headers: list[str], bearer: str | None, era: Era, login: bool = False
 ) -> Access:
-    """Options of the command line as an `Access`.
+    """Makes an `Access` from the options of the command line.
 
     Raises:
         UsageError: A header is not ``Name: value``, the token's file cannot be read, or
-            there is a token beside a login.
+            both a token and a login are given.
     """
     parsed = {}
     for header in headers:
@@ -88,12 +89,13 @@ def parse_access(
         except OSError as error:
             raise UsageError(f"{bearer}: {error.strerror}") from error
     if login and bearer is not None:
-        raise UsageError("--login and --bearer are two ways to the same: choose one")
+        raise UsageError("--login and --bearer cannot both be given")
     return Access(parsed, bearer, era, login)
 
 
 def _login() -> segue.OAuth:
-    """Tokens are kept, so that the user is asked once."""
+    """Makes the options for a login. Tokens are stored, so that the user logs in only
+    once."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     place = os.environ.get("SEGUE_LOGINS") or Path(state) / "segue" / "logins"
 
@@ -113,12 +115,14 @@ def connect(
     access: Access,
     options: segue.ConnectOptions | None = None,
 ) -> segue.Connecting:
-    """`segue.connect` with what the options of the command line say."""
+    """Calls `segue.connect` with the options of the command line."""
     chosen: segue.ConnectOptions = {**(options or {}), "era": access.era}
     chosen["on_reconnect"] = screen.reconnect
     if isinstance(target, str):
         chosen["headers"] = access.headers
         chosen["auth"] = _login() if access.login else access.bearer
     elif access.headers or access.bearer is not None or access.login:
-        raise UsageError("headers, tokens and logins are for URLs")
+        raise UsageError(
+            "--header, --bearer and --login need a URL: a command has no HTTP requests"
+        )
     return segue.connect(target, **chosen)

@@ -1,4 +1,4 @@
-"""``segue task``: what the file of tokens knows, and coming back to it."""
+"""Implements ``segue task``: lists, shows, resumes and cancels saved tasks."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["cancel", "find", "follow", "get", "list_tasks", "remove"]
 
 
 def find(name: str, target: Target | None) -> SavedTask:
-    """The saved task of this name; with a target the name may be a token itself.
+    """Returns the saved task of this name. With a target the name may also be a token.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such task.
     """
     try:
         return TokenFile().get(name)
@@ -36,7 +36,8 @@ def find(name: str, target: Target | None) -> SavedTask:
 
 
 async def list_tasks(screen: Screen, access: Access, *, is_refreshed: bool) -> Exit:
-    """Shows the saved tasks; asks their servers how they are when that is wanted."""
+    """Shows the saved tasks. With `is_refreshed` it asks their servers for the current
+    status."""
     tokens = TokenFile()
     found = tokens.all()
     if is_refreshed:
@@ -62,7 +63,7 @@ async def list_tasks(screen: Screen, access: Access, *, is_refreshed: bool) -> E
 
 
 async def get(screen: Screen, access: Access, name: str, target: Target | None) -> Exit:
-    """Shows how a task is, and its result if it has one."""
+    """Shows the status of a task, and its result if it has one."""
     saved = find(name, target)
     async with connect(screen, saved.target, _in_era(access, saved)) as session:
         status = await (await _task(session, saved)).status()
@@ -86,7 +87,8 @@ async def follow(
     is_streamed: bool,
     answers: Sequence[str],
 ) -> Exit:
-    """Shows a task until it ends: from its first segment, or behind the last one seen."""
+    """Shows a task until it ends, from its first segment or after the last shown
+    segment."""
     saved = find(name, target)
     follower = Follower(
         screen,
@@ -113,7 +115,7 @@ async def follow(
 async def cancel(
     screen: Screen, access: Access, name: str, target: Target | None
 ) -> Exit:
-    """Cancels a task on its server and forgets it."""
+    """Cancels a task on its server and removes it from the saved tasks."""
     saved = find(name, target)
     async with connect(screen, saved.target, _in_era(access, saved)) as session:
         await (await _task(session, saved)).cancel()
@@ -127,7 +129,7 @@ async def cancel(
 
 
 async def remove(screen: Screen, names: Sequence[str], *, is_all_ended: bool) -> Exit:
-    """Forgets tasks without a word to their servers."""
+    """Removes tasks from the saved tasks without contacting their servers."""
     tokens = TokenFile()
     if is_all_ended:
         names = [saved.id for saved in tokens.all() if saved.status in ENDED]
@@ -149,15 +151,18 @@ def _in_era(access: Access, saved: SavedTask) -> Access:
 
 
 async def _task(session: segue.Session, saved: SavedTask) -> segue.Task:
-    """The task by its id; nothing is read yet. A token alone has to be resumed for it."""
+    """Returns the task object without reading anything. For a token without a task id,
+    the token is resumed to learn the id."""
     task_id = saved.task_id
     if task_id is None:
         task = session.resume(saved.token)
         task_id = task.id
         if task_id is None:
             await task.cancel()
-            raise UsageError("the token is of a call that is no task")
-        with contextlib.suppress(segue.NotResumableError):  # it has ended by itself
+            raise UsageError(
+                "the token belongs to a call that is no task: it can only be resumed"
+            )
+        with contextlib.suppress(segue.NotResumableError):  # the task has already ended
             task.detach()
     return session.task(task_id, raise_on_error=False)
 
@@ -180,7 +185,7 @@ _HIDDEN = {"_meta", "resultType", "result", "content", "structuredContent"}
 
 
 def _public(saved: SavedTask) -> dict[str, Any]:
-    """All but the token, which is a secret that has no business in a pipe."""
+    """Returns the saved task without its token, which is a secret."""
     told: dict[str, Any] = msgspec.to_builtins(saved)
     told.pop("token")
     told["status"] = saved.status

@@ -1,4 +1,4 @@
-"""The client: `segue.connect` and what it gives."""
+"""The client: `segue.connect` and the types that it returns."""
 
 from .auth import FileStorage, OAuth, TokenStorage
 from .changes import Change, Changes

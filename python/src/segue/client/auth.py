@@ -1,9 +1,9 @@
 """Authorization of a client over HTTP (2026-07-28 basic/authorization).
 
 The library finds the authorization server, registers, asks for tokens, renews them and
-sends them. What is here is the part of a desktop program: a browser for the user's
-consent, a socket on this machine where the browser comes back to, a file for what shall
-be kept.
+sends them. This module has the parts that a desktop program needs: it opens a browser for
+the user's consent, listens on a local socket for the browser's redirect, and stores
+tokens in files.
 """
 
 from __future__ import annotations
@@ -28,26 +28,29 @@ _PAGE = (
     "<!doctype html><meta charset=utf-8><title>Authorization</title>"
     "<body style='font-family:sans-serif;margin:4em'><p>{}</p>"
 )
-_LONGEST_REQUEST = 16384  # bytes of the browser's request
+_LONGEST_REQUEST = 16384  # maximum size of the browser's request, in bytes
 _BROWSER_SECONDS = 10.0
 
 
 class TokenStorage(Protocol):
-    """Keeps texts by their key. They hold secrets. Both are called in the loop's thread
+    """Stores texts by key. The texts are secrets. Both functions run on the loop's thread
     and must not block for long."""
 
     def load(self, key: str) -> str | None:
-        """What `save` was given last under the key, or None."""
+        """Returns the value that `save` stored last under the key; None without a
+        value."""
 
     def save(self, key: str, value: str) -> None:
-        """Keeps the value instead of what was kept under the key."""
+        """Stores the value under the key and replaces an older value."""
 
 
 class FileStorage:
-    """One file for each key in a directory of their owner's (0700; the files 0600).
+    """Stores each key in a file of its own, which only the owner can read.
+
+    The directory has the mode 0700 and its files 0600.
 
     Args:
-        directory: It is made when something is saved.
+        directory: The directory of the files. It is created at the first `save`.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -57,16 +60,17 @@ class FileStorage:
         return self._directory / (quote(key, safe="") + ".json")
 
     def load(self, key: str) -> str | None:
-        """What was saved, or None."""
+        """Returns the value that was saved under the key; None without a value."""
         try:
             return self._path(key).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
 
     def save(self, key: str, value: str) -> None:
-        """Replaces the file in one step: who reads it finds the old or the new text."""
+        """Replaces the file in one step: a reader finds either the old or the new
+        text."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number, name = tempfile.mkstemp(dir=self._directory)  # 0600
+        number, name = tempfile.mkstemp(dir=self._directory)  # mkstemp uses the mode 0600
         try:
             with os.fdopen(number, "w", encoding="utf-8") as file:
                 file.write(value)
@@ -86,34 +90,41 @@ _GRANTS: dict[str, int] = {"code": 0, "client": 1, "assertion": 2}
 
 
 class OAuth:
-    """Tokens by OAuth 2.1, got when the server asks for one.
+    """Authorizes with OAuth 2.1. The client requests tokens when the server demands a
+    token.
 
     Args:
-        grant: "code": a user agrees in a browser, with PKCE. "client": the program itself
-            (client credentials). "assertion": whom `assertion` names (RFC 7523).
-        client_id: When the program was registered beforehand; else it registers itself.
-        client_secret: Of `client_id`.
-        private_key: PEM; the client signs instead of telling a secret.
-        issuer: The authorization server that knows `client_id`; no other gets it.
-        client_metadata_url: https; what stands there describes the client.
-        client_name: In a registration; default "segue".
-        scope: Asked for where the server names none.
-        redirect_uri: Where the browser comes back to. Default: a socket on this machine,
-            which listens while a connection is open. With one of your own, hand the URL
-            that came back to `segue.authorize`.
-        port: Of that socket; 0 = one that is free. A fixed one spares a new registration
-            in each run.
-        consent_timeout: Seconds that a user has; default 600.
-        storage: Keeps registrations and tokens beyond the connection: `FileStorage`.
-        open_browser: Shows the URL to the user, plain or async. Default:
-            `webbrowser.open`; where there is no browser, the URL is printed to standard
-            error. What it raises ends what waits for the user.
-        assertion: Of grant "assertion": gets issuer and resource, returns a JWT or None.
-        auth_method: Of the token endpoint, e.g. "client_secret_post".
-        register: False = no dynamic registration.
-        allow_private_addresses: True = what a server names for authorization may be at
-            addresses that are not public, such as 10.0.0.1. Without it that is refused,
-            but for the server's own address and the host of `issuer`.
+        grant: "code": a user agrees in a browser, with PKCE. "client": the program
+            authorizes itself (client credentials). "assertion": the JWT that `assertion`
+            returns names the user (RFC 7523).
+        client_id: The client id of a program registered beforehand. Without it the
+            program registers itself.
+        client_secret: The secret of `client_id`.
+        private_key: PEM. With this key the client signs instead of sending a client
+            secret.
+        issuer: The authorization server that knows `client_id`. `client_id` is sent to no
+            other server.
+        client_metadata_url: An https URL of a document that describes the client.
+        client_name: The client's name in a registration; default "segue".
+        scope: The scope to request if the server names no scope.
+        redirect_uri: Where the browser is redirected to. Default: a socket on this
+            machine, which listens while a connection is open. With a URI of your own,
+            pass the full redirect URL to `segue.authorize`.
+        port: The port of the local socket; 0 = a free port. A fixed port avoids a new
+            registration in each run.
+        consent_timeout: How long the user may take to agree, in seconds; default 600.
+        storage: Stores registrations and tokens beyond the connection, e.g. in a
+            `FileStorage`.
+        open_browser: Shows the URL to the user; a plain or async function. Default:
+            `webbrowser.open`; without a browser the URL is printed to standard error. If
+            the function raises, the connection that waits for the user fails.
+        assertion: For grant "assertion": gets issuer and resource, returns a JWT or None.
+        auth_method: The authentication method at the token endpoint, e.g.
+            "client_secret_post".
+        register: False = the program does not register itself.
+        allow_private_addresses: True = the server may name authorization endpoints at
+            addresses that are not public, such as 10.0.0.1. By default only the server's
+            own address and the host of `issuer` may be private.
     """
 
     def __init__(
@@ -138,9 +149,11 @@ class OAuth:
         allow_private_addresses: bool = False,
     ) -> None:
         if grant not in _GRANTS:
-            raise ValueError(f"no such grant: {grant!r}")
+            raise ValueError(f"unknown grant: {grant!r}")
         if (grant == "assertion") != (assertion is not None):
-            raise ValueError('grant "assertion" and assertion= go together')
+            raise ValueError(
+                'grant "assertion" needs assertion=, and assertion= needs this grant'
+            )
         self.storage = storage
         self.assertion = assertion
         self.open_browser = open_browser
@@ -164,22 +177,25 @@ class OAuth:
             self._options["consent_timeout_ms"] = max(1, round(consent_timeout * 1000))
 
     def options(self, redirect_uri: str | None) -> _segue.OauthOptions:
-        """Of `segue_transport_set_oauth`."""
+        """Returns the options for `segue_transport_set_oauth`."""
         return {**self._options, "redirect_uri": redirect_uri}
 
     def __repr__(self) -> str:
-        """Without secrets."""
+        """Returns a text without secrets."""
         return (
             f"OAuth(grant={self.grant!r}, client_id={self._options.get('client_id')!r})"
         )
 
 
 class Redirects:
-    """A socket on this machine, bound at once so that its URL is known, and served only
-    while a browser may come (RFC 8252, section 7.3).
+    """A local socket that receives the browser's redirect (RFC 8252, section 7.3).
+
+    The socket is bound at once so that its URL is known. It accepts connections only
+    after `serve`, while a browser may come.
 
     Args:
-        taken: Gets the path with its query; returns whether somebody waited for it.
+        taken: A function that gets the path with its query, and returns whether a
+            connection waited for this redirect.
     """
 
     def __init__(self, port: int, taken: Callable[[str], bool]) -> None:
@@ -196,7 +212,7 @@ class Redirects:
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/callback"
 
     async def serve(self) -> None:
-        """Begins to listen; once is enough."""
+        """Begins to listen. A second call does nothing."""
         if self._server is None:
             self._server = await asyncio.start_server(
                 self._answer, sock=self._socket, limit=_LONGEST_REQUEST
@@ -215,7 +231,7 @@ class Redirects:
             if is_ours and self._taken(words[1]):
                 status, text = "200 OK", "Done. You can close this window."
             else:
-                status, text = "404 Not Found", "Nobody waits for this."
+                status, text = "404 Not Found", "No login is waiting for this page."
             page = _PAGE.format(text).encode()
             writer.write(
                 f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n"
@@ -230,7 +246,7 @@ class Redirects:
             asyncio.LimitOverrunError,
             asyncio.TimeoutError,
         ):
-            pass  # a browser that left: another may come
+            pass  # the browser has closed the connection and may open another
         finally:
             writer.close()
 
@@ -242,11 +258,11 @@ class Redirects:
 
 
 class Limit:
-    """Ends the wait for a connection: when it takes too long, or at once. Its time stands
-    still while a user decides.
+    """The time limit of a connection attempt. The time during which a user decides does
+    not count.
 
     Args:
-        seconds: How long it may take; None = as long as it takes.
+        seconds: The limit; None = no limit.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -258,14 +274,14 @@ class Limit:
         self.go_on()
 
     def hold(self) -> None:
-        """A user decides."""
+        """Stops the clock, because a user decides now."""
         if self._timer is not None and self._left is not None:
             self._left = self._ends - self._loop.time()
             self._timer.cancel()
             self._timer = None
 
     def go_on(self) -> None:
-        """He has decided."""
+        """Starts the clock again, because the user has decided."""
         if self._left is None or self.over.done():
             return
         if self._timer is None:
@@ -275,12 +291,12 @@ class Limit:
             )
 
     def fail(self, error: BaseException) -> None:
-        """Nobody need wait any longer."""
+        """Ends `wait` with this error."""
         if not self.over.done():
             self.over.set_exception(error)
 
     async def wait(self, opening: Coroutine[Any, Any, None]) -> None:
-        """Waits for the connection."""
+        """Waits for the connection, at most until the limit."""
         task = asyncio.ensure_future(opening)
         try:
             await asyncio.wait({task, self.over}, return_when=asyncio.FIRST_COMPLETED)
@@ -289,7 +305,7 @@ class Limit:
             task.cancel()
             self.hold()
             if not self.over.cancel() and not self.over.cancelled():
-                self.over.exception()  # it is known
+                self.over.exception()  # marks the error as retrieved
 
 
 def _open_browser(url: str) -> None:

@@ -1,4 +1,5 @@
-"""Calls of tools: awaited, streamed, as tasks."""
+"""Calls tools: `call` waits for the result, `stream` reads segments, `start` makes
+tasks."""
 
 from __future__ import annotations
 
@@ -17,21 +18,22 @@ from .modes import ResponseMode
 from .modes import response_modes as modes_of
 from .questions import Answers, Input
 from .stream import Leave, Stream
-from .task import Task
+from .task import Task, attached, is_token, parts_of
 
 __all__ = ["Calls"]
 
 Arguments = Mapping[str, Any]
 
-_WINDOW = 1024  # segments that may wait for their reader
+_WINDOW = 1024  # maximum number of segments that wait for their reader
 _CALL = "tools/call"
-# Of an idempotency key: one that is guessed finds the work of somebody else.
+# Limits of an idempotency key, in bytes. A short key could be guessed, and a guessed key
+# would find the work of another client.
 _KEY_LEAST, _KEY_MOST = 16, 128
 _encode = msgspec.json.encode
 
 
 class Calls(Conversation):
-    """See `Session`."""
+    """The calls of a session; see `Session`."""
 
     # ---- tools
 
@@ -54,37 +56,42 @@ class Calls(Conversation):
     ) -> Result:
         """Calls a tool and waits for its result: ``await session.call("add", a=1, b=2)``.
 
-        Whether the server answers at once, in pieces, or makes a task of it makes no
-        difference. Cancelling it (asyncio) withdraws the call, or cancels the task.
+        The result is the same whether the server answers at once, in segments or as a
+        task. Cancelling the coroutine cancels the call or the task.
 
         Args:
-            tool: Its name.
-            arguments: By name; those whose names are options here have to stand there.
-            timeout: Seconds for all of it; None = as long as it takes. Default: the
-                session's. A task goes on on the server; the error has its `token`.
-            on_progress: Gets progress, total or None, and message or None. Plain or
-                async, as the next two.
-            on_log: Gets what the server logs for this call; see `log_level` of `connect`.
-            on_status: Gets the status of a task and its text, as they change.
-            on_input: Answers what the server asks for this call, instead of the session's
-                callbacks.
-            idempotency_key: Calls of the same key run once, also over broken connections
-                and from several programs, if the server knows keys; 16 to 128 bytes;
-                default: a fresh one.
+            tool: The tool's name.
+            arguments: The arguments by name. An argument that has the name of an option
+                below must be passed in this dictionary.
+            timeout: Limit for the whole call, in seconds; None = no limit. Default: the
+                session's. After a timeout a task continues on the server; the error has
+                its `token`.
+            on_progress: Called with progress, total or None, and message or None. This
+                callback, on_log and on_status may be plain or async.
+            on_log: Called with the log messages for this call; see `log_level` of
+                `connect`.
+            on_status: Called with the status of a task and its text whenever the status
+                or the text changes.
+            on_input: Answers the server's questions during this call, instead of the
+                session's callbacks.
+            idempotency_key: Calls with the same key run once, even over broken
+                connections and from several programs, if the server supports idempotency
+                keys. 16 to 128 bytes. Default: a new key per call.
             meta: `_meta` of the request.
-            raise_on_error: Whether a result with `isError` is raised; default: the
-                session's, True.
+            raise_on_error: True = a result with `isError` is raised as an error. Default:
+                the session's setting, which is True unless changed.
             response_modes: How a server of 2025-11-25 may answer a call that it can run
                 as a task (SEP-1905): some of "task", "immediate" and "streaming".
-                Default: the session's; each has to be one of those.
+                Default: the session's modes. Only modes of the session are allowed.
 
         Raises:
-            ToolError: The tool failed; `result` has what it said.
+            ToolError: The tool failed; `result` has its output.
             RemoteError: The server answered with an error.
-            RequestTimeoutError: Also a `TimeoutError`.
-            DisconnectedError: It is not known whether the call was run.
-            Error: Any other end. `partial` is what had come of the result; `token`, when
-                it is there, resumes it.
+            RequestTimeoutError: The call took too long. This exception is also a
+                `TimeoutError`.
+            DisconnectedError: The connection broke, and the tool may or may not have run.
+            Error: Any other failure. `partial` is the part of the result that had
+                arrived. `token`, if set, resumes the call.
         """
         if more:
             arguments = {**(arguments or {}), **more}
@@ -146,21 +153,23 @@ class Calls(Conversation):
         response_modes: Collection[ResponseMode] | None = None,
         **more: Any,
     ) -> Stream:
-        """Calls a tool and reads its result while it is made; see `Stream`.
+        """Calls a tool and reads its result in segments while the tool runs; see
+        `Stream`.
 
         Args:
-            on_task: Gets the stream once it has become a task: the moment to store its
-                `token`, or `task_id`.
-            on_leave: What becomes of it when its reader leaves early: "cancel", or
-                "detach", which lets a task go on.
-            window: So many segments may wait for their reader, before the server does.
-            collect: False = segments are not kept, and `result` has no content: for
-                results that are larger than memory should hold. A plain answer, which
-                comes whole, keeps its own.
-            unordered: Segments as they come, where the server streams by SEP-1905.
-            ttl: Seconds for which a server of 2025-11-25 shall keep the task.
+            on_task: Called with the stream as soon as the call has become a task. This is
+                the moment to store its `token` or `task_id`.
+            on_leave: What happens when the reader leaves early: "cancel" ends the
+                request, "detach" lets a task continue on the server.
+            window: How many unread segments may wait before the server must pause.
+            collect: False = segments are not collected, and `result` has no content. Use
+                this option for results that are too large for memory. A plain answer,
+                which arrives whole, keeps its content.
+            unordered: True = segments may arrive out of order, where the server streams
+                by SEP-1905.
+            ttl: How long a server of 2025-11-25 should keep the task, in seconds.
             tool, arguments, timeout, on_progress, on_log, on_status, on_input,
-            idempotency_key, meta, raise_on_error, response_modes: As of `call`.
+            idempotency_key, meta, raise_on_error, response_modes: As in `call`.
         """
         if more:
             arguments = {**(arguments or {}), **more}
@@ -176,7 +185,7 @@ class Calls(Conversation):
         def begin() -> Flow:
             flow = Flow(self, callbacks, window, not unordered)
             if on_task is not None:
-                # the flow must not hold the stream: see flow.py
+                # The flow must not hold the stream; flow.py explains why.
                 flow.on_begin = lambda: on_task(held())  # type: ignore[arg-type]
             self.send(flow, _CALL, raw, options)
             flow.mark(0)
@@ -198,7 +207,7 @@ class Calls(Conversation):
         ttl: float | None = None,
     ) -> _segue.RequestOptions:
         if window < 1:
-            raise ValueError("a window has room for one segment at least")
+            raise ValueError("a window has to hold at least one segment")
         options = self._options(timeout)
         options["credit"] = window
         if not collect:
@@ -231,13 +240,16 @@ class Calls(Conversation):
         response_modes: Collection[ResponseMode] | None = None,
         **more: Any,
     ) -> Task:
-        """Calls a tool and returns as soon as there is a task, or a call that can be
-        resumed (SEP-975), whose `token` can be stored; or, if the server makes neither of
-        it, the first segment, or the end. It has the arguments of `stream`; without a
-        timeout of its own it has none.
+        """Calls a tool and returns as soon as the call can be resumed.
+
+        A call can be resumed when the server has made a task, or has given the call a
+        resumption id (SEP-975). Its `token` can then be stored. If the server does
+        neither, `start` returns at the first segment or at the end of the call. `start`
+        has the arguments of `stream`. The call has no time limit except the argument
+        `timeout`.
 
         Raises:
-            Error: It ended before anything came of it.
+            Error: The call failed before `start` could return.
         """
         if more:
             arguments = {**(arguments or {}), **more}
@@ -274,28 +286,34 @@ class Calls(Conversation):
         window: int = _WINDOW,
         collect: bool = True,
     ) -> Task:
-        """Goes on with a request of an earlier connection or process: the segments behind
-        those that its token covers, then its result. The result is whole all the same.
+        """Resumes a request of an earlier connection or process.
+
+        The resumed request delivers the segments after those that the token covers, then
+        the whole result.
 
         Args:
-            token: Of a `Stream`, a `Task` or an error.
+            token: The token of a `Stream`, a `Task` or an error.
 
         Raises:
             InvalidError: The token is damaged.
         """
         if not isinstance(token, str):
-            raise TypeError(f"a token is a str, not {token!r}")
+            raise TypeError(f"a token has to be a str, not {token!r}")
+        bare, seen = parts_of(token)
         options = self._stream_options(timeout, window, collect)
+        options["seen"] = seen
         callbacks = self._callbacks(on_progress, on_log, on_status, on_input)
 
         def begin() -> Flow:
             flow = Flow(self, callbacks, window)
             try:
                 flow.handle = _segue.request_resume(
-                    self.handle, token, options, flow.on_event, flow.mask_of_events()
+                    self.handle, bare, options, flow.on_event, flow.mask_of_events()
                 )
             except errors.InvalidError:
-                raise errors.InvalidError("it is no token, or a damaged one") from None
+                raise errors.InvalidError(
+                    "this is not a token of this library, or it is damaged"
+                ) from None
             flow.mark(0)
             return flow
 
@@ -316,16 +334,18 @@ class Calls(Conversation):
         window: int = _WINDOW,
         collect: bool = True,
     ) -> Task:
-        """The task of an id. Nothing is sent until it is used; it is then read from its
-        first segment that is kept."""
+        """Makes a task object for a task id. Nothing is sent until the object is used.
+        Reading begins at the first segment that the server still has."""
         if not id:
-            raise ValueError("the id of a task is not empty")
+            raise ValueError("the id of a task must not be empty")
         options = self._stream_options(None, window, collect)
+        if is_token(id):
+            options["seen"] = parts_of(id)[1]
         callbacks = self._callbacks(None, None, on_status, on_input)
 
         def begin() -> Flow:
             flow = Flow(self, callbacks, window)
-            handle = _segue.task_attach(self.handle, id)
+            handle = attached(self.handle, id)
             flow.handle = _segue.task_watch(
                 handle, options, flow.on_event, flow.mask_of_events()
             )
@@ -339,7 +359,8 @@ def _set_key(options: _segue.RequestOptions, key: str | None) -> None:
     if key is not None:
         if not _KEY_LEAST <= len(key.encode()) <= _KEY_MOST:
             raise ValueError(
-                f"an idempotency key has {_KEY_LEAST} to {_KEY_MOST} bytes: {key!r}"
+                f"an idempotency key has to have {_KEY_LEAST} to {_KEY_MOST} bytes, "
+                f"not {key!r}"
             )
         options["idempotency_key"] = key
 
@@ -352,7 +373,8 @@ def _set_modes(
 
 
 def _why(result: Result) -> str:
-    """Why a tool failed: its last text. A tool that streamed says it behind all that it
-    had sent, which is output and no reason. `result` has all of it."""
+    """Returns the reason why a tool failed: the last text of the result. A tool that
+    streamed output adds its reason after that output. The caller finds the whole output
+    in `result`."""
     texts = [block.text for block in result.content if isinstance(block, Text)]
     return texts[-1] if texts else ""

@@ -1,4 +1,4 @@
-"""Changes that a server tells of: a resource, or one of its lists."""
+"""Subscriptions to changes that a server reports: of resources, or of its lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Change", "Changes"]
 
 Kind = Literal["resource", "tools", "resources", "prompts"]
 
-# What 2026-07-28 calls them in `subscriptions/listen`.
+# The names of the lists in `subscriptions/listen` (2026-07-28).
 _NAMES: dict[str, str] = {
     "tools": "toolsListChanged",
     "resources": "resourcesListChanged",
@@ -34,18 +34,19 @@ _METHODS: dict[str, Kind] = {
 }
 _UPDATED = "notifications/resources/updated"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-_PAUSE_FIRST, _PAUSE_MOST = 0.1, 30.0  # seconds before it listens again
+# limits of the pause before the client subscribes again, in seconds
+_PAUSE_FIRST, _PAUSE_MOST = 0.1, 30.0
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What has changed: the list of tools, resources or prompts, or one resource."""
+    """One change: of the list of tools, resources or prompts, or of one resource."""
 
     kind: Kind
     uri: str | None = None
 
 
 def read_change(method: str, params: dict[str, Any]) -> Change | None:
-    """The change that a notification tells of, or None."""
+    """Returns the change that a notification reports, or None."""
     if method == _UPDATED:
         uri = params.get("uri")
         return Change("resource", uri) if isinstance(uri, str) else None
@@ -54,15 +55,16 @@ def read_change(method: str, params: dict[str, Any]) -> Change | None:
 
 
 class Changes:
-    """What has changed since it was looked at:
+    """A subscription. Its loop reads each change:
 
         async with session.subscribe("file:///log", tools=True) as changes:
             async for change in changes:
                 ...
 
-    A change that comes several times before it is read is read once, so nothing piles up
-    behind a slow reader. After a broken connection it subscribes again; what changed in
-    between cannot be told, so everything that is watched is reported once.
+    A change that arrives several times before it is read is reported once, so a slow
+    reader cannot fill the queue. After a broken connection the client subscribes again.
+    Changes during the break are unknown, so every subscribed list and resource is then
+    reported once as changed.
     """
 
     def __init__(
@@ -72,19 +74,21 @@ class Changes:
         self._uris = list(dict.fromkeys(uris))
         self._lists: list[Any] = [name for name in _NAMES if name in set(lists)]
         if not self._uris and not self._lists:
-            raise ValueError("nothing to subscribe to")
+            raise ValueError("no list and no resource is named to subscribe to")
         self._pending: dict[Change, None] = {}
         self._waiters: list[asyncio.Future[None]] = []
         self._listening: _Listening | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._end: Exception | None = None
         self._is_open = False
-        self._generation = 0  # of the connection that it was last begun on
+        # the number of the connection on which the subscription last began
+        self._generation = 0
 
-    # ---- from the session
+    # ---- called by the session
 
     def notified(self, method: str, change: Change | None) -> None:
-        """A notification came that belongs to no request."""
+        """Takes a notification that belongs to no request. The session calls this
+        method."""
         if method == _ACKNOWLEDGED and self._listening is not None:
             self._listening.acknowledge()
         elif change is not None and self._wants(change):
@@ -93,13 +97,14 @@ class Changes:
 
     def _wants(self, change: Change) -> bool:
         if change.kind == "resource":
-            # a server may tell of a part of what was subscribed to
+            # A server may report a part of a resource, such as a file in a subscribed
+            # directory.
             uri = change.uri or ""
             return any(uri.startswith(one) for one in self._uris)
         return change.kind in self._lists
 
     def closed(self, error: Exception | None) -> None:
-        """The session has ended."""
+        """Ends the subscription. The session calls this method when it has ended."""
         self._end = error
         self._is_open = False
         if self._keeping is not None:
@@ -112,7 +117,7 @@ class Changes:
             if not waiter.done():
                 waiter.set_result(None)
 
-    # ---- for the reader
+    # ---- called by the reader
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -127,11 +132,11 @@ class Changes:
         await self.aclose()
 
     async def open(self) -> None:
-        """Subscribes.
+        """Subscribes at the server.
 
         Raises:
-            UnsupportedError: The server has nothing like it.
-            RemoteError: It refuses.
+            UnsupportedError: The server supports no such subscription.
+            RemoteError: The server refuses.
         """
         self._session.changes.append(self)
         self._is_open = True
@@ -164,7 +169,9 @@ class Changes:
         try:
             await self._session.request(method, {"uri": uri})
         except errors.Error:
-            pass  # it is over either way
+            # A failure to unsubscribe does not matter, because the subscription ends
+            # either way.
+            pass
 
     def __aiter__(self) -> Self:
         return self
@@ -180,7 +187,7 @@ class Changes:
             try:
                 await waiter
             finally:
-                if waiter in self._waiters:  # the waiting was cancelled
+                if waiter in self._waiters:  # the wait was cancelled
                     self._waiters.remove(waiter)
         change = next(iter(self._pending))
         del self._pending[change]
@@ -189,7 +196,8 @@ class Changes:
     # ---- subscribing
 
     async def _subscribe(self) -> None:
-        """For this connection."""
+        """Subscribes to the lists and resources of this subscription, on the current
+        connection."""
         session = self._session
         if session.peer.era == "modern":
             wanted: dict[str, Any] = {_NAMES[name]: True for name in self._lists}
@@ -201,12 +209,15 @@ class Changes:
         told = session.peer.capabilities.get("resources")
         can = isinstance(told, dict) and told.get("subscribe")
         if self._uris and not can:
-            raise errors.UnsupportedError("the server has no subscriptions to resources")
+            raise errors.UnsupportedError(
+                "the server does not support subscriptions to resources"
+            )
         for uri in self._uris:
             await session.request("resources/subscribe", {"uri": uri})
 
     async def _keep(self) -> None:
-        """Subscribes again, with pauses that grow, whenever the connection was lost."""
+        """Subscribes again each time the connection was lost. The pauses between attempts
+        grow."""
         pause = _PAUSE_FIRST
         lost = False
         while True:
@@ -225,7 +236,7 @@ class Changes:
                 if self._session.is_closed:
                     return
                 if not error.retryable:
-                    self._session.failed("a subscription is lost", error)
+                    self._session.failed("a subscription has failed", error)
                     self.closed(error)
                     return
                 pause = min(pause * 2, _PAUSE_MOST)
@@ -239,7 +250,8 @@ class Changes:
 
 
 class _Listening:
-    """One `subscriptions/listen` (2026-07-28), whose answer is its end."""
+    """One `subscriptions/listen` request (2026-07-28). The server's answer to this
+    request ends the subscription."""
 
     def __init__(self, session: Conversation, wanted: dict[str, Any]) -> None:
         self._exchange = Exchange(session)

@@ -1,8 +1,8 @@
-"""What a session is before it knows any method: its life, its requests, what it is told.
+"""The base class of a session: its state, its requests and the events it receives.
 
     connecting --> open <--> lost --> closed
 
-`session.py` has what users see of it.
+`session.py` adds the methods for users.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "e
 
 
 class _Unset:
-    """The session's own value is meant."""
+    """The type of UNSET. An option that is UNSET has the value of the session."""
 
     def __repr__(self) -> str:
         return "..."
@@ -48,8 +48,8 @@ UNSET: Any = _Unset()
 
 
 class LogMessage(msgspec.Struct, frozen=True):
-    """What a server logs. `level` is one of debug, info, notice, warning, error,
-    critical, alert and emergency; `data` any JSON value."""
+    """A log message of a server. `level` is one of debug, info, notice, warning, error,
+    critical, alert and emergency. `data` is any JSON value."""
 
     level: str = "info"
     data: Any = None
@@ -57,12 +57,14 @@ class LogMessage(msgspec.Struct, frozen=True):
 
 
 class Reconnect(msgspec.Struct, frozen=True):
-    """The server was lost, or could not be reached, and is tried again.
+    """Reports that the server was lost or not reached, and that the client will try
+    again.
 
     Attributes:
-        attempt: Which one in a row, from 1 on.
-        delay: Seconds until then.
-        reason: What happened; over HTTP with the request that tries.
+        attempt: The number of this attempt in a row, from 1 on.
+        delay: Seconds until this attempt.
+        reason: Why the last attempt failed. Over HTTP the reason also names the request
+            that tries again.
     """
 
     attempt: int
@@ -71,22 +73,22 @@ class Reconnect(msgspec.Struct, frozen=True):
 
 
 def milliseconds(seconds: float | None) -> int | None:
-    """For the library: at least one; None stays None.
+    """Converts a time limit for the library: at least 1 ms. None stays None.
 
     Raises:
-        TypeError, ValueError: It is no number, or negative.
+        TypeError, ValueError: The value is not a number, or it is negative.
     """
     if seconds is None:
         return None
     if not isinstance(seconds, (int, float)):
-        raise TypeError(f"not a time in seconds: {seconds!r}")
+        raise TypeError(f"a time has to be a number of seconds, not {seconds!r}")
     if not seconds >= 0:
-        raise ValueError(f"not a time in seconds: {seconds!r}")
+        raise ValueError(f"a time has to be a number of seconds, not {seconds!r}")
     return max(1, round(min(seconds, 1 << 43) * 1000))
 
 
 class Conversation:
-    """See `Session`."""
+    """A session without the methods for users; see `Session`."""
 
     peer: Peer
     handle: _segue.Session
@@ -109,7 +111,7 @@ class Conversation:
         self.changes: list[Changes] = []
         self.connections = 0
         self.is_closed = False
-        self.lost_by = ""  # why the last attempt to reach the server failed
+        self.lost_by = ""  # the reason why the last attempt to reach the server failed
         self._line = line
         self._on_log = on_log
         self._log_level = log_level
@@ -121,7 +123,7 @@ class Conversation:
         self._waiters: list[asyncio.Future[None]] = []
         self._error: errors.Error | None = None
 
-    # ---- from the binding
+    # ---- called by the binding
 
     def on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
         if kind == _segue.OPEN:
@@ -154,7 +156,7 @@ class Conversation:
         try:
             await waiter
         finally:
-            if waiter in self._waiters:  # the waiting was cancelled
+            if waiter in self._waiters:  # the wait was cancelled
                 self._waiters.remove(waiter)
 
     def _notified(self, method: str, raw: bytes | None) -> None:
@@ -171,7 +173,8 @@ class Conversation:
             self.run(self._on_notification, method, params)
 
     def tell_log(self, callback: Log | None, raw: bytes) -> None:
-        """A message came; `callback` is that of the request it belongs to."""
+        """Delivers a log message. `callback` is the callback of the request that the
+        message belongs to."""
         callback = callback or self._on_log
         if callback is None:
             return
@@ -184,7 +187,8 @@ class Conversation:
     # ---- callbacks of the user
 
     def run(self, callback: Callable[..., object], *args: Any) -> None:
-        """Runs a callback; what is awaitable goes on by itself."""
+        """Runs a callback of the user. If the callback returns an awaitable, this method
+        does not wait for the awaitable."""
         try:
             given = callback(*args)
         except Exception as error:
@@ -196,8 +200,9 @@ class Conversation:
             task.add_done_callback(self._running.discard)
 
     async def begun(self) -> None:
-        """Lets callbacks that were told something begin with it. It came before the end
-        of its request, and whoever waits for that may go on in the same turn."""
+        """Lets the async callbacks of earlier events start before a request ends. The
+        caller that waits for the end may continue in the turn of the loop in which these
+        events came."""
         if self._running:
             await asyncio.sleep(0)
 
@@ -208,16 +213,16 @@ class Conversation:
             self.failed(f"the callback {callback!r} failed", error)
 
     def failed(self, message: str, error: BaseException) -> None:
-        """Something failed where nobody waits for it."""
+        """Reports a failure that no caller waits for, to the loop's exception handler."""
         self.loop.call_exception_handler({"message": message, "exception": error})
 
-    # ---- its life
+    # ---- the session's life
 
     async def opened(self) -> None:
         """Waits for the first connection.
 
         Raises:
-            Error: There is none to be had.
+            Error: The connection could not be made.
         """
         while self.connections == 0:
             if self.is_closed:
@@ -225,14 +230,15 @@ class Conversation:
             await self._change()
 
     async def reconnected(self, connections: int) -> None:
-        """Waits until there is a newer connection than that, or the end."""
+        """Waits until the session has connected more than `connections` times, or has
+        ended."""
         while self.connections <= connections and not self.is_closed:
             await self._change()
 
     async def close(self) -> None:
-        """Ends the conversation, and waits for that: calls that run end with
-        `ClosedError`, a child process is shut down. Tasks on the server go on. It may be
-        said twice."""
+        """Ends the session and waits until it has ended. Running calls end with
+        `ClosedError`, and a child process is shut down. Tasks on the server continue. A
+        second call only waits."""
         if not self.is_closed:
             _segue.session_close(self.handle)
         while not self.is_closed:
@@ -244,10 +250,10 @@ class Conversation:
         await self._line.closed()
 
     async def wait_closed(self) -> None:
-        """Waits for the end, whoever brings it.
+        """Waits until the session has ended, whichever side ends the session.
 
         Raises:
-            Error: Why it has ended, if it was not closed on this side.
+            Error: The error that ended the session, if this side did not close it.
         """
         while not self.is_closed:
             await self._change()
@@ -282,7 +288,7 @@ class Conversation:
         params: Mapping[str, Any] | bytes | None,
         options: _segue.RequestOptions | None = None,
     ) -> None:
-        """Sends a request; its events go to the exchange."""
+        """Sends a request. The exchange receives the events of the request."""
         if params is not None and not isinstance(params, bytes):
             params = _encode(params)
         exchange.handle = _segue.request_start(
@@ -301,7 +307,7 @@ class Conversation:
         params: Mapping[str, Any] | bytes | None,
         options: _segue.RequestOptions | None,
     ) -> bytes:
-        """Sends a request and waits for its result."""
+        """Sends a request and returns its result. Raises if the request failed."""
         self.send(exchange, method, params, options)
         outcome = exchange.outcome or await exchange.wait()
         if outcome[0] != OK:
@@ -318,20 +324,19 @@ class Conversation:
         on_log: Log | None = None,
         no_cache: bool = False,
     ) -> bytes:
-        """Sends any request; the result as JSON text.
+        """Sends any request and returns its result as JSON text.
 
         Args:
-            method: Such as "tools/list", or one of your own.
-            params: The protocol adds its members of `_meta`.
-            timeout: Seconds; None = as long as it takes. Default: the session's.
-            no_cache: Ask the server, also when a result of before is fresh.
+            method: The method's name, such as "tools/list" or a name of your own.
+            params: The library adds the `_meta` members that the protocol needs.
+            timeout: The limit in seconds; None = no limit. Default: the limit of the
+                session.
+            no_cache: True = ask the server even if a cached result is still fresh.
 
         Raises:
             RemoteError: The server answered with an error.
-            Error: Any other end.
+            Error: Any other failure.
         """
-        if not method:  # for the library that asks nothing, and has no end of its own
-            raise errors.InvalidError("a request without a method")
         options = self._options(timeout)
         if no_cache:
             options["no_cache"] = True
@@ -347,7 +352,7 @@ class Conversation:
         *,
         timeout: float | None = UNSET,
     ) -> dict[str, Any]:
-        """The same, with the result decoded."""
+        """Sends any request and returns its result, decoded."""
         raw = await self.request_raw(method, params, timeout=timeout)
         told: dict[str, Any] = items.decode(raw, dict[str, Any], method)
         return told

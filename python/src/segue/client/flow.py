@@ -1,20 +1,22 @@
-"""One request in flight, as the binding sees it.
+"""Running requests, and the events that the binding delivers for them.
 
     start --> event* --> COMPLETE --> nothing
 
-The binding holds the handler of a flow from its start until COMPLETE; what users hold
-(`Stream`, `Task`) holds the flow. So a stream that nobody holds any more is found by its
-`__del__`, while its flow goes on to its end. Events come in the loop's thread, after
-dispatch: user code that is called from here may start other requests.
+The binding keeps the handler of a flow alive from the start until COMPLETE. The objects
+of users (`Stream`, `Task`) refer to the flow, and the flow never refers to them. So
+`__del__` of an unused stream runs while its flow runs to its end. Events arrive on the
+loop's thread, after dispatch has returned, so callbacks of the user may start other
+requests.
 
-An `Exchange` waits for the result alone. A `Flow` has segments too: a queue that the
-window of credit bounds, since what is not granted is not delivered, and the peer is held
-up.
+An `Exchange` only waits for the result. A `Flow` also has a queue of segments. The window
+of credit bounds the queue: a segment without credit is not delivered, and the peer must
+pause.
 
-A resume token covers the segments that were delivered, not those that were taken out of
-the queue. So a flow remembers a token from before what waits there, and adds to it how
-far the reader has come ("+17"): behind that the resumed request goes on. The older the
-token, the more comes over the wire once more.
+A resume token covers the segments that were delivered, even those that still wait in the
+queue. So a flow remembers an older token, which does not cover the waiting segments, and
+appends the number of the last segment that the reader took ("+17"). The resumed request
+continues after that segment. The older the token, the more segments the server sends
+again.
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["Exchange", "Flow", "failure"]
 
 OK = 0
-# All that are left: no result is that long.
+# A credit that is never used up, because no result has so many segments.
 ENOUGH = 1 << 53
-# So many segments, at least, lie between two tokens that are remembered.
+# The least distance between two remembered tokens, in segments.
 _MARK_EVERY = 1024
 
 SEGMENTS = 1 << _segue.SEGMENTS
@@ -58,7 +60,8 @@ Status = Callable[[str, str | None], object]
 
 
 def failure(outcome: Outcome, token: str | None = None) -> errors.Error:
-    """The exception for an end that is no success; `partial` is what had come by then."""
+    """Makes the exception of a request that failed. `partial` of the exception is the
+    part of the result that had arrived."""
     status, raw, detail = outcome
     error = errors.from_info(detail, status)
     if raw is not None:
@@ -71,7 +74,8 @@ def failure(outcome: Outcome, token: str | None = None) -> errors.Error:
 
 
 class Callbacks:
-    """What a request tells beside its result. None = it is not asked for."""
+    """The callbacks of a request. If a callback is None, the binding does not report its
+    event."""
 
     __slots__ = ("input", "log", "progress", "status")
 
@@ -92,7 +96,7 @@ _NO_CALLBACKS = Callbacks()
 
 
 class Exchange:
-    """One request and its one end."""
+    """One request, from its start to its end."""
 
     __slots__ = (
         "_answering",
@@ -114,8 +118,9 @@ class Exchange:
         self._answering: dict[str, asyncio.Task[None]] | None = None
 
     def mask_of_events(self) -> int:
-        """What the binding shall tell. Nobody to answer is a fact that the server hears
-        of."""
+        """Returns the events that the binding should report, as a bit mask. Without
+        QUESTION in the mask the library tells the server that the client cannot answer
+        questions."""
         calls = self.callbacks
         mask = 1 << _COMPLETE
         if calls is not _NO_CALLBACKS:
@@ -129,7 +134,7 @@ class Exchange:
             mask |= QUESTION
         return mask
 
-    # ---- from the binding
+    # ---- called by the binding
 
     def on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
         if kind == _COMPLETE:
@@ -157,13 +162,15 @@ class Exchange:
             self.session.runtime.wake(self._waiter)
 
     def can_resume(self, token: str | None) -> None:
-        """It can be resumed by a new token, which covers what was delivered before."""
+        """Called when the request can be resumed with a new token. The token covers all
+        segments that were delivered before."""
 
     def became_task(self) -> None:
-        """The task has an id."""
+        """Called when the server has made a task of the request."""
 
     def tell(self, callback: Callable[..., object] | None, *args: Any) -> None:
-        """Runs a callback of the user; its failure is not the library's."""
+        """Runs a callback of the user. An exception in the callback is reported to the
+        loop's exception handler and not raised."""
         if callback is not None:
             self.session.run(callback, *args)
 
@@ -174,7 +181,7 @@ class Exchange:
             self._answering = {}
         before = self._answering.pop(key, None)
         if before is not None:
-            before.cancel()  # it is asked anew
+            before.cancel()  # the server asks the same question again
         task = self.session.loop.create_task(self._answer(key, method, params))
         self._answering[key] = task
 
@@ -188,10 +195,10 @@ class Exchange:
             except Refused as refusal:
                 self._refuse(key, refusal.code, str(refusal))
             except (errors.NotFoundError, errors.EndedError, errors.ClosedError):
-                pass  # withdrawn meanwhile
+                pass  # the question was withdrawn, or its request has ended
             except Exception as error:
-                self.session.failed(f"the answer to {method} failed", error)
-                self._refuse(key, -32603, "the client could not answer")
+                self.session.failed(f"the callback that answers {method} failed", error)
+                self._refuse(key, -32603, "The client failed to answer")
         except (errors.NotFoundError, errors.EndedError, errors.ClosedError):
             pass
         finally:
@@ -204,7 +211,8 @@ class Exchange:
             _segue.request_answer(self.handle, key, reply)
         except errors.InvalidError:
             raise errors.InvalidError(
-                f"the answer does not fit what {method} asks for: {reply.decode()}"
+                f"the answer to {method} does not fit the requested form: "
+                f"{reply.decode()}"
             ) from None
 
     def _refuse(self, key: str, code: int, message: str) -> None:
@@ -212,7 +220,8 @@ class Exchange:
         try:
             _segue.request_answer_error(self.handle, key, code, message)
         except errors.UnsupportedError:
-            # This revision has no such answer: without one the request cannot end well.
+            # This protocol revision cannot carry an error as an answer. The request would
+            # wait for ever, so it is cancelled.
             _segue.request_cancel(self.handle)
 
     def _withdraw(self) -> None:
@@ -221,11 +230,12 @@ class Exchange:
             if task is not asyncio.current_task():
                 task.cancel()
 
-    # ---- for whoever waits
+    # ---- called by whoever waits for the end
 
     async def wait(self) -> Outcome:
-        """Waits for the end. When the waiting is cancelled so is the request, and its end
-        is waited for, so that nothing of it happens afterwards."""
+        """Waits for the end of the request. If the waiting task is cancelled, the request
+        is cancelled and `wait` still waits for the request's end, so that no event comes
+        after `wait`."""
         if self.outcome is None:
             try:
                 self._waiter = Wait(loop=self.session.loop)
@@ -241,7 +251,7 @@ class Exchange:
         return self.outcome
 
     def cancel(self) -> None:
-        """Asks for the end."""
+        """Cancels the request. The end of the request comes later as an event."""
         if self.handle is not None and self.outcome is None:
             try:
                 _segue.request_cancel(self.handle)
@@ -249,12 +259,13 @@ class Exchange:
                 pass
 
     def failure(self) -> errors.Error:
-        """The exception for the end."""
+        """Returns the exception of a request that failed."""
         assert self.outcome is not None
         return failure(self.outcome, self.token())
 
     def token(self) -> str | None:
-        """What resumes it behind all segments that were delivered, or None."""
+        """Returns the token that resumes the request after all segments that were
+        delivered, or None."""
         if self.handle is None:
             return None
         try:
@@ -264,11 +275,11 @@ class Exchange:
 
 
 class Flow(Exchange):
-    """A request whose result comes in segments, for one reader.
+    """A request that delivers segments to one reader.
 
     Args:
-        window: So many segments may wait for the reader.
-        is_ordered: Their numbers grow.
+        window: The maximum number of segments that wait for the reader.
+        is_ordered: True = segments arrive in the order of their numbers.
     """
 
     __slots__ = (
@@ -300,23 +311,25 @@ class Flow(Exchange):
         self.is_ordered = is_ordered
         self.window = window
         self.queue: deque[_segue.Segment] = deque()
-        self.seen: _segue.Segment | None = None  # the last one that the reader took
-        self.is_dropping = False  # nobody will read
-        self.is_kept = False  # the server gave what resumes it: a task's id, a token
-        self.is_left = False  # detached: its end is no failure
+        self.seen: _segue.Segment | None = None  # the last segment that the reader took
+        self.is_dropping = False  # no reader is left, so segments are thrown away
+        self.is_kept = False  # the request can be resumed: it has a task id or a token
+        self.is_left = False  # the reader detached or left, so the end is no failure
         self.on_begin: Callable[[], object] | None = None
-        self.taken = 0  # since the last grant
+        self.taken = 0  # segments that the reader took since the last grant of credit
         self.half = (window + 1) // 2
         self._marked = 0
-        self._first: str | None = None  # the token from before all segments
+        self._first: str | None = None  # the token that covers no segment
         self._waiters: list[Wait] = []
         self._kept: str | None = None  # the token at the time of detach
-        self._marks: deque[tuple[int, str]] = deque()  # number of a segment, token behind
+        # pairs of a segment's number and a token that covers the segments up to this
+        # number
+        self._marks: deque[tuple[int, str]] = deque()
 
     def mask_of_events(self) -> int:
         return super().mask_of_events() | SEGMENTS | TASK | RESUMABLE
 
-    # ---- from the binding
+    # ---- called by the binding
 
     def on_event(self, kind: int, a: Any, b: Any, c: Any) -> None:
         if kind != _SEGMENTS:
@@ -346,28 +359,29 @@ class Flow(Exchange):
             for waiter in waiters:
                 self.session.runtime.wake(waiter)
 
-    # ---- for the reader
+    # ---- called by the reader
 
     @property
     def has_begun(self) -> bool:
-        """Something of it is there: what resumes it, a segment or the end."""
+        """Whether something has arrived: a task id or token, a segment, or the end."""
         return self.is_kept or bool(self.queue) or self.outcome is not None
 
     async def change(self) -> None:
-        """Waits until something has come. The request is not touched when the waiting is
-        cancelled: somebody else may wait, too."""
+        """Waits until a new event of the request has arrived. Cancelling the wait does
+        not cancel the request, because another asyncio task may wait, too."""
         waiter = Wait(loop=self.session.loop)
         self._waiters.append(waiter)
         try:
             await waiter
         finally:
-            if waiter in self._waiters:  # the waiting was cancelled
+            if waiter in self._waiters:  # the wait was cancelled
                 self._waiters.remove(waiter)
         if self.outcome is not None:
             await self.session.begun()
 
     def take(self) -> _segue.Segment:
-        """The next segment, which is there; so there is room for others."""
+        """Takes the next segment, which must exist, and grants new credit when the reader
+        has taken half of the window."""
         self.seen = segment = self.queue.popleft()
         self.taken += 1
         if self.taken >= self.half:
@@ -375,7 +389,7 @@ class Flow(Exchange):
         return segment
 
     def refill(self) -> None:
-        """Lets as many come as were taken."""
+        """Grants credit for as many segments as were taken."""
         self.grant(self.taken)
         self.taken = 0
 
@@ -385,7 +399,7 @@ class Flow(Exchange):
         return 0 if self.seen is None else self.seen.number
 
     def take_all(self) -> list[_segue.Segment]:
-        """All that are there, at least one."""
+        """Takes all segments in the queue, at least one."""
         batch = list(self.queue)
         self.queue.clear()
         self.seen = batch[-1]
@@ -401,7 +415,8 @@ class Flow(Exchange):
                 pass
 
     def drop(self) -> None:
-        """Nobody will read: what comes is not kept, so that the result can come."""
+        """Throws away all segments from now on. The flow grants unlimited credit, so that
+        the result can arrive."""
         if not self.is_dropping:
             self.is_dropping = True
             self.queue.clear()
@@ -413,14 +428,14 @@ class Flow(Exchange):
         return self.outcome
 
     async def leave(self, detach: bool) -> None:
-        """Ends it, and waits for that."""
+        """Ends the request, or detaches from its task, and waits for the end."""
         if self.outcome is not None or self.handle is None:
             return
         self.let_go(detach)
         await self.wait()
 
     def let_go(self, detach: bool) -> None:
-        """Ends it without waiting: a task that is detached goes on."""
+        """Ends the request, or detaches from its task, without waiting."""
         if self.outcome is not None or self.handle is None:
             return
         if detach:
@@ -428,16 +443,16 @@ class Flow(Exchange):
                 self.detach()
                 return
             except errors.NotResumableError:
-                pass  # no task: nothing can go on
+                pass  # the request is not a task, so it cannot continue without a reader
         self.is_left = True
         self.cancel()
         self.drop()
 
     def detach(self) -> None:
-        """Lets go of the task.
+        """Detaches from the task, which continues on the server.
 
         Raises:
-            NotResumableError: It is none.
+            NotResumableError: The request is not a task.
         """
         assert self.handle is not None
         token = self.token()
@@ -445,27 +460,30 @@ class Flow(Exchange):
             _segue.request_detach(self.handle)
         except (errors.EndedError, errors.ClosedError):
             pass
-        self._kept = token  # what is thrown away now shall come again
+        # segments thrown away from now on are sent again when the task is resumed
+        self._kept = token
         self.is_left = True
         self.drop()
 
     # ---- tokens
 
     def mark(self, number: int) -> None:
-        """Remembers the token, which covers all up to that segment."""
+        """Remembers the current token, which covers all segments up to `number`."""
         token = super().token()
         if token is not None:
             self._remember(number, token)
 
     def _mark_all(self) -> None:
-        """Between two batches: the token covers what was delivered, and all of that is in
-        the queue. While a batch is handled it covers what is still to come of it, too."""
+        """Remembers a token between two batches of events. At that moment all segments
+        that the token covers are in the queue or were read. While a batch is handled, the
+        token also covers segments of the batch that are not in the queue yet."""
         if not self.is_dropping:
             self.mark(self.queue[-1].number if self.queue else self.last)
 
     def _remember(self, number: int, token: str) -> None:
         while len(self._marks) > 1 and self._marks[1][0] <= self.last:
-            self._marks.popleft()  # there is a newer one that will do
+            # the reader has also passed the next mark, which is newer
+            self._marks.popleft()
         self._marks.append((number, token))
         self._marked = number
         if self._first is None and self.seen is None and not self.queue:
@@ -477,9 +495,11 @@ class Flow(Exchange):
         if not self.queue and not self.session.runtime.is_delivering:
             token = super().token()
             if token is not None or self.outcome is None or self.outcome[0] != OK:
-                return token  # that of one that has ended well brings the result again
+                # after a success a resumed request would deliver the whole result again
+                return token
         if not self.is_ordered:
-            return self._first  # what was read comes again: nobody knows what was not
+            # without an order of segments, the flow does not know which are unread
+            return self._first
         best: tuple[int, str] | None = None
         for mark in self._marks:
             if mark[0] > self.last:

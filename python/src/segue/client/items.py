@@ -1,7 +1,8 @@
-"""What a server has: tools, resources, templates, prompts, and what reading them gives.
+"""The items of a server (tools, resources, templates, prompts) and the results of reading
+them.
 
-These are plain data. `msgspec.to_builtins(tool)` gives the JSON of the wire again, as far
-as the protocol names its members (2026-07-28 schema; older revisions have fewer).
+They are plain data. `msgspec.to_builtins(tool)` returns the JSON object with all members
+that the protocol names (2026-07-28 schema; older revisions have fewer members).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = [
 class _Item(
     msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
 ):
-    """What all items have."""
+    """The members that all items have."""
 
     name: str
     title: str | None = None
@@ -39,12 +40,12 @@ class _Item(
 
     @property
     def label(self) -> str:
-        """What to show to a person: the title, or else the name."""
+        """The text to show to a person: the title, or else the name."""
         return self.title or self.name
 
 
 class Tool(_Item, frozen=True):
-    """A tool as `tools/list` has it."""
+    """A tool, as in the answer to `tools/list`."""
 
     input_schema: dict[str, Any] = {}
     output_schema: dict[str, Any] | None = None
@@ -53,13 +54,13 @@ class Tool(_Item, frozen=True):
 
     @property
     def label(self) -> str:
-        """What to show to a person."""
+        """The text to show to a person: a title of the tool, or else its name."""
         told = (self.annotations or {}).get("title")
         return self.title or (told if isinstance(told, str) else "") or self.name
 
 
 class Resource(_Item, frozen=True):
-    """A resource as `resources/list` has it; `size` in bytes."""
+    """A resource, as in the answer to `resources/list`. `size` is in bytes."""
 
     uri: str
     mime_type: str | None = None
@@ -68,7 +69,7 @@ class Resource(_Item, frozen=True):
 
 
 class ResourceTemplate(_Item, frozen=True):
-    """A family of resources: `uri_template` by RFC 6570."""
+    """A family of resources whose URIs follow one template (`uri_template`, RFC 6570)."""
 
     uri_template: str
     mime_type: str | None = None
@@ -78,7 +79,7 @@ class ResourceTemplate(_Item, frozen=True):
 class PromptArgument(
     msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
 ):
-    """An argument of a prompt; its value is a string."""
+    """An argument of a prompt. Its value is a string."""
 
     name: str
     title: str | None = None
@@ -87,7 +88,7 @@ class PromptArgument(
 
 
 class Prompt(_Item, frozen=True):
-    """A prompt as `prompts/list` has it."""
+    """A prompt, as in the answer to `prompts/list`."""
 
     arguments: list[PromptArgument] = []
 
@@ -104,12 +105,12 @@ class ReadResult(
 
     @property
     def text(self) -> str:
-        """The texts of all contents, one behind the other."""
+        """The texts of all contents, joined."""
         return "".join(part.text or "" for part in self.contents)
 
     @property
     def data(self) -> bytes:
-        """The bytes of all contents; of texts in UTF-8."""
+        """The bytes of all contents, joined. Texts are in UTF-8."""
         return b"".join(
             (part.text or "").encode() if part.blob is None else part.blob
             for part in self.contents
@@ -127,7 +128,7 @@ class PromptResult(msgspec.Struct, omit_defaults=True, frozen=True, kw_only=True
 class Completion(
     msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
 ):
-    """Suggested values of an argument, the best first; at most 100."""
+    """Suggested values of an argument, the best first. At most 100."""
 
     values: list[str]
     total: int | None = None
@@ -180,10 +181,10 @@ class CompletionAnswer(msgspec.Struct):
 
 
 def decode(raw: bytes, kind: Any, method: str) -> Any:
-    """Decodes what a server answered.
+    """Decodes a server's answer.
 
     Raises:
-        ProtocolError: It is not what the method gives; the message says where.
+        ProtocolError: The answer does not fit the method; the message says where.
     """
     try:
         return msgspec.json.decode(raw, type=kind)
@@ -192,10 +193,11 @@ def decode(raw: bytes, kind: Any, method: str) -> Any:
 
 
 def read_prompt(raw: bytes) -> PromptResult:
-    """Decodes the answer to `prompts/get`; blocks of an unknown type are kept.
+    """Decodes the answer to `prompts/get`. Blocks of an unknown type are kept as they
+    are.
 
     Raises:
-        ProtocolError: It is none.
+        ProtocolError: The answer is not valid.
     """
     told = decode(raw, _WirePrompt, "prompts/get")
     messages = []

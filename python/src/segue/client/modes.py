@@ -1,4 +1,4 @@
-"""The response modes of SEP-1905: how a call that may be a task is answered."""
+"""The response modes of SEP-1905: how a server may answer a call that can be a task."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _MODES = {
 
 
 def response_modes(names: Iterable[ResponseMode] | None) -> int:
-    """As the library has them; None = 0, its default.
+    """Converts the names to the library's bit mask; None = 0, the library's default.
 
     Raises:
-        TypeError: It is no collection of names.
-        ValueError: A name is none of a mode, or there is no name.
+        TypeError: The value is not a collection of names.
+        ValueError: A name is not a response mode, or the collection is empty.
     """
     if names is None:
         return 0
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-        raise TypeError(f"response_modes is a list of names, not {names!r}")
+        raise TypeError(f"response_modes has to be a list of names, not {names!r}")
     modes = 0
     for name in names:
         if name not in _MODES:
             known = ", ".join(map(repr, _MODES))
-            raise ValueError(f"no such response mode: {name!r}; there are {known}")
+            raise ValueError(f"unknown response mode: {name!r}; there are {known}")
         modes |= _MODES[name]
     if not modes:
-        raise ValueError("response_modes is empty: name one mode at least, or None")
+        raise ValueError("response_modes is empty: name at least one mode, or pass None")
     return modes

@@ -1,4 +1,4 @@
-"""How a session comes to be: the target, its transport, the options."""
+"""Opens sessions: from a target and options to a transport and a session."""
 
 from __future__ import annotations
 
@@ -49,20 +49,22 @@ class InProcess(Protocol):
 
 
 class OwnTransport(Protocol):
-    """Whoever makes the transport himself."""
+    """A target that makes its own transport. Tests use such targets."""
 
     def _transport(self, runtime: _segue.Runtime) -> _segue.Transport: ...
 
 
 Target = str | Sequence[str] | socket.socket | InProcess | OwnTransport
-_PATIENCE = 30.0  # seconds for the first connection
+_PATIENCE = 30.0  # default limit for the first connection, in seconds
 
 
-_deciding: WeakValueDictionary[str, Line] = WeakValueDictionary()  # by their state
+# The connections whose user decides now about a login, by their OAuth `state`.
+_deciding: WeakValueDictionary[str, Line] = WeakValueDictionary()
 
 
 def _hand_in(runtime: _runtime.Runtime, redirect: str) -> None:
-    """A user has decided: what waits for him goes on."""
+    """Passes the browser's redirect to the library. The connection that waits for this
+    redirect continues."""
     _segue.runtime_authorize(runtime.handle, redirect)
     query = (redirect.partition("?")[2] or redirect).partition("#")[0]
     for state in parse_qs(query).get("state", ()):
@@ -77,7 +79,7 @@ def _because(error: errors.Error, cause: Exception) -> errors.Error:
 
 
 class Line:
-    """The transport of a session, and what lives as long as it."""
+    """The transport of a session, and the resources that live as long as the session."""
 
     def __init__(self, target: Target, options: ConnectOptions) -> None:
         self.runtime = _runtime.Runtime.current()
@@ -85,13 +87,13 @@ class Line:
         self._options = options
         self._redirects: Redirects | None = None
         self._browsing: set[asyncio.Task[None]] = set()
-        self.limit: Limit | None = None  # of the first connection
+        self.limit: Limit | None = None  # the limit of the first connection
         self._session: Session | None = None
         self._server: InProcess | None = None
         self._far_end: _segue.Transport | None = None
 
     def make(self, session: Session) -> _segue.Transport:
-        """The transport, not attached yet."""
+        """Makes the transport of the session without attaching it."""
         target = self._target
         self._session = session
         if isinstance(target, str):
@@ -113,10 +115,12 @@ class Line:
             near, self._far_end = _segue.transport_pair(self.runtime.handle)
             self._server = made
             return near
-        raise TypeError(f"not a URL, a command (list) or a server: {target!r}")
+        raise TypeError(
+            f"a server is a URL, a command (a list) or a segue.Server, not {target!r}"
+        )
 
     async def attach(self) -> None:
-        """Has a server of this process serve its end."""
+        """Lets a server in this process serve the other end of the transport."""
         if self._server is not None:
             assert self._far_end is not None
             given = self._server._attach(self._far_end)
@@ -127,16 +131,16 @@ class Line:
 
     def _spawn(self, argv: list[str]) -> _segue.Transport:
         if not argv:
-            raise ValueError("an empty command")
+            raise ValueError("the command is empty")
         o = self._options
         told: _segue.SpawnOptions = {"argv": argv, "restart": o.get("restart", True)}
         env, cwd = o.get("env"), o.get("cwd")
         program = argv[0] if "/" not in argv[0] else os.path.join(cwd or "", argv[0])
         if shutil.which(program) is None:
             why = (
-                "it is no program, or may not be run"
+                "the file is not a program, or is not executable"
                 if os.path.exists(program)
-                else "there is no such program"
+                else "the program does not exist"
             )
             raise errors.SpawnError(f"cannot start {argv[0]}: {why}")
         if env is not None:
@@ -161,13 +165,15 @@ class Line:
         o = self._options
         told = http_options(o)
         parts = urlsplit(url)
-        if url.startswith("unix:"):  # as a listener tells it: unix:/run/x.sock:/mcp
+        # the form in which a listener reports its address: unix:/run/x.sock:/mcp
+        if url.startswith("unix:"):
             path, _, endpoint = url[5:].rpartition(":")
             told["unix_socket"] = path
             url = "http://localhost" + endpoint
         elif parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(
-                f"not a URL of http or https: {url!r}; a command is a list of words"
+                f"the URL has to begin with http:// or https://, not {url!r}; "
+                "a command is a list of words"
             )
         auth = o.get("auth")
         ask = auth if callable(auth) and not isinstance(auth, OAuth) else None
@@ -213,12 +219,13 @@ class Line:
                 await self._redirects.serve()
             await browse(oauth, url)
         except Exception as error:
-            # nobody can agree who is not shown the URL: what waits for him ends
+            # The user cannot see the URL and so cannot agree. The waiting authorization
+            # is ended.
             if self.limit is not None:
                 told = f"open_browser failed ({error!r}); to log in, visit {url}"
                 self.limit.fail(_because(errors.UnauthorizedError(told), error))
                 return
-            self._session.failed("no browser for the user's consent", error)
+            self._session.failed("no browser can be opened for the user's consent", error)
             why = {"error": "no_browser", "error_description": repr(error)}
             with contextlib.suppress(errors.NotFoundError):
                 _hand_in(self.runtime, urlencode({**why, "state": state}))
@@ -230,10 +237,10 @@ class Line:
             return False
         return True
 
-    # ---- the end
+    # ---- closing
 
     def close(self) -> None:
-        """The session has ended."""
+        """Frees the resources when the session has ended."""
         for task in self._browsing:
             task.cancel()
         if self._redirects is not None:
@@ -256,11 +263,11 @@ def _token_setter(
 
 
 def begin(target: Target, o: ConnectOptions) -> tuple[Session, Line]:
-    """Opens a session; it is connecting."""
+    """Opens a session, which then begins to connect."""
     check(o)
     level = o.get("log_level", "info" if o.get("on_log") else None)
     if level is not None and level not in LEVELS:
-        raise ValueError(f"no level of a log: {level!r}")
+        raise ValueError(f"unknown log level: {level!r}")
     answers = o.get("answers") or answers_of(o)
     validate = o.get("validate")
     line = Line(target, o)
@@ -292,10 +299,14 @@ def begin(target: Target, o: ConnectOptions) -> tuple[Session, Line]:
 
 
 def _stand(session: Session) -> None:
-    """Has somebody to be asked while no request is there, as for the roots."""
+    """Makes the session answer the server's questions that belong to no request, such as
+    `roots/list`."""
     if session.answers:
-        with contextlib.suppress(errors.ClosedError):  # `opened` says why
-            session.send(Exchange(session), "", None)
+        with contextlib.suppress(errors.ClosedError):  # `opened` reports the error
+            exchange = Exchange(session)
+            exchange.handle = _segue.session_take_input(
+                session.handle, exchange.on_event, exchange.mask_of_events()
+            )
 
 
 async def open_session(target: Target, o: ConnectOptions) -> Session:
@@ -319,7 +330,7 @@ async def open_session(target: Target, o: ConnectOptions) -> Session:
         name = target if isinstance(target, (str, list, tuple)) else "the server"
         why = f": {session.lost_by}" if session.lost_by else ""
         raise errors.RequestTimeoutError(
-            f"no connection to {name} within {patience:g} s{why}"
+            f"{name} could not be reached within {patience:g} s{why}"
         ) from None
     except errors.UnauthorizedError as error:
         await session.close()
@@ -334,7 +345,7 @@ async def open_session(target: Target, o: ConnectOptions) -> Session:
 
 
 class Connecting:
-    """What `connect` returns: `await` it, or enter it with `async with`."""
+    """The value that `connect` returns: `await` it, or use it with `async with`."""
 
     def __init__(self, target: Target, options: ConnectOptions) -> None:
         self._target = target
@@ -359,7 +370,8 @@ class Connecting:
 
 
 class Resuming:
-    """What `resume` returns: `async with` gives the `Task`, and closes its session."""
+    """The value that `resume` returns: `async with` returns the `Task` and closes its
+    session at the end."""
 
     def __init__(self, token: str, connecting: Connecting) -> None:
         self._token = token
@@ -388,43 +400,48 @@ def connect(target: Target, /, **options: Unpack[ConnectOptions]) -> Connecting:
         async with segue.connect("http://127.0.0.1:8000/mcp") as session:
             print((await session.call("greet", name="Ada")).text)
 
-    or `session = await segue.connect(...)`, and `await session.close()` at the end. Which
-    revision the server speaks is found out.
+    or `session = await segue.connect(...)`, and `await session.close()` at the end. The
+    client finds out which protocol revision the server speaks.
 
     Args:
         target: A URL (http, https, "unix:/run/x.sock:/mcp"); a command with its arguments
-            as a list, which is started and spoken to over its standard input and output;
-            a connected stream socket; or a `segue.Server` of this process.
+            as a list, which is started and connected by its standard input and output; a
+            connected stream socket; or a `segue.Server` of this process.
         options: See `ConnectOptions`.
 
     Raises:
-        ValueError, TypeError: The target or an option is none.
+        ValueError, TypeError: The target or an option is invalid.
         SpawnError: The command cannot be started.
-        UnauthorizedError: The server wants an authorization that could not be had.
-        NegotiationError: The server speaks no revision that is known here.
-        RequestTimeoutError: There was no connection within `connect_timeout`.
+        UnauthorizedError: The server wants an authorization that the client could not
+            get.
+        NegotiationError: The server speaks no protocol revision that the client knows.
+        RequestTimeoutError: No connection was made within `connect_timeout`.
     """
     return Connecting(target, options)
 
 
 def resume(token: str, target: Target, /, **options: Unpack[ConnectOptions]) -> Resuming:
-    """Connects, and goes on with a request of an earlier time:
+    """Connects and resumes a request of an earlier connection or process:
 
         async with segue.resume(token, url) as task:
             async for segment in task:
                 ...
 
-    At its end the session is closed; the task goes on if it has not ended.
+    The session is closed at the end of `async with`. A task that is still running
+    continues on the server.
     """
     return Resuming(token, Connecting(target, options))
 
 
 def authorize(redirect_url: str) -> None:
-    """Hands in the URL that a browser came back to, of an `OAuth` with a `redirect_uri`
-    of its own. To be called in the loop whose connection waits for it.
+    """Passes the redirect URL of a browser to the connection that waits for it.
+
+    A program with its own `redirect_uri` in `OAuth` must call this function, in the loop
+    of that connection.
 
     Raises:
-        NotFoundError: Nobody waits for it (any more).
-        InvalidError: It is none.
+        NotFoundError: No connection waits for this URL, or the connection no longer
+            waits.
+        InvalidError: The text is not a redirect URL.
     """
     _hand_in(_runtime.current(), redirect_url)

@@ -1,4 +1,4 @@
-"""What a session can be told when it is opened, and what the library is told of it."""
+"""The options of a session, and their conversion to the library's options."""
 
 from __future__ import annotations
 
@@ -30,71 +30,90 @@ Validate = Callable[[str, "dict[str, Any]", Any], str | None]
 Auth = str | OAuth | Callable[[int], str | None]
 
 _ERAS = {"auto": 0, "modern": 1, "legacy": 2}
-# segue_dialect
+# Flags of the C enum segue_dialect.
 _DRAFT_TASKS, _PARTIAL, _PARTIAL_RESULTS, _RESUMABLE = 4, 32, 64, 128
 
 
 class ConnectOptions(TypedDict, total=False):
-    """The options of `connect`, `resume` and `segue.sync.connect`. Times are seconds.
+    """The options of `connect`, `resume` and `segue.sync.connect`. Times are in seconds.
 
-    What the server asks and tells (plain or async callbacks):
-        on_elicit: Answers `ElicitRequest` by an `ElicitResult`; None declines.
-        on_sample: Answers `SampleRequest` by a `SampleResult`.
-        roots: `file://` URIs or `Root`s, or what gives them.
+    Questions and events of the server (callbacks may be plain or async):
+        on_elicit: Answers an `ElicitRequest` with an `ElicitResult`; None declines.
+        on_sample: Answers a `SampleRequest` with a `SampleResult`.
+        roots: `file://` URIs or `Root`s, or a function that returns them.
         on_input: Answers any other `Question`.
-        answers: Instead of these four: an object that answers everything.
-        on_log: Gets each `LogMessage`; asks for them from `log_level` on ("info").
-        on_notification: Gets method and params of what belongs to no request.
-        on_reconnect: Gets a `Reconnect` when the server was lost and is tried again.
-        on_stderr: Gets each line of a child's standard error, which else is ours.
+        answers: An object that answers every question, instead of on_elicit, on_sample,
+            roots and on_input.
+        on_log: Called with each `LogMessage`. With this callback the client asks the
+            server for messages from `log_level` on.
+        log_level: The least level of log messages. Default: "info" when there is an
+            `on_log`.
+        on_notification: Called with the method and params of each notification that
+            belongs to no request.
+        on_reconnect: Called with a `Reconnect` when the server was lost and the client
+            tries to connect again.
+        on_stderr: Called with each line that a child process writes to its standard
+            error. Without this callback the child writes to the standard error of this
+            process.
 
     Calls:
-        timeout: Of calls and other requests, each as a whole; default: none.
-        raise_on_error: Results with `isError` are raised as `ToolError`; default True.
-        validate: Gets tool, schema and structured content of a result whose tool has
-            told its `outputSchema` (by `list_tools`); returns what is wrong, or None.
+        timeout: Limit for each call or other request as a whole; default: no limit.
+        raise_on_error: True = results with `isError` are raised as `ToolError`; default
+            True.
+        validate: Checks the structured content of a result. The function gets the tool,
+            the tool's `outputSchema` (from `list_tools`) and the content. It returns the
+            reason why the content is invalid, or None.
 
     The connection:
-        headers: Of each HTTP request.
-        auth: A bearer token; `OAuth`; or a callable that gets 0, or the status 401 or
-            403 that its last token was refused with, and returns a token or None. It is
-            called in the loop's thread and must be quick.
-        connect_timeout: For the first connection; default 30. The time that a user
+        headers: Headers that are added to each HTTP request.
+        auth: A bearer token, an `OAuth`, or a function that returns a token or None. The
+            function gets 0, or the status 401 or 403 with which the server refused its
+            last token. The function runs on the loop's thread and must be quick.
+        connect_timeout: Limit for the first connection; default 30. The time that a user
             takes to log in does not count.
-        connect_attempts: For the first connection; default 1.
-        request_timeout: Of one exchange on the wire; default 60.
-        probe_timeout: A server that says nothing to `server/discover` for so long, over
-            stdio, is one of the handshake eras; default 5.
-        max_reconnects: Attempts in a row, -1 = none; default 20. So often `tasks/get`,
-            `tasks/update` and `tasks/result` that fail are sent again, each by itself.
-        reconnect_timeout: So long a server that is lost is tried to be reached again,
-            over HTTP by each request; then that ends with a `DisconnectedError`, which
-            has the token. `math.inf` = as long as `max_reconnects` allows; default 60.
-        verify: False = certificates are not verified; a path = a file of them, PEM.
-        cert: File of a client certificate, or (certificate, key), or with a password.
-        proxy: Its URL; "" = none. Default: of the environment.
-        unix_socket: Connect there, whatever host the URL names.
-        http2: False = HTTP/1.1 only.
-        silence_timeout: A stream that is silent for so long is taken for broken.
-        env: Variables of a child process, beside our own.
-        cwd: Its directory.
-        restart: False = a child that ends is not started again; default True.
+        connect_attempts: Attempts to make the first connection; default 1.
+        request_timeout: Limit for one request and its answer on the wire; default 60.
+        probe_timeout: How long a server over stdio may take to answer `server/discover`;
+            default 5. A server that does not answer in time gets `initialize` instead.
+        max_reconnects: Attempts in a row to connect again; -1 = none; default 20. Failed
+            `tasks/get`, `tasks/update` and `tasks/result` requests are repeated equally
+            often, each counted separately.
+        reconnect_timeout: How long the client tries to reach a lost server; over HTTP the
+            time of each request counts separately. After this time, requests end with a
+            `DisconnectedError`, which has the token. `math.inf` = limited only by
+            `max_reconnects`; default 60.
+        verify: False = certificates are not verified; a path = a PEM file of trusted
+            certificates.
+        cert: The file of a client certificate, or (certificate, key), or (certificate,
+            key, password).
+        proxy: The URL of a proxy; "" = no proxy. Default: the proxy of the environment
+            variables.
+        unix_socket: The path of a Unix socket to connect to, whatever host the URL names.
+        http2: False = use HTTP/1.1 only.
+        silence_timeout: A stream that is silent for this long counts as broken.
+        env: Environment variables of a child process, in addition to those of this
+            process.
+        cwd: The working directory of a child process.
+        restart: True = a child process that ends is started again; default True.
 
     The protocol:
         era: "auto", "modern" (2026-07-28 only), or "legacy" (initialize only).
-        name, version: Of this client.
-        capabilities: More of them, as JSON has them.
-        tasks: False = no tasks are declared or asked for.
+        name, version: The name and version of this client.
+        capabilities: More capabilities to declare, as JSON.
+        tasks: False = the client neither declares nor asks for tasks.
         response_modes: How a server of 2025-11-25 may answer calls that it can run as
             tasks (SEP-1905): some of "task", "immediate" and "streaming"; default: all.
-        streaming: False = segments of plain calls are not asked for.
-        draft_tasks: Offer DRAFT-2026-v1 (SEP-2557).
-        resumable: Take servers of SEP-975 at their word; default True.
-        idempotency: False = no idempotency keys.
-        fill_defaults: What an accepted form leaves out has the default of its schema.
-        cache_bytes: Of results that are kept while they are fresh; -1 = none.
-        max_requests: In flight at once; default 100,000.
-        max_result_bytes: Of one result that is collected; default 64 MiB.
+        streaming: False = the client does not ask for segments of plain calls.
+        draft_tasks: True = the client offers DRAFT-2026-v1 (SEP-2557).
+        resumable: True = after a broken connection, the client asks a server of a
+            revision before 2026-07-28 for the rest of an answer if the server offered
+            this (SEP-975); default True.
+        idempotency: False = calls carry no idempotency keys.
+        fill_defaults: True = members that an accepted form leaves out get the defaults of
+            its schema.
+        cache_bytes: Maximum size of the cache of fresh results, in bytes; -1 = no cache.
+        max_requests: Maximum number of running requests; default 100,000.
+        max_result_bytes: Maximum size of one collected result, in bytes; default 64 MiB.
     """
 
     on_elicit: Elicit | None
@@ -143,26 +162,27 @@ class ConnectOptions(TypedDict, total=False):
     max_result_bytes: int | None
 
 
-_MANY = 100_000  # requests at once: tasks of asyncio cost little, who has them may
+# The default limit of running requests. It is high, because asyncio tasks cost little.
+_MANY = 100_000
 _KNOWN = frozenset(ConnectOptions.__annotations__)
 
 
 def check(o: ConnectOptions) -> None:
-    """Refuses what is no option.
+    """Refuses invalid options.
 
     Raises:
-        TypeError: One is none, or a callback no function.
+        TypeError: An option is unknown, or a callback is not a function.
     """
     unknown = sorted(set(o) - _KNOWN)
     if unknown:
         raise TypeError(f"connect() has no option {unknown[0]!r}")
     for name, given in o.items():
         if name.startswith("on_") and given is not None and not callable(given):
-            raise TypeError(f"{name} is a function, not {given!r}")
+            raise TypeError(f"{name} has to be a function, not {given!r}")
 
 
 def http_options(o: ConnectOptions) -> _segue.HttpOptions:
-    """Of `segue_transport_http`."""
+    """Makes the options for `segue_transport_http`."""
     told: _segue.HttpOptions = {}
     verify = o.get("verify", True)
     if verify is False:
@@ -187,10 +207,10 @@ def http_options(o: ConnectOptions) -> _segue.HttpOptions:
 
 
 def session_options(o: ConnectOptions, answers: Answers) -> _segue.SessionOptions:
-    """Of `segue_session_open`."""
+    """Makes the options for `segue_session_open`."""
     era = o.get("era", "auto")
     if era not in _ERAS:
-        raise ValueError(f"no such era: {era!r}")
+        raise ValueError(f"unknown era: {era!r}")
     off = 0 if o.get("streaming", True) else _PARTIAL | _PARTIAL_RESULTS
     on = _RESUMABLE if o.get("resumable", True) else 0
     on |= _DRAFT_TASKS if o.get("draft_tasks", False) else 0

@@ -1,4 +1,4 @@
-"""Who is at the other end of a session."""
+"""The description of the server at the other end of a session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MODERN = "2026-07-28"
 class Implementation(
     msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
 ):
-    """The name and version a program gives itself."""
+    """The name and version of a program, as the program itself reports them."""
 
     name: str = ""
     version: str = ""
@@ -27,13 +27,13 @@ class Implementation(
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
-    """The server as it introduced itself, at the last connection.
+    """The server's description of itself at the last connection.
 
     Attributes:
-        protocol_version: The revision that is spoken, such as "2026-07-28".
-        server: Its name and version.
-        capabilities: What it can do, as JSON has it.
-        instructions: For the model that uses the server.
+        protocol_version: The protocol revision in use, such as "2026-07-28".
+        server: The server's name and version.
+        capabilities: The capabilities that the server declares, as JSON.
+        instructions: The server's instructions for the model that uses it.
     """
 
     protocol_version: str
@@ -43,23 +43,23 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def era(self) -> Literal["modern", "legacy"]:
-        """ "modern" is 2026-07-28 and newer, without a handshake; "legacy" what was
-        before, back to 2024-11-05."""
+        """Whether the revision in use is "modern" (2026-07-28 and newer, without a
+        handshake) or "legacy" (all older revisions, back to 2024-11-05)."""
         version = self.protocol_version
         return "modern" if version[:2] == "20" and version >= _MODERN else "legacy"
 
     @property
     def extensions(self) -> dict[str, Any]:
-        """The extensions of the protocol that it offers, by name."""
+        """The protocol extensions that the server offers, by name."""
         told = self.capabilities.get("extensions")
         return told if isinstance(told, dict) else {}
 
     @property
     def dialects(self) -> list[str]:
-        """In which ways it offers work that takes long, by the number of the proposal.
+        """The ways in which the server offers long-running work, by proposal number.
 
-        What a client asks for without the server's word (SEP-975, SEP-2998, PR 776) is
-        not in the list.
+        Proposals that a client may use without the server declaring them (SEP-975,
+        SEP-2998, PR 776) are not listed.
         """
         found = []
         tasks = self.capabilities.get("tasks")
@@ -91,12 +91,13 @@ class _Told(msgspec.Struct, rename="camel"):
 
 
 def read_peer(raw: bytes | str) -> Peer:
-    """What `segue_session_peer` tells."""
+    """Parses the output of `segue_session_peer`."""
     told: _Told
     try:
         told = msgspec.json.decode(raw, type=_Told)
     except msgspec.ValidationError:
-        # A server may call itself what it likes: that is no reason not to use it.
+        # The server chose the values, so a value may have a wrong type. This is no reason
+        # to refuse the server.
         loose = msgspec.json.decode(raw)
         told = _Told(str(loose.get("protocolVersion", "")))
         if isinstance(loose.get("capabilities"), dict):

@@ -1,10 +1,10 @@
-"""Who answers what a server asks its client.
+"""The client's answers to the questions of a server.
 
-A server may ask during a request: for input of the user (`elicitation/create`), for what
-a model says (`sampling/createMessage`), for the roots it may work in (`roots/list`). For
-each there is a callback, plain or async, that gets a typed object and returns a typed
-answer, or the JSON object of one. What has no callback is not declared as a capability,
-and a server that asks it all the same gets an error.
+During a request a server may ask for input of the user (`elicitation/create`), for the
+answer of a model (`sampling/createMessage`), or for the roots that it may work in
+(`roots/list`). Each kind has a callback, plain or async, which gets a typed object and
+returns a typed answer or its JSON object. A kind without a callback is not declared as a
+capability, and a server that asks such a question nevertheless gets an error.
 """
 
 from __future__ import annotations
@@ -25,24 +25,26 @@ ROOTS = "roots/list"
 
 
 class Refused(Exception):
-    """Raised by a callback that does not answer: the server gets `code` and the message.
+    """A callback raises `Refused` to refuse a question. The server gets `code` and the
+    message.
 
-    Where the revision has no errors as answers (2026-07-28), a form is cancelled, and for
-    a model or the roots the request is. A question of an unknown method gets the error.
+    In revision 2026-07-28 an answer cannot be an error. A refused form is answered with
+    "cancel" there, and another refused question cancels the whole request. Only a
+    question whose method the library does not know gets the error.
     """
 
-    def __init__(self, message: str = "the user refused", code: int = -1) -> None:
+    def __init__(self, message: str = "The user refused", code: int = -1) -> None:
         super().__init__(message)
         self.code = code
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What `on_input` gets: any question, as it came.
+    """The argument of `on_input`: any question, as it arrived.
 
     Attributes:
-        method: Such as "elicitation/create".
-        params: Its params.
-        key: Names the question in its request.
+        method: The method, such as "elicitation/create".
+        params: The params of the question.
+        key: The question's name within its request.
         typed: `ElicitRequest` or `SampleRequest` for these methods, else None.
     """
 
@@ -68,7 +70,8 @@ async def _settle(value: Any) -> Any:
 
 
 class Answers:
-    """Who answers what. `on_input` is asked what no other callback is for."""
+    """Answers the server's questions with the user's callbacks. `on_input` gets the
+    questions that have no other callback."""
 
     __slots__ = ("on_elicit", "on_input", "on_sample", "roots")
 
@@ -93,7 +96,7 @@ class Answers:
         )
 
     def capabilities(self) -> dict[str, Any]:
-        """What the session declares for them."""
+        """Returns the capabilities that the session declares."""
         told: dict[str, Any] = {}
         if self.on_elicit or self.on_input:
             told["elicitation"] = {"form": {}, "url": {}}
@@ -104,10 +107,10 @@ class Answers:
         return told
 
     async def answer(self, key: str, method: str, params: bytes) -> bytes:
-        """The answer as JSON.
+        """Answers a question. Returns the answer as JSON.
 
         Raises:
-            Refused: There is none.
+            Refused: The callback refused the question, or there is no callback for it.
             Exception: The callback failed.
         """
         given = msgspec.json.decode(params or b"{}")
@@ -128,7 +131,7 @@ class Answers:
         elif self.on_input:
             reply = await _settle(self.on_input(Question(method, given, key, typed)))
         else:
-            raise Refused(f"nobody answers {method}", -32601)
+            raise Refused(f"the client has no callback that answers {method}", -32601)
         return _encode(method, reply)
 
 
@@ -143,10 +146,10 @@ def _encode(method: str, reply: Any) -> bytes:
         reply = ElicitResult("decline")
     raw = msgspec.json.encode(reply)
     if raw[:1] != b"{":
-        raise TypeError(f"the answer to {method} is no object: {reply!r}")
+        raise TypeError(f"the answer to {method} is not an object: {reply!r}")
     if method == ELICIT and msgspec.json.decode(raw).get("action") not in _ACTIONS:
         raise TypeError(
-            "the answer to a question is a segue.ElicitResult, whose action is accept, "
-            f"decline or cancel, not {reply!r}"
+            "the answer to a question has to be a segue.ElicitResult with the action "
+            f"accept, decline or cancel, not {reply!r}"
         )
     return raw

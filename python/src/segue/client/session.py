@@ -1,4 +1,4 @@
-"""One client's conversation with one server, over all reconnects."""
+"""A client's session with one server. The session lasts over all reconnects."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _MOST_PAGES = 10_000
 
 
 class Session(Calls):
-    """A conversation with a server; made by `segue.connect`.
+    """A session with a server; made by `segue.connect`.
 
-    It belongs to the event loop that it was made in. Calls may run at the same time, as
-    many as you like. When the connection breaks the session makes a new one: tasks and
-    streams go on behind the last segment that came, and calls that the server can
-    recognise by their idempotency key are sent again. Only what can not go on ends with
+    A session belongs to the event loop in which it was made. Many calls may run at the
+    same time. When the connection breaks, the session makes a new connection. Tasks and
+    streams continue after the last segment that arrived. Calls that the server can
+    recognise by their idempotency key are sent again. All other calls end with
     `DisconnectedError`.
 
     Attributes:
-        peer: The server, as it said who it is at the last connection.
-        connections: How often it has connected.
+        peer: The server's description of itself at the last connection.
+        connections: How many times the session has connected.
     """
 
     # ---- lists
@@ -47,30 +47,32 @@ class Session(Calls):
             if cursor in seen:
                 break
             seen.add(cursor)
-        raise errors.ProtocolError(f"{method}: the pages do not end")
+        raise errors.ProtocolError(
+            f"{method}: the server sends more pages than the limit, or a page again"
+        )
 
     async def list_tools(self) -> list[items.Tool]:
-        """All tools, whatever the number of pages.
+        """Lists all tools, from all pages.
 
         Raises:
             RemoteError: The server has no tools at all (-32601).
-            ProtocolError: What it lists are none.
+            ProtocolError: The answer has no valid tools.
         """
         pages = self._pages("tools/list", items.ToolsPage)
         return [one async for page in pages for one in page.tools]
 
     async def list_resources(self) -> list[items.Resource]:
-        """All resources; errors as of `list_tools`."""
+        """Lists all resources. Raises the same errors as `list_tools`."""
         pages = self._pages("resources/list", items.ResourcesPage)
         return [one async for page in pages for one in page.resources]
 
     async def list_resource_templates(self) -> list[items.ResourceTemplate]:
-        """All templates of resources; errors as of `list_tools`."""
+        """Lists all templates of resources. Raises the same errors as `list_tools`."""
         pages = self._pages("resources/templates/list", items.TemplatesPage)
         return [one async for page in pages for one in page.resource_templates]
 
     async def list_prompts(self) -> list[items.Prompt]:
-        """All prompts; errors as of `list_tools`."""
+        """Lists all prompts. Raises the same errors as `list_tools`."""
         pages = self._pages("prompts/list", items.PromptsPage)
         return [one async for page in pages for one in page.prompts]
 
@@ -82,7 +84,7 @@ class Session(Calls):
         """Reads a resource.
 
         Raises:
-            RemoteError: There is none (-32002), or it cannot be read.
+            RemoteError: The resource does not exist (-32002) or cannot be read.
         """
         raw = await self.request_raw("resources/read", _with_meta({"uri": uri}, meta))
         result: items.ReadResult = items.decode(raw, items.ReadResult, "resources/read")
@@ -95,10 +97,10 @@ class Session(Calls):
         *,
         meta: Mapping[str, Any] | None = None,
     ) -> items.PromptResult:
-        """Makes the messages of a prompt; its arguments are strings.
+        """Gets the messages of a prompt. Its arguments are strings.
 
         Raises:
-            RemoteError: There is none, or an argument is missing (-32602).
+            RemoteError: The prompt does not exist, or an argument is missing (-32602).
         """
         params: dict[str, Any] = {"name": name}
         if arguments:
@@ -120,12 +122,13 @@ class Session(Calls):
         Args:
             of: A `Prompt`, a `ResourceTemplate`, the text of a template (it has a brace),
                 or the name of a prompt.
-            argument: Its name.
-            value: What was typed of it.
+            argument: The argument's name.
+            value: What the user has typed so far.
             context: Values of the other arguments.
 
         Raises:
-            RemoteError: There is no such thing (-32602), or no completion (-32601).
+            RemoteError: The prompt or template does not exist (-32602), or the server
+                offers no completion (-32601).
         """
         params: dict[str, Any] = {
             "ref": _reference(of),
@@ -148,11 +151,12 @@ class Session(Calls):
         resources: bool = False,
         prompts: bool = False,
     ) -> Changes:
-        """Tells what changes, from `async with` on; see `Changes`.
+        """Subscribes to changes of resources or lists. The subscription begins at `async
+        with`; see `Changes`.
 
         Args:
-            uris: Resources.
-            tools, resources, prompts: Their lists.
+            uris: The URIs of resources.
+            tools, resources, prompts: True = subscribe to this list.
         """
         asked: dict[Kind, bool] = {
             "tools": tools,
@@ -164,22 +168,23 @@ class Session(Calls):
     # ---- the rest
 
     async def ping(self) -> None:
-        """Asks whether the server is there, and waits for its answer.
+        """Sends a ping to the server and waits for its answer.
 
-        2026-07-28 has no ping; there it is asked who it is.
+        Revision 2026-07-28 has no `ping`, so a client of this revision sends
+        `server/discover` instead.
         """
         is_modern = self.peer.era == "modern"
         await self.request_raw("server/discover" if is_modern else "ping", no_cache=True)
 
     async def set_log_level(self, level: str) -> None:
-        """Asks for log messages from this level on; they go to `on_log`.
+        """Asks the server for log messages from this level on. `on_log` receives them.
 
         Raises:
             ValueError: There is no such level.
             RemoteError: The server does not log (before 2026-07-28).
         """
         if level not in LEVELS:
-            raise ValueError(f"no level of a log: {level!r}")
+            raise ValueError(f"unknown log level: {level!r}")
         if self.peer.era == "legacy":
             await self.request_raw("logging/setLevel", {"level": level})
         self._log_level = level

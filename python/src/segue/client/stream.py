@@ -1,4 +1,4 @@
-"""A result that is read while it is made."""
+"""Results that are read in segments while the tool runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Stream"]
 
 Leave = Literal["cancel", "detach"]
 
-# A result of more bytes is decoded when somebody asks for it: that takes the loop longer
-# than others should wait.
+# The largest result, in bytes, that is decoded at once. A larger result is decoded only
+# when it is used, because decoding would block the loop for too long.
 _AT_ONCE = 65536
 _IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
 
 
 def _may_be_error(raw: bytes) -> bool:
-    """Whether `isError` might be true, in one pass at the speed of memory."""
+    """Returns whether `isError` of a result might be true, found by one fast search."""
     at = raw.find(b'"isError"')
     while at >= 0:
         if raw[at + 9 : at + 32].lstrip().removeprefix(b":").lstrip()[:4] == b"true":
@@ -37,8 +37,8 @@ def _may_be_error(raw: bytes) -> bool:
 
 
 class Reader:
-    """What streams and tasks have in common: one flow, which begins when it is needed,
-    and a reader of its segments."""
+    """The base of streams and tasks: one flow, which begins at its first use, and the
+    reader of its segments."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Reader:
         on_leave: Leave,
     ) -> None:
         if on_leave not in ("cancel", "detach"):
-            raise ValueError(f'on_leave is "cancel" or "detach", not {on_leave!r}')
+            raise ValueError(f'on_leave has to be "cancel" or "detach", not {on_leave!r}')
         self._begin = begin
         self._finish = finish
         self._on_leave = on_leave
@@ -61,24 +61,26 @@ class Reader:
             flow = self._flow = self._begin()
         return flow
 
-    # ---- what is known of it
+    # ---- state
 
     @property
     def token(self) -> str | None:
-        """What `session.resume` takes, here or in another process, another day: it goes
-        on behind the last segment that was read. None while there is nothing to resume
-        with. It is a secret: it opens the task."""
+        """The token for `session.resume`, in this process or another, at any later time.
+        The resumed request continues after the last segment that was read. None while the
+        request cannot be resumed. The token is a secret: whoever has it can read the
+        task."""
         return None if self._flow is None else self._flow.token()
 
     @property
     def task_id(self) -> str | None:
-        """The id of the task that it became, or None."""
+        """The id of the task, if the call has become a task, or None."""
         return None if self._flow is None else self._flow.task_id
 
     @property
     def immediate(self) -> str | None:
-        """What the server gives the model to go on with while the task runs (2025-11-25
-        basic/utilities/tasks), or None. To be read from `on_task`, or `start`, on."""
+        """The server's interim answer for the model, to use while the task runs
+        (2025-11-25 basic/utilities/tasks), or None. The value is available from
+        `on_task`, or the end of `start`, on."""
         flow = self._flow
         if flow is None or flow.handle is None or flow.task_id is None:
             return None
@@ -91,21 +93,21 @@ class Reader:
 
     @property
     def done(self) -> bool:
-        """It has ended, and all its segments were read."""
+        """Whether the call has ended and all its segments were read."""
         flow = self._flow
         return flow is not None and flow.outcome is not None and not flow.queue
 
     async def _wait_started(self) -> Flow:
-        """Waits as `started` says."""
+        """Waits as `started` does, and returns the flow."""
         flow = self._started()
         while not flow.has_begun:
             await flow.change()
         return flow
 
     async def started(self) -> Self:
-        """Begins, and waits until something of it is there: a task, what resumes the call
-        (SEP-975), a segment or the end. When `token` is there now, store it: the server
-        keeps the work for whoever comes with it."""
+        """Begins the request and waits until one of these arrives: a task, a resumption
+        id (SEP-975), a segment or the end. If `token` is set after this, store the token:
+        whoever has it can fetch the work from the server."""
         await self._wait_started()
         return self
 
@@ -123,7 +125,8 @@ class Reader:
                 self._end(flow)
                 raise StopAsyncIteration
             await flow.change()
-        # flow.take(), without the call: what is done for each segment decides the speed
+        # These lines are flow.take() without the call, because this path runs for each
+        # segment.
         flow.seen = segment = flow.queue.popleft()
         flow.taken += 1
         if flow.taken >= flow.half:
@@ -131,15 +134,15 @@ class Reader:
         return segment
 
     def take(self) -> Segment | None:
-        """The next segment if it is there; never waits."""
+        """Returns the next segment if a segment has arrived, else None. Never waits."""
         flow = self._flow
         if flow is None or not flow.queue:
             return None
         return flow.take()
 
     async def batches(self) -> AsyncIterator[list[Segment]]:
-        """The segments in lists, as many as are there, at least one: for those who have
-        to read more than some 100,000 a second."""
+        """Yields lists of segments. Each list has all segments that have arrived, at
+        least one. Use this method to read more than about 100,000 segments per second."""
         flow = self._started()
         self._is_read = True
         while True:
@@ -152,7 +155,7 @@ class Reader:
                 await flow.change()
 
     def _end(self, flow: Flow) -> None:
-        """Raises if the end was none of success."""
+        """Raises the error of the request if the request ended without success."""
         outcome = flow.outcome
         assert outcome is not None
         if outcome[0] == OK:
@@ -170,13 +173,14 @@ class Reader:
     # ---- leaving
 
     def detach(self) -> str:
-        """Lets go of the task without cancelling it: reading ends, the server goes on.
+        """Detaches from the task without cancelling it: reading ends, and the task
+        continues on the server.
 
         Returns:
-            The token that `session.resume` takes.
+            The token for `session.resume`.
 
         Raises:
-            NotResumableError: It is no task (yet), or it has not begun.
+            NotResumableError: The call is not a task (yet), or has not begun.
         """
         token = self.token
         flow = self._flow
@@ -187,8 +191,8 @@ class Reader:
         return token
 
     async def cancel(self) -> None:
-        """Asks the server to end it, and waits for that: a task is cancelled, a plain
-        call withdrawn. No error when it has ended meanwhile."""
+        """Cancels the call or its task, and waits for the end. It is no error if the call
+        has ended already."""
         if self._flow is not None:
             await self._flow.leave(detach=False)
 
@@ -199,32 +203,33 @@ class Reader:
 
 
 class Stream(Reader):
-    """One call of a tool whose segments are read as they come:
+    """A call of a tool whose segments are read as they arrive:
 
         async with session.stream("story", n=3) as story:
             async for segment in story:
                 print(segment.text, end="")
         print(story.result.structured)
 
-    It begins with the first use. Reading holds up the server when it is slow: so many
-    segments as the window are on the way at most. A segment that `replaces` makes void
-    what was read before it.
+    The call begins at its first use. A slow reader slows the server down: at most
+    `window` segments are on the way. A segment with `replaces` discards all earlier
+    segments.
 
-    Who leaves early ends it: at the end of `async with`, and when nobody holds the stream
-    any more, the call is cancelled, or, with ``on_leave="detach"``, a task is let go.
-    A stream that is still held after `break` can be read on.
+    Leaving early ends the call: at the end of `async with`, or with the last reference to
+    the stream, the call is cancelled. With ``on_leave="detach"`` a task continues on the
+    server. After `break`, a new loop over the same stream continues with the next
+    segment.
 
-    `__anext__` does not end anything when it is cancelled, so
-    ``asyncio.wait_for(anext(stream), 1)`` may be tried again.
+    Cancelling `__anext__` does not end the call, so ``asyncio.wait_for(anext(stream),
+    1)`` may be tried again.
     """
 
     @property
     def result(self) -> Result:
-        """The whole result, once reading has ended.
+        """The whole result, available when all segments were read.
 
         Raises:
             StateError: Reading has not ended.
-            Error: How it ended otherwise.
+            Error: The call failed.
         """
         flow = self._flow
         if flow is None or flow.outcome is None or flow.queue:
@@ -234,10 +239,10 @@ class Stream(Reader):
         return self._take_result(flow.outcome[1] or b"{}")
 
     async def collect(self) -> Result:
-        """Reads to the end without looking at the segments; the result.
+        """Waits for the result without reading the segments.
 
         Raises:
-            Error: How it ended otherwise.
+            Error: The call failed.
         """
         flow = self._started()
         flow.drop()
@@ -258,6 +263,6 @@ class Stream(Reader):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Leaves it, as at the end of `async with`."""
+        """Leaves the call, as at the end of `async with`."""
         if self._flow is not None:
             await self._flow.leave(self._on_leave == "detach")

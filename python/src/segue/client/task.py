@@ -1,4 +1,4 @@
-"""Work on a server that outlives the connection."""
+"""Tasks: work on a server that outlives the connection."""
 
 from __future__ import annotations
 
@@ -20,21 +20,23 @@ if TYPE_CHECKING:
 __all__ = ["Task", "TaskStatus"]
 
 _TOKEN = "sg1."
+_PLACE_MOST = 15  # digits of a segment's number
 _FINAL = ("completed", "failed", "cancelled")
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What `tasks/get` says, or `requests/getStatus` of a call that can be resumed.
+    """The answer to `tasks/get`, or to `requests/getStatus` for a resumable call.
 
     Attributes:
-        id: Of the task; None of a call.
-        status: "working", "input_required", "completed", "failed" or "cancelled"; expect
-            others.
-        message: The server's text for it.
-        ttl_ms: How long the task is kept, from its making; None = without limit, or not
-            told.
-        poll_ms: How often the server likes to be asked.
-        raw: All of it, as JSON has it.
+        id: The id of the task; None for a resumable call.
+        status: "working", "input_required", "completed", "failed", "cancelled", or
+            another text of the server.
+        message: The server's text about the status.
+        ttl_ms: How long the server keeps the task, from its creation; None = no limit, or
+            unknown.
+        poll_ms: The interval, in ms, at which the server wants clients to ask for the
+            status.
+        raw: The server's whole answer, as JSON.
     """
 
     id: str | None
@@ -48,12 +50,13 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_final(self) -> bool:
-        """It will not change any more."""
+        """Whether the status is final."""
         return self.status in _FINAL
 
 
 def _state_of_request(told: dict[str, Any]) -> Any:
-    """SEP-975 has one word for two of ours."""
+    """Maps a state of SEP-975 to the state of a task. "processing" of SEP-975 means
+    "working" or "input_required"."""
     if told.get("status") != "processing":
         return told.get("status")
     return "input_required" if told.get("hasInputRequest") is True else "working"
@@ -61,11 +64,13 @@ def _state_of_request(told: dict[str, Any]) -> Any:
 
 def _read_status(raw: bytes) -> TaskStatus:
     told = decode(raw, dict[str, Any], "the status of a task")
-    inner = told.get("task")  # DRAFT-2026-v1 has it one level deeper
+    inner = told.get("task")  # DRAFT-2026-v1 wraps the answer in a member "task"
     told = inner if isinstance(inner, dict) else told
     is_task = "requestId" not in told
     if is_task and "taskId" not in told:
-        raise errors.ProtocolError("the status of a task has no taskId")
+        raise errors.ProtocolError(
+            "the server sent the status of a task without a taskId"
+        )
 
     def first(*names: str) -> Any:
         return next((told[name] for name in names if told.get(name) is not None), None)
@@ -89,15 +94,34 @@ def _read_status(raw: bytes) -> TaskStatus:
 
 
 def is_token(name: str) -> bool:
-    """Is it a token of this library, and no id?"""
+    """Returns whether the text is a token of this library and not a task id."""
     return name.startswith(_TOKEN)
 
 
+def parts_of(token: str) -> tuple[str, int]:
+    """Splits a token of this package into the token of the library and the number of the
+    last segment that was read. The number comes after a "+" (flow.py)."""
+    bare, plus, place = token.partition("+")
+    if not plus:
+        return bare, 0
+    if not (place.isascii() and place.isdigit() and len(place) <= _PLACE_MOST):
+        raise errors.InvalidError("this is not a token of this library, or it is damaged")
+    return bare, int(place)
+
+
+def attached(session: _segue.Session, name: str) -> _segue.Task:
+    """Makes a task handle from a task id or a token."""
+    if is_token(name):
+        return _segue.task_attach_token(session, parts_of(name)[0])
+    return _segue.task_attach(session, name)
+
+
 def task_id_of(token: str) -> str | None:
-    """The id that a token of a task has: "sg1.", then base64url of a checksum and of JSON
-    with "t" (core/engine/asking/token.c). Nobody else needs to know."""
+    """Reads the task id from a task's token. A token is "sg1." and the base64url form of
+    a checksum and JSON with the id in "t" (core/engine/client/token.c). Only this
+    function depends on that format."""
     try:
-        raw = token.partition(".")[2].partition("+")[0]
+        raw = token.partition("+")[0].partition(".")[2]
         told = base64.urlsafe_b64decode(raw + "=" * (-len(raw) % 4))
         id = msgspec.json.decode(told[8:])["t"]
     except (ValueError, KeyError, TypeError):
@@ -106,13 +130,13 @@ def task_id_of(token: str) -> str | None:
 
 
 class Task(Reader):
-    """A task: `await task.result()`, or `async for segment in task` to read it while it
-    is made, then `await task.result()` at once.
+    """A task: `await task.result()`, or `async for segment in task` to read the segments
+    while the task runs. Afterwards `await task.result()` returns at once.
 
-    Nothing that happens here ends it but `cancel`: who stops reading, closes the session
-    or ends the program leaves it running, and comes back with `token`, or `id`.
+    Only `cancel` ends the task. When the reader stops, the session closes or the program
+    ends, the task continues, and `token` or `id` finds the task again.
 
-    A call that the server answered without a task is one that has ended: `id` is None.
+    If the server answered without making a task, the call has ended, and `id` is None.
     """
 
     def __init__(
@@ -124,22 +148,23 @@ class Task(Reader):
     ) -> None:
         super().__init__(begin, finish, "detach")
         self._session = session
-        self._name = name  # an id, or a token
+        self._name = name  # the task id or the token
         self._last: TaskStatus | None = None
         self._id = task_id_of(name) if name and is_token(name) else name
 
     @property
     def id(self) -> str | None:
-        """The id, by which `session.task` finds it."""
+        """The id by which `session.task` finds the task; None if the call is not a
+        task."""
         return self._id or self.task_id
 
     async def result(self) -> Result:
-        """Waits for the end. Segments that nobody reads are skipped.
+        """Waits for the result. Unread segments are skipped.
 
         Raises:
-            RequestCancelledError: It was cancelled.
-            TaskLostError: The server does not know it any more.
-            Error: How it ended otherwise; `partial` is what there was.
+            RequestCancelledError: The task was cancelled.
+            TaskLostError: The server does not know the task any more.
+            Error: The task failed; `partial` is the part of the result that had arrived.
         """
         flow = self._started()
         if not self._is_read:
@@ -153,23 +178,24 @@ class Task(Reader):
         return self.result().__await__()
 
     async def status(self) -> TaskStatus:
-        """Asks the server: of a task, or of a call that can be resumed. An end that it
-        told once stays the answer.
+        """Asks the server for the status of a task or of a resumable call.
+
+        Once the status is final, this method always returns the final status.
 
         Raises:
-            StateError: It is neither.
-            RemoteError: The server does not know it.
+            StateError: The call is neither a task nor resumable.
+            RemoteError: The server does not know the task.
         """
         told = _read_status(await self._ask(_segue.task_get))
         if self._last is not None and told.status != self._last.status:
-            return self._last  # what comes later is older, or wrong
+            return self._last  # a status after the final status is outdated or wrong
         if told.is_final:
             self._last = told
         return told
 
     async def cancel(self) -> None:
-        """Asks the server to end it, and waits until it has said so, 5 s at most. No
-        error when it has ended meanwhile."""
+        """Asks the server to cancel the task and waits for its answer, at most 5 s. It is
+        no error if the task has ended already."""
         flow = self._flow
         if flow is not None and flow.outcome is None:
             await flow.leave(detach=False)
@@ -179,12 +205,16 @@ class Task(Reader):
     async def _ask(self, verb: Any) -> bytes:
         name = self.task_id or self._name or self.token
         if name is None:
-            raise errors.StateError("the server did not make a task of it")
+            raise errors.StateError("the server did not make a task of this call")
         exchange = Exchange(self._session)
         try:
-            handle = _segue.task_attach(self._session.handle, name)
-        except errors.UnsupportedError:  # a call that is sent again with its key
-            raise errors.StateError("the server did not make a task of it") from None
+            handle = attached(self._session.handle, name)
+        except errors.UnsupportedError:
+            # the token only allows sending the call again with its key, and such a call
+            # has no status
+            raise errors.StateError(
+                "the server did not make a task of this call"
+            ) from None
         exchange.handle = verb(handle, exchange.on_event, exchange.mask_of_events())
         status, raw, _ = await exchange.wait()
         if status != OK:

@@ -1,4 +1,4 @@
-"""The server: `Server`, the context of its handlers, and what they are made of."""
+"""The server: `Server`, the context of its handlers, and related types."""
 
 from .auth import AccessToken as AccessToken
 from .auth import BearerAuth as BearerAuth

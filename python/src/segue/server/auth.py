@@ -1,8 +1,9 @@
-"""Who may call over HTTP: tokens of OAuth, as JWT or by a function, and TLS.
+"""Checks the OAuth tokens of callers over HTTP. A token is a JWT that the library checks,
+or a function of the application checks it.
 
-A listener with `BearerAuth` is a protected resource (2026-07-28 basic/authorization;
-RFC 9728, RFC 6750): the library serves its metadata, answers 401 and 403 with the right
-challenges and checks scopes. What is decided here is whether a token is good.
+A listener with `BearerAuth` is a protected resource (2026-07-28 basic/authorization; RFC
+9728, RFC 6750): the library serves its metadata, answers 401 and 403 with the right
+challenges and checks scopes. This module decides whether a token is valid.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ log = logging.getLogger("segue.server")
 
 @dataclasses.dataclass(frozen=True)
 class AccessToken:
-    """What a token is worth.
+    """The meaning of a valid token.
 
     Attributes:
-        principal: who the caller is: a stable name, not empty. Tasks and sessions belong
-            to it.
-        scopes: what the token grants.
-        expires_at: when it ends, in seconds since 1970; None = it does not.
+        principal: a stable name of the caller, not empty. Tasks and sessions belong to
+            this name.
+        scopes: the scopes that the token grants.
+        expires_at: when the token expires, in seconds since 1970; None = never.
     """
 
     principal: str
@@ -47,8 +48,8 @@ class Peer(NamedTuple):
 
     Attributes:
         address: "127.0.0.1:4711", "unix", or the subject of a verified certificate.
-        header: returns a header by its name; None when it is missing. Only good until the
-            function returns.
+        header: returns a header by its name; None when it is missing. It may only be
+            called until the function `principal` returns.
     """
 
     address: str
@@ -69,23 +70,24 @@ def principal_hook(
 
 @dataclasses.dataclass
 class BearerAuth:
-    """Every caller needs a token.
+    """Checks tokens. With a `BearerAuth`, every caller needs a valid token.
 
     Args:
-        issuer: URL of the authorization server. With `verify` there may be several; a key
-            set is that of one.
+        issuer: URL of the authorization server. With `verify` there may be several URLs,
+            without it only one, because a key set belongs to one authorization server.
         verify: a function, plain or async, that gets a token and returns an
-            `AccessToken`, the principal alone, or None to refuse. See that the token was
-            issued for you. Without it tokens are checked as JWT (RFC 9068), with the keys
-            in one of `jwks`, `jwks_file` and `jwks_url`.
-        resource: URL by which clients know the endpoint, if it is not that of the
-            listener.
-        audience: what `aud` of a JWT may be, if it is not the resource.
-        required_scopes: what every request needs.
-        scopes_supported: what clients ask for at first.
-        implied_scopes: a scope, and those that it stands for too.
-        algorithms: of JWT, such as "RS256"; by default all that are safe.
-        check_timeout: seconds; then the caller gets 503.
+            `AccessToken`, the principal alone, or None to refuse. The function must check
+            that the token was issued for this server. Without `verify` tokens are checked
+            as JWT (RFC 9068), with the keys in one of `jwks`, `jwks_file` and `jwks_url`.
+        resource: the URL of the endpoint for clients, if not the listener's URL.
+        audience: the accepted `aud` values of a JWT, if not the resource.
+        required_scopes: the scopes that every request needs.
+        scopes_supported: the scopes that clients request at first.
+        implied_scopes: the scopes that each scope includes.
+        algorithms: the accepted algorithms of a JWT, such as "RS256"; by default all safe
+            ones.
+        check_timeout: limit for checking a token, in seconds. A caller whose token is not
+            checked in time gets 503.
         options: further members of `segue_bearer_options`, by their names in C.
     """
 
@@ -112,8 +114,8 @@ class BearerAuth:
         keys = [self.jwks, self.jwks_file, self.jwks_url]
         if self.verify is None and not any(keys):
             raise ValueError(
-                "tokens are checked by verify=, or with the keys in one of jwks=, "
-                "jwks_file= and jwks_url="
+                "set verify=, or one of jwks=, jwks_file= and jwks_url=, so that tokens "
+                "can be checked"
             )
 
     def bearer_options(self) -> _segue.BearerOptions:
@@ -145,7 +147,8 @@ class BearerAuth:
     def hook(
         self, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     ) -> Callable[[_segue.Bearer, _segue.Transport], object] | None:
-        """What the library asks about each token; None when it checks them itself."""
+        """Returns the hook that the library calls for each token; None when the library
+        checks the tokens itself."""
         verify = self.verify
         if verify is None:
             return None
@@ -163,7 +166,7 @@ async def _decide(verify: Verify, bearer: _segue.Bearer) -> None:
             verdict = await verdict
         _tell(bearer, verdict)
     except errors.Error as error:
-        log.debug("a token was not decided: %s", error)
+        log.debug("a token could not be checked: %s", error)
     except Exception:
         log.exception("the function that verifies tokens failed")
     finally:
@@ -178,8 +181,8 @@ def _tell(bearer: _segue.Bearer, verdict: Verdict) -> None:
         return
     if not isinstance(verdict, AccessToken):
         raise TypeError(
-            "verify gives a segue.AccessToken, the name of the principal, or None to "
-            f"refuse the token, not {verdict!r}"
+            "verify has to return a segue.AccessToken, the name of the principal, or "
+            f"None to refuse the token, not {verdict!r}"
         )
     end = 0 if verdict.expires_at is None else round(verdict.expires_at * 1000)
     _segue.bearer_accept(bearer, verdict.principal, joined(verdict.scopes), end)

@@ -22,9 +22,9 @@ class Complete:
     """Marks an argument whose values are suggested: `Annotated[str, Complete([...])]`.
 
     Args:
-        source: the values, of which those that begin with what was typed are suggested;
-            or a function, plain or async, that gets what was typed, and if it takes two
-            arguments a dict of the other arguments so far.
+        source: the values, of which those that begin with the typed text are suggested;
+            or a function, plain or async, that gets the typed text and, if it takes two
+            arguments, a dict of the other arguments so far.
     """
 
     def __init__(self, source: Values | Completer) -> None:
@@ -42,7 +42,7 @@ class Complete:
 
 
 class Suggestions:
-    """The completers of an item, by argument."""
+    """The completers of an item, by the argument's name."""
 
     def __init__(self, types: dict[str, Any]) -> None:
         self.by_name: dict[str, Complete] = {}
@@ -55,7 +55,8 @@ class Suggestions:
         return bool(self.by_name)
 
     async def answer(self, params: bytes) -> tuple[list[str], int, bool]:
-        """The values, how many there are, and whether these are not all."""
+        """Answers completion/complete. Returns at most MAX_VALUES values, the number of
+        all values, and whether there are more values than the returned ones."""
         name, typed, others = parse_params(params)
         completer = self.by_name.get(name)
         values = await completer.suggest(typed, others) if completer else []
@@ -93,6 +94,7 @@ _decode = msgspec.json.Decoder(_Params).decode
 
 
 def parse_params(params: bytes) -> tuple[str, str, dict[str, str]]:
-    """The argument, what was typed of it, and the other arguments."""
+    """Reads the params of completion/complete. Returns the argument's name, the typed
+    text, and the other arguments."""
     given = _decode(params)
     return given.argument.name, given.argument.value, given.context.arguments

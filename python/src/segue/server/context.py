@@ -1,9 +1,8 @@
-"""The context of a call: what a handler can do besides returning a result.
+"""The context of a call: everything that a handler can do besides returning a result.
 
-One object for each call. It is also what the library's events of the call go to. In an
-async handler the methods that may have to wait are coroutines; in a plain function, which
-runs on a thread of the pool, they block that thread: there the context is a
-`SyncContext`, of which all else is the same.
+Each call has one context, which also receives the library's events about the call. In an
+async handler, the methods that may have to wait are coroutines. A plain function runs on
+a thread of the pool and gets a `SyncContext`, whose methods block that thread instead.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import concurrent.futures
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
@@ -38,11 +38,12 @@ _send_text, _send_json = _segue.call_send_text, _segue.call_send_json
 
 
 class Resumed(NamedTuple):
-    """Where an earlier run of this task ended.
+    """The point where an earlier run of this task ended.
 
     Attributes:
-        segments: how many segments are stored; the next one that is sent comes behind.
-        bytes: the last checkpoint, as it is stored; None when there is none.
+        segments: the number of stored segments. The next segment that is sent follows
+            these segments.
+        bytes: the stored form of the last checkpoint; None without a checkpoint.
     """
 
     segments: int
@@ -50,23 +51,40 @@ class Resumed(NamedTuple):
 
     @property
     def data(self) -> Any:
-        """The last checkpoint, if it was a value and not bytes; None = there is none."""
+        """The value of the last checkpoint, for a checkpoint that was stored as a value
+        and not as bytes. None without a checkpoint."""
         return None if self.bytes is None else _decode(self.bytes)
 
 
 class Context:
     """The context of a call in an async handler.
 
-    Use it on the event loop, and not after the handler has ended.
+    A context must be used on the event loop, and only until the handler has ended.
     """
 
-    __slots__ = ("__weakref__", "_call", "_cancelled", "_host", "_room", "_task")
+    __slots__ = (
+        "__weakref__",
+        "_call",
+        "_cancelled",
+        "_convert",
+        "_has_sent",
+        "_host",
+        "_room",
+        "_task",
+    )
 
     _room: Room
 
-    def __init__(self, call: _segue.Call, host: Hosting) -> None:
+    def __init__(
+        self,
+        call: _segue.Call,
+        host: Hosting,
+        block: Callable[[Any], str | bytes] = block_of,
+    ) -> None:
         self._call = call
         self._host = host
+        self._convert = block  # converts a sent value to a block
+        self._has_sent = False
         self._cancelled = False
         self._task: asyncio.Task[None] | None = None
         self._room = Room()
@@ -84,23 +102,24 @@ class Context:
             self._room.flush()
 
     def _leave(self) -> None:
-        """The server has ended: so has the call, for the handler."""
+        """Frees the call because the server has ended. The handler may still run."""
         self._cancelled = True
         try:
             _segue.call_free(self._call)
-        except errors.ClosedError:  # it was just about to end
+        except errors.ClosedError:  # the reply has freed the call
             pass
         self._room.end()
 
-    # ---- who and what
+    # ---- the caller and the request
 
     @property
     def principal(self) -> str:
-        """Who calls; "" for nobody in particular."""
+        """The caller's principal; "" for an anonymous caller."""
         return _segue.call_principal(self._call)
 
     def has_scope(self, scope: str) -> bool:
-        """Whether the caller's token grants a scope. Over stdio everybody has all."""
+        """Returns whether the caller's token grants a scope. Over stdio every scope is
+        granted."""
         return _segue.call_has_scope(self._call, scope)
 
     @property
@@ -110,36 +129,39 @@ class Context:
 
     @property
     def name(self) -> str:
-        """The tool or prompt; of a resource, the URI that is read."""
+        """The name of the tool or prompt; for a resource, the URI that is read."""
         return _segue.call_name(self._call)
 
     @property
     def params(self) -> dict[str, Any]:
-        """The whole params of the request, as they came."""
+        """The whole params of the request, decoded anew at each use."""
         made: dict[str, Any] = _decode(_segue.call_params(self._call))
         return made
 
     def meta(self, key: str) -> Any:
-        """One member of the request's `_meta`, such as "traceparent"; None if absent."""
+        """Returns one member of the request's `_meta`, such as "traceparent"; None if
+        absent."""
         raw = _segue.call_meta(self._call, key)
         return None if raw is None else _decode(raw)
 
     @property
     def client_info(self) -> dict[str, Any] | None:
-        """What the client says of itself with each request (2026-07-28), else None."""
+        """The client's name and version. A client of 2026-07-28 sends them with each
+        request; for other clients the value is None."""
         info: dict[str, Any] | None = self.meta(_META + "clientInfo")
         return info
 
     @property
     def protocol_version(self) -> str | None:
-        """What the request says (2026-07-28), else None."""
+        """The protocol revision that the request names. Only requests of 2026-07-28 name
+        it; for other requests the value is None."""
         version: str | None = self.meta(_META + "protocolVersion")
         return version
 
     @property
     def cancelled(self) -> bool:
-        """Whether the client wants the call to end. An async handler is cancelled then
-        by itself, a plain function has to look."""
+        """Whether the client wants the call to end. An async handler is also cancelled by
+        asyncio; a plain function must check this property."""
         if not self._cancelled:
             try:
                 self._cancelled = _segue.call_is_cancelled(self._call)
@@ -147,16 +169,17 @@ class Context:
                 return True
         return self._cancelled
 
-    # ---- what is told on the way
+    # ---- progress and log messages
 
     def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Reports progress, if the client asked for it. Does not wait.
+        """Reports progress to the client if the client asked for progress. Does not wait.
 
         Args:
-            progress: how far it is; only ever more.
-            total: how much there is; None when that is unknown.
+            progress: the amount of work that is done, which must grow from report to
+                report.
+            total: the amount of the whole work; None = unknown.
         """
         _segue.call_progress(self._call, progress, total or 0, message)
 
@@ -164,26 +187,28 @@ class Context:
         """Sends a log message to a client that asked for this level. Does not wait.
 
         Args:
-            data: text, or any value that has a form in JSON.
+            data: text, or any value that JSON can represent.
         """
         _segue.call_log(self._call, level, schema.encode(data))
 
-    # ---- what becomes of the call
+    # ---- tasks and resumption
 
     @property
     def resumed(self) -> Resumed | None:
-        """Where an earlier run ended; None on a first run (`restartable` tools)."""
+        """The point where an earlier run of the task ended; None on the first run. Only
+        tools with `restartable` run again."""
         found = _segue.call_resumed(self._call)
         return None if found is None else Resumed(*found)
 
     def defer(self, ttl: float | None = None) -> bool:
-        """Turns the call into a task now, which outlives the connection.
+        """Turns the call into a task now. A task outlives the connection.
 
         Args:
-            ttl: seconds that it is kept; None = what the tool says.
+            ttl: how long the task is kept, in seconds; None = the tool's option.
 
         Returns:
-            False when the tool or the client rules tasks out: the call stays plain.
+            False when the tool or the client does not allow tasks; the call then stays a
+            plain call.
         """
         try:
             _segue.call_defer(self._call, 0 if ttl is None else round(ttl * 1000))
@@ -192,14 +217,14 @@ class Context:
         return True
 
     def hang_up(self, retry: float = 1.0) -> bool:
-        """Ends the event stream, for a client to come back for the rest (2025-11-25
-        basic/transports, "Sending Messages to the Server").
+        """Closes the event stream of the call. The client comes back for the rest of the
+        answer (2025-11-25 basic/transports, "Sending Messages to the Server").
 
         Args:
-            retry: seconds after which it is to come.
+            retry: seconds after which the client should come back.
 
         Returns:
-            False when it could not come back; then nothing has happened.
+            False when the client cannot come back; the stream then stays open.
         """
         try:
             _segue.call_hang_up(self._call, round(retry * 1000))
@@ -208,7 +233,8 @@ class Context:
         return True
 
     def _send(self, value: Any) -> Attempt:
-        call, block = self._call, block_of(value)
+        call, block = self._call, self._convert(value)
+        self._has_sent = True
         if isinstance(block, str):
             return lambda: _send_text(call, block)
         return lambda: _send_json(call, block)
@@ -220,20 +246,22 @@ class Context:
     def _stored(self, data: Any) -> bytes:
         return data if isinstance(data, bytes) else schema.encode(data)
 
-    # ---- what may have to wait
+    # ---- sending, which may have to wait
 
     async def send(self, *values: Any) -> None:
-        """Emits a segment for each value; waits while the client, or the store, is slow.
+        """Sends a segment for each value. Waits while the client or the store is slow.
 
         Args:
-            values: str, content objects, segments of another call, or anything that has
-                a form in JSON.
+            values: str, content objects, segments of another call, or values that JSON
+                can represent. The handler of a resource sends str values, which form one
+                text, or `ResourceContents`.
 
         Raises:
-            EndedError: the call has ended, for instance by a cancel.
+            EndedError: the call has ended, for instance because it was cancelled.
             LimitError: the result has become too large, and the call has failed.
         """
         room = self._room
+        self._has_sent = True
         for place, value in enumerate(values):
             if type(value) is str and not room.queue and _send_text(self._call, value):
                 continue
@@ -244,42 +272,43 @@ class Context:
                 break
 
     async def extend(self, index: int, text: str) -> None:
-        """Emits text that goes on in a block of the result: whoever reads along gets a
-        segment of its own, whose text stands in that block in the end. To a client that
-        streams a task by SEP-1905 it is a block of its own.
+        """Sends text that continues a text block of the result. A client that reads
+        segments receives a new segment; in the result the text is appended to the block.
+        A client that streams a task by SEP-1905 receives a new block instead.
 
         Args:
-            index: the place of the block, from 0, as blocks were sent since the last
-                `replace`.
+            index: the index of the block, from 0, in the order in which blocks were sent
+                since the last `replace`.
 
         Raises:
-            InvalidError: there is no such block yet, or it is no text.
-            EndedError, LimitError: as of `send`.
+            InvalidError: there is no such block yet, or the block is not a text.
+            EndedError, LimitError: as in `send`.
         """
         await self._room.take(lambda: _segue.call_extend_text(self._call, index, text))
 
     async def replace(self, *values: Any) -> None:
-        """Throws away what was emitted, for everybody; values start the result anew."""
+        """Discards everything sent so far, for every reader. The values begin a new
+        result."""
         await self._room.take(self._replace(values))
 
     async def set_field(self, name: str, value: Any) -> None:
-        """Sets a member of the result beside its list, such as "structuredContent" of a
-        tool, "description" of a prompt, "ttlMs" of what is read."""
+        """Sets another member of the result, such as "structuredContent" of a tool,
+        "description" of a prompt, or "ttlMs" of a resource that is read."""
         raw = schema.encode(value)
         await self._room.take(lambda: _segue.call_set_field(self._call, name, raw))
 
     async def set_status(self, message: str) -> None:
-        """Sets the text that describes the state of a task."""
+        """Sets the text that describes the status of a task."""
         await self._room.take(lambda: _segue.call_set_status(self._call, message))
 
     async def checkpoint(self, data: Any) -> bool:
-        """Stores where the handler is, for a later run after a crash (`resumed`).
+        """Stores the handler's progress for a later run after a crash (`resumed`).
 
         Args:
-            data: bytes, or a value that has a form in JSON.
+            data: bytes, or a value that JSON can represent.
 
         Returns:
-            False when the call is no task, and so nothing outlives it.
+            False when the call is not a task, so its progress is not stored.
         """
         raw = self._stored(data)
         try:
@@ -293,16 +322,16 @@ class Context:
     async def request(
         self, method: str, params: Any = None, *, key: str | None = None
     ) -> Any:
-        """Asks the client anything, and returns its answer as it came, decoded.
+        """Asks the client any question and returns its answer, decoded.
 
         Args:
-            method: such as "elicitation/create".
-            key: names the question: a later run that asks the same finds the answer that
-                was given before.
+            method: the method, such as "elicitation/create".
+            key: the name of the question. A later run of the task that asks with the same
+                key gets the stored answer.
 
         Raises:
-            UnsupportedError: the client has not declared that it can be asked this.
-            McpError: it answered with an error.
+            UnsupportedError: the client has not declared that it answers this method.
+            McpError: the client answered with an error.
             RequestCancelledError: the call has ended.
         """
         return _decode(await self._ask(method, schema.encode(params or {}), key))
@@ -312,7 +341,7 @@ class Context:
             _segue.call_require_input(self._call, key, method, params, answer)
         except errors.UnsupportedError:
             raise errors.UnsupportedError(
-                f"the client cannot be asked this: it has not declared {method}"
+                f"the client has not declared that it answers {method}"
             ) from None
 
     async def _ask(self, method: str, params: bytes, key: str | None) -> bytes:
@@ -326,33 +355,33 @@ class Context:
     async def ask(self, message: str, *, key: str | None = None) -> str: ...
 
     async def ask(self, message: str, type: Any = str, *, key: str | None = None) -> Any:
-        """Asks the user, and returns what he filled in.
+        """Asks the user and returns the user's input.
 
         Args:
-            message: what he reads.
-            type: what is asked for: str, int, float, bool, an Enum or a Literal, or a
-                flat Struct, dataclass or model, whose fields are those of the form.
+            message: the text that the user reads.
+            type: the wanted input: str, int, float, bool, an Enum or a Literal, or a flat
+                Struct, dataclass or model, whose fields are those of the form.
             key: see `request`.
 
         Raises:
-            Declined: he declined, or did not decide. As a ToolError it ends the tool
-                with a result that says so.
-            UnsupportedError: the client cannot ask anybody.
+            Declined: the user declined or did not decide. If the handler does not catch
+                this ToolError, the tool ends with an error result that says so.
+            UnsupportedError: the client cannot ask its user.
         """
         return _accepted(await self.elicit(message, type, key=key))
 
     async def elicit(
         self, message: str, type: Any, *, key: str | None = None
     ) -> ElicitResult[Any]:
-        """Like `ask`, but tells a refusal by `action`. `type` may be a JSON Schema, too,
-        and then the answer is a dict."""
+        """Asks the user as `ask` does, and returns a refusal as `action` instead of
+        raising. If `type` is a JSON Schema, the answer is a dict."""
         form, params = _form(message, type)
         return _elicited(await self._ask(forms.ELICIT, params, key), form)
 
     async def elicit_url(
         self, message: str, url: str, elicitation_id: str, *, key: str | None = None
     ) -> ElicitResult[None]:
-        """Sends the user to a URL, for what may not pass through the client."""
+        """Sends the user to a URL, for data that must not pass through the client."""
         params = forms.url_params(message, url, elicitation_id)
         return _elicited(await self._ask(forms.ELICIT, params, key), None)
 
@@ -362,27 +391,34 @@ class Context:
         """Asks the client's model.
 
         Args:
-            messages: a string, which the user says, a `PromptMessage`, or a list of them.
-            options: other members of the request, as they are on the wire:
+            messages: a string (a message of the user), a `PromptMessage`, or a list of
+                these.
+            options: other members of the request, with the protocol's names:
                 systemPrompt, temperature, stopSequences, modelPreferences, tools, ...
         """
         params = forms.sample_params(messages, max_tokens, options)
         return SampleResult.from_json(await self._ask(forms.SAMPLE, params, key))
 
     async def roots(self, *, key: str | None = None) -> list[Root]:
-        """Asks where the client works."""
+        """Asks the client for its roots: the directories and files that it works in."""
         return forms.decode_roots(await self._ask(forms.ROOTS, b"{}", key)).roots
 
 
 class SyncContext(Context):
-    """The context of a call in a plain function: what waits blocks its thread."""
+    """The context of a call in a plain function. A method that has to wait blocks the
+    function's thread."""
 
     __slots__ = ()
 
     _room: ThreadRoom  # type: ignore[assignment]
 
-    def __init__(self, call: _segue.Call, host: Hosting) -> None:
-        super().__init__(call, host)
+    def __init__(
+        self,
+        call: _segue.Call,
+        host: Hosting,
+        block: Callable[[Any], str | bytes] = block_of,
+    ) -> None:
+        super().__init__(call, host, block)
         self._room = ThreadRoom()  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def send(self, *values: Any) -> None:  # type: ignore[override]
@@ -461,11 +497,11 @@ class SyncContext(Context):
         return forms.decode_roots(self._block(forms.ROOTS, b"{}", key)).roots
 
 
-# ---- answers
+# ---- answers to questions
 
 
 class _Answer:
-    """Gets the event INPUT of one question."""
+    """Receives the INPUT event of one question."""
 
     __slots__ = ("_future",)
 
@@ -475,7 +511,7 @@ class _Answer:
         self._future = future
 
     def __call__(self, kind: int, status: int, raw: bytes | None, c: Any) -> None:
-        if self._future.done():  # the handler has stopped to wait
+        if self._future.done():  # the handler no longer waits
             return
         if status == 0 and raw is not None:
             self._future.set_result(raw)

@@ -1,7 +1,7 @@
-"""What a docstring says: of a function, and of its parameters.
+"""Reads the descriptions of a function and of its parameters from its docstring.
 
-Reads the three ways that are in use: Google ("Args:"), Sphinx (":param x: ...") and NumPy
-("Parameters", underlined). What it does not understand it leaves in the description.
+It knows three styles: Google ("Args:"), Sphinx (":param x: ...") and NumPy ("Parameters",
+underlined). Text in any other form stays in the description.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _indent(line: str) -> int:
 
 
 def _block(lines: list[str], start: int) -> int:
-    """Where an indented block ends."""
+    """Returns the index of the line after an indented block."""
     at = start
     while at < len(lines) and (not lines[at].strip() or _indent(lines[at])):
         at += 1
@@ -42,7 +42,8 @@ def _block(lines: list[str], start: int) -> int:
 
 
 def _entries(lines: list[str], pattern: re.Pattern[str], numpy: bool) -> dict[str, str]:
-    """Name and text, where further lines are indented more."""
+    """Reads entries of a name and a text. Lines that are indented more continue the
+    text."""
     found: dict[str, list[str]] = {}
     name = None
     filled = [line for line in lines if line.strip()]
@@ -93,14 +94,14 @@ def _google_and_sphinx(lines: list[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def unwrapped(function: Callable[..., Any]) -> Any:
-    """The function itself, of which some arguments may be given already."""
+    """Returns the function inside `functools.partial` objects."""
     while isinstance(function, functools.partial):
         function = function.func
     return function
 
 
 def parse(function: Callable[..., Any]) -> tuple[str | None, dict[str, str]]:
-    """The description of a function, and those of its parameters by name."""
+    """Returns the description of a function, and those of its parameters by name."""
     text = inspect.getdoc(unwrapped(function))
     if not text:
         return None, {}

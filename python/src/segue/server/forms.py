@@ -1,4 +1,4 @@
-"""The questions of a handler as JSON, and their answers as values."""
+"""Converts the questions of a handler to JSON, and the client's answers to values."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ ROOTS = "roots/list"
 
 
 class Form(Generic[T]):
-    """A type as a form. A simple type, or a choice, is a form of one field, `value`; a
-    dict is the JSON Schema of a form itself."""
+    """A type as a form. A simple type or a choice becomes a form with one field, `value`.
+    A dict is taken as the JSON Schema of the form."""
 
     def __init__(self, tp: Any) -> None:
         self._wraps = False
@@ -45,7 +45,7 @@ class Form(Generic[T]):
         self._decode = schema.decoder(tp)
 
     def decode(self, content: bytes) -> T:
-        """Raises `msgspec.ValidationError` where an answer does not fit."""
+        """Decodes an answer. Raises `msgspec.ValidationError` when it does not fit."""
         made: Any = self._decode(content)
         return made.value if self._wraps else made  # type: ignore[no-any-return]
 
@@ -54,10 +54,10 @@ class Form(Generic[T]):
 
 
 def _decode_form(form: dict[str, Any], content: bytes) -> Any:
-    """What a form may ask for is checked (client/elicitation, "Requested Schema"); what
-    else a schema says is not looked at."""
+    """Checks an answer against the keywords that a form may use (client/elicitation,
+    "Requested Schema"). Other keywords of the schema are ignored."""
     given = msgspec.json.decode(content)
-    given = {} if given is None else given  # so some clients write that there is none
+    given = {} if given is None else given  # some clients send null for an empty form
     if not isinstance(given, dict):
         raise msgspec.ValidationError(f"Expected `object`, got `{_kind(given)}`")
     for name in form.get("required", ()):
@@ -71,7 +71,7 @@ def _decode_form(form: dict[str, Any], content: bytes) -> Any:
 
 
 def _kind(value: Any) -> str:
-    """Its type in JSON. A number is an integer when it is whole: 3.0 as well."""
+    """Returns the JSON type of a value. A whole number such as 3.0 is an integer."""
     if isinstance(value, float):
         return "integer" if value.is_integer() else "number"
     kinds = {dict: "object", list: "array", str: "string", bool: "boolean"}
@@ -129,7 +129,7 @@ decode_roots = msgspec.json.Decoder(RootsAnswer).decode
 
 
 def sample_params(messages: Any, max_tokens: int, options: dict[str, Any]) -> bytes:
-    """The params of sampling/createMessage. A string is a message of the user."""
+    """Makes the params of sampling/createMessage. A string is a message of the user."""
     items = messages if isinstance(messages, (list, tuple)) else [messages]
     made = [
         {"role": "user", "content": Text(one)} if isinstance(one, str) else one
@@ -140,7 +140,7 @@ def sample_params(messages: Any, max_tokens: int, options: dict[str, Any]) -> by
 
 
 def url_params(message: str, url: str, elicitation_id: str) -> bytes:
-    """The params of elicitation/create that sends the user to a URL."""
+    """Makes the params of an elicitation/create that sends the user to a URL."""
     return schema.encode(
         {"mode": "url", "message": message, "url": url, "elicitationId": elicitation_id}
     )

@@ -1,15 +1,17 @@
-"""A server at work in one event loop: the handle of C, the calls that run, and its end.
+"""A running server in one event loop: the C handle, the running calls, and the end.
 
     Server ── one for each (loop, store) ──> Hosting ──> _segue.Server
                                                |
                         Servings: listeners, standard input and output, attached ends
 
-A hosting lives as long as it has servings. When the last one has gone its connections are
-ended, which cancels plain calls. Handlers of tasks are cancelled, too, for nobody could
-hear of their results here; what is stored of the tasks is let go: the next server on the
-store, of this process or another, runs them again, or fails them.
+A hosting lives as long as it has servings. When its last serving ends, its connections
+are closed, which cancels plain calls. Handlers of tasks are cancelled, too, because no
+client could fetch their results from this hosting. The tasks are released in the store:
+the next server on the store, in this process or another, runs the tasks again or fails
+them.
 
-When a loop comes to its end without all that, they are let go with the runtime.
+If the loop ends without closing the server, the tasks are released together with the
+runtime.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ __all__ = ["Hosting"]
 
 
 class _Task(asyncio.Task[None]):
-    """Knows whether it was asked to end, where `cancelling` is not there yet."""
+    """An asyncio task that records whether it was cancelled, for versions of Python
+    without `Task.cancelling`."""
 
     was_asked = False
 
@@ -41,12 +44,12 @@ class _Task(asyncio.Task[None]):
 
 
 class Hosting:
-    """A server in one loop.
+    """A running server in one event loop.
 
     Attributes:
-        running: contexts of the calls that run.
-        pool: where plain functions run.
-        max_calls: how many calls run at once, at most.
+        running: the contexts of the running calls.
+        pool: the threads for plain functions.
+        max_calls: the maximum number of running calls.
     """
 
     def __init__(
@@ -61,14 +64,15 @@ class Hosting:
         self.is_closed = False
         self.is_draining = False
         self.users = 0
-        self.store: object = None  # held as long as this is
+        self.store: object = None  # the reference keeps the store open
         self.own: object = None
         self.on_idle: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._abandoned: list[_segue.Call] = []
-        # Of tasks that were taken over, and for which there is no room yet, and what
-        # begins them. As many as the store has at most. Freed before the end they would
-        # fail.
+        # Tasks that were taken over from another server and wait until fewer than
+        # max_calls calls run. Each context maps to the function that begins the task. The
+        # store bounds their number. A waiting call must not be freed while the server is
+        # open, because its task would fail.
         self._waiting: dict[Context, Callable[[], None]] = {}
         self._quiet: asyncio.Event | None = None
         options = server._server_options()
@@ -95,16 +99,19 @@ class Hosting:
                 self.handle, item.item, raw, item.options(), handler, item.completes
             )
         except errors.ExistsError:
-            raise ValueError(f"there is a {item.what} {item.key!r} already") from None
+            raise ValueError(
+                f"the server already has a {item.what} {item.key!r}"
+            ) from None
 
     def remove(self, item: Item) -> None:
         _segue.server_remove(self.handle, item.item, item.key)
 
-    # ---- tasks of asyncio
+    # ---- asyncio tasks
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs a coroutine; whoever begins it holds the task. Where Python can, it starts
-        at once, and needs no turn of the loop if it never waits."""
+        """Runs a coroutine. The caller must keep the returned task alive. Since Python
+        3.12 the coroutine starts at once, and finishes in the same turn of the loop if it
+        never waits."""
         if sys.version_info >= (3, 12):
             task = asyncio.Task(work, loop=self.loop, eager_start=True)
         elif sys.version_info >= (3, 11):
@@ -114,7 +121,7 @@ class Hosting:
         return task
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs a coroutine that nobody else holds."""
+        """Runs a coroutine and keeps its task alive."""
         task = self.begin(work)
         if not task.done():
             self._tasks.add(task)
@@ -122,7 +129,7 @@ class Hosting:
         return task
 
     def ended(self, context: Context) -> None:
-        """A handler has come to its end, on whatever thread."""
+        """Called on any thread when a handler has ended."""
         self.running.discard(context)
         context._room.end()
         quiet = self._quiet
@@ -131,33 +138,34 @@ class Hosting:
                 self.loop.call_soon_threadsafe(self._advance)
             if quiet is not None and not self.running:
                 self.loop.call_soon_threadsafe(quiet.set)
-        except RuntimeError:  # the loop has closed before a thread was done
+        except RuntimeError:  # the loop was closed before a thread was done
             pass
 
-    # ---- tasks that were taken over
+    # ---- tasks that were taken over from another server
 
     def wait(self, context: Context, begin: Callable[[], None]) -> None:
-        """A task begins when there is room for it, or is left to the next server on the
-        store when this one is closed."""
+        """Lets a task that was taken over wait until fewer calls run. If this hosting is
+        closed, the task is left to the next server on the store."""
         self._waiting[context] = begin
         if self.is_closed:
             self.dismiss(context)
-        self._advance()  # threads end calls meanwhile
+        self._advance()  # threads may have ended calls meanwhile
 
     def dismiss(self, context: Context) -> None:
-        """It need not begin any more."""
+        """Removes a waiting task, which then never begins."""
         if self._waiting.pop(context, None) is not None:
             context._leave()
 
     def _advance(self) -> None:
-        """Begins what waits, as far as there is room."""
+        """Begins waiting tasks while fewer than max_calls calls run."""
         while self._waiting and not self.is_draining and not self.is_closed:
             if len(self.running) >= self.max_calls:
                 return
             self._waiting.pop(next(iter(self._waiting)))()
 
     def is_ending(self, context: Context) -> bool:
-        """Whether a handler was cancelled because all ends, and not by its own doing."""
+        """Returns whether a handler was cancelled because the server ends, and not by its
+        own code."""
         if self.is_closed:
             return True
         task = context._task
@@ -166,8 +174,8 @@ class Hosting:
         return isinstance(task, _Task) and task.was_asked
 
     def abandon(self, call: _segue.Call) -> None:
-        """Leaves a call as it is. While the server is open it is not freed before the
-        runtime is, since that would be its end."""
+        """Leaves a call without an answer. While the server is open, the call is freed
+        only after the runtime, because freeing the call earlier would end it."""
         if self.is_closed:
             _segue.call_free(call)
             return
@@ -176,39 +184,42 @@ class Hosting:
         self._abandoned.append(call)
 
     def _release(self) -> None:
-        """The runtime is gone, and with it what a free would have ended."""
+        """Frees the abandoned calls after the runtime, when freeing a call no longer ends
+        it."""
         for call in self._abandoned:
             _segue.call_free(call)
         self._abandoned.clear()
 
-    # ---- the end
+    # ---- closing
 
     async def drain(self) -> None:
-        """Takes no more calls, and waits until none runs."""
+        """Refuses new calls, and waits until no call runs."""
         self.is_draining = True
         if self._quiet is None:
-            self._quiet = asyncio.Event()  # before the look: threads end calls meanwhile
+            # the event is made before `running` is read, because threads end calls
+            # meanwhile
+            self._quiet = asyncio.Event()
         if self.running:
             await self._quiet.wait()
 
     def close(self) -> None:
-        """Ends the connections after what is queued has been sent, and plain calls with
-        them."""
+        """Closes the connections after all queued output was sent. This ends plain
+        calls."""
         if self.is_closed:
             return
         self.is_closed = True
         for end in (_segue.server_close, _segue.server_free):
             try:
                 end(self.handle)
-            except errors.ClosedError:  # the runtime was first
+            except errors.ClosedError:  # the runtime has ended and freed the handle
                 pass
         for context in list(self._waiting):
             self.dismiss(context)
 
     async def cancel(self, patience: float = 1.0) -> None:
-        """Cancels what still runs after `close`, and waits a moment for it to see to its
-        end. What has none then, or is a plain function, which cannot be stopped, goes on
-        without its call."""
+        """Cancels the handlers that still run after `close`, and waits up to `patience`
+        seconds for them. Handlers that still run after that time, and plain functions,
+        which cannot be stopped, continue without their calls."""
         me = asyncio.current_task()
         calls = [context._task for context in list(self.running)]
         tasks = [

@@ -1,12 +1,12 @@
-"""What a server serves, and how a handler of it is run.
+"""The items of a server, and how their handlers run.
 
     event CALL ── decode ──> async function, generator ── a task on the loop ──> reply
                         └──> plain function ── a thread of the pool ───────────> reply
                                 └── thread=False: at once, on the loop
 
-The library has given the call away with its event: each way through here ends it once, by
-a reply or a failure, and frees it. Only a call that is under way when its loop ends is
-left alone: what it has stored as a task belongs to the next process.
+The CALL event passes the call to this module. Each path ends the call once, with a reply
+or a failure, and frees the call. Only a call that runs when its loop ends is left without
+an answer. If such a call is a task, the next process on the store continues the task.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from ..failures import McpError, ToolError
 from .context import Context, SyncContext
 from .docstring import unwrapped
 from .signature import BadArguments, Signature
+from .values import block_of
 
 if TYPE_CHECKING:
     from .hosting import Hosting
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 __all__ = ["Item", "Kind", "log", "named"]
 
 log = logging.getLogger("segue.server")
-TURN = 64  # segments that a generator sends before others have their turn
-# What a reply may raise without that anything is wrong: the call has ended meanwhile, or
-# it is the reply's own word for what the handler gave.
+# maximum number of segments that a generator sends before other work of the loop runs
+TURN = 64
+# Exceptions that a reply may raise in normal operation: the call has ended, or the
+# handler returned a value that means an error.
 _OF_REPLIES = (
     ToolError,
     McpError,
@@ -48,7 +50,7 @@ _OF_REPLIES = (
 
 
 class Kind:
-    """What sort of function a handler is."""
+    """The kind of function that a handler is: plain or async, generator or not."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         target: Any = unwrapped(function)
@@ -61,17 +63,18 @@ class Kind:
 
 
 def named(function: Callable[..., Any]) -> str:
-    """The name of a handler that was given none."""
+    """Returns the name of a handler's function, for a handler without a name of its
+    own."""
     target = unwrapped(function)
     return str(getattr(target, "__name__", type(target).__name__))
 
 
 class Item(ABC):
-    """A tool, a resource, a template or a prompt.
+    """A tool, a resource, a template of resources or a prompt.
 
     Attributes:
-        item: its sort (`ITEM_TOOL`, ...).
-        key: what it is found by: a name, a URI, a template.
+        item: the kind of item (`ITEM_TOOL`, ...).
+        key: the name, the URI or the URI template of the item.
     """
 
     item: int
@@ -87,26 +90,28 @@ class Item(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """The item as clients see it in a list."""
+        """Returns the item as clients see it in a list."""
 
     @abstractmethod
     def options(self) -> _segue.ItemOptions: ...
 
     @abstractmethod
     def arguments(self, call: _segue.Call, params: bytes) -> tuple[Any, ...]:
-        """The values of the parameters; raises BadArguments."""
+        """Returns the values of the handler's parameters. Raises BadArguments when the
+        params do not fit."""
 
     @abstractmethod
     def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
-        """Ends the call with what the handler returned, and frees it."""
+        """Ends the call with the value that the handler returned, and frees the call."""
 
     @abstractmethod
     def told(self, error: Exception) -> Exception:
-        """What is told to the caller of an exception: a ToolError, or a McpError."""
+        """Converts an exception to the error for the caller: a ToolError or a
+        McpError."""
 
     @property
     def completes(self) -> bool:
-        """Whether it suggests values of arguments."""
+        """Whether the item suggests values for its arguments."""
         return False
 
     def complete(self, host: Hosting, call: _segue.Call, params: bytes) -> None:
@@ -116,7 +121,7 @@ class Item(ABC):
     # ---- a call
 
     def handler(self, host: Hosting) -> _segue.Handler:
-        """Who gets the events of this item in a server."""
+        """Makes the handler that receives the library's events for this item."""
         watch, running, limit = _segue.call_watch, host.running, host.max_calls
         is_async, thread = self.kind.is_async, self.thread
         make = Context if is_async else SyncContext
@@ -129,9 +134,11 @@ class Item(ABC):
             if is_full and _segue.call_resumed(call) is None:
                 refuse(call, host)
                 return
-            context = make(call, host)
+            context = make(call, host, self.block)
             watch(call, context._on_event)
-            if is_full:  # of a task: its caller was told that it works
+            # This call is a task that was taken over from another server. Its client
+            # knows the task as working, so the task waits and is not refused.
+            if is_full:
                 host.wait(context, functools.partial(begin, call, params, context))
             else:
                 begin(call, params, context)
@@ -143,14 +150,16 @@ class Item(ABC):
             if is_async:
                 task = host.begin(self._run_async(call, params, context))
                 context._task = task
-                if sys.version_info < (3, 12):  # it may be cancelled before it has begun
+                # before Python 3.12 an asyncio task may be cancelled before its first
+                # step
+                if sys.version_info < (3, 12):
                     unbegun = functools.partial(self._unbegun, call, context)
                     task.add_done_callback(unbegun)
             elif thread:
                 copied = contextvars.copy_context()
                 try:
                     host.pool.submit(lambda: copied.run(self._run, call, params, context))
-                except RuntimeError as error:  # there is no thread to be had
+                except RuntimeError as error:  # the pool cannot make a thread
                     self._failed(call, error, context)
                     host.ended(context)
             else:
@@ -178,7 +187,7 @@ class Item(ABC):
     def _unbegun(
         self, call: _segue.Call, context: Context, task: asyncio.Task[None]
     ) -> None:
-        """A task is over; what was cancelled before its first step has ended nothing."""
+        """Ends a call if its asyncio task was cancelled before the task's first step."""
         if context in context._host.running:
             self._failed(call, asyncio.CancelledError(), context)
             context._host.ended(context)
@@ -186,7 +195,7 @@ class Item(ABC):
     def _run(self, call: _segue.Call, params: bytes, context: Context) -> None:
         replies = False
         try:
-            if context._cancelled:  # while it waited for a thread
+            if context._cancelled:  # the call was cancelled while it waited for a thread
                 raise errors.RequestCancelledError()
             values = self.arguments(call, params)
             value = self.signature.call(values, context)
@@ -202,10 +211,12 @@ class Item(ABC):
     # ---- generators
 
     async def _drain(self, values: tuple[Any, ...], context: Context) -> Any:
-        """Sends what comes; returns what ends the result, which stands in a Result."""
+        """Sends the values that a generator yields, and returns the Result that ends the
+        call."""
         generator = self.signature.call(values, context)
         call, send_text = context._call, _segue.call_send_text
-        waiting = context._room.queue  # what the handler's other tasks send
+        # sends of other asyncio tasks of the handler that wait for room
+        waiting = context._room.queue
         sent, last = 0, None
         try:
             async for value in generator:
@@ -234,12 +245,18 @@ class Item(ABC):
         finally:
             generator.close()
 
+    def block(self, value: Any) -> str | bytes:
+        """Converts a value that the handler sends to a block."""
+        return block_of(value)
+
     def pieces(self, value: Any) -> Iterable[Any]:
-        """What of a value that was yielded is sent at once."""
+        """Returns the parts of a yielded value that are sent before the handler
+        continues."""
         return (value,)
 
     def last_word(self, value: Any, last: Any) -> Any:
-        """What of it is kept for the end."""
+        """Returns what the end of the result takes from a yielded value; `last` is what
+        earlier values gave."""
         return last
 
     # ---- failures
@@ -251,10 +268,10 @@ class Item(ABC):
         context: Context,
         replies: bool = False,
     ) -> None:
-        """Ends a call that came to no good end, and frees it.
+        """Ends a call that failed, and frees it.
 
         Args:
-            replies: it is our own reply that failed; the handler had returned.
+            replies: True = the handler has returned, and the reply failed.
         """
         is_usual = isinstance(error, (Exception, asyncio.CancelledError))
         host = context._host
@@ -264,13 +281,22 @@ class Item(ABC):
                 return
             try:
                 self._answer_failure(call, error, replies)
-            except errors.Error as why:  # it has ended meanwhile
-                log.debug("%s %r: the failure was not told: %s", self.what, self.key, why)
+            except errors.Error as why:  # the call has ended meanwhile
+                log.debug(
+                    "%s %r: the client could not be told of the failure: %s",
+                    self.what,
+                    self.key,
+                    why,
+                )
             except Exception:
-                log.exception("%s %r: the failure was not told", self.what, self.key)
+                log.exception(
+                    "%s %r: the client could not be told of the failure",
+                    self.what,
+                    self.key,
+                )
         try:
             _segue.call_free(call)
-        except errors.ClosedError:  # the reply that told it did so
+        except errors.ClosedError:  # the reply with the failure has freed the call
             pass
         if not is_usual:
             raise error
@@ -310,20 +336,22 @@ def _blocks(content: Iterable[Any]) -> list[Any]:
 
 
 def end_turn(call: _segue.Call) -> None:
-    """An async handler has had its first step. Of a plain function the library waits for
-    the end itself, and not for long (`first_turn_ms`)."""
+    """Reports that an async handler has made its first step, which ends the call's first
+    turn. The first turn of a plain function lasts until the function ends, at most
+    `first_turn_ms`."""
     try:
         _segue.call_end_turn(call)
-    except errors.ClosedError:  # it is done
+    except errors.ClosedError:  # the call has ended already
         pass
 
 
-# The client sends its call again: the next server answers it.
+# The data of the error with which an ending server refuses a call. The client repeats the
+# call, and the next server answers it.
 ENDING = b'{"reason":"server_ending","retryAfterMs":1000}'
 
 
 def refuse(call: _segue.Call, host: Hosting) -> None:
-    """Answers a call that does not run."""
+    """Refuses a call that cannot run because the server ends or runs max_calls calls."""
     if host.is_draining:
         _segue.call_fail(call, -32603, "The server is about to end", ENDING)
     else:
@@ -335,18 +363,21 @@ def refuse(call: _segue.Call, host: Hosting) -> None:
 
 
 def _said(text: str) -> str:
-    """Names of files and output of programs may hold bytes that are no UTF-8: what is
-    told of a failure must not fail because of them."""
+    """Escapes characters that UTF-8 cannot represent. File names and the output of
+    programs may contain such characters, and the report of a failure must not fail
+    because of them."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def message_of(text: str) -> str:
-    """The same for a message, which crosses as a name does: without NUL."""
+    """Escapes a message and replaces NUL in it, because the library takes the message as
+    a NUL-terminated string."""
     return _said(text).replace("\0", "\ufffd")
 
 
 def rpc_error(error: Exception) -> Exception:
-    """What is told of an exception where results have no isError: a JSON-RPC error."""
+    """Converts an exception to a JSON-RPC error, for methods whose results have no
+    isError."""
     if isinstance(error, BadArguments):
         return McpError(-32602, str(error))
     if isinstance(error, ToolError):

@@ -16,7 +16,7 @@ from .context import Context
 from .item import Item, log, message_of, named, rpc_error
 from .signature import BadArguments
 from .tool import joined, seconds
-from .values import contents_of, messages_of
+from .values import contents_of, messages_of, piece_of
 
 if TYPE_CHECKING:
     from .hosting import Hosting
@@ -29,14 +29,12 @@ _INVALID_PARAMS = -32602
 
 
 class Completing(Item):
-    """An item whose arguments may have suggestions."""
+    """An item that can suggest values for its arguments."""
 
     suggestions: Suggestions
 
     def __init__(self, function: Callable[..., Any], thread: bool) -> None:
         super().__init__(function, thread, False)
-        if self.kind.streams:
-            raise TypeError(f"{named(function)}: a {self.what} is no generator")
         self.suggestions = Suggestions(self.signature.types)
 
     @property
@@ -142,7 +140,18 @@ class Resource(Completing):
         except (msgspec.MsgspecError, ValueError) as error:
             raise self.signature.bad(f"resource {self.key}", error) from None
 
+    def block(self, value: Any) -> str | bytes:
+        return piece_of(value)
+
     def reply(self, call: _segue.Call, value: Any, context: Context) -> None:
+        if context._has_sent or self.kind.streams:
+            if value is not None:
+                raise TypeError(
+                    f"resource {self.key!r} has sent contents, and then returned a "
+                    f"{type(value).__name__}: send that value too, and return nothing"
+                )
+            _segue.call_reply(call)
+            return
         if value is None:
             raise McpError(_NOT_FOUND, "Resource not found")
         uri = _segue.call_name(call)
@@ -176,6 +185,10 @@ class Prompt(Completing):
         thread: bool = True,
     ) -> None:
         super().__init__(function, thread)
+        if self.kind.streams:
+            raise TypeError(
+                f"{named(function)}: a prompt cannot be a generator: return its messages"
+            )
         self.key = name or named(function)
         self._options: _segue.ItemOptions = {"scopes": joined(scopes)}
         told = {

@@ -1,4 +1,4 @@
-"""What the decorators of a server take, and what serving takes, as types."""
+"""The types of the options of a server's decorators and of `Server.serving`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _ListedOptions(TypedDict, total=False):
 
 
 class ToolOptions(_ListedOptions, total=False):
-    """See `Server.tool`."""
+    """The options of `Server.tool`."""
 
     annotations: ToolAnnotations | dict[str, Any] | None
     input_schema: dict[str, Any] | None
@@ -47,7 +47,7 @@ class ToolOptions(_ListedOptions, total=False):
 
 
 class ResourceOptions(_ListedOptions, total=False):
-    """See `Server.resource`."""
+    """The options of `Server.resource`."""
 
     mime_type: str | None
     size: int | None
@@ -57,11 +57,11 @@ class ResourceOptions(_ListedOptions, total=False):
 
 
 class PromptOptions(_ListedOptions, total=False):
-    """See `Server.prompt`."""
+    """The options of `Server.prompt`."""
 
 
 class ServeOptions(TypedDict, total=False):
-    """See `Server.serving`."""
+    """The options of `Server.serving`."""
 
     store: StoreLike | None
     path: str | None

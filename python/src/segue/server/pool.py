@@ -1,7 +1,7 @@
-"""Threads for plain functions: at most so many, made when they are needed.
+"""A pool of threads for plain functions. The pool makes its threads when they are needed.
 
-They are daemons. A function that hangs may not keep the process from ending, as it would
-in a pool of `concurrent.futures`, whose threads are joined at exit.
+The threads are daemon threads, so that a function that hangs cannot keep the process from
+ending. A pool of `concurrent.futures` would join its threads at exit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger("segue.server")
 
 
 class Pool:
-    """Runs functions on at most `size` threads; the others wait their turn."""
+    """Runs functions on at most `size` threads. Further functions wait for a thread."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -28,10 +28,10 @@ class Pool:
         self._busy = 0  # jobs that wait or run
 
     def submit(self, job: Callable[[], Any]) -> None:
-        """Runs job on a thread; it may not raise.
+        """Runs a job on a thread. The job must not raise.
 
         Raises:
-            RuntimeError: there is no thread, and none can be made.
+            RuntimeError: the pool has no thread, and no thread can be made.
         """
         with self._lock:
             self._busy += 1
@@ -46,7 +46,7 @@ class Pool:
                     if not self._threads:
                         self._busy -= 1
                         raise
-                # Those that are there will see to it.
+                # No new thread could be made, so the existing threads run the job.
         self._jobs.put(job)
 
     def _run(self) -> None:
@@ -56,7 +56,7 @@ class Pool:
                 break
             try:
                 job()
-            except BaseException:  # SystemExit, too, ends no thread of ours
+            except BaseException:  # not even SystemExit may end a thread of the pool
                 log.exception("a function on a thread of the pool failed")
             finally:
                 with self._lock:
@@ -64,7 +64,7 @@ class Pool:
             del job
 
     def close(self) -> None:
-        """Lets the threads end when they have nothing to do. Does not wait."""
+        """Lets the threads end when all jobs are done. Does not wait."""
         with self._lock:
             for _ in range(self._threads):
                 self._jobs.put(None)

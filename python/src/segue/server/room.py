@@ -1,12 +1,13 @@
-"""What waits for room: a client, or a store, is slower than the handler.
+"""The queue of sends that wait for room because the client or the store is slower than
+the handler. There is room when the library takes another send.
 
-    take ── nobody waits, and there is room ──> done
+    take ── the queue is empty, and there is room ──> done
       └──> the queue ── DRAIN, for its first ones ──> done
                 └── the call has ended ──> an exception
 
-Order is kept: what comes later waits behind what waits already, whichever task or thread
-of the handler it comes from. The queue needs no bound: each entry is a task, or a thread,
-of the handler, which stands still meanwhile.
+The queue keeps the order: a new send waits behind the waiting sends, even if another task
+or thread of the handler made those. The queue needs no limit, because for each entry a
+task or thread of the handler waits.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _CANCELLED = errors.RequestCancelledError
 
 
 def together(attempts: list[Attempt]) -> Attempt:
-    """Several as one, between which nothing else comes."""
+    """Combines several attempts into one, so that no other send comes between them. An
+    attempt is a function that tries to send and returns whether there was room."""
     if len(attempts) == 1:
         return attempts[0]
     done = 0
@@ -42,11 +44,11 @@ def together(attempts: list[Attempt]) -> Attempt:
 
 
 class Room:
-    """The queue of an async handler, on the loop's thread.
+    """The queue of an async handler. It is used on the loop's thread only.
 
     Attributes:
-        queue: what waits, and whom to tell; each has a future of its own, so that one
-            that is cancelled is nobody else's end.
+        queue: the waiting attempts, each with a future of its own, so that cancelling one
+            does not end another.
     """
 
     __slots__ = ("_is_over", "queue")
@@ -56,12 +58,14 @@ class Room:
         self._is_over = False
 
     async def take(self, attempt: Attempt) -> None:
-        """Does at once what can be done at once, and else when there is room."""
+        """Runs the attempt at once. If there is no room, the attempt is repeated when
+        there is room."""
         if self.queue or not attempt():
             await self.wait(attempt)
 
     async def wait(self, attempt: Attempt) -> None:
-        """Waits behind the others, after a refusal."""
+        """Waits behind the other attempts, and then repeats the attempt. Called when the
+        attempt found no room."""
         if self._is_over:
             raise _CANCELLED()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -75,11 +79,12 @@ class Room:
             raise
 
     def flush(self) -> None:
-        """There is room again."""
+        """Repeats the waiting attempts in their order. Called when there is room
+        again."""
         queue = self.queue
         while queue:
             attempt, waiter = queue[0]
-            if not waiter.done():  # else it was cancelled, and does not know yet
+            if not waiter.done():  # a done waiter was cancelled
                 try:
                     if not attempt():
                         return
@@ -90,7 +95,8 @@ class Room:
             queue.pop(0)
 
     def end(self) -> None:
-        """The call shall end, or has: nothing waits any more."""
+        """Ends the queue when the call has ended or must end. Sends that still wait are
+        rejected."""
         self._is_over = True
         if self.queue:
             self.flush()
@@ -101,10 +107,11 @@ class Room:
 
 
 class ThreadRoom:
-    """The queue of a plain function, whose threads it blocks.
+    """The queue of a plain function. A thread of the function that has to wait blocks.
 
     Attributes:
-        bell: is notified of whatever may let somebody go on.
+        bell: a condition that is notified whenever a waiting thread may be able to
+            continue.
     """
 
     __slots__ = ("_is_over", "_queue", "_rings", "bell")
@@ -112,14 +119,19 @@ class ThreadRoom:
     def __init__(self) -> None:
         self.bell = threading.Condition(threading.Lock())
         self._queue: list[object] = []
-        self._rings = 0  # so far: whoever was refused before one may try again
+        # Counts the notifications that there may be room. A thread whose attempt failed
+        # tries again when the count has changed.
+        self._rings = 0
         self._is_over = False
 
     def take(self, attempt: Attempt) -> None:
-        """Does it, on this thread, when it is its turn and there is room."""
+        """Runs the attempt on this thread when it is the thread's turn and there is
+        room."""
         heard = -1
         if not self._queue:
-            heard = self._rings  # one that rings from here on is not missed
+            # the count is read before the attempt, so that a later notification is not
+            # missed
+            heard = self._rings
             if attempt():
                 return
         ticket = object()
@@ -146,12 +158,13 @@ class ThreadRoom:
                 self.bell.wait()
 
     def flush(self) -> None:
-        """There may be room again."""
+        """Wakes the waiting threads. Called when there may be room again."""
         with self.bell:
             self._rings += 1
             self.bell.notify_all()
 
     def end(self) -> None:
-        """The call shall end, or has: nothing waits any more."""
+        """Ends the queue when the call has ended or must end. Sends that still wait are
+        rejected."""
         self._is_over = True
         self.flush()

@@ -1,9 +1,9 @@
-"""`Server.run`: a loop, its signals, and an end that loses nothing.
+"""Implements `Server.run`: an event loop, its signals, and an end in good order.
 
     serve ──(the input ends | a signal)──> drain ──(done | time | another signal)──> end
 
-At the end handlers are cancelled, and what is stored of a task is let go: the next
-process on the same store goes on with it.
+At the end handlers are cancelled, and tasks are released in the store: the next process
+on the same store continues them.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_STUCK = 0.2  # seconds that a loop which runs never lets a signal wait
+_STUCK = 0.2  # seconds; a loop that leaves a signal waiting longer counts as blocked
 
 
 class _Signals:
-    """Counts signals: one asks for the end, two demand it.
+    """Counts signals: the first asks the server to end, the second ends it at once.
 
-    The loop hears of them between two steps. A handler that never lets go of it keeps
-    them waiting, so the second one that waits ends that handler, where it is, by
-    SystemExit.
+    The loop handles a signal between two steps. A handler that blocks the loop keeps
+    signals waiting. In this case a second signal raises SystemExit inside the blocking
+    handler.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,8 @@ async def _first(*events: asyncio.Event | asyncio.Task[None]) -> None:
 
 
 async def _serve(server: Server, serving: Serving) -> int:
-    """Returns the number of the signal that demanded the end, else 0."""
+    """Serves until the input ends or a signal arrives. Returns the number of the signal,
+    or 0 when the input has ended."""
     signals = _Signals()
     try:
         await serving.start()
@@ -107,13 +108,14 @@ async def _serve(server: Server, serving: Serving) -> int:
 
 
 def run(server: Server, serving: Serving) -> None:
-    """Serves until the end; raises SystemExit when it was demanded by a second signal."""
+    """Serves until the input ends or a signal arrives. Raises SystemExit after a second
+    signal."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         pass
     else:
-        raise RuntimeError("an event loop runs here: await server.serve(...) in it")
+        raise RuntimeError("this thread runs an event loop: use await server.serve(...)")
     number = asyncio.run(_serve(server, serving))
     if number:
         raise SystemExit(128 + number)

@@ -1,4 +1,4 @@
-"""`segue.Server`: what it serves, by decorators, and how it is run."""
+"""`segue.Server`: its items, which decorators add, and the ways to serve them."""
 
 from __future__ import annotations
 
@@ -33,24 +33,26 @@ _SCOPES = {"private": 0, "public": 1}
 class Server:
     """An MCP server: tools, resources and prompts, made of functions.
 
-    It belongs to no event loop: the decorators may be used while it is imported, and it
-    may be served several times, in several ways. What is added or removed while it is
-    served is told to the clients that listen; that is for one thread at a time, mostly
-    that of the loop.
+    A server belongs to no event loop: its decorators may run at import time, and the
+    server may be served several times, in several ways. Clients that subscribe to changes
+    learn of items that are added or removed. Only one thread at a time may add or remove
+    items while the server is served, usually the loop's thread.
 
     Args:
-        name: told to clients, as are version, title and instructions.
-        max_calls: how many calls run at once; beyond, callers are refused (-32603,
-            `{"reason": "limit"}`), and tasks that were taken over wait.
-        threads: how many plain functions run at once; others wait for a thread.
-        store: where tasks are kept: path of a SQLite file, which survives a crash, or
-            URL of a Redis server (`redis://`, `rediss://`, `unix://`), which servers may
-            share; a `Store` says how as well. None: in memory.
-        principal: says who a caller is, by what the connection tells of him; None
-            refuses. It is asked for each request, and must be quick. Not with
-            `BearerAuth`.
-        list_ttl: seconds for which lists stay fresh (2026-07-28).
-        list_scope: whether others than who asked may keep them.
+        name: the server's name. Clients see the name, the version, the title and the
+            instructions.
+        max_calls: the maximum number of running calls. Further callers are refused
+            (-32603, `{"reason": "limit"}`). Tasks taken over from another server wait.
+        threads: the maximum number of plain functions that run at once. Further functions
+            wait for a thread.
+        store: where tasks are stored: the path of a SQLite file (which survives a crash),
+            the URL of a Redis server (`redis://`, `rediss://`, `unix://`), which servers
+            may share, or a `Store` with further options. None: in memory.
+        principal: returns the principal of a caller, from data of the connection; None
+            refuses the caller. The function runs for each request and must be quick. It
+            cannot be combined with `BearerAuth`.
+        list_ttl: how long lists stay fresh, in seconds (2026-07-28).
+        list_scope: whether shared caches may keep lists for other callers, too.
         options: further members of `segue_server_options`, by their names in C (limits,
             dialects, keys); durations in milliseconds.
     """
@@ -71,7 +73,7 @@ class Server:
         options: _segue.ServerOptions | None = None,
     ) -> None:
         if max_calls < 1 or threads < 1:
-            raise ValueError("max_calls and threads are at least 1")
+            raise ValueError("max_calls and threads have to be at least 1")
         self.name = name
         self.version = version
         self.title = title
@@ -87,7 +89,7 @@ class Server:
         _servers.add(self)
 
     def _begin(self) -> None:
-        """What belongs to one process: where it serves, open stores, threads."""
+        """Makes the state that belongs to one process: hostings, open stores, threads."""
         self._hosts: dict[tuple[Any, ...], Hosting] = {}
         self._closed: weakref.WeakSet[Hosting] = weakref.WeakSet()
         self._stores: weakref.WeakValueDictionary[Store, OpenStore]
@@ -108,38 +110,41 @@ class Server:
         """Makes a function a tool, and returns the function.
 
         The function is async, plain (it then runs on a thread), or a generator of either
-        sort: each `yield` is a segment of the result, which a client sees as it comes.
-        What is yielded or returned: str, content (`Image`, `Audio`, ...), a list of
-        these, a `Result`, or a value that has a form in JSON.
+        kind. Each `yield` of a generator sends a segment of the result, which a client
+        receives at once. Values may be str, content (`Image`, `Audio`, ...), a list of
+        these, a `Result`, or a value that JSON can represent.
 
-        Its parameters are the arguments: their types are checked, and told to clients as
-        JSON Schema with descriptions of `Annotated[int, "..."]`, `msgspec.Meta`,
-        `pydantic.Field` or the docstring. One that is annotated with `Context` gets the
-        context of the call. A return type that is an object (Struct, dataclass, model,
-        TypedDict, dict) makes results structured.
+        The parameters of the function are the arguments of the tool. The package checks
+        their types, and clients see the types as JSON Schema, with descriptions from
+        `Annotated[int, "..."]`, `msgspec.Meta`, `pydantic.Field` or the docstring. A
+        parameter annotated with `Context` gets the context of the call. If the return
+        type is an object (Struct, dataclass, model, TypedDict, dict), results are
+        structured.
 
-        What it raises becomes a result with `isError` and the message; a `McpError`, and
-        any other `segue.Error` but `ToolError`, a JSON-RPC error.
+        An exception becomes a result with `isError` and its message. A `McpError`, or any
+        other `segue.Error` except `ToolError`, becomes a JSON-RPC error.
 
         Args:
-            task: may a call become a task, which outlives the connection? "must": callers
-                that take no tasks are refused.
-            ttl: seconds that an ended task is kept (1 h).
-            poll: seconds between looks at a task, told to clients (1 s).
+            task: whether a call may become a task, which outlives the connection. With
+                "must", callers that do not support tasks are refused.
+            ttl: how long an ended task is kept, in seconds (1 h).
+            poll: how often clients should ask for the status of a task, in seconds (1 s).
             promote_after: seconds after which a call becomes a task ("may"); 0 = at once.
-            restartable: after a crash it is run again; see `Context.resumed`.
-            resumable: callers before 2026-07-28 that were cut off may come again
-                (SEP-975): after `resume_after` seconds, and within `resume_within` (10
-                min), or the call is cancelled.
-            unstoppable: cancelling its tasks has no effect.
-            incremental: its output comes in pieces; by default, of generators.
-            scopes: over HTTP the caller's token needs all of them.
-            structured: True: results are structured also where they are no objects, as
-                `{"result": value}`. False: they are not.
-            input_schema, output_schema: told instead of what the types say.
-            thread: False: a plain function runs on the event loop, which it may not
-                block.
-            forbid_extra: arguments that nobody asked for are an error.
+            restartable: True = tasks of this tool are run again after a crash; see
+                `Context.resumed`.
+            resumable: True = callers before 2026-07-28 may come back after a lost
+                connection (SEP-975): not before `resume_after` seconds and within
+                `resume_within` (10 min). Otherwise the call is cancelled.
+            unstoppable: True = cancelling a task of this tool has no effect.
+            incremental: True = the output is sent in segments; the default for
+                generators.
+            scopes: over HTTP the caller's token needs all of these scopes.
+            structured: True: results that are not objects are structured, too, as
+                `{"result": value}`. False: no result is structured.
+            input_schema, output_schema: the schemas that clients see, instead of the
+                schemas of the types.
+            thread: False = a plain function runs on the event loop and must not block.
+            forbid_extra: True = unknown arguments are an error.
         """
         return self._decorate(function, lambda made: Tool(made, **options))
 
@@ -155,14 +160,20 @@ class Server:
     def resource(self, uri: str, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
         """Makes a function a resource, or a template: `@server.resource("note://{id}")`.
 
-        The variables of a template are the function's parameters. Their values come from
-        strangers and may hold anything, "../" too. It returns str, bytes, a
-        `ResourceContents`, a list of these, or a value that is JSON then. None, and
-        `FileNotFoundError`, mean that there is no such resource.
+        The variables of a template are the function's parameters. Clients choose the
+        values of the variables, so a value may contain anything, even "../". The function
+        returns str, bytes, a `ResourceContents`, a list of these, or a value that is sent
+        as JSON. Returning None, or raising `FileNotFoundError`, means that the resource
+        does not exist.
+
+        A long text may come in pieces: the function is a generator, of either kind, or
+        uses `Context.send`. All str values form one text; a `ResourceContents` is a
+        separate item. Clients of revisions before 2026-07-28 that allow pieces receive
+        each piece at once. All other clients receive the whole text.
 
         Args:
-            ttl: seconds for which what was read stays fresh (2026-07-28); `scope` says
-                whether others than who asked may keep it.
+            ttl: how long a read result stays fresh, in seconds (2026-07-28). `scope` says
+                whether shared caches may keep the result for other callers, too.
         """
 
         return self._decorate(None, lambda made: Resource(made, uri, **options))  # type: ignore[no-any-return]
@@ -175,22 +186,22 @@ class Server:
     def prompt(self, function: Any = None, /, **options: Unpack[PromptOptions]) -> Any:
         """Makes a function a prompt, and returns the function.
 
-        Its parameters are the arguments, which are strings on the wire. It returns str (a
-        message of the user), a block, a `PromptMessage` (`segue.user`,
-        `segue.assistant`), or a list of these.
+        The parameters of the function are the arguments of the prompt, which are strings
+        in the protocol. The function returns str (a message of the user), a block, a
+        `PromptMessage` (`segue.user`, `segue.assistant`), or a list of these.
         """
         return self._decorate(function, lambda made: Prompt(made, **options))
 
     def completion(self, of: str, argument: str) -> Callable[[Completer], Completer]:
-        """Makes a function suggest values of an argument.
+        """Makes a function suggest values for an argument.
 
-        It gets what was typed, and if it takes two parameters a dict of the other
-        arguments. See also `Complete`; a Literal and an Enum suggest their values
-        themselves.
+        The function gets the typed text and, if it takes two parameters, a dict of the
+        other arguments. See also `Complete`. The values of a Literal or an Enum are
+        suggested by default.
 
         Args:
-            of: name of a prompt, or the text of a template, that is there already.
-            argument: its name.
+            of: the name of an existing prompt, or the text of an existing template.
+            argument: the argument's name.
 
         Raises:
             ValueError: there is no such prompt or template, or it has no such argument.
@@ -214,12 +225,12 @@ class Server:
 
         return decorate
 
-    # ---- items that come and go
+    # ---- adding and removing items
 
     def _add(self, item: Item) -> None:
         key = (item.item, item.key)
         if key in self._items:
-            raise ValueError(f"there is a {item.what} {item.key!r} already")
+            raise ValueError(f"the server already has a {item.what} {item.key!r}")
         for host in list(self._hosts.values()):
             host.add(item)
         self._items[key] = item
@@ -234,23 +245,23 @@ class Server:
         raise KeyError(name)
 
     def remove_tool(self, name: str) -> None:
-        """Takes a tool away. Calls that run go on.
+        """Removes a tool. Running calls continue.
 
         Raises:
-            KeyError: there is none.
+            KeyError: there is no such tool.
         """
         self._remove([_segue.ITEM_TOOL], name)
 
     def remove_resource(self, uri: str) -> None:
-        """Takes a resource, or a template, away; as `remove_tool`."""
+        """Removes a resource or a template; see `remove_tool`."""
         self._remove([_segue.ITEM_RESOURCE, _segue.ITEM_RESOURCE_TEMPLATE], uri)
 
     def remove_prompt(self, name: str) -> None:
-        """Takes a prompt away; as `remove_tool`."""
+        """Removes a prompt; see `remove_tool`."""
         self._remove([_segue.ITEM_PROMPT], name)
 
     def resource_updated(self, uri: str) -> None:
-        """Tells the clients that subscribed to a resource that it has changed."""
+        """Notifies the clients that subscribed to a resource that it has changed."""
         for host in list(self._hosts.values()):
             _segue.server_resource_updated(host.handle, uri)
 
@@ -265,21 +276,25 @@ class Server:
                 print(serving.url)
                 await serving.wait_closed()
 
-        Several may be open at once; those with the same store share their tasks.
+        Several servings may be open at once. Servings with the same store share their
+        tasks.
 
         Args:
-            http: "host:port", a port, "unix:/path", "systemd:name" or a URL. Port 0 is
-                one that is free. None: standard input and output.
-            store: SQLite file or Redis URL of the tasks, if not that of the server.
-            path: of the endpoint; "/mcp".
-            health_path: GET answers 200 there.
-            auth: who may call.
-            cert_file, key_file: PEM: TLS.
-            client_ca_file: client certificates are asked for, and verified.
-            hosts: names that Host may have; "*" = any. Without TLS or auth, a name under
-                which the server is known has to be in it (it keeps other pages out).
-            origins: pages that may call; "*" = any. `cors` lets browsers read answers.
-            drain: seconds that calls may go on at the end.
+            http: "host:port", a port, "unix:/path", "systemd:name" or a URL. Port 0 = a
+                free port. None: standard input and output.
+            store: where tasks are stored, if not in the store of the server.
+            path: the path of the endpoint; default "/mcp".
+            health_path: a path where GET answers 200.
+            auth: checks the callers.
+            cert_file, key_file: PEM files of the certificate and key for TLS.
+            client_ca_file: a PEM file of certificate authorities. With this option,
+                client certificates are requested and verified.
+            hosts: the accepted values of the Host header; "*" = any. Without TLS and
+                auth, every host name of the server must be listed, which protects against
+                DNS rebinding by web pages.
+            origins: the origins of web pages that may call; "*" = any. `cors` lets
+                browsers read answers.
+            drain: how long running calls may continue at the end, in seconds.
             options: further members of `segue_listen_options`, by their names in C.
         """
         return Serving(self, http, options)
@@ -287,16 +302,19 @@ class Server:
     async def serve(
         self, http: str | int | None = None, **options: Unpack[ServeOptions]
     ) -> None:
-        """Serves until standard input ends, or this is cancelled. As `serving`."""
+        """Serves until standard input ends or this coroutine is cancelled. Takes the
+        arguments of `serving`."""
         async with self.serving(http, **options) as serving:
             await serving.wait_closed()
 
     def run(self, http: str | int | None = None, **options: Unpack[ServeOptions]) -> None:
-        """Serves, in a loop of its own, until SIGINT or SIGTERM: calls that run may end
-        within `drain` seconds, a second signal ends at once. As `serving`.
+        """Serves, in an event loop of its own, until SIGINT or SIGTERM. After the signal,
+        running calls may end within `drain` seconds. A second signal ends the server at
+        once. Takes the arguments of `serving`.
 
-        Over standard input and output it ends with the input, too, and print() goes to
-        standard error, so that it does no harm. Over HTTP the URL is printed there.
+        Over standard input and output the server also ends when the input ends. While the
+        server runs, print() writes to standard error, because it would damage the
+        messages. Over HTTP the URL is printed to standard error.
         """
         from .running import run
 
@@ -305,10 +323,12 @@ class Server:
     def _attach(self, transport: _segue.Transport) -> None:
         """Serves the other end of a transport of this loop's runtime."""
         host = self._host(None)
-        host.users += 1  # its tasks stay for who comes again, as long as the loop
+        # the transport counts as a serving, so the hosting and its tasks stay when it
+        # ends
+        host.users += 1
         _segue.server_attach(host.handle, transport)
 
-    # ---- what the parts ask
+    # ---- for the other parts of the server
 
     def _server_options(self) -> _segue.ServerOptions:
         told: dict[str, Any] = {
@@ -325,7 +345,8 @@ class Server:
         return None if self.principal is None else principal_hook(self.principal)
 
     def _host(self, store: Store | None, own: object = None) -> Hosting:
-        """The server of C of this loop, for this store; own: one that nobody shares."""
+        """Returns this loop's hosting for the store. With `own` the method makes a
+        hosting that is not shared."""
         runtime = _runtime.current()
         wanted = store or self.store
         key = (id(runtime), wanted, id(own) if own else None)
@@ -348,7 +369,8 @@ class Server:
         return kept
 
     async def _end(self, patience: float) -> None:
-        """Cancels what still runs anywhere, and waits so many seconds for it."""
+        """Cancels the calls that still run, in all hostings, and waits up to `patience`
+        seconds for their end."""
         hosts = list(self._hosts.values()) + [
             host for host in self._closed if host.running
         ]
@@ -357,7 +379,8 @@ class Server:
         await asyncio.gather(*[host.cancel(patience) for host in hosts])
 
     def _forget(self, host: Hosting) -> None:
-        """Nobody serves it any more."""
+        """Removes a hosting from the list of hostings. Called when the hosting has no
+        serving any more."""
         self._closed.add(host)
         self._drop(host)
 
@@ -372,7 +395,8 @@ _servers: weakref.WeakSet[Server] = weakref.WeakSet()
 
 
 def _begin_again() -> None:
-    """In the child of a fork: threads, stores and hostings are the parent's."""
+    """Gives the child process of a fork new state: threads, stores and hostings belong to
+    the parent."""
     for server in list(_servers):
         server._begin()
 

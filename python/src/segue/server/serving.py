@@ -1,11 +1,12 @@
-"""One way into a server: a listener, or standard input and output.
+"""One way to serve: a listener, or standard input and output.
 
     serving = server.serving(http="127.0.0.1:8000")
     async with serving: ...          start ... aclose
 
-The end has an order: no new calls, those that run end within `drain` seconds, and who was
-cut off from one of them may come back for the rest. Then what is left of the connections
-is cut, and handlers that still run are cancelled.
+A serving ends in this order. First, new calls are refused, running calls may end within
+`drain` seconds, and clients that lost their connection may come back for the rest of an
+answer. Then the remaining connections are closed, and handlers that still run are
+cancelled.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["Serving", "address_of"]
 
 _KNOWN = frozenset(ServeOptions.__annotations__)
-GRACE = 1.0  # seconds for handlers that are cancelled, and for answers to leave
+GRACE = 1.0  # seconds that cancelled handlers have to end, and sent answers to be written
 
 
 def address_of(http: str | int) -> dict[str, Any]:
-    """Where to listen, as options: of "host:port", ":port", a port, "unix:/path",
-    "systemd:name" or the URL of the endpoint.
+    """Converts an address to listener options: "host:port", ":port", a port,
+    "unix:/path", "systemd:name" or the URL of the endpoint.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the address has none of these forms.
     """
     if isinstance(http, int):
         return {"port": http}
@@ -53,8 +54,8 @@ def address_of(http: str | int) -> dict[str, Any]:
         host, colon, port = "", ":", http
     if http.endswith("]") or not colon or not port.isdigit():
         raise ValueError(
-            f"no address to listen on: {http!r}; say host:port, of which port 0 is any "
-            "that is free"
+            f"the address to listen on is invalid: {http!r}; it has to be host:port, "
+            "where port 0 means any free port"
         )
     host = {"localhost": "127.0.0.1", "*": "0.0.0.0"}.get(host, host.strip("[]"))
     if host:
@@ -67,7 +68,7 @@ def _joined(names: Sequence[str] | str | None) -> str | None:
 
 
 def listen_options(http: str | int, options: ServeOptions) -> _segue.ListenOptions:
-    """The options of a listener."""
+    """Makes the options of a listener."""
     told: dict[str, Any] = {
         key: options.get(key)
         for key in ("path", "health_path", "cert_file", "key_file", "client_ca_file")
@@ -82,28 +83,30 @@ def listen_options(http: str | int, options: ServeOptions) -> _segue.ListenOptio
 
 
 def check(options: ServeOptions) -> None:
-    """Refuses what is no option of `Server.serving`.
+    """Refuses invalid options of `Server.serving`.
 
     Raises:
-        TypeError, ValueError: it is none, or of a wrong kind.
+        TypeError, ValueError: an option is unknown, or its value is invalid.
     """
     unknown = sorted(set(options) - _KNOWN)
     if unknown:
         raise TypeError(
-            f"serving has no option {unknown[0]!r}; those of segue_listen_options go "
-            "into options={...}"
+            f"serving() has no option {unknown[0]!r}; pass members of "
+            "segue_listen_options as options={...}"
         )
     auth, store = options.get("auth"), options.get("store")
     if auth is not None and not isinstance(auth, BearerAuth):
-        raise TypeError(f"auth is a segue.BearerAuth, not {auth!r}")
+        raise TypeError(f"auth has to be a segue.BearerAuth, not {auth!r}")
     store_of(store)
 
 
 class Serving:
-    """A server that is reached in one way, while it is. `Server.serving` makes it.
+    """One way in which a server is reached, such as a listener. `Server.serving` makes
+    servings.
 
     Attributes:
-        url: of the endpoint; "" of standard input and output, and before it has begun.
+        url: the URL of the endpoint; "" for standard input and output, and before
+            `start`.
     """
 
     def __init__(
@@ -127,11 +130,13 @@ class Serving:
         """Begins to serve.
 
         Raises:
-            InputOutputError: the address cannot be had, or a certificate not be used.
+            InputOutputError: the address or a certificate cannot be used.
             StoreError: the store cannot be opened.
         """
         if self._host is not None:
-            raise RuntimeError("it serves, or has served, already")
+            raise RuntimeError(
+                "this Serving was started before: make a new one with server.serving()"
+            )
         own = object() if self._listen is None else None
         host = self._host = self._server._host(self._store, own)
         self._left = asyncio.Event()
@@ -171,14 +176,14 @@ class Serving:
         """Reads the files of certificates and keys again.
 
         Raises:
-            InputOutputError: they cannot be used; the ones before stay in force.
+            InputOutputError: a file cannot be used; the old certificates stay in use.
         """
         if self._listener is not None:
             _segue.listener_reload(self._listener)
 
     async def wait_closed(self) -> None:
-        """Waits for the end: of standard input, or by `aclose`."""
-        assert self._left is not None, "it has not begun"
+        """Waits until standard input has ended or `aclose` has finished."""
+        assert self._left is not None, "this Serving has not been started"
         if self._listen is None:
             await self._left.wait()
         else:
@@ -190,16 +195,16 @@ class Serving:
         return self._closing
 
     async def aclose(self, drain: float | None = None) -> None:
-        """Stops: no new calls, those that run may end within `drain` seconds. Over HTTP
-        clients may come back for them meanwhile. Then their handlers are cancelled. What
-        is stored of tasks is left to the next server on the store: it runs those of
-        restartable tools again, and ends the others."""
+        """Ends the serving. New calls are refused, and running calls may end within
+        `drain` seconds. During this time, clients over HTTP may come back for their
+        answers. Then the handlers are cancelled. Tasks are left to the next server on the
+        store, which runs tasks of restartable tools again and fails all other tasks."""
         host, self._host = self._host, None
         if host is None:
             return
         patience = self.drain if drain is None else drain
         if self._listen is None and self._left is not None and self._left.is_set():
-            patience = 0  # nobody is there who could hear of an end
+            patience = 0  # the client has left, so there is no call to wait for
         try:
             if self._listener is not None:
                 _segue.listener_close(self._listener)
@@ -213,7 +218,9 @@ class Serving:
     async def _drained(self, host: Hosting) -> None:
         await host.drain()
         if self._listener is not None and self._left is not None:
-            await self._left.wait()  # who was cut off has fetched what ended meanwhile
+            # waits while clients that lost their connection fetch the answers of ended
+            # calls
+            await self._left.wait()
 
     async def _finish(self, host: Hosting) -> None:
         if self._listener is not None:

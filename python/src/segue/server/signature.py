@@ -1,9 +1,9 @@
-"""A function as a handler: its parameters as one object that is decoded, checked and told
-as JSON Schema, and how it is called with what was decoded.
+"""The signature of a handler: decodes and checks the arguments, describes them as JSON
+Schema, and calls the function.
 
-The parameters become a Struct of msgspec (or a model of pydantic, where one of them needs
-it), so one pass over the bytes that came makes the values. A parameter that is annotated
-with a context is none of them: it gets the context of the call.
+The parameters become a Struct of msgspec (or a model of pydantic, if a parameter needs
+pydantic), so one pass over the received bytes makes the values. A parameter that is
+annotated with a context is not an argument: it gets the context of the call.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ _Decode = Callable[[bytes], tuple[Any, ...]]
 
 
 class BadArguments(Exception):
-    """What a caller sent does not fit; the text says where and why."""
+    """The arguments of a call do not fit the handler's parameters. The text says which
+    argument does not fit, and why."""
 
 
 def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations, also where they name what is local to the function's maker."""
+    """Returns the annotations of a function, even if they refer to local names of the
+    code that made the function."""
     function = docstring.unwrapped(function)
     target = function if inspect.isroutine(function) else type(function).__call__
     names: dict[str, Any] = {}
@@ -57,7 +59,8 @@ def _is_context(hint: Any) -> bool:
 
 
 class _Loose(msgspec.Struct):
-    """The envelope whose inside is decoded apart."""
+    """The params of a call. The arguments in it stay JSON text and are decoded
+    separately."""
 
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
 
@@ -66,15 +69,15 @@ _decode_loose = msgspec.json.Decoder(_Loose).decode
 
 
 class Signature:
-    """What is known of a handler.
+    """The signature of a handler.
 
     Attributes:
         function: the handler.
-        description: of the docstring.
-        names: of the parameters that are arguments, in order.
-        required: those that have no default.
-        schema: JSON Schema of all arguments.
-        returns: the annotation of what it returns; Any when there is none.
+        description: the function's description, from its docstring.
+        names: the names of the parameters that are arguments, in order.
+        required: the names of the arguments without a default.
+        schema: the JSON Schema of all arguments.
+        returns: the annotation of the return value; Any when there is none.
     """
 
     def __init__(self, function: Callable[..., Any], forbid_extra: bool = False) -> None:
@@ -105,8 +108,8 @@ class Signature:
     def _take(self, parameter: inspect.Parameter, hint: Any) -> None:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             raise TypeError(
-                f"{self.function!r}: *{parameter.name} cannot be an argument, which have "
-                "names; take a list"
+                f"{self.function!r}: *{parameter.name} cannot be an argument, because "
+                "arguments have names: use a parameter that is a list"
             )
         if _is_context(hint):
             self.wants_context = True
@@ -171,19 +174,22 @@ class Signature:
         return (name, hint, msgspec.field(default_factory=lambda: default))
 
     def _tell_defaults(self) -> None:
-        """Those that msgspec does not tell, as far as they have a form in JSON."""
+        """Adds to the schema the default values that msgspec leaves out, if JSON can
+        represent the values."""
         for field in self._fields:
             told = self.schema["properties"].get(field.name)
             if field.default is not _EMPTY and told is not None and "default" not in told:
                 try:
                     told["default"] = msgspec.json.decode(schema.encode(field.default))
-                except (TypeError, ValueError):  # a sentinel
+                except (TypeError, ValueError):
+                    # JSON cannot represent the default, such as a sentinel object
                     pass
 
     def _with_extra(
         self, params: bytes, decode: Callable[[bytes], tuple[Any, ...]]
     ) -> tuple[Any, ...]:
-        """The values, and behind them a dict with what has no parameter of its own."""
+        """Returns the values, followed by a dict of the arguments without a parameter of
+        their own."""
         raw = bytes(_decode_loose(params).arguments)
         given = msgspec.json.decode(raw, type=dict[str, Any])
         extra = {name: one for name, one in given.items() if name not in self.types}
@@ -197,7 +203,8 @@ class Signature:
         extra: Any = "forbid" if self._forbid_extra and not self._extra else "ignore"
         fields: dict[str, Any] = {}
         for number, parameter in enumerate(self._fields):
-            # By an alias: a name of ours may be one that the model has for itself.
+            # An alias is used because a parameter's name may clash with a name of the
+            # model's class.
             default = ... if parameter.default is _EMPTY else parameter.default
             hint = schema.aliased(self.types[parameter.name], parameter.name)
             fields[f"argument{number}"] = (hint, default)
@@ -232,7 +239,7 @@ class Signature:
         return BadArguments(f"Invalid arguments for {what}: {why}")
 
     def _make_call(self) -> Callable[[tuple[Any, ...], Context | None], Any]:
-        """How the function is called with the values and the context."""
+        """Returns the function that calls the handler with the values and the context."""
         function, at = self.function, self._context_at
         if self._keywords or self._extra or isinstance(at, str):
             return self._call_by_name

@@ -1,8 +1,8 @@
 """Standard input and output as a transport.
 
-The protocol gets copies of the two descriptors. What is left under their own numbers is
-harmless: 0 is empty and 1 is standard error, so that neither a print() nor a child
-process of a tool can write between the messages, or read one away.
+The protocol uses copies of the descriptors 0 and 1. Descriptor 0 itself becomes an empty
+input, and descriptor 1 becomes standard error. So neither print() nor a child process of
+a tool can write between the messages or read a message.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ __all__ = ["Stdio"]
 
 
 class Stdio:
-    """Takes the descriptors over, until `restore`.
+    """Replaces descriptors 0 and 1 until `restore`.
 
     Attributes:
-        fd_in, fd_out: for `_segue.transport_fds`, which closes them.
+        fd_in, fd_out: the descriptors for `_segue.transport_fds`, which closes both.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Stdio:
             reconfigure(line_buffering=True)
 
     def restore(self) -> None:
-        """Puts the descriptors back. Does nothing the second time."""
+        """Restores the descriptors 0 and 1. A second call does nothing."""
         saved, self._saved = self._saved, (-1, -1)
         if saved[0] < 0:
             return
@@ -46,5 +46,5 @@ class Stdio:
 def _flush() -> None:
     try:
         sys.stdout.flush()
-    except (AttributeError, OSError, ValueError):  # there is none, or it is closed
+    except (AttributeError, OSError, ValueError):  # sys.stdout is None or closed
         pass

@@ -1,4 +1,4 @@
-"""Where servers keep their tasks."""
+"""The stores in which servers keep their tasks."""
 
 from __future__ import annotations
 
@@ -17,22 +17,28 @@ _REDIS = ("redis://", "rediss://", "unix://")
 
 @dataclass(frozen=True)
 class Store:
-    """Where a server keeps its tasks, and how: `segue.Server(store=segue.Store(...))`.
+    """Describes a store for a server's tasks: `segue.Server(store=segue.Store(...))`.
 
-    The server opens it when it serves, and closes it afterwards. Servers that share tasks
-    name the same file or URL.
+    The server opens the store when it is served, and closes it afterwards. Servers share
+    tasks by naming the same file or URL.
 
     Attributes:
-        at: path of a SQLite file, which survives a crash, or URL of a Redis server
-            (`redis://`, `rediss://`, `unix://`), which servers may share. None: memory.
+        at: the path of a SQLite file (which survives a crash), or the URL of a Redis
+            server (`redis://`, `rediss://`, `unix://`), which servers may share. None:
+            memory.
         durability: SQLite: "full" survives the loss of power, "normal" the loss of the
             process.
-        busy_timeout: SQLite: seconds that another process may hold the file (5).
-        timeout: Redis: seconds of a call, connecting and repeating in it (5).
-        lease: Redis: seconds of silence after which others take over (10).
-        max_bytes: memory: payloads that are kept at most (256 MiB).
-        max_principal_operations: kept of one principal at most; no bound by default.
-        max_principal_bytes: the same in bytes, with their logs.
+        busy_timeout: SQLite: how long to wait for another process that locks the file, in
+            seconds (5).
+        timeout: Redis: limit for one call, including reconnecting and repeating, in
+            seconds (5).
+        lease: Redis: the seconds of silence of a server after which other servers take
+            over its tasks (10).
+        max_bytes: memory: maximum size of all payloads (256 MiB).
+        max_principal_operations: maximum number of stored operations per principal; no
+            limit by default.
+        max_principal_bytes: maximum size of one principal's operations and their logs; no
+            limit by default.
     """
 
     at: str | os.PathLike[str] | None = None
@@ -48,9 +54,13 @@ class Store:
         if self.at is not None:
             object.__setattr__(self, "at", os.fspath(self.at))
         if self.at == "":
-            raise ValueError("store is a file or the URL of a Redis server, not ''")
+            raise ValueError(
+                "store has to be a file or the URL of a Redis server, not ''"
+            )
         if self.durability not in _DURABILITY:
-            raise ValueError(f'durability is "normal" or "full", not {self.durability!r}')
+            raise ValueError(
+                f'durability has to be "normal" or "full", not {self.durability!r}'
+            )
 
     def _open(self) -> _segue.Store:
         options: _segue.StoreOptions = {
@@ -70,17 +80,17 @@ class Store:
         return _segue.store_sqlite(at, options)
 
 
-# What `store=` takes.
+# The values that `store=` accepts.
 StoreLike = Union[str, "os.PathLike[str]", Store]
 
 
 def store_of(store: StoreLike | None) -> Store | None:
-    """A path or URL as the store that it names."""
+    """Makes a Store from a path or URL."""
     return store if store is None or isinstance(store, Store) else Store(os.fspath(store))
 
 
 class OpenStore:
-    """A store that is open; the hostings that use it hold it."""
+    """An open store. It stays open while a hosting has a reference to it."""
 
     def __init__(self, store: Store) -> None:
         self.handle = store._open()

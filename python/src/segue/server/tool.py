@@ -35,7 +35,8 @@ _reply = _segue.call_reply
 
 
 class ToolAnnotations(msgspec.Struct, omit_defaults=True, rename="camel", kw_only=True):
-    """Hints for who decides whether a tool may be called. Nobody has to believe them."""
+    """Hints for a client that decides whether to call a tool. The client need not trust
+    the hints."""
 
     title: str | None = None
     read_only_hint: bool | None = None
@@ -45,19 +46,19 @@ class ToolAnnotations(msgspec.Struct, omit_defaults=True, rename="camel", kw_onl
 
 
 def seconds(value: float | None) -> int | None:
-    """Seconds as the milliseconds of an option."""
+    """Converts seconds to the milliseconds of an option."""
     return None if value is None else round(value * 1000)
 
 
 def joined(scopes: str | Sequence[str] | None) -> str | None:
-    """Scopes as one string."""
+    """Joins scopes with blanks."""
     if scopes is None or isinstance(scopes, str):
         return scopes or None
     return " ".join(scopes) or None
 
 
 class Tool(Item):
-    """A tool. `Server.tool` makes them and says what the arguments mean."""
+    """A tool. `Server.tool` makes it and explains the arguments."""
 
     item = _segue.ITEM_TOOL
     what = "tool"
@@ -91,7 +92,9 @@ class Tool(Item):
     ) -> None:
         super().__init__(function, thread, forbid_extra)
         if task not in _POLICIES:
-            raise ValueError(f"task is one of {', '.join(_POLICIES)}, not {task!r}")
+            raise ValueError(
+                f"task has to be one of {', '.join(_POLICIES)}, not {task!r}"
+            )
         self.key = name or named(function)
         self._output: Any = None
         self._wraps = False
@@ -136,7 +139,8 @@ class Tool(Item):
     # ---- structured results
 
     def _find_output(self, always: bool) -> None:
-        """The type of what is returned, if a result of it is structured."""
+        """Sets the output type if results are structured. The output type is the type of
+        the returned value."""
         returns = self.signature.returns
         if get_origin(returns) is collections.abc.Generator:
             returns = get_args(returns)[2]
@@ -166,7 +170,8 @@ class Tool(Item):
         return {**wrapped, "$defs": parts} if parts else wrapped
 
     def _structured(self, value: Any) -> bytes:
-        """The value as JSON. What is not of the declared class by itself is checked."""
+        """Returns the value as JSON. A dict or list is checked against the declared type
+        first."""
         if self._output is not None and isinstance(value, (dict, list)):
             try:
                 self._check(value)
@@ -228,7 +233,8 @@ class Tool(Item):
         return value.content if isinstance(value, Result) else (value,)
 
     def last_word(self, value: Any, last: Any) -> Any:
-        """Of a Result that is yielded the blocks are sent; the rest waits for the end."""
+        """Returns the parts of a yielded Result that are sent at the end of the call. The
+        blocks of the Result are sent at once."""
         if not isinstance(value, Result):
             return last
         last = last or Result()

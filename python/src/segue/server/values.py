@@ -1,7 +1,7 @@
-"""What a handler yields and returns, as blocks.
+"""Converts the values of handlers to blocks for the library.
 
-A block on its way to the library is a str, which is a block of text, or bytes, which are
-the JSON of a block. Text goes as it is: no JSON is made of it here.
+A block for the library is either a str, which is a block of text, or bytes, which are the
+JSON of a block. Text is passed to the library without converting it to JSON here.
 """
 
 from __future__ import annotations
@@ -24,31 +24,41 @@ from ..content import (
     Unknown,
 )
 
-__all__ = ["block_of", "blocks_of", "contents_of", "is_block", "json_text", "messages_of"]
+__all__ = [
+    "block_of",
+    "blocks_of",
+    "contents_of",
+    "is_block",
+    "json_text",
+    "messages_of",
+    "piece_of",
+]
 
 encode = schema.encode
 _BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource, Unknown)
 
 
 def is_block(value: Any) -> bool:
-    """Whether a value is a block by itself: content, or a segment to pass on."""
+    """Returns whether a value is a block by itself: text, content, or a segment of
+    another call."""
     return isinstance(value, (str, Segment, *_BLOCKS))
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON, for a block of text."""
+    """Converts a value to JSON, for a block of text."""
     return encode(value).decode()
 
 
 def block_of(value: Any) -> str | bytes:
-    """One value as one block.
+    """Converts one value to one block.
 
-    str and bytes are text (bytes are UTF-8), content is itself, a segment the block that
-    it came with, and anything else its JSON as text.
+    str and bytes become text (bytes must be UTF-8), content stays as it is, a segment
+    becomes its block, and any other value becomes JSON as text.
 
     Raises:
-        TypeError: the value has no form in JSON.
-        ValueError: bytes that are not UTF-8; wrap them in Image, Audio or a resource.
+        TypeError: JSON cannot represent the value.
+        ValueError: the bytes are not UTF-8. Such bytes must be wrapped in Image, Audio or
+            a resource.
     """
     kind = type(value)
     if kind is str:
@@ -64,7 +74,7 @@ def block_of(value: Any) -> str | bytes:
             return bytes(value).decode()
         except UnicodeDecodeError:
             raise ValueError(
-                "bytes are text in UTF-8; say what others are by segue.Image, "
+                "bytes have to be text in UTF-8: return other bytes as segue.Image, "
                 "segue.Audio or segue.EmbeddedResource"
             ) from None
     if isinstance(value, str):
@@ -73,7 +83,7 @@ def block_of(value: Any) -> str | bytes:
 
 
 def blocks_of(values: Iterable[Any]) -> list[bytes]:
-    """Several values as JSON blocks."""
+    """Converts values to blocks as JSON."""
     made = []
     for value in values:
         block = block_of(value)
@@ -99,10 +109,10 @@ def _contents(value: Any, uri: str, mime_type: str | None) -> ResourceContents:
 
 
 def contents_of(value: Any, uri: str, mime_type: str | None) -> list[bytes]:
-    """What a resource gave, as the items of `contents`.
+    """Converts the value of a resource to the items of `contents`.
 
-    str is text, bytes are a blob, anything else is JSON; a list of `ResourceContents` is
-    several.
+    str becomes text, bytes become a blob, any other value becomes JSON. A list of
+    `ResourceContents` gives several items.
     """
     if isinstance(value, (list, tuple)) and any(
         isinstance(one, (ResourceContents, EmbeddedResource)) for one in value
@@ -111,23 +121,43 @@ def contents_of(value: Any, uri: str, mime_type: str | None) -> list[bytes]:
     return [encode(_contents(value, uri, mime_type))]
 
 
+def piece_of(value: Any) -> str | bytes:
+    """Converts a value that a resource sends or yields. A str continues the text of the
+    resource.
+
+    Raises:
+        TypeError: the value is neither a str nor `ResourceContents`.
+    """
+    if isinstance(value, EmbeddedResource):
+        value = value.resource
+    if isinstance(value, ResourceContents):
+        return encode(value)
+    if isinstance(value, str):
+        return str(value)
+    raise TypeError(
+        "a resource sends str, which make one text, and ResourceContents, not "
+        f"{type(value).__name__}: return that instead"
+    )
+
+
 # ---- prompts
 
 
 def _message(role: Any, content: Any, **others: Any) -> bytes:
-    """One message; a string is a block of text here too."""
+    """Makes one message. A string becomes a block of text."""
     if isinstance(content, str):
         content = Text(content)
     elif content is None or isinstance(content, (list, tuple)):
         raise TypeError(
-            "the content of a message is a string or one block, not "
+            "the content of a message has to be a string or one block, not "
             f"{type(content).__name__}"
         )
     return encode({"role": role, "content": content, **others})
 
 
 def messages_of(value: Any) -> list[bytes]:
-    """What a prompt gave, as its messages: a string or a block is one of the user.
+    """Converts the value of a prompt to messages. A string or a block is a message of the
+    user.
 
     Raises:
         TypeError: a message without content, or with a list of blocks.

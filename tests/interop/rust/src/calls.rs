@@ -1,4 +1,4 @@
-//! Calls of the tools of our server.
+//! Calls of the tools of Segue's server.
 use std::time::Duration;
 
 use rmcp::{
@@ -49,8 +49,8 @@ pub async fn greet(session: &Session) -> Outcome {
     expect(session, "greet", json!({"name": "Ada"}), "Hello, Ada!").await
 }
 
-/// There is an answer in the end. A call is lost with the connection that it took, be it one
-/// of a pool whose end the client has not noticed yet.
+/// Calls until there is an answer. A call may be lost with its connection, or with a
+/// pooled connection whose end the client has not noticed yet.
 pub async fn greet_again(session: &Session) -> Outcome {
     let mut outcome = Ok(());
     for _ in 0..20 {
@@ -75,7 +75,7 @@ pub fn refused<T>(outcome: Result<T, ServiceError>, code: i32, data: Value) -> O
     }
 }
 
-/// Has the tap before the server at that URL end all other connections.
+/// Makes the tap in front of the server at that URL end all other connections.
 pub async fn cut_connections(url: &str) -> Outcome {
     let place = url.trim_start_matches("http://").trim_end_matches("/mcp");
     let mut tap = TcpStream::connect(place).await?;

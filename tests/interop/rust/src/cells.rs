@@ -1,4 +1,4 @@
-//! Named checks, of which each prints one JSON line.
+//! Named checks; each prints one JSON line.
 use std::{
     fmt::{Debug, Display},
     future::Future,

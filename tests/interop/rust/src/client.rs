@@ -216,7 +216,7 @@ impl Judge {
         until(|| seen.lock().expect("a lock").len() >= 3, "progress").await?;
         let want: Vec<_> = (1..=3).map(|n| json!([n as f64, 3.0, "a step"])).collect();
         let mut seen = seen.lock().expect("a lock").clone();
-        seen.sort_by_key(ToString::to_string); // each is handled by a task of its own
+        seen.sort_by_key(ToString::to_string); // a separate task handles each
         equal(seen, want, "the progress")
     }
 
@@ -358,7 +358,7 @@ impl Judge {
         greet(session).await
     }
 
-    /// Has the tap end all connections while a call is answered.
+    /// Makes the tap end all connections while a call is answered.
     async fn cut_stream(&self) -> Outcome {
         let session = self.session()?;
         let peer = session.peer().clone();

@@ -1,4 +1,4 @@
-//! What the client does with our server's resources, prompts, completion and questions.
+//! The client with the resources, prompts, completions and questions of Segue's server.
 use std::sync::{Arc, Mutex};
 
 use rmcp::{
@@ -21,7 +21,7 @@ use crate::{
 
 pub const UPDATED: &str = "test://static-text";
 
-/// What is asked and what changes, as far as the server says it by itself.
+/// Questions and changes that the server has sent by itself.
 #[derive(Clone, Default)]
 pub struct Asked {
     messages: Arc<Mutex<Vec<String>>>,
@@ -79,7 +79,7 @@ impl Asked {
     }
 }
 
-/// A value of the SDK by what it is on the wire.
+/// Makes a value of the SDK from its JSON.
 pub fn to<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("a value of the protocol")
 }
@@ -293,7 +293,7 @@ impl Items<'_> {
         Ok(subscription.cancel().await?)
     }
 
-    /// What a tool that asks tells of the answer, and how often it asked.
+    /// Returns what a tool that asks reports of the answer, and how often it asked.
     async fn ask(&self, tool: &str) -> Result<(String, usize), Problem> {
         self.asked.messages.lock().expect("a lock").clear();
         let result = call(self.session, tool, json!({})).await?;

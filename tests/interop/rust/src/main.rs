@@ -1,8 +1,8 @@
 //! The official Rust SDK as a judge:
 //!
-//!     peer client ERA COMMAND...|URL                its client against our server
-//!     peer server [--versions A,B] [--http PORT]    its server for our client
-#![allow(deprecated)] // what only the handshake eras have
+//!     peer client ERA COMMAND...|URL                its client against Segue's server
+//!     peer server [--versions A,B] [--http PORT]    its server for Segue's client
+#![allow(deprecated)] // for parts that only the handshake eras have
 
 mod calls;
 mod cells;

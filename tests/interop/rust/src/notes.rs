@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::items::{Asked, to};
 
-/// What the server has said without being asked.
+/// Notifications that the server has sent by itself.
 #[derive(Clone, Default)]
 pub struct Notes {
     pub version: Option<ProtocolVersion>,

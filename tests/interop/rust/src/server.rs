@@ -40,12 +40,12 @@ const MODERN: &str = "2026-07-28";
 #[derive(Clone)]
 struct Judged {
     versions: Cow<'static, [ProtocolVersion]>,
-    /// Is the tool `extra` there?
+    /// true = the tool `extra` is there
     extra: Arc<watch::Sender<bool>>,
     logs: Arc<watch::Sender<bool>>,
-    /// Are the resource and the prompt `extra` there?
+    /// true = the resource and the prompt `extra` are there
     items: Arc<watch::Sender<bool>>,
-    updates: Arc<watch::Sender<u32>>, // of a resource
+    updates: Arc<watch::Sender<u32>>, // counts updates of a resource
 }
 
 fn text(value: impl Into<String>) -> CallToolResult {
@@ -320,10 +320,11 @@ impl ServerHandler for Judged {
     }
 }
 
-/// Prints its URL, and offers sessions that can be resumed to clients of the handshake eras.
+/// Prints its URL, and offers resumable sessions to clients of the handshake eras.
 async fn serve_http(judged: Judged, port: &str) -> std::io::Result<()> {
     let listener = TcpListener::bind(format!("127.0.0.1:{port}")).await?;
-    // A call that has ended is forgotten, whoever was there: clients are to be back in time.
+    // The SDK forgets a call that has ended, whoever is connected, so clients must come
+    // back in time.
     let retry = Some(Duration::from_millis(100));
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.sse_retry = retry;
@@ -349,7 +350,8 @@ async fn serve_http(judged: Judged, port: &str) -> std::io::Result<()> {
 async fn serve_stdio(judged: Judged) -> Result<(), Box<dyn std::error::Error>> {
     match judged.serve(stdio()).await {
         Ok(session) => session.waiting().await?,
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()), // it only looked
+        // the client only looked
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
     Ok(())
@@ -385,5 +387,5 @@ pub async fn serve(args: &[String]) {
         _ = stop.recv() => {}
         ended = serve_http(judged, port) => ended.expect("a port"),
     }
-    std::process::exit(0) // streams that are open do not hold it up
+    std::process::exit(0) // open streams do not delay the end
 }

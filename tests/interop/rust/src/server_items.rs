@@ -1,4 +1,4 @@
-//! What the server has beside tools that answer: resources, prompts, completion, and tools
+//! The items of the server beside plain tools: resources, prompts, completion, and tools
 //! that ask the client.
 use rmcp::{
     ErrorData, RoleServer,
@@ -150,7 +150,7 @@ async fn ask_now(tool: &str, context: &RequestContext<RoleServer>) -> Result<Val
     Ok(answer.unwrap_or_default())
 }
 
-/// Since then a call ends with its question, and comes again with the answer.
+/// In 2026-07-28 a call ends with its question, and comes again with the answer.
 fn ask_again(tool: &str, state: Option<&str>) -> CallToolResponse {
     let requests: InputRequests = to(json!({"it": question(tool)}));
     InputRequiredResult::new(Some(requests), state.map(str::to_owned)).into()

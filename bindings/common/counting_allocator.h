@@ -1,0 +1,11 @@
+/* An allocator that counts the bytes of the library, for tests of leaks. Any thread. */
+#ifndef SGB_COUNTING_ALLOCATOR_H
+#define SGB_COUNTING_ALLOCATOR_H
+
+#include <segue/segue.h>
+
+const segue_allocator *sgb_counting_allocator(void);
+/* Bytes that are allocated now, in all runtimes with this allocator. */
+long long sgb_allocated(void);
+
+#endif

@@ -1,0 +1,43 @@
+/* Cached results that a server of 2026-07-28 declared fresh for a while (ttlMs,
+ * server/utilities/caching). A request that asks for the same again gets the cached
+ * result, and no message is sent. A cache belongs to one session and is not shared,
+ * whatever cacheScope says: sessions of one runtime may act for different people. The
+ * cache has a limit in bytes. The least recently used result is removed first. All
+ * functions are called with the lock held. */
+#ifndef SGI_CACHE_H
+#define SGI_CACHE_H
+
+#include "engine/engine.h"
+
+typedef struct sgi_kept sgi_kept;
+
+typedef struct sgi_cache {
+    sgi_engine *engine;
+    sgi_map entries;
+    TAILQ_HEAD(, sgi_kept) by_use; /* the entries, the least recently used entry first */
+    size_t bytes, max;             /* max 0 = the cache keeps nothing */
+    /* Number of events that made cached results void; never 0. A result is not cached
+     * when an event happened after its request was sent. */
+    uint64_t changes;
+    /* the conversation's number of credentials when the private results were cached */
+    uint32_t credentials;
+} sgi_cache;
+
+void sgi_cache_init(sgi_cache *cache, sgi_engine *engine, int64_t max);
+void sgi_cache_free(sgi_cache *cache);
+/* Removes all results, because the server may be another one. */
+void sgi_cache_clear(sgi_cache *cache);
+
+/* Finds a fresh result for this request. *result is a view, valid until the cache
+ * changes. Returns false when the request has to be sent. If the answer may be cached,
+ * request->cache_mark is set. */
+bool sgi_cache_find(segue_request *request, sgi_json *result);
+/* Caches the result with which the request was answered, if the result may be cached. */
+void sgi_cache_keep(segue_request *request, sgi_json result);
+/* Removes from the cache the results that this error shows to be old. The request was
+ * answered with the error. */
+void sgi_cache_refused(segue_request *request, sgi_json error);
+/* Removes the results that a notification of the server reports as changed. */
+void sgi_cache_notified(segue_session *session, sgi_str method, sgi_json params);
+
+#endif

@@ -1,0 +1,174 @@
+/* Uses only those defaults of a form's schema that an answer may contain: strings,
+ * numbers, booleans and lists of strings. A default of another type is a mistake of the
+ * server and would make the answer invalid. */
+#include "engine/client/defaults.h"
+
+#include "engine/input/answer_form.h"
+#include "wire/json_copy.h"
+
+static bool is_list_of_strings(sgi_json value)
+{
+    sgi_json item;
+    for (size_t at = 0; sgi_json_next_item(value, &at, &item);)
+        if (sgi_json_kind_of(item) != SGI_JSON_STRING)
+            return false;
+    return true;
+}
+
+static bool can_be_said(sgi_json value)
+{
+    switch (sgi_json_kind_of(value)) {
+    case SGI_JSON_STRING:
+    case SGI_JSON_NUMBER:
+    case SGI_JSON_TRUE:
+    case SGI_JSON_FALSE:
+        return true;
+    case SGI_JSON_ARRAY:
+        return is_list_of_strings(value);
+    default:
+        return false;
+    }
+}
+
+bool sgi_answer_is_possible(bool elicits, sgi_json answer)
+{
+    return elicits ? sgi_answer_is_one(SGI_STR("elicitation/create"), answer)
+                   : sgi_json_kind_of(answer) == SGI_JSON_OBJECT;
+}
+
+/* ---- the defaults of a question ---- */
+
+static void write_defaults(sgi_jw *w, sgi_json properties)
+{
+    sgi_json_member member;
+    sgi_jw_open(w, '{');
+    for (size_t at = 0, i = 0;
+         i < SGI_DEFAULTS_MAX && sgi_json_next_member(properties, &at, &member); i++) {
+        sgi_json value = sgi_json_kind_of(member.value) == SGI_JSON_OBJECT
+                             ? sgi_json_get(member.value, "default")
+                             : (sgi_json){0};
+        if (!can_be_said(value))
+            continue;
+        sgi_jw_key_json(w, member.key);
+        sgi_jw_raw(w, value);
+    }
+    sgi_jw_close(w, '}');
+}
+
+bool sgi_defaults_remember(sgi_defaults *defaults, const segue_session *session,
+                           sgi_str method, sgi_json params)
+{
+    const sgi_mem *mem = sgi_engine_mem(session->engine);
+    sgi_json properties =
+        sgi_json_get(sgi_json_get(params, "requestedSchema"), "properties");
+    sgi_buf text;
+    *defaults = (sgi_defaults){0};
+    if (!session->options.fill_defaults ||
+        sgi_json_kind_of(properties) != SGI_JSON_OBJECT ||
+        !sgi_str_eq(method, SGI_STR("elicitation/create")))
+        return true;
+    sgi_buf_init(&text, mem);
+    sgi_jw w = sgi_jw_to(&text);
+    write_defaults(&w, properties);
+    if (!text.failed && text.len > 2) {
+        defaults->text = sgi_text_dup(mem, sgi_buf_str(&text));
+        defaults->len = text.len;
+    }
+    bool kept = !text.failed && (defaults->text || text.len <= 2);
+    sgi_buf_free(&text);
+    return kept;
+}
+
+void sgi_defaults_free(sgi_defaults *defaults, const sgi_mem *mem)
+{
+    if (defaults->text)
+        sgi_release(mem, defaults->text, defaults->len + 1);
+    *defaults = (sgi_defaults){0};
+}
+
+/* ---- the answer to a question ---- */
+
+/* Returns the key of a member with the quotes around it. */
+static sgi_json quoted(const sgi_json_member *member)
+{
+    return (sgi_json){member->key.p - 1, member->key.n + 2};
+}
+
+static bool has_member(sgi_json object, sgi_str name)
+{
+    sgi_json_member member;
+    for (size_t at = 0; object.n && sgi_json_next_member(object, &at, &member);)
+        if (sgi_json_string_is(quoted(&member), name))
+            return true;
+    return false;
+}
+
+/* Writes the content of the answer. given: the content that the application gave; may be
+ * empty. */
+static void write_content(sgi_jw *w, const sgi_defaults *defaults, sgi_json given)
+{
+    sgi_json_member member;
+    sgi_buf name;
+    sgi_buf_init(&name, w->buf->mem);
+    sgi_jw_open(w, '{');
+    sgi_jw_members(w, given, NULL);
+    for (size_t at = 0;
+         sgi_json_next_member((sgi_json){defaults->text, defaults->len}, &at, &member);) {
+        sgi_buf_cut(&name, 0);
+        sgi_json_decode(quoted(&member), &name);
+        if (has_member(given, name.len ? sgi_buf_str(&name) : SGI_STR("")))
+            continue;
+        sgi_jw_member(w, &member);
+    }
+    sgi_jw_close(w, '}');
+    w->buf->failed |= name.failed;
+    sgi_buf_free(&name);
+}
+
+static void write_answer(sgi_jw *w, const sgi_defaults *defaults, sgi_json answer)
+{
+    sgi_json_member member;
+    bool has_content = false;
+    sgi_jw_open(w, '{');
+    for (size_t at = 0; sgi_json_next_member(answer, &at, &member);) {
+        bool is_content = sgi_json_key_is(&member, "content");
+        sgi_jw_key_json(w, member.key);
+        if (is_content)
+            write_content(w, defaults, member.value);
+        else
+            sgi_jw_raw(w, member.value);
+        has_content |= is_content;
+    }
+    if (!has_content) {
+        sgi_jw_key(w, "content");
+        write_content(w, defaults, (sgi_json){0});
+    }
+    sgi_jw_close(w, '}');
+}
+
+/* True when the answer accepts the form, so that defaults may be missing in the answer. A
+ * declined form, or a value that is no answer, is not changed. */
+static bool may_lack(sgi_json answer)
+{
+    if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)
+        return false;
+    sgi_json content = sgi_json_get(answer, "content");
+    return sgi_json_string_is(sgi_json_get(answer, "action"), SGI_STR("accept")) &&
+           (!content.n || sgi_json_kind_of(content) == SGI_JSON_OBJECT);
+}
+
+char *sgi_defaults_fill(const sgi_defaults *defaults, const sgi_mem *mem, sgi_json answer,
+                        size_t *len)
+{
+    sgi_buf text;
+    *len = answer.n;
+    if (!defaults->text || !may_lack(answer))
+        return sgi_text_dup(mem, answer);
+    sgi_buf_init(&text, mem);
+    sgi_jw w = sgi_jw_to(&text);
+    write_answer(&w, defaults, answer);
+    char *filled = text.failed ? NULL : sgi_text_dup(mem, sgi_buf_str(&text));
+    *len = text.len;
+    sgi_buf_free(&text);
+    return filled;
+}

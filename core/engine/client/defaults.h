@@ -1,0 +1,35 @@
+/* Checks answers to a server's questions, and fills in the defaults of forms that a
+ * server asks its client to fill in (SEP-1034). An application that shows the form puts
+ * the defaults into the fields itself, and a field that the person empties stays empty.
+ * So the library fills in defaults only for applications that show no form
+ * (segue_session_options, fill_defaults). All functions are called with the lock held. */
+#ifndef SGI_DEFAULTS_H
+#define SGI_DEFAULTS_H
+
+#include "engine/client/session.h"
+
+/* The largest number of fields of a form whose defaults are used. */
+#define SGI_DEFAULTS_MAX 1000
+
+/* The defaults of one form, as a JSON object. A form without defaults has {}. */
+typedef struct sgi_defaults {
+    char *text; /* JSON: {"field":default,...} */
+    size_t len;
+} sgi_defaults;
+
+/* Stores the defaults of a question until the question is answered. Returns false when
+ * out of memory. */
+bool sgi_defaults_remember(sgi_defaults *defaults, const segue_session *session,
+                           sgi_str method, sgi_json params);
+void sgi_defaults_free(sgi_defaults *defaults, const sgi_mem *mem);
+/* Returns a copy of the answer. If the answer accepts the form, the missing defaults are
+ * filled in. NULL: out of memory. The caller frees the copy with its length + 1. */
+char *sgi_defaults_fill(const sgi_defaults *defaults, const sgi_mem *mem, sgi_json answer,
+                        size_t *len);
+
+/* Checks whether the value can be an answer at all. After an invalid answer the server
+ * may wait for another one for ever, while this client regards the question as answered.
+ * elicits: the question asks a person. */
+bool sgi_answer_is_possible(bool elicits, sgi_json answer);
+
+#endif

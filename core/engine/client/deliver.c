@@ -1,0 +1,371 @@
+/* Delivers the records of a request to the application. Records wait in `inbox` in the
+ * order in which they came. Delivery swaps the inbox out and reads it without the lock,
+ * so new records cannot move the bytes being read. A segment waits for credit, and the
+ * records behind the segment wait too, so that the order is kept. When the inbox is full,
+ * the request stops its stream at the source. */
+#include "engine/client/dialects.h"
+#include "engine/response_modes.h"
+
+#define INBOX_HIGH (1024 * 1024)
+#define INBOX_LOW (256 * 1024)
+#define KEEP_ROOM (64 * 1024)
+
+size_t sgi_deliver_waiting_bytes(const segue_request *request)
+{
+    return request->delivery.inbox.len +
+           (request->delivery.taken.len - request->delivery.taken_at);
+}
+
+bool sgi_deliver_is_full(const segue_request *request)
+{
+    return sgi_deliver_waiting_bytes(request) >= INBOX_HIGH;
+}
+
+/* True when segments are delivered without credit, so that on_complete can run. This is
+ * so when the request has failed, when the application has cancelled it after its end, or
+ * when its session is closed. */
+static bool may_ignore_credit(const segue_request *request)
+{
+    return sgi_request_is_over(request) &&
+           (request->status != SEGUE_OK || request->phase == SGI_PHASE_GIVEN_UP ||
+            request->session->stage == SGI_STAGE_CLOSED);
+}
+
+/* True for a plain call over HTTP, which has an exchange to itself. Its pieces cannot be
+ * stopped at the source and asked for again later, so the exchange is not read while the
+ * inbox is full. */
+static bool holds_exchange(const segue_request *request)
+{
+    return request->phase == SGI_PHASE_WAIT && request->session->conn->exchanging;
+}
+
+void sgi_deliver_stop_input(segue_request *request)
+{
+    if (!request->delivery.credit && !holds_exchange(request)) {
+        if (request->follower)
+            request->follower->pause(request);
+    } else if (!request->delivery.behind) {
+        request->delivery.behind = true;
+        request->session->behind++;
+    }
+}
+
+bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str bytes)
+{
+    sgi_buf *inbox = &request->delivery.inbox;
+    size_t mark = inbox->len;
+    sgi_inbox_head with_len = *head;
+    with_len.len = (uint32_t)bytes.n;
+    if (bytes.n > UINT32_MAX / 2)
+        return false;
+    sgi_buf_add(inbox, &with_len, sizeof with_len);
+    sgi_buf_add_str(inbox, bytes);
+    sgi_buf_add_char(inbox, 0);
+    while (inbox->len % sizeof(uint64_t) && !inbox->failed)
+        sgi_buf_add_char(inbox, 0);
+    if (inbox->failed) {
+        sgi_buf_cut(inbox, mark);
+        return false;
+    }
+    sgi_request_queue_callbacks(request);
+    return true;
+}
+
+/* Notes the segment that is being delivered. A resume token made from now on continues
+ * after this segment. */
+static void note_delivered(segue_request *request, const sgi_inbox_head *head)
+{
+    request->delivery.segment = head->covered;
+    request->delivery.voided = head->voided;
+    if (head->event)
+        request->delivery.event = head->event;
+}
+
+static void add_segment(segue_request *request, const sgi_inbox_head *head,
+                        sgi_json block)
+{
+    if (sgi_request_is_over(request))
+        /* an earlier segment could not be stored; a later one would leave a hole */
+        return;
+    sgi_inbox_head full = *head;
+    /* A void segment may come after the message that makes it void. Only a segment behind
+     * the void ones replaces them. */
+    full.replaces =
+        request->numbering.replace_due && head->number > request->numbering.voided;
+    request->numbering.replace_due = request->numbering.replace_due && !full.replaces;
+    full.voided = request->numbering.replace_due ? request->numbering.void_before
+                                                 : request->numbering.voided;
+    if (!request->events.on_segment) {
+        note_delivered(request, &full);
+        return;
+    }
+    if (!sgi_deliver(request, &full, block))
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
+}
+
+static uint64_t place_of(const segue_request *request, uint64_t number)
+{
+    uint64_t base = request->numbering.voided;
+    if (number <= base)
+        base = request->numbering.void_before;
+    return number > base ? number - base - 1 : 0;
+}
+
+void sgi_deliver_void(segue_request *request, uint64_t number)
+{
+    if (number <= request->numbering.voided)
+        return;
+    if (!request->numbering.replace_due)
+        request->numbering.void_before = request->numbering.voided;
+    request->numbering.voided = number;
+    request->numbering.replace_due = true;
+}
+
+/* Makes the delivered segments void when only some of the segments were delivered and the
+ * text of some was continued in others. The blocks of the result are then not the
+ * segments, so the whole result is delivered in their place. */
+static void void_joined(segue_request *request, sgi_json segments)
+{
+    int64_t all;
+    uint64_t shown = request->numbering.next - 1;
+    request->numbering.joined |= segments.n > 0;
+    if (sgi_json_int(segments, &all) && all > 0 && shown < (uint64_t)all)
+        sgi_deliver_void(request, shown);
+}
+
+void sgi_deliver_void_of_result(segue_request *request, sgi_json result)
+{
+    sgi_json meta = sgi_json_get(result, "_meta");
+    int64_t voided;
+    if (sgi_json_int(sgi_json_get(meta, "dev.segue/replace"), &voided) && voided > 0 &&
+        voided < SGI_COUNT_MAX)
+        sgi_deliver_void(request, (uint64_t)voided);
+    void_joined(request, sgi_json_get(meta, SGI_SEGMENTS));
+}
+
+void sgi_deliver_segment(segue_request *request, uint64_t number, uint64_t event,
+                         sgi_json block)
+{
+    sgi_deliver_piece(request, number, event, place_of(request, number), block);
+}
+
+void sgi_deliver_piece(segue_request *request, uint64_t number, uint64_t event,
+                       uint64_t index, sgi_json block)
+{
+    sgi_inbox_head head = {.kind = SGI_RECORD_SEGMENT,
+                           .number = number,
+                           .event = event,
+                           .covered = number,
+                           .index = index};
+    add_segment(request, &head, block);
+}
+
+void sgi_deliver_numbered(segue_request *request, uint64_t number, uint64_t covered,
+                          sgi_json block)
+{
+    sgi_inbox_head head = {
+        .kind = SGI_RECORD_SEGMENT, .number = number, .covered = covered};
+    head.index = place_of(request, number);
+    add_segment(request, &head, block);
+}
+
+void sgi_deliver_remaining_blocks(segue_request *request, sgi_json result)
+{
+    sgi_json content = sgi_json_get(result, "content");
+    sgi_json block;
+    sgi_deliver_void_of_result(request, result);
+    uint64_t number = request->numbering.voided;
+    if (!request->events.on_segment || sgi_json_kind_of(content) != SGI_JSON_ARRAY)
+        return;
+    if (request->numbering.next <= number)
+        request->numbering.next = number + 1;
+    for (size_t at = 0; sgi_json_next_item(content, &at, &block);)
+        if (++number >= request->numbering.next)
+            sgi_deliver_segment(request, request->numbering.next++, 0, block);
+}
+
+/* ---- delivery: runs without the lock ---- */
+
+static void give_status(segue_request *request, const sgi_inbox_head *head,
+                        const char *bytes)
+{
+    const char *message = bytes + strlen(bytes) + 1;
+    request->events.on_status(request->events.user, request, bytes,
+                              head->number ? message : NULL);
+}
+
+static void give_input(segue_request *request, const sgi_inbox_head *head,
+                       const char *bytes)
+{
+    const char *method = bytes + strlen(bytes) + 1;
+    const char *params = method + strlen(method) + 1;
+    if (request->events.on_input)
+        request->events.on_input(request->events.user, request, bytes, method, params,
+                                 head->len - (size_t)(params - bytes));
+}
+
+static void give_segment(segue_request *request, const sgi_inbox_head *head,
+                         const char *bytes)
+{
+    segue_segment segment = {.view = {.number = head->number,
+                                      .index = head->index,
+                                      .replaces = head->replaces,
+                                      .data = bytes,
+                                      .data_len = head->len}};
+    sgi_buf_init(&segment.type, sgi_engine_mem(request->engine));
+    sgi_buf_init(&segment.text, sgi_engine_mem(request->engine));
+    request->events.on_segment(request->events.user, request, &segment);
+    sgi_buf_free(&segment.type);
+    sgi_buf_free(&segment.text);
+}
+
+static void give(segue_request *request, const sgi_inbox_head *head, const char *bytes)
+{
+    segue_request_events *events = &request->events;
+    switch (head->kind) {
+    case SGI_RECORD_TASK:
+        if (events->on_task)
+            events->on_task(events->user, request, bytes);
+        break;
+    case SGI_RECORD_SEGMENT:
+        give_segment(request, head, bytes);
+        break;
+    case SGI_RECORD_PROGRESS:
+        events->on_progress(events->user, request, head->progress, head->total,
+                            head->len ? bytes : NULL);
+        break;
+    case SGI_RECORD_LOG:
+        events->on_log(events->user, request, bytes, head->len);
+        break;
+    case SGI_RECORD_STATUS:
+        give_status(request, head, bytes);
+        break;
+    case SGI_RECORD_RESUMABLE:
+        events->on_resumable(events->user, request);
+        break;
+    default:
+        give_input(request, head, bytes);
+    }
+}
+
+/* Reads the head of the next record. False when there is none, or when it is a segment
+ * without credit. */
+static bool next_record(segue_request *request, sgi_inbox_head *head)
+{
+    if (request->delivery.taken_at == request->delivery.taken.len) {
+        sgi_buf empty = request->delivery.taken;
+        sgi_buf_reset(&empty, KEEP_ROOM);
+        request->delivery.taken = request->delivery.inbox;
+        request->delivery.taken_at = 0;
+        request->delivery.inbox = empty;
+    }
+    if (request->delivery.taken_at == request->delivery.taken.len)
+        return false;
+    memcpy(head, request->delivery.taken.p + request->delivery.taken_at, sizeof *head);
+    return head->kind != SGI_RECORD_SEGMENT || request->delivery.credit != 0 ||
+           may_ignore_credit(request);
+}
+
+static void before_user(segue_request *request, const sgi_inbox_head *head)
+{
+    size_t size = sizeof *head + head->len + 1;
+    request->delivery.taken_at +=
+        (size + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+    if (head->kind != SGI_RECORD_SEGMENT)
+        return;
+    if (request->delivery.credit > 0)
+        request->delivery.credit--;
+    note_delivered(request, head);
+}
+
+static void after_user(segue_request *request, const sgi_inbox_head *head)
+{
+    if (head->kind == SGI_RECORD_TASK)
+        request->follower->task_reported(request);
+}
+
+/* Lets the session read again the input that had to wait for callbacks. */
+static void let_go(segue_request *request)
+{
+    segue_session *session = request->session;
+    bool has_room = sgi_deliver_waiting_bytes(request) < INBOX_LOW;
+    bool was_behind = request->delivery.behind;
+    bool is_stopped = !request->delivery.credit && !holds_exchange(request);
+    if (request->delivery.behind &&
+        (has_room || is_stopped || may_ignore_credit(request))) {
+        request->delivery.behind = false;
+        session->behind--;
+        sgi_session_resume_input(session, request);
+        if (!has_room && request->phase == SGI_PHASE_FOLLOW &&
+            request->follower->is_streamed(request))
+            request->follower->pause(request);
+    }
+    if (request->phase == SGI_PHASE_FOLLOW && has_room)
+        request->follower->has_room(request, was_behind);
+}
+
+/* Delivers records until the inbox is empty or the credit is used up. */
+static int32_t give_records(segue_request *request, int32_t budget)
+{
+    sgi_engine *engine = request->engine;
+    sgi_inbox_head head;
+    int32_t ran = 0;
+    while (ran < budget && next_record(request, &head)) {
+        const char *bytes =
+            request->delivery.taken.p + request->delivery.taken_at + sizeof head;
+        before_user(request, &head);
+        sgi_user_code_begin(engine);
+        give(request, &head, bytes);
+        sgi_user_code_end(engine);
+        after_user(request, &head);
+        ran++;
+    }
+    let_go(request);
+    return ran;
+}
+
+static void give_completion(segue_request *request)
+{
+    sgi_engine *engine = request->engine;
+    segue_session *session = request->session;
+    sgi_result_check(request);
+    sgi_str json = sgi_buf_str(&request->result);
+    sgi_request_set_phase(request, SGI_PHASE_REPORTED);
+    sgi_user_code_begin(engine);
+    if (request->events.on_complete)
+        request->events.on_complete(request->events.user, request, request->status,
+                                    json.n ? json.p : NULL, json.n, request->error);
+    if (request->events.free_user)
+        request->events.free_user(request->events.user);
+    sgi_user_code_end(engine);
+    TAILQ_REMOVE(&session->requests, request, link);
+    if (session->standing == request)
+        session->standing = NULL;
+    else
+        session->request_count--;
+    if (session->closed_due && TAILQ_EMPTY(&session->requests) &&
+        !session->ready.queued) {
+        sgi_session_ref(session);
+        sgi_ready_add(engine, &session->ready);
+    }
+    if (request->ended)
+        request->ended(request);
+    sgi_request_unref(request);
+}
+
+int32_t sgi_deliver_run(sgi_ready *ready, int32_t budget)
+{
+    segue_request *request = SGI_OWNER(ready, segue_request, ready);
+    int32_t ran = give_records(request, budget);
+    bool empty = request->delivery.taken_at == request->delivery.taken.len &&
+                 !request->delivery.inbox.len;
+    if (ran < budget && empty && sgi_request_is_over(request) &&
+        request->phase != SGI_PHASE_REPORTED) {
+        give_completion(request);
+        ran++;
+    } else if (ran >= budget) {
+        sgi_request_queue_callbacks(request);
+    }
+    sgi_request_unref(request);
+    return ran;
+}

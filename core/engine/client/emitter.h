@@ -1,0 +1,144 @@
+/* A request of a client's session on the wire. Each id in flight has one emitter. The
+ * emitter receives exactly one outcome. When several answers were agreed on for the
+ * request (SEP-1905), the answers before the last go to `more`. A second answer to an id
+ * has no emitter and is dropped. A request of the application may use several emitters,
+ * one after another or at the same time (tools/call, then tasks/stream, tasks/get,
+ * tasks/update), and survives the loss of all of them. */
+#ifndef SGI_EMITTER_H
+#define SGI_EMITTER_H
+
+#include "engine/conversation/conn.h"
+#include "engine/conversation/sending.h"
+
+typedef struct sgi_emitter sgi_emitter;
+
+typedef enum sgi_outcome_kind {
+    SGI_OUTCOME_RESULT = 0, /* json is the result object */
+    SGI_OUTCOME_ERROR,      /* json is the error object */
+    SGI_OUTCOME_TIMEOUT,
+    /* the connection broke before the answer, or nothing could be sent */
+    SGI_OUTCOME_LOST,
+    /* over HTTP: an error status, or another failure that a retry cannot mend */
+    SGI_OUTCOME_REFUSED,
+} sgi_outcome_kind;
+
+typedef struct sgi_outcome {
+    sgi_outcome_kind kind;
+    sgi_json json;   /* a view into the server's message */
+    const char *why; /* for LOST and REFUSED: a text that says what happened */
+    /* for REFUSED and ERROR: the HTTP status if it is an error status; 0 = no error
+     * status */
+    int32_t status;
+    bool unsent;     /* for LOST: the request cannot have reached the server */
+    bool too_large;  /* for REFUSED: the answer is larger than max_message_bytes */
+    bool has_reason; /* for REFUSED: the member why says more than the HTTP status */
+    bool needs_auth; /* for REFUSED: the client has no token that the server accepts */
+    /* For ERROR: the server did not keep the answer for Last-Event-ID and sends this
+     * error instead. The client can fetch the content of the answer in another way. */
+    bool is_gone;
+    /* for REFUSED: the response is not an MCP message; a proxy may have made it */
+    bool is_page;
+} sgi_outcome;
+
+struct sgi_emitter {
+    sgi_map_node node;
+    int64_t id;
+    segue_session *session;
+    /* the session's conversation, or the conversation of an HTTP exchange */
+    sgi_conn *conn;
+    /* not a counted reference: the request outlives its emitters */
+    segue_request *request;
+    sgi_timer timer;
+    int64_t timeout_ms;   /* time limit; 0 = no limit; it starts again with each answer */
+    int32_t http_status;  /* the HTTP status of the answer if it is an error status */
+    int32_t wire_session; /* the session's wire session when the request was written */
+    bool begun;           /* an answer that is not the last has arrived */
+    /* the request has ended, but the session still wants the answer */
+    bool late;
+    /* The emitter asks for the answer of an earlier exchange. The answer is lost if this
+     * exchange fails. */
+    bool repeats;
+    /* Takes a result. Returns true when more results follow; the emitter may have been
+     * freed by then. Returns false when the result is the outcome, which then goes to
+     * done. NULL = the only result is the outcome. */
+    bool (*more)(sgi_emitter *emitter, sgi_json result);
+    void (*done)(sgi_emitter *emitter, const sgi_outcome *outcome);
+};
+
+#define SGI_WHY_GONE                                                                     \
+    "the answer was cut off, and the server cannot send it again because it is too "     \
+    "large"
+
+/* Writes a description of what happened, with the server's own words (said) if they are
+ * short. */
+#define SGI_WHY_MAX 2048
+void sgi_explain_failure(char why[SGI_WHY_MAX], const char *what, sgi_str said);
+
+/* Writes that the client stops trying because reconnect_timeout_ms is over. */
+void sgi_explain_unreachable(const segue_session *session, char text[SGI_WHY_MAX],
+                             const char *why);
+
+/* The error code of an outcome of kind ERROR; 0 for any other outcome. */
+int64_t sgi_outcome_code(const sgi_outcome *outcome);
+
+/* True for an HTTP status or a page that may come from a proxy, or from a server that is
+ * starting. Such a response does not show that the requested object does not exist. */
+static inline bool sgi_outcome_may_pass(const sgi_outcome *outcome)
+{
+    return outcome->kind == SGI_OUTCOME_REFUSED &&
+           (outcome->is_page || outcome->status == 404 || outcome->status >= 500);
+}
+
+/* The status that the application gets for an outcome of kind REFUSED. */
+static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
+{
+    if (outcome->too_large)
+        return SEGUE_E_TOO_LARGE;
+    return outcome->needs_auth ? SEGUE_E_UNAUTHORIZED : SEGUE_E_REFUSED;
+}
+
+/* Begins a request on the wire. The caller writes the params into sending->w, then calls
+ * sgi_emitter_send. NULL when out of memory. The session must be up. */
+sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
+                               sgi_str method);
+/* Like sgi_emitter_begin, with an id that an earlier request had. */
+sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
+                                  int64_t id, sgi_str method);
+/* True when a request with this id is in flight. */
+bool sgi_emitter_is_out(segue_session *session, int64_t id);
+/* Completes and sends the message, with its _meta. extra: members that the library adds,
+ * each preceded by a comma; may be empty. user: the application's own _meta; may be
+ * empty. Returns false when nothing was sent: then the emitter has been freed, and done
+ * does not run. */
+bool sgi_emitter_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
+                      sgi_json user);
+/* Returns the emitter of the request with this id; NULL when no such request is in
+ * flight. */
+sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id);
+/* Drops an emitter; done does not run. notify: sends notifications/cancelled. */
+void sgi_emitter_drop(sgi_emitter *emitter, bool notify);
+/* Tells the server that the client no longer wants the answer to a call. The exchange of
+ * the call was lost, so the message names the call by its idempotency key or by its
+ * resume token. For a call without both, nothing is sent. */
+void sgi_emitter_withdraw(const segue_request *request);
+/* Restarts the time limit, because the server has shown that it is alive. */
+void sgi_emitter_note_sign_of_life(sgi_emitter *emitter);
+
+/* Report an outcome: done runs, and the emitter is freed. A result that is not the last
+ * goes to `more` instead. */
+void sgi_emitter_result(sgi_emitter *emitter, sgi_json result);
+void sgi_emitter_error(sgi_emitter *emitter, sgi_json error);
+/* Reports that the server's answer has neither a result nor an error. */
+void sgi_emitter_malformed(sgi_emitter *emitter);
+/* Reports that the answer is larger than max_message_bytes. */
+void sgi_emitter_too_large(sgi_emitter *emitter);
+/* Report that the exchange ended without a message. why NULL = the status says what
+ * happened. */
+void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
+void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
+/* Reports that the response is not an MCP message. */
+void sgi_emitter_page(sgi_emitter *emitter, const char *why);
+/* Reports the status 401 or 403. why: the reason for which no token helps. */
+void sgi_emitter_unauthorized(sgi_emitter *emitter, int32_t status, const char *why);
+
+#endif

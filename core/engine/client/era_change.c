@@ -1,0 +1,92 @@
+/* Detects that the server of a session was replaced. Over HTTP a session is not bound to
+ * one process: a server of another era may take over the address, and only its refusals
+ * show this. "Clients SHOULD cache the result for the lifetime of the [...] origin
+ * (HTTP), [...] re-probing if the cached assumption later fails" (2026-07-28
+ * basic/versioning).
+ *
+ * For a request of 2026-07-28 the sign is status 400 without an error that a modern
+ * server gives with this status (basic/transports/streamable-http, "Backward
+ * Compatibility"), or an error that lists other versions. For a request of a handshake
+ * era the sign is an error that only a modern server gives: for the version, or for
+ * missing headers. Another sign is an error that names no request. Servers of the
+ * TypeScript SDK send such an error to a client whose handshake was with the process
+ * before a restart ("Server not initialized", where 2025-11-25 has 404), or was for
+ * another version.
+ *
+ * The refusal may concern this one request only. So the request is sent again once, and a
+ * second refusal is final. */
+#include "engine/client/era_change.h"
+
+#include "engine/client/dialects.h"
+
+/* Servers of the TypeScript SDK use this code for "Server not initialized" and for other
+ * errors. */
+#define NOT_INITIALIZED (-32000)
+
+typedef enum sgi_change { SAME = 0, STARTED_AGAIN, OTHER_ERA } sgi_change;
+
+/* Judges an error with which a server refused a modern request. A server that answers
+ * under the request's own id (is_ours) has read the request. Then the error means another
+ * era only if it says that the version is the reason. */
+static sgi_change change_from_modern(int64_t code, bool is_ours)
+{
+    bool known = code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_HEADER_MISMATCH ||
+                 code == SGI_RPC_INVALID_PARAMS;
+    return known || (is_ours && code != SGI_RPC_UNSUPPORTED_VERSION) ? SAME : OTHER_ERA;
+}
+
+static sgi_change change_of(const sgi_emitter *emitter, sgi_version version,
+                            int32_t status, sgi_json error, sgi_json id)
+{
+    int64_t code = 0, number;
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (status != 400)
+        return SAME;
+    if (sgi_version_is_modern(version))
+        return change_from_modern(code,
+                                  sgi_json_int(id, &number) && number == emitter->id);
+    if (code == NOT_INITIALIZED && (!id.n || sgi_json_kind_of(id) == SGI_JSON_NULL))
+        return STARTED_AGAIN;
+    if (sgi_version_repeats_in_headers(version))
+        /* the draft has these headers too, so the error does not show another era */
+        return SAME;
+    return code == SGI_RPC_UNSUPPORTED_VERSION || code == SGI_RPC_HEADER_MISMATCH
+               ? OTHER_ERA
+               : SAME;
+}
+
+/* Notes that the server may be another one, in the request, or in the session for the
+ * session's own requests. Each request and each session notes this once. The server did
+ * not run the request, so it does not know the request's idempotency key, unless an
+ * earlier attempt was lost. */
+static bool doubt(sgi_emitter *emitter)
+{
+    segue_request *request = emitter->request;
+    if (!request)
+        return sgi_cli_may_be_another_era(emitter);
+    if (request->era_doubted)
+        return false;
+    request->era_doubted = true;
+    if (!request->tries.failures)
+        request->key.sent = false;
+    return true;
+}
+
+bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
+                     sgi_json error, sgi_json id)
+{
+    static const char why[] =
+        "another server, or another version of it, answers at this URL now";
+    segue_session *session = emitter->session;
+    sgi_change change = change_of(emitter, version, status, error, id);
+    bool may_leave = change == STARTED_AGAIN || session->options.era == SEGUE_ERA_AUTO;
+    if (change == SAME || !may_leave || !doubt(emitter))
+        return false;
+    if (version == session->version && sgi_session_is_open(session)) {
+        if (change == OTHER_ERA)
+            sgi_era_memory_note(&session->engine->places, session->conn->place, false);
+        sgi_session_renew(session, why);
+    }
+    sgi_emitter_lost(emitter, why, true);
+    return true;
+}

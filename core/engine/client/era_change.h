@@ -1,0 +1,16 @@
+/* Detects that a session's server was replaced, perhaps by a server of another era. */
+#ifndef SGI_ERA_CHANGE_H
+#define SGI_ERA_CHANGE_H
+
+#include "engine/client/emitter.h"
+#include "engine/negotiate.h"
+
+/* Handles an HTTP error status for a request of this version. error: the error object of
+ * the response body, or empty. id: the id that the body answers. If the status and the
+ * error show that another server has replaced the first, the session finds out anew which
+ * era the server speaks, and the request is sent again afterwards. Then the function
+ * returns true, and the emitter has been freed. This happens once for each request. */
+bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
+                     sgi_json error, sgi_json id);
+
+#endif

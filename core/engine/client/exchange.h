@@ -1,0 +1,120 @@
+/* The functions by which the HTTP transport uses a client session
+ * (exchange_receive.c). Each message is an exchange of its own: one POST or GET and
+ * its response. Every function here is called with the runtime's lock held. */
+#ifndef SGI_CLIENT_EXCHANGE_H
+#define SGI_CLIENT_EXCHANGE_H
+
+#include "engine/port.h"
+
+typedef enum sgi_exchange_kind {
+    SGI_EXCHANGE_MESSAGE = 0, /* POST with the bytes of sgi_conn_output */
+    /* POST with the same bytes, without a session id; the response may assign a session
+     * id */
+    SGI_EXCHANGE_INITIALIZE,
+    /* GET that opens the stream of the session; the exchange has no answer */
+    SGI_EXCHANGE_LISTEN
+} sgi_exchange_kind;
+
+/* How long an exchange may take, and whether other exchanges may wait for it. */
+typedef enum sgi_exchange_span {
+    SGI_EXCHANGE_BRIEF = 0, /* the server answers at once; other exchanges may wait for
+                               it */
+    /* the engine ends the exchange when the server is silent for too long */
+    SGI_EXCHANGE_REQUEST,
+    SGI_EXCHANGE_LONG,    /* the engine sets no time limit; only the transport ends it */
+    SGI_EXCHANGE_STANDING /* the exchange is open as long as the session */
+} sgi_exchange_span;
+
+/* The kind of an exchange and the texts of its HTTP headers. An empty text is not sent.
+ * The name is sent even when it is empty, unless name.p is NULL. The texts live as long
+ * as the exchange. */
+typedef struct sgi_exchange_head {
+    sgi_exchange_kind kind;
+    bool modern;
+    sgi_exchange_span span;
+    sgi_str version;    /* MCP-Protocol-Version */
+    sgi_str method;     /* Mcp-Method */
+    sgi_str name;       /* Mcp-Name, encoded as a header value */
+    sgi_str params;     /* Mcp-Param-*: name NUL value NUL, ... */
+    sgi_str last_event; /* Last-Event-ID, for a POST that resumes a request */
+    /* the transport must not send the message again; only the client's request may do
+     * so */
+    bool once;
+} sgi_exchange_head;
+
+/* Returns the next exchange that the transport has to handle. It is a new one (its
+ * transport is NULL, and the caller gets a reference to it), one whose input may be read
+ * again, or one that is over. Returns NULL when there is none. */
+sgi_conn *sgi_exchange_next(sgi_conn *parent);
+/* Sets the pointer that sgi_conn_transport returns for this exchange. */
+void sgi_exchange_set_transport(sgi_conn *conn, void *transport);
+void sgi_exchange_get_head(const sgi_conn *conn, sgi_exchange_head *head);
+/* True when nothing waits for the answer of this exchange any more. The transport then
+ * closes the stream of a request, and lets the POST of a notification finish. */
+bool sgi_exchange_is_over(const sgi_conn *conn);
+/* True when a request, or the session, waits for the response of this exchange. */
+bool sgi_exchange_is_awaited(const sgi_conn *conn);
+/* Reports the status of the response. Called when the status and the headers have
+ * arrived. */
+void sgi_exchange_on_status(sgi_conn *conn, int32_t status);
+/* Reports a comment in the stream, which shows that the server is alive. The transport
+ * reports what comes back by this function and those below. It passes messages to
+ * sgi_conn_message while sgi_conn_wants_input is true. */
+void sgi_exchange_on_sign_of_life(sgi_conn *conn);
+/* Reports the name of the server process that sends the session's GET stream. When the
+ * name differs from the earlier one, this process does not know the settings of the
+ * session, such as its log level. */
+void sgi_exchange_on_server_name(sgi_conn *conn, sgi_str name);
+/* Reports the id of the stream event that brought the last message passed to
+ * sgi_conn_message. */
+void sgi_exchange_on_event_id(sgi_conn *conn, sgi_str event);
+/* Reports that the server asks the client to wait for ms before its next message. The
+ * transport calls this before it reports the end of the exchange. */
+void sgi_exchange_on_retry_after(sgi_conn *conn, int64_t ms);
+/* Reports a response with this body, whose status says that it is no answer. */
+void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body);
+/* Reports a response with status 404 and this body: the server does not know the wire
+ * session. taken: the server had accepted the message before, and the 404 answers the
+ * attempt to reopen the stream of its answer. */
+void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body);
+/* Reports that the JSON body, which was passed to sgi_conn_message, did not answer the
+ * request. */
+void sgi_exchange_on_no_answer(sgi_conn *conn, sgi_str body);
+/* Reports a success status whose body is neither JSON nor an event stream. */
+void sgi_exchange_on_wrong_type(sgi_conn *conn, const char *why);
+/* Reports that there is no answer and that another try would fail too (bad certificate,
+ * redirect). */
+void sgi_exchange_on_permanent_failure(sgi_conn *conn, const char *why);
+/* Reports that the answer is larger than max_message_bytes. */
+void sgi_exchange_on_too_large(sgi_conn *conn);
+/* Reports status 401 or 403, for which the client can get no token that helps. */
+void sgi_exchange_on_unauthorized(sgi_conn *conn, int32_t status, const char *why);
+/* Reports that the client can get no token at present. The server did not run the
+ * request, so it may be sent again. The transport calls this before it reports the end of
+ * the exchange. */
+void sgi_exchange_on_no_token(sgi_conn *conn);
+/* Reports that the message cannot have reached the server. The transport calls this
+ * before it reports the end of the exchange. */
+void sgi_exchange_on_unsent(sgi_conn *conn);
+/* Gives the transport's reference back; the transport must not use the exchange
+ * afterwards. Before, the transport reports the end by sgi_conn_lost, which does nothing
+ * to an exchange that is already over. */
+void sgi_exchange_release(sgi_conn *conn);
+/* Reports whether the exchange waits for a token or for a free connection (held). The
+ * time limit of the exchange does not run while it waits. */
+void sgi_exchange_set_held(sgi_conn *conn, bool held);
+/* Reports that a user begins (or ends) deciding about a token. During this time neither
+ * the time limit of a request that waits for the token nor the limit of reconnecting
+ * runs. parent: the conversation of the session. */
+void sgi_exchange_set_user_decides(sgi_conn *parent, bool decides);
+/* True for an HTTP status that may change soon: the same request may succeed a little
+ * later. */
+bool sgi_http_status_may_pass(int32_t status);
+/* Asks whether the transport may reopen a stream after *ms, for the attempt-th time in a
+ * row. Reports the attempt to the application, unless the server had announced the end of
+ * the stream (is_polled). Returns false when reconnecting has taken too long. The
+ * function may shorten *ms. */
+bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
+                             bool is_polled, int64_t *ms);
+
+#endif

@@ -1,0 +1,229 @@
+/* Handles a response that is no answer: an error status of HTTP, a body that answers
+ * nothing, or a report of the transport that no answer will come. Each gives the waiting
+ * emitter an outcome: ERROR when the body is a JSON-RPC error, LOST when a retry may
+ * help, else REFUSED. When the server does not know the wire session, or the era, the
+ * client first begins a new one, and then sends the refused message again. */
+#include "engine/client/exchange_state.h"
+
+#include "engine/client/era_change.h"
+#include "engine/client/request.h"
+#include "engine/client/withdrawal.h"
+
+#include <stdio.h>
+
+/* Returns the JSON-RPC error in a body, or empty. An error without an id, or with id
+ * null, is taken as the answer to this exchange. */
+static sgi_json find_error(sgi_exchange *exchange, sgi_str body)
+{
+    sgi_json_member members[SGI_MESSAGE_MEMBERS];
+    size_t count = 0;
+    sgi_json_error fault;
+    if (!body.n ||
+        !sgi_json_read(&exchange->conn->engine->reader, body, members,
+                       SGI_MESSAGE_MEMBERS, &count, &fault) ||
+        sgi_json_kind_of(sgi_json_trim(body)) != SGI_JSON_OBJECT)
+        return (sgi_json){0};
+    sgi_json error = sgi_json_get(body, "error");
+    int64_t number;
+    if (sgi_json_kind_of(error) != SGI_JSON_OBJECT ||
+        !sgi_json_int(sgi_json_get(error, "code"), &number))
+        return (sgi_json){0};
+    return error;
+}
+
+bool sgi_http_status_may_pass(int32_t status)
+{
+    return status == 408 || status == 429 || status == 502 || status == 503 ||
+           status == 504;
+}
+
+void sgi_exchange_on_status(sgi_conn *conn, int32_t status)
+{
+    sgi_exchange *exchange = conn->exchange;
+    exchange->settled = !sgi_http_status_may_pass(status);
+    if (exchange->withdraws && exchange->settled)
+        sgi_withdrawal_settled(exchange->session, exchange->withdraws, status);
+    if (exchange->emitter && exchange->emitter->late && status == 200)
+        sgi_withdrawal_resumed(exchange->session, exchange->emitter->id);
+}
+
+/* True for a status that denies access. Such a status decides even when the body is a
+ * JSON-RPC error. Status 403 denies access only before the session is open. */
+static bool is_denied(const sgi_exchange *exchange, int32_t status)
+{
+    return status == 401 || status == 407 ||
+           (status == 403 && !sgi_session_is_open(exchange->session));
+}
+
+static void lose(sgi_emitter *emitter, int32_t status, sgi_json error, bool unsent)
+{
+    char what[32], room[SGI_NAME_MAX], why[SGI_WHY_MAX];
+    snprintf(what, sizeof what, "HTTP status %d", (int)status);
+    sgi_explain_failure(why, what, sgi_method_text(sgi_json_get(error, "message"), room));
+    sgi_emitter_lost(emitter, why, unsent);
+}
+
+void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
+{
+    sgi_exchange *exchange = conn->exchange;
+    if (exchange->kind == SGI_EXCHANGE_LISTEN) {
+        /* a status that does not change soon shows that the server offers no GET
+         * stream */
+        exchange->over = !sgi_http_status_may_pass(status);
+        return;
+    }
+    if (!exchange->emitter)
+        return;
+    sgi_json error =
+        is_denied(exchange, status) ? (sgi_json){0} : find_error(exchange, body);
+    sgi_json id = error.n ? sgi_json_get(body, "id") : (sgi_json){0};
+    bool passes = sgi_http_status_may_pass(status);
+    if (sgi_era_changed(exchange->emitter, exchange->version, status, error, id))
+        return;
+    /* A server that is starting or about to close may give any error, so its error does
+     * not show its era. */
+    bool shakes = !exchange->emitter->request && !sgi_session_is_open(exchange->session);
+    exchange->emitter->http_status = status;
+    /* a server that is ending has not run the call, so the call is sent to the next
+     * server */
+    bool ending = passes && sgi_error_is_ending(error);
+    if (error.n && !ending && !(passes && shakes)) {
+        sgi_emitter_error(exchange->emitter, error);
+    } else if (passes) {
+        lose(exchange->emitter, status, error, ending);
+    } else {
+        sgi_emitter_refused(exchange->emitter, status, NULL);
+    }
+}
+
+/* True while the request may be sent again. It may be sent max_reconnects times in a row,
+ * because several servers may fail one after another. The time limit of the request can
+ * end it earlier. While the session is not open, this function counts the failures.
+ * Otherwise the function that sends the request again counts them. */
+static bool may_go_again(segue_request *request)
+{
+    bool may = request->tries.failures < request->session->options.max_reconnects;
+    request->tries.failures += !sgi_session_is_open(request->session);
+    return may;
+}
+
+static bool is_unknown_method(sgi_json error)
+{
+    int64_t code = 0;
+    return sgi_json_int(sgi_json_get(error, "code"), &code) &&
+           code == SGI_RPC_METHOD_NOT_FOUND;
+}
+
+/* Begins a new wire session, because the server does not know the old one any more. A
+ * message that was refused for this reason did not run, so it is sent again in the new
+ * wire session. A message that the server had accepted may have run and is not sent
+ * again. The other exchanges of the old wire session get a 404 of their own (2025-11-25
+ * basic/transports, "Session Management", 4). */
+void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
+{
+    static const char why[] = "the server does not know the session any more";
+    sgi_exchange *exchange = conn->exchange;
+    segue_session *session = exchange->session;
+    sgi_emitter *emitter = exchange->emitter;
+    segue_request *request = emitter ? emitter->request : NULL;
+    if (exchange->kind == SGI_EXCHANGE_LISTEN && !exchange->has_response) {
+        /* for the first response to a GET, 404 means that the server offers no GET
+         * stream */
+        exchange->over = true;
+        return;
+    }
+    sgi_json error = emitter ? find_error(exchange, body) : (sgi_json){0};
+    /* in 2026-07-28 an unknown method has status 404, so the wire session still exists */
+    if (is_unknown_method(error)) {
+        sgi_emitter_error(emitter, error);
+        return;
+    }
+    if (exchange->wire_session == session->wire_session)
+        sgi_session_renew(session, why);
+    bool again = request && !taken && may_go_again(request);
+    if (again || (emitter && taken))
+        sgi_emitter_lost(emitter, why, again);
+    else if (emitter)
+        sgi_emitter_refused(emitter, 404, NULL);
+}
+
+bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
+                             bool is_polled, int64_t *ms)
+{
+    sgi_exchange *exchange = conn->exchange;
+    segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
+    char text[SGI_WHY_MAX];
+    if (exchange->emitter && exchange->emitter->late)
+        return false;
+    exchange->resumed = true;
+    /* the stream is reopened without limit: no request waits, or its end was announced */
+    if (exchange->kind == SGI_EXCHANGE_LISTEN || is_polled)
+        return true;
+    if (attempt <= 1)
+        exchange->lost_ms = 0;
+    int64_t left = sgi_session_reconnect_ms_left(exchange->session, exchange->lost_ms);
+    if (left <= 0) {
+        sgi_explain_unreachable(exchange->session, text, why);
+        /* the request has spent this time already, so its own tries have less time
+         * left */
+        if (request)
+            request->tries.lost_ms = exchange->lost_ms;
+        if (exchange->emitter)
+            sgi_emitter_lost(exchange->emitter, text, false);
+        return false;
+    }
+    if (*ms > left)
+        *ms = left;
+    exchange->lost_ms += *ms;
+    sgi_session_report_retry(exchange->session, request ? request->method : "an answer",
+                             attempt, *ms, why);
+    return true;
+}
+
+void sgi_exchange_on_no_answer(sgi_conn *conn, sgi_str body)
+{
+    sgi_exchange *exchange = conn->exchange;
+    sgi_json error;
+    if (exchange->emitter && exchange->emitter->begun)
+        sgi_emitter_lost(
+            exchange->emitter,
+            "the server answered with JSON, where it had to continue an event stream",
+            false);
+    else if (exchange->emitter && (error = find_error(exchange, body)).n)
+        sgi_emitter_error(exchange->emitter, error);
+    else if (exchange->emitter)
+        sgi_emitter_malformed(exchange->emitter);
+}
+
+void sgi_exchange_on_permanent_failure(sgi_conn *conn, const char *why)
+{
+    if (conn->exchange->emitter)
+        sgi_emitter_refused(conn->exchange->emitter, 0, why);
+}
+
+void sgi_exchange_on_wrong_type(sgi_conn *conn, const char *why)
+{
+    if (conn->exchange->emitter)
+        sgi_emitter_page(conn->exchange->emitter, why);
+}
+
+void sgi_exchange_on_too_large(sgi_conn *conn)
+{
+    if (conn->exchange->emitter)
+        sgi_emitter_too_large(conn->exchange->emitter);
+}
+
+void sgi_exchange_on_unauthorized(sgi_conn *conn, int32_t status, const char *why)
+{
+    sgi_exchange *exchange = conn->exchange;
+    if (exchange->kind == SGI_EXCHANGE_LISTEN)
+        exchange->over = true;
+    else if (exchange->emitter)
+        sgi_emitter_unauthorized(exchange->emitter, status, why);
+}
+
+void sgi_exchange_on_no_token(sgi_conn *conn)
+{
+    conn->exchange->unsent = true;
+    conn->exchange->settled = false;
+}

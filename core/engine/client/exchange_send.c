@@ -1,0 +1,160 @@
+/* The sending side of a client's HTTP exchange: the exchange is made, sends its message,
+ * and is given up. The functions that its transport and its conversation call are in
+ * exchange_receive.c. */
+#include "engine/client/exchange_state.h"
+
+#include "engine/client/tool_headers.h"
+#include "wire/mcp_headers.h"
+
+/* Adds the exchange to the list of exchanges that the transport has to handle next. */
+static void mark(sgi_exchange *exchange)
+{
+    segue_session *session = exchange->session;
+    sgi_host *host = &session->engine->host;
+    if (exchange->marked || session->conn->detached)
+        return;
+    exchange->marked = true;
+    sgi_conn_ref(exchange->conn);
+    TAILQ_INSERT_TAIL(&session->exchanges, exchange, link);
+    host->output(host->user, session->conn);
+}
+
+sgi_conn *sgi_exchange_new(segue_session *session)
+{
+    const sgi_mem *mem = sgi_engine_mem(session->engine);
+    sgi_exchange *exchange = sgi_zalloc(mem, sizeof *exchange);
+    if (!exchange)
+        return NULL;
+    exchange->conn = sgi_conn_new(session->engine, &sgi_exchange_role, exchange, NULL);
+    if (!exchange->conn) {
+        sgi_release(mem, exchange, sizeof *exchange);
+        return NULL;
+    }
+    exchange->conn->exchange = exchange;
+    exchange->session = session;
+    sgi_session_ref(session);
+    session->answers.under_way++;
+    exchange->version = session->version;
+    exchange->wire_session = session->wire_session;
+    sgi_buf_init(&exchange->method, mem);
+    sgi_buf_init(&exchange->name, mem);
+    sgi_buf_init(&exchange->params, mem);
+    sgi_buf_init(&exchange->answers, mem);
+    sgi_conn_start(exchange->conn);
+    exchange->conn->frames = SGI_FRAMES_BODY;
+    return exchange->conn;
+}
+
+/* The headers repeat the method in 2026-07-28 and in the draft before it. */
+bool sgi_exchange_repeats_method(const sgi_exchange *exchange)
+{
+    return sgi_version_repeats_in_headers(exchange->version);
+}
+
+/* Returns the name of the member of params whose value is repeated in the header
+ * Mcp-Name. The draft repeats only a task's id (core/docs/requirements.md 2.1). */
+static const char *name_member(const sgi_exchange *exchange, sgi_str method)
+{
+    const char *member = sgi_mcp_name_member(method);
+    bool all = sgi_version_is_modern(exchange->version);
+    return member && (all || !strcmp(member, "taskId")) ? member : NULL;
+}
+
+/* Reads from the message the values that the headers repeat. The library wrote the
+ * message, so it is well-formed. Returns false when out of memory. */
+static bool read_head(sgi_exchange *exchange)
+{
+    sgi_str body = sgi_buf_str(&exchange->conn->out);
+    sgi_json method = sgi_json_get(body, "method");
+    sgi_json params = sgi_json_get(body, "params");
+    if (!method.n) { /* the message is an answer to a question of the server */
+        sgi_buf_add_str(&exchange->answers, sgi_json_get(body, "id"));
+        return !exchange->answers.failed;
+    }
+    sgi_json_decode(method, &exchange->method);
+    sgi_str plain = sgi_buf_str(&exchange->method);
+    if (sgi_str_eq(plain, SGI_STR("initialize")))
+        exchange->kind = SGI_EXCHANGE_INITIALIZE;
+    exchange->announces = sgi_str_eq(plain, SGI_STR("notifications/initialized"));
+    if (!sgi_exchange_repeats_method(exchange))
+        return !exchange->method.failed;
+    const char *member = name_member(exchange, plain);
+    sgi_json name = member ? sgi_json_get(params, member) : (sgi_json){0};
+    exchange->has_name = sgi_json_kind_of(name) == SGI_JSON_STRING;
+    if (exchange->has_name) {
+        sgi_buf text;
+        sgi_buf_init(&text, sgi_engine_mem(exchange->conn->engine));
+        sgi_json_decode(name, &text);
+        sgi_mcp_add_value(&exchange->name, sgi_buf_str(&text));
+        if (sgi_str_eq(plain, SGI_STR("tools/call")))
+            sgi_tool_headers_write(&exchange->session->tools.headers, sgi_buf_str(&text),
+                                   sgi_json_get(params, "arguments"), &exchange->params);
+        exchange->name.failed |= text.failed;
+        sgi_buf_free(&text);
+    }
+    return !exchange->method.failed && !exchange->name.failed && !exchange->params.failed;
+}
+
+bool sgi_exchange_send(sgi_conn *conn, sgi_emitter *emitter)
+{
+    sgi_exchange *exchange = conn->exchange;
+    bool fits = read_head(exchange);
+    exchange->emitter = emitter;
+    /* without an emitter nothing waits for the answer, so the exchange is over */
+    exchange->over = !emitter;
+    if (emitter) {
+        exchange->waited_for = true;
+        exchange->session->answers.under_way--;
+    }
+    if (fits)
+        mark(exchange);
+    if (!emitter)
+        sgi_conn_unref(exchange->conn);
+    return fits;
+}
+
+void sgi_exchange_end(sgi_conn *conn)
+{
+    sgi_exchange *exchange = conn->exchange;
+    exchange->emitter = NULL;
+    exchange->over = true;
+    if (!exchange->taken)
+        /* the message was never sent, so the transport skips the exchange */
+        conn->up = false;
+    else if (!conn->answered && conn->transport)
+        /* an answered exchange is not marked: the transport may read its stream to the
+         * end */
+        mark(exchange);
+    sgi_conn_unref(exchange->conn);
+}
+
+void sgi_exchange_open_session_stream(segue_session *session)
+{
+    sgi_conn *conn = sgi_exchange_new(session);
+    if (!conn)
+        return; /* out of memory: the session works without the stream */
+    session->listening.conn = conn;
+    conn->exchange->kind = SGI_EXCHANGE_LISTEN;
+    mark(conn->exchange);
+}
+
+void sgi_exchange_resume_input(sgi_conn *conn)
+{
+    if (conn->stalled && conn->up && sgi_conn_wants_input(conn))
+        mark(conn->exchange);
+}
+
+void sgi_exchanges_forget(segue_session *session)
+{
+    sgi_exchange *exchange;
+    while ((exchange = TAILQ_FIRST(&session->exchanges))) {
+        TAILQ_REMOVE(&session->exchanges, exchange, link);
+        exchange->marked = false;
+        sgi_conn_unref(exchange->conn);
+    }
+}
+
+bool sgi_exchange_is_held(const sgi_conn *conn)
+{
+    return conn->exchange && conn->exchange->held;
+}

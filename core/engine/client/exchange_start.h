@@ -1,0 +1,38 @@
+/* The client's side of HTTP exchanges. Each message of a session is sent by an
+ * exchange of its own, and the answer to the message comes back on this exchange. The
+ * conversation of an exchange is a child of the session's conversation, which carries
+ * no message itself. exchange.h declares the functions that transports use. An
+ * exchange has up to three references. The engine has one until sgi_exchange_end. The
+ * transport has one from sgi_exchange_next to sgi_exchange_release. The list of
+ * exchanges that the transport has to handle next has one. */
+#ifndef SGI_EXCHANGE_START_H
+#define SGI_EXCHANGE_START_H
+
+#include "engine/client/emitter.h"
+#include "engine/client/exchange.h"
+#include "engine/client/session.h"
+
+/* Makes an exchange for a message of the session. The caller writes the message into
+ * the returned conversation, then calls sgi_exchange_send, or sgi_exchange_end to drop
+ * it. NULL when out of memory. */
+sgi_conn *sgi_exchange_new(segue_session *session);
+/* Sends the message that was written into the conversation. emitter: receives the answer;
+ * may be NULL. Returns false when out of memory: nothing is sent, and a caller with an
+ * emitter must still call sgi_exchange_end. */
+bool sgi_exchange_send(sgi_conn *conn, sgi_emitter *emitter);
+/* Gives the exchange up: nothing waits for its answer any more. */
+void sgi_exchange_end(sgi_conn *conn);
+/* Opens the GET stream on which a server of the handshake eras sends requests and
+ * notifications of its own. */
+void sgi_exchange_open_session_stream(segue_session *session);
+/* Empties the list of exchanges that the transport has to handle next. Called when the
+ * session's transport is gone. */
+void sgi_exchanges_forget(segue_session *session);
+/* Allows the transport to read more input from this exchange. */
+void sgi_exchange_resume_input(sgi_conn *conn);
+
+/* True when the exchange waits for a token or a connection. False for a conversation that
+ * does not belong to an HTTP exchange. */
+bool sgi_exchange_is_held(const sgi_conn *conn);
+
+#endif

@@ -1,0 +1,568 @@
+/* Finds out which era the server speaks (2026-07-28 basic/transports/stdio, backward
+ * compatibility). server/discover is sent first. A DiscoverResult or a modern error means
+ * the modern era. After any other error, or no answer in time, the client sends
+ * initialize. Over a byte stream a server may be silent because it is starting. So the
+ * client accepts a DiscoverResult that comes before the answer to initialize. When
+ * initialize is refused, the client waits once more for the answer to server/discover.
+ * The era holds for one connection. After a reconnect it is found out again, because the
+ * program at the other end may be another one. */
+#include "engine/client/dialects.h"
+#include "engine/client/emitter.h"
+#include "engine/client/hosting.h"
+#include "engine/client/session.h"
+#include "wire/json_copy.h"
+
+#include <stdio.h>
+
+#define META "io.modelcontextprotocol/"
+
+/* ---- what this client declares ---- */
+
+static void write_client_info(sgi_jw *w, const segue_session *session, const char *name)
+{
+    sgi_jw_key(w, name);
+    sgi_jw_open(w, '{');
+    sgi_jw_member_string(w, "name", sgi_str_of(session->options.name));
+    sgi_jw_member_string(w, "version", sgi_str_of(session->options.version));
+    sgi_jw_close(w, '}');
+}
+
+/* Writes the application's capabilities. Their extensions also get the tasks extension of
+ * this library. */
+static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json given)
+{
+    sgi_json extensions = sgi_json_get(given, "extensions");
+    sgi_jw_open(w, '{');
+    sgi_cli_write_modern_capabilities(session, given, "extensions", w);
+    if (extensions.n || !session->options.no_tasks) {
+        sgi_jw_key(w, "extensions");
+        sgi_jw_open(w, '{');
+        sgi_jw_members(w, extensions, SGI_JSON_NAMES(META "tasks"));
+        if (!session->options.no_tasks)
+            sgi_jw_member_raw(w, META "tasks", SGI_STR("{}"));
+        sgi_jw_close(w, '}');
+    }
+    sgi_jw_close(w, '}');
+}
+
+/* Writes the application's experimental capabilities and those of the dialects. */
+static void write_experimental(sgi_jw *w, const segue_session *session, sgi_json given)
+{
+    bool some = sgi_cli_declares_experimental(session, given);
+    sgi_json own = sgi_json_get(given, "experimental");
+    if (!some && !own.n)
+        return;
+    sgi_jw_key(w, "experimental");
+    if (!some || (own.n && sgi_json_kind_of(own) != SGI_JSON_OBJECT)) {
+        sgi_jw_raw(w, own);
+        return;
+    }
+    sgi_jw_open(w, '{');
+    sgi_cli_write_experimental(session, given, own, w);
+    sgi_jw_members(w, own, NULL);
+    sgi_jw_close(w, '}');
+}
+
+/* Writes the capabilities for initialize. The application may declare tasks itself. */
+static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
+                                      sgi_json given)
+{
+    sgi_jw_open(w, '{');
+    sgi_cli_write_capabilities(session, given, w);
+    sgi_hosting_write_questions(w, session, given);
+    sgi_cli_write_plain_capabilities(session, given, w);
+    write_experimental(w, session, given);
+    sgi_jw_members(w, given, SGI_JSON_NAMES("experimental"));
+    sgi_jw_close(w, '}');
+}
+
+bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities)
+{
+    sgi_jw w = sgi_jw_to(&session->meta);
+    sgi_jw_member_string(&w, META "protocolVersion", SGI_STR("2026-07-28"));
+    write_client_info(&w, session, META "clientInfo");
+    sgi_jw_key(&w, META "clientCapabilities");
+    write_capabilities(&w, session, capabilities);
+    w = sgi_jw_to(&session->handshake.capabilities);
+    write_legacy_capabilities(&w, session, capabilities);
+    if (!session->handshake.capabilities.failed)
+        sgi_cli_note_declared(session, sgi_buf_str(&session->handshake.capabilities));
+    return !session->meta.failed && !session->handshake.capabilities.failed;
+}
+
+/* ---- what the server declares ---- */
+
+static bool keep_peer(segue_session *session, sgi_json info, sgi_json capabilities,
+                      sgi_json instructions)
+{
+    sgi_buf *peer = &session->peer;
+    sgi_buf_reset(peer, SIZE_MAX);
+    sgi_jw w = sgi_jw_to(peer);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "protocolVersion",
+                         sgi_str_of(sgi_version_name(session->version)));
+    if (info.n)
+        sgi_jw_member_raw(&w, "serverInfo", info);
+    if (capabilities.n)
+        sgi_jw_member_raw(&w, "capabilities", capabilities);
+    if (instructions.n)
+        sgi_jw_member_raw(&w, "instructions", instructions);
+    sgi_jw_close(&w, '}');
+    return sgi_buf_terminate(peer) && !peer->failed;
+}
+
+/* Remembers which era the server speaks. The next session with a server of a handshake
+ * era then begins with initialize. A session whose options name the era remembers
+ * nothing. */
+static void remember(segue_session *session, bool legacy)
+{
+    if (session->conn->exchanging && session->options.era == SEGUE_ERA_AUTO)
+        sgi_era_memory_note(&session->engine->places, session->conn->place, legacy);
+    session->handshake.guessed = false;
+}
+
+static void open_modern(segue_session *session, sgi_json result)
+{
+    sgi_json capabilities = sgi_json_get(result, "capabilities");
+    sgi_json extensions = sgi_json_get(capabilities, "extensions");
+    sgi_json info = sgi_json_get(sgi_json_get(result, "_meta"), META "serverInfo");
+    session->server.idempotency = !session->options.no_idempotency &&
+                                  sgi_json_get(extensions, "dev.segue/idempotency").n > 0;
+    sgi_cli_read_server_capabilities(session, capabilities);
+    if (keep_peer(session, info, capabilities, sgi_json_get(result, "instructions"))) {
+        remember(session, false);
+        sgi_session_opened(session);
+    } else {
+        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+    }
+}
+
+static const char *method_of(const segue_session *session)
+{
+    return session->stage == SGI_STAGE_PROBING ? "server/discover" : "initialize";
+}
+
+static const char *advice_on(int32_t status)
+{
+    if (status == 404 || status == 405)
+        return ": is the path right? (MCP servers often use /mcp)";
+    if (status == 407)
+        return ": a proxy requires credentials";
+    return status == 401 ? ": the server requires authorization" : "";
+}
+
+/* Writes why the handshake failed, with the server's own words. Over HTTP the text also
+ * has the URL and the status, because the URL may lead to a server that is not an MCP
+ * server. */
+static void explain(const segue_session *session, const char *method,
+                    const sgi_outcome *outcome, char why[SGI_WHY_MAX])
+{
+    char what[512], room[SGI_NAME_MAX];
+    sgi_str said = {0};
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        said = sgi_method_text(sgi_json_get(outcome->json, "message"), room);
+    else if (outcome->kind == SGI_OUTCOME_REFUSED && outcome->has_reason)
+        said = sgi_str_of(outcome->why);
+    if (outcome->status)
+        snprintf(what, sizeof what, "%.256s answered HTTP %d to %s%s",
+                 session->conn->place_name, (int)outcome->status, method,
+                 outcome->has_reason ? "" : advice_on(outcome->status));
+    else if (outcome->kind == SGI_OUTCOME_REFUSED)
+        snprintf(what, sizeof what, "%.256s%s%s",
+                 session->conn->exchanging ? session->conn->place_name : "",
+                 session->conn->exchanging ? ", asked for " : "", method);
+    else
+        snprintf(what, sizeof what, "the server refused %s", method);
+    sgi_explain_failure(why, what, said);
+}
+
+/* True when the outcome shows nothing of the server's era, because no server answered.
+ * The session is then lost, or ends. Over a byte stream the session notices a loss by
+ * itself, and silence is a sign of the era. Over HTTP a refusal is a sign of the era, and
+ * a silent server is busy (2026-07-28 basic/versioning, "Backward Compatibility"). */
+static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
+{
+    bool silent = outcome->kind == SGI_OUTCOME_TIMEOUT && session->conn->exchanging;
+    char why[96], text[SGI_WHY_MAX];
+    snprintf(why, sizeof why, "the server did not answer %s within %lld ms",
+             method_of(session), (long long)session->options.request_timeout_ms);
+    silent |=
+        outcome->kind == SGI_OUTCOME_TIMEOUT && session->options.era == SEGUE_ERA_MODERN;
+    if (silent && session->reach.was_open && session->conn->exchanging) {
+        sgi_session_lost(session, why);
+        return true;
+    }
+    if (silent) {
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION, why);
+        return true;
+    }
+    if (outcome->kind == SGI_OUTCOME_LOST) {
+        if (session->conn->exchanging)
+            sgi_session_lost(session, outcome->why);
+        return true;
+    }
+    bool is_let_in =
+        outcome->status != 401 && outcome->status != 403 && outcome->status != 407;
+    if (outcome->kind != SGI_OUTCOME_REFUSED || (outcome->status && is_let_in))
+        return false;
+    explain(session, method_of(session), outcome, text);
+    sgi_session_failed(session, sgi_outcome_status(outcome), text);
+    return true;
+}
+
+/* Sends a message of the handshake. Without memory the connection counts as lost: a byte
+ * stream then closes by itself. */
+static bool send_it(sgi_emitter *emitter, sgi_sending *sending)
+{
+    segue_session *session = emitter->session;
+    bool sent = sgi_emitter_send(emitter, sending, (sgi_str){0}, (sgi_json){0});
+    if (!sent && session->conn->exchanging)
+        sgi_session_lost(session, "out of memory");
+    return sent;
+}
+
+/* ---- initialize ---- */
+
+static void send_discover(segue_session *session);
+static void send_initialize(segue_session *session);
+
+/* Drops server/discover if it is under way, because the era is known. */
+static void forget_probe(segue_session *session)
+{
+    if (session->handshake.probing)
+        sgi_emitter_drop(session->handshake.probing, false);
+    session->handshake.probing = NULL;
+}
+
+/* Finds out the era anew when the session began with a wrong guess, the era that the
+ * server spoke in an earlier session. Returns false when the session did not guess. */
+static bool guessed_wrong(segue_session *session)
+{
+    if (!session->handshake.guessed)
+        return false;
+    remember(session, false);
+    send_discover(session);
+    return true;
+}
+
+static bool announce(segue_session *session)
+{
+    sgi_sending sending;
+    sgi_conn *conn = sgi_session_begin_message(session);
+    if (!conn)
+        return false;
+    sgi_send_notification(&sending, conn, "notifications/initialized");
+    bool sent = sgi_send_end(&sending);
+    return sgi_session_send_message(session, conn) && sent;
+}
+
+/* Opens the session although the server did not answer notifications/initialized in time.
+ * The server may have received it. */
+static void announced_in_vain(sgi_timer *timer)
+{
+    sgi_session_initialized_accepted(SGI_OWNER(timer, segue_session, reach.timer));
+}
+
+/* True when the client offers the draft DRAFT-2026-v1. */
+static bool offers_draft(const segue_session *session)
+{
+    return session->options.dialects_on & SEGUE_DIALECT_DRAFT_TASKS &&
+           !session->options.no_tasks && !session->handshake.draft_refused;
+}
+
+/* Sends initialize again without the draft version. Some servers refuse the draft version
+ * and do not name another one. */
+static bool goes_without_draft(segue_session *session, const sgi_outcome *outcome)
+{
+    if (!offers_draft(session) || outcome->kind != SGI_OUTCOME_ERROR)
+        return false;
+    session->handshake.draft_refused = true;
+    send_initialize(session);
+    return true;
+}
+
+static bool speaks(const segue_session *session, sgi_version version)
+{
+    if (version == SGI_VERSION_DRAFT_2026_V1)
+        return offers_draft(session);
+    return sgi_version_has_handshake(version);
+}
+
+/* Reads the experimental capabilities. The handshake eras declare there what the protocol
+ * itself does not have. */
+static void read_experimental(segue_session *session, sgi_json capabilities)
+{
+    sgi_json experimental = sgi_json_get(capabilities, "experimental");
+    session->server.idempotency =
+        !session->options.no_idempotency &&
+        sgi_json_get(experimental, "dev.segue/idempotency").n > 0;
+}
+
+static void was_refused(segue_session *session, const sgi_outcome *outcome)
+{
+    char why[SGI_WHY_MAX];
+    if (outcome->kind == SGI_OUTCOME_TIMEOUT)
+        snprintf(why, sizeof why, "the server did not answer initialize within %lld ms",
+                 (long long)session->options.request_timeout_ms);
+    else
+        explain(session, "initialize", outcome, why);
+    sgi_session_failed(session, SEGUE_E_NEGOTIATION, why);
+}
+
+static void fell_silent(sgi_timer *timer);
+static bool lists_modern(sgi_json versions);
+
+/* Handles a refusal of initialize. Returns true when the client still waits for a
+ * DiscoverResult: a program that starts may have read server/discover late and answer it
+ * now. To a server whose error names 2026-07-28, server/discover is sent once more. The
+ * refusal is stored, and reported if no answer comes. */
+static bool is_waited_for(segue_session *session, const sgi_outcome *outcome)
+{
+    char why[SGI_WHY_MAX];
+    sgi_json data = sgi_json_get(outcome->json, "data");
+    bool names_it = lists_modern(sgi_json_get(data, "supported"));
+    if (outcome->kind != SGI_OUTCOME_ERROR || session->handshake.refusal ||
+        session->conn->exchanging || session->options.era != SEGUE_ERA_AUTO ||
+        (!session->handshake.probing && !names_it))
+        return false;
+    explain(session, "initialize", outcome, why);
+    session->handshake.refusal =
+        sgi_text_dup(sgi_engine_mem(session->engine), sgi_str_of(why));
+    if (!session->handshake.refusal)
+        return false;
+    if (!session->handshake.probing) {
+        send_discover(session);
+        return true;
+    }
+    session->stage = SGI_STAGE_PROBING;
+    session->version = SGI_VERSION_MODERN;
+    sgi_engine_set_timer(session->engine, &session->reach.timer,
+                         session->options.probe_timeout_ms, fell_silent);
+    return true;
+}
+
+static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_session *session = emitter->session;
+    sgi_str version;
+    session->handshake.shaking = NULL;
+    if (is_out_of_reach(session, outcome))
+        return;
+    if (outcome->kind != SGI_OUTCOME_RESULT) {
+        if (is_waited_for(session, outcome) || goes_without_draft(session, outcome) ||
+            guessed_wrong(session))
+            return;
+        was_refused(session, outcome);
+        return;
+    }
+    if (!sgi_json_plain_string(sgi_json_get(outcome->json, "protocolVersion"),
+                               &version) ||
+        !speaks(session, session->version = sgi_version_parse(version))) {
+        sgi_session_failed(
+            session, SEGUE_E_NEGOTIATION,
+            "the server chose a protocol version that this library does not support");
+        return;
+    }
+    read_experimental(session, sgi_json_get(outcome->json, "capabilities"));
+    sgi_cli_read_server_capabilities(session,
+                                     sgi_json_get(outcome->json, "capabilities"));
+    sgi_log_wish_begin(session, sgi_json_get(outcome->json, "capabilities"));
+    if (!keep_peer(session, sgi_json_get(outcome->json, "serverInfo"),
+                   sgi_json_get(outcome->json, "capabilities"),
+                   sgi_json_get(outcome->json, "instructions")) ||
+        !announce(session)) {
+        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        return;
+    }
+    remember(session, true);
+    forget_probe(session);
+    /* over HTTP requests wait until notifications/initialized is accepted */
+    if (!session->conn->exchanging)
+        sgi_session_opened(session);
+    else
+        sgi_engine_set_timer(session->engine, &session->reach.timer,
+                             session->options.probe_timeout_ms, announced_in_vain);
+}
+
+void sgi_session_initialized_accepted(segue_session *session)
+{
+    if (session->stage == SGI_STAGE_INITIALIZING)
+        sgi_session_opened(session);
+}
+
+static void send_initialize(segue_session *session)
+{
+    sgi_sending sending;
+    session->stage = SGI_STAGE_INITIALIZING;
+    session->wire_session++;
+    session->version = SGI_VERSION_HANDSHAKE;
+    sgi_emitter *emitter = sgi_emitter_begin(session, &sending, SGI_STR("initialize"));
+    if (!emitter) {
+        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        return;
+    }
+    emitter->done = initialized;
+    sgi_version offer =
+        offers_draft(session) ? SGI_VERSION_DRAFT_2026_V1 : SGI_VERSION_HANDSHAKE;
+    sgi_jw_member_string(&sending.w, "protocolVersion",
+                         sgi_str_of(sgi_version_name(offer)));
+    sgi_jw_member_raw(&sending.w, "capabilities",
+                      sgi_buf_str(&session->handshake.capabilities));
+    write_client_info(&sending.w, session, "clientInfo");
+    if (send_it(emitter, &sending))
+        session->handshake.shaking = emitter;
+}
+
+/* ---- server/discover ---- */
+
+static bool lists_modern(sgi_json versions)
+{
+    sgi_json version;
+    if (sgi_json_kind_of(versions) != SGI_JSON_ARRAY)
+        return false;
+    for (size_t at = 0; sgi_json_next_item(versions, &at, &version);)
+        if (sgi_json_string_is(version, SGI_STR("2026-07-28")))
+            return true;
+    return false;
+}
+
+static bool is_modern_error(sgi_json error)
+{
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    return code == SGI_RPC_UNSUPPORTED_VERSION || code == SGI_RPC_MISSING_CAPABILITY ||
+           code == SGI_RPC_HEADER_MISMATCH;
+}
+
+static bool lists_legacy(sgi_json error)
+{
+    sgi_json versions = sgi_json_get(sgi_json_get(error, "data"), "supported");
+    sgi_json version;
+    sgi_str text;
+    if (sgi_json_kind_of(versions) != SGI_JSON_ARRAY)
+        return false;
+    for (size_t at = 0; sgi_json_next_item(versions, &at, &version);) {
+        sgi_version known = sgi_json_plain_string(version, &text)
+                                ? sgi_version_parse(text)
+                                : SGI_VERSION_UNKNOWN;
+        if (sgi_version_has_handshake(known))
+            return true;
+    }
+    return false;
+}
+
+static void fall_back(segue_session *session, const sgi_outcome *outcome)
+{
+    char why[SGI_WHY_MAX];
+    if (session->handshake.refusal) {
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION, session->handshake.refusal);
+    } else if (session->options.era == SEGUE_ERA_MODERN && outcome->status) {
+        explain(session, "server/discover", outcome, why);
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION, why);
+    } else if (session->options.era == SEGUE_ERA_MODERN) {
+        sgi_session_failed(session, SEGUE_E_NEGOTIATION,
+                           "the server does not support protocol version 2026-07-28");
+    } else {
+        send_initialize(session);
+    }
+}
+
+/* Sends initialize, because server/discover was not answered in time. The answer may
+ * still come. */
+static void fell_silent(sgi_timer *timer)
+{
+    segue_session *session = SGI_OWNER(timer, segue_session, reach.timer);
+    if (session->stage == SGI_STAGE_PROBING)
+        fall_back(session, &(sgi_outcome){.kind = SGI_OUTCOME_TIMEOUT});
+}
+
+/* True when the client tries once more with a version of the server's list. A server that
+ * refuses a version and lists others may be one of several behind an address (2026-07-28
+ * basic/versioning: "select a mutually supported version from the list and retry the
+ * request"). */
+static bool may_ask_again(const segue_session *session, const sgi_outcome *outcome)
+{
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(outcome->json, "code"), &code);
+    return !session->handshake.probed_again && code == SGI_RPC_UNSUPPORTED_VERSION &&
+           lists_modern(sgi_json_get(sgi_json_get(outcome->json, "data"), "supported"));
+}
+
+/* True when resultType is "complete" or missing, which means the same (R-2557-5). */
+static bool is_complete(sgi_json result)
+{
+    sgi_json type = sgi_json_get(result, "resultType");
+    return !type.n || sgi_json_string_is(type, SGI_STR("complete"));
+}
+
+/* True when the answer to server/discover came late and is not used: initialize is under
+ * way, and the answer is no DiscoverResult. */
+static bool came_late(segue_session *session, bool is_modern)
+{
+    if (session->stage != SGI_STAGE_INITIALIZING)
+        return false;
+    if (is_modern && session->handshake.shaking) {
+        sgi_emitter_drop(session->handshake.shaking, false);
+        session->handshake.shaking = NULL;
+        session->version = SGI_VERSION_MODERN;
+    }
+    return !is_modern;
+}
+
+static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_session *session = emitter->session;
+    bool is_modern = outcome->kind == SGI_OUTCOME_RESULT && is_complete(outcome->json) &&
+                     lists_modern(sgi_json_get(outcome->json, "supportedVersions"));
+    session->handshake.probing = NULL;
+    if (came_late(session, is_modern) || is_out_of_reach(session, outcome))
+        return;
+    if (is_modern) {
+        open_modern(session, outcome->json);
+    } else if (outcome->kind == SGI_OUTCOME_ERROR && may_ask_again(session, outcome)) {
+        session->handshake.probed_again = true;
+        send_discover(session);
+    } else if (outcome->kind == SGI_OUTCOME_ERROR && is_modern_error(outcome->json) &&
+               !lists_legacy(outcome->json)) {
+        sgi_session_failed(
+            session, SEGUE_E_NEGOTIATION,
+            "the server supports no protocol version that this library supports");
+    } else {
+        fall_back(session, outcome);
+    }
+}
+
+static void send_discover(segue_session *session)
+{
+    sgi_sending sending;
+    session->stage = SGI_STAGE_PROBING;
+    session->version = SGI_VERSION_MODERN;
+    sgi_emitter *emitter =
+        sgi_emitter_begin(session, &sending, SGI_STR("server/discover"));
+    if (!emitter) {
+        sgi_session_failed(session, SEGUE_E_NOMEM, "out of memory");
+        return;
+    }
+    emitter->done = discovered;
+    if (!send_it(emitter, &sending))
+        return;
+    session->handshake.probing = emitter;
+    if (!session->conn->exchanging && session->options.era == SEGUE_ERA_AUTO)
+        sgi_engine_set_timer(session->engine, &session->reach.timer,
+                             session->options.probe_timeout_ms, fell_silent);
+}
+
+void sgi_handshake_begin(segue_session *session)
+{
+    int32_t era = session->options.era;
+    session->handshake.probed_again = session->handshake.draft_refused = false;
+    sgi_text_free(sgi_engine_mem(session->engine), session->handshake.refusal);
+    session->handshake.refusal = NULL;
+    session->handshake.guessed =
+        era == SEGUE_ERA_AUTO && session->conn->exchanging &&
+        sgi_era_memory_is_legacy(&session->engine->places, session->conn->place);
+    if (era == SEGUE_ERA_LEGACY || session->handshake.guessed)
+        send_initialize(session);
+    else
+        send_discover(session);
+}

@@ -1,0 +1,119 @@
+/* The host of a session, as the session uses it. A host is a server of the application
+ * that answers requests of the MCP server at the other end. engine/reverse makes
+ * hosts. The client calls a host only through this table, which the engine holds
+ * (sgi_engine.hosting). Questions that the host can answer go to the host, and so do
+ * requests of tasks/... All other questions stay with the session
+ * (client/server_questions.h), as do all questions outside 2025-11-25. */
+#ifndef SGI_HOSTING_H
+#define SGI_HOSTING_H
+
+#include "engine/client/session.h"
+
+typedef struct sgi_hosting sgi_hosting;
+
+/* All functions are called under the lock. */
+typedef struct sgi_hosting_table {
+    /* Joins a session and a host, and sets session->hosting. Their conversation lasts as
+     * long as the session. Errors: SEGUE_E_CLOSED, SEGUE_E_NOMEM. */
+    segue_status (*join)(segue_session *session, segue_server *host);
+    void (*free)(sgi_hosting *hosting);
+
+    /* True when the host can receive messages. If it is false, the session waits, and the
+     * host calls sgi_handshake_begin when it is ready. */
+    bool (*is_ready)(sgi_hosting *hosting);
+    /* Begins the host's conversation, because the session's handshake is over. */
+    void (*open)(sgi_hosting *hosting);
+    /* Ends the host's use of a connection that is lost. The session may connect again. */
+    void (*cut)(sgi_hosting *hosting, const char *why);
+    /* Ends the host's conversation, because the session is over. */
+    void (*end)(sgi_hosting *hosting);
+    /* Handles a request or a notification of the MCP server. Returns false when the
+     * message is not for the host. */
+    bool (*takes)(sgi_hosting *hosting, const sgi_message *msg);
+    /* True when more input may be read. It is false while the host has too many unsent
+     * answers. */
+    bool (*wants_input)(const sgi_hosting *hosting);
+    /* Sends a message that waits. Over HTTP it is called when one more message may be
+     * sent. */
+    void (*go)(sgi_hosting *hosting);
+
+    /* Writes the members requests, cancel and list of the capability tasks. */
+    void (*write_tasks)(sgi_jw *w, const segue_server *host);
+    /* Writes members of the capabilities of initialize: the questions that the host can
+     * answer and that given does not declare already. */
+    void (*write_questions)(sgi_jw *w, const segue_server *host, sgi_json given);
+} sgi_hosting_table;
+
+/* The first member of every host. */
+struct sgi_hosting {
+    const sgi_hosting_table *table;
+};
+
+/* ---- the functions of the table, for a session with or without a host ---- */
+
+static inline segue_status sgi_hosting_join(segue_session *session, segue_server *host)
+{
+    return host ? session->engine->hosting->join(session, host) : SEGUE_OK;
+}
+
+static inline void sgi_hosting_free(segue_session *session)
+{
+    if (session->hosting)
+        session->hosting->table->free(session->hosting);
+}
+
+static inline bool sgi_hosting_is_ready(segue_session *session)
+{
+    return !session->hosting || session->hosting->table->is_ready(session->hosting);
+}
+
+static inline void sgi_hosting_open(segue_session *session)
+{
+    if (session->hosting)
+        session->hosting->table->open(session->hosting);
+}
+
+static inline void sgi_hosting_cut(segue_session *session, const char *why)
+{
+    if (session->hosting)
+        session->hosting->table->cut(session->hosting, why);
+}
+
+static inline void sgi_hosting_end(segue_session *session)
+{
+    if (session->hosting)
+        session->hosting->table->end(session->hosting);
+}
+
+static inline bool sgi_hosting_takes(segue_session *session, const sgi_message *msg)
+{
+    return session->hosting && session->hosting->table->takes(session->hosting, msg);
+}
+
+static inline bool sgi_hosting_wants_input(const segue_session *session)
+{
+    return !session->hosting || session->hosting->table->wants_input(session->hosting);
+}
+
+static inline void sgi_hosting_resume_input(segue_session *session)
+{
+    if (session->hosting)
+        session->hosting->table->go(session->hosting);
+}
+
+/* The write functions use options.host, because they run while the session is made. */
+
+static inline void sgi_hosting_write_tasks(sgi_jw *w, const segue_session *session)
+{
+    if (session->options.host)
+        session->engine->hosting->write_tasks(w, session->options.host);
+}
+
+static inline void sgi_hosting_write_questions(sgi_jw *w, const segue_session *session,
+                                               sgi_json given)
+{
+    if (session->options.host)
+        session->engine->hosting->write_questions(w, session->options.host, given);
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* Sets the log level in the handshake eras. There the log level belongs to the session
+ * and is set by logging/setLevel. Before a request that wants log messages is sent, the
+ * session sets the level of the request: once per wire session and level, and not when a
+ * lower level is already set. A request gets no messages below its own level. If
+ * logging/setLevel fails, the request is sent nevertheless. */
+#include "engine/client/request.h"
+#include "wire/log_level.h"
+
+void sgi_log_wish_begin(segue_session *session, sgi_json capabilities)
+{
+    session->server.logging =
+        sgi_json_kind_of(sgi_json_get(capabilities, "logging")) == SGI_JSON_OBJECT;
+    session->log.level = SGI_LOG_LEVELS;
+}
+
+static void wished(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_session *session = emitter->session;
+    segue_request *request, *next;
+    char room[SGI_NAME_MAX];
+    bool answered = outcome->kind != SGI_OUTCOME_LOST;
+    sgi_str said = sgi_str_of(outcome->why ? outcome->why : "");
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        said = sgi_method_text(sgi_json_get(outcome->json, "message"), room);
+    session->log.wishing = NULL;
+    if (outcome->kind != SGI_OUTCOME_RESULT)
+        sgi_engine_log(
+            session->engine, SEGUE_LOG_WARNING,
+            "logging/setLevel failed, so log messages of the server may be missing: %.*s",
+            (int)said.n, said.p);
+    if (answered && session->log.wish_session == session->wire_session)
+        session->log.level = session->log.wish_level;
+    SGI_TAILQ_EACH(request, &session->requests, link, next)
+        if (request->phase == SGI_PHASE_WAIT && sgi_session_is_open(session))
+            sgi_request_send_due(request);
+}
+
+static bool send_wish(segue_session *session, const char *text, int32_t level)
+{
+    sgi_sending sending;
+    sgi_emitter *emitter =
+        sgi_emitter_begin(session, &sending, SGI_STR("logging/setLevel"));
+    if (!emitter)
+        return false;
+    emitter->done = wished;
+    sgi_jw_member_string(&sending.w, "level", sgi_str_of(text));
+    if (!sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        return false;
+    session->log.wishing = emitter;
+    session->log.wish_level = level;
+    session->log.wish_session = session->wire_session;
+    return true;
+}
+
+void sgi_log_wish_again(segue_session *session)
+{
+    int32_t level = session->log.level;
+    if (level >= SGI_LOG_LEVELS)
+        return;
+    session->log.level = SGI_LOG_LEVELS;
+    if (!session->log.wishing)
+        send_wish(session, sgi_log_level_name(level), level);
+}
+
+bool sgi_log_wish_prepare(segue_request *request)
+{
+    segue_session *session = request->session;
+    int32_t level =
+        request->log_level ? sgi_log_level(sgi_str_of(request->log_level)) : -1;
+    if (level < 0 || sgi_version_is_modern(session->version) ||
+        !session->server.logging || level >= session->log.level ||
+        request->wish_session == session->wire_session)
+        return true;
+    if (session->log.wishing)
+        /* the logging/setLevel under way may set this level, so the request waits for
+         * it */
+        return false;
+    request->wish_session = session->wire_session;
+    return !send_wish(session, request->log_level, level);
+}
+
+void sgi_log_wish_note_result(segue_request *request)
+{
+    segue_session *session = request->session;
+    sgi_json params = {request->params, request->params_len};
+    if (!sgi_str_eq(sgi_str_of(request->method), SGI_STR("logging/setLevel")))
+        return;
+    int32_t level = sgi_log_level_json(sgi_json_get(params, "level"));
+    if (level >= 0)
+        session->log.level = level;
+}
+
+/* True when a request wants messages of this level. A message with an invalid level goes
+ * to every request. */
+static bool wants(const segue_request *request, int32_t level)
+{
+    int32_t least =
+        request->log_level ? sgi_log_level(sgi_str_of(request->log_level)) : -1;
+    bool goes_on = request->calling || request->phase == SGI_PHASE_FOLLOW;
+    return goes_on && request->events.on_log && (level < 0 || level >= least);
+}
+
+bool sgi_log_wish_take_message(segue_session *session, sgi_json params)
+{
+    sgi_inbox_head head = {.kind = SGI_RECORD_LOG};
+    int32_t level = sgi_log_level_json(sgi_json_get(params, "level"));
+    segue_request *request = session->hearing ? session->hearing->request : NULL;
+    if (!request || !wants(request, level))
+        TAILQ_FOREACH(request, &session->requests, link)
+            if (wants(request, level))
+                break;
+    if (!request)
+        return false;
+    if (sgi_deliver_is_full(request))
+        request->delivery.dropped++;
+    else
+        sgi_deliver(request, &head, params.n ? params : SGI_STR("{}"));
+    return true;
+}

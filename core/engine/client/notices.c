@@ -1,0 +1,109 @@
+/* Passes events of a session to the requests of the session: the session opens or closes,
+ * or the server sends a notification. A notification names its request by a progress
+ * token or a task id. A log message does not name a request. */
+#include "engine/client/dialects.h"
+
+void sgi_requests_on_session_open(segue_session *session)
+{
+    segue_request *request, *next;
+    SGI_TAILQ_EACH(request, &session->requests, link, next) {
+        if (!sgi_session_is_open(session))
+            return;
+        if (request->phase == SGI_PHASE_WAIT && request->key.sent &&
+            !session->server.idempotency && !sgi_cli_is_resumable(request))
+            sgi_request_fail(
+                request, SEGUE_E_DISCONNECTED,
+                "after the reconnect the server does not support idempotency keys");
+        else
+            sgi_request_send_due(request);
+    }
+}
+
+void sgi_requests_on_session_close(segue_session *session, segue_status status,
+                                   const char *text)
+{
+    segue_request *request, *next;
+    SGI_TAILQ_EACH(request, &session->requests, link, next) {
+        sgi_request_fail(request, status, text);
+        /* The failure does not change a request that has its result. It may wait for
+         * credit, which it no longer needs. */
+        sgi_request_queue_callbacks(request);
+    }
+}
+
+void sgi_requests_fetch_results(segue_session *session)
+{
+    segue_request *request;
+    TAILQ_FOREACH(request, &session->requests, link)
+        sgi_cli_note_lost_message(request);
+}
+
+/* Finds a call by its progress token. The token stays valid as long as the task that the
+ * call became lives (2025-11-25 basic/utilities/tasks), even when the exchange of the
+ * call is over. */
+segue_request *sgi_requests_find_by_progress_token(segue_session *session, sgi_json token)
+{
+    sgi_emitter *emitter = sgi_emitter_find(session, token);
+    segue_request *request = emitter ? emitter->request : NULL;
+    int64_t id;
+    if (request && request->calling == emitter)
+        return request;
+    if (emitter || !sgi_json_int(token, &id))
+        return NULL;
+    TAILQ_FOREACH(request, &session->requests, link)
+        if (request->phase == SGI_PHASE_FOLLOW && request->call_id == id)
+            return request->follower->keeps_call_token(request) ? request : NULL;
+    return NULL;
+}
+
+/* True for a progress value that was reported before. Progress only rises, so a value
+ * that does not rise is a repetition (R-975-20), and does not show that the request
+ * advances. */
+static bool is_repeat(segue_request *request, double progress)
+{
+    if (progress <= request->last_progress)
+        return sgi_cli_is_resumable(request);
+    request->last_progress = progress;
+    sgi_tries_reset(&request->tries);
+    return false;
+}
+
+static void take_progress(segue_request *request, sgi_json params)
+{
+    sgi_inbox_head head = {.kind = SGI_RECORD_PROGRESS};
+    sgi_buf text;
+    sgi_buf_init(&text, sgi_engine_mem(request->engine));
+    sgi_json message = sgi_json_get(params, "message");
+    bool ok = sgi_json_double(sgi_json_get(params, "progress"), &head.progress);
+    sgi_json_double(sgi_json_get(params, "total"), &head.total);
+    if (message.n)
+        sgi_json_decode_without_nul(message, &text);
+    if (request->calling)
+        sgi_emitter_note_sign_of_life(request->calling);
+    /* without on_progress the request asked for no progress */
+    ok = ok && request->events.on_progress && !is_repeat(request, head.progress);
+    if (ok && !text.failed && !sgi_deliver_is_full(request))
+        sgi_deliver(request, &head, sgi_buf_str(&text));
+    else
+        request->delivery.dropped++;
+    sgi_buf_free(&text);
+}
+
+bool sgi_requests_take_notification(segue_session *session, sgi_str method,
+                                    const sgi_message *msg)
+{
+    sgi_json params = msg->params;
+    segue_request *request;
+    bool taken = false;
+    if (sgi_cli_take_notification(session, method, msg, &taken))
+        return taken;
+    if (sgi_str_eq(method, SGI_STR("notifications/progress"))) {
+        request = sgi_requests_find_by_progress_token(
+            session, sgi_json_get(params, "progressToken"));
+        if (request)
+            take_progress(request, params);
+        return true;
+    }
+    return sgi_str_eq(method, SGI_STR("notifications/message")) &&
+           sgi_log_wish_take_message(session, params);
+}

@@ -1,0 +1,99 @@
+/* Questions of the server, on the client (questions.c). A request that follows a task has
+ * the questions of the task, which come and end one by one. Any other request has rounds
+ * (SEP-2322): the server answers the request with all questions of a round, and the
+ * client sends the request again with the answers. */
+#ifndef SGI_QUESTIONS_H
+#define SGI_QUESTIONS_H
+
+#include "engine/client/defaults.h"
+#include "engine/client/tries.h"
+
+typedef enum sgi_question_state {
+    SGI_QUESTION_OPEN = 0, /* the application has the question and has not answered it */
+    /* the application has answered; the server has not acknowledged the answer */
+    SGI_QUESTION_ANSWERED,
+    /* the server has refused the answer; it may ask the question again */
+    SGI_QUESTION_REFUSED,
+    SGI_QUESTION_SETTLED /* the server has acknowledged the answer */
+} sgi_question_state;
+
+/* A question of the server. */
+typedef struct sgi_question {
+    TAILQ_ENTRY(sgi_question) link;
+    char *key;
+    sgi_defaults defaults;
+    sgi_question_state state;
+    char *answer; /* JSON text of the application's answer, or NULL */
+    size_t answer_len;
+    sgi_emitter *updating; /* the exchange that carries the answer, or NULL */
+    /* counts the tries of tasks/update, which carries the answer */
+    sgi_tries tries;
+    /* JSON params of a question that asks a person; NULL = another kind of question */
+    char *form;
+    size_t form_len;
+    bool is_unknown; /* the question's method is not known in any protocol revision */
+} sgi_question;
+
+/* The largest number of questions that may be asked of one request. */
+#define SGI_QUESTIONS_MAX 1024
+
+typedef struct sgi_server_question sgi_server_question; /* declared in
+                                                           server_question_list.h */
+
+/* The questions of one request. */
+typedef struct sgi_questions {
+    TAILQ_HEAD(, sgi_question) list;
+    /* the questions that the server asks by requests of its own */
+    TAILQ_HEAD(, sgi_server_question) from_server;
+    int32_t count; /* number of questions that the server has asked so far */
+    /* number of rounds so far, which are answers of the server that were questions */
+    int32_t rounds;
+    /* JSON text of requestState in the last round, which the client sends back to the
+     * server; or NULL */
+    char *state;
+    size_t state_len;
+} sgi_questions;
+
+void sgi_questions_clear(segue_request *request);
+/* Frees a question that is in no list. NULL is legal. */
+void sgi_question_free(const sgi_mem *mem, sgi_question *question);
+/* Returns the question with this key; NULL = there is none. */
+sgi_question *sgi_question_find_any(const segue_request *request, sgi_str key);
+/* Handles a member of inputRequests, which is a question. Returns SEGUE_OK also for a
+ * question that the client knows already. Errors: SEGUE_E_PROTOCOL when the member is no
+ * valid question, SEGUE_E_LIMIT, SEGUE_E_NOMEM. */
+segue_status sgi_question_add(segue_request *request, const sgi_json_member *member);
+/* True when the answer of the question has to be sent now. */
+static inline bool sgi_question_is_due(const sgi_question *question)
+{
+    return question->state == SGI_QUESTION_ANSWERED && !question->updating &&
+           !sgi_tries_is_waiting(&question->tries);
+}
+/* Closes the question, because the server has acknowledged the answer. */
+void sgi_question_acknowledge(sgi_question *question);
+/* Handles a failed exchange that carried the answer. The answer is sent again later. When
+ * the server says that the value does not answer this question, the application is asked
+ * again, and the function returns true. */
+bool sgi_question_failed(segue_request *request, sgi_question *question,
+                         const sgi_outcome *outcome);
+/* Stops sending answers, because the request ends. */
+void sgi_questions_stop_sending(segue_request *request);
+/* Finds a question that has no answer yet; NULL when there is none. */
+sgi_question *sgi_question_find_open(segue_request *request, const char *key);
+/* Stores the application's answer. SEGUE_E_INVALID: the value cannot be an answer, or
+ * does not fit the form. */
+segue_status sgi_question_answer(const segue_request *request, sgi_question *question,
+                                 sgi_json answer);
+/* True when at least one question has no answer yet. */
+bool sgi_questions_are_open(const segue_request *request);
+/* True when an answer with this resultType is a round of questions. */
+bool sgi_questions_is_round(const segue_request *request, sgi_json type);
+void sgi_questions_take_round(segue_request *request, sgi_json result);
+/* write: writes the answers into the params of a request that is sent again. own: true
+ * when this member of the application's params has the name of a member that `write`
+ * adds. */
+void sgi_questions_write(const segue_request *request, sgi_jw *w);
+bool sgi_questions_writes_member(const segue_request *request,
+                                 const sgi_json_member *member);
+
+#endif

@@ -1,0 +1,509 @@
+#include "engine/client/exchange_start.h"
+#include "engine/client/server_questions.h"
+#include "engine/client/dialects.h"
+#include "engine/client/withdrawal.h"
+#include "wire/ending.h"
+#include "wire/json_copy.h"
+
+#include <math.h>
+
+static void deadline_passed(sgi_timer *timer);
+static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome);
+static void take_clean_result(segue_request *request, sgi_json result);
+
+/* ---- making a request ---- */
+
+static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    const segue_request_options *options = spec->options;
+    sgi_str key = spec->key;
+    char fresh[SGI_RANDOM_TEXT + 1];
+    if (!key.n && options->idempotency_key)
+        key = sgi_str_of(options->idempotency_key);
+    request->key.kept = key.n > 0;
+    request->key.needed = spec->key.n > 0;
+    if (!key.n && request->is_call && !spec->task_id.n && !spec->resume_token.n &&
+        !request->session->options.no_idempotency &&
+        sgi_engine_random_text(request->engine, fresh))
+        key = sgi_str_of(fresh);
+    request->options = *options;
+    request->options.idempotency_key = NULL;
+    request->options.log_level = NULL;
+    if (options->log_level &&
+        !(request->log_level = sgi_text_dup(mem, sgi_str_of(options->log_level))))
+        return false;
+    if (key.n && !(request->key.text = sgi_text_dup(mem, key)))
+        return false;
+    if (key.n)
+        sgi_withdrawals_revoke(request->session, request->key.text);
+    if (spec->params.n && !(request->params = sgi_text_dup(mem, spec->params)))
+        return false;
+    request->params_len = spec->params.n;
+    request->method = sgi_text_dup(mem, spec->method);
+    request->tries.method = request->method;
+    return request->method && sgi_cli_take_over(request, spec);
+}
+
+static segue_request *make_request(segue_session *session, const sgi_request_spec *spec)
+{
+    const sgi_mem *mem = sgi_engine_mem(session->engine);
+    segue_request *request = sgi_zalloc(mem, sizeof *request);
+    if (!request)
+        return NULL;
+    request->handle = (sgi_handle){SGI_MAGIC_REQUEST, session->engine};
+    request->engine = session->engine;
+    request->refs = 1;
+    request->session = session;
+    sgi_session_ref(session);
+    request->is_call = sgi_str_eq(spec->method, SGI_STR("tools/call"));
+    if (!spec->method.n)
+        request->phase = SGI_PHASE_STAND;
+    else if (spec->task_id.n)
+        request->phase = SGI_PHASE_FOLLOW;
+    else
+        request->phase = SGI_PHASE_WAIT;
+    request->delivery.credit = spec->options->credit > 0 ? spec->options->credit : -1;
+    sgi_tries_init(&request->tries, request, NULL);
+    request->last_progress = (double)NAN;
+    request->delivery.event = spec->next_event;
+    request->numbering.next = spec->next_segment ? spec->next_segment : 1;
+    request->delivery.segment = request->numbering.next - 1;
+    request->numbering.voided = request->delivery.voided = spec->void_segments;
+    request->ready.run = sgi_deliver_run;
+    TAILQ_INIT(&request->questions.list);
+    TAILQ_INIT(&request->questions.from_server);
+    sgi_fold_init(&request->fold, &request->engine->env);
+    sgi_buf_init(&request->delivery.inbox, mem);
+    sgi_buf_init(&request->delivery.taken, mem);
+    sgi_buf_init(&request->result, mem);
+    if (!copy_spec(request, spec)) {
+        sgi_request_free(request);
+        return NULL;
+    }
+    return request;
+}
+
+segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spec,
+                             segue_request **out)
+{
+    if (session->stage == SGI_STAGE_CLOSED)
+        return sgi_refuse(session->engine, SEGUE_E_CLOSED, "the session is closed");
+    /* a request without a method stands for the session: it sends nothing and is not
+     * counted */
+    bool stands = !spec->method.n;
+    bool is_full = stands ? session->standing != NULL
+                          : session->request_count >= session->options.max_requests;
+    if (is_full && stands)
+        return sgi_refuse(session->engine, SEGUE_E_LIMIT,
+                          "the session already has a request that takes its questions "
+                          "(segue_session_take_input)");
+    if (is_full)
+        return sgi_refuse(
+            session->engine, SEGUE_E_LIMIT,
+            "%lld requests are in flight: that is the session's max_requests",
+            (long long)session->request_count);
+    segue_request *request = make_request(session, spec);
+    if (!request)
+        return SEGUE_E_NOMEM;
+    if (spec->events)
+        request->events = *spec->events;
+    if (spec->task) {
+        request->task = spec->task;
+        spec->task->refs++;
+    }
+    /* the reference of the session's list, which ends when on_complete has run */
+    request->refs++;
+    TAILQ_INSERT_TAIL(&session->requests, request, link);
+    if (stands)
+        session->standing = request;
+    else
+        session->request_count++;
+    if (request->options.timeout_ms > 0)
+        sgi_engine_set_timer(session->engine, &request->deadline,
+                             request->options.timeout_ms, deadline_passed);
+    *out = request;
+    if (sgi_session_is_open(session))
+        sgi_request_send_due(request);
+    return SEGUE_OK;
+}
+
+/* ---- cancelling ---- */
+
+/* Cancels the call that is under way. A call that has become a task is cancelled by the
+ * task's id instead. */
+static void give_up_call(segue_request *request)
+{
+    sgi_emitter *calling = request->calling;
+    if (calling)
+        sgi_emitter_drop(calling, request->phase != SGI_PHASE_FOLLOW);
+    else if (request->phase == SGI_PHASE_WAIT)
+        sgi_emitter_withdraw(request);
+    request->calling = NULL;
+}
+
+void sgi_request_withdraw(segue_request *request)
+{
+    if (request->phase == SGI_PHASE_WAIT && request->key.sent && !request->key.kept)
+        give_up_call(request);
+}
+
+/* Cancels a request that has ended but whose on_complete has not run. The segments
+ * that are left are delivered without credit, because the application may not give any
+ * more. */
+static segue_status give_up_rest(segue_request *request)
+{
+    if (request->phase == SGI_PHASE_REPORTED)
+        return SEGUE_E_TERMINAL;
+    if (request->phase == SGI_PHASE_DONE)
+        sgi_request_set_phase(request, SGI_PHASE_GIVEN_UP);
+    sgi_request_queue_callbacks(request);
+    return SEGUE_OK;
+}
+
+segue_status sgi_request_cancel(segue_request *request)
+{
+    if (sgi_request_is_over(request))
+        return give_up_rest(request);
+    if (request->phase == SGI_PHASE_FOLLOW) {
+        request->follower->cancel(request, SEGUE_E_CANCELLED);
+        return SEGUE_OK;
+    }
+    give_up_call(request);
+    sgi_request_fail(request, SEGUE_E_CANCELLED, "cancelled");
+    return SEGUE_OK;
+}
+
+segue_status sgi_request_detach(segue_request *request)
+{
+    if (request->phase != SGI_PHASE_REPORTED && !request->task_id && !request->key.sent &&
+        !sgi_cli_is_resumable(request))
+        return SEGUE_E_NOT_RESUMABLE;
+    if (sgi_request_is_over(request))
+        return give_up_rest(request);
+    sgi_request_fail(request, SEGUE_E_CLOSED, "detached");
+    return SEGUE_OK;
+}
+
+static bool is_held(const sgi_emitter *emitter)
+{
+    return emitter && sgi_exchange_is_held(emitter->conn);
+}
+
+/* True when the request waits until a user has decided about a token. */
+static bool waits_for_user(const segue_request *request)
+{
+    const segue_session *session = request->session;
+    return session->reach.user_ms &&
+           (!sgi_session_is_open(session) || is_held(request->calling) ||
+            (request->follower && request->follower->is_held(request)));
+}
+
+static void deadline_passed(sgi_timer *timer)
+{
+    segue_request *request = SGI_OWNER(timer, segue_request, deadline);
+    if (waits_for_user(request)) {
+        sgi_engine_set_timer(request->engine, timer, request->options.timeout_ms,
+                             deadline_passed);
+        return;
+    }
+    if (request->phase == SGI_PHASE_FOLLOW && request->options.on_timeout &&
+        request->follower->cancel(request, SEGUE_E_TIMEOUT))
+        return;
+    give_up_call(request);
+    sgi_request_fail(request, SEGUE_E_TIMEOUT,
+                     "the request took longer than its timeout_ms");
+}
+
+segue_status sgi_request_grant(segue_request *request, int64_t n)
+{
+    if (request->phase == SGI_PHASE_REPORTED)
+        return SEGUE_E_TERMINAL;
+    if (n < 1)
+        return SEGUE_E_INVALID;
+    if (request->delivery.credit >= 0) {
+        request->delivery.credit = n > INT64_MAX - request->delivery.credit
+                                       ? INT64_MAX
+                                       : request->delivery.credit + n;
+        sgi_request_queue_callbacks(request);
+    }
+    return SEGUE_OK;
+}
+
+segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer)
+{
+    if (sgi_request_is_over(request))
+        return sgi_request_no_question_status(request);
+    segue_status status = sgi_server_question_answer(request, key, answer);
+    if (status != SEGUE_E_NOT_FOUND)
+        return status;
+    sgi_question *question = sgi_question_find_open(request, key);
+    if (!question)
+        return SEGUE_E_NOT_FOUND;
+    status = sgi_question_answer(request, question, answer);
+    if (status != SEGUE_OK)
+        return status;
+    if (!sgi_session_is_open(request->session))
+        return SEGUE_OK; /* the answer is stored, and sent when the session is open */
+    if (request->phase == SGI_PHASE_FOLLOW)
+        request->follower->answered(request, question);
+    else
+        sgi_request_send_due(request);
+    return SEGUE_OK;
+}
+
+/* ---- the exchange of the request itself ---- */
+
+/* Writes params without _meta. _meta is written later, with all of its members. */
+static void write_params(const segue_request *request, sgi_jw *w, sgi_json params)
+{
+    sgi_json_member member;
+    for (size_t at = 0; params.n && sgi_json_next_member(params, &at, &member);) {
+        if (sgi_json_key_is(&member, "_meta") ||
+            sgi_questions_writes_member(request, &member))
+            continue;
+        sgi_jw_member(w, &member);
+    }
+    if (request->questions.rounds)
+        sgi_questions_write(request, w);
+    sgi_cli_write_params(request, w);
+}
+
+/* Writes the members of _meta that this request needs, each preceded by a comma. */
+static void write_extra(segue_request *request, sgi_buf *out, int64_t id)
+{
+    bool modern = sgi_version_is_modern(request->session->version);
+    if (request->events.on_progress) {
+        sgi_buf_add_lit(out, ",\"progressToken\":");
+        sgi_buf_add_int(out, id);
+    }
+    if (request->log_level && modern) {
+        sgi_buf_add_lit(out, ",\"io.modelcontextprotocol/logLevel\":\"");
+        sgi_json_escape(out, sgi_str_of(request->log_level));
+        sgi_buf_add_char(out, '"');
+    }
+    if (request->key.text && request->session->server.idempotency) {
+        sgi_buf_add_lit(out, ",\"dev.segue/idempotencyKey\":\"");
+        sgi_json_escape(out, sgi_str_of(request->key.text));
+        sgi_buf_add_char(out, '"');
+        request->key.sent = true;
+        sgi_withdrawals_revoke(request->session, request->key.text);
+    }
+    sgi_cli_write_meta(request, out, id);
+}
+
+void sgi_request_forget_received(segue_request *request)
+{
+    sgi_fold_free(&request->fold);
+    sgi_fold_init(&request->fold, &request->engine->env);
+}
+
+static void send_call(segue_request *request)
+{
+    segue_session *session = request->session;
+    sgi_json params = {request->params, request->params_len};
+    sgi_sending sending;
+    sgi_json kept;
+    sgi_buf extra;
+    if (sgi_cli_send_again(request))
+        return;
+    if (request->task && !sgi_task_handle_may_send(request))
+        return;
+    if (request->key.needed && !session->server.idempotency) {
+        sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
+                         "the server does not support idempotency keys: to resume this "
+                         "token would run the call a second time");
+        return;
+    }
+    if (sgi_cache_find(request, &kept)) {
+        take_clean_result(request, kept);
+        return;
+    }
+    if (!sgi_log_wish_prepare(request) || !sgi_cli_prepare(request))
+        return;
+    sgi_emitter *emitter =
+        sgi_emitter_begin(session, &sending, sgi_str_of(request->method));
+    if (!emitter) {
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory");
+        return;
+    }
+    emitter->request = request;
+    emitter->done = call_done;
+    sgi_cli_offer(request, emitter);
+    sgi_request_forget_received(request);
+    request->call_id = emitter->id;
+    request->call_session = emitter->wire_session;
+    /* no time limit: the answer comes at the end, which may be days away */
+    if (sgi_str_eq(sgi_str_of(request->method), SGI_STR("subscriptions/listen")))
+        emitter->timeout_ms = 0;
+    sgi_buf_init(&extra, sgi_engine_mem(request->engine));
+    write_extra(request, &extra, emitter->id);
+    write_params(request, &sending.w, params);
+    bool sent = sgi_emitter_send(emitter, &sending, sgi_buf_str(&extra),
+                                 sgi_json_get(params, "_meta"));
+    sgi_buf_free(&extra);
+    if (sent)
+        request->calling = emitter;
+    else
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory");
+}
+
+static bool is_complete(sgi_json result)
+{
+    sgi_json type = sgi_json_get(result, "resultType");
+    return !type.n || sgi_json_string_is(type, SGI_STR("complete"));
+}
+
+static void take_result(segue_request *request, sgi_json result)
+{
+    sgi_json type = sgi_json_get(result, "resultType");
+    bool is_task = sgi_json_string_is(type, SGI_STR("task"));
+    if (!result.n) {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the answer of the server is invalid");
+    } else if (sgi_cli_take_answer(request, result)) {
+        return;
+    } else if (is_complete(result)) {
+        if (request->is_call)
+            sgi_deliver_remaining_blocks(request, result);
+        sgi_task_handle_note_answer(request, result);
+        sgi_request_finish(request, result);
+    } else if (sgi_questions_is_round(request, type)) {
+        sgi_questions_take_round(request, result);
+    } else {
+        sgi_request_fail(
+            request, SEGUE_E_PROTOCOL,
+            is_task ? "the server answered with a task, but the request did not allow one"
+                    : "the answer has an unknown resultType");
+    }
+}
+
+static void take_clean_result(segue_request *request, sgi_json result)
+{
+    sgi_buf cleaned;
+    sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
+    /* when the result came in pieces, the last piece alone is not the whole list */
+    if (!sgi_cli_has_received(request))
+        sgi_tool_lookup_learn(request, result);
+    if (!sgi_tool_lookup_clean(request, result, &cleaned))
+        take_result(request, result);
+    else if (!cleaned.failed)
+        take_result(request, sgi_buf_str(&cleaned));
+    else
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the list");
+    sgi_buf_free(&cleaned);
+}
+
+static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    emitter->request->calling = NULL;
+    sgi_request_take_outcome(emitter->request, outcome);
+}
+
+/* True when the server knows the call and will give its answer again. */
+static bool can_repeat(const segue_request *request)
+{
+    return request->key.sent || sgi_cli_is_resumable(request);
+}
+
+static bool has_received(const segue_request *request)
+{
+    return request->fold.count || sgi_cli_has_received(request);
+}
+
+static void take_loss(segue_request *request, const sgi_outcome *outcome)
+{
+    sgi_cli_note_exchange_lost(request);
+    if (can_repeat(request) || outcome->unsent)
+        sgi_tries_retry_lost(&request->tries, outcome);
+    else
+        sgi_request_fail(
+            request, has_received(request) ? SEGUE_E_INCOMPLETE : SEGUE_E_DISCONNECTED,
+            request->session->conn->exchanging && outcome->why
+                ? outcome->why
+                : "the connection was lost before the answer came");
+}
+
+bool sgi_error_is_ending(sgi_json error)
+{
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    return sgi_json_string_is(reason, SGI_STR(SGI_ENDING_REASON));
+}
+
+/* True when a server that is about to end has refused the call, so that the client sends
+ * the call to the next server. A key that the library made is then replaced, since a
+ * store may have the refusal as the answer for the old key. A key that the application
+ * knows is not replaced, and the refusal is the answer. */
+static bool is_turned_away(segue_request *request, sgi_json error)
+{
+    char fresh[SGI_RANDOM_TEXT + 1];
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    if (!sgi_error_is_ending(error) || sgi_cli_has_received(request) ||
+        sgi_cli_is_resumable(request) || (request->key.sent && request->key.kept))
+        return false;
+    if (!request->key.sent)
+        return true;
+    char *key = sgi_engine_random_text(request->engine, fresh)
+                    ? sgi_text_dup(mem, sgi_str_of(fresh))
+                    : NULL;
+    if (!key)
+        return false;
+    sgi_text_free(mem, request->key.text);
+    request->key.text = key;
+    request->key.sent = false;
+    return true;
+}
+
+void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome)
+{
+    if (request->phase == SGI_PHASE_FOLLOW) {
+        request->follower->pushed(request, outcome);
+        return;
+    }
+    switch (outcome->kind) {
+    case SGI_OUTCOME_RESULT:
+        sgi_cache_keep(request, outcome->json);
+        sgi_log_wish_note_result(request);
+        take_clean_result(request, outcome->json);
+        break;
+    case SGI_OUTCOME_ERROR:
+        if (can_repeat(request) && outcome->is_gone) {
+            take_loss(request,
+                      &(sgi_outcome){.kind = SGI_OUTCOME_LOST, .why = SGI_WHY_GONE});
+            break;
+        }
+        if (is_turned_away(request, outcome->json)) {
+            take_loss(request, &(sgi_outcome){.kind = SGI_OUTCOME_LOST,
+                                              .why = "the server is about to end",
+                                              .unsent = true});
+            break;
+        }
+        if (sgi_task_handle_get_instead(request, outcome->json))
+            break;
+        sgi_cache_refused(request, outcome->json);
+        sgi_task_handle_note_error(request, outcome->json);
+        if (has_received(request))
+            sgi_request_fail_error(request, SEGUE_E_REMOTE, NULL, outcome->json);
+        else if (!sgi_tool_lookup(request, outcome->json) &&
+                 !sgi_cli_change_form(request, outcome->json))
+            sgi_request_finish_error(request, NULL, outcome->json);
+        break;
+    case SGI_OUTCOME_TIMEOUT:
+        sgi_request_fail(request, SEGUE_E_TIMEOUT, "the server did not answer in time");
+        break;
+    case SGI_OUTCOME_LOST:
+        take_loss(request, outcome);
+        break;
+    case SGI_OUTCOME_REFUSED:
+        sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
+    }
+}
+
+void sgi_request_send_due(segue_request *request)
+{
+    if (request->phase == SGI_PHASE_WAIT && !request->calling &&
+        !sgi_tries_is_waiting(&request->tries) && !sgi_questions_are_open(request))
+        send_call(request);
+    else if (request->phase == SGI_PHASE_FOLLOW)
+        request->follower->due(request);
+}

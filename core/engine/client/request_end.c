@@ -1,0 +1,149 @@
+/* Ends a request: once, with a result, with the server's error, or with an error of this
+ * library. An error also has the part of the result that was received. After the end, no
+ * exchange of the request is under way, and on_complete is due. */
+#include "engine/client/server_questions.h"
+#include "engine/client/dialects.h"
+#include "engine/client/void_members.h"
+
+#include <assert.h>
+
+void sgi_request_set_phase(segue_request *request, sgi_phase phase)
+{
+    static const unsigned from[] = {
+        [SGI_PHASE_WAIT] = 0,
+        [SGI_PHASE_STAND] = 0,
+        [SGI_PHASE_FOLLOW] = 1u << SGI_PHASE_WAIT,
+        [SGI_PHASE_DONE] =
+            1u << SGI_PHASE_WAIT | 1u << SGI_PHASE_STAND | 1u << SGI_PHASE_FOLLOW,
+        [SGI_PHASE_GIVEN_UP] = 1u << SGI_PHASE_DONE,
+        [SGI_PHASE_REPORTED] = 1u << SGI_PHASE_DONE | 1u << SGI_PHASE_GIVEN_UP};
+    assert(from[phase] & 1u << request->phase);
+    (void)from;
+    request->phase = phase;
+}
+
+static void end(segue_request *request, segue_status status)
+{
+    sgi_request_set_phase(request, SGI_PHASE_DONE);
+    request->status = status;
+    sgi_engine_clear_timer(request->engine, &request->deadline);
+    sgi_tries_stop(&request->tries);
+    sgi_questions_stop_sending(request);
+    if (request->calling)
+        sgi_emitter_drop(request->calling, false);
+    request->calling = NULL;
+    if (request->follower)
+        request->follower->end(request);
+    sgi_server_questions_end(request);
+    sgi_request_queue_callbacks(request);
+}
+
+static void end_well(segue_request *request)
+{
+    if (sgi_buf_terminate(&request->result) && !request->result.failed)
+        end(request, SEGUE_OK);
+    else
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
+}
+
+void sgi_request_finish(segue_request *request, sgi_json result)
+{
+    if (sgi_request_is_over(request))
+        return;
+    bool says_shown = request->numbering.voided || request->numbering.joined;
+    if (!says_shown || !sgi_result_write_without_void_members(result, &request->result))
+        sgi_buf_add_str(&request->result, result);
+    end_well(request);
+}
+
+void sgi_request_finish_by(segue_request *request, sgi_buf *result)
+{
+    if (sgi_request_is_over(request))
+        return;
+    sgi_buf before = request->result;
+    request->result = *result;
+    *result = before;
+    end_well(request);
+}
+
+/* Ends the request with an error. what: text that precedes the server's message; NULL =
+ * none. */
+static void end_with(segue_request *request, segue_status status, const char *what,
+                     sgi_json error)
+{
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    int64_t code = 0;
+    sgi_buf text;
+    sgi_buf_init(&text, mem);
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (what) {
+        sgi_buf_add_str(&text, sgi_str_of(what));
+        sgi_buf_add_lit(&text, ": ");
+    }
+    if (!sgi_json_decode_without_nul(sgi_json_get(error, "message"), &text) ||
+        text.failed)
+        sgi_buf_cut(&text, 0);
+    request->error = sgi_error_new(
+        mem, status, code >= INT32_MIN && code <= INT32_MAX ? (int32_t)code : 0,
+        sgi_buf_str(&text), sgi_json_get(error, "data"));
+    sgi_buf_free(&text);
+    end(request, status);
+}
+
+void sgi_request_finish_error(segue_request *request, const char *what, sgi_json error)
+{
+    sgi_request_fail_error(request, SEGUE_E_REMOTE, what, error);
+}
+
+/* Merges the parts of the result that were received, and stores them with the error. */
+static void keep_received(segue_request *request)
+{
+    if (!sgi_cli_has_received(request) && !request->fold.count &&
+        sgi_fields_is_empty(&request->fold.fields))
+        return;
+    sgi_jw w = sgi_jw_to(&request->result);
+    sgi_buf_cut(&request->result, 0);
+    sgi_jw_open(&w, '{');
+    if (!sgi_cli_write_received(request, &w))
+        sgi_fold_write(&request->fold, &w, false, (sgi_str){0});
+    sgi_jw_close(&w, '}');
+    if (!sgi_buf_terminate(&request->result) || request->result.failed)
+        sgi_buf_reset(&request->result, 0);
+}
+
+void sgi_request_fail_error(segue_request *request, segue_status status, const char *what,
+                            sgi_json error)
+{
+    if (sgi_request_is_over(request))
+        return;
+    keep_received(request);
+    end_with(request, status, what, error);
+}
+
+void sgi_request_fail(segue_request *request, segue_status status, const char *text)
+{
+    if (sgi_request_is_over(request))
+        return;
+    keep_received(request);
+    request->error = sgi_error_new(sgi_engine_mem(request->engine), status, 0,
+                                   sgi_str_of(text), (sgi_str){0});
+    end(request, status);
+}
+
+void sgi_request_fail_limit(segue_request *request, segue_status status, const char *what,
+                            sgi_limit limit)
+{
+    sgi_request_fail(request, status, sgi_limit_describe(what, limit, "limit").text);
+}
+
+void sgi_request_fail_size(segue_request *request)
+{
+    sgi_limit limit = {"max_result_bytes", request->session->options.max_result_bytes};
+    sgi_limit_text told = sgi_limit_describe_with_advice(
+        "the result is too large", limit, "limit",
+        request->options.discard
+            ? "raise the limit in the session's options"
+            : "raise the limit in the session's options, or read the "
+              "segments as they come and do not collect them");
+    sgi_request_fail(request, SEGUE_E_TOO_LARGE, told.text);
+}

@@ -1,0 +1,92 @@
+/* The list of the questions that a server has asked by requests of its own, and what
+ * happens to them when their request ends. */
+#include "engine/client/server_question_list.h"
+
+void sgi_server_question_free(const sgi_mem *mem, sgi_server_question *server_question)
+{
+    if (server_question->request)
+        sgi_engine_clear_timer(server_question->request->engine, &server_question->again);
+    sgi_text_free(mem, server_question->id);
+    sgi_text_free(mem, server_question->key);
+    sgi_text_free(mem, server_question->related);
+    sgi_defaults_free(&server_question->defaults, mem);
+    if (server_question->answer)
+        sgi_release(mem, server_question->answer, server_question->answer_len + 1);
+    sgi_release(mem, server_question, sizeof *server_question);
+}
+
+void sgi_server_questions_clear(segue_request *request)
+{
+    sgi_server_question *server_question;
+    while ((server_question = TAILQ_FIRST(&request->questions.from_server))) {
+        TAILQ_REMOVE(&request->questions.from_server, server_question, link);
+        sgi_server_question_free(sgi_engine_mem(request->engine), server_question);
+    }
+}
+
+/* A question of a resumable request is still valid in the next wire session, under the
+ * same id. The id of such a question is a unique text, so no other question has this
+ * id. */
+bool sgi_server_question_is_of_session(const segue_session *session,
+                                       const sgi_server_question *server_question)
+{
+    return server_question->wire_session == session->wire_session ||
+           server_question->resumes;
+}
+
+bool sgi_server_question_is_unanswered(const segue_session *session,
+                                       const sgi_server_question *server_question)
+{
+    return !server_question->answer && !server_question->withdrawn &&
+           sgi_server_question_is_of_session(session, server_question);
+}
+
+bool sgi_server_questions_are_open(const segue_request *request)
+{
+    const sgi_server_question *server_question;
+    TAILQ_FOREACH(server_question, &request->questions.from_server, link)
+        if (sgi_server_question_is_unanswered(request->session, server_question))
+            return true;
+    return false;
+}
+
+/* Answers a request of the server. problem NULL: the request was ping. Over HTTP each
+ * answer is an exchange. When too many messages are under way, the answer is not sent. */
+void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t code,
+                                     const char *problem)
+{
+    sgi_sending sending;
+    if (session->conn->exchanging && session->answers.under_way >= SGI_TELLING_MAX) {
+        session->engine->warnings++;
+        return;
+    }
+    sgi_conn *conn = sgi_session_begin_message(session);
+    if (!conn)
+        return;
+    if (problem) {
+        sgi_send_error(conn, id, code, sgi_str_of(problem), (sgi_json){0});
+    } else {
+        sgi_send_result(&sending, conn, id, NULL);
+        sgi_send_end(&sending);
+    }
+    sgi_session_send_message(session, conn);
+}
+
+/* Closes the questions of a request that has ended. A question that came on the request's
+ * own HTTP exchange gets no answer. Any other open question is answered with an error,
+ * because it may belong to another request, which waits for the answer. */
+void sgi_server_questions_end(segue_request *request)
+{
+    segue_session *session = request->session;
+    sgi_server_question *server_question;
+    TAILQ_FOREACH(server_question, &request->questions.from_server, link) {
+        bool waits = server_question->guessed || !session->conn->exchanging;
+        if (!sgi_session_is_open(session) || !waits ||
+            !sgi_server_question_is_unanswered(session, server_question))
+            continue;
+        server_question->withdrawn = true;
+        sgi_server_question_reply_error(
+            session, sgi_str_of(server_question->id), SGI_RPC_INTERNAL_ERROR,
+            "The request that the question belonged to has ended");
+    }
+}

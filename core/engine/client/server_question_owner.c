@@ -1,0 +1,44 @@
+/* Finds the application's request that a question of the server belongs to. If the
+ * question names a task, the request of the task gets the question. Over HTTP a question
+ * on the exchange of a request goes to this request, and a question on the session's GET
+ * stream goes to the request that stands for the session (segue_session_take_input). In
+ * all other cases the question goes to the oldest request that can be asked, as with log
+ * messages. If there is none, the request that stands for the session gets the question:
+ * servers ask for the roots as soon as they are initialized. */
+#include "engine/client/server_questions.h"
+
+#include "engine/client/request.h"
+
+static bool can_be_asked(const segue_request *request)
+{
+    return request->events.on_input && !sgi_request_is_over(request) &&
+           (request->calling || request->phase == SGI_PHASE_FOLLOW);
+}
+
+static segue_request *standing(const segue_session *session)
+{
+    segue_request *request = session->standing;
+    return request && request->phase == SGI_PHASE_STAND ? request : NULL;
+}
+
+segue_request *sgi_server_question_owner(segue_session *session, sgi_json task_id)
+{
+    segue_request *request;
+    TAILQ_FOREACH(request, &session->requests, link)
+        if (task_id.n && request->task_id && can_be_asked(request) &&
+            sgi_json_string_is(task_id, sgi_str_of(request->task_id)))
+            return request;
+    request = session->hearing ? session->hearing->request : NULL;
+    if (session->hearing && session->hearing->late)
+        /* the question belongs to a call that was given up, so nobody answers the
+         * question */
+        return NULL;
+    if (request)
+        return can_be_asked(request) ? request : standing(session);
+    if (session->conn->exchanging && (request = standing(session)))
+        return request;
+    TAILQ_FOREACH(request, &session->requests, link)
+        if (can_be_asked(request))
+            return request;
+    return standing(session);
+}

@@ -1,0 +1,288 @@
+/* A client's side of a conversation: which era the server speaks, which exchanges are in
+ * flight, and what happens when the connection breaks.
+ *
+ * Stages:  NEW -> start -> PROBING -> OPEN            (server/discover answered)
+ *                             \-> INITIALIZING -> OPEN (any other answer, or none in
+ *                             time)
+ *          OPEN, ... -> lost -> LOST -> start ... or CLOSED when it cannot be reopened */
+#ifndef SGI_SESSION_H
+#define SGI_SESSION_H
+
+#include "engine/conversation/conn.h"
+#include "engine/handle.h"
+#include "engine/negotiate.h"
+#include "engine/input/question_id.h"
+#include "engine/conversation/sending.h"
+#include "engine/client/cache.h"
+#include "engine/client/tool_headers.h"
+#include "engine/client/tool_schemas.h"
+
+typedef enum sgi_stage {
+    SGI_STAGE_NEW = 0,
+    SGI_STAGE_PROBING,
+    SGI_STAGE_INITIALIZING,
+    SGI_STAGE_OPEN,
+    SGI_STAGE_LOST,
+    SGI_STAGE_CLOSED
+} sgi_stage;
+
+/* The largest number of messages without an answer that may be under way at once. These
+ * are the answers to the server's questions, and notifications. */
+#define SGI_TELLING_MAX 64
+
+/* The largest number of pieces without content that one result may have in a row. */
+#define SGI_EMPTY_PIECES_MAX 10000
+
+/* The longest name of a server on the GET stream, in bytes. A longer name is ignored. */
+#define SGI_SERVER_NAME_MAX 63
+
+/* The state of the session's attempts to reach its server. */
+typedef struct sgi_reach {
+    /* fires when server/discover was not answered in time, or at the next attempt */
+    sgi_timer timer;
+    int32_t attempts; /* attempts to connect, in a row */
+    int64_t lost_ms;  /* time at which the current series of attempts began; monotonic */
+    /* time at which a user began to decide about a token; monotonic, 0 = no user
+     * decides */
+    int64_t user_ms;
+    /* time until which the server asked the client to send nothing; monotonic */
+    int64_t wait_until_ms;
+    int64_t opened_ms; /* time at which the session was opened last; monotonic */
+    /* number of wire sessions in a row that answered only the handshake */
+    int32_t renewals;
+    bool was_open; /* the session has been open before */
+    bool answered; /* a request has been answered since the session was last opened */
+} sgi_reach;
+
+/* The GET stream over HTTP, on which the server sends its own requests and
+ * notifications. */
+typedef struct sgi_session_stream {
+    /* the conversation of the GET request; NULL = the stream is not open */
+    sgi_conn *conn;
+    sgi_timer again;  /* fires when the stream is to be opened again */
+    int32_t failures; /* number of streams in a row on which nothing arrived */
+    /* name of the server process that sends the stream; "" = not known */
+    char server_name[SGI_SERVER_NAME_MAX + 1];
+} sgi_session_stream;
+
+/* Counts of the answers to questions of the server, and of other messages that get no
+ * answer. */
+typedef struct sgi_answers {
+    /* number of times that the server used the id of one question for another question */
+    int32_t ids_reused;
+    int32_t under_way; /* number of exchanges whose message gets no answer */
+    bool due;          /* answers wait to be sent, because SGI_TELLING_MAX was reached
+                 (server_questions.c) */
+} sgi_answers;
+
+/* What the client declares, and the state of the handshake (handshake.c). */
+typedef struct sgi_cli_handshake {
+    sgi_buf capabilities; /* the client's capabilities in initialize: a JSON object */
+    /* modes of SEP-1905 that the client declares, a set of sgi_response_mode */
+    uint8_t modes;
+    /* the session needs no handshake, because another session carries it
+     * (reverse/question_task.c) */
+    bool agreed;
+    /* the session first tries the era that the server at this endpoint spoke earlier */
+    bool guessed;
+    bool probed_again;  /* server/discover was sent once more */
+    bool draft_refused; /* initialize with DRAFT-2026-v1 was answered with an error */
+    struct sgi_emitter *probing; /* the exchange of server/discover, or NULL */
+    /* the exchange of initialize, or NULL; over a byte stream both may be under way */
+    struct sgi_emitter *shaking;
+    /* the server's error for initialize, kept while a late answer to server/discover may
+     * still come; or NULL */
+    char *refusal;
+} sgi_cli_handshake;
+
+/* What the client has learnt of the server's tools. */
+typedef struct sgi_session_tools {
+    sgi_tool_headers headers;
+    sgi_tool_schemas schemas;
+} sgi_session_tools;
+
+typedef struct sgi_cli_state sgi_cli_state;
+
+/* Calls that are to be withdrawn (withdrawal.h). */
+typedef struct sgi_withdrawals {
+    TAILQ_HEAD(, sgi_withdrawal) list;
+    int32_t count;
+    int32_t max; /* the limit of the list: SGI_WITHDRAWALS_MAX; tests make it small */
+} sgi_withdrawals;
+
+/* What the server has declared. */
+typedef struct sgi_server_says {
+    bool tasks;
+    bool streams; /* the server offers event streams of tasks (dialect E) */
+    bool idempotency;
+    /* the logging capability, in the server's answer to initialize */
+    bool logging;
+    bool task_calls;       /* tools/call may be a task of 2025-11-25 */
+    bool pulls_from_start; /* tasks/result takes dev.segue/fromSeqNr (R-1905-32) */
+    uint8_t modes;         /* modes of SEP-1905, a set of sgi_response_mode */
+} sgi_server_says;
+
+/* Log messages of the handshake eras (log_wish.c). */
+typedef struct sgi_session_log {
+    /* the level that is set at the server; SGI_LOG_LEVELS = none */
+    int32_t level;
+    struct sgi_emitter *wishing; /* the exchange of logging/setLevel, or NULL */
+    int32_t wish_level;          /* the level that logging/setLevel asks for */
+    int32_t wish_session;        /* the wire session in which logging/setLevel was sent */
+} sgi_session_log;
+
+/* Notifications that belong to no request and wait for the application
+ * (notifications.c). */
+typedef struct sgi_waiting_notifications {
+    sgi_buf waiting;
+    /* no more input is read until the application has received the waiting
+     * notifications */
+    bool full;
+} sgi_waiting_notifications;
+
+/* The next attempt to reach the server, which on_reconnect will report. */
+typedef struct sgi_retry_notice {
+    bool due;
+    int32_t attempt;
+    int64_t delay_ms;
+    char why[256]; /* the reason for the attempt, cut to this size */
+} sgi_retry_notice;
+
+struct segue_session {
+    sgi_handle handle;
+    sgi_engine *engine;
+    /* The handle, the conversation, each request and the ready queue have one reference
+     * each. */
+    int32_t refs;
+    sgi_conn *conn;
+    segue_session_options options;
+    char *texts[2];
+    segue_session_events events;
+    sgi_stage stage;
+    sgi_reach reach;
+    int64_t last_id;
+    /* for a session that asks a question as a task: the ids of its messages begin with
+     * this id (reverse/question_task.c) */
+    sgi_question_id question;
+    /* the host of the session, which answers the MCP server's requests (hosting.h); or
+     * NULL */
+    struct sgi_hosting *hosting;
+    /* over HTTP: the exchanges that the transport has to handle next */
+    TAILQ_HEAD(, sgi_exchange) exchanges;
+    sgi_session_stream listening;
+    sgi_answers answers;
+    /* over HTTP: the emitter on whose exchange the current message came */
+    struct sgi_emitter *hearing;
+    int32_t wire_session; /* number of wire sessions begun so far */
+    sgi_cli_handshake handshake;
+    sgi_session_tools tools;
+    sgi_cache cache;
+    int32_t max_empty_pieces; /* the limit SGI_EMPTY_PIECES_MAX; tests make it small */
+    sgi_map in_flight;        /* the emitters of the requests in flight, by id */
+    TAILQ_HEAD(, segue_request) requests;
+    sgi_withdrawals withdrawals;
+    int32_t request_count; /* number of requests of the application, without `standing` */
+    /* the request of segue_session_take_input, which gets questions for the session; or
+     * NULL */
+    struct segue_request *standing;
+    /* number of requests whose callbacks have to run before more input is read */
+    int32_t behind;
+
+    /* The following members describe the client and the server to each other. */
+    sgi_buf meta; /* members of _meta that each request of the modern era has */
+    sgi_version version;
+    sgi_buf peer; /* the text that segue_session_peer returns */
+    sgi_server_says server;
+    sgi_session_log log;
+    sgi_cli_state *states; /* the states of the dialects for this session (dialects.h) */
+
+    /* The following members are used to report events to the application. */
+    sgi_ready ready;
+    sgi_waiting_notifications notifications;
+    sgi_retry_notice retry;
+    bool open_due;
+    bool closed_due;
+    bool closed_reported;
+    struct segue_error *error;
+    /* called when the last reference is gone */
+    void (*gone)(segue_session *session, void *user);
+    void *gone_user;
+};
+
+segue_status sgi_session_new(sgi_engine *engine, void *transport,
+                             const segue_session_options *options, sgi_json capabilities,
+                             const segue_session_events *events, segue_session **out);
+void sgi_session_ref(segue_session *session);
+void sgi_session_unref(segue_session *session);
+/* Frees a session without references. */
+void sgi_session_free(segue_session *session);
+void sgi_session_close(segue_session *session);
+
+/* Sets the log level again and reports a new connection to the application. Called
+ * when another server process has taken over the wire session and does not know its
+ * settings. */
+void sgi_session_taken_over(segue_session *session);
+
+/* sgi_session_begin_message begins a message that is no request; NULL when out of
+ * memory. The caller writes the message into the returned conversation and then calls
+ * sgi_session_send_message, which sends it. sgi_session_send_message returns false
+ * when the message is not sent. */
+sgi_conn *sgi_session_begin_message(segue_session *session);
+bool sgi_session_send_message(segue_session *session, sgi_conn *conn);
+/* Reads a batch that came over this conversation, which is the session's or an
+ * exchange's. Returns false when the text is no batch, or when the server may not send
+ * batches. */
+bool sgi_session_batch(const segue_session *session, sgi_conn *conn, sgi_str text);
+/* Lets the session read more input for the request, because the application has received
+ * what waited. */
+void sgi_session_resume_input(segue_session *session, const segue_request *request);
+
+/* Keeps a notification that belongs to no request, for the application
+ * (notifications.c). */
+void sgi_notifications_keep(segue_session *session, sgi_str method, sgi_json params);
+int32_t sgi_notifications_deliver(segue_session *session);
+
+/* Returns how much of reconnect_timeout_ms is left after gone_ms. */
+int64_t sgi_session_reconnect_ms_left(const segue_session *session, int64_t gone_ms);
+/* Reports the attempt-th try in a row to the application and to the log. what: a method,
+ * or NULL for the session itself. */
+void sgi_session_report_retry(segue_session *session, const char *what, int32_t attempt,
+                              int64_t ms, const char *why);
+/* Handles the loss of the connection, or a failed handshake: connects again, or ends the
+ * session. */
+void sgi_session_lost(segue_session *session, const char *why);
+/* Returns the delay before the next try: ms, or longer if the server asked for it. */
+int64_t sgi_session_retry_delay_ms(const segue_session *session, int64_t ms);
+/* Begins another wire session for an open session whose wire session is gone. Exchanges
+ * under way go on in the old one. */
+void sgi_session_renew(segue_session *session, const char *why);
+/* Opens the session, because the server has accepted notifications/initialized. */
+void sgi_session_initialized_accepted(segue_session *session);
+/* Handles the end of the GET stream. heard: a message had arrived on the stream. */
+void sgi_session_stream_ended(segue_session *session, bool brought_input);
+
+/* True while callbacks of the application have to run before more input is read. */
+static inline bool sgi_session_is_behind(const segue_session *session)
+{
+    return session->behind || session->notifications.full;
+}
+
+static inline bool sgi_session_is_open(const segue_session *session)
+{
+    return session->stage == SGI_STAGE_OPEN;
+}
+
+/* Sets the log level, because the server has declared its capabilities (log_wish.c). */
+void sgi_log_wish_begin(segue_session *session, sgi_json capabilities);
+/* Sets the log level again, because another server process has taken over the session. */
+void sgi_log_wish_again(segue_session *session);
+
+/* ---- handshake.c ---- */
+void sgi_handshake_begin(segue_session *session);
+bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities);
+/* Sends the requests that wait, because the session can be used now. */
+void sgi_session_opened(segue_session *session);
+/* Ends the session with an error, because it cannot be used. */
+void sgi_session_failed(segue_session *session, segue_status status, const char *text);
+
+#endif

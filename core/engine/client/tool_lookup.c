@@ -1,0 +1,91 @@
+/* Connects requests and the headers of tools, over HTTP in the modern era. A result of
+ * tools/list is read for header parameters, and invalid tools are removed before the
+ * application gets the result. A tools/call that is refused for its headers is sent again
+ * once, after tools/list was read page by page (2026-07-28
+ * basic/transports/streamable-http, "Client Behavior"). The refusal means that the tool
+ * did not run, so a second call is safe. The pages are exchanges of the request itself,
+ * so cancel, timeout and the end of the session end them like the call. */
+#include "engine/client/dialects.h"
+
+#define PAGES_MAX 100
+
+static bool has_headers(const segue_session *session)
+{
+    return session->conn->exchanging && sgi_version_is_modern(session->version);
+}
+
+static bool send_list(segue_request *request, sgi_json cursor);
+
+static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    sgi_json cursor = sgi_json_get(outcome->json, "nextCursor");
+    request->calling = NULL;
+    if (outcome->kind == SGI_OUTCOME_LOST) {
+        sgi_tries_retry_lost(&request->tries, outcome);
+        return;
+    }
+    if (outcome->kind == SGI_OUTCOME_RESULT) {
+        bool begins = request->pages == 1;
+        sgi_tool_headers_learn(&request->session->tools.headers, outcome->json, begins,
+                               NULL);
+        sgi_tool_schemas_learn(&request->session->tools.schemas, outcome->json, begins);
+        if (sgi_json_kind_of(cursor) == SGI_JSON_STRING && request->pages < PAGES_MAX &&
+            send_list(request, cursor))
+            return;
+    }
+    /* if the headers still do not fit, the server's error is the answer */
+    sgi_request_send_due(request);
+}
+
+static bool send_list(segue_request *request, sgi_json cursor)
+{
+    sgi_sending sending;
+    sgi_emitter *emitter =
+        sgi_emitter_begin(request->session, &sending, SGI_STR("tools/list"));
+    if (!emitter)
+        return false;
+    emitter->request = request;
+    emitter->done = listed;
+    if (cursor.n)
+        sgi_jw_member_raw(&sending.w, "cursor", cursor);
+    if (!sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
+        return false;
+    request->calling = emitter;
+    request->pages++;
+    return true;
+}
+
+bool sgi_tool_lookup(segue_request *request, sgi_json error)
+{
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (code != SGI_RPC_HEADER_MISMATCH || !request->is_call || request->pages ||
+        !has_headers(request->session))
+        return false;
+    return send_list(request, (sgi_json){0});
+}
+
+/* True for a request of tools/list. *begins: the request asks for the first page. */
+static bool is_list(const segue_request *request, bool *begins)
+{
+    sgi_json params = {request->params, request->params_len};
+    *begins = !sgi_json_get(params, "cursor").n;
+    return sgi_str_eq(sgi_str_of(request->method), SGI_STR("tools/list"));
+}
+
+void sgi_tool_lookup_learn(segue_request *request, sgi_json result)
+{
+    bool begins;
+    if (!is_list(request, &begins))
+        return;
+    sgi_cli_tools_listed(request, result);
+    sgi_tool_schemas_learn(&request->session->tools.schemas, result, begins);
+}
+
+bool sgi_tool_lookup_clean(segue_request *request, sgi_json result, sgi_buf *out)
+{
+    bool begins;
+    return is_list(request, &begins) && has_headers(request->session) &&
+           sgi_tool_headers_learn(&request->session->tools.headers, result, begins, out);
+}

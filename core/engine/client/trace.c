@@ -1,0 +1,46 @@
+/* A message that the library sends on behalf of an application's request (such as
+ * tasks/get, or tools/list before a call) belongs to the trace of the request, so its
+ * _meta repeats the members of the trace. Other members of the application's _meta are
+ * not repeated, because they were meant for the request itself. A request that is sent
+ * again has all of its _meta (sgi_emitter_send gets it as `user`). The values are passed
+ * on unchanged. */
+#include "engine/client/trace.h"
+
+#include "engine/client/request.h"
+#include "wire/json_copy.h"
+
+bool sgi_trace_is_member(const sgi_json_member *member)
+{
+    static const char *const names[] = {"traceparent", "tracestate", "baggage"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (sgi_json_key_is(member, names[i]))
+            return true;
+    return false;
+}
+
+static sgi_json meta_of(const segue_request *request)
+{
+    sgi_json params = {request->params, request->params_len};
+    sgi_json meta = sgi_json_get(params, "_meta");
+    return sgi_json_kind_of(meta) == SGI_JSON_OBJECT ? meta : (sgi_json){0};
+}
+
+void sgi_trace_write(const segue_request *request, sgi_jw *w)
+{
+    sgi_json meta = meta_of(request);
+    sgi_json_member member;
+    for (size_t at = 0; meta.n && sgi_json_next_member(meta, &at, &member);) {
+        if (sgi_trace_is_member(&member))
+            sgi_jw_member(w, &member);
+    }
+}
+
+bool sgi_trace_is_set(const segue_request *request)
+{
+    sgi_json meta = meta_of(request);
+    sgi_json_member member;
+    for (size_t at = 0; meta.n && sgi_json_next_member(meta, &at, &member);)
+        if (sgi_trace_is_member(&member))
+            return true;
+    return false;
+}

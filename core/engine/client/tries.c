@@ -1,0 +1,202 @@
+/* Decides when an exchange of a request is tried again: at the next interval, or after a
+ * failure, with growing pauses. The request ends when no tries are left. */
+#include "base/backoff.h"
+#include "engine/client/request.h"
+
+#include <stdio.h>
+
+static const sgi_backoff trying = {.first_ms = SGI_BACKOFF_FIRST_MS,
+                                   .most_ms = SGI_BACKOFF_MOST_MS};
+
+#define SPREAD 10 /* largest random change of a pause, in percent */
+#define RETRY_AFTER_MAX_MS 60000
+
+void sgi_tries_init(sgi_tries *tries, segue_request *request, const char *method)
+{
+    *tries = (sgi_tries){.request = request, .engine = request->engine, .method = method};
+}
+
+static void go_again(sgi_timer *timer)
+{
+    sgi_tries *tries = SGI_OWNER(timer, sgi_tries, timer);
+    segue_request *request = tries->request;
+    /* the random change moved the end of the pause, so the time of this try is set
+     * anew */
+    if (tries->tried_ms)
+        tries->tried_ms = sgi_now(&request->engine->env);
+    if (sgi_session_is_open(request->session))
+        sgi_request_send_due(request);
+}
+
+int64_t sgi_retry_after(sgi_json error)
+{
+    int64_t ms = 0;
+    sgi_json_int(sgi_json_get(sgi_json_get(error, "data"), "retryAfterMs"), &ms);
+    return ms < 0 ? 0 : ms > RETRY_AFTER_MAX_MS ? RETRY_AFTER_MAX_MS : ms;
+}
+
+/* Starts the pause, changed by up to a tenth, so that many waiting clients do not send at
+ * once. */
+void sgi_tries_set_timer(sgi_tries *tries, int64_t ms)
+{
+    sgi_engine *engine = tries->request->engine;
+    sgi_engine_set_timer(engine, &tries->timer,
+                         sgi_backoff_randomize(ms, SPREAD, &engine->env), go_again);
+}
+
+static int64_t next_pause(sgi_tries *tries, int64_t at_least_ms)
+{
+    int64_t ms = sgi_backoff_ms(&trying, tries->failures++);
+    if (ms < at_least_ms)
+        ms = at_least_ms;
+    int64_t patience = sgi_session_retry_delay_ms(tries->request->session, ms);
+    /* more than a tenth is added, so that the random change cannot end the pause early */
+    return patience > ms ? patience + patience / 9 : ms;
+}
+
+void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms)
+{
+    if (!tries->request->cancel_due)
+        sgi_tries_set_timer(tries, next_pause(tries, at_least_ms));
+}
+
+static bool are_over(const sgi_tries *tries)
+{
+    return tries->failures >= tries->request->session->options.max_reconnects;
+}
+
+/* ---- lost exchanges ---- */
+
+/* Counts the time without a server and starts the pause before the next try. No time is
+ * counted when an exchange had reached the server and was cut later, or when the server
+ * itself asked for a pause. */
+static void lose(sgi_tries *tries, const sgi_outcome *outcome)
+{
+    segue_request *request = tries->request;
+    segue_session *session = request->session;
+    char why[SGI_WHY_MAX];
+    int64_t now = sgi_now(&request->engine->env);
+    bool is_asked = sgi_session_retry_delay_ms(session, 0) > 0;
+    if (sgi_tries_is_waiting(tries) && tries->tried_ms > now)
+        return; /* another exchange was lost too, and its pause also holds for this one */
+    if (tries->failures && outcome->unsent && tries->tried_ms)
+        tries->lost_ms = sgi_time_add(tries->lost_ms, now - tries->tried_ms);
+    int64_t left = sgi_session_reconnect_ms_left(session, tries->lost_ms);
+    if (left <= 0) {
+        sgi_explain_unreachable(session, why, outcome->why);
+        sgi_request_fail(request, SEGUE_E_DISCONNECTED, why);
+        return;
+    }
+    int64_t ms = next_pause(tries, 0);
+    if (!is_asked) {
+        ms = ms < left ? ms : left;
+        tries->lost_ms += ms;
+    }
+    tries->tried_ms = now + ms;
+    sgi_session_report_retry(session, tries->method, tries->failures, ms,
+                             outcome->why ? outcome->why : "no answer");
+    sgi_tries_set_timer(tries, ms);
+}
+
+/* Writes the error text for the last of several failures in a row. */
+static void explain_row(const sgi_tries *tries, const char *why, char *text, size_t room)
+{
+    snprintf(text, room, "%s failed %d times in a row (max_reconnects: %d): %.2000s",
+             tries->method, (int)tries->failures + 1,
+             (int)tries->request->session->options.max_reconnects, why);
+}
+
+static void end_lost(sgi_tries *tries, const char *why)
+{
+    char text[SGI_WHY_MAX + 128];
+    explain_row(tries, why ? why : "no answer", text, sizeof text);
+    sgi_request_fail(tries->request, SEGUE_E_DISCONNECTED, tries->failures ? text : why);
+}
+
+void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome)
+{
+    segue_request *request = tries->request;
+    if (request->cancel_due)
+        return;
+    if (outcome->kind == SGI_OUTCOME_REFUSED)
+        sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
+    else if (!sgi_session_is_open(request->session) && request->session->conn->exchanging)
+        return; /* the request is sent again when the session is open */
+    else if (are_over(tries))
+        end_lost(tries, outcome->why);
+    else
+        lose(tries, outcome);
+}
+
+/* ---- failed exchanges ---- */
+
+static void explain(const sgi_outcome *outcome, char why[SGI_WHY_MAX])
+{
+    char room[SGI_NAME_MAX];
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        sgi_explain_failure(
+            why, "an error",
+            sgi_method_text(sgi_json_get(outcome->json, "message"), room));
+    else if (outcome->kind == SGI_OUTCOME_RESULT)
+        snprintf(why, SGI_WHY_MAX, "the answer is not a JSON-RPC response");
+    else if (outcome->kind == SGI_OUTCOME_TIMEOUT)
+        snprintf(why, SGI_WHY_MAX, "no answer in time");
+    else
+        snprintf(why, SGI_WHY_MAX, "%s", outcome->why ? outcome->why : "no answer");
+}
+
+static segue_status status_of(const sgi_outcome *outcome)
+{
+    switch (outcome->kind) {
+    case SGI_OUTCOME_ERROR:
+        return SEGUE_E_REMOTE;
+    case SGI_OUTCOME_TIMEOUT:
+        return SEGUE_E_TIMEOUT;
+    case SGI_OUTCOME_REFUSED:
+        return sgi_outcome_status(outcome);
+    default:
+        return SEGUE_E_PROTOCOL;
+    }
+}
+
+static void give_up(sgi_tries *tries, const sgi_outcome *outcome, const char *why)
+{
+    char text[SGI_WHY_MAX + 128];
+    segue_status status = status_of(outcome);
+    int32_t most = tries->request->session->options.max_reconnects;
+    if (outcome->kind == SGI_OUTCOME_ERROR) {
+        snprintf(text, sizeof text, "%s failed %d times in a row (max_reconnects: %d)",
+                 tries->method, (int)tries->failures + 1, (int)most);
+        sgi_request_fail_error(tries->request, status, text, outcome->json);
+    } else {
+        explain_row(tries, why, text, sizeof text);
+        sgi_request_fail(tries->request, status, text);
+    }
+}
+
+void sgi_tries_retry_harmless(sgi_tries *tries, const sgi_outcome *outcome)
+{
+    segue_request *request = tries->request;
+    int64_t asked = 0;
+    char why[SGI_WHY_MAX];
+    bool is_final =
+        outcome->kind == SGI_OUTCOME_REFUSED && !sgi_outcome_may_pass(outcome);
+    if (outcome->kind == SGI_OUTCOME_LOST || is_final) {
+        sgi_tries_retry_lost(tries, outcome);
+        return;
+    }
+    if (request->cancel_due)
+        return;
+    if (outcome->kind == SGI_OUTCOME_ERROR)
+        asked = sgi_retry_after(outcome->json);
+    explain(outcome, why);
+    if (are_over(tries)) {
+        give_up(tries, outcome, why);
+        return;
+    }
+    int64_t ms = next_pause(tries, asked);
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
+                   "%s failed (%s): it is sent again in %lld ms, attempt %d",
+                   tries->method, why, (long long)ms, (int)tries->failures);
+    sgi_tries_set_timer(tries, ms);
+}

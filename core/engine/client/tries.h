@@ -1,0 +1,71 @@
+/* Counts the tries of one kind of exchange of a request: how often it failed in a row,
+ * and when it is tried again. Each kind has its own count, because a server may answer
+ * one kind and refuse another. For example, tasks/get is answered while each tasks/update
+ * is refused, or while each tasks/stream breaks. The pauses grow from 0 to
+ * SGI_BACKOFF_MOST_MS. The options of the session limit the tries: max_reconnects in a
+ * row, and reconnect_timeout_ms without a server. */
+#ifndef SGI_TRIES_H
+#define SGI_TRIES_H
+
+#include "engine/client/emitter.h"
+
+#define SGI_BACKOFF_FIRST_MS 250
+#define SGI_BACKOFF_MOST_MS 30000
+
+typedef struct sgi_tries {
+    segue_request *request; /* not a counted reference: the request contains the tries */
+    sgi_engine *engine;
+    const char *method; /* method of the exchange, for messages */
+    sgi_timer timer;    /* fires at the next try or the next poll */
+    int32_t failures;   /* number of failures in a row */
+    int64_t lost_ms;    /* time without a server: the sum of pauses and failed attempts */
+    int64_t tried_ms;   /* time at which the last attempt began or begins; 0 = none */
+} sgi_tries;
+
+void sgi_tries_init(sgi_tries *tries, segue_request *request, const char *method);
+
+/* Stops the timer. */
+static inline void sgi_tries_stop(sgi_tries *tries)
+{
+    if (tries->engine)
+        sgi_engine_clear_timer(tries->engine, &tries->timer);
+}
+
+/* True while the timer runs: nothing is sent before it fires. */
+static inline bool sgi_tries_is_waiting(const sgi_tries *tries)
+{
+    return tries->timer.slot != 0;
+}
+
+/* Resets the count of failures, because the exchange succeeded. */
+static inline void sgi_tries_reset(sgi_tries *tries)
+{
+    tries->failures = 0;
+    tries->lost_ms = tries->tried_ms = 0;
+}
+
+/* Leaves out the ms that a user needed to decide about a token: they do not count as time
+ * without a server. */
+static inline void sgi_tries_exclude_time(sgi_tries *tries, int64_t ms)
+{
+    if (tries->tried_ms)
+        tries->tried_ms += ms;
+}
+
+/* The pause, in ms, that a refusing server asks for in its error; 0 = none. */
+int64_t sgi_retry_after(sgi_json error);
+
+/* Calls sgi_request_send_due after about ms. */
+void sgi_tries_set_timer(sgi_tries *tries, int64_t ms);
+/* Sets the pause after a failure that does not end the request. The first retry comes at
+ * once, the later ones after growing pauses (R-2557-63). */
+void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms);
+/* Handles a lost or refused exchange: tries it again if that can help, else ends the
+ * request. While the session is not open, the next try waits for the session. */
+void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome);
+/* Like sgi_tries_retry_lost, for an exchange that may safely be sent twice. It is tried
+ * again also after an error, a missing or invalid answer, or an HTTP status that may
+ * change soon. */
+void sgi_tries_retry_harmless(sgi_tries *tries, const sgi_outcome *outcome);
+
+#endif

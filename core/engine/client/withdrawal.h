@@ -1,0 +1,56 @@
+/* Withdraws calls that the application no longer wants. The server goes on with such a
+ * call until it gets notifications/cancelled. The message names the call by its
+ * idempotency key if the server keeps calls for a client that reconnects (R-2557-11),
+ * else by its id (R-776-26). An id is valid in one wire session only. So a resumable call
+ * is first resumed in the new wire session, under an id of that session, and is then
+ * cancelled (R-975-12). The request has ended by then, so the session sends the
+ * withdrawal. A withdrawal that is lost, or refused for a while, is sent again, for at
+ * most SGI_WITHDRAWAL_MS. */
+#ifndef SGI_WITHDRAWAL_H
+#define SGI_WITHDRAWAL_H
+
+#include "engine/client/session.h"
+
+/* The delay, in ms, before a lost withdrawal is sent again. */
+#define SGI_WITHDRAWAL_AGAIN_MS 250
+/* The time, in ms, after which a withdrawal is not sent any more. It runs from the moment
+ * at which the application gave the call up. */
+#define SGI_WITHDRAWAL_MS 5000
+/* The largest number of withdrawals that a session stores. A call beyond this number is
+ * withdrawn by one message, which is not repeated. */
+#define SGI_WITHDRAWALS_MAX 64
+
+/* A call that the application no longer wants. */
+typedef struct sgi_withdrawn_call {
+    int64_t id;
+    /* the wire session in which the call was sent; SGI_NO_WIRE_SESSION = not known */
+    int32_t wire_session;
+    const char *key;    /* idempotency key of the call; may be NULL */
+    sgi_json token;     /* resume token (SEP-975) of the call; may be empty */
+    const char *reason; /* the reason for the server, a string literal; may be NULL */
+} sgi_withdrawn_call;
+
+#define SGI_NO_WIRE_SESSION 0
+
+/* Withdraws the call now, or as soon as the server can be reached. A call without a key
+ * and a token can be withdrawn only while its wire session lasts, and over a byte stream
+ * only once. */
+void sgi_withdraw_call(segue_session *session, const sgi_withdrawn_call *call);
+/* Drops the withdrawal of the call with this key, or with this resume token (JSON),
+ * because the application makes the call again. */
+void sgi_withdrawals_revoke(segue_session *session, const char *name);
+/* Sends the waiting withdrawals, because the session can be used again. */
+void sgi_withdrawals_opened(segue_session *session);
+/* Sends the waiting withdrawals once more, because the session closes. */
+void sgi_withdrawals_end(segue_session *session);
+
+/* Over HTTP: report the end of the exchange that carries the withdrawal of the call with
+ * this id. settled: the server has given a final status. lost: the exchange was lost, or
+ * refused for a while. */
+void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status);
+void sgi_withdrawal_lost(segue_session *session, int64_t id);
+/* Over HTTP: reports that the server has begun to answer the requests/resume of the call
+ * with this id. */
+void sgi_withdrawal_resumed(segue_session *session, int64_t id);
+
+#endif

@@ -1,0 +1,326 @@
+/* Follows operations that another server runs. Each followed operation has one read of
+ * its log under way at a time. Growth that is reported during the read causes the next
+ * read. New entries join the tail, so that readers need no reads of their own. The
+ * operation's timer, which for an own operation is its time to live, checks from time to
+ * time whether any client still uses the operation. If so, it checks that the operation
+ * still exists, because the store does not report purges.
+ *
+ * An operation that this server ran until a commit was fenced is `stale`: its head was
+ * reverted only in part (op_head.c), so the head is first rebuilt from the store. */
+#include "engine/cluster/following.h"
+
+#include "engine/error.h"
+#include "wire/jsonrpc.h"
+#include "engine/log/op_head.h"
+#include "engine/cluster/recovery.h"
+#include "engine/log/refusal.h"
+
+#define KEEP_MS 30000
+#define RETRY_MS 250
+#define MOVE_AT_MOST 16
+
+static void on_timer(sgi_timer *timer);
+
+static void set_timer(sgi_op *op, int64_t ms)
+{
+    sgi_engine_set_timer(op->engine, &op->shared->timer, ms, on_timer);
+}
+
+/* ---- followed operations ---- */
+
+static bool is_looked_at(const sgi_op *op)
+{
+    return !TAILQ_EMPTY(&op->readers) || !TAILQ_EMPTY(&op->waiters) ||
+           !LIST_EMPTY(&op->watches) || !LIST_EMPTY(&op->shared->forwards) ||
+           op->shared->claimed || sgi_op_cluster(op)->observer->is_looked_at(op);
+}
+
+static void move_to_end(sgi_op *op)
+{
+    struct sgi_shared_list *all = &sgi_op_cluster(op)->followed_ops;
+    TAILQ_REMOVE(all, op->shared, link);
+    TAILQ_INSERT_TAIL(all, op->shared, link);
+}
+
+/* Forgets followed operations that no client uses. The number of the operations in use is
+ * limited by the number of clients. */
+static void make_room(sgi_cluster *cluster)
+{
+    for (int i = 0; i < MOVE_AT_MOST && cluster->followed > SGI_FOLLOWED_MAX; i++) {
+        sgi_op *op = TAILQ_FIRST(&cluster->followed_ops)->op;
+        if (is_looked_at(op))
+            move_to_end(op);
+        else
+            sgi_op_cluster(op)->observer->forget(op);
+    }
+}
+
+void sgi_followed_begin(sgi_op *op)
+{
+    sgi_cluster *cluster = sgi_op_cluster(op);
+    op->shared->place = SGI_SHARED_FOLLOWED;
+    TAILQ_INSERT_TAIL(&cluster->followed_ops, op->shared, link);
+    cluster->followed++;
+    set_timer(op, KEEP_MS);
+    make_room(cluster);
+}
+
+void sgi_followed_note_use(sgi_op *op)
+{
+    if (op->shared->place != SGI_SHARED_FOLLOWED)
+        return;
+    move_to_end(op);
+    set_timer(op, KEEP_MS);
+}
+
+static void left(sgi_job *job)
+{
+    sgi_cluster *cluster = job->user;
+    sgi_job_free(job);
+    sgi_cluster_unref(cluster);
+}
+
+/* Asks the store not to report growth of this operation. Without memory the cluster asks
+ * again at the next growth. */
+void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id)
+{
+    sgi_job *job = NULL;
+    if (!cluster->committer->closed && !sgi_rebuild_is_running(cluster, id))
+        job = sgi_job_new(cluster->committer, SGI_JOB_LEAVE, left, cluster);
+    if (!job)
+        return;
+    memcpy(job->id, id, sizeof job->id);
+    sgi_cluster_ref(cluster);
+    sgi_committer_add_job(cluster->committer, job);
+}
+
+void sgi_followed_end(sgi_op *op)
+{
+    sgi_cluster *cluster = sgi_op_cluster(op);
+    if (op->shared->place != SGI_SHARED_FOLLOWED)
+        return;
+    op->shared->place = SGI_SHARED_KNOWN;
+    TAILQ_REMOVE(&cluster->followed_ops, op->shared, link);
+    cluster->followed--;
+    sgi_engine_clear_timer(op->engine, &op->shared->timer);
+    sgi_followed_unsubscribe(cluster, op->id);
+}
+
+/* ---- growth of operations ---- */
+
+static bool is_reading(const sgi_op *op)
+{
+    return op->shared->growth >= SGI_GROWTH_READING;
+}
+
+/* True when the log has more entries than the read under way brings. */
+static bool is_due(const sgi_op *op)
+{
+    return op->shared->growth == SGI_GROWTH_DUE ||
+           op->shared->growth == SGI_GROWTH_READING_ON;
+}
+
+static void note_growth(sgi_op *op)
+{
+    op->shared->growth = is_reading(op) ? SGI_GROWTH_READING_ON : SGI_GROWTH_DUE;
+}
+
+static void note_read(sgi_op *op)
+{
+    op->shared->growth = is_due(op) ? SGI_GROWTH_DUE : SGI_GROWTH_READ;
+}
+
+/* ---- the end of following ---- */
+
+/* Ends an operation in memory whose log in the store is gone or unreadable. Nothing is
+ * written. */
+static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text, sgi_json data)
+{
+    sgi_followed_end(op);
+    sgi_op_set_hold(op, SGI_HOLD_HERE);
+    op->shared->stale = false;
+    sgi_op_set_stored(op, SGI_STORED_NOT);
+    if (sgi_op_fail(op, kind, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text), data) ==
+        SEGUE_E_NOMEM)
+        sgi_op_end_internal_error(op, text);
+}
+
+/* True while the handler of an earlier run here has questions and was not yet called to
+ * learn that they get no answer. */
+static bool is_being_left(const sgi_op *op)
+{
+    const sgi_input *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (input->bound && !input->delivered)
+            return true;
+    return false;
+}
+
+static void free_inputs(sgi_op *op)
+{
+    sgi_input *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        input->bound = input->delivered = false;
+}
+
+/* Takes the operation over when all of its log was read. */
+static void take_over(sgi_op *op)
+{
+    sgi_cluster *cluster = sgi_op_cluster(op);
+    if (is_being_left(op) && !cluster->committer->closed) {
+        note_growth(op);
+        set_timer(op, RETRY_MS);
+        return;
+    }
+    op->shared->claimed = false;
+    if (sgi_op_runs_elsewhere(op)) {
+        sgi_followed_end(op);
+        sgi_op_set_hold(op, SGI_HOLD_HERE);
+        free_inputs(op);
+    }
+    sgi_recover_claimed_op(cluster, op);
+}
+
+static void went_wrong(sgi_op *op, segue_status status)
+{
+    if (status == SEGUE_E_NOT_FOUND) {
+        end_here(op, SGI_ENTRY_EXPIRED, "Task TTL expired", (sgi_json){0});
+    } else if (status == SEGUE_E_STORE_CORRUPT) {
+        sgi_refusal refusal = sgi_refusal_of(SGI_UNREADABLE, status);
+        end_here(op, SGI_ENTRY_ERROR, refusal.text, sgi_str_of(refusal.data));
+    } else {
+        note_growth(op);
+        set_timer(op, RETRY_MS);
+    }
+}
+
+static void look_on(sgi_op *op, segue_status status, bool more)
+{
+    if (sgi_op_runs_elsewhere(op) && sgi_op_is_known(op) && status != SEGUE_OK)
+        went_wrong(op, status);
+    if (sgi_op_runs_elsewhere(op) && sgi_op_is_known(op) && status == SEGUE_OK &&
+        (more || is_due(op)))
+        sgi_followed_read_more(op);
+    else if (op->shared->claimed && (status == SEGUE_OK || !sgi_op_runs_elsewhere(op)))
+        take_over(op);
+}
+
+/* ---- reading the log ---- */
+
+static void arrived(sgi_job *job)
+{
+    sgi_op *op = job->user;
+    bool more = job->bytes >= job->max_bytes;
+    segue_status status = job->status;
+    note_read(op);
+    if (sgi_op_runs_elsewhere(op) && sgi_op_is_known(op) && status == SEGUE_OK)
+        status = sgi_op_append_followed(op, &job->entries);
+    sgi_job_free(job);
+    look_on(op, status, more);
+    sgi_op_unref(op);
+}
+
+static void refreshed(void *user, sgi_op *fresh, segue_status status)
+{
+    sgi_op *op = user;
+    note_read(op);
+    if (sgi_op_runs_elsewhere(op) && sgi_op_is_known(op) && status == SEGUE_OK) {
+        op->shared->stale = false;
+        sgi_op_take_head_of(op, fresh);
+    }
+    look_on(op, status, false);
+    sgi_op_unref(op);
+}
+
+static void record_found(sgi_job *job)
+{
+    sgi_op *op = job->user;
+    sgi_found *found = TAILQ_FIRST(&job->found);
+    segue_status status = job->status;
+    if (status == SEGUE_OK && !found)
+        status = SEGUE_E_NOT_FOUND;
+    if (status == SEGUE_OK)
+        sgi_rebuild_apart(sgi_op_cluster(op), &found->record, refreshed, op);
+    else
+        refreshed(op, NULL, status);
+    sgi_job_free(job);
+}
+
+static sgi_job *make_job(sgi_op *op)
+{
+    sgi_committer *committer = op->committer;
+    sgi_job *job;
+    if (!op->shared->stale) {
+        job = sgi_job_new(committer, SGI_JOB_READ, arrived, op);
+        if (!job)
+            return NULL;
+        memcpy(job->id, op->id, sizeof job->id);
+        job->after = op->durable;
+        job->max_bytes = op->committer->read_bytes;
+        return job;
+    }
+    job = sgi_job_new(committer, SGI_JOB_FIND, record_found, op);
+    if (job)
+        job->task_id = sgi_text_dup(job->mem, sgi_str_of(op->task_id));
+    if (!job || job->task_id)
+        return job;
+    sgi_job_free(job);
+    return NULL;
+}
+
+void sgi_followed_read_more(sgi_op *op)
+{
+    if (!sgi_op_runs_elsewhere(op) || !sgi_op_is_known(op))
+        return;
+    note_growth(op);
+    if (is_reading(op) || op->lent)
+        return;
+    sgi_job *job = make_job(op);
+    if (!job) {
+        set_timer(op, RETRY_MS);
+        return;
+    }
+    op->shared->growth = SGI_GROWTH_READING;
+    sgi_op_ref(op);
+    sgi_committer_add_job(op->committer, job);
+}
+
+void sgi_op_lend(sgi_op *op)
+{
+    op->lent++;
+}
+
+void sgi_op_give_back(sgi_op *op)
+{
+    if (--op->lent == 0)
+        sgi_followed_read_more(op);
+}
+
+void sgi_followed_read_all(sgi_cluster *cluster)
+{
+    sgi_shared *shared = TAILQ_FIRST(&cluster->followed_ops);
+    while (shared) {
+        sgi_shared *next = TAILQ_NEXT(shared, link);
+        sgi_followed_read_more(shared->op);
+        shared = next;
+    }
+}
+
+static void on_timer(sgi_timer *timer)
+{
+    sgi_op *op = SGI_OWNER(timer, sgi_shared, timer)->op;
+    sgi_op_ref(op);
+    if (is_due(op) || is_looked_at(op)) {
+        set_timer(op, KEEP_MS);
+        sgi_followed_read_more(op);
+    } else {
+        sgi_op_cluster(op)->observer->forget(op);
+    }
+    sgi_op_unref(op);
+}
+
+void sgi_followed_take_over(sgi_op *op)
+{
+    op->shared->claimed = true;
+    sgi_followed_read_more(op);
+}

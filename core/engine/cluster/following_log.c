@@ -1,0 +1,92 @@
+/* Changes the log of an operation that another server runs: entries from the store are
+ * appended, and entries that only this server had are removed. */
+#include "engine/cluster/following.h"
+
+#include "engine/log/op_head.h"
+#include "engine/log/record.h"
+
+segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list)
+{
+    uint64_t before = op->durable;
+    sgi_entry *entry, *next;
+    segue_status status = SEGUE_OK;
+    SGI_TAILQ_EACH(entry, list, link, next) {
+        if (status != SEGUE_OK || entry->seq <= op->durable)
+            continue; /* the entry was read before: two reads may bring the same entry */
+        status = sgi_op_apply(op, entry);
+        if (status != SEGUE_OK)
+            continue;
+        TAILQ_REMOVE(list, entry, link);
+        TAILQ_INSERT_TAIL(&op->tail, entry, link);
+        op->tail_bytes += entry->len;
+        sgi_op_hold_bytes(op, entry->len);
+    }
+    if (op->durable > before)
+        sgi_op_became_visible(op, before, op->durable);
+    return status;
+}
+
+void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh)
+{
+    uint64_t before = op->durable;
+    sgi_watch *watch, *next;
+    sgi_entry *entry;
+    /* the old tail is removed, because entries may be missing after it */
+    while ((entry = TAILQ_FIRST(&op->tail)))
+        sgi_op_tail_remove(op, entry);
+    sgi_head_swap(op, fresh);
+    sgi_op_cluster(op)->observer->adopted(op, fresh);
+    sgi_op_ref(op);
+    sgi_op_became_visible(op, before, op->durable);
+    for (watch = LIST_FIRST(&op->watches); watch; watch = next) {
+        next = LIST_NEXT(watch, link);
+        watch->changed(watch, op);
+    }
+    sgi_op_unref(op);
+}
+
+/* Notes that the creation of an operation succeeded, and only the answer of the store was
+ * lost: another server owns the operation, so it found it in the store. */
+static void was_created(sgi_op *op)
+{
+    sgi_record_free_written(op);
+    sgi_op_set_stored(op, SGI_STORED_YES);
+    sgi_op_fire_due(op, SEGUE_OK);
+}
+
+/* Begins to follow an operation that another server has taken over. Entries that are not
+ * durable were never visible, so they are removed. */
+void sgi_op_was_taken_over(sgi_op *op)
+{
+    sgi_cluster *cluster = sgi_op_cluster(op);
+    sgi_op_ref(op);
+    cluster->counts.fenced++;
+    sgi_engine_log(
+        op->engine, SEGUE_LOG_WARNING,
+        "another server has taken over an operation of this one, which stops it here");
+    if (sgi_op_is_broken(op)) {
+        /* clients have received an end, so later requests must read the operation from
+         * the store */
+        cluster->observer->forget(op);
+        sgi_op_unref(op);
+        return;
+    }
+    sgi_op_drop_pending(op);
+    op->releasing = op->deleting = op->doubted = false;
+    /* the new owner runs the commands that are not confirmed */
+    op->commands_taken = op->commands_taken_stored;
+    sgi_op_set_hold(op, SGI_HOLD_ELSEWHERE);
+    op->shared->stale = true;
+    op->torn = false;
+    op->behind_hole = 0;
+    cluster->observer->fenced(op);
+    sgi_op_fire_lost(op);
+    if (sgi_op_is_known(op)) {
+        sgi_followed_begin(op);
+        cluster->observer->moved(op);
+        sgi_followed_read_more(op);
+    }
+    if (!sgi_op_is_created(op))
+        was_created(op);
+    sgi_op_unref(op);
+}

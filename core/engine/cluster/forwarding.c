@@ -1,0 +1,292 @@
+/* A command reaches its owner by the store, as SEGUE_STORE_LETTER (segue_ext.h). The
+ * command is a JSON object with one of {"cancel":1},
+ * {"answer":{"key","response"|"error"}}, {"away":0|1}, and with "by", the mark of the
+ * server that wrote it. A server skips a command that it does not know, because it comes
+ * from a newer version.
+ *
+ * A command counts against the limits until it is done and its command has been stored. A
+ * command cannot be cancelled while the store is busy or cannot be reached. */
+#include "engine/log/observer.h"
+#include "engine/cluster/forwarding.h"
+
+#include "engine/cluster/following.h"
+
+#define WAIT_MS 10000
+/* time, in ms, to wait for the effect of a durable command when the client only gets an
+ * acknowledgement (tasks of dialect X) */
+#define ACK_MS 1000
+
+typedef struct sgi_forward {
+    LIST_ENTRY(sgi_forward) link;
+    sgi_op *op; /* a counted reference */
+    uint64_t number;
+    size_t bytes; /* size of the command in forward_bytes */
+    /* key of the question that the command answers; NULL = the operation is to be
+     * cancelled */
+    char *key;
+    bool awaited;
+    sgi_job *job;
+    sgi_timer timer;
+} sgi_forward;
+
+/* ---- limits ---- */
+
+static bool has_room(const sgi_op *op)
+{
+    const sgi_cluster *cluster = sgi_op_cluster(op);
+    const sgi_forward *forward;
+    size_t count = 0, bytes = 0;
+    LIST_FOREACH(forward, &op->shared->forwards, link) {
+        count++;
+        bytes += forward->bytes;
+    }
+    return count < SGI_FORWARDS_EACH && bytes < SGI_FORWARDS_EACH_BYTES &&
+           cluster->forwards < SGI_FORWARDS_MAX &&
+           cluster->forward_bytes < SGI_FORWARDS_BYTES;
+}
+
+static void count_in(sgi_forward *forward, size_t bytes)
+{
+    sgi_cluster *cluster = sgi_op_cluster(forward->op);
+    forward->bytes = bytes;
+    cluster->forwards++;
+    cluster->forward_bytes += bytes;
+}
+
+static void count_out(sgi_cluster *cluster, size_t bytes)
+{
+    cluster->forwards--;
+    cluster->forward_bytes -= bytes;
+}
+
+/* ---- sending a command ---- */
+
+static void wait_failed(sgi_op *op, uint64_t number, segue_status status);
+
+static void end_forward(sgi_forward *forward)
+{
+    sgi_op *op = forward->op;
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    if (forward->job) {
+        forward->job->user = NULL;
+        forward->job->bytes = forward->bytes;
+    } else {
+        count_out(sgi_op_cluster(op), forward->bytes);
+    }
+    LIST_REMOVE(forward, link);
+    sgi_engine_clear_timer(op->engine, &forward->timer);
+    sgi_text_free(mem, forward->key);
+    sgi_release(mem, forward, sizeof *forward);
+    sgi_op_unref(op);
+}
+
+static void fail(sgi_forward *forward, segue_status status)
+{
+    sgi_op *op = forward->op;
+    uint64_t number = forward->number;
+    bool awaited = forward->awaited;
+    sgi_op_ref(op);
+    end_forward(forward);
+    if (awaited)
+        wait_failed(op, number, status);
+    /* the question that the command was to answer is still open */
+    op->committer->observer->all_called(op);
+    sgi_op_unref(op);
+}
+
+/* Fails a command whose time is over. SEGUE_E_TIMEOUT means that the command is durable,
+ * so this status is not used while the store has not answered. */
+static void time_over(sgi_timer *timer)
+{
+    sgi_forward *forward = SGI_OWNER(timer, sgi_forward, timer);
+    fail(forward, forward->job ? SEGUE_E_STORE : SEGUE_E_TIMEOUT);
+}
+
+static bool is_done(const sgi_forward *forward)
+{
+    const sgi_op *op = forward->op;
+    bool ended = sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
+    const sgi_input *input =
+        forward->key ? sgi_op_input((sgi_op *)op, sgi_str_of(forward->key)) : NULL;
+    return ended || (forward->key && !(input && sgi_input_is_open(op, input)));
+}
+
+/* Handles the end of the job that stores a command. A command to an operation that has
+ * ended or is gone need not be sent: its outcome is in the log. */
+static void posted(sgi_job *job)
+{
+    sgi_forward *forward = job->user;
+    segue_status status = job->status;
+    if (!forward)
+        count_out(job->committer->cluster, job->bytes);
+    sgi_job_free(job);
+    if (!forward)
+        return;
+    sgi_op *op = forward->op;
+    sgi_op_ref(op);
+    bool gone = status == SEGUE_E_TERMINAL || status == SEGUE_E_NOT_FOUND;
+    forward->job = NULL;
+    if (status != SEGUE_OK && !gone)
+        fail(forward, status);
+    else if (!forward->awaited)
+        end_forward(forward);
+    else if (sgi_op_cluster(op)->observer->acknowledges(op))
+        sgi_engine_set_timer(op->engine, &forward->timer, ACK_MS, time_over);
+    if (gone)
+        sgi_followed_read_more(op);
+    sgi_op_unref(op);
+}
+
+static sgi_forward *make(sgi_op *op, const char *key)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_forward *forward = sgi_zalloc(mem, sizeof *forward);
+    if (!forward)
+        return NULL;
+    forward->job = sgi_job_new(op->committer, SGI_JOB_POST, posted, forward);
+    forward->key = key ? sgi_text_dup(mem, sgi_str_of(key)) : NULL;
+    if (forward->job && (forward->key || !key)) {
+        memcpy(forward->job->id, op->id, sizeof forward->job->id);
+        return forward;
+    }
+    if (forward->job)
+        sgi_job_free(forward->job);
+    sgi_text_free(mem, forward->key);
+    sgi_release(mem, forward, sizeof *forward);
+    return NULL;
+}
+
+static segue_status post(sgi_op *op, const char *key, bool awaited, const char *what,
+                         sgi_json value)
+{
+    sgi_cluster *cluster = sgi_op_cluster(op);
+    if (!has_room(op)) {
+        cluster->counts.refused++;
+        return SEGUE_E_LIMIT;
+    }
+    sgi_forward *forward = make(op, key);
+    if (!forward)
+        return SEGUE_E_NOMEM;
+    sgi_job *job = forward->job;
+    sgi_jw w = sgi_jw_to(&job->command);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_raw(&w, what, value);
+    sgi_jw_key(&w, "by");
+    sgi_buf_add_char(w.buf, '"');
+    sgi_buf_add_base64(w.buf, cluster->mark, sizeof cluster->mark, true);
+    sgi_buf_add_char(w.buf, '"');
+    sgi_jw_close(&w, '}');
+    forward->op = op;
+    sgi_op_ref(op);
+    forward->number = ++cluster->forward_number;
+    forward->awaited = awaited;
+    LIST_INSERT_HEAD(&op->shared->forwards, forward, link);
+    count_in(forward, sizeof *forward + job->command.len);
+    if (job->command.failed) {
+        sgi_job_free(job);
+        forward->job = NULL;
+        end_forward(forward);
+        return SEGUE_E_NOMEM;
+    }
+    sgi_engine_set_timer(op->engine, &forward->timer, WAIT_MS, time_over);
+    sgi_committer_add_job(op->committer, job);
+    return SEGUE_OK;
+}
+
+segue_status sgi_forward_cancel(sgi_op *op)
+{
+    return post(op, NULL, true, "cancel", SGI_STR("1"));
+}
+
+segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
+                                bool awaited)
+{
+    return post(op, key, awaited, "answer", payload);
+}
+
+/* Sends the client's presence to the owner. A failure for lack of memory, or because of a
+ * limit, is ignored: a later command reports the presence again. */
+void sgi_forward_presence(sgi_op *op, bool away)
+{
+    if (sgi_op_is_known(op) && !op->committer->closed)
+        post(op, NULL, false, "away", away ? SGI_STR("1") : SGI_STR("0"));
+}
+
+bool sgi_forward_has_answer(const sgi_op *op, const char *key)
+{
+    const sgi_forward *forward;
+    LIST_FOREACH(forward, &op->shared->forwards, link)
+        if (forward->awaited && forward->key && !strcmp(forward->key, key))
+            return true;
+    return false;
+}
+
+bool sgi_forwards_are_open(const sgi_op *op, uint64_t number)
+{
+    const sgi_forward *forward;
+    LIST_FOREACH(forward, &op->shared->forwards, link)
+        if (forward->awaited && forward->number <= number)
+            return true;
+    return false;
+}
+
+void sgi_forwards_end_done(sgi_op *op)
+{
+    sgi_forward *forward = LIST_FIRST(&op->shared->forwards);
+    sgi_op_ref(op);
+    while (forward) {
+        sgi_forward *next = LIST_NEXT(forward, link);
+        if (forward->awaited && is_done(forward))
+            end_forward(forward);
+        forward = next;
+    }
+    sgi_op_unref(op);
+}
+
+void sgi_forwards_end(sgi_op *op)
+{
+    sgi_forward *forward;
+    sgi_op_ref(op);
+    while ((forward = LIST_FIRST(&op->shared->forwards)))
+        end_forward(forward);
+    sgi_op_unref(op);
+}
+
+/* ---- waiting for commands ---- */
+
+static bool is_visible(const sgi_op *op, const sgi_waiter *waiter)
+{
+    return !sgi_forwards_are_open(op, waiter->number);
+}
+
+void sgi_op_wait_done(sgi_op *op, sgi_waiter *waiter)
+{
+    if (!sgi_op_runs_elsewhere(op) && LIST_EMPTY(&op->shared->forwards)) {
+        sgi_op_wait(op, waiter, op->head.next_log - 1);
+        return;
+    }
+    waiter->is_due = is_visible;
+    waiter->number = sgi_op_cluster(op)->forward_number;
+    sgi_op_wait_until(op, waiter);
+}
+
+static sgi_waiter *first_in_vain(const sgi_op *op, uint64_t number)
+{
+    sgi_waiter *waiter;
+    TAILQ_FOREACH(waiter, &op->waiters, link)
+        if (waiter->is_due == is_visible && waiter->number >= number)
+            return waiter;
+    return NULL;
+}
+
+/* Reports a failure to the waiters for this command and for later commands. */
+static void wait_failed(sgi_op *op, uint64_t number, segue_status status)
+{
+    sgi_waiter *waiter;
+    sgi_op_ref(op);
+    while ((waiter = first_in_vain(op, number))) {
+        sgi_op_wait_cancel(waiter);
+        waiter->fire(waiter, op, status);
+    }
+    sgi_op_unref(op);
+}

@@ -1,0 +1,418 @@
+/* Rebuilds operations from the store. There are two reasons. A client asks for the
+ * operation, which stays with the other server (following.h). Or the store has given the
+ * operation to this server; then sgi_recover_claimed_op follows. A followed operation
+ * that is given to this server continues in place, with its readers and waiters
+ * (sgi_followed_take_over). */
+#include "engine/cluster/recovery.h"
+
+#include "engine/error.h"
+#include "engine/log/observer.h"
+#include "engine/log/dropping.h"
+#include "engine/cluster/following.h"
+#include "engine/log/record.h"
+
+#define CLAIM_AGAIN_MS 1000
+
+/* ---- rebuilding one operation ---- */
+
+/* What the rebuilt operation is used for. */
+typedef enum use { FOR_ONCE, FOR_GOOD, APART, OURS } use;
+
+typedef struct sgi_rebuilding {
+    LIST_ENTRY(sgi_rebuilding) link;
+    sgi_op *op;
+    use purpose;
+    bool ended; /* the record says that the operation has ended */
+    bool grew;  /* the log has grown while it was read */
+    sgi_found_fn done;
+    void *user;
+} sgi_rebuilding;
+
+static void read_more(sgi_rebuilding *build);
+
+static bool is_followed(const sgi_rebuilding *build)
+{
+    return build->purpose == FOR_GOOD && !build->ended;
+}
+
+/* Gives the operation to the code that asked for it, when all of its log was read. The
+ * operation is put into the maps unless it was rebuilt for a single look. */
+static void hand_over(sgi_rebuilding *build)
+{
+    sgi_op *op = build->op;
+    sgi_cluster *cluster = sgi_op_cluster(op);
+    /* an ended operation has no owner, so it can stay here */
+    bool is_mine = build->purpose == OURS || sgi_op_has_ended(op);
+    bool follows = !is_mine && is_followed(build) && !cluster->committer->closed;
+    bool stays = is_mine || follows;
+    sgi_op_set_hold(op, is_mine ? SGI_HOLD_HERE : SGI_HOLD_ELSEWHERE);
+    cluster->observer->known(op);
+    if (follows)
+        sgi_followed_begin(op);
+    sgi_op_ref(op);
+    cluster->observer->rebuilt(op);
+    build->done(build->user, op, SEGUE_OK);
+    op->committer->observer->visible(op);
+    if (!stays)
+        cluster->observer->forget(op);
+    else if (is_mine && cluster->committer->closed)
+        /* the committer was closed while the operation was rebuilt */
+        cluster->observer->release(op);
+    else if (build->grew)
+        sgi_followed_read_more(op);
+    sgi_op_unref(op);
+}
+
+static void end_rebuild(sgi_rebuilding *build, segue_status status)
+{
+    sgi_op *op = build->op;
+    sgi_engine *engine = op->engine;
+    sgi_cluster *cluster = sgi_op_cluster(op);
+    sgi_map_node *known = sgi_map_find(&cluster->by_task, sgi_str_of(op->task_id));
+    LIST_REMOVE(build, link);
+    sgi_cluster_ref(cluster);
+    if (status == SEGUE_OK && !op->drops && !sgi_op_log_has_result(op))
+        /* the log lacks an entry that was not void, so it is damaged */
+        status = SEGUE_E_STORE_CORRUPT;
+    if (sgi_op_has_ended(op) && is_followed(build) && !known)
+        sgi_followed_unsubscribe(cluster, op->id);
+    if (status == SEGUE_OK && build->purpose == APART)
+        build->done(build->user, op, SEGUE_OK);
+    else if (status == SEGUE_OK && known)
+        build->done(build->user, sgi_op_by_task(known), SEGUE_OK);
+    else if (status == SEGUE_OK)
+        hand_over(build);
+    if (status != SEGUE_OK) {
+        if (status != SEGUE_E_NOT_FOUND)
+            sgi_engine_log(engine, SEGUE_LOG_ERROR,
+                           "an operation cannot be rebuilt from the store: %s",
+                           sgi_status_name(status));
+        build->done(build->user, NULL, status);
+    }
+    sgi_op_unref(op);
+    sgi_release(sgi_engine_mem(engine), build, sizeof *build);
+    sgi_cluster_unref(cluster);
+}
+
+static void entries_arrived(sgi_job *job)
+{
+    sgi_rebuilding *build = job->user;
+    sgi_op *op = build->op;
+    const sgi_entry *entry;
+    segue_status status = job->status;
+    bool more = job->bytes >= job->max_bytes;
+    TAILQ_FOREACH(entry, &job->entries, link) {
+        if (status == SEGUE_OK)
+            status = sgi_op_apply(op, entry);
+    }
+    sgi_job_free(job);
+    if (status == SEGUE_OK && more)
+        read_more(build);
+    else
+        end_rebuild(build, status);
+}
+
+static void read_more(sgi_rebuilding *build)
+{
+    sgi_op *op = build->op;
+    sgi_job *job = sgi_job_new(op->committer, SGI_JOB_READ, entries_arrived, build);
+    if (!job) {
+        end_rebuild(build, SEGUE_E_NOMEM);
+        return;
+    }
+    memcpy(job->id, op->id, sizeof job->id);
+    job->after = op->durable;
+    job->max_bytes = op->committer->read_bytes;
+    job->follows = is_followed(build) || build->purpose == APART;
+    sgi_committer_add_job(op->committer, job);
+}
+
+static void rebuild(sgi_cluster *cluster, const segue_store_record *record, use purpose,
+                    sgi_found_fn done, void *user)
+{
+    const sgi_mem *mem = sgi_engine_mem(cluster->engine);
+    sgi_op *op = NULL;
+    sgi_rebuilding *build = sgi_alloc(mem, sizeof *build);
+    segue_status status =
+        build ? sgi_record_read(cluster->committer, record, &op) : SEGUE_E_NOMEM;
+    if (status != SEGUE_OK) {
+        sgi_release(mem, build, sizeof *build);
+        done(user, NULL, status);
+        return;
+    }
+    op->torn = purpose == OURS && record->ended == SEGUE_STORE_TORN;
+    *build = (sgi_rebuilding){.op = op,
+                              .purpose = purpose,
+                              .ended = record->ended == SEGUE_STORE_ENDED,
+                              .done = done,
+                              .user = user};
+    LIST_INSERT_HEAD(&cluster->rebuilds, build, link);
+    read_more(build);
+}
+
+void sgi_rebuild(sgi_cluster *cluster, const segue_store_record *record,
+                 sgi_found_fn done, void *user)
+{
+    rebuild(cluster, record, FOR_GOOD, done, user);
+}
+
+void sgi_rebuild_once(sgi_cluster *cluster, const segue_store_record *record,
+                      sgi_found_fn done, void *user)
+{
+    rebuild(cluster, record, FOR_ONCE, done, user);
+}
+
+void sgi_rebuild_apart(sgi_cluster *cluster, const segue_store_record *record,
+                       sgi_found_fn done, void *user)
+{
+    rebuild(cluster, record, APART, done, user);
+}
+
+static bool is_of(const sgi_rebuilding *build, const uint8_t *id)
+{
+    return !memcmp(build->op->id, id, sizeof build->op->id);
+}
+
+bool sgi_rebuild_is_running(const sgi_cluster *cluster, const uint8_t *id)
+{
+    const sgi_rebuilding *build;
+    LIST_FOREACH(build, &cluster->rebuilds, link)
+        if (is_of(build, id))
+            return true;
+    return false;
+}
+
+/* Makes the rebuilds of an operation read its log once more, because the log has
+ * grown. Several rebuilds of one operation may run at once, and each reads the log for
+ * itself. */
+bool sgi_rebuild_note_growth(sgi_cluster *cluster, const uint8_t *id)
+{
+    sgi_rebuilding *build;
+    bool any = false;
+    LIST_FOREACH(build, &cluster->rebuilds, link)
+        if (is_of(build, id))
+            any = build->grew = true;
+    return any;
+}
+
+/* ---- operations that the store has given to this server ---- */
+
+static void one_done(sgi_cluster *cluster)
+{
+    if (--cluster->recovering == 0) {
+        cluster->observer->recovered(cluster);
+        sgi_commands_run_waiting(cluster);
+    }
+    sgi_cluster_unref(cluster);
+}
+
+void sgi_recover_claimed_op(sgi_cluster *cluster, sgi_op *op)
+{
+    if (!cluster->committer->closed)
+        cluster->observer->taken_over(op);
+    one_done(cluster);
+}
+
+static void drop_claim(sgi_cluster *cluster, sgi_found *found)
+{
+    TAILQ_REMOVE(&cluster->claims, found, link);
+    sgi_map_remove(&cluster->claims_by_id, &found->by_id);
+    sgi_release(sgi_engine_mem(cluster->engine), found, found->size);
+}
+
+void sgi_claims_free(sgi_cluster *cluster)
+{
+    sgi_found *found;
+    while ((found = TAILQ_FIRST(&cluster->claims)))
+        drop_claim(cluster, found);
+}
+
+static void claim_later(sgi_timer *timer);
+
+static void try_later(sgi_cluster *cluster)
+{
+    if (!cluster->committer->closed)
+        sgi_engine_set_timer(cluster->engine, &cluster->claim_timer, CLAIM_AGAIN_MS,
+                             claim_later);
+}
+
+/* Continues with a claimed operation when it was rebuilt or could not be. An operation
+ * that cannot be read now is read later, because this server owns it. */
+static void go_on(void *user, sgi_op *op, segue_status status)
+{
+    sgi_found *found = user;
+    sgi_cluster *cluster = found->user;
+    bool again = status == SEGUE_E_NOMEM || status == SEGUE_E_STORE;
+    found->busy = false;
+    if (!op && again)
+        try_later(cluster);
+    else
+        drop_claim(cluster, found);
+    if (!op)
+        one_done(cluster);
+    else if (sgi_op_runs_elsewhere(op))
+        /* a client has asked for the operation while it was claimed, so it is followed */
+        sgi_followed_take_over(op);
+    else
+        sgi_recover_claimed_op(cluster, op);
+}
+
+static void take(sgi_cluster *cluster, sgi_found *found)
+{
+    sgi_map_node *node =
+        sgi_map_find(&cluster->by_task, sgi_str_of(found->record.task_id));
+    sgi_op *op = sgi_op_by_task(node);
+    if (op && sgi_op_has_ended(op) && found->record.ended == SEGUE_STORE_TORN) {
+        /* the store has lost the end of the operation, so the log in the store is
+         * valid */
+        cluster->observer->forget(op);
+        op = NULL;
+    }
+    if (op && (!sgi_op_runs_elsewhere(op) || op->shared->claimed)) {
+        /* the lease of this server had run out, but no other server has claimed the
+         * operation */
+        drop_claim(cluster, found);
+        return;
+    }
+    cluster->recovering++;
+    sgi_cluster_ref(cluster);
+    if (op) {
+        op->torn = found->record.ended == SEGUE_STORE_TORN;
+        drop_claim(cluster, found);
+        sgi_followed_take_over(op);
+        return;
+    }
+    found->busy = true;
+    found->user = cluster;
+    rebuild(cluster, &found->record, OURS, go_on, found);
+}
+
+/* Adds a claimed record. A store that fails after it gave a claim gives the claim
+ * again. The newer record replaces the older one, except while the older one is being
+ * rebuilt. */
+static void add_claim(sgi_cluster *cluster, sgi_found *found)
+{
+    sgi_str id = {(const char *)found->record.id, sizeof found->record.id};
+    sgi_map_node *node = sgi_map_find(&cluster->claims_by_id, id);
+    sgi_found *known = node ? SGI_OWNER(node, sgi_found, by_id) : NULL;
+    if (known && known->busy) {
+        sgi_release(sgi_engine_mem(cluster->engine), found, found->size);
+        return;
+    }
+    if (known)
+        drop_claim(cluster, known);
+    TAILQ_INSERT_TAIL(&cluster->claims, found, link);
+    sgi_map_put(&cluster->claims_by_id, &found->by_id, id);
+}
+
+static void add_claims(sgi_cluster *cluster, struct sgi_found_list *list)
+{
+    sgi_found *found, *next;
+    SGI_TAILQ_EACH(found, list, link, next) {
+        TAILQ_REMOVE(list, found, link);
+        add_claim(cluster, found);
+    }
+}
+
+/* Rebuilds all claimed operations. An operation that can be handled at once leaves the
+ * list. */
+static void take_all(sgi_cluster *cluster)
+{
+    sgi_found *found, *next;
+    sgi_cluster_ref(cluster);
+    SGI_TAILQ_EACH(found, &cluster->claims, link, next)
+        if (!found->busy)
+            take(cluster, found);
+    sgi_cluster_unref(cluster);
+}
+
+static void claim_ended(sgi_cluster *cluster)
+{
+    bool again = cluster->claim_again;
+    cluster->claiming = cluster->claim_again = false;
+    sgi_cluster_ref(cluster);
+    one_done(cluster);
+    if (again)
+        sgi_recover_orphans(cluster);
+    sgi_cluster_unref(cluster);
+}
+
+static void released(sgi_job *job)
+{
+    sgi_cluster *cluster = job->user;
+    sgi_job_free(job);
+    try_later(cluster);
+    claim_ended(cluster);
+}
+
+static void claimed(sgi_job *job)
+{
+    sgi_cluster *cluster = job->user;
+    if (job->status != SEGUE_OK)
+        sgi_engine_log(cluster->engine, SEGUE_LOG_ERROR,
+                       "the operations in the store cannot be recovered: %s",
+                       sgi_status_name(job->status));
+    add_claims(cluster, &job->found);
+    take_all(cluster);
+    /* A claim could not be noted for lack of memory. The same job releases it, so that no
+     * memory for another job is needed. */
+    if (job->lost) {
+        job->kind = SGI_JOB_RELEASE;
+        job->status = SEGUE_OK;
+        job->lost = false;
+        job->done = released;
+        sgi_committer_add_job(cluster->committer, job);
+        return;
+    }
+    if (job->status != SEGUE_OK)
+        try_later(cluster);
+    sgi_job_free(job);
+    claim_ended(cluster);
+}
+
+/* Asks the store for operations without an owner. False when out of memory. */
+static bool claim(sgi_cluster *cluster)
+{
+    sgi_job *job = sgi_job_new(cluster->committer, SGI_JOB_CLAIM, claimed, cluster);
+    if (!job)
+        return false;
+    cluster->claiming = true;
+    cluster->recovering++;
+    sgi_cluster_ref(cluster);
+    sgi_committer_add_job(cluster->committer, job);
+    return true;
+}
+
+void sgi_recover(sgi_cluster *cluster)
+{
+    cluster->takes = true;
+    cluster->recovering = 1;
+    sgi_cluster_ref(cluster);
+    if (!claim(cluster)) {
+        sgi_engine_log(cluster->engine, SEGUE_LOG_ERROR,
+                       "out of memory: no operation is recovered yet");
+        try_later(cluster);
+    }
+    one_done(cluster);
+}
+
+static void claim_later(sgi_timer *timer)
+{
+    sgi_cluster *cluster = SGI_OWNER(timer, sgi_cluster, claim_timer);
+    sgi_cluster_ref(cluster);
+    take_all(cluster);
+    sgi_recover_orphans(cluster);
+    sgi_cluster_unref(cluster);
+}
+
+/* Claims operations again while the server is open. A server that is not open yet does
+ * this when it opens; a server that closes leaves the operations to other servers. */
+void sgi_recover_orphans(sgi_cluster *cluster)
+{
+    if (!cluster->takes)
+        return;
+    if (cluster->claiming)
+        cluster->claim_again = true;
+    else if (!claim(cluster))
+        try_later(cluster);
+}

@@ -1,0 +1,211 @@
+/* A batch is open while its messages are handed on (`reading`) or one of its requests has
+ * no answer. Each such request has a slot: its id in `waiting`. A message without a
+ * usable id has a slot with an empty id while the message is being refused. A slot is
+ * removed when the answer is sent, or when no answer will come.
+ *
+ * Answers are collected one per line: messages contain no line ends. Over HTTP, once the
+ * exchange is an event stream, nothing is collected: each answer is sent as it comes. */
+#include "engine/conversation/batch.h"
+
+#include "engine/conversation/sending.h"
+
+struct sgi_batch_answer {
+    sgi_batch_answer *next;
+    bool reading;
+    bool asks; /* a message of the batch gets an answer */
+    bool lost; /* the conversation ended while the batch was read */
+    /* the ids of the requests without an answer, each followed by a NUL */
+    sgi_buf waiting;
+    sgi_buf kept; /* the collected answers, each followed by a newline */
+};
+
+/* ---- the begin and the end of a batch ---- */
+
+static void free_batch(const sgi_mem *mem, sgi_batch_answer *batch)
+{
+    sgi_buf_free(&batch->waiting);
+    sgi_buf_free(&batch->kept);
+    sgi_release(mem, batch, sizeof *batch);
+}
+
+static void unlink_batch(sgi_conn *conn, const sgi_batch_answer *batch)
+{
+    sgi_batch_answer **at = &conn->batches;
+    while (*at != batch)
+        at = &(*at)->next;
+    *at = batch->next;
+    conn->batch_bytes -= batch->kept.len;
+}
+
+void sgi_batches_free(sgi_conn *conn)
+{
+    sgi_batch_answer *batch;
+    while ((batch = conn->batches)) {
+        unlink_batch(conn, batch);
+        if (batch->reading)
+            batch->lost = true; /* the function that reads the batch frees it */
+        else
+            free_batch(sgi_engine_mem(conn->engine), batch);
+    }
+}
+
+/* Ends a batch when all answers have come, or no further one will come. */
+static void end_batch(sgi_conn *conn, sgi_batch_answer *batch)
+{
+    unlink_batch(conn, batch);
+    if (!batch->asks) {
+        /* a batch of notifications and answers gets no answer */
+    } else if (batch->kept.len && conn->frames != SGI_FRAMES_EVENTS) {
+        sgi_send_array(conn, sgi_buf_str(&batch->kept));
+    } else if (conn->frames != SGI_FRAMES_LINES) {
+        /* an HTTP exchange needs an answer, even if there is no message to send */
+        sgi_send_no_answer(conn);
+    }
+    free_batch(sgi_engine_mem(conn->engine), batch);
+}
+
+static void maybe_end(sgi_conn *conn, sgi_batch_answer *batch)
+{
+    if (!batch->reading && !batch->waiting.len)
+        end_batch(conn, batch);
+}
+
+/* ---- output ---- */
+
+static char *find_slot(const sgi_batch_answer *batch, sgi_str id)
+{
+    char *at = batch->waiting.p;
+    size_t left = batch->waiting.len;
+    while (left) {
+        size_t n = strlen(at);
+        if (sgi_str_eq((sgi_str){at, n}, id))
+            return at;
+        at += n + 1;
+        left -= n + 1;
+    }
+    return NULL;
+}
+
+sgi_batch_answer *sgi_batch_of(const sgi_conn *conn, sgi_str id)
+{
+    sgi_batch_answer *batch = conn->batches;
+    while (batch && !find_slot(batch, id))
+        batch = batch->next;
+    return batch;
+}
+
+/* Collects an answer of the batch. It is dropped when the exchange was cut off before it
+ * became a stream, because the client cannot ask for the answer again. */
+bool sgi_batch_keep(sgi_conn *conn, sgi_batch_answer *batch, sgi_str message)
+{
+    size_t before = batch->kept.len;
+    if (!conn->transport)
+        return true;
+    sgi_buf_add_str(&batch->kept, message);
+    sgi_buf_add_char(&batch->kept, '\n');
+    if (batch->kept.failed) {
+        sgi_buf_cut(&batch->kept, before);
+        return false;
+    }
+    conn->batch_bytes += batch->kept.len - before;
+    return true;
+}
+
+void sgi_batch_answered(sgi_conn *conn, sgi_batch_answer *batch, sgi_str id)
+{
+    sgi_buf *waiting = &batch->waiting;
+    char *slot = find_slot(batch, id);
+    size_t n = id.n + 1;
+    memmove(slot, slot + n, waiting->len - (size_t)(slot - waiting->p) - n);
+    sgi_buf_shorten(waiting, waiting->len - n);
+    maybe_end(conn, batch);
+}
+
+void sgi_batch_drop(sgi_conn *conn, sgi_str id)
+{
+    sgi_batch_answer *batch = sgi_batch_of(conn, id);
+    if (batch)
+        sgi_batch_answered(conn, batch, id);
+}
+
+/* Sends the collected answers as events. Only an HTTP exchange calls this, and an
+ * exchange has at most one batch. */
+void sgi_batch_release(sgi_conn *conn)
+{
+    sgi_batch_answer *batch = conn->batches;
+    if (!batch)
+        return;
+    sgi_str left = sgi_buf_str(&batch->kept);
+    while (left.n) {
+        const char *end = memchr(left.p, '\n', left.n);
+        sgi_str message = {left.p, (size_t)(end - left.p)};
+        sgi_send_batch_answer(conn, message);
+        left = (sgi_str){end + 1, left.n - message.n - 1};
+    }
+    conn->batch_bytes -= batch->kept.len;
+    sgi_buf_reset(&batch->kept, 0);
+}
+
+/* ---- input ---- */
+
+const char *sgi_batch_find_problem(sgi_str text)
+{
+    sgi_json items = sgi_json_trim(text), item;
+    size_t at = 0;
+    int32_t count = 0;
+    while (count <= SGI_BATCH_MAX && sgi_json_next_item(items, &at, &item))
+        count++;
+    if (!count)
+        return "a batch without messages";
+    return count > SGI_BATCH_MAX ? "a batch of more than 64 messages" : NULL;
+}
+
+bool sgi_batch_expect(sgi_batch_answer *batch, sgi_str id)
+{
+    size_t before = batch->waiting.len;
+    batch->asks = true;
+    sgi_buf_add_str(&batch->waiting, id);
+    sgi_buf_add_char(&batch->waiting, 0);
+    if (!batch->waiting.failed)
+        return true;
+    sgi_buf_cut(&batch->waiting, before);
+    return false;
+}
+
+sgi_batch_answer *sgi_batch_open(sgi_conn *conn)
+{
+    const sgi_mem *mem = sgi_engine_mem(conn->engine);
+    sgi_batch_answer *batch = sgi_zalloc(mem, sizeof *batch);
+    if (!batch)
+        return NULL;
+    sgi_buf_init(&batch->waiting, mem);
+    sgi_buf_init(&batch->kept, mem);
+    batch->reading = true;
+    batch->next = conn->batches;
+    conn->batches = batch;
+    return batch;
+}
+
+void sgi_batch_close(sgi_conn *conn, sgi_batch_answer *batch)
+{
+    batch->reading = false;
+    if (batch->lost)
+        free_batch(sgi_engine_mem(conn->engine), batch);
+    else
+        maybe_end(conn, batch);
+}
+
+bool sgi_batch_wants_answer(sgi_engine *engine, sgi_str text)
+{
+    sgi_json items = sgi_json_trim(text), item;
+    sgi_message msg;
+    size_t at = 0;
+    if (sgi_batch_find_problem(text))
+        return true;
+    while (sgi_json_next_item(items, &at, &item))
+        if (!sgi_conn_parse_batch_item(engine, item, &msg) ||
+            msg.kind == SGI_MESSAGE_REQUEST ||
+            (msg.kind == SGI_MESSAGE_INVALID && !msg.is_response))
+            return true;
+    return false;
+}

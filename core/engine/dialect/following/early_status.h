@@ -1,0 +1,32 @@
+/* Stores notifications about a task that come before the answer that creates the task.
+ * Over HTTP a notification and an answer travel on different connections, and the
+ * notification may be faster. The latest status of each task that no request follows is
+ * stored as long as a request waits that may become a task. */
+#ifndef SGI_EARLY_STATUS_H
+#define SGI_EARLY_STATUS_H
+
+#include "engine/client/dialects.h"
+
+#define SGI_EARLY_MAX 32     /* number of tasks; a new one replaces the oldest */
+#define SGI_EARLY_BYTES 4096 /* largest size of one status; a larger one is not stored */
+
+typedef struct sgi_early {
+    TAILQ_ENTRY(sgi_early) link;
+    size_t len;
+    char params[];
+} sgi_early;
+
+typedef struct sgi_early_list {
+    TAILQ_HEAD(, sgi_early) all; /* the statuses, the oldest first */
+    int32_t count;
+} sgi_early_list;
+
+/* Stores params of notifications/tasks/status about a task that no request follows. */
+void sgi_early_status_keep(segue_session *session, sgi_json params);
+/* Passes the stored status to the request, which has begun to follow its task. */
+void sgi_early_status_apply(segue_request *request);
+/* Frees all statuses, because the session ends or no waiting request can become a
+ * task. */
+void sgi_early_status_free(segue_session *session, sgi_early_list *list);
+
+#endif

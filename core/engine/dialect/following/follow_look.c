@@ -1,0 +1,208 @@
+/* Asks for the state of a polled task by tasks/get. The answer has the task's state,
+ * its questions, its error or its result. The differences between dialects are in
+ * sgi_look. */
+#include "engine/dialect/following/follow.h"
+
+static bool is_polled(const segue_request *request)
+{
+    const sgi_look *look = request->follow->look;
+    return !look->is_polled || look->is_polled(request);
+}
+
+/* ---- tasks/get ---- */
+
+static void warn(segue_request *request, const char *what)
+{
+    request->engine->warnings++;
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
+                   "the server sent something invalid, which is ignored: %s", what);
+}
+
+static void take_question(segue_request *request, const sgi_json_member *member)
+{
+    segue_status status = sgi_question_add(request, member);
+    if (status == SEGUE_E_PROTOCOL) {
+        warn(request, "an invalid question");
+    } else if (status == SEGUE_E_LIMIT) {
+        sgi_request_fail_limit(request, SEGUE_E_LIMIT,
+                               "the server asks too many questions",
+                               (sgi_limit){"max_questions", SGI_QUESTIONS_MAX});
+    } else if (status != SEGUE_OK) {
+        /* the questions may be readable the next time: tasks/get is sent again after a
+         * pause */
+        request->follow->look_due = true;
+        sgi_tries_back_off(&request->tries, SGI_BACKOFF_FIRST_MS);
+    }
+}
+
+/* Reads the questions of a task that waits for input (R-2557-13). When the list of
+ * questions is malformed, the client asks for it again. */
+static void take_questions(segue_request *request, sgi_json task)
+{
+    sgi_json inputs = sgi_json_get(task, "inputRequests");
+    sgi_json_member member;
+    size_t at = 0, count = 0;
+    for (; sgi_json_kind_of(inputs) == SGI_JSON_OBJECT &&
+           sgi_json_next_member(inputs, &at, &member);
+         count++)
+        if (request->phase == SGI_PHASE_FOLLOW)
+            take_question(request, &member);
+    if (!count &&
+        sgi_task_state_of(sgi_json_get(task, "status")) == SEGUE_TASK_INPUT_REQUIRED)
+        warn(request, "a task that waits for answers, without its questions");
+}
+
+/* True when the result inside a task is a final result, and not another task or round
+ * (R-2557-5, R-2557-18). */
+static bool is_whole(sgi_json result)
+{
+    sgi_json type = sgi_json_get(result, "resultType");
+    return sgi_json_kind_of(result) == SGI_JSON_OBJECT &&
+           (!type.n || sgi_json_string_is(type, SGI_STR("complete")));
+}
+
+static void take_completed(segue_request *request, sgi_json task)
+{
+    sgi_json result = sgi_json_get(task, "result");
+    if (!is_whole(result)) {
+        sgi_request_fail(
+            request, SEGUE_E_PROTOCOL,
+            "the server reports the task as completed, but without its result");
+        return;
+    }
+    sgi_deliver_remaining_blocks(request, result);
+    sgi_request_finish(request, result);
+}
+
+static void take_failed(segue_request *request, sgi_json task)
+{
+    sgi_json error = sgi_json_get(task, "error");
+    int64_t code;
+    if (sgi_json_int(sgi_json_get(error, "code"), &code))
+        sgi_request_finish_error(request, NULL, error);
+    else
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the server reports the task as failed, but without its error");
+}
+
+static void take_task(segue_request *request, sgi_json task)
+{
+    const sgi_look *look = request->follow->look;
+    sgi_tries_reset(&request->tries);
+    sgi_task_note_poll(request, task);
+    sgi_cli_note_task(request, task, true);
+    if (look->is_overtaken && look->is_overtaken(request, task))
+        return;
+    sgi_task_note_status(request, task);
+    switch (sgi_task_state_of(sgi_json_get(task, "status"))) {
+    case SEGUE_TASK_COMPLETED:
+        if (!look->completed || !look->completed(request))
+            take_completed(request, task);
+        break;
+    case SEGUE_TASK_FAILED:
+        take_failed(request, task);
+        break;
+    case SEGUE_TASK_CANCELLED:
+        sgi_follow_cancelled(request);
+        break;
+    case SEGUE_TASK_INPUT_REQUIRED:
+    case SEGUE_TASK_WORKING:
+        take_questions(request, task);
+        if (request->phase == SGI_PHASE_FOLLOW && look->goes_on)
+            look->goes_on(request);
+        if (request->phase != SGI_PHASE_FOLLOW)
+            return;
+        if (sgi_tries_is_waiting(&request->tries))
+            break;
+        if (request->follow->look_due)
+            /* a newer change of the task was reported while tasks/get was under way */
+            sgi_follow_get(request);
+        else if (is_polled(request))
+            sgi_task_poll_later(request);
+        break;
+    default:
+        sgi_request_fail(
+            request, SEGUE_E_PROTOCOL,
+            "the server reports a task status that the protocol does not have");
+    }
+}
+
+/* Handles a failed tasks/get. If the task's time to live is over, the client does not ask
+ * again, because the server will not know the task later either (R-2557-43). */
+static void take_get_failure(segue_request *request, const sgi_outcome *outcome)
+{
+    int64_t code = sgi_outcome_code(outcome);
+    bool is_said =
+        outcome->kind == SGI_OUTCOME_ERROR || outcome->kind == SGI_OUTCOME_TIMEOUT;
+    if (code == SGI_RPC_INVALID_PARAMS)
+        sgi_request_fail_error(request, SEGUE_E_TASK_LOST, sgi_task_unknown_text(request),
+                               outcome->json);
+    else if (sgi_follow_is_missing_method(code))
+        sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
+                               "the server does not support tasks/get", outcome->json);
+    else if (is_said && sgi_task_is_overdue(request))
+        sgi_request_fail(
+            request, SEGUE_E_TASK_LOST,
+            "the ttl of the task is over, and the server does not report its outcome");
+    else
+        sgi_tries_retry_harmless(&request->tries, outcome);
+}
+
+static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    sgi_json type = sgi_json_get(outcome->json, "resultType");
+    request->follow->getting = NULL;
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    const sgi_look *look = request->follow->look;
+    bool refused = look->came && look->came(request, emitter, outcome);
+    bool is_answer = outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n;
+    if (!is_answer)
+        request->follow->look_due = true;
+    if (refused)
+        /* the server refused an answer or does not know the task: tasks/get shows
+         * which */
+        sgi_follow_get_now(request);
+    else if (!is_answer)
+        take_get_failure(request, outcome);
+    else if (sgi_task_is_another(request, outcome->json))
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the answer to tasks/get names another task");
+    else if (!type.n || sgi_json_string_is(type, SGI_STR("complete")) ||
+             sgi_json_string_is(type, SGI_STR("task")))
+        take_task(request, outcome->json);
+    else
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the answer to tasks/get has an unknown resultType");
+}
+
+void sgi_follow_get(segue_request *request)
+{
+    sgi_sending sending;
+    const sgi_look *look = request->follow->look;
+    request->follow->look_due = true;
+    if (request->follow->getting)
+        /* the answer under way may be older than the event that made tasks/get due, so
+         * look_due stays set */
+        return;
+    sgi_emitter *emitter = sgi_task_begin_request(request, &sending, "tasks/get", got);
+    if (emitter && look->write)
+        look->write(request, emitter, &sending.w);
+    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
+        request->follow->getting = emitter;
+        request->follow->look_due = false;
+    } else {
+        if (emitter && look->unsent)
+            look->unsent(request, emitter);
+        sgi_tries_back_off(&request->tries, SGI_BACKOFF_FIRST_MS);
+    }
+}
+
+void sgi_follow_get_now(segue_request *request)
+{
+    request->follow->look_due = true;
+    sgi_tries_stop(&request->tries);
+    if (sgi_session_is_open(request->session))
+        sgi_follow_send_due(request);
+}

@@ -1,0 +1,68 @@
+/* Handles a cancelled call whose answer names a task. The answer was under way when the
+ * server received the cancel, which does not cancel a task (R-2557-38). The emitter of
+ * such a call stays for a while without its request, and a task that the answer names is
+ * cancelled by its id. So no task goes on that no client knows. This is not needed when
+ * closing a stream cancels the call (2026-07-28 over HTTP), or when the server knows the
+ * call by its idempotency key (emitter.c). */
+#include "engine/dialect/following/late_task.h"
+
+#include "engine/dialect/following/tasks.h"
+
+/* The time, in ms, in which a slow server may answer after the cancel. */
+#define LATE_MS 30000
+
+static void nobody_waits(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    (void)emitter;
+    (void)outcome;
+}
+
+static void cancel_task(segue_session *session, sgi_json task)
+{
+    sgi_sending sending;
+    sgi_json id = sgi_json_get(task, "taskId");
+    const sgi_cli_following *following = sgi_cli_following_of(session);
+    sgi_json echo = following->echo_of ? following->echo_of(task) : (sgi_json){0};
+    if (sgi_json_kind_of(id) != SGI_JSON_STRING || !sgi_session_is_open(session))
+        return;
+    sgi_emitter *emitter = sgi_emitter_begin(session, &sending, SGI_STR("tasks/cancel"));
+    if (!emitter)
+        return;
+    emitter->done = nobody_waits;
+    sgi_jw_member_raw(&sending.w, "taskId", id);
+    if (echo.n)
+        sgi_jw_member_raw(&sending.w, "requestState", echo);
+    sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0});
+}
+
+static void came_late(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_session *session = emitter->session;
+    sgi_session_tasks_of(session)->late_calls--;
+    if (outcome->kind != SGI_OUTCOME_RESULT)
+        return;
+    sgi_json task = sgi_cli_task_in(session, outcome->json);
+    if (task.n)
+        cancel_task(session, task);
+}
+
+bool sgi_cancelled_call_await_task(sgi_emitter *emitter)
+{
+    segue_session *session = emitter->session;
+    sgi_session_tasks *tasks = sgi_session_tasks_of(session);
+    const segue_request *request = emitter->request;
+    bool closing_cancels =
+        emitter->conn->exchange && sgi_version_is_modern(session->version);
+    if (closing_cancels || !request || request->calling != emitter || request->key.sent ||
+        !sgi_cli_may_be_task(request) || tasks->late_calls >= SGI_LATE_CALLS_MAX ||
+        !sgi_session_is_open(session))
+        return false;
+    tasks->late_calls++;
+    emitter->request = NULL;
+    emitter->more = NULL;
+    emitter->done = came_late;
+    emitter->late = true;
+    emitter->timeout_ms = LATE_MS;
+    sgi_emitter_note_sign_of_life(emitter);
+    return true;
+}

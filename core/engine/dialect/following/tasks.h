@@ -1,0 +1,26 @@
+/* The state that all dialects of tasks share in a session (sgi_cli_tasks): statuses that
+ * come before their task, and calls that were cancelled before their task came. */
+#ifndef SGI_CLI_TASKS_H
+#define SGI_CLI_TASKS_H
+
+#include "engine/dialect/rows.h"
+#include "engine/dialect/following/early_status.h"
+#include "engine/dialect/following/late_task.h"
+
+typedef struct sgi_session_tasks {
+    sgi_cli_state state;
+    sgi_early_list early;
+    /* number of cancelled calls whose answer may name a task (late_task.h) */
+    int32_t late_calls;
+} sgi_session_tasks;
+
+static inline sgi_session_tasks *sgi_session_tasks_of(const segue_session *session)
+{
+    return sgi_cli_session_state(session, &sgi_cli_tasks);
+}
+
+/* Returns the object that names the task in the answer of a call; empty = the answer
+ * names no task. */
+sgi_json sgi_tasks_named(sgi_json result);
+
+#endif

@@ -1,0 +1,352 @@
+/* Partial results (P) on the client: further responses to a plain request of the
+ * handshake eras, before its last response (core/docs/requirements.md 3). Every request
+ * whose result is a list asks for them, because a server may not have memory for a large
+ * result at once (R-776-22). The client merges the responses, since the last response has
+ * only what was not sent before. A request that is resumed under its old id (SEP-975) may
+ * get all pieces again, or only those after the last received one. When another process
+ * resumes the request by a token, the server may not have the first pieces any more: then
+ * the result is incomplete. */
+#include "engine/dialect/rows.h"
+#include "engine/client/dialects.h"
+#include "engine/client/pieces.h"
+#include "engine/dialect/partial/merge.h"
+
+#include <stdio.h>
+
+/* The pieces of one request. Made when the first piece comes. */
+typedef struct partial {
+    sgi_cli_state state;
+    sgi_merge merge; /* the merge of the responses so far */
+    bool begun;      /* `merge` has at least one response */
+    int32_t empty;   /* number of pieces in a row that had no content */
+    uint64_t gone;   /* the server no longer has the segments up to this number */
+    /* number of segments that the process which made the token has handled */
+    uint64_t handled;
+} partial;
+
+static partial *part_of(const segue_request *request)
+{
+    return sgi_cli_state_of(request, &sgi_cli_partial);
+}
+
+/* Returns the merge of the received pieces; NULL = no piece was merged. */
+static sgi_merge *merge_of(const segue_request *request)
+{
+    partial *part = part_of(request);
+    return part && part->begun ? &part->merge : NULL;
+}
+
+static void free_state(segue_request *request, sgi_cli_state *state)
+{
+    (void)request;
+    sgi_merge_free(&((partial *)state)->merge);
+}
+
+static void drop(segue_request *request)
+{
+    sgi_cli_state_drop(request, &sgi_cli_partial);
+}
+
+static partial *begin(segue_request *request)
+{
+    partial *part = part_of(request);
+    const char *list = sgi_result_list_name(request);
+    if (part)
+        return part;
+    part = sgi_cli_state_new(request, &sgi_cli_partial);
+    if (!part) {
+        sgi_cli_pieces_fail(request, SEGUE_E_NOMEM,
+                            "out of memory for a piece of the result");
+        return NULL;
+    }
+    sgi_merge_init(&part->merge, &request->engine->env, list ? list : "content");
+    part->merge.forgets = request->options.discard;
+    return part;
+}
+
+static bool is_true(sgi_json value)
+{
+    return sgi_json_kind_of(value) == SGI_JSON_TRUE;
+}
+
+/* Returns the number of the first segment of a response; 0 = the response has no
+ * number. */
+static int64_t first_of(sgi_json result)
+{
+    int64_t number = 0;
+    sgi_json_int(sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/seq"), &number);
+    return number;
+}
+
+/* ---- asking for pieces ---- */
+
+static sgi_json asked_for(const segue_request *request)
+{
+    sgi_json params = {request->params, request->params_len};
+    return sgi_json_get(sgi_json_get(params, "_meta"), "allowPartial");
+}
+
+/* True when the library asks for pieces by itself. It does so when the application's
+ * params do not decide it. */
+static bool is_added(const segue_request *request)
+{
+    return !sgi_version_is_modern(request->session->version) &&
+           !sgi_cli_asks_for_task(request) && !asked_for(request).n &&
+           sgi_cli_pieces_wanted(request, SEGUE_DIALECT_PARTIAL);
+}
+
+static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
+{
+    (void)id;
+    if (is_added(request))
+        sgi_buf_add_lit(out, ",\"allowPartial\":true");
+}
+
+static bool take_piece(sgi_emitter *emitter, sgi_json result);
+
+/* Prepares an exchange of the call. Pieces begin anew with each exchange, and segments
+ * that were delivered before are skipped. An exchange that asks for the answer of an
+ * earlier exchange adds to the pieces of that one. */
+static void offer(segue_request *request, sgi_emitter *emitter)
+{
+    bool wanted = is_added(request) || is_true(asked_for(request));
+    if (!emitter->repeats)
+        drop(request);
+    if (sgi_version_is_modern(request->session->version) || emitter->more)
+        return;
+    if (wanted || emitter->repeats)
+        emitter->more = take_piece;
+}
+
+/* ---- numbers of segments ---- */
+
+/* Numbers the blocks of the responses of one exchange. When the server gives numbers, a
+ * repeated piece is recognized by its number (C-9). */
+typedef struct numbering {
+    segue_request *request;
+    uint64_t number; /* number of the next block */
+} numbering;
+
+static void show_block(void *user, uint64_t index, sgi_json block)
+{
+    numbering *at = user;
+    segue_request *request = at->request;
+    uint64_t number = at->number++;
+    if (number < request->numbering.next)
+        return;
+    request->numbering.next = number + 1;
+    sgi_tries_reset(&request->tries);
+    sgi_deliver_piece(request, number, 0, index, block);
+}
+
+static numbering begin_numbering(segue_request *request, sgi_json result)
+{
+    sgi_json meta = sgi_json_get(result, "_meta");
+    const sgi_merge *merge = merge_of(request);
+    sgi_deliver_void_of_result(request, result);
+    numbering at = {request,
+                    merge ? request->numbering.next : request->numbering.voided + 1};
+    int64_t number = first_of(result);
+    bool numbered = number > 0 && number < SGI_COUNT_MAX;
+    if (numbered)
+        at.number = (uint64_t)number;
+    if (sgi_json_string_is(sgi_json_get(meta, "mergeStrategy"), SGI_STR("replace")) &&
+        at.number >= request->numbering.next)
+        sgi_deliver_void(request, at.number - 1);
+    if (numbered && merge && number < merge->next)
+        /* the merge skips the blocks before its next number */
+        at.number = (uint64_t)merge->next;
+    return at;
+}
+
+/* True when pieces before this one are missing. The answer then counts as cut off. */
+static bool skips(const segue_request *request, sgi_json result)
+{
+    int64_t number = first_of(result);
+    const sgi_merge *merge = merge_of(request);
+    return merge && merge->next && number > merge->next && number < SGI_COUNT_MAX;
+}
+
+static void lose(segue_request *request)
+{
+    static const sgi_outcome lost = {
+        .kind = SGI_OUTCOME_LOST,
+        .why = "the server left out a part of the answer when it sent it again"};
+    if (request->calling)
+        sgi_emitter_drop(request->calling, false);
+    request->calling = NULL;
+    sgi_request_take_outcome(request, &lost);
+}
+
+/* ---- a result that is not whole ---- */
+
+static bool lacks(const segue_request *request, sgi_json result)
+{
+    return request->taken_over && first_of(result) > 1;
+}
+
+/* Notes that earlier pieces went to another process, which made the token. The indexes in
+ * this response count from the first block after those pieces. */
+static void note_lack(segue_request *request, sgi_json result)
+{
+    partial *part = part_of(request);
+    if (!lacks(request, result))
+        return;
+    sgi_json_int(sgi_json_get(sgi_json_get(result, "_meta"), "index"), &part->merge.base);
+    part->merge.lacks = true;
+    part->gone = (uint64_t)first_of(result) - 1;
+    part->handled = request->delivery.segment;
+}
+
+/* Ends the request as incomplete. Each use of the token ends in this way, because the
+ * server no longer has the lost segments. */
+static void fail_partial(segue_request *request, const partial *part)
+{
+    char text[240];
+    size_t n = (size_t)snprintf(text, sizeof text,
+                                "segments 1 to %llu are no longer available here or at "
+                                "the server, so the result is incomplete",
+                                (unsigned long long)part->gone);
+    if (part->gone > part->handled)
+        n += (size_t)snprintf(
+            text + n, sizeof text - n, ", and segments %llu to %llu did not come",
+            (unsigned long long)part->handled + 1, (unsigned long long)part->gone);
+    snprintf(text + n, sizeof text - n, ": repeat the call without the token");
+    sgi_request_fail(request, SEGUE_E_INCOMPLETE, text);
+}
+
+/* ---- responses ---- */
+
+/* Merges a response and delivers its segments. Returns false when the request has
+ * ended. */
+static bool take_response(segue_request *request, sgi_json result)
+{
+    size_t limit = (size_t)request->session->options.max_result_bytes;
+    numbering at = begin_numbering(request, result);
+    partial *part = begin(request);
+    if (!part)
+        return false;
+    sgi_merge *merge = &part->merge;
+    if (!part->begun)
+        note_lack(request, result);
+    part->begun = true;
+    uint32_t warnings = merge->warnings;
+    sgi_merged merged = sgi_merge_add(merge, result, show_block, &at);
+    request->engine->warnings += merge->warnings - warnings;
+    if (merged == SGI_MERGE_NOMEM)
+        sgi_cli_pieces_fail(request, SEGUE_E_NOMEM,
+                            "out of memory for a piece of the result");
+    else if (merged == SGI_MERGE_WRONG)
+        sgi_cli_pieces_fail(request, SEGUE_E_PROTOCOL, merge->wrong);
+    else if (merged == SGI_MERGE_LIMIT && merge->full)
+        sgi_cli_pieces_fail_limit(request, "the result has too many blocks",
+                                  (sgi_limit){"max_blocks", (int64_t)merge->max_blocks});
+    else if (merged == SGI_MERGE_LIMIT)
+        sgi_cli_pieces_fail_limit(request, "the result has too many fields",
+                                  (sgi_limit){"max_fields", SGI_FIELDS_MAX});
+    else if (merge->bytes > limit || sgi_fold_size(&merge->fields) > limit - merge->bytes)
+        sgi_cli_pieces_fail_size(request);
+    return !sgi_request_is_over(request);
+}
+
+static bool has_more(sgi_json result)
+{
+    return is_true(sgi_json_get(sgi_json_get(result, "_meta"), "hasMore"));
+}
+
+/* Takes one of several responses. Returns false when the response is the last. A server
+ * may repeat its answer from the first piece, so the merge drops repeated pieces. A pipe
+ * that other requests share is read even if the application grants no credit. The server
+ * does not send the pieces again, so the amount that waits for credit is limited. */
+static bool take_piece(sgi_emitter *emitter, sgi_json result)
+{
+    segue_request *request = emitter->request;
+    const char *list = sgi_result_list_name(request);
+    if (emitter->repeats && first_of(result) == 1)
+        drop(request);
+    if (!has_more(result))
+        return false;
+    partial *part = begin(request);
+    if (!part || !sgi_cli_pieces_received(request, &part->empty,
+                                          sgi_json_get(result, list ? list : "content"),
+                                          sgi_json_get(result, "structuredContent")))
+        return true;
+    /* only the last response may have an error (R-776-5) */
+    if (is_true(sgi_json_get(result, "isError")))
+        request->engine->warnings++;
+    if (skips(request, result))
+        lose(request);
+    else if (take_response(request, result) && !sgi_cli_pieces_keep_pace(request))
+        sgi_cli_pieces_may_wait(request);
+    return true;
+}
+
+static void finish(segue_request *request, sgi_json result)
+{
+    sgi_buf merged;
+    if (skips(request, result)) {
+        lose(request);
+        return;
+    }
+    if (!take_response(request, result))
+        return;
+    const partial *part = part_of(request);
+    sgi_buf_init(&merged, sgi_engine_mem(request->engine));
+    sgi_jw w = sgi_jw_to(&merged);
+    sgi_jw_open(&w, '{');
+    sgi_merge_write(&part->merge, &w);
+    sgi_jw_close(&w, '}');
+    if (merged.failed) {
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
+    } else if (part->gone) {
+        fail_partial(request, part);
+    } else {
+        sgi_tool_lookup_learn(request, sgi_buf_str(&merged));
+        sgi_request_finish(request, sgi_buf_str(&merged));
+    }
+    sgi_buf_free(&merged);
+}
+
+/* Takes the last of several responses, or the only one. */
+static bool answer(segue_request *request, sgi_json result)
+{
+    if (!merge_of(request) && !lacks(request, result))
+        return false;
+    finish(request, result);
+    return true;
+}
+
+/* ---- the dialect's table ---- */
+
+static bool has_received(const segue_request *request)
+{
+    return merge_of(request) != NULL;
+}
+
+static void write_received(const segue_request *request, sgi_jw *w)
+{
+    sgi_merge_write(merge_of(request), w);
+}
+
+/* Returns the number of the last received segment. The server sends the segments after
+ * this number. */
+static int64_t received_up_to(const segue_request *request)
+{
+    const sgi_merge *merge = merge_of(request);
+    return merge ? merge->next - 1 : 0;
+}
+
+const sgi_cli_dialect sgi_cli_partial = {
+    .name = "partial",
+    .state_size = sizeof(partial),
+    .free_state = free_state,
+    .offer = offer,
+    .write_meta = write_meta,
+    .answer = answer,
+    /* no pieces come after the call has become a task (R-776-20); the task's result has
+     * all of them */
+    .became_task = drop,
+    .has_received = has_received,
+    .write_received = write_received,
+    .received_up_to = received_up_to,
+};

@@ -1,0 +1,229 @@
+/* Partial results by notifications (PN) on the client: notifications that belong to a
+ * plain call of 2026-07-28 bring parts of its result (core/docs/requirements.md 3). The
+ * call asks for them when the application has on_segment. The final result has all parts,
+ * so the parts are stored only for an error. Parts that were lost are delivered when the
+ * result comes. */
+#include "engine/dialect/rows.h"
+#include "engine/client/dialects.h"
+#include "engine/client/pieces.h"
+
+/* The notifications of one exchange. Made when the exchange has asked for them. */
+typedef struct piece_notes {
+    sgi_cli_state state;
+    int64_t next;    /* the number of the next notification */
+    uint64_t count;  /* number of segments that came with this exchange */
+    uint64_t blocks; /* number of blocks of the result that these segments make */
+    int32_t empty;   /* number of pieces in a row that had no content */
+    /* pieces are missing, so the later ones are delivered with the result */
+    bool broken;
+} piece_notes;
+
+static void drop(segue_request *request)
+{
+    sgi_cli_state_drop(request, &sgi_cli_partial_result);
+}
+
+/* ---- asking for the notifications ---- */
+
+static bool is_asked_for(const segue_request *request)
+{
+    sgi_json params = {request->params, request->params_len};
+    return sgi_version_is_modern(request->session->version) && request->is_call &&
+           request->events.on_segment &&
+           sgi_cli_pieces_wanted(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
+           !sgi_json_get(sgi_json_get(params, "_meta"), "partialResultToken").n;
+}
+
+/* Prepares an exchange of the call. Pieces begin anew with each exchange, and segments
+ * that were delivered before are skipped. Without memory the exchange does not ask for
+ * pieces. */
+static void offer(segue_request *request, sgi_emitter *emitter)
+{
+    (void)emitter;
+    drop(request);
+    if (is_asked_for(request))
+        sgi_cli_state_new(request, &sgi_cli_partial_result);
+}
+
+static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
+{
+    if (!sgi_cli_state_of(request, &sgi_cli_partial_result))
+        return;
+    sgi_buf_add_lit(out, ",\"partialResultToken\":");
+    sgi_buf_add_int(out, id);
+}
+
+/* ---- notifications ---- */
+
+/* True for the piece with the next number. After a missing piece no more pieces are
+ * delivered as they come (R-776-18): the rest is delivered with the result. */
+static bool is_next(segue_request *request, piece_notes *notes, sgi_json seq)
+{
+    int64_t number;
+    if (!sgi_json_int(seq, &number) || number < 0 || number >= SGI_COUNT_MAX) {
+        request->engine->warnings++;
+        return false;
+    }
+    if (number < notes->next) {
+        request->delivery.dropped++; /* the piece has come before */
+        return false;
+    }
+    if (number > notes->next) {
+        request->delivery.holes += (uint64_t)(number - notes->next);
+        notes->broken = true;
+    }
+    notes->next = number + 1;
+    return !notes->broken;
+}
+
+/* Checks the size of the stored pieces. Returns false when the function has ended the
+ * request. */
+static bool has_room(segue_request *request)
+{
+    bool fits = sgi_fold_size(&request->fold) <=
+                (size_t)request->session->options.max_result_bytes;
+    if (!fits)
+        sgi_cli_pieces_fail_size(request);
+    return fits;
+}
+
+/* Stores a delivered piece for an error that may end the call; the result contains the
+ * piece anyway. Returns false when no more pieces are to be delivered, or when the
+ * request has ended. */
+static bool keep_notified(segue_request *request, piece_notes *notes, uint64_t place,
+                          sgi_json block)
+{
+    if (request->options.discard)
+        return true;
+    if (sgi_fold_add_placed_segment(&request->fold, place, block))
+        return has_room(request);
+    request->engine->warnings++;
+    notes->broken = true;
+    return false;
+}
+
+/* Finds the index of a piece in the list. A piece without an index comes after the
+ * others. Returns false when the given index is invalid. */
+static bool find_place(segue_request *request, piece_notes *notes, sgi_json params,
+                       uint64_t *place)
+{
+    int64_t number;
+    sgi_json index = sgi_json_get(sgi_json_get(params, "_meta"), "dev.segue/index");
+    *place = notes->blocks;
+    if (!index.n)
+        return true;
+    bool ok = sgi_json_int(index, &number) && number >= 0 && number <= (int64_t)*place;
+    if (ok)
+        *place = (uint64_t)number;
+    notes->broken |= !ok;
+    request->engine->warnings += !ok;
+    return ok;
+}
+
+static bool take_block(segue_request *request, piece_notes *notes, uint64_t place,
+                       sgi_json block)
+{
+    if (!keep_notified(request, notes, place, block))
+        return false;
+    if (place == notes->blocks)
+        notes->blocks++;
+    if (++notes->count >= request->numbering.next) {
+        sgi_tries_reset(&request->tries);
+        sgi_deliver_piece(request, request->numbering.next++, 0, place, block);
+    }
+    return true;
+}
+
+/* Stores structuredContent. A later value replaces an earlier one (R-776-17). */
+static bool keep_structured(segue_request *request, sgi_json params)
+{
+    sgi_json_member member;
+    for (size_t at = 0; sgi_json_next_member(params, &at, &member);)
+        if (sgi_json_key_is(&member, "structuredContent"))
+            sgi_fields_add_member(&request->fold.fields, &member, member.value);
+    return has_room(request);
+}
+
+static void forget_notified(segue_request *request, piece_notes *notes)
+{
+    sgi_fold_replace(&request->fold, request->fold.segments);
+    notes->blocks = 0;
+}
+
+static void take_replacement(segue_request *request, piece_notes *notes, sgi_json params)
+{
+    int64_t voided;
+    sgi_json meta = sgi_json_get(params, "_meta");
+    if (!sgi_json_int(sgi_json_get(meta, "dev.segue/replace"), &voided) || voided <= 0)
+        return;
+    if ((uint64_t)voided <= notes->count)
+        forget_notified(request, notes);
+    if ((uint64_t)voided < request->numbering.next)
+        sgi_deliver_void(request, (uint64_t)voided);
+}
+
+static void take_piece(segue_request *request, piece_notes *notes, sgi_json params)
+{
+    sgi_json content = sgi_json_get(params, "content");
+    sgi_json structured = sgi_json_get(params, "structuredContent");
+    sgi_json block;
+    uint64_t place;
+    if (!sgi_cli_pieces_received(request, &notes->empty, content, structured) ||
+        !is_next(request, notes, sgi_json_get(params, "seq")))
+        return;
+    if (content.n && sgi_json_kind_of(content) != SGI_JSON_ARRAY) {
+        request->engine->warnings++;
+        notes->broken = true;
+        return;
+    }
+    take_replacement(request, notes, params);
+    if (!find_place(request, notes, params, &place))
+        return;
+    for (size_t at = 0; content.n && sgi_json_next_item(content, &at, &block);) {
+        if (!take_block(request, notes, place++, block))
+            return;
+    }
+    if (structured.n && !keep_structured(request, params))
+        return;
+    bool is_final = sgi_json_kind_of(sgi_json_get(params, "final")) == SGI_JSON_TRUE;
+    /* Later pieces are not delivered as they come; the result brings them. */
+    notes->broken |= !sgi_cli_pieces_keep_pace(request) || is_final;
+}
+
+static bool notified(segue_session *session, sgi_str method, const sgi_message *msg,
+                     bool *taken)
+{
+    if (!sgi_str_eq(method, SGI_STR("notifications/tools/partial_result")))
+        return false;
+    segue_request *request = sgi_requests_find_by_progress_token(
+        session, sgi_json_get(msg->params, "partialResultToken"));
+    piece_notes *notes =
+        request ? sgi_cli_state_of(request, &sgi_cli_partial_result) : NULL;
+    if (notes && request->calling)
+        take_piece(request, notes, msg->params);
+    else
+        /* no request waits for this notification (R-776-19) */
+        session->engine->warnings++;
+    *taken = true;
+    return true;
+}
+
+static bool declares(const segue_session *session)
+{
+    return !(session->options.dialects_off & SEGUE_DIALECT_PARTIAL_RESULTS);
+}
+
+static const sgi_cli_session_hooks session_hooks = {
+    .modern_capability = "partialResults",
+    .declares = declares,
+};
+
+const sgi_cli_dialect sgi_cli_partial_result = {
+    .name = "partial results",
+    .session_hooks = &session_hooks,
+    .state_size = sizeof(piece_notes),
+    .offer = offer,
+    .write_meta = write_meta,
+    .notified = notified,
+    .became_task = drop,
+};

@@ -1,0 +1,434 @@
+/* The token is "<the operation's id in the store>.<secret>". Only the digest of the
+ * secret is kept, so the content of the store does not give access. The first half finds
+ * the operation with one look-up, in memory or in the store.
+ *
+ * A closed resumable operation stays for a while to say why it was closed. It keeps only
+ * that reason (R-975-12). */
+#include "engine/dialect/resumable/resumable.h"
+
+#include "engine/server/pieces.h"
+#include "engine/log/dropping.h"
+#include "engine/server/call_request.h"
+#include "engine/conversation/replay.h"
+#include "engine/dialect/resumable/resumable_clock.h"
+#include "engine/server/task.h"
+#include "engine/server/wire_session.h"
+
+#define NOTE_SHARES 16 /* number of shares of the log */
+#define PIECE_SHARE 65536
+#define LEAST_KEPT_MS 600000 /* how long an ended request is kept at least */
+
+/* ---- making ---- */
+
+static bool make_tag(sgi_engine *engine, sgi_resumable *r)
+{
+    uint8_t digest[SGI_DIGEST_SIZE];
+    sgi_buf text;
+    const sgi_str parts[] = {SGI_STR("segue resume tag 1"),
+                             {(const char *)r->hash, sizeof r->hash}};
+    sgi_buf_init(&text, sgi_engine_mem(engine));
+    if (sgi_engine_digest(engine, digest, parts, 2))
+        sgi_buf_add_base64(&text, digest, SGI_RESUME_TAG * 6 / 8, true);
+    bool ok = text.len == SGI_RESUME_TAG;
+    if (ok)
+        memcpy(r->tag, text.p, SGI_RESUME_TAG);
+    sgi_buf_free(&text);
+    return ok;
+}
+
+static void free_it(const sgi_mem *mem, sgi_resumable *r)
+{
+    sgi_text_free(mem, r->id);
+    sgi_text_free(mem, r->lasting.progress_token);
+    sgi_release(mem, r, sizeof *r);
+}
+
+static void free_resumable(sgi_lasting *lasting)
+{
+    sgi_resumable *r = sgi_resumable_at(lasting);
+    sgi_engine *engine = lasting->op->engine;
+    sgi_engine_clear_timer(engine, &r->clock);
+    free_it(sgi_engine_mem(engine), r);
+}
+
+static bool copy_request(sgi_resumable *r, const sgi_mem *mem, const sgi_reply *reply)
+{
+    r->id = sgi_text_dup(mem, sgi_str_of(reply->id));
+    if (reply->progress_token)
+        r->lasting.progress_token = sgi_text_dup(mem, sgi_str_of(reply->progress_token));
+    r->lasting.log_level = reply->log_level;
+    return r->id && (r->lasting.progress_token || !reply->progress_token);
+}
+
+static sgi_resumable *new_resumable(sgi_op *op)
+{
+    sgi_resumable *r = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *r);
+    if (r)
+        r->lasting = (sgi_lasting){.form = &sgi_resumable_form, .op = op};
+    return r;
+}
+
+static sgi_lasting *make(sgi_op *op, const sgi_reply *reply,
+                         const sgi_call_request *request)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    const segue_item_options *options = &op->served->item->options;
+    sgi_resumable *r = new_resumable(op);
+    if (!r)
+        return NULL;
+    r->min_wait_ms = options->resume_min_wait_ms;
+    r->max_wait_ms =
+        options->resume_max_wait_ms ? options->resume_max_wait_ms : SGI_UNTOLD_WAIT_MS;
+    if (r->max_wait_ms < 0)
+        r->max_wait_ms = 0;
+    r->lasting.pieces = request->pieces;
+    const sgi_str secret = {r->secret, SGI_RANDOM_TEXT};
+    if (!copy_request(r, mem, reply) || !sgi_engine_random_text(op->engine, r->secret) ||
+        !sgi_engine_digest(op->engine, r->hash, &secret, 1) || !make_tag(op->engine, r)) {
+        free_it(mem, r);
+        return NULL;
+    }
+    return &r->lasting;
+}
+
+/* ---- the stored form ---- */
+
+static void write_record(const sgi_lasting *lasting, sgi_jw *w)
+{
+    const sgi_resumable *r = sgi_resumable_at(lasting);
+    sgi_jw_key(w, "resume");
+    sgi_jw_open(w, '{');
+    sgi_jw_member_raw(w, "id", sgi_str_of(r->id));
+    sgi_jw_key(w, "token");
+    sgi_buf_add_char(w->buf, '"');
+    sgi_buf_add_base64(w->buf, r->hash, sizeof r->hash, true);
+    sgi_buf_add_char(w->buf, '"');
+    w->comma = true;
+    if (r->lasting.progress_token)
+        sgi_jw_member_raw(w, "progress", sgi_str_of(r->lasting.progress_token));
+    sgi_jw_member_int(w, "level", r->lasting.log_level);
+    sgi_jw_member_int(w, "min", r->min_wait_ms);
+    sgi_jw_member_int(w, "max", r->max_wait_ms);
+    sgi_jw_member_int(w, "partial", r->lasting.pieces != NULL);
+    sgi_jw_close(w, '}');
+}
+
+static bool read_hash(sgi_engine *engine, sgi_resumable *r, sgi_json text)
+{
+    sgi_str plain = {0};
+    sgi_buf bytes;
+    sgi_buf_init(&bytes, sgi_engine_mem(engine));
+    bool ok = sgi_json_plain_string(text, &plain) &&
+              sgi_buf_add_unbase64(&bytes, plain) && bytes.len == sizeof r->hash;
+    if (ok)
+        memcpy(r->hash, bytes.p, sizeof r->hash);
+    sgi_buf_free(&bytes);
+    return ok && make_tag(engine, r);
+}
+
+static int64_t number(sgi_json object, const char *name)
+{
+    int64_t value = 0;
+    sgi_json_int(sgi_json_get(object, name), &value);
+    return value > 0 ? value : 0;
+}
+
+static bool read_record(sgi_op *op, sgi_json data, sgi_lasting **out)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_json resume = sgi_json_get(data, "resume");
+    sgi_json id = sgi_json_get(resume, "id");
+    sgi_json progress = sgi_json_get(resume, "progress");
+    if (!resume.n)
+        return true;
+    sgi_resumable *r = new_resumable(op);
+    if (!r)
+        return false;
+    int64_t level = -1;
+    r->detached = true;
+    sgi_json_int(sgi_json_get(resume, "level"), &level);
+    r->lasting.log_level = (int32_t)level;
+    r->min_wait_ms = number(resume, "min");
+    r->max_wait_ms = number(resume, "max");
+    if (number(resume, "partial"))
+        r->lasting.pieces = sgi_srv_lasting_pieces();
+    r->id = id.n ? sgi_text_dup(mem, id) : NULL;
+    r->lasting.progress_token = progress.n ? sgi_text_dup(mem, progress) : NULL;
+    if (!r->id || (progress.n && !r->lasting.progress_token) ||
+        !read_hash(op->engine, r, sgi_json_get(resume, "token"))) {
+        free_it(mem, r);
+        return false;
+    }
+    *out = &r->lasting;
+    return true;
+}
+
+/* Twice the time that the client was promised, and LEAST_KEPT_MS, so that it still gets
+ * the reason why nothing is kept. */
+static int64_t kept_ms(const sgi_lasting *lasting)
+{
+    int64_t waits_ms = sgi_time_mul(sgi_resumable_at(lasting)->max_wait_ms, 2);
+    return sgi_time_add(waits_ms, LEAST_KEPT_MS);
+}
+
+/* ---- the policy ---- */
+
+static void write_seconds(sgi_jw *w, const char *name, int64_t ms)
+{
+    if (ms > 0)
+        sgi_jw_member_int(w, name, ms / 1000 + (ms % 1000 != 0));
+}
+
+/* Sends the resume token to the client, as the first message, once (R-975-2). */
+static void tell(sgi_resumable *r, sgi_reply *reply)
+{
+    sgi_sending sending;
+    sgi_buf token;
+    if (!sgi_reply_notification(&sending, reply, "notifications/requests/resumePolicy"))
+        return;
+    sgi_buf_init(&token, sgi_engine_mem(reply->engine));
+    sgi_buf_add_str(&token, sgi_str_of(r->lasting.op->task_id));
+    sgi_buf_add_char(&token, '.');
+    sgi_buf_add_str(&token, sgi_str_of(r->secret));
+    sgi_jw_member_raw(&sending.w, "requestId", sgi_str_of(r->id));
+    sgi_jw_member_string(&sending.w, "resumeToken", sgi_buf_str(&token));
+    write_seconds(&sending.w, "minWait", r->min_wait_ms);
+    write_seconds(&sending.w, "maxWait", r->max_wait_ms);
+    sending.w.buf->failed |= token.failed;
+    sgi_send_end(&sending);
+    sgi_buf_free(&token);
+    memset(r->secret, 0, sizeof r->secret);
+}
+
+/* Compares the digests in constant time. */
+bool sgi_resumable_is_token(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_SIZE])
+{
+    volatile uint8_t differs = 0;
+    for (size_t i = 0; i < SGI_DIGEST_SIZE; i++)
+        differs = differs | (uint8_t)(r->hash[i] ^ hash[i]);
+    return !differs;
+}
+
+/* ---- coming and going ---- */
+
+static void parted(sgi_resumable *r)
+{
+    r->lasting.sent = r->handed = r->lasting.confirmed;
+    if (r->detached)
+        return;
+    r->detached = true;
+    sgi_resumable_begin_clock(r);
+    sgi_resumable_append_presence(r, true);
+}
+
+/* Called when the client is attached: stops the clock. */
+static void arrived(sgi_resumable *r)
+{
+    r->detached = false;
+    sgi_resumable_end_clock(r);
+    if (r->away || sgi_op_runs_elsewhere(r->lasting.op))
+        sgi_resumable_append_presence(r, false);
+}
+
+/* ---- its channel ---- */
+
+/* Leaves the current channel. The earlier conversation gets no more messages, and the
+ * stream of an exchange ends (R-975-13). */
+static void leave_channel(sgi_resumable *r, const sgi_peer *next)
+{
+    sgi_peer *before = r->lasting.peer;
+    sgi_reply *reply = r->lasting.channel;
+    sgi_lasting_leave_peer(&r->lasting);
+    if (reply) {
+        sgi_lasting_leave_reply(reply);
+        reply->lost = true;
+        sgi_reply_cancel(reply);
+    }
+    if (before && before != next && before->is_exchange)
+        sgi_wire_session_end_answered_exchange(before);
+}
+
+bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
+{
+    sgi_peer *peer = reply->peer;
+    sgi_replay *replay = peer->conn->replay;
+    leave_channel(r, peer);
+    parted(r);
+    if (!sgi_reply_put_in_flight(reply))
+        return false;
+    r->lasting.channel = reply;
+    reply->lasting = &r->lasting;
+    sgi_lasting_join_peer(&r->lasting, peer);
+    arrived(r);
+    if (replay) {
+        replay->primes = false; /* no empty first event, because each event has an id */
+        replay->at = r->lasting.confirmed;
+        memcpy(replay->tag, r->tag, sizeof replay->tag);
+    }
+    return true;
+}
+
+/* A call that has or had a channel, or was read from the store, is not new. */
+static void created(sgi_lasting *lasting, sgi_reply *reply)
+{
+    sgi_resumable *r = sgi_resumable_at(lasting);
+    if (!lasting->peer && r->secret[0] && sgi_resumable_attach(r, reply))
+        tell(r, reply);
+}
+
+/* Drops confirmed notes, because no client asks for them again (R-975-19). Segments stay
+ * while there is room: if the client's process dies before it has handled them, the next
+ * process needs all of them for the whole result. */
+static void drop_confirmed(sgi_resumable *r)
+{
+    sgi_op *op = r->lasting.op;
+    if (sgi_notes_drop_upto(&r->notes, r->lasting.confirmed, &op->head.log_bytes))
+        sgi_op_drop(op, SGI_DROP_NOTES, r->notes.dropped);
+}
+
+/* Makes room in the log by dropping confirmed segments once half of it is full. The other
+ * half is for messages that are not confirmed, because after a restart the handler runs
+ * on before its client comes back. Segments of a task are kept, because clients also ask
+ * for them by the task (C-12). */
+static void make_room(sgi_lasting *lasting, size_t bytes, size_t limit)
+{
+    sgi_resumable *r = sgi_resumable_at(lasting);
+    sgi_op *op = lasting->op;
+    if (op->head.log_bytes + bytes > limit / 2 && !op->served->is_task &&
+        sgi_notes_drop_upto(&r->pieces, r->lasting.confirmed, &op->head.log_bytes))
+        sgi_op_drop(op, SGI_DROP_SEGMENTS, r->pieces.dropped);
+    while (op->head.log_bytes + bytes > limit &&
+           sgi_notes_drop(&r->notes, &op->head.log_bytes))
+        sgi_op_drop(op, SGI_DROP_NOTES, r->notes.dropped);
+}
+
+void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq)
+{
+    const sgi_op *op = r->lasting.op;
+    if (seq > r->lasting.confirmed && seq < op->head.next_log) {
+        r->lasting.confirmed = seq;
+        drop_confirmed(r);
+    }
+    if (op->head.final != SGI_FINAL_NONE && op->head.final_seq <= sgi_op_horizon(op) &&
+        r->lasting.confirmed >= op->head.final_seq)
+        sgi_resumable_close(r, "completed");
+}
+
+bool sgi_resumable_has_pending(const sgi_resumable *r)
+{
+    return r->last_message > r->lasting.confirmed;
+}
+
+/* ---- the log ---- */
+
+static segue_status note(sgi_lasting *lasting, sgi_str message)
+{
+    sgi_op *op = lasting->op;
+    const sgi_notes *notes = &sgi_resumable_at(lasting)->notes;
+    if (sgi_op_is_full(op) ||
+        message.n > 2 * op->limits.max_log_bytes - notes->all_bytes ||
+        notes->all_bytes > 2 * op->limits.max_log_bytes)
+        return SEGUE_OK; /* dropped: a later message is more recent */
+    segue_status status = sgi_op_append(op, SGI_ENTRY_NOTIFY, message);
+    return status == SEGUE_E_LIMIT ? SEGUE_OK : status;
+}
+
+static void joined(sgi_lasting *lasting, const sgi_entry *entry)
+{
+    sgi_resumable *r = sgi_resumable_at(lasting);
+    bool is_note = entry->kind == SGI_ENTRY_NOTIFY;
+    if (entry->kind == SGI_ENTRY_PRESENCE)
+        sgi_resumable_note_presence(r, entry);
+    size_t share = r->lasting.op->limits.max_log_bytes / NOTE_SHARES;
+    if (entry->kind == SGI_ENTRY_SEGMENT && r->lasting.pieces)
+        sgi_notes_add(&r->pieces, entry->seq, entry->len,
+                      share < PIECE_SHARE ? share : PIECE_SHARE);
+    if (is_note)
+        sgi_notes_add(&r->notes, entry->seq, entry->len,
+                      share < PIECE_SHARE ? share : PIECE_SHARE);
+    if (is_note || entry->kind == SGI_ENTRY_INPUT_ASK ||
+        sgi_entry_is_final(entry->kind) ||
+        (entry->kind == SGI_ENTRY_SEGMENT &&
+         (r->lasting.pieces || r->lasting.op->served->is_task)))
+        r->last_message = entry->seq;
+}
+
+/* ---- several servers ---- */
+
+static void elsewhere(sgi_lasting *lasting, bool away)
+{
+    sgi_resumable *r = sgi_resumable_at(lasting);
+    leave_channel(r, NULL); /* the client is at the other server now */
+    r->lasting.sent = r->handed = r->lasting.confirmed;
+    r->detached = true;
+    sgi_resumable_begin_clock(r);
+    if (away || r->away)
+        sgi_resumable_append_presence(r, away);
+}
+
+static void moved(sgi_lasting *lasting)
+{
+    sgi_resumable *r = sgi_resumable_at(lasting);
+    sgi_resumable_end_clock(r);
+    if (!r->detached)
+        arrived(r);
+}
+
+static void adopted(sgi_lasting *lasting, const sgi_lasting *from)
+{
+    sgi_resumable *r = sgi_resumable_at(lasting);
+    const sgi_resumable *fresh = sgi_resumable_at(from);
+    r->away = fresh->away;
+    r->away_ms = fresh->away_ms;
+    r->marked_seq = fresh->marked_seq;
+    r->last_message = fresh->last_message;
+    r->notes = fresh->notes;
+    r->pieces = fresh->pieces;
+}
+
+/* ---- the form ---- */
+
+static void peer_parted(sgi_lasting *lasting)
+{
+    parted(sgi_resumable_at(lasting));
+}
+
+static void peer_rejoined(sgi_lasting *lasting)
+{
+    arrived(sgi_resumable_at(lasting));
+    if (lasting->channel)
+        sgi_pieces_continue(lasting->channel);
+}
+
+static bool passed(sgi_lasting *lasting)
+{
+    sgi_resumable *r = sgi_resumable_at(lasting);
+    uint64_t written = r->handed;
+    r->handed = lasting->sent;
+    bool more = r->handed > written;
+    sgi_resumable_confirm(r, written);
+    return more;
+}
+
+const sgi_lasting_form sgi_resumable_form = {
+    .make = make,
+    .free = free_resumable,
+    .created = created,
+    .write = write_record,
+    .read = read_record,
+    .kept_ms = kept_ms,
+    .note = note,
+    .joined = joined,
+    .make_room = make_room,
+    .parted = peer_parted,
+    .rejoined = peer_rejoined,
+    .passed = passed,
+    .elsewhere = elsewhere,
+    .is_over = sgi_resumable_is_over,
+    .send = sgi_resumable_send_entry,
+    .withdraw = sgi_resumable_withdraw_questions,
+    .rebuilt = sgi_resumable_close_if_over,
+    .adopted = adopted,
+    .taken_over = sgi_resumable_start_clock,
+    .moved = moved,
+};

@@ -1,0 +1,73 @@
+/* Z: a request that can be resumed (SEP-975, core/docs/requirements.md 4). A client that
+ * knows its id and its token gets the messages that were not delivered, over another
+ * connection, also from a later process of the server. It is a lasting call
+ * (server/lasting.h).
+ *
+ *   ATTACHED --peer parted--> DETACHED --resume--> ATTACHED
+ *                                 \-- maxWait is over --> EXPIRED
+ *   any state -- final message confirmed --> CLOSED
+ *
+ * The clock runs only while no client is attached, and each valid request about the
+ * operation resets it (R-975-5). The log says when the client left and when it came back.
+ * So the clock continues over a restart, while no server runs, and at another server
+ * (R-975-27). A message is delivered when it is confirmed: over a byte stream when it was
+ * written, over HTTP by the Last-Event-ID of a client that resumes (R-975-17). */
+#ifndef SGI_RESUMABLE_H
+#define SGI_RESUMABLE_H
+
+#include "engine/log/notes.h"
+#include "engine/server/lasting.h"
+
+#define SGI_RESUME_TAG 8
+
+typedef struct sgi_resumable {
+    sgi_lasting lasting;
+    char *id;                         /* id of the request, canonical JSON */
+    char secret[SGI_RANDOM_TEXT + 1]; /* half of the token, until the client has
+                                         received it */
+    uint8_t hash[SGI_DIGEST_SIZE];    /* digest of that half */
+    char tag[SGI_RESUME_TAG + 1];     /* tag in the ids of its events */
+    int64_t min_wait_ms;              /* 0 = no minimum was promised */
+    int64_t max_wait_ms;              /* 0 = no maximum was promised */
+    sgi_notes notes;
+    sgi_notes pieces;      /* P: segments, which may leave when they are confirmed */
+    uint64_t last_message; /* position of the newest entry that is a message */
+    uint64_t handed;       /* position up to which the log was given to the transport */
+    bool detached;
+    bool away;           /* its log says that the client is away */
+    int64_t away_ms;     /* when the client left; wall clock */
+    uint64_t marked_seq; /* position of the PRESENCE entry that says so; 0 = none */
+    sgi_timer clock;
+    const char *closed; /* why nothing more is sent; NULL = not closed */
+} sgi_resumable;
+
+extern const sgi_lasting_form sgi_resumable_form;
+
+static inline sgi_resumable *sgi_resumable_at(const sgi_lasting *lasting)
+{
+    return SGI_OWNER(lasting, sgi_resumable, lasting);
+}
+
+/* Returns the resumable request of an operation; NULL when it has none. */
+static inline sgi_resumable *sgi_resumable_of(const sgi_op *op)
+{
+    const sgi_lasting *lasting = op->served->lasting;
+    return lasting && lasting->form == &sgi_resumable_form ? sgi_resumable_at(lasting)
+                                                           : NULL;
+}
+
+/* Makes the reply its channel. The earlier channel gets no more messages. False when
+ * another request in flight has the same id. */
+bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply);
+/* True when the token is the right one. */
+bool sgi_resumable_is_token(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_SIZE]);
+/* Confirms that the log was delivered up to this position. */
+void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq);
+/* True when a message was not delivered yet. */
+bool sgi_resumable_has_pending(const sgi_resumable *r);
+
+/* resumable_channel.c: functions of the form. */
+void sgi_resumable_send_entry(sgi_cursor *cursor, const sgi_entry *entry);
+void sgi_resumable_withdraw_questions(const sgi_pieces *pieces);
+
+#endif

@@ -1,0 +1,72 @@
+/* The channel of a resumable request carries, beside the result, entries of the log that
+ * are messages of their own, in the order of the log. A question is sent again, under the
+ * same id, to each client that may not have it (R-975-16). */
+#include "engine/dialect/resumable/resumable.h"
+
+#include "wire/json_copy.h"
+
+/* Appends the JSON id of a request that asks the client this question
+ * (engine/input/question_id.h). The id is valid on every connection. */
+static void add_id(const sgi_op *op, const sgi_input *input, sgi_buf *out)
+{
+    sgi_buf_add_char(out, '"');
+    sgi_buf_add_str(out, sgi_str_of(op->task_id));
+    sgi_buf_add_char(out, ':');
+    sgi_buf_add_uint(out, input->asked);
+    sgi_buf_add_char(out, '"');
+}
+
+static void send_question(sgi_pieces *pieces, const sgi_entry *entry)
+{
+    const sgi_op *op = pieces->cursor.reader.op;
+    const sgi_input *input = sgi_op_input_at(op, entry->seq);
+    sgi_sending sending;
+    sgi_buf id;
+    if (!input || input->answered)
+        return;
+    sgi_buf_init(&id, sgi_engine_mem(op->engine));
+    add_id(op, input, &id);
+    sgi_send_request_as(&sending, pieces->conn, sgi_buf_str(&id),
+                        sgi_str_of(input->method));
+    sgi_jw_members(&sending.w, (sgi_json){input->params, input->params_len}, NULL);
+    sending.w.buf->failed |= id.failed;
+    sgi_send_end(&sending);
+    sgi_buf_free(&id);
+}
+
+void sgi_resumable_send_entry(sgi_cursor *cursor, const sgi_entry *entry)
+{
+    sgi_pieces *pieces = SGI_OWNER(cursor, sgi_pieces, cursor);
+    const sgi_resumable *r = sgi_resumable_of(cursor->reader.op);
+    sgi_str text = {entry->data, entry->len};
+    bool is_new = entry->seq > cursor->from;
+    if (is_new)
+        sgi_lasting_note_position(pieces->reply, entry->seq);
+    if (entry->kind == SGI_ENTRY_INPUT_ASK)
+        send_question(pieces, entry); /* sent again even if it was delivered, because
+                                         it has no answer */
+    else if (is_new && entry->seq > r->notes.dropped)
+        sgi_send_notification_members(pieces->conn, text);
+}
+
+/* Withdraws the questions that were sent on this or an earlier channel and no longer need
+ * an answer. */
+void sgi_resumable_withdraw_questions(const sgi_pieces *pieces)
+{
+    const sgi_op *op = pieces->cursor.reader.op;
+    const sgi_input *input;
+    sgi_sending sending;
+    sgi_buf id;
+    sgi_buf_init(&id, sgi_engine_mem(op->engine));
+    TAILQ_FOREACH(input, &op->head.inputs, link) {
+        if (input->answered || input->asked > sgi_op_horizon(op))
+            continue;
+        sgi_buf_cut(&id, 0);
+        add_id(op, input, &id);
+        sgi_send_notification(&sending, pieces->conn, "notifications/cancelled");
+        sgi_jw_member_raw(&sending.w, "requestId", sgi_buf_str(&id));
+        sending.w.buf->failed |= id.failed;
+        sgi_send_end(&sending);
+    }
+    sgi_buf_free(&id);
+}

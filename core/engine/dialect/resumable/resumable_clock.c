@@ -1,0 +1,167 @@
+/* The clock runs at the owner of the operation. When the client is attached to another
+ * server, that server reports by forwarded commands (forwarding.h) that the client comes
+ * and goes, and from time to time that it is still there. If that server dies, the
+ * reports end and the owner's clock runs out. */
+#include "engine/dialect/resumable/resumable_clock.h"
+
+#include "engine/log/dropping.h"
+#include "engine/cluster/forwarding.h"
+#include "engine/server/task.h"
+
+/* Closes the request. An operation that is neither a task nor has a key is deleted from
+ * the store. */
+void sgi_resumable_close(sgi_resumable *r, const char *why)
+{
+    sgi_op *op = r->lasting.op;
+    if (r->closed)
+        return;
+    r->closed = why;
+    sgi_lasting_leave_peer(&r->lasting);
+    sgi_engine_clear_timer(op->engine, &r->clock);
+    if (op->served->is_task || op->key)
+        return;
+    op->deleting = true;
+    sgi_committer_mark_dirty(op->committer, op);
+    sgi_server_op_closed(op);
+}
+
+static int64_t wait_of(const sgi_resumable *r)
+{
+    return r->max_wait_ms ? r->max_wait_ms : SGI_UNTOLD_WAIT_MS;
+}
+
+static void time_over(sgi_timer *timer)
+{
+    sgi_resumable *r = SGI_OWNER(timer, sgi_resumable, clock);
+    sgi_op *op = r->lasting.op;
+    if (!sgi_op_is_owned_here(op))
+        return;
+    sgi_op_ref(op);
+    if (sgi_op_has_ended(op))
+        sgi_resumable_close(r, "expired");
+    else if (!op->served->is_task) /* a task has its own time to live (C-8) */
+        sgi_task_expire(op);
+    sgi_op_unref(op);
+}
+
+static void start_clock(sgi_resumable *r, int64_t wait)
+{
+    if (!r->closed && sgi_op_server(r->lasting.op)->stage < SGI_SERVER_DEAD &&
+        sgi_op_is_owned_here(r->lasting.op))
+        sgi_engine_set_timer(r->lasting.op->engine, &r->clock, wait > 0 ? wait : 0,
+                             time_over);
+}
+
+void sgi_resumable_begin_clock(sgi_resumable *r)
+{
+    sgi_engine_clear_timer(r->lasting.op->engine, &r->clock);
+    start_clock(r, wait_of(r));
+}
+
+static void still_here(sgi_timer *timer)
+{
+    sgi_resumable *r = SGI_OWNER(timer, sgi_resumable, clock);
+    if (!sgi_op_runs_elsewhere(r->lasting.op) || r->detached)
+        return;
+    sgi_resumable_append_presence(r, false);
+    sgi_resumable_end_clock(r);
+}
+
+void sgi_resumable_end_clock(sgi_resumable *r)
+{
+    sgi_engine *engine = r->lasting.op->engine;
+    sgi_engine_clear_timer(engine, &r->clock);
+    if (sgi_op_runs_elsewhere(r->lasting.op) && !r->detached &&
+        sgi_op_server(r->lasting.op)->stage < SGI_SERVER_DEAD)
+        sgi_engine_set_timer(engine, &r->clock, wait_of(r) / 3 + 1, still_here);
+}
+
+/* Appends whether the client is away. Nothing can be appended after the end; then the
+ * time of the end counts. If there is no room or memory for the entry, the last one stays
+ * valid. */
+void sgi_resumable_append_presence(sgi_resumable *r, bool away)
+{
+    sgi_op *op = r->lasting.op;
+    if (!sgi_op_is_logged(op) || sgi_op_has_ended(op))
+        return;
+    if (sgi_op_runs_elsewhere(op))
+        sgi_forward_presence(op, away);
+    else
+        sgi_op_append(op, SGI_ENTRY_PRESENCE,
+                      away ? SGI_STR("{\"away\":1}") : SGI_STR("{\"away\":0}"));
+}
+
+/* Not every contact is written to the log. The written time may be older than the last
+ * contact by this slack, and readers of the log add it, so that no request ends too
+ * early. */
+static int64_t slack_of(const sgi_resumable *r)
+{
+    return wait_of(r) / 8;
+}
+
+void sgi_resumable_touch(sgi_resumable *r)
+{
+    int64_t now = sgi_wall_now(&r->lasting.op->engine->env);
+    if (!r->detached)
+        return;
+    start_clock(r, wait_of(r));
+    if (!r->away || sgi_time_sub(now, r->away_ms) >= slack_of(r))
+        sgi_resumable_append_presence(r, true);
+}
+
+/* Returns how long the request still waits for a client that is away, according to the
+ * log. Without such an entry it is the whole time. An ended operation counts from its end
+ * at the latest. */
+static int64_t left_of(const sgi_resumable *r)
+{
+    int64_t now = sgi_wall_now(&r->lasting.op->engine->env);
+    if (!r->away && !sgi_op_has_ended(r->lasting.op))
+        return wait_of(r);
+    int64_t since = r->away ? r->away_ms : r->lasting.op->head.ended_ms;
+    int64_t parted = sgi_time_add(since, slack_of(r));
+    return parted < now ? sgi_time_sub(sgi_time_add(parted, wait_of(r)), now)
+                        : wait_of(r);
+}
+
+/* A task is never over, because it has its own time to live (C-8). */
+bool sgi_resumable_is_over(const sgi_lasting *lasting)
+{
+    const sgi_resumable *r = sgi_resumable_at(lasting);
+    return r->detached && !r->closed && !lasting->op->served->is_task && left_of(r) <= 0;
+}
+
+void sgi_resumable_close_if_over(sgi_lasting *lasting)
+{
+    if (sgi_op_has_ended(lasting->op) && sgi_resumable_is_over(lasting))
+        sgi_resumable_close(sgi_resumable_at(lasting), "expired");
+}
+
+/* After a restart the client counts as away since an unknown time. A client that was
+ * attached here before this server took over stays attached. */
+void sgi_resumable_start_clock(sgi_lasting *lasting)
+{
+    sgi_resumable *r = sgi_resumable_at(lasting);
+    if (!r->detached) {
+        sgi_resumable_end_clock(r);
+        if (r->away)
+            sgi_resumable_append_presence(r, false);
+        return;
+    }
+    start_clock(r, left_of(r));
+    if (!r->away && !sgi_op_has_ended(lasting->op))
+        sgi_resumable_append_presence(r, true);
+}
+
+void sgi_resumable_note_presence(sgi_resumable *r, const sgi_entry *entry)
+{
+    sgi_op *op = r->lasting.op;
+    int64_t away = 0;
+    sgi_json_int(sgi_json_get((sgi_json){entry->data, entry->len}, "away"), &away);
+    r->away = away != 0;
+    r->away_ms = entry->at_ms;
+    if (r->marked_seq) { /* the earlier entry is no longer needed */
+        sgi_op_drop(op, SGI_DROP_MARKS, r->marked_seq);
+        op->head.log_bytes -= entry->len; /* all such entries have the same length */
+    }
+    r->marked_seq = entry->seq;
+}

@@ -1,0 +1,344 @@
+/* Z: requests/resume and requests/getStatus (SEP-975), in the handshake eras, for clients
+ * that declared resumableRequests. The request that resumes has the id of the original
+ * request, and its answer is that request's answer (R-975-9). So when an error would be
+ * mistaken for this answer, no error is sent. */
+#include "engine/dialect/rows.h"
+#include "engine/conversation/batch.h"
+#include "engine/error.h"
+#include "engine/response_modes.h"
+#include "engine/server/pieces.h"
+#include "engine/dialect/resumable/resumable_clock.h"
+#include "engine/server/serving.h"
+#include "engine/server/tool_call.h"
+#include "engine/log/refusal.h"
+
+#include <stdio.h>
+
+#define UNKNOWN "Unknown request or resume token"
+
+/* A search for the request that a client names. */
+typedef struct looking {
+    sgi_engine *engine;
+    sgi_reply *reply;
+    char *id; /* id of the request that the client asks for; canonical */
+    uint8_t hash[SGI_DIGEST_SIZE];
+    char after_tag[9]; /* over HTTP: the client has the events up to after_seq */
+    uint64_t after_seq;
+    bool says_has; /* the client says how many segments it has, see `has` */
+    uint64_t has;
+    void (*known)(struct looking *looking, sgi_op *op);
+} looking;
+
+static void end_looking(looking *look)
+{
+    const sgi_mem *mem = sgi_engine_mem(look->engine);
+    sgi_text_free(mem, look->id);
+    sgi_release(mem, look, sizeof *look);
+}
+
+static void refuse(sgi_reply *reply, const char *text, const char *reason)
+{
+    char data[48];
+    snprintf(data, sizeof data, "{\"reason\":\"%s\"}", reason);
+    sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS, sgi_str_of(text), sgi_str_of(data));
+    sgi_reply_close(reply);
+}
+
+/* Returns why the request has no answer any more; NULL = it has one. */
+static const char *what_became(const sgi_op *op)
+{
+    bool visible = sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
+    if (sgi_resumable_of(op)->closed)
+        return sgi_resumable_of(op)->closed;
+    if (visible && !op->served->is_task && op->head.final == SGI_FINAL_CANCELLED)
+        return "cancelled";
+    return visible && !op->served->is_task && op->head.final == SGI_FINAL_EXPIRED
+               ? "expired"
+               : NULL;
+}
+
+/* Like what_became, for this client. A request with a key is kept after its answer was
+ * delivered. So a client that says how many segments it has gets the answer again, in
+ * case the process that received it has died. */
+static const char *refusal_of(const looking *look, const sgi_op *op)
+{
+    const char *closed = sgi_resumable_of(op)->closed;
+    bool again = look->says_has && op->key && !op->served->is_task && closed &&
+                 !strcmp(closed, "completed");
+    return again ? NULL : what_became(op);
+}
+
+/* The client would mistake an error with an id in flight on this connection for the
+ * answer of that request (C-3). So the error has no id. */
+static void spare_id(sgi_reply *reply)
+{
+    const sgi_peer *peer = reply->peer;
+    if (!peer || peer->is_exchange || reply->place == SGI_REPLY_PLACED ||
+        !sgi_map_find(&peer->in_flight->by_id, sgi_str_of(reply->id)))
+        return;
+    reply->engine->warnings++;
+    sgi_engine_log(reply->engine, SEGUE_LOG_WARNING,
+                   "requests/resume of id %.64s is refused, because that id is in flight "
+                   "on this connection. The error is sent without an id",
+                   reply->id);
+    sgi_reply_leave_id_out(reply);
+}
+
+static void found(void *user, sgi_op *op, segue_status status)
+{
+    looking *look = user;
+    sgi_reply *reply = look->reply;
+    const sgi_resumable *r = op ? sgi_resumable_of(op) : NULL;
+    bool known = r && sgi_resumable_is_token(r, look->hash) && !strcmp(r->id, look->id);
+    if (!known || refusal_of(look, op))
+        spare_id(reply);
+    if (!reply->peer) {
+        sgi_reply_close(reply);
+    } else if (known && refusal_of(look, op)) {
+        refuse(reply,
+               "The server keeps nothing more of this request: it cannot be resumed",
+               refusal_of(look, op));
+    } else if (known) {
+        look->known(look, op);
+    } else if (op || status == SEGUE_E_NOT_FOUND) {
+        sgi_answer_not_found(reply, UNKNOWN);
+        sgi_reply_close(reply);
+    } else {
+        sgi_engine_log(reply->engine, SEGUE_LOG_ERROR, "resume: %s",
+                       sgi_status_name(status));
+        sgi_reply_store_error(reply, SGI_UNREADABLE, status);
+        sgi_reply_close(reply);
+    }
+    end_looking(look);
+}
+
+/* Reads the id and the digest of the secret, the two halves of a token. */
+static bool read_token(const sgi_inbound *in, sgi_str *id, uint8_t hash[SGI_DIGEST_SIZE])
+{
+    sgi_str token = {0};
+    if (!sgi_json_plain_string(sgi_json_get(in->params, "resumeToken"), &token))
+        token.n = 0;
+    const char *dot = token.n ? memchr(token.p, '.', token.n) : NULL;
+    *id = (sgi_str){token.p, dot ? (size_t)(dot - token.p) : 0};
+    sgi_str secret = {dot ? dot + 1 : "", dot ? token.n - id->n - 1 : 0};
+    return sgi_engine_digest(in->peer->server->engine, hash, &secret, 1);
+}
+
+/* Reads how many segments the client has. The client's own count is used, whatever was
+ * acknowledged. */
+static bool read_has(const sgi_inbound *in, uint64_t *has)
+{
+    int64_t number = -1;
+    sgi_json_int(sgi_json_get(in->meta, "dev.segue/after"), &number);
+    *has = number > 0 ? (uint64_t)number : 0;
+    return number >= 0;
+}
+
+/* Searches for the request. A malformed token gets the same answer as an unknown one
+ * (R-0-5). */
+static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
+                    void (*known)(looking *, sgi_op *))
+{
+    segue_server *server = in->peer->server;
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    looking *look = sgi_zalloc(mem, sizeof *look);
+    sgi_str id = {0};
+    if (look) {
+        look->engine = server->engine;
+        look->id = sgi_text_dup(mem, request_id);
+    }
+    if (!look || !look->id || !read_token(in, &id, look->hash)) {
+        if (look)
+            end_looking(look);
+        sgi_tool_call_give_up(reply, NULL);
+        return;
+    }
+    look->reply = reply;
+    look->known = known;
+    memcpy(look->after_tag, in->peer->after_tag, sizeof look->after_tag);
+    look->after_seq = in->peer->after_seq;
+    look->says_has = read_has(in, &look->has);
+    sgi_server_find_task(server, in->peer->who, id, found, look);
+}
+
+/* ---- requests/resume ---- */
+
+/* Ignores a resume of an id that is in flight on this connection, because an error would
+ * be mistaken for the answer of that request (R-975-13, C-3). */
+static void pass_over(sgi_reply *reply)
+{
+    reply->engine->warnings++;
+    sgi_engine_log(
+        reply->engine, SEGUE_LOG_WARNING,
+        "requests/resume names an id that is in flight on this connection: ignored");
+    if (reply->peer && reply->peer->is_exchange)
+        sgi_reply_error(reply, SGI_RPC_INVALID_REQUEST,
+                        SGI_STR("A request with this id is in flight already"),
+                        (sgi_json){0});
+    sgi_reply_close(reply);
+}
+
+static void go_on(const looking *look, sgi_op *op)
+{
+    sgi_reply *reply = look->reply;
+    sgi_send_open_events(reply->peer->conn);
+    if (op->served->is_task) {
+        op->served->dialect->returned(reply, op);
+        return;
+    }
+    sgi_pieces_resume(reply, op, look->says_has ? &look->has : NULL);
+    sgi_reply_wait_for_op(reply, op);
+}
+
+static void resume_known(looking *look, sgi_op *op)
+{
+    sgi_resumable *r = sgi_resumable_of(op);
+    sgi_op_server(op)->counts.resumes++;
+    sgi_reply *reply = look->reply;
+    bool is_cancelled = reply->place == SGI_REPLY_APART_CANCELLED;
+    bool is_here =
+        r->lasting.channel && r->lasting.peer == reply->peer && !reply->peer->is_exchange;
+    sgi_resumable_touch(r);
+    if (is_here) {
+        pass_over(reply);
+        return;
+    }
+    sgi_op_ref(op);
+    if (!strcmp(look->after_tag, r->tag))
+        sgi_resumable_confirm(r, look->after_seq);
+    if (refusal_of(look, op))
+        refuse(reply,
+               "The server keeps nothing more of this request: it cannot be resumed",
+               refusal_of(look, op));
+    else if (!sgi_resumable_attach(r, reply))
+        pass_over(reply);
+    else
+        go_on(look, op);
+    if (is_cancelled && r->lasting.channel == reply)
+        sgi_peer_cancel(reply);
+    sgi_op_unref(op);
+}
+
+static void resume(const sgi_inbound *in)
+{
+    sgi_reply *reply = sgi_reply_open_apart(in);
+    if (reply)
+        look_up(in, reply, in->id, resume_known);
+}
+
+/* ---- requests/getStatus ---- */
+
+static bool has_input(const sgi_op *op)
+{
+    const sgi_input *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (sgi_input_is_open(op, input) && !sgi_op_has_ended(op))
+            return true;
+    return false;
+}
+
+/* Answers requests/getStatus, and changes nothing (R-975-21). */
+static void tell_status(looking *look, sgi_op *op)
+{
+    sgi_resumable *r = sgi_resumable_of(op);
+    sgi_reply *reply = look->reply;
+    sgi_sending sending;
+    bool ended = sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
+    bool failed =
+        op->head.final == SGI_FINAL_ERROR || op->head.final == SGI_FINAL_EXPIRED;
+    const char *status = !ended ? "processing" : failed ? "failed" : "completed";
+    sgi_resumable_touch(r);
+    if (sgi_reply_result(&sending, reply, NULL)) {
+        sgi_jw_member_raw(&sending.w, "requestId", sgi_str_of(r->id));
+        sgi_jw_member_string(&sending.w, "status", sgi_str_of(status));
+        sgi_jw_key(&sending.w, "hasPendingMessage");
+        sgi_jw_bool(&sending.w, sgi_resumable_has_pending(r));
+        sgi_jw_key(&sending.w, "hasInputRequest");
+        sgi_jw_bool(&sending.w, has_input(op));
+        sgi_send_end(&sending);
+    }
+    sgi_reply_close(reply);
+}
+
+static void get_status(const sgi_inbound *in)
+{
+    sgi_json given = sgi_json_get(in->params, "requestId");
+    sgi_buf id;
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (!reply)
+        return;
+    sgi_buf_init(&id, sgi_engine_mem(reply->engine));
+    if (sgi_id_is_usable(given))
+        sgi_id_canonical(given, &id);
+    if (id.failed)
+        sgi_tool_call_give_up(reply, NULL);
+    else
+        look_up(in, reply, sgi_buf_str(&id), tell_status);
+    sgi_buf_free(&id);
+}
+
+static const sgi_method methods[] = {{"requests/resume", 0, resume},
+                                     {"requests/getStatus", 0, get_status},
+                                     {NULL, 0, NULL}};
+
+/* ---- what is negotiated ---- */
+
+static void read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
+{
+    sgi_json resumable = sgi_json_get(capabilities, "resumableRequests");
+    if (sgi_json_kind_of(resumable) == SGI_JSON_OBJECT)
+        handshake->declared |= SGI_SAYS_RESUMABLE;
+}
+
+/* Has the client declared resumableRequests, and is the dialect on? */
+static bool is_for(const sgi_peer *peer)
+{
+    return sgi_negotiate(peer->handshake->version, peer->handshake->declared,
+                         peer->server->dialects) &
+           SGI_DIALECT_Z;
+}
+
+/* True for a peer that may resume requests. A host's peer is a server, which cannot. */
+static bool serves(const sgi_peer *peer, sgi_version version)
+{
+    (void)version; /* the version of the handshake is used instead */
+    return !peer->is_host && is_for(peer);
+}
+
+static bool may_reuse_id(const sgi_peer *peer, sgi_str method)
+{
+    return is_for(peer) && sgi_str_eq(method, SGI_STR("requests/resume"));
+}
+
+static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
+{
+    (void)request;
+    return in->peer->handshake->declared & SGI_SAYS_RESUMABLE;
+}
+
+/* True when the call is resumable. A call that becomes a task is not, because the task id
+ * is enough, unless segments are sent while it runs (C-15). */
+static bool lasts(const sgi_inbound *in, const sgi_call_request *request)
+{
+    const sgi_conn *conn = in->peer->conn;
+    bool streams =
+        request->modes & SGI_MODE_STREAMING && !(request->modes & SGI_MODE_IMMEDIATE);
+    return request->tool->options.flags & SEGUE_TOOL_RESUMABLE && !conn->no_events &&
+           !sgi_batch_of(conn, in->id) &&
+           in->peer->who->live_tasks < in->peer->server->options.max_tasks &&
+           (request->verdict == SGI_VERDICT_PLAIN ||
+            (request->verdict == SGI_VERDICT_TASK && streams &&
+             request->dialect->returned));
+}
+
+const sgi_srv_dialect sgi_srv_resumable = {
+    .name = "Z",
+    .bit = SGI_DIALECT_Z,
+    .read_capabilities = read_capabilities,
+    .methods = methods,
+    .serves = serves,
+    .may_reuse_id = may_reuse_id,
+    .says = says,
+    .lasting = &sgi_resumable_form,
+    .lasts = lasts,
+};

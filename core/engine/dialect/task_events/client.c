@@ -1,0 +1,431 @@
+/* The event stream (E) of a task that a request follows. The stream brings segments,
+ * and reports when tasks/get is due. A stream that breaks is opened again after the
+ * last received event, with growing pauses. When streams have broken STREAM_TRIES_MAX
+ * times in a row without an event, the task is polled as well, until a stream brings
+ * an event again. The pauses have a limit, and tasks/get ends the request when the
+ * server is gone. */
+#include "engine/dialect/rows.h"
+#include "engine/dialect/task_events/stream.h"
+
+#include <string.h>
+
+#define META "io.modelcontextprotocol/"
+
+/* The number of streams in a row without an event after which the task is polled as
+ * well. */
+#define STREAM_TRIES_MAX 3
+
+static bool has_stream(const segue_request *request)
+{
+    return request->session->server.streams && !sgi_task_stream_of(request)->off;
+}
+
+/* True when there is no stream, or it breaks too often, so that the task is polled. */
+bool sgi_task_stream_is_missing(const segue_request *request)
+{
+    return !has_stream(request) ||
+           sgi_task_stream_of(request)->tries.failures >= STREAM_TRIES_MAX;
+}
+
+/* ---- streams that were dropped ---- */
+
+static sgi_left_stream *find_left(const segue_request *request)
+{
+    sgi_left_stream *left = sgi_open_streams_of(request->session)->left;
+    for (size_t i = 0; i < SGI_STREAMS_LEFT_MAX; i++)
+        if (left[i].task_id && !strcmp(left[i].task_id, request->task_id))
+            return &left[i];
+    return NULL;
+}
+
+static void forget_left(segue_session *session, sgi_left_stream *left)
+{
+    if (left) {
+        sgi_text_free(sgi_engine_mem(session->engine), left->task_id);
+        left->task_id = NULL;
+    }
+}
+
+static void forget_all_left(segue_session *session, sgi_open_streams *streams)
+{
+    for (size_t i = 0; i < SGI_STREAMS_LEFT_MAX; i++)
+        forget_left(session, &streams->left[i]);
+}
+
+/* Notes a stream that is being dropped, because its events may still come. A stream that
+ * has brought nothing is not noted: its late events fit into the next stream. Over HTTP
+ * no stream is noted: the exchange shows to which stream an event belongs. */
+static void note_left(const segue_request *request)
+{
+    sgi_open_streams *streams = sgi_open_streams_of(request->session);
+    uint64_t next = sgi_task_stream_of(request)->next;
+    if (!next || request->session->conn->exchanging)
+        return;
+    sgi_left_stream *left = find_left(request);
+    if (!left) {
+        left = &streams->left[streams->left_at];
+        streams->left_at = (streams->left_at + 1) % SGI_STREAMS_LEFT_MAX;
+        forget_left(request->session, left);
+        left->task_id =
+            sgi_text_dup(sgi_engine_mem(request->engine), sgi_str_of(request->task_id));
+    }
+    left->next = next;
+}
+
+/* True when the event belongs to the dropped stream. The late events of a dropped stream
+ * go on from its next number. An event with another number belongs to the new stream, and
+ * so do all events after it. */
+bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq)
+{
+    sgi_left_stream *left = find_left(request);
+    if (left && left->next == seq) {
+        left->next++;
+        return true;
+    }
+    forget_left(request->session, left);
+    return false;
+}
+
+/* ---- opening and ending ---- */
+
+/* Removes the stream of the request from the session's streams. It has ended, or is being
+ * dropped. */
+static void forget_stream(segue_request *request)
+{
+    if (sgi_task_stream_of(request)->emitter)
+        sgi_map_remove(&sgi_open_streams_of(request->session)->open,
+                       &sgi_task_stream_of(request)->node);
+    sgi_task_stream_of(request)->emitter = NULL;
+}
+
+void sgi_task_stream_drop(segue_request *request)
+{
+    sgi_emitter *emitter = sgi_task_stream_of(request)->emitter;
+    forget_stream(request);
+    if (!emitter)
+        return;
+    note_left(request);
+    sgi_emitter_drop(emitter, true);
+}
+
+void sgi_task_stream_reopen(segue_request *request)
+{
+    sgi_task_stream_drop(request);
+    sgi_tries_set_timer(&sgi_task_stream_of(request)->tries, 0);
+}
+
+/* Ends the request when the stream has ended and reported the task's end. The merged
+ * events are the result if no event is missing. */
+static bool complete_from_events(segue_request *request, sgi_json result)
+{
+    sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");
+    bool is_error = sgi_json_kind_of(sgi_json_get(final, "isError")) == SGI_JSON_TRUE;
+    if (sgi_task_state_of(sgi_json_get(final, "status")) != SEGUE_TASK_COMPLETED ||
+        request->follow->partial || sgi_task_stream_of(request)->unsure ||
+        sgi_fold_failed(&request->fold))
+        return false;
+    sgi_buf merged;
+    sgi_buf_init(&merged, sgi_engine_mem(request->engine));
+    sgi_jw w = sgi_jw_to(&merged);
+    sgi_jw_open(&w, '{');
+    sgi_fold_write(&request->fold, &w, is_error, (sgi_str){0});
+    sgi_jw_close(&w, '}');
+    bool ok = !merged.failed;
+    if (ok) {
+        sgi_task_note_status(request, final);
+        sgi_request_finish_by(request, &merged);
+    }
+    sgi_buf_free(&merged);
+    return ok;
+}
+
+/* Continues the stream after events that the server no longer has (R-E-3). */
+static bool skip_gone(segue_request *request, sgi_json data)
+{
+    int64_t earliest;
+    if (!sgi_json_int(sgi_json_get(data, "earliestSeq"), &earliest) || earliest < 0 ||
+        earliest >= SGI_COUNT_MAX ||
+        (uint64_t)earliest <= sgi_task_stream_of(request)->next)
+        return false;
+    sgi_task_stream_skip_lost_events(request, (uint64_t)earliest);
+    return true;
+}
+
+/* Handles a failure of the stream. tasks/get may still work, and shows whether the task
+ * is lost. */
+static void stream_failed(segue_request *request, const char *why, int64_t at_least_ms)
+{
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
+                   "tasks/stream failed (%s), %d times in a row%s", why,
+                   (int)sgi_task_stream_of(request)->tries.failures + 1,
+                   sgi_task_stream_of(request)->tries.failures + 1 == STREAM_TRIES_MAX
+                       ? ": the task is polled as well"
+                       : "");
+    if (sgi_session_is_open(request->session) || !request->session->conn->exchanging)
+        sgi_tries_back_off(&sgi_task_stream_of(request)->tries, at_least_ms);
+    else
+        /* counted here, because the stream is opened again when the session is open */
+        sgi_task_stream_of(request)->tries.failures++;
+    if (request->session->options.max_reconnects < 0)
+        sgi_task_stream_of(request)->off = true;
+    if (sgi_session_is_open(request->session))
+        sgi_follow_send_due(request);
+}
+
+static void take_stream_error(segue_request *request, const sgi_outcome *outcome)
+{
+    int64_t code = sgi_outcome_code(outcome);
+    char room[SGI_NAME_MAX], why[SGI_WHY_MAX];
+    sgi_json data = sgi_json_get(outcome->json, "data");
+    sgi_json reason = sgi_json_get(data, "reason");
+    bool is_gone = sgi_json_string_is(reason, SGI_STR("events_gone"));
+    sgi_explain_failure(why, "an error",
+                        sgi_method_text(sgi_json_get(outcome->json, "message"), room));
+    if (is_gone && skip_gone(request, data)) {
+        stream_failed(request, why, 0);
+        return;
+    }
+    if (is_gone) {
+        /* the stream cannot go on; the result of tasks/get contains all segments */
+        sgi_task_stream_of(request)->off = request->follow->partial = true;
+        sgi_follow_get(request);
+    } else if (sgi_follow_is_missing_method(code)) {
+        request->session->server.streams = false;
+        sgi_follow_get(request);
+    } else if (code == SGI_RPC_INVALID_PARAMS) {
+        /* another request has the stream of the task, or the task is gone: tasks/get
+         * shows which */
+        sgi_task_stream_of(request)->off = true;
+        sgi_follow_get(request);
+    } else {
+        stream_failed(request, why, sgi_retry_after(outcome->json));
+    }
+}
+
+/* Sends tasks/get, because the server does not stream the task now. If the task goes on,
+ * the stream is opened after an interval, so that a server cannot make the client send
+ * one message after the other. */
+static void look_instead(segue_request *request)
+{
+    sgi_tries_set_timer(&sgi_task_stream_of(request)->tries,
+                        sgi_task_poll_interval(request));
+    sgi_follow_get(request);
+}
+
+static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    forget_stream(request);
+    /* a stream that was dropped before this one sends no more events */
+    forget_left(request->session, find_left(request));
+    if (request->phase != SGI_PHASE_FOLLOW || request->cancel_due)
+        return;
+    if (outcome->kind == SGI_OUTCOME_ERROR) {
+        take_stream_error(request, outcome);
+    } else if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
+        sgi_tries_reset(&sgi_task_stream_of(request)->tries);
+        if (!complete_from_events(request, outcome->json))
+            look_instead(request);
+    } else if (outcome->needs_auth) {
+        sgi_request_fail(request, SEGUE_E_UNAUTHORIZED, outcome->why);
+    } else {
+        stream_failed(request, outcome->why ? outcome->why : "no answer", 0);
+    }
+}
+
+static void send_stream(segue_request *request)
+{
+    sgi_sending sending;
+    sgi_map *streams = &sgi_open_streams_of(request->session)->open;
+    sgi_str id = sgi_str_of(request->task_id);
+    /* only one stream per task and connection is allowed (R-E-4) */
+    if (sgi_map_find(streams, id)) {
+        look_instead(request);
+        return;
+    }
+    sgi_emitter *emitter =
+        sgi_task_begin_request(request, &sending, "tasks/stream", stream_ended);
+    if (emitter) {
+        /* the stream has no time limit, because it lasts as long as the task */
+        emitter->timeout_ms = 0;
+        if (sgi_task_stream_of(request)->next)
+            sgi_jw_member_int(&sending.w, "after",
+                              (int64_t)sgi_task_stream_of(request)->next - 1);
+    }
+    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
+        sgi_task_stream_of(request)->emitter = emitter;
+        sgi_map_put(streams, &sgi_task_stream_of(request)->node, id);
+    } else {
+        sgi_tries_back_off(&sgi_task_stream_of(request)->tries, SGI_BACKOFF_FIRST_MS);
+    }
+}
+
+void sgi_task_stream_open_if_due(segue_request *request)
+{
+    if (has_stream(request) && !sgi_task_stream_of(request)->emitter &&
+        !request->follow->paused &&
+        !sgi_tries_is_waiting(&sgi_task_stream_of(request)->tries))
+        send_stream(request);
+}
+
+/* ---- the begin and the end of the state ---- */
+
+bool sgi_task_stream_begin(segue_request *request)
+{
+    sgi_task_stream *stream = sgi_task_stream_of(request);
+    if (stream)
+        return true;
+    stream = sgi_cli_state_new(request, &sgi_cli_task_events);
+    if (!stream)
+        return false;
+    stream->request = request;
+    sgi_tries_init(&stream->tries, request, "tasks/stream");
+    return true;
+}
+
+static bool take_over(segue_request *request, const sgi_request_spec *spec)
+{
+    if (!spec->next_event)
+        return true;
+    if (!sgi_task_stream_begin(request))
+        return false;
+    sgi_task_stream_of(request)->next = spec->next_event;
+    return true;
+}
+
+static void free_state(segue_request *request, sgi_cli_state *state)
+{
+    (void)request;
+    sgi_tries_stop(&((sgi_task_stream *)state)->tries);
+}
+
+sgi_emitter *sgi_task_stream_emitter(const segue_request *request)
+{
+    const sgi_task_stream *stream = sgi_task_stream_of(request);
+    return stream ? stream->emitter : NULL;
+}
+
+void sgi_task_stream_end(segue_request *request)
+{
+    sgi_task_stream *stream = sgi_task_stream_of(request);
+    if (!stream)
+        return;
+    sgi_tries_stop(&stream->tries);
+    sgi_task_stream_drop(request);
+}
+
+/* ---- the dialect's table ---- */
+
+/* Finds the request whose stream brings an event of this task. Over HTTP this is the
+ * stream whose exchange brought the event: a dropped stream may bring events until its
+ * exchange is closed. */
+static segue_request *find_by_stream(segue_session *session, sgi_str task_id)
+{
+    sgi_map_node *node = sgi_map_find(&sgi_open_streams_of(session)->open, task_id);
+    const sgi_task_stream *stream = node ? SGI_OWNER(node, sgi_task_stream, node) : NULL;
+    if (!stream || (session->conn->exchanging && stream->emitter != session->hearing))
+        return NULL;
+    return stream->request;
+}
+
+/* Handles an event whose task is not known. The event may belong to any stream that can
+ * bring it. */
+static void lose_event(segue_session *session)
+{
+    session->engine->warnings++;
+    if (!session->conn->exchanging)
+        sgi_requests_fetch_results(session);
+    else if (session->hearing && session->hearing->request)
+        sgi_cli_note_lost_message(session->hearing->request);
+}
+
+/* Reads the task id of an event. Returns false when the id is no string, or when out of
+ * memory. */
+static bool read_id(segue_session *session, sgi_json value, sgi_str *id)
+{
+    sgi_buf *room = &session->engine->scratch;
+    if (sgi_json_plain_string(value, id))
+        return true;
+    sgi_buf_reset(room, 64 * 1024);
+    bool is_text = sgi_json_decode(value, room);
+    *id = sgi_buf_str(room);
+    return is_text && !room->failed;
+}
+
+static bool notified(segue_session *session, sgi_str method, const sgi_message *msg,
+                     bool *taken)
+{
+    static const sgi_str names[] = {SGI_STR_INIT("taskId"), SGI_STR_INIT("seq"),
+                                    SGI_STR_INIT("type"), SGI_STR_INIT("payload")};
+    sgi_json found[4];
+    if (!sgi_str_eq(method, SGI_STR("notifications/tasks/event")))
+        return false;
+    sgi_json_pick_part(&msg->parts[0], msg->params, names, 4, found);
+    sgi_task_event event = {found[1], found[2], found[3], &msg->parts[1]};
+    sgi_str id;
+    segue_request *request = NULL;
+    if (!read_id(session, found[0], &id))
+        lose_event(session);
+    else if ((request = find_by_stream(session, id)))
+        sgi_task_stream_take_event(request, &event);
+    else
+        /* the event belongs to a closed stream, and is dropped */
+        session->engine->warnings++;
+    *taken = true;
+    return true;
+}
+
+/* Makes the request fetch its result, because a message could not be read that may have
+ * been an event. */
+static void note_lost_message(segue_request *request)
+{
+    if (sgi_task_stream_emitter(request))
+        request->follow->partial = true;
+}
+
+static void exclude_user_time(segue_request *request, int64_t ms)
+{
+    sgi_tries_exclude_time(&sgi_task_stream_of(request)->tries, ms);
+}
+
+static void begin(segue_session *session, sgi_cli_state *state)
+{
+    sgi_map_init(&((sgi_open_streams *)state)->open, &session->engine->env);
+}
+
+static void free_streams(segue_session *session, sgi_cli_state *state)
+{
+    sgi_open_streams *streams = (sgi_open_streams *)state;
+    sgi_map_free(&streams->open);
+    forget_all_left(session, streams);
+}
+
+static void read_server_capabilities(segue_session *session, sgi_json capabilities)
+{
+    sgi_json extensions = sgi_json_get(capabilities, "extensions");
+    sgi_json tasks = sgi_json_get(extensions, META "tasks");
+    session->server.streams = sgi_version_is_modern(session->version) &&
+                              session->server.tasks &&
+                              (sgi_json_get(tasks, "eventStreams").n > 0 ||
+                               sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);
+    /* the dropped streams were on an earlier connection, so their events do not come any
+     * more */
+    forget_all_left(session, sgi_open_streams_of(session));
+}
+
+static const sgi_cli_session_hooks session_hooks = {
+    .state_size = sizeof(sgi_open_streams),
+    .begin = begin,
+    .free = free_streams,
+    .read_server_capabilities = read_server_capabilities};
+
+const sgi_cli_dialect sgi_cli_task_events = {
+    .name = "streams of events",
+    .session_hooks = &session_hooks,
+    .state_size = sizeof(sgi_task_stream),
+    .free_state = free_state,
+    .take_over = take_over,
+    .notified = notified,
+    .note_lost_message = note_lost_message,
+    .exclude_user_time = exclude_user_time,
+};

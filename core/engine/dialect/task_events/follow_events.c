@@ -1,0 +1,217 @@
+/* Merges the events of a task's stream (E) in the way in which the server merges its
+ * segments. Each event is merged once (R-E-7). Segments have the same numbers as on the
+ * server when the server gives their numbers. So a segment that was delivered as a piece
+ * before the call became a task is not delivered again. */
+#include "engine/dialect/task_events/stream.h"
+
+static void lose_count(segue_request *request)
+{
+    if (sgi_task_stream_of(request)->count != SGI_COUNT_WRONG)
+        sgi_task_stream_of(request)->count = SGI_COUNT_LOST;
+}
+
+/* Handles a malformed event. The result that is merged here lacks the event, so the
+ * server's result is fetched. */
+static void lack_something(segue_request *request)
+{
+    request->engine->warnings++;
+    request->follow->partial = true;
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
+                   "event %lld of task %.64s is invalid and ignored: what it contained "
+                   "comes with the result at the end",
+                   (long long)sgi_task_stream_of(request)->next - 1, request->task_id);
+}
+
+void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_event)
+{
+    request->engine->warnings++;
+    request->follow->partial = true;
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
+                   "the stream of task %.64s lacks the events %llu to %llu: what they "
+                   "contained comes with the result at the end",
+                   request->task_id,
+                   (unsigned long long)sgi_task_stream_of(request)->next,
+                   (unsigned long long)next_event - 1);
+    sgi_task_stream_of(request)->next = next_event;
+    lose_count(request);
+}
+
+/* Handles an event that came before its predecessor. Returns true when the event is not
+ * used. The stream is opened again once. An event that is still missing after that does
+ * not come any more. On a byte stream, late events of the dropped stream may still come,
+ * after those that have come. */
+static bool waits_for_hole(segue_request *request, uint64_t seq)
+{
+    bool is_left =
+        !request->session->conn->exchanging && seq > sgi_task_stream_of(request)->gap_end;
+    if (sgi_task_stream_of(request)->gap == sgi_task_stream_of(request)->next) {
+        if (is_left)
+            sgi_task_stream_of(request)->gap_end = seq;
+        else
+            sgi_task_stream_skip_lost_events(request, seq);
+        return is_left;
+    }
+    request->engine->warnings++;
+    sgi_task_stream_of(request)->gap = sgi_task_stream_of(request)->next;
+    sgi_task_stream_of(request)->gap_end = seq;
+    sgi_task_stream_reopen(request);
+    return true;
+}
+
+/* Returns the number of the first block of an event. When the server gives no numbers,
+ * the client counts the blocks. */
+static uint64_t next_number(segue_request *request, sgi_json segment)
+{
+    int64_t number;
+    if (sgi_json_int(segment, &number) && number > 0 && number < SGI_COUNT_MAX) {
+        if (sgi_task_stream_of(request)->count == SGI_COUNT_LOST)
+            sgi_task_stream_of(request)->count = SGI_COUNT_ON;
+        return (uint64_t)number;
+    }
+    if (sgi_task_stream_of(request)->count == SGI_COUNT_LOST)
+        sgi_task_stream_of(request)->count = SGI_COUNT_WRONG;
+    return sgi_task_stream_of(request)->count == SGI_COUNT_ALL
+               ? sgi_task_stream_of(request)->segment + 1
+               : request->numbering.next;
+}
+
+static void lack_segments(segue_request *request)
+{
+    lack_something(request);
+    lose_count(request);
+}
+
+/* Stores a block. place: the index of the block in the list, -1 = after the others. The
+ * index is used only while no segment is missing. Returns false when the index is
+ * invalid. */
+static bool keep_block(segue_request *request, int64_t place, sgi_json block)
+{
+    if (request->options.discard)
+        return true;
+    if (place >= 0 && !request->follow->partial)
+        return sgi_fold_add_placed_segment(&request->fold, (uint64_t)place, block);
+    sgi_fold_add_segment(&request->fold, block);
+    return true;
+}
+
+static void show_block(segue_request *request, uint64_t number, uint64_t event,
+                       int64_t place, sgi_json block)
+{
+    request->numbering.next = number + 1;
+    if (place >= 0)
+        sgi_deliver_piece(request, number, event, (uint64_t)place, block);
+    else
+        sgi_deliver_segment(request, number, event, block);
+}
+
+static void take_segments(segue_request *request, uint64_t seq,
+                          const sgi_task_event *event)
+{
+    static const sgi_str names[] = {SGI_STR_INIT("content"), SGI_STR_INIT("segment"),
+                                    SGI_STR_INIT("index")};
+    sgi_json found[3], block;
+    int64_t place = -1;
+    sgi_json_pick_part(event->part, event->payload, names, 3, found);
+    if (sgi_json_kind_of(found[0]) != SGI_JSON_ARRAY ||
+        (found[2].n &&
+         (!sgi_json_int(found[2], &place) || place < 0 || place >= SGI_COUNT_MAX))) {
+        lack_segments(request);
+        return;
+    }
+    uint64_t number = next_number(request, found[1]);
+    for (size_t at = 0; sgi_json_next_item(found[0], &at, &block); number++) {
+        if (!keep_block(request, place, block)) {
+            lack_segments(request);
+            return;
+        }
+        sgi_task_stream_of(request)->segment = number;
+        /* a block with a smaller number was delivered before, as a piece */
+        if (number >= request->numbering.next)
+            show_block(request, number, seq + 1, place, block);
+        place += place >= 0;
+    }
+}
+
+/* Handles an event whose position among the other events is not known. The event is not
+ * used, and the result is fetched. */
+static void lack_place(segue_request *request)
+{
+    request->engine->warnings++;
+    request->follow->partial = true;
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
+                   "an event of task %.64s has no valid seq and is ignored: what it "
+                   "contained comes with the result at the end",
+                   request->task_id);
+    lose_count(request);
+}
+
+static void take_event(segue_request *request, uint64_t seq, const sgi_task_event *event)
+{
+    sgi_json type = event->type;
+    sgi_json payload = event->payload;
+    if (seq == 0) {
+        sgi_task_stream_of(request)->count = SGI_COUNT_ALL;
+        sgi_task_stream_of(request)->segment = 0;
+    }
+    if (sgi_json_string_is(type, SGI_STR("dev.segue.content.partial"))) {
+        take_segments(request, seq, event);
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.fields"))) {
+        if (sgi_json_kind_of(payload) == SGI_JSON_OBJECT)
+            sgi_fold_add_fields(&request->fold, payload);
+        else
+            lack_something(request);
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.replace"))) {
+        sgi_fold_replace(&request->fold, request->fold.segments);
+        sgi_deliver_void(request, sgi_task_stream_of(request)->count == SGI_COUNT_ALL
+                                      ? sgi_task_stream_of(request)->segment
+                                      : request->numbering.next - 1);
+        if (sgi_task_stream_of(request)->count != SGI_COUNT_ALL)
+            /* the next segment has the number after those that were delivered */
+            sgi_task_stream_of(request)->count = SGI_COUNT_ON;
+    } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
+        sgi_task_note_status(request, payload);
+        if (request->follow->state == SEGUE_TASK_INPUT_REQUIRED)
+            sgi_follow_get_now(request);
+    }
+}
+
+void sgi_task_stream_take_event(segue_request *request, const sgi_task_event *event)
+{
+    int64_t seq;
+    size_t limit = (size_t)request->session->options.max_result_bytes;
+    if (!sgi_json_int(event->seq, &seq) || seq < 0 || seq >= SGI_COUNT_MAX) {
+        lack_place(request);
+        return;
+    }
+    if ((uint64_t)seq < sgi_task_stream_of(request)->next) {
+        request->delivery.dropped++; /* the event has come before (R-E-7) */
+        return;
+    }
+    /* Without a cursor the stream begins with the earliest event that the server has. If
+     * a stream of the task was dropped, the event may also belong to that one, because an
+     * event names its task and not its stream. An event that is skipped here is also in
+     * the result. */
+    if (!sgi_task_stream_of(request)->next &&
+        sgi_task_stream_is_stale_event(request, (uint64_t)seq)) {
+        sgi_task_stream_of(request)->unsure = true;
+        return;
+    }
+    if ((uint64_t)seq > sgi_task_stream_of(request)->next) {
+        if (sgi_task_stream_of(request)->next && waits_for_hole(request, (uint64_t)seq))
+            return;
+        lose_count(request);
+        request->follow->partial = true;
+    }
+    sgi_task_stream_of(request)->unsure = false;
+    sgi_tries_reset(&sgi_task_stream_of(request)->tries);
+    sgi_task_stream_of(request)->next = (uint64_t)seq + 1;
+    take_event(request, (uint64_t)seq, event);
+    if (request->phase != SGI_PHASE_FOLLOW)
+        return;
+    if (sgi_fold_size(&request->fold) > limit) {
+        sgi_follow_abandon(request);
+        sgi_request_fail_size(request);
+    } else if (sgi_deliver_is_full(request)) {
+        sgi_deliver_stop_input(request);
+    }
+}

@@ -1,0 +1,144 @@
+/* What client and server declare about tasks of 2025-11-25, in the handshake and with a
+ * call. */
+#include "engine/dialect/tasks_2025/tasks_2025.h"
+
+#include "engine/response_modes.h"
+#include "engine/server/call_request.h"
+
+/* ---- the handshake ---- */
+
+bool sgi_tasks_2025_serves(const sgi_peer *peer, sgi_version version)
+{
+    return version == SGI_VERSION_2025_11_25 && !peer->stranger &&
+           peer->server->dialects & SGI_DIALECT_L;
+}
+
+static bool has_object(sgi_json object, const char *name)
+{
+    return sgi_json_kind_of(sgi_json_get(object, name)) == SGI_JSON_OBJECT;
+}
+
+/* Reads for which kinds of questions the client accepts tasks. */
+static uint32_t read_task_caps(sgi_json tasks)
+{
+    sgi_json requests = sgi_json_get(tasks, "requests");
+    uint32_t caps = 0;
+    if (has_object(sgi_json_get(requests, "sampling"), "createMessage"))
+        caps |= SGI_CAP_SAMPLING_TASK;
+    if (has_object(sgi_json_get(requests, "elicitation"), "create"))
+        caps |= SGI_CAP_ELICITATION_TASK;
+    if (has_object(tasks, "cancel"))
+        caps |= SGI_CAP_TASK_CANCEL;
+    return caps;
+}
+
+void sgi_tasks_2025_read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
+{
+    sgi_json tasks = sgi_json_get(capabilities, "tasks");
+    sgi_json modes = sgi_json_get(sgi_json_get(tasks, "responses"), "modes");
+    if (!sgi_response_modes_read(modes, &handshake->modes))
+        handshake->modes = 0; /* a malformed list of modes counts as not declared */
+    if (handshake->version == SGI_VERSION_2025_11_25)
+        handshake->caps |= read_task_caps(tasks);
+    if (has_object(sgi_json_get(capabilities, "experimental"), SGI_REPLACE))
+        handshake->caps |= SGI_CAP_REPLACE;
+}
+
+/* Writes the tasks capability. With SEP-1905 (S) a member lists the modes. If the mode of
+ * plain tasks (L) is the only one, the member is left out (AS-14). tasks.list is declared
+ * only if the server can tell its clients apart (R-2557-56). */
+void sgi_tasks_2025_write_capabilities(sgi_jw *w, const sgi_inbound *in)
+{
+    const segue_server *server = in->peer->server;
+    uint8_t modes = sgi_response_modes_of(server->dialects);
+    if (!sgi_tasks_2025_serves(in->peer, in->version))
+        return;
+    sgi_jw_key(w, "tasks");
+    sgi_jw_open(w, '{');
+    if (sgi_peer_may_list_tasks(in->peer))
+        sgi_jw_member_raw(w, "list", SGI_STR("{}"));
+    sgi_jw_member_raw(w, "cancel", SGI_STR("{}"));
+    sgi_jw_member_raw(w, "requests", SGI_STR("{\"tools\":{\"call\":{}}}"));
+    if (modes != SGI_MODE_TASK) {
+        sgi_jw_key(w, "responses");
+        sgi_jw_open(w, '{');
+        sgi_response_modes_write(w, "modes", modes);
+        sgi_jw_close(w, '}');
+    }
+    sgi_jw_close(w, '}');
+}
+
+const char *sgi_tasks_2025_experiment(const segue_server *server)
+{
+    return server->dialects & SGI_DIALECT_FROM_START ? "dev.segue/fromSeqNr" : NULL;
+}
+
+/* ---- lists and methods ---- */
+
+/* Returns taskSupport of a tool, which says whether the tool runs as a task. A tool
+ * without taskSupport refuses a call that asks for a task. A taskSupport that the
+ * application wrote was removed (registry.c). */
+const char *sgi_tasks_2025_task_support(const sgi_inbound *in, int32_t policy)
+{
+    if (!sgi_tasks_2025_serves(in->peer, in->version))
+        return NULL;
+    return policy == SEGUE_TASK_MAY ? "\"optional\"" : "\"required\"";
+}
+
+/* True when a client of 2026-07-28 that has only the tasks of 2025-11-25 may use this
+ * method, to read or cancel those tasks (R-2557-17). */
+bool sgi_tasks_2025_serves_older(const sgi_inbound *in, sgi_str method)
+{
+    return in->caps & SGI_CAP_TASKS_2025 && in->peer->server->dialects & SGI_DIALECT_L &&
+           (sgi_str_eq(method, SGI_STR("tasks/get")) ||
+            sgi_str_eq(method, SGI_STR("tasks/cancel")));
+}
+
+/* ---- a call ---- */
+
+/* Reads params.task: {"ttl"?, "responseModes"?}. In other revisions params.task is an
+ * unknown field and is ignored (R-2557-7). */
+bool sgi_tasks_2025_read_call(const sgi_inbound *in, sgi_call_request *request)
+{
+    const char *wrong = NULL;
+    if (!request || !in->task.n || !sgi_tasks_2025_serves(in->peer, in->version))
+        return true;
+    sgi_json ttl = sgi_json_get(in->task, "ttl");
+    if (sgi_json_kind_of(in->task) != SGI_JSON_OBJECT)
+        wrong = "params.task is not an object";
+    else if (ttl.n && (!sgi_json_int(ttl, &request->ttl_ms) || request->ttl_ms < 0))
+        wrong = "params.task.ttl is not a non-negative integer";
+    else if (!sgi_response_modes_read(sgi_json_get(in->task, "responseModes"),
+                                      &request->listed_modes))
+        wrong = "params.task.responseModes is not an array of strings";
+    if (wrong)
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, wrong, NULL);
+    return !wrong;
+}
+
+/* Returns the modes that the request lists and both sides have declared (R-1905-8). */
+static uint8_t effective_modes(const sgi_inbound *in, uint8_t listed)
+{
+    uint32_t dialects = in->peer->server->dialects;
+    const sgi_handshake *handshake = in->peer->handshake;
+    uint8_t ours = sgi_response_modes_of(dialects);
+    if (!handshake->modes && dialects & SGI_DIALECT_UNDECLARED_MODES)
+        return listed & ours;
+    return listed & ours & handshake->modes;
+}
+
+uint32_t sgi_tasks_2025_read_declared(const sgi_inbound *in, sgi_call_request *request)
+{
+    if (!request || !in->task.n || !sgi_tasks_2025_serves(in->peer, in->version))
+        return 0;
+    request->caps |= SGI_CAP_TASKS;
+    request->modes = effective_modes(in, request->listed_modes);
+    return SGI_SAYS_TASK_PARAM;
+}
+
+/* True when the client also accepts a plain result as the answer of the call. */
+bool sgi_tasks_2025_begins_plain(const sgi_op *op)
+{
+    return op->served->modes & SGI_MODE_IMMEDIATE &&
+           !(sgi_op_server(op)->dialects & SGI_DIALECT_TRACKING);
+}

@@ -1,0 +1,638 @@
+/* Follows a task of 2025-11-25 (L). Segments (SEP-1905, S) come in one of three ways:
+ *
+ * pushed   as further answers to the call, while its exchange lasts; tasks/get at each
+ *          interval shows what the pushed answers do not (R-1905-39)
+ * pulled   by tasks/result with the number of the last segment before which none is
+ *          missing: at once when the push breaks, then at each interval until the answer
+ *          says that it is complete
+ * fetched  never as segments: tasks/get at each interval until the end, then tasks/result
+ *          without a number. If the interval is long, a tasks/result also waits for the
+ *          end (wait_2025.c). The same is done while segment 1 is missing, because there
+ *          is no number to pull after (R-1905-32); only a server of this library may
+ *          accept 0
+ *
+ * When a task has ended and tasks/get may have overtaken the push, the client waits as
+ * long as the push brings segments. Then it pulls the rest. It fetches the result only
+ * after that, because a fetched error has no segments. Nothing is pulled while the inbox
+ * is full.
+ *
+ * A missing segment is pulled when it is missing for GAP_MS, or at the end. After three
+ * pulls that bring nothing, or when the server does not store segments, the result is
+ * fetched (R-1905-60). When all segments have come, the request ends with their merge. If
+ * they ended with an error that has no segment of its own, the client first asks the
+ * server for the reason. */
+#include "engine/dialect/rows.h"
+#include "engine/dialect/tasks_2025/follow_2025.h"
+
+#include "engine/client/server_questions.h"
+#include "wire/ending.h"
+
+#define GAP_MS 500
+#define TRIES_MAX 3
+
+static void look(segue_request *request);
+static void fetch(segue_request *request);
+static void ask_result(segue_request *request, bool is_fetch);
+
+/* ---- the state of a request ---- */
+
+static bool begin(segue_request *request)
+{
+    segue_session *session = request->session;
+    const sgi_mem *mem = sgi_engine_mem(request->engine);
+    if (sgi_2025_of(request))
+        return true;
+    sgi_call_2025 *call = sgi_cli_state_new(request, &sgi_cli_tasks_2025);
+    sgi_task_2025 *task = call ? sgi_zalloc(mem, sizeof *task) : NULL;
+    if (!task)
+        return false;
+    task->request = request;
+    sgi_tracker_init(&task->tracker, mem, session->in_flight.seed,
+                     request->numbering.next, (size_t)session->options.max_result_bytes);
+    task->voided = request->numbering.voided;
+    sgi_buf_init(&task->kept, mem);
+    call->task = task;
+    return true;
+}
+
+static void drop(segue_request *request, sgi_task_2025 *task)
+{
+    sgi_engine_clear_timer(request->engine, &task->gap);
+    if (task->asking)
+        sgi_emitter_drop(task->asking, false);
+    task->asking = NULL;
+    sgi_2025_wait_drop(request, task);
+    sgi_buf_free(&task->kept);
+    sgi_tracker_free(&task->tracker);
+}
+
+static void end(segue_request *request)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_follow_end(request);
+    if (task)
+        drop(request, task);
+}
+
+void sgi_2025_free(segue_request *request, sgi_call_2025 *call)
+{
+    if (!call->task)
+        return;
+    drop(request, call->task);
+    sgi_release(sgi_engine_mem(request->engine), call->task, sizeof *call->task);
+    call->task = NULL;
+}
+
+/* ---- the next step ---- */
+
+/* Makes a pull of the missing segments due, or a fetch of the whole result if pulling
+ * cannot help. */
+static void want_rest(sgi_task_2025 *task)
+{
+    if (sgi_2025_can_pull(task))
+        task->pull_due = true;
+    else
+        task->fetch_due = true;
+}
+
+/* Waits one more interval for pushed segments. */
+static void listen_on(segue_request *request)
+{
+    /* no segments are read while the inbox is full, so they may still come: wait once
+     * more */
+    sgi_2025_of(request)->got_segments = request->delivery.behind;
+    sgi_2025_of(request)->backing_off = false;
+    sgi_task_poll_later(request);
+}
+
+static void back_off(segue_request *request, int64_t at_least_ms)
+{
+    sgi_2025_of(request)->backing_off = true;
+    sgi_tries_back_off(&request->tries, at_least_ms);
+}
+
+void sgi_2025_send_due(segue_request *request)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_step due = sgi_2025_next(request);
+    if (!sgi_tries_is_waiting(&request->tries))
+        task->backing_off = false;
+    if (due == SGI_STEP_LOOK)
+        look(request);
+    else if (due == SGI_STEP_LISTEN)
+        listen_on(request);
+    else if (due == SGI_STEP_FETCH && request->follow->state == SEGUE_TASK_CANCELLED)
+        /* the result would only say that the task is cancelled, so it is not fetched */
+        sgi_follow_cancelled(request);
+    else if (due == SGI_STEP_FETCH)
+        fetch(request);
+    else if (due == SGI_STEP_PULL)
+        ask_result(request, false);
+    else
+        sgi_2025_wait_begin(request);
+}
+
+static void due(segue_request *request)
+{
+    if (sgi_follow_may_go(request))
+        sgi_2025_send_due(request);
+}
+
+static void answered(segue_request *request, sgi_question *question)
+{
+    (void)question;
+    due(request);
+}
+
+static void pause(segue_request *request)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_follow_pause(request);
+    if (!task)
+        return;
+    if (request->calling)
+        sgi_emitter_drop(request->calling, false);
+    request->calling = NULL;
+    task->pull_due = sgi_2025_can_pull(task);
+    if (request->follow->state == SEGUE_TASK_CANCELLED)
+        /* a cancelled task delivers nothing more, so it does not wait for credit */
+        sgi_follow_cancelled(request);
+}
+
+/* ---- after each answer ---- */
+
+static void gap_is_old(sgi_timer *timer)
+{
+    sgi_task_2025 *task = SGI_OWNER(timer, sgi_task_2025, gap);
+    if (!sgi_2025_is_live(task->request) || !sgi_tracker_has_hole(&task->tracker))
+        return;
+    /* a gap that cannot be pulled stays until the task has ended */
+    if (sgi_2025_can_pull(task))
+        task->pull_due = true;
+    sgi_2025_send_due(task->request);
+}
+
+static void watch_gap(segue_request *request)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    if (!sgi_tracker_has_hole(&task->tracker))
+        sgi_engine_clear_timer(request->engine, &task->gap);
+    else if (!task->gap.slot)
+        sgi_engine_set_timer(request->engine, &task->gap, GAP_MS, gap_is_old);
+}
+
+void sgi_2025_end_or_send(segue_request *request)
+{
+    /* false also when the task could not be followed for lack of memory */
+    if (!sgi_2025_is_live(request))
+        return;
+    sgi_task_2025 *task = sgi_2025_of(request);
+    if (sgi_fold_size(&request->fold) >
+        (size_t)request->session->options.max_result_bytes) {
+        sgi_follow_abandon(request);
+        sgi_request_fail_size(request);
+        return;
+    }
+    if (sgi_tracker_is_whole(&task->tracker))
+        sgi_2025_conclude(request);
+    else if (task->tracker.complete && sgi_tracker_has_hole(&task->tracker))
+        want_rest(task);
+    if (!sgi_2025_is_live(request))
+        return;
+    watch_gap(request);
+    if (sgi_deliver_is_full(request))
+        sgi_deliver_stop_input(request);
+    sgi_2025_send_due(request);
+}
+
+/* Handles the end of the task. The remaining segments are asked for before the result,
+ * because the result may be only an error. */
+static void take_ended(segue_request *request)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    bool cancelled = request->follow->state == SEGUE_TASK_CANCELLED;
+    bool is_pushed = sgi_2025_is_overtaken(request) &&
+                     (task->some || request->follow->state != SEGUE_TASK_COMPLETED);
+    bool has_begun = is_pushed || sgi_tracker_prefix(&task->tracker) > 0;
+    if (sgi_tracker_is_whole(&task->tracker)) {
+        sgi_2025_conclude(request);
+        return;
+    }
+    sgi_2025_stop_asking_reason(request);
+    if (cancelled && (!has_begun || request->follow->paused || request->cancel_due))
+        sgi_follow_cancelled(request);
+    else if (is_pushed)
+        listen_on(request);
+    else
+        want_rest(task);
+}
+
+static bool can_be_asked(const segue_request *request)
+{
+    return request->events.on_input &&
+           sgi_server_questions_are_declared(request->session);
+}
+
+/* True when the client has to send tasks/result so that the server asks its question.
+ * Some servers send the question only while tasks/result waits (2025-11-25
+ * basic/utilities/tasks, "Input Required Status"). No segments come during such a wait,
+ * so a streaming server first gets time to ask in another way. */
+static bool is_asked_by_result(segue_request *request)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    bool waits = request->follow->state == SEGUE_TASK_INPUT_REQUIRED &&
+                 !request->calling && can_be_asked(request) &&
+                 !sgi_server_questions_are_open(request);
+    task->unasked = waits ? task->unasked + 1 : 0;
+    task->idle = waits; /* tasks/get goes on until the question has come */
+    bool may_come = sgi_2025_can_pull(task) || task->waiting;
+    return waits && (!may_come || task->unasked > 1);
+}
+
+void sgi_2025_act_on_state(segue_request *request)
+{
+    if (sgi_task_state_is_terminal(request->follow->state)) {
+        take_ended(request);
+    } else {
+        sgi_2025_of(request)->fetch_due |= is_asked_by_result(request);
+        /* the stored result came before the task's end, so it is dropped */
+        sgi_buf_free(&sgi_2025_of(request)->kept);
+        if (!sgi_tries_is_waiting(&request->tries))
+            sgi_task_poll_later(request);
+    }
+    sgi_2025_send_due(request);
+}
+
+/* ---- tasks/get ---- */
+
+static void take_look(segue_request *request, sgi_json task)
+{
+    sgi_tries_reset(&request->tries);
+    /* the server process that answers tasks/get also pushes the segments, so it is
+     * alive */
+    if (request->calling)
+        sgi_emitter_note_sign_of_life(request->calling);
+    if (sgi_task_is_another(request, task)) {
+        sgi_request_fail(request, SEGUE_E_PROTOCOL,
+                         "the answer to tasks/get names another task");
+        return;
+    }
+    if (sgi_task_state_of(sgi_json_get(task, "status")) == SEGUE_TASK_UNKNOWN) {
+        sgi_request_fail(
+            request, SEGUE_E_PROTOCOL,
+            "the server reports a task status that the protocol does not have");
+        return;
+    }
+    sgi_2025_note_state(request, task);
+    sgi_2025_act_on_state(request);
+}
+
+/* Handles an answer that says that the server does not know the task. If segments have
+ * come, they are incomplete, and the client asks once for the rest (R-1905-41). */
+static void take_unknown(segue_request *request, sgi_json error)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    if (!task->some) {
+        sgi_request_fail_error(request, SEGUE_E_TASK_LOST, sgi_task_unknown_text(request),
+                               error);
+    } else if (task->unknown) {
+        sgi_request_fail(request, SEGUE_E_INCOMPLETE, sgi_task_unknown_text(request));
+    } else {
+        task->unknown = true;
+        sgi_2025_stop_asking_reason(request);
+        want_rest(task);
+        sgi_2025_send_due(request);
+    }
+}
+
+static void try_again(segue_request *request, const sgi_outcome *outcome)
+{
+    sgi_tries_retry_harmless(&request->tries, outcome);
+    sgi_2025_of(request)->backing_off = sgi_tries_is_waiting(&request->tries);
+}
+
+static void take_look_failure(segue_request *request, const sgi_outcome *outcome)
+{
+    int64_t code = sgi_outcome_code(outcome);
+    if (code == SGI_RPC_INVALID_PARAMS)
+        take_unknown(request, outcome->json);
+    else if (sgi_follow_is_missing_method(code))
+        sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
+                               "the server does not support tasks/get", outcome->json);
+    else
+        try_again(request, outcome);
+}
+
+static void looked(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    request->follow->getting = NULL;
+    if (!sgi_2025_is_live(request))
+        return;
+    if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
+        take_look(request, outcome->json);
+        return;
+    }
+    request->follow->look_due = sgi_2025_of(request)->why == SGI_WHY_LOOK;
+    take_look_failure(request, outcome);
+}
+
+static void look(segue_request *request)
+{
+    sgi_sending sending;
+    request->follow->look_due = true;
+    if (request->follow->getting)
+        /* the answer under way may be older than the event that made tasks/get due, so
+         * look_due stays set */
+        return;
+    sgi_emitter *emitter = sgi_task_begin_request(request, &sending, "tasks/get", looked);
+    if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
+        request->follow->getting = emitter;
+        request->follow->look_due = false;
+    } else {
+        back_off(request, SGI_BACKOFF_FIRST_MS);
+    }
+}
+
+/* ---- tasks/result ---- */
+
+/* Stops pulling, because further pulls would bring nothing. */
+static void stop_pulling(segue_request *request)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    task->no_pull = true;
+    task->pull_due = false;
+    if (task->tracker.complete || sgi_task_state_is_terminal(request->follow->state))
+        task->fetch_due = true;
+}
+
+static void take_pulled(segue_request *request, const sgi_response *reply)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    bool ended = sgi_task_state_is_terminal(request->follow->state);
+    sgi_2025_take_response(request, reply, true);
+    if (!sgi_2025_is_live(request))
+        return;
+    bool is_whole = sgi_tracker_is_whole(&task->tracker);
+    if (task->unknown && (!is_whole || task->why == SGI_WHY_LOOK)) {
+        sgi_request_fail(request, SEGUE_E_INCOMPLETE,
+                         "the task has ended, and a part of its result is missing");
+        return;
+    }
+    if (sgi_tracker_prefix(&task->tracker) > task->after)
+        task->tries = 0;
+    else if (!is_whole && (ended || sgi_tracker_has_hole(&task->tracker)))
+        task->tries++;
+    task->idle =
+        sgi_tracker_prefix(&task->tracker) == task->after && can_be_asked(request);
+    if (task->tries >= TRIES_MAX)
+        stop_pulling(request);
+    else if (!task->tracker.complete && ended)
+        task->pull_due = true;
+    if (!task->tracker.complete && !sgi_tries_is_waiting(&request->tries))
+        sgi_task_poll_later(request);
+    sgi_2025_end_or_send(request);
+}
+
+static void take_fetched(segue_request *request, const sgi_response *reply)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    if (reply->kind == SGI_RESPONSE_PLAIN) {
+        sgi_2025_finish(request, reply);
+        return;
+    }
+    sgi_2025_take_response(request, reply, true);
+    /* this answer shows the reason of the error, so the client stops asking for it */
+    sgi_2025_stop_asking_reason(request);
+    if (sgi_2025_is_live(request) && !sgi_tracker_is_whole(&task->tracker))
+        sgi_request_fail(request, task->some ? SEGUE_E_INCOMPLETE : SEGUE_E_PROTOCOL,
+                         "the answer to tasks/result is not a result");
+    sgi_2025_end_or_send(request);
+}
+
+/* True when the server refuses to answer now. A failed task also has an error as its
+ * result, which may ask for a pause, too. The reason in the error distinguishes the
+ * two. */
+static bool is_refusal(const segue_request *request, sgi_json error)
+{
+    static const char *const reasons[] = {"rate_limited", SGI_ENDING_REASON, "elsewhere",
+                                          "limit"};
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    bool is_named = false;
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        is_named |= sgi_json_string_is(reason, sgi_str_of(reasons[i]));
+    return sgi_retry_after(error) > 0 &&
+           (is_named || request->follow->state != SEGUE_TASK_FAILED);
+}
+
+/* Asks again later, because the server refused to answer. If the task was still running,
+ * tasks/get first shows whether it has failed since. Returns false when no attempt is
+ * left. */
+static bool ask_later(segue_request *request, sgi_json error)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    if (!is_refusal(request, error) ||
+        task->refusals >= request->session->options.max_reconnects)
+        return false;
+    task->refusals++;
+    task->pull_due = !task->is_fetch;
+    request->follow->look_due |= !sgi_task_state_is_terminal(request->follow->state);
+    back_off(request, sgi_retry_after(error));
+    return true;
+}
+
+static void take_pull_error(segue_request *request, sgi_json error)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
+    int64_t code = 0;
+    sgi_json_int(sgi_json_get(error, "code"), &code);
+    if (task->unknown || request->follow->state == SEGUE_TASK_CANCELLED) {
+        sgi_2025_fail(request, error);
+    } else if (code == SGI_RPC_METHOD_NOT_FOUND) {
+        sgi_request_fail_error(request, SEGUE_E_PROTOCOL,
+                               "the server does not support tasks/result", error);
+    } else if (code == SGI_RPC_INVALID_PARAMS) {
+        stop_pulling(request);
+        /* tasks/get shows whether the server refused the number or does not know the
+         * task */
+        request->follow->look_due = true;
+    } else if (sgi_json_string_is(reason, SGI_STR("segments_gone")) ||
+               /* the error is the result of the failed task */
+               (!task->after && request->follow->state == SEGUE_TASK_FAILED) ||
+               ++task->tries >= TRIES_MAX) {
+        stop_pulling(request);
+    } else {
+        task->pull_due = true;
+        back_off(request, 0);
+    }
+    if (sgi_2025_is_live(request))
+        sgi_2025_send_due(request);
+}
+
+static void take_result_error(segue_request *request, sgi_json error)
+{
+    if (ask_later(request, error))
+        sgi_2025_send_due(request);
+    else if (sgi_2025_of(request)->is_fetch)
+        sgi_2025_fail(request, error);
+    else
+        take_pull_error(request, error);
+}
+
+static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
+{
+    segue_request *request = emitter->request;
+    sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_response reply;
+    task->asking = NULL;
+    if (!sgi_2025_is_live(request))
+        return;
+    if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
+        sgi_tries_reset(&request->tries);
+        task->refusals = 0;
+        sgi_response_read(outcome->json, &reply);
+        if (task->is_fetch || reply.kind == SGI_RESPONSE_PLAIN)
+            take_fetched(request, &reply);
+        else
+            take_pulled(request, &reply);
+    } else if (outcome->kind == SGI_OUTCOME_ERROR) {
+        take_result_error(request, outcome->json);
+    } else if (request->follow->state == SEGUE_TASK_CANCELLED) {
+        sgi_follow_cancelled(request);
+    } else {
+        task->pull_due = !task->is_fetch;
+        if (task->pull_due && outcome->kind == SGI_OUTCOME_REFUSED &&
+            ++task->tries >= TRIES_MAX)
+            /* no segments can be pulled any more, so the whole result is fetched */
+            stop_pulling(request);
+        try_again(request, outcome);
+    }
+}
+
+static void ask_result(segue_request *request, bool is_fetch)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_sending sending;
+    sgi_emitter *emitter =
+        sgi_task_begin_request(request, &sending, "tasks/result", resulted);
+    task->is_fetch = is_fetch;
+    task->after = sgi_tracker_prefix(&task->tracker);
+    task->pull_due = false;
+    sgi_str from_start = {0};
+    if (emitter && !is_fetch && task->after)
+        sgi_jw_member_int(&sending.w, "lastSeqNr", (int64_t)task->after);
+    else if (!is_fetch)
+        from_start = SGI_STR(",\"dev.segue/fromSeqNr\":1");
+    if (emitter && sgi_emitter_send(emitter, &sending, from_start, (sgi_json){0})) {
+        task->asking = emitter;
+    } else {
+        task->pull_due = !is_fetch;
+        back_off(request, SGI_BACKOFF_FIRST_MS);
+    }
+}
+
+/* Fetches the whole result, unless a wait has brought it already. */
+static void fetch(segue_request *request)
+{
+    sgi_response reply;
+    sgi_2025_wait_drop(request, sgi_2025_of(request));
+    sgi_buf kept = sgi_2025_wait_take(request);
+    if (kept.len) {
+        sgi_response_read(sgi_buf_str(&kept), &reply);
+        take_fetched(request, &reply);
+    } else {
+        ask_result(request, true);
+    }
+    sgi_buf_free(&kept);
+}
+
+/* ---- messages that the server sends by itself ---- */
+
+static bool take_status(segue_request *request, sgi_json task)
+{
+    if (!sgi_2025_of(request))
+        return false;
+    bool news = !sgi_task_state_is_terminal(request->follow->state);
+    if (sgi_task_is_stale(request, task))
+        return true;
+    sgi_task_note_status(request, task);
+    if (news && sgi_task_state_is_terminal(request->follow->state))
+        sgi_2025_act_on_state(request);
+    return true;
+}
+
+static void pushed(segue_request *request, const sgi_outcome *outcome)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_response reply;
+    if (outcome->kind == SGI_OUTCOME_ERROR && !outcome->is_gone) {
+        sgi_2025_fail(request, outcome->json);
+        return;
+    }
+    if (outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n) {
+        sgi_response_read(outcome->json, &reply);
+        if (reply.kind == SGI_RESPONSE_PLAIN)
+            sgi_2025_finish(request, &reply);
+        else
+            sgi_2025_take_response(request, &reply, false);
+    }
+    bool ended = sgi_task_state_is_terminal(request->follow->state);
+    if (sgi_2025_is_live(request) && !task->tracker.complete &&
+        (ended || sgi_2025_can_pull(task)))
+        /* the push broke, and no other message would report the rest (R-1905-42) */
+        want_rest(task);
+    sgi_2025_end_or_send(request);
+}
+
+/* ---- the dialect's table ---- */
+
+static bool fits(const segue_session *session)
+{
+    return session->version == SGI_VERSION_2025_11_25;
+}
+
+static bool is_streamed(const segue_request *request)
+{
+    return sgi_2025_of(request) != NULL;
+}
+
+/* Pulls segments, because the inbox has room again. Nothing was pulled while the inbox
+ * was full. */
+static void has_room(segue_request *request, bool was_full)
+{
+    if (!request->follow->paused && was_full && sgi_2025_of(request) &&
+        sgi_session_is_open(request->session))
+        due(request);
+    else
+        sgi_follow_has_room(request, was_full);
+}
+
+static bool keeps_call_token(const segue_request *request)
+{
+    return request->session->server.task_calls;
+}
+
+static void write_token(const segue_request *request, sgi_jw *w)
+{
+    sgi_follow_write_token(request, w);
+    sgi_jw_member_int(w, "d", 1);
+}
+
+const sgi_cli_following sgi_2025_following = {
+    .fits = fits,
+    .begin = begin,
+    .due = due,
+    .answered = answered,
+    .pushed = pushed,
+    .status = take_status,
+    .task_reported = sgi_follow_report_state,
+    .pause = pause,
+    .is_streamed = is_streamed,
+    .has_room = has_room,
+    .is_held = sgi_follow_is_held,
+    .cancel = sgi_follow_cancel,
+    .end = end,
+    .write_token = write_token,
+    .keeps_call_token = keeps_call_token,
+};

@@ -1,0 +1,292 @@
+/* Handles the messages of a server of 2025-11-25 about a task: segments in the order of
+ * their numbers, whether pushed or pulled, the members beside them, and the end. Segments
+ * are merged as on the server (fold.c). If a part is missing here, the whole result is
+ * fetched instead. */
+#include "engine/dialect/tasks_2025/follow_2025.h"
+
+/* ---- the end of the task ---- */
+
+/* Ends the request with the server's error. The error also has the segments that have
+ * come. */
+void sgi_2025_fail(segue_request *request, sgi_json error)
+{
+    const sgi_task_2025 *task = sgi_2025_of(request);
+    if (sgi_follow_state(request) == SEGUE_TASK_CANCELLED)
+        sgi_follow_cancelled(request);
+    else if (task && task->some)
+        sgi_request_fail_error(request, SEGUE_E_INCOMPLETE, NULL, error);
+    else
+        sgi_request_finish_error(request, NULL, error);
+}
+
+/* Delivers the blocks of a whole result that have not come as segments. */
+static void deliver_whole(segue_request *request, const sgi_response *reply)
+{
+    const sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_json content = sgi_json_get(reply->result, "content");
+    sgi_json block;
+    sgi_deliver_void_of_result(request, reply->result);
+    uint64_t number = request->numbering.voided;
+    if (!task || !request->options.unordered) {
+        sgi_deliver_remaining_blocks(request, reply->result);
+        return;
+    }
+    if (sgi_json_kind_of(content) != SGI_JSON_ARRAY)
+        return;
+    for (size_t at = 0; sgi_json_next_item(content, &at, &block);)
+        if (++number >= request->numbering.next) {
+            request->numbering.next = number + 1;
+            if (!sgi_tracker_has(&task->tracker, number))
+                sgi_deliver_numbered(request, number, number, block);
+        }
+}
+
+static void ask_why(segue_request *request)
+{
+    sgi_2025_of(request)->why = SGI_WHY_LOOK;
+    request->follow->look_due = true;
+}
+
+void sgi_2025_stop_asking_reason(segue_request *request)
+{
+    sgi_2025_of(request)->why = SGI_WHY_KNOWN;
+    request->follow->look_due = false;
+}
+
+/* True when the last answer has the error object, and not only the text of the error. */
+static bool is_told(const sgi_response *reply)
+{
+    return reply->complete && reply->is_error &&
+           sgi_json_kind_of(reply->error) == SGI_JSON_OBJECT;
+}
+
+/* True when the last answer reports a failure of a request other than tools/call. Such a
+ * request has no results with isError, so the server is asked for the error. */
+static bool is_failure(const segue_request *request, const sgi_response *reply)
+{
+    return sgi_2025_of(request) && !request->is_call && reply->complete &&
+           reply->is_error;
+}
+
+void sgi_2025_finish(segue_request *request, const sgi_response *reply)
+{
+    sgi_buf cleaned;
+    if (is_told(reply)) {
+        sgi_2025_fail(request, reply->error);
+        return;
+    }
+    if (is_failure(request, reply)) {
+        sgi_2025_of(request)->tracker.complete = true;
+        ask_why(request);
+        return;
+    }
+    if (sgi_follow_state(request) == SEGUE_TASK_CANCELLED) {
+        /* the result would only say that the task is cancelled, so the request ends as
+         * cancelled */
+        sgi_follow_cancelled(request);
+        return;
+    }
+    sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
+    deliver_whole(request, reply);
+    if (!sgi_response_clean(reply, &cleaned))
+        sgi_request_finish(request, reply->result);
+    else if (!cleaned.failed)
+        sgi_request_finish(request, sgi_buf_str(&cleaned));
+    else
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
+    sgi_buf_free(&cleaned);
+}
+
+/* Ends the request with the merge of the segments (R-1905-34), because all have come. If
+ * the task ended with an error that the segments do not contain, the client first asks
+ * for it. */
+void sgi_2025_conclude(segue_request *request)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_buf merged;
+    if (request->follow->state == SEGUE_TASK_CANCELLED) {
+        sgi_follow_cancelled(request);
+        return;
+    }
+    if (task->why == SGI_WHY_LOOK && sgi_task_state_is_terminal(request->follow->state)) {
+        task->why = SGI_WHY_FETCH;
+        request->follow->look_due = false;
+        task->fetch_due = true;
+    }
+    if (task->why != SGI_WHY_KNOWN)
+        return;
+    if (request->follow->partial || sgi_fold_failed(&request->fold)) {
+        /* the merge of the client is incomplete, so the server's result is fetched */
+        task->fetch_due = true;
+        return;
+    }
+    sgi_buf_init(&merged, sgi_engine_mem(request->engine));
+    sgi_jw w = sgi_jw_to(&merged);
+    sgi_jw_open(&w, '{');
+    sgi_fold_write(&request->fold, &w, task->is_error, (sgi_str){0});
+    sgi_jw_close(&w, '}');
+    if (merged.failed)
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
+    else
+        sgi_request_finish(request, sgi_buf_str(&merged));
+    sgi_buf_free(&merged);
+}
+
+/* ---- segments ---- */
+
+/* Merges and delivers a segment before which none is missing. */
+static void hand_on(segue_request *request, uint64_t number, sgi_str block)
+{
+    if (number > sgi_2025_of(request)->voided && !request->options.discard)
+        sgi_fold_add_segment(&request->fold, block);
+    request->numbering.next = number + 1;
+    if (!request->options.unordered)
+        sgi_deliver_segment(request, number, 0, block);
+}
+
+static void hand_on_held(segue_request *request)
+{
+    sgi_tracker *tracker = &sgi_2025_of(request)->tracker;
+    sgi_held *held;
+    while ((held = sgi_tracker_pop(tracker))) {
+        hand_on(request, held->number, (sgi_str){held->bytes, held->len});
+        sgi_tracker_release(tracker, held);
+    }
+}
+
+static void take_block(segue_request *request, uint64_t number, sgi_str block)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_tracked tracked = sgi_tracker_add(&task->tracker, number, block);
+    bool is_new = tracked == SGI_TRACKED_NEXT || tracked == SGI_TRACKED_HELD;
+    task->some |= is_new;
+    task->got_segments |= is_new;
+    if (tracked == SGI_TRACKED_NEXT) {
+        hand_on(request, number, block);
+        hand_on_held(request);
+    } else if (tracked == SGI_TRACKED_OTHER) {
+        request->engine->warnings++;
+        sgi_engine_log(
+            request->engine, SEGUE_LOG_WARNING,
+            "the server sent segment %llu again with other content: the first one counts",
+            (unsigned long long)number);
+    } else if (tracked == SGI_TRACKED_NOMEM) {
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
+    }
+    if (!is_new)
+        /* a segment for which there was no room is asked for again */
+        request->delivery.dropped++;
+    else if (request->options.unordered)
+        sgi_deliver_numbered(request, number, sgi_tracker_prefix(&task->tracker), block);
+}
+
+static void take_segment(segue_request *request, sgi_json segment)
+{
+    sgi_buf block;
+    sgi_buf_init(&block, sgi_engine_mem(request->engine));
+    sgi_response_block(segment, &block);
+    if (block.failed)
+        sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
+    else
+        take_block(request, sgi_response_number(segment), sgi_buf_str(&block));
+    sgi_buf_free(&block);
+}
+
+/* Drops the segments that the handler has replaced from the result. They are void. */
+static void take_void(segue_request *request, uint64_t voided)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    if (voided <= task->voided)
+        return;
+    task->voided = voided;
+    sgi_deliver_void(request, voided);
+    if (sgi_tracker_prefix(&task->tracker) <= voided)
+        sgi_fold_replace(&request->fold, request->fold.segments);
+    /* later segments were already merged with the void ones, so the result is fetched */
+    else
+        request->follow->partial = true;
+}
+
+static void take_end(segue_request *request, const sgi_response *reply, bool pulled)
+{
+    sgi_task_2025 *task = sgi_2025_of(request);
+    sgi_buf fields;
+    sgi_json first;
+    size_t at = 0;
+    bool is_empty = !sgi_json_next_item(reply->segments, &at, &first);
+    sgi_buf_init(&fields, sgi_engine_mem(request->engine));
+    sgi_response_fields(reply, &fields);
+    if (fields.failed)
+        request->fold.fields.failed = true;
+    else if (fields.len > 2)
+        sgi_fold_add_fields(&request->fold, sgi_buf_str(&fields));
+    sgi_buf_free(&fields);
+    task->tracker.complete = true;
+    task->is_error |= reply->is_error;
+    /* A push whose last segment is the error is complete (R-1905-44). Without such a
+     * segment the task may have been cancelled, or have failed as a whole. A request
+     * other than tools/call has no results with isError, so isError means that it has
+     * failed. */
+    bool is_whole = !pulled && !is_empty && request->is_call && !is_told(reply);
+    if (reply->is_error && !is_whole && task->why == SGI_WHY_KNOWN)
+        ask_why(request);
+}
+
+static void warn(segue_request *request, const char *text)
+{
+    request->engine->warnings++;
+    sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
+                   "the server sent something invalid, which is ignored: %s", text);
+}
+
+void sgi_2025_note_state(segue_request *request, sgi_json task)
+{
+    sgi_task_note_poll(request, task);
+    if (!sgi_task_is_stale(request, task))
+        sgi_task_note_status(request, task);
+}
+
+/* True when no segment is missing before the error. The text of the error may be the last
+ * segment. */
+static bool is_told_behind_all(const segue_request *request, const sgi_response *reply,
+                               sgi_json last)
+{
+    const sgi_tracker *tracker = &sgi_2025_of(request)->tracker;
+    uint64_t number = last.n ? sgi_response_number(last) : 0;
+    return is_told(reply) && !sgi_tracker_has_hole(tracker) &&
+           number <= sgi_tracker_prefix(tracker) + 1;
+}
+
+bool sgi_2025_take_response(segue_request *request, const sgi_response *reply,
+                            bool pulled)
+{
+    sgi_json id = sgi_json_get(reply->named, "taskId");
+    sgi_json segment = {0};
+    size_t at = 0;
+    bool is_ours = !id.n || sgi_json_string_is(id, sgi_str_of(request->task_id));
+    bool is_good =
+        reply->kind == SGI_RESPONSE_TASK ||
+        (reply->kind == SGI_RESPONSE_SEGMENTS && sgi_response_has_good_segments(reply));
+    if (!is_ours || !is_good) {
+        warn(request,
+             is_ours ? "a malformed list of segments" : "segments of another task");
+        return false;
+    }
+    if (reply->task.n)
+        sgi_2025_note_state(request, reply->task);
+    if (reply->kind == SGI_RESPONSE_TASK)
+        return true;
+    take_void(request, reply->voided);
+    bool more = sgi_json_next_item(reply->segments, &at, &segment);
+    while (more && sgi_2025_is_live(request)) {
+        sgi_json here = segment;
+        more = sgi_json_next_item(reply->segments, &at, &segment);
+        if (more || !is_told_behind_all(request, reply, here))
+            take_segment(request, here);
+    }
+    if (sgi_2025_is_live(request) && is_told_behind_all(request, reply, segment))
+        sgi_2025_fail(request, reply->error);
+    else if (sgi_2025_is_live(request) && reply->complete)
+        take_end(request, reply, pulled);
+    return true;
+}

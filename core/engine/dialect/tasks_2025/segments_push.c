@@ -1,0 +1,433 @@
+/* Streaming of tasks (S), push: sends the segments of a task as further responses to the
+ * request that made the task. A push is a source of its conversation: it sends no faster
+ * than its client reads. Segments that are ready together are sent in one response. So a
+ * response has the segments that became visible while it was gathered (gather.h), or as
+ * many as the client reads at once.
+ *
+ * The first response waits until the handler has run once and its output is durable. Then
+ * the server knows whether all segments are made, some, or none. */
+#include "engine/dialect/tasks_2025/tasks_2025.h"
+
+#include "engine/server/cursor.h"
+#include "engine/server/gather.h"
+#include "engine/response_modes.h"
+#include "engine/server/call.h"
+#include "engine/server/lasting.h"
+#include "engine/log/refusal.h"
+
+typedef struct sgi_push {
+    sgi_cursor cursor;
+    sgi_source source;
+    sgi_gather gather;
+    sgi_conn *conn; /* a counted reference */
+    sgi_reply *reply;
+    uint64_t sent; /* number of the last segment sent */
+    bool open;     /* the first response may be sent */
+    bool begun;    /* the first response was sent */
+    bool at_end;   /* segments are sent only after the task has ended */
+} sgi_push;
+
+typedef enum step { STEP_WAIT, STEP_SENT, STEP_END } step;
+
+static void more_to_read(sgi_reader *reader);
+
+static void end_push(sgi_push *push)
+{
+    sgi_reply *reply = push->reply;
+    sgi_op *op = push->cursor.reader.op;
+    bool begun = push->begun;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_op_ref(op);
+    sgi_call_remove_progress_channel(reply, op);
+    sgi_source_remove(push->conn, &push->source);
+    sgi_gather_end(&push->gather);
+    sgi_conn_unref(push->conn);
+    sgi_cursor_end(&push->cursor);
+    sgi_reply_close(reply);
+    sgi_release(mem, push, sizeof *push);
+    if (begun)
+        /* reports the task's end to the client, after the last response */
+        sgi_tasks_2025_start_notifying(op);
+    sgi_op_unref(op);
+}
+
+/* ---- responses ---- */
+
+/* True when only one response can be sent. The client asks for the rest by
+ * tasks/result. */
+static bool is_single(const sgi_push *push)
+{
+    return push->conn->no_events || push->conn->apart;
+}
+
+/* Begins a response. Whether it is the last is decided when it ends. Over HTTP each
+ * response is an event of the stream, unless only one response can be sent. */
+static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
+{
+    if (!push->reply->peer)
+        return false;
+    sgi_send_response(sending, push->conn, sgi_str_of(push->reply->id), is_single(push));
+    if (with_task)
+        sgi_tasks_2025_write_created(&sending->w, push->cursor.reader.op);
+    return true;
+}
+
+/* Adds the error that ended the call, for clients of this library. The segments have only
+ * the text of the error. */
+static void add_error(sgi_buf *meta, const sgi_op *op)
+{
+    if (op->head.final != SGI_FINAL_ERROR && op->head.final != SGI_FINAL_EXPIRED)
+        return;
+    if (meta->len)
+        sgi_buf_add_char(meta, ',');
+    sgi_buf_add_lit(meta, "\"dev.segue/error\":");
+    sgi_buf_add(meta, op->head.final_data, op->head.final_len);
+}
+
+static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool complete)
+{
+    const sgi_op *op = push->cursor.reader.op;
+    sgi_buf meta;
+    sgi_buf_init(&meta, sgi_engine_mem(op->engine));
+    if (named)
+        sgi_task_related(&meta, op);
+    if (push->cursor.voided) {
+        if (meta.len)
+            sgi_buf_add_char(&meta, ',');
+        sgi_buf_add_lit(&meta, "\"dev.segue/replace\":");
+        sgi_buf_add_uint(&meta, push->cursor.voided);
+    }
+    if (complete || sgi_segments_are_withheld(op))
+        add_error(&meta, op);
+    if (complete) {
+        sgi_fold_write_fields(&push->cursor.fields, &sending->w, sgi_buf_str(&meta));
+    } else if (meta.len) {
+        sgi_jw_key(&sending->w, "_meta");
+        sgi_jw_open(&sending->w, '{');
+        sgi_buf_add_str(sending->w.buf, sgi_buf_str(&meta));
+        sgi_jw_close(&sending->w, '}');
+    }
+    sending->w.buf->failed |= meta.failed;
+    sgi_buf_free(&meta);
+}
+
+/* Ends a response. Returns false when no other response follows. This is also so when the
+ * response could not be sent for lack of memory. */
+static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
+{
+    sgi_jw *w = &sending->w;
+    sgi_jw_key(w, "isError");
+    sgi_jw_bool(w, complete && sgi_segments_failed(push->cursor.reader.op));
+    sgi_jw_key(w, "isComplete");
+    sgi_jw_bool(w, complete);
+    sending->last |= complete;
+    push->begun = true;
+    sgi_gather_begin_pause(&push->gather);
+    push->cursor.voided = 0;
+    sgi_lasting_note_position(push->reply, push->cursor.reader.seq);
+    bool sent = sgi_send_end(sending);
+    sgi_tasks_2025_start_notifying(push->cursor.reader.op);
+    return sent && !complete && !is_single(push);
+}
+
+static void send_error(sgi_push *push)
+{
+    sgi_reply_store_error(push->reply, SGI_UNREADABLE, SEGUE_E_STORE);
+}
+
+static bool send_task_only(sgi_push *push)
+{
+    sgi_sending sending;
+    if (!begin_response(push, &sending, true))
+        return false;
+    push->begun = true;
+    bool sent = sgi_send_end(&sending);
+    sgi_tasks_2025_start_notifying(push->cursor.reader.op);
+    return sent && !is_single(push);
+}
+
+/* ---- the error that ended the call ---- */
+
+/* Adds the error that ended the call as a last segment, so that the error is in the same
+ * list as the segments (R-1905-44). */
+static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, bool first)
+{
+    sgi_buf block;
+    if (op->head.final != SGI_FINAL_ERROR)
+        return;
+    sgi_buf_init(&block, sgi_engine_mem(op->engine));
+    sgi_segment_of_error(&block, op);
+    if (!first)
+        sgi_buf_add_char(out, ',');
+    if (numbered && !block.failed)
+        sgi_segment_write(out, op->head.next_seg, sgi_buf_str(&block));
+    else
+        sgi_buf_add_str(out, sgi_buf_str(&block));
+    out->failed |= block.failed;
+    sgi_buf_free(&block);
+}
+
+/* True when the call failed before it made a segment. The error is then sent as a plain
+ * result (R-1905-45). */
+static bool made_nothing(const sgi_push *push)
+{
+    const sgi_op *op = push->cursor.reader.op;
+    return sgi_segments_are_all(op) && sgi_segments_failed(op) && !push->sent &&
+           op->head.next_seg - 1 == op->served->closing_segments &&
+           op->served->closing_segments < SGI_GATHER_SEGMENTS &&
+           op->head.log_bytes < SGI_GATHER_BYTES / 2;
+}
+
+static void send_cut(sgi_push *push)
+{
+    sgi_sending sending;
+    if (!begin_response(push, &sending, !push->begun))
+        return;
+    sgi_jw_key(&sending.w, "partial-content");
+    sgi_jw_open(&sending.w, '[');
+    sgi_jw_close(&sending.w, ']');
+    write_meta(push, &sending, true, false);
+    end_response(push, &sending, true);
+}
+
+/* ---- segments ---- */
+
+/* Writes the next segments, as many as fit into one response. */
+static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
+{
+    const sgi_entry *entry;
+    size_t mark = out->len;
+    int32_t count = 0;
+    while (count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
+           (entry = sgi_cursor_next(&push->cursor, !count))) {
+        sgi_str block;
+        /* the index is not sent, because S has no member for it
+         * (sgi_op_keeps_segments_apart) */
+        uint64_t place;
+        sgi_entry_read_placed_block(entry, &block, &place);
+        if (count++)
+            sgi_buf_add_char(out, ',');
+        if (numbered)
+            sgi_segment_write(out, entry->segment, block);
+        else
+            sgi_buf_add_str(out, block);
+        push->sent = entry->segment;
+        sgi_cursor_advance(&push->cursor);
+    }
+    return count;
+}
+
+/* Writes a list of segments. Returns true when the list has the last segment. */
+static bool write_content(sgi_push *push, sgi_jw *w, bool numbered)
+{
+    sgi_jw_key(w, numbered ? "partial-content" : "content");
+    sgi_jw_open(w, '[');
+    int32_t count = write_segments(push, w->buf, numbered);
+    bool complete = sgi_cursor_at_end(&push->cursor);
+    if (complete)
+        add_error_segment(push->cursor.reader.op, w->buf, numbered, !count);
+    sgi_jw_close(w, ']');
+    return complete;
+}
+
+static step send_segments(sgi_push *push)
+{
+    sgi_sending sending;
+    bool numbered = !made_nothing(push);
+    /* a response with a task and content would be read as a plain task (R-1905-52) */
+    bool with_task = !push->begun && numbered;
+    if (!begin_response(push, &sending, with_task))
+        return STEP_END;
+    bool complete = write_content(push, &sending.w, numbered);
+    write_meta(push, &sending, !with_task, complete);
+    return end_response(push, &sending, complete) ? STEP_SENT : STEP_END;
+}
+
+static step send_next(sgi_push *push)
+{
+    if (sgi_gather_must_wait(&push->gather, &push->cursor.reader))
+        return STEP_WAIT;
+    bool waits = push->at_end && !sgi_segments_are_all(push->cursor.reader.op);
+    if (!waits &&
+        (sgi_cursor_next(&push->cursor, true) || sgi_cursor_at_end(&push->cursor)))
+        return send_segments(push);
+    if (push->cursor.reader.failed) {
+        send_error(push);
+        return STEP_END;
+    }
+    return push->begun || send_task_only(push) ? STEP_WAIT : STEP_END;
+}
+
+static bool fill(sgi_source *source, size_t room)
+{
+    sgi_push *push = SGI_OWNER(source, sgi_push, source);
+    size_t mark = push->conn->out.len;
+    step done = STEP_SENT;
+    while (done == STEP_SENT && push->conn->out.len - mark < room)
+        done = send_next(push);
+    if (done == STEP_END)
+        end_push(push);
+    return done == STEP_SENT;
+}
+
+/* True when the HTTP exchange was closed before it had sent an event id, so that the
+ * client cannot resume the exchange. */
+static bool is_deserted(const sgi_push *push)
+{
+    return !sgi_conn_transport(push->conn) && push->conn->frames == SGI_FRAMES_OPEN;
+}
+
+static void more_to_read(sgi_reader *reader)
+{
+    sgi_push *push = SGI_OWNER(reader, sgi_push, cursor.reader);
+    if (sgi_segments_are_withheld(reader->op)) {
+        /* The response is sent at once: it is the last one, and must come before the
+         * notification that the task was cancelled or has expired. */
+        send_cut(push);
+        end_push(push);
+    } else if (push->open && is_deserted(push)) {
+        send_task_only(push);
+        end_push(push);
+    } else if (push->open) {
+        sgi_source_queue(push->conn, &push->source);
+    }
+}
+
+/* ---- beginning ---- */
+
+static void withdrawn(sgi_reply *reply)
+{
+    sgi_push *push = reply->user;
+    /* the client has cancelled the stream: the stream ends, and the task goes on */
+    end_push(push);
+}
+
+static void parked(sgi_reply *reply)
+{
+    sgi_push *push = reply->user;
+    sgi_reader_pause(&push->cursor.reader);
+}
+
+static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    sgi_push *push = reply->user;
+    /* a failed write has ended the task; the client learns of it by the task's end */
+    (void)status;
+    push->open = true;
+    /* The first response is sent here and not by the source: over HTTP the transport asks
+     * the source only when it knows whether the answer is a stream. */
+    if (sgi_segments_are_withheld(op))
+        more_to_read(&push->cursor.reader);
+    else if (send_next(push) == STEP_END)
+        end_push(push);
+    else
+        sgi_source_queue(push->conn, &push->source);
+}
+
+static void turned(sgi_reply *reply, sgi_op *op)
+{
+    reply->turned = NULL;
+    reply->waiter.fire = said_is_durable;
+    sgi_op_wait(op, &reply->waiter, op->head.next_log - 1);
+}
+
+static void begin_without_memory(sgi_reply *reply)
+{
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                    (sgi_json){0});
+    sgi_reply_close(reply);
+}
+
+static void answer_task_only(sgi_reply *reply, sgi_op *op)
+{
+    sgi_sending sending;
+    if (sgi_reply_result(&sending, reply, NULL)) {
+        sgi_tasks_2025_write_created(&sending.w, op);
+        sgi_send_end(&sending);
+        sgi_tasks_2025_start_notifying(op);
+    }
+    sgi_reply_close(reply);
+}
+
+static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
+{
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    if (sgi_op_server(op)->dialects & SGI_DIALECT_ONE_RESPONSE) {
+        answer_task_only(reply, op);
+        return;
+    }
+    sgi_push *push = sgi_zalloc(mem, sizeof *push);
+    if (!push) {
+        begin_without_memory(reply);
+        return;
+    }
+    push->reply = reply;
+    push->source.fill = fill;
+    push->conn = reply->peer->conn;
+    sgi_conn_ref(push->conn);
+    sgi_gather_init(&push->gather, push->conn, &push->source);
+    push->at_end =
+        !(op->served->item && op->served->item->options.flags & SEGUE_TOOL_INCREMENTAL);
+    sgi_cursor_init(&push->cursor, op, more_to_read);
+    push->cursor.from = from;
+    sgi_op_server(op)->counts.resumes += from > 0;
+    push->begun = from > 0;
+    /* only sent > 0 matters, and any number above 0 has the same effect */
+    push->sent = from > 0;
+    reply->user = push;
+    reply->cancelled = withdrawn;
+    reply->parked = parked;
+    push->cursor.reader.conn = push->conn;
+    if (!op->served->reply)
+        /* progress is sent on the exchange that carries the segments */
+        op->served->reply = reply;
+    if (op->served->call && !op->served->call->turned && op->served->reply == reply)
+        reply->turned = turned;
+    else
+        turned(reply, op);
+}
+
+void sgi_push_begin(sgi_reply *reply, sgi_op *op)
+{
+    begin(reply, op, 0);
+}
+
+void sgi_push_resume(sgi_reply *reply, sgi_op *op)
+{
+    begin(reply, op, op->served->lasting->confirmed);
+}
+
+bool sgi_push_is_open(const sgi_op *op)
+{
+    const sgi_reader *reader;
+    TAILQ_FOREACH(reader, &op->readers, link)
+        if (reader->ready == more_to_read)
+            return true;
+    return false;
+}
+
+const sgi_reply *sgi_push_reading(const sgi_op *op, const sgi_reply *before)
+{
+    const sgi_push *last = before ? before->user : NULL;
+    const sgi_reader *reader =
+        last ? TAILQ_NEXT(&last->cursor.reader, link) : TAILQ_FIRST(&op->readers);
+    for (; reader; reader = TAILQ_NEXT(reader, link)) {
+        const sgi_push *push = SGI_OWNER(reader, sgi_push, cursor.reader);
+        if (reader->ready == more_to_read && push->begun && push->reply->peer)
+            return push->reply;
+    }
+    return NULL;
+}
+
+bool sgi_push_is_unfinished(const sgi_op *op, const sgi_peer *peer)
+{
+    const sgi_reader *reader;
+    if (peer->is_exchange)
+        return false; /* two HTTP exchanges have no order between them */
+    TAILQ_FOREACH(reader, &op->readers, link)
+        if (reader->ready == more_to_read &&
+            SGI_OWNER(reader, sgi_push, cursor.reader)->reply->peer == peer)
+            return true;
+    return false;
+}

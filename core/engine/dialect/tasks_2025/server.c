@@ -1,0 +1,421 @@
+/* Tasks of 2025-11-25 (L) on the server. The client asks for a task by params.task. It
+ * gets the state by tasks/get, and the result by tasks/result, which waits for the end of
+ * the task. The field names are those of this revision: ttl and pollInterval, in
+ * milliseconds; never resultType. */
+#include "engine/dialect/rows.h"
+#include "engine/dialect/tasks_2025/tasks_2025.h"
+
+#include "engine/response_modes.h"
+#include "engine/cluster/forwarding.h"
+#include "engine/server/call.h"
+#include "engine/server/task.h"
+#include "engine/server/tool_call.h"
+#include "engine/log/refusal.h"
+
+#define FALLBACK_MODE "io.modelcontextprotocol/fallback-mode"
+
+static const sgi_task_names names = {.ttl = "ttl", .poll = "pollInterval"};
+
+/* ---- writing a task ---- */
+
+/* Returns the status word of a task for a client. A result with isError counts as failed
+ * here (R-1905-49), except when it was the plain answer of the call (R-1905-13). A client
+ * that has not yet received the last response of its stream does not see the end before
+ * that response (R-1905-36). */
+static const char *status_of(const sgi_op *op, const sgi_peer *question_task)
+{
+    sgi_state state = sgi_op_state(op);
+    if (state == SGI_STATE_COMPLETED && op->head.final == SGI_FINAL_RESULT_IS_ERROR &&
+        !op->head.immediate)
+        state = SGI_STATE_FAILED;
+    if (state >= SGI_STATE_COMPLETED && question_task &&
+        sgi_push_is_unfinished(op, question_task))
+        state = SGI_STATE_WORKING;
+    return sgi_state_name(state);
+}
+
+void sgi_tasks_2025_write(sgi_jw *w, const sgi_op *op, const sgi_peer *question_task)
+{
+    sgi_task_write(w, op, status_of(op, question_task), &names);
+}
+
+void sgi_tasks_2025_write_created(sgi_jw *w, const sgi_op *op)
+{
+    sgi_jw_key(w, "task");
+    sgi_jw_open(w, '{');
+    sgi_task_write(w, op, sgi_state_name(SGI_STATE_WORKING), &names);
+    sgi_jw_close(w, '}');
+}
+
+static void answer_task(sgi_reply *reply, const sgi_op *op)
+{
+    sgi_sending sending;
+    if (!sgi_reply_result(&sending, reply, "complete"))
+        return;
+    sgi_tasks_2025_write(&sending.w, op, reply->peer);
+    if (reply->modern)
+        sgi_send_server_info(&sending, sgi_op_server(op));
+    sgi_send_end(&sending);
+}
+
+/* ---- making a task ---- */
+
+static void answer_created(sgi_reply *reply, sgi_op *op)
+{
+    sgi_sending sending;
+    if (!sgi_reply_result(&sending, reply, NULL))
+        return;
+    sgi_tasks_2025_write_created(&sending.w, op);
+    if (sgi_response_is_fallback(SGI_FORM_TASK, op->served->listed_modes)) {
+        sgi_jw_key(&sending.w, "_meta");
+        sgi_jw_open(&sending.w, '{');
+        sgi_jw_member_string(&sending.w, FALLBACK_MODE, SGI_STR("task"));
+        sgi_jw_close(&sending.w, '}');
+    }
+    sgi_send_end(&sending);
+    sgi_tasks_2025_start_notifying(op);
+}
+
+static void answer_running(sgi_reply *reply, sgi_op *op)
+{
+    if (op->served->streams) {
+        sgi_push_begin(reply, op);
+        return;
+    }
+    answer_created(reply, op);
+    sgi_reply_close(reply);
+}
+
+/* True when the call is a task from the start: a client that asks again with the call's
+ * idempotency key must find the task. */
+static bool tracks(const sgi_op *op)
+{
+    return op->served->is_task && op->served->modes & SGI_MODE_IMMEDIATE &&
+           (op->key || sgi_op_server(op)->dialects & SGI_DIALECT_TRACKING);
+}
+
+/* Answers a call that is a task from the start, when its handler has run once. If the
+ * result is ready, the result is the answer. Otherwise the task is. */
+static void tracked(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    if (status != SEGUE_OK || !reply->peer) {
+        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_close(reply);
+    } else if (op->head.immediate) {
+        sgi_tasks_2025_answer_result(reply, op);
+    } else {
+        answer_running(reply, op);
+    }
+}
+
+static void turned(sgi_reply *reply, sgi_op *op)
+{
+    sgi_call_remove_progress_channel(reply, op);
+    reply->waiter.fire = tracked;
+    sgi_op_wait(op, &reply->waiter, op->head.next_log - 1);
+}
+
+static void left(sgi_reply *reply)
+{
+    sgi_op *op = reply->user;
+    sgi_call_remove_progress_channel(reply, op);
+    sgi_reply_close(reply);
+}
+
+static void created(sgi_reply *reply, sgi_op *op)
+{
+    sgi_tasks_2025_notify_creator(op, reply);
+    /* without a conversation the task could not ask questions or send notifications, so
+     * it ends */
+    if (!op->served->creator) {
+        sgi_tool_call_give_up(reply, op->key ? NULL : op);
+        return;
+    }
+    bool is_tracked = tracks(op);
+    if (is_tracked && op->head.immediate) {
+        turned(reply, op);
+    } else if (is_tracked && op->served->call && !op->served->call->turned &&
+               !op->served->reply) {
+        op->served->reply = reply;
+        reply->user = op;
+        reply->cancelled = left;
+        reply->turned = turned;
+    } else {
+        answer_running(reply, op);
+    }
+}
+
+/* ---- tasks/get, tasks/cancel ---- */
+
+static void get_found(void *user, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = user;
+    op = sgi_task_check_found(reply, op, status, &sgi_srv_tasks_2025);
+    if (op) {
+        answer_task(reply, op);
+        /* a task that another server runs asks its questions on that server */
+        if (!sgi_op_runs_elsewhere(op))
+            sgi_tasks_2025_on_request(op, reply);
+    }
+    sgi_reply_close(reply);
+}
+
+static void tasks_get(const sgi_inbound *in)
+{
+    sgi_str id;
+    sgi_reply *reply;
+    if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
+        sgi_server_find_task(in->peer->server, in->peer->who, id, get_found, reply);
+}
+
+static void too_late(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    (void)status;
+    sgi_task_refuse_cancel(reply, status_of(op, NULL));
+    sgi_reply_close(reply);
+}
+
+static void cancelled(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    if (status != SEGUE_OK)
+        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+    else if (sgi_op_state(op) != SGI_STATE_CANCELLED)
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The server cannot cancel the task now: try again later"),
+                        (sgi_json){0});
+    else
+        answer_task(reply, op);
+    sgi_reply_close(reply);
+}
+
+static void cancel_found(void *user, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = user;
+    op = sgi_task_check_found(reply, op, status, &sgi_srv_tasks_2025);
+    if (!op) {
+        sgi_reply_close(reply);
+        return;
+    }
+    reply->waiter.fire = sgi_op_has_ended(op) ? too_late : cancelled;
+    reply->cancelled = sgi_reply_close;
+    sgi_op_ref(op);
+    status = sgi_op_has_ended(op) ? SEGUE_OK : sgi_task_cancel(op);
+    if (status == SEGUE_OK) {
+        sgi_op_wait_done(op, &reply->waiter);
+    } else {
+        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_close(reply);
+    }
+    sgi_op_unref(op);
+}
+
+static void tasks_cancel(const sgi_inbound *in)
+{
+    sgi_str id;
+    sgi_reply *reply;
+    if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
+        sgi_server_find_task(in->peer->server, in->peer->who, id, cancel_found, reply);
+}
+
+/* ---- tasks/result ---- */
+
+/* Answers tasks/result of a cancelled call with the segments that it made, and says that
+ * the call was cancelled (R-1905-48). */
+static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str meta)
+{
+    sgi_jw *w = &sending->w;
+    sgi_jw_key(w, "content");
+    sgi_jw_open(w, '[');
+    sgi_fold_write_blocks(fold, w->buf);
+    if (fold->count)
+        sgi_buf_add_char(w->buf, ',');
+    sgi_buf_add_lit(w->buf, "{\"type\":\"text\",\"text\":\"Task was cancelled\"}");
+    sgi_jw_close(w, ']');
+    sgi_fold_write_fields(fold, w, meta);
+    sgi_jw_key(w, "isError");
+    sgi_jw_bool(w, true);
+}
+
+/* Adds the number of void segments, because the client may have received segments that
+ * were replaced later. */
+static void add_shown(sgi_buf *meta, const sgi_reply *reply, const sgi_op *op,
+                      const sgi_fold *fold)
+{
+    if (op->served->streams && reply->peer &&
+        reply->peer->handshake->caps & SGI_CAP_REPLACE)
+        sgi_task_write_void_segments(meta, fold);
+}
+
+static void send_result(void *user, sgi_op *op, const sgi_fold *fold)
+{
+    sgi_reply *reply = user;
+    sgi_sending sending;
+    sgi_buf related;
+    sgi_buf_init(&related, sgi_engine_mem(op->engine));
+    op->end_received |= reply->peer != NULL;
+    if (op->head.final == SGI_FINAL_ERROR || op->head.final == SGI_FINAL_EXPIRED) {
+        if (reply->peer)
+            sgi_send_error_object(reply->peer->conn, sgi_str_of(reply->id),
+                                  (sgi_json){op->head.final_data, op->head.final_len});
+    } else if (op->head.final == SGI_FINAL_CANCELLED &&
+               op->served->kind != &sgi_call_tool) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Task was cancelled"),
+                        (sgi_json){0});
+    } else if (!fold) {
+        sgi_task_answer_unreadable(reply);
+    } else if (sgi_reply_result(&sending, reply, NULL)) {
+        sgi_task_related(&related, op);
+        add_shown(&related, reply, op, fold);
+        sgi_str meta = sgi_buf_str(&related);
+        if (op->head.final == SGI_FINAL_CANCELLED)
+            write_cancelled(&sending, fold, meta);
+        else
+            sgi_fold_write(fold, &sending.w, op->head.final == SGI_FINAL_RESULT_IS_ERROR,
+                           meta);
+        sending.w.buf->failed |= related.failed;
+        sgi_send_end(&sending);
+    }
+    sgi_buf_free(&related);
+    sgi_reply_close(reply);
+}
+
+void sgi_tasks_2025_answer_result(sgi_reply *reply, sgi_op *op)
+{
+    reply->cancelled = NULL;
+    sgi_op_fold(op, send_result, reply);
+}
+
+static void result_there(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    if (status == SEGUE_OK) {
+        sgi_tasks_2025_answer_result(reply, op);
+        return;
+    }
+    /* the task was removed while the request waited */
+    sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
+    sgi_reply_close(reply);
+}
+
+static void wait_for_result(sgi_reply *reply, sgi_op *op)
+{
+    reply->waiter.fire = result_there;
+    /* the client's cancel ends the wait and not the task (R-1905-35) */
+    reply->cancelled = sgi_reply_close;
+    sgi_op_ref(op);
+    sgi_op_wait(op, &reply->waiter, SGI_WAIT_FINAL);
+    /* the task's questions may be sent on the stream of this request */
+    sgi_question_requests_send_soon(op);
+    sgi_op_unref(op);
+}
+
+static const sgi_reply *waiting(const sgi_op *op, const sgi_reply *before)
+{
+    const sgi_waiter *waiter =
+        before ? TAILQ_NEXT(&before->waiter, link) : TAILQ_FIRST(&op->waiters);
+    for (; waiter; waiter = TAILQ_NEXT(waiter, link)) {
+        const sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+        if (waiter->fire == result_there && reply->peer)
+            return reply;
+    }
+    return NULL;
+}
+
+typedef struct fetching {
+    sgi_reply *reply;
+    bool by_number;
+    uint64_t after;
+} fetching;
+
+static void result_found(void *user, sgi_op *op, segue_status status)
+{
+    fetching *fetch = user;
+    fetching f = *fetch;
+    sgi_release(sgi_engine_mem(f.reply->engine), fetch, sizeof *fetch);
+    op = sgi_task_check_found(f.reply, op, status, &sgi_srv_tasks_2025);
+    if (op)
+        sgi_tasks_2025_on_request(op, f.reply);
+    if (!op)
+        sgi_reply_close(f.reply);
+    /* for a task without segments the number is ignored */
+    else if (f.by_number && op->served->streams)
+        sgi_pull_begin(f.reply, op, f.after);
+    else
+        wait_for_result(f.reply, op);
+}
+
+/* Reads lastSeqNr, or dev.segue/fromSeqNr, the library's own member with which a client
+ * starts at segment 1 (R-1905-32). */
+static bool read_cursor(const sgi_inbound *in, fetching *fetch)
+{
+    sgi_json last = sgi_json_get(in->params, "lastSeqNr");
+    int64_t number = 0;
+    bool from_start =
+        in->peer->server->dialects & SGI_DIALECT_FROM_START &&
+        sgi_json_int(sgi_json_get(in->meta, "dev.segue/fromSeqNr"), &number) &&
+        number == 1;
+    number = 0;
+    fetch->by_number = last.n || from_start;
+    if (!last.n)
+        return true;
+    if (!sgi_json_int(last, &number) || number < 1 || number >= INT64_C(1) << 53) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.lastSeqNr is not a positive integer", NULL);
+        return false;
+    }
+    fetch->after = (uint64_t)number;
+    return true;
+}
+
+static void tasks_result(const sgi_inbound *in)
+{
+    sgi_str id;
+    fetching wanted = {.reply = NULL};
+    if (!sgi_task_id_of(in, &id) || !read_cursor(in, &wanted))
+        return;
+    wanted.reply = sgi_reply_open(in, false);
+    if (!wanted.reply)
+        return;
+    fetching *fetch = sgi_alloc(sgi_engine_mem(wanted.reply->engine), sizeof *fetch);
+    if (!fetch) {
+        sgi_reply_error(wanted.reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+        sgi_reply_close(wanted.reply);
+        return;
+    }
+    *fetch = wanted;
+    sgi_server_find_task(in->peer->server, in->peer->who, id, result_found, fetch);
+}
+
+static const sgi_method methods[] = {
+    {"tasks/get", 0, tasks_get},
+    {"tasks/result", 0, tasks_result},
+    {"tasks/cancel", 0, tasks_cancel},
+    {"tasks/list", 0, sgi_tasks_2025_list},
+    {NULL, 0, NULL},
+};
+
+const sgi_srv_dialect sgi_srv_tasks_2025 = {
+    .name = "L",
+    .bit = SGI_DIALECT_L,
+    .read_capabilities = sgi_tasks_2025_read_capabilities,
+    .write_capabilities = sgi_tasks_2025_write_capabilities,
+    .experiment = sgi_tasks_2025_experiment,
+    .methods = methods,
+    .serves = sgi_tasks_2025_serves,
+    .serves_older = sgi_tasks_2025_serves_older,
+    .task_support = sgi_tasks_2025_task_support,
+    .read_call = sgi_tasks_2025_read_call,
+    .says = sgi_tasks_2025_read_declared,
+    .created = created,
+    .never_plain = true,
+    .begins_plain = sgi_tasks_2025_begins_plain,
+    .tracks = tracks,
+    .cancel = SGI_CANCEL_OUTCOME,
+    .waiting = waiting,
+    .reading = sgi_push_reading,
+    .returned = sgi_push_resume,
+};

@@ -1,0 +1,225 @@
+/* The extension io.modelcontextprotocol/tasks of 2026-07-28 (X, SEP-2663) on the server.
+ * tasks/get only reads. tasks/update and tasks/cancel are acknowledged when their effect
+ * is durable. The field names are those of the extension: ttlMs and pollIntervalMs; never
+ * ttl, task or requestState. */
+#include "engine/dialect/rows.h"
+#include "engine/server/task_form.h"
+#include "engine/log/reader.h"
+#include "engine/cluster/forwarding.h"
+#include "engine/server/inputs.h"
+#include "engine/server/task.h"
+#include "engine/log/refusal.h"
+
+static const sgi_task_names names = {.ttl = "ttlMs", .poll = "pollIntervalMs"};
+
+/* ---- writing a task ---- */
+
+static void write_task(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
+{
+    sgi_state state = sgi_op_state(op);
+    sgi_task_write(w, op, sgi_state_name(state), &names);
+    if (state == SGI_STATE_INPUT_REQUIRED)
+        sgi_task_write_inputs(w, op);
+    if (state == SGI_STATE_FAILED)
+        sgi_jw_member_raw(w, "error", (sgi_str){op->head.final_data, op->head.final_len});
+    if (state == SGI_STATE_COMPLETED && fold) {
+        sgi_jw_key(w, "result");
+        sgi_jw_open(w, '{');
+        /* The examples of the extension leave resultType out. But every result of this
+         * version has it, and clients that validate the inlined result refuse a result
+         * without it. */
+        sgi_jw_member_string(w, "resultType", SGI_STR("complete"));
+        sgi_task_write_result(w, op, fold);
+        sgi_jw_close(w, '}');
+    }
+}
+
+/* Answers a call with its new task. A new task is always reported as "working"
+ * (R-2557-9). The first tasks/get shows its state. */
+static void created(sgi_reply *reply, sgi_op *op)
+{
+    sgi_sending sending;
+    if (sgi_reply_result(&sending, reply, "task")) {
+        sgi_task_write(&sending.w, op, sgi_state_name(SGI_STATE_WORKING), &names);
+        sgi_send_server_info(&sending, sgi_op_server(op));
+        sgi_send_end(&sending);
+    }
+    sgi_reply_close(reply);
+}
+
+/* ---- requests ---- */
+
+static void send_task(void *user, sgi_op *op, const sgi_fold *fold)
+{
+    sgi_reply *reply = user;
+    sgi_sending sending;
+    op->end_received |= reply->peer != NULL;
+    if (!fold && sgi_op_state(op) == SGI_STATE_COMPLETED) {
+        sgi_task_answer_unreadable(reply);
+    } else if (sgi_reply_result(&sending, reply, "complete")) {
+        write_task(&sending.w, op, fold);
+        sgi_send_server_info(&sending, sgi_op_server(op));
+        sgi_send_end(&sending);
+    }
+    sgi_reply_close(reply);
+}
+
+static void get_found(void *user, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = user;
+    op = sgi_task_check_found(reply, op, status, &sgi_srv_tasks_ext);
+    if (!op)
+        sgi_reply_close(reply);
+    else if (sgi_op_state(op) == SGI_STATE_COMPLETED)
+        sgi_op_fold(op, send_task, reply);
+    else
+        send_task(reply, op, NULL);
+}
+
+static void tasks_get(const sgi_inbound *in)
+{
+    sgi_str id;
+    sgi_reply *reply;
+    if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
+        sgi_server_find_task(in->peer->server, in->peer->who, id, get_found, reply);
+}
+
+static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    sgi_sending sending;
+    /* after a timeout the command that was forwarded to another server is durable */
+    if (status != SEGUE_OK && status != SEGUE_E_TIMEOUT) {
+        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+    } else if (sgi_reply_result(&sending, reply, "complete")) {
+        sgi_send_server_info(&sending, sgi_op_server(op));
+        sgi_send_end(&sending);
+    }
+    sgi_reply_close(reply);
+}
+
+/* Acknowledges the request when all entries that the log has now are durable. */
+static void ack_when_durable(sgi_reply *reply, sgi_op *op)
+{
+    reply->waiter.fire = send_ack;
+    sgi_op_wait_done(op, &reply->waiter);
+}
+
+static void cancel_found(void *user, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = user;
+    op = sgi_task_check_found(reply, op, status, &sgi_srv_tasks_ext);
+    if (!op) {
+        sgi_reply_close(reply);
+        return;
+    }
+    status = sgi_task_is_unstoppable(op) ? SEGUE_OK : sgi_task_cancel(op);
+    if (status == SEGUE_OK) {
+        ack_when_durable(reply, op);
+        return;
+    }
+    sgi_reply_store_error(reply, SGI_UNSTORED, status);
+    sgi_reply_close(reply);
+}
+
+static void tasks_cancel(const sgi_inbound *in)
+{
+    sgi_str id;
+    sgi_reply *reply;
+    if (sgi_task_id_of(in, &id) && (reply = sgi_reply_open(in, false)))
+        sgi_server_find_task(in->peer->server, in->peer->who, id, cancel_found, reply);
+}
+
+/* A copy of the answers, which are needed when the message has been freed and the store
+ * still looks for the task. */
+typedef struct updating {
+    sgi_reply *reply;
+    size_t len;
+    char responses[];
+} updating;
+
+static void update_found(void *user, sgi_op *op, segue_status status)
+{
+    updating *update = user;
+    sgi_reply *reply = update->reply;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_json responses = {update->responses, update->len};
+    sgi_json_member member;
+    op = sgi_task_check_found(reply, op, status, &sgi_srv_tasks_ext);
+    status = SEGUE_OK;
+    bool put_off = false;
+    for (size_t at = 0;
+         op && !put_off && sgi_json_next_member(responses, &at, &member);) {
+        status = sgi_task_answer(op, member.key, member.value);
+        put_off = sgi_task_is_put_off(op, status);
+    }
+    if (op && !put_off) {
+        ack_when_durable(reply, op);
+    } else {
+        if (op) /* the client may send the answers again: no answer is stored twice */
+            sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_close(reply);
+    }
+    sgi_release(mem, update, sizeof *update + update->len);
+}
+
+static void tasks_update(const sgi_inbound *in)
+{
+    sgi_str id;
+    sgi_json responses = sgi_json_get(in->params, "inputResponses");
+    if (!sgi_task_id_of(in, &id))
+        return;
+    if (sgi_json_kind_of(responses) != SGI_JSON_OBJECT) {
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.inputResponses is not an object", NULL);
+        return;
+    }
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (!reply)
+        return;
+    updating *update =
+        sgi_alloc(sgi_engine_mem(reply->engine), sizeof *update + responses.n);
+    if (!update) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+        sgi_reply_close(reply);
+        return;
+    }
+    update->reply = reply;
+    update->len = responses.n;
+    memcpy(update->responses, responses.p, responses.n);
+    sgi_server_find_task(in->peer->server, in->peer->who, id, update_found, update);
+}
+
+static bool serves(const sgi_peer *peer, sgi_version version)
+{
+    return sgi_version_is_modern(version) && peer->server->dialects & SGI_DIALECT_X;
+}
+
+static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
+{
+    (void)request;
+    return in->caps & SGI_CAP_TASKS ? SGI_SAYS_TASKS_EXTENSION : 0;
+}
+
+static const sgi_method methods[] = {
+    {"tasks/get", SGI_CAP_TASKS, tasks_get},
+    {"tasks/update", SGI_CAP_TASKS, tasks_update},
+    {"tasks/cancel", SGI_CAP_TASKS, tasks_cancel},
+    {NULL, 0, NULL},
+};
+
+const sgi_srv_dialect sgi_srv_tasks_ext = {
+    .name = "X",
+    .bit = SGI_DIALECT_X,
+    .is_modern = true,
+    .extension = "io.modelcontextprotocol/tasks",
+    .methods = methods,
+    .serves = serves,
+    .says = says,
+    .created = created,
+    .write = write_task,
+    .is_watched = true,
+    .retains = true,
+    .cancel = SGI_CANCEL_ACKNOWLEDGED,
+};

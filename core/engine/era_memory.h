@@ -1,0 +1,23 @@
+/* Remembers endpoints whose servers spoke a handshake era the last time. The next session
+ * with such a server begins with initialize and saves the probe (2026-07-28
+ * basic/versioning, "Backward Compatibility": clients remember the era of an origin).
+ * Modern servers are not noted, because a client probes for them first anyway. A new
+ * endpoint replaces the oldest. All functions are called with the lock held. */
+#ifndef SGI_ERA_MEMORY_H
+#define SGI_ERA_MEMORY_H
+
+#include "base/base.h"
+
+#define SGI_PLACES_MAX 64
+
+typedef struct sgi_era_memory {
+    /* numbers of endpoints, the latest first; 0 = the entry is free */
+    uint64_t legacy[SGI_PLACES_MAX];
+} sgi_era_memory;
+
+/* Notes whether the server of an endpoint speaks a handshake era. place: the number of
+ * the endpoint, not 0. */
+void sgi_era_memory_note(sgi_era_memory *places, uint64_t place, bool legacy);
+bool sgi_era_memory_is_legacy(const sgi_era_memory *places, uint64_t place);
+
+#endif

@@ -1,0 +1,21 @@
+/* Checks whether a text is an answer to a question, and whether the answer fits the
+ * requested form. A form is the part of JSON Schema that the protocol allows here: a flat
+ * object of strings, numbers, booleans and choices.
+ *
+ * When a client sends something that is no answer, the server asks again (R-2557-27). An
+ * answer that does not fit its form is still given to the handler: the official
+ * conformance suite answers its own forms in this way, and the SDKs check typed answers
+ * themselves. The client reports to its application that an answer does not fit, before
+ * the answer is sent. */
+#ifndef SGI_ANSWER_FORM_H
+#define SGI_ANSWER_FORM_H
+
+#include "wire/json_read.h"
+
+/* True when the answer has the members that a question of this method needs. */
+bool sgi_answer_is_one(sgi_str method, sgi_json answer);
+/* True when the answer fits the form. schema: `requestedSchema` of the question; answer:
+ * an answer to elicitation/create. */
+bool sgi_answer_fits_form(sgi_json schema, sgi_json answer, const sgi_mem *mem);
+
+#endif

@@ -1,0 +1,54 @@
+/* The id of a request by which the server asks its client a question. It is a text with
+ * 132 random bits for each time that a question is sent. So no two processes or servers
+ * make the same id, and nobody can guess an id:
+ *
+ *   <operation>:<position>:<random> for an operation in the store: its id, and the
+ *                                   position of the question in its log
+ *   <server>:0:<random>             for a call that only this process knows: the server's
+ *                                   mark
+ *   one of these, "/" <number>      a message of a question that is asked as a task
+ *
+ * An answer has the id of its question. The first form leads to the question even when
+ * the process that asked has ended, or when another server of the same store gets the
+ * answer (late_answer.c). The second form is valid as long as the request is in the table
+ * of its server (question_requests.c).
+ *
+ * Only sgi_question_id_make makes such ids, and only such an id can be sent with a
+ * question of the handshake eras. The questions of a lasting call have lasting ids
+ * (R-975-16): "<operation>:<position>". They are valid on every connection. */
+#ifndef SGI_QUESTION_ID_H
+#define SGI_QUESTION_ID_H
+
+#include "engine/engine.h"
+#include "wire/json_read.h"
+
+#define SGI_POSITION_DIGITS 20
+#define SGI_QUESTION_ID_MAX (2 * SGI_RANDOM_TEXT + SGI_POSITION_DIGITS + 2)
+#define SGI_QUESTION_JSON (SGI_QUESTION_ID_MAX + SGI_POSITION_DIGITS + 4)
+
+typedef struct sgi_question_id {
+    char text[SGI_QUESTION_ID_MAX + 1]; /* the id; "" = no id was made */
+} sgi_question_id;
+
+/* The parts of an id that a client has sent, as views of the id. */
+typedef struct sgi_question_parts {
+    sgi_str whole;     /* the id without the number */
+    sgi_str operation; /* id of the operation, or of the server */
+    /* position of the question in the log; 0 = the operation is not in the store */
+    uint64_t position;
+    bool is_numbered;
+    int64_t number;
+    bool is_lasting; /* the id has no random part: the question of a lasting call */
+} sgi_question_parts;
+
+/* Makes an id. of: the id of the operation or of the server, SGI_RANDOM_TEXT characters.
+ * False when no random bytes are available. */
+bool sgi_question_id_make(sgi_question_id *id, sgi_engine *engine, sgi_str of,
+                          uint64_t position);
+/* Writes the id as JSON into `room` and returns it. number 0 = an id without a number. */
+sgi_json sgi_question_id_json(const sgi_question_id *id, int64_t number,
+                              char room[SGI_QUESTION_JSON]);
+/* Reads an id. False when no server can have made it. */
+bool sgi_question_id_read(sgi_json id, sgi_question_parts *parts);
+
+#endif

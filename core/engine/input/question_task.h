@@ -1,0 +1,132 @@
+/* A question that is asked as a task, as the server uses it (2025-11-25
+ * basic/utilities/tasks: the server is the requestor). A question task is the object
+ * that asks one such question. engine/reverse makes question tasks. The server uses
+ * them only through this table, which the engine holds (sgi_engine.question_tasks). A
+ * question task belongs to its question (sgi_input) and outlives the wire session in
+ * which it was made. When the wire session ends, the question task is disconnected
+ * (cut). It is then connected to the next wire session (join), where it continues its
+ * task. */
+#ifndef SGI_QUESTION_TASK_H
+#define SGI_QUESTION_TASK_H
+
+#include "engine/conversation/conn.h"
+#include "engine/input/question_id.h"
+
+typedef struct sgi_question_task sgi_question_task;
+typedef struct sgi_op sgi_op;
+typedef struct sgi_input sgi_input;
+
+/* How a question task has ended. */
+typedef enum sgi_question_task_end {
+    SGI_QUESTION_TASK_ANSWER = 0, /* with an answer; json is the result */
+    SGI_QUESTION_TASK_ERROR,      /* with an error; json is the error object */
+    /* the client no longer knows the question, so it is asked again from the start */
+    SGI_QUESTION_TASK_AGAIN
+} sgi_question_task_end;
+
+/* The functions by which a question task reports to the server. Both are called under the
+ * lock. */
+typedef struct sgi_question_task_events {
+    /* Called when the question task has messages to send (sgi_question_task_send). */
+    void (*has_output)(sgi_op *op);
+    /* Called once when the question task has ended, from the ready queue. */
+    void (*ended)(sgi_op *op, sgi_input *input, sgi_question_task_end how, sgi_json json);
+} sgi_question_task_events;
+
+/* All functions are called under the lock. */
+typedef struct sgi_question_task_table {
+    /* Makes a question task and its request, whose params have the member task.
+     * Returns NULL when out of memory. */
+    sgi_question_task *(*make)(sgi_op *op, sgi_input *input, sgi_json params,
+                               const sgi_question_task_events *events);
+    void (*free)(sgi_question_task *question_task);
+    /* Connects the question task to a client that declared these modes of SEP-1905.
+     * question: the id with which the ids of all later messages begin. */
+    void (*join)(sgi_question_task *question_task, const sgi_question_id *question,
+                 uint8_t modes);
+    /* Disconnects the question task, because the client has disconnected. */
+    void (*cut)(sgi_question_task *question_task);
+    /* True when the question task sends no more messages: `ended` was called or is
+     * about to be. */
+    bool (*is_over)(const sgi_question_task *question_task);
+    bool (*has_words)(const sgi_question_task *question_task);
+    /* Moves the question task's messages to the output of this conversation. */
+    void (*say)(sgi_question_task *question_task, sgi_conn *conn);
+    /* True when the question task waits for a response with this id. */
+    bool (*waits)(const sgi_question_task *question_task, sgi_json id);
+    void (*hear)(sgi_question_task *question_task, const sgi_message *msg);
+    /* Returns the number, in the question task's ids, of the request that asks the
+     * question; 0 when this request was answered. */
+    int64_t (*number)(const sgi_question_task *question_task);
+    /* Asks the client to cancel the task, if there is one. The answer is not used. */
+    void (*cancel_task)(sgi_question_task *question_task);
+} sgi_question_task_table;
+
+/* The first member of every question task. */
+struct sgi_question_task {
+    const sgi_question_task_table *table;
+};
+
+static inline sgi_question_task *
+sgi_question_task_new(sgi_engine *engine, sgi_op *op, sgi_input *input, sgi_json params,
+                      const sgi_question_task_events *events)
+{
+    return engine->question_tasks->make(op, input, params, events);
+}
+
+static inline void sgi_question_task_free(sgi_question_task *question_task)
+{
+    question_task->table->free(question_task);
+}
+
+static inline void sgi_question_task_connect(sgi_question_task *question_task,
+                                             const sgi_question_id *question,
+                                             uint8_t modes)
+{
+    question_task->table->join(question_task, question, modes);
+}
+
+static inline void sgi_question_task_disconnect(sgi_question_task *question_task)
+{
+    question_task->table->cut(question_task);
+}
+
+static inline bool sgi_question_task_is_over(const sgi_question_task *question_task)
+{
+    return question_task->table->is_over(question_task);
+}
+
+static inline bool sgi_question_task_has_output(const sgi_question_task *question_task)
+{
+    return question_task->table->has_words(question_task);
+}
+
+static inline void sgi_question_task_send(sgi_question_task *question_task,
+                                          sgi_conn *conn)
+{
+    question_task->table->say(question_task, conn);
+}
+
+static inline bool sgi_question_task_awaits(const sgi_question_task *question_task,
+                                            sgi_json id)
+{
+    return question_task->table->waits(question_task, id);
+}
+
+static inline void sgi_question_task_take_message(sgi_question_task *question_task,
+                                                  const sgi_message *msg)
+{
+    question_task->table->hear(question_task, msg);
+}
+
+static inline int64_t sgi_question_task_number(const sgi_question_task *question_task)
+{
+    return question_task->table->number(question_task);
+}
+
+static inline void sgi_question_task_cancel(sgi_question_task *question_task)
+{
+    question_task->table->cancel_task(question_task);
+}
+
+#endif

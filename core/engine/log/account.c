@@ -1,0 +1,24 @@
+/* The account of a server is above the accounts of owners. When both limits would be
+ * exceeded, the server's limit is reported as the reason, because then it helps to wait
+ * for other owners. */
+#include "engine/log/account.h"
+
+bool sgi_account_allows(const sgi_account *account, size_t bytes, sgi_limit *limit)
+{
+    bool allows = true;
+    for (; account; account = account->above) {
+        if (account->bytes + bytes <= (size_t)account->limit.value)
+            continue;
+        *limit = account->limit;
+        allows = false;
+    }
+    return allows;
+}
+
+bool sgi_account_slows_producers(const sgi_account *account)
+{
+    for (; account; account = account->above)
+        if (account->bytes >= (size_t)account->limit.value / 2)
+            return true;
+    return false;
+}

@@ -1,0 +1,34 @@
+/* Counts the bytes that operations hold in memory. The bytes of an operation count in the
+ * account of its owner and in the account of the whole server, which is above it. */
+#ifndef SGI_ACCOUNT_H
+#define SGI_ACCOUNT_H
+
+#include "base/limit.h"
+
+typedef struct sgi_account sgi_account;
+struct sgi_account {
+    size_t bytes;
+    sgi_limit limit;    /* the largest number of bytes that is allowed */
+    sgi_account *above; /* the account that also counts these bytes; NULL = none */
+};
+
+static inline void sgi_account_add(sgi_account *account, size_t bytes)
+{
+    for (; account; account = account->above)
+        account->bytes += bytes;
+}
+
+static inline void sgi_account_subtract(sgi_account *account, size_t bytes)
+{
+    for (; account; account = account->above)
+        account->bytes -= bytes;
+}
+
+/* True when this number of further bytes is allowed. Otherwise *limit is the limit that
+ * would be exceeded. When several would be, it is that of the highest account. */
+bool sgi_account_allows(const sgi_account *account, size_t bytes, sgi_limit *limit);
+/* True when half of a limit is in use. Then a handler waits until its entries are
+ * durable. */
+bool sgi_account_slows_producers(const sgi_account *account);
+
+#endif

@@ -1,0 +1,63 @@
+/* The kinds of calls: the methods that run a handler. A kind has all the differences
+ * between the results of these methods (R-1905-64), because the operation itself knows
+ * only segments and fields. */
+#ifndef SGI_CALL_KIND_H
+#define SGI_CALL_KIND_H
+
+#include "base/base.h"
+
+/* The kinds of JSON objects that a segment can have to be. */
+enum sgi_shape {
+    SGI_SHAPE_BLOCK = 1, /* a content block; the object has a type */
+    /* contents of a resource; the object has a uri, and text or a blob */
+    SGI_SHAPE_CONTENTS = 2,
+    /* a message of a prompt; the object has a role and a content block */
+    SGI_SHAPE_MESSAGE = 4
+};
+
+/* A member that a result has even when its handler did not set it. */
+typedef struct sgi_call_default {
+    const char *name;
+    const char *json;
+} sgi_call_default;
+
+typedef struct sgi_call_kind {
+    const char *method;
+    /* name of the member that is the list of segments; NULL = the result has no list */
+    const char *list;
+    uint32_t shape; /* the kinds that a segment may have, a set of enum sgi_shape */
+    /* a member that every result has; name NULL = there is no such member */
+    sgi_call_default standard;
+    /* in 2026-07-28 the result has ttlMs and cacheScope of the item that was called */
+    bool ages;
+    /* A JSON object: members that the result has until its handler sets them; NULL =
+     * none. Only questions have such members, because their results have required
+     * members. */
+    const char *opening;
+    /* The segments are pieces of one message. In the whole result, pieces of text are
+     * joined, and a single block stands without a list around it. */
+    bool is_message;
+} sgi_call_kind;
+
+extern const sgi_call_kind sgi_call_tool;       /* the kind of tools/call */
+extern const sgi_call_kind sgi_call_resource;   /* the kind of resources/read */
+extern const sgi_call_kind sgi_call_prompt;     /* the kind of prompts/get */
+extern const sgi_call_kind sgi_call_completion; /* the kind of completion/complete */
+
+/* Returns a description of the object that a segment of this kind has to be, for error
+ * messages. */
+const char *sgi_shape_text(const sgi_call_kind *kind);
+
+/* The kinds of questions of a server to its client (engine/reverse). */
+extern const sgi_call_kind sgi_call_sampling;    /* the kind of sampling/createMessage */
+extern const sgi_call_kind sgi_call_elicitation; /* the kind of elicitation/create */
+
+/* Returns the kind of question that this method asks; NULL when the method is not a
+ * question. */
+const sgi_call_kind *sgi_question_kind(sgi_str method);
+static inline bool sgi_call_is_question(const sgi_call_kind *kind)
+{
+    return kind->opening != NULL;
+}
+
+#endif

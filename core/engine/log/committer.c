@@ -1,0 +1,545 @@
+/* The dirty list has the operations with entries that are not durable and without a
+ * commit under way. An operation is in at most one commit at a time, so its entries reach
+ * the store in order. After a failed commit its operations go back to the front of the
+ * list, and the committer makes one commit per operation until all of them have been
+ * tried (`solo`). So one bad operation does not end the others (AS-114), and the writes
+ * of others do not delay it.
+ *
+ * An operation waits on the `broken` list when not even its end can be written, or when a
+ * store with leases cannot be reached. It counts as dirty and is tried again from time to
+ * time. Other operations do not wait for it. */
+#include "engine/log/committer.h"
+
+#include "engine/log/dropping.h"
+#include "engine/log/record.h"
+#include "engine/log/observer.h"
+
+#define MAX_BATCH_WRITES 8192
+#define RETRY_MS 250
+
+struct sgi_commit_op {
+    sgi_op *op;
+    uint64_t upto;
+    uint64_t dropped[SGI_DROPS];
+    uint64_t taken;
+    bool releases, deletes;
+    bool doubted; /* the commit shows whether the operation is still ours and whole */
+};
+
+sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, size_t len)
+{
+    sgi_entry *entry = sgi_alloc(mem, sizeof *entry + len);
+    if (!entry)
+        return NULL;
+    *entry = (sgi_entry){.kind = kind, .len = (uint32_t)len};
+    if (len)
+        memcpy(entry->data, data, len);
+    return entry;
+}
+
+/* Reads a number. Returns SGI_NO_PLACE when the number is missing or too large. */
+static uint64_t read_place(const char **p, const char *end)
+{
+    const char *from = *p;
+    uint64_t place = 0;
+    for (; *p < end && **p >= '0' && **p <= '9'; (*p)++) {
+        if (place > (SGI_NO_PLACE - 10) / 10)
+            return SGI_NO_PLACE;
+        place = place * 10 + (uint64_t)(**p - '0');
+    }
+    return *p > from ? place : SGI_NO_PLACE;
+}
+
+/* The data of the entry is "[place,block]", or only the block, which is an object. */
+bool sgi_entry_read_placed_block(const sgi_entry *entry, sgi_str *block, uint64_t *place)
+{
+    const char *p = entry->data;
+    const char *end = p + entry->len;
+    *block = (sgi_str){p, entry->len};
+    if (!entry->len || *p != '[')
+        return false;
+    p++;
+    *place = read_place(&p, end);
+    if (*place != SGI_NO_PLACE && end - p > 2 && *p == ',' && end[-1] == ']')
+        *block = (sgi_str){p + 1, (size_t)(end - p) - 2};
+    else
+        *place = SGI_NO_PLACE;
+    return true;
+}
+
+void sgi_entry_free(const sgi_mem *mem, sgi_entry *entry)
+{
+    sgi_release(mem, entry, sizeof *entry + entry->len);
+}
+
+void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list)
+{
+    sgi_entry *entry, *next;
+    SGI_TAILQ_EACH(entry, list, link, next)
+        sgi_entry_free(mem, entry);
+    TAILQ_INIT(list);
+}
+
+void sgi_committer_init(sgi_committer *committer, sgi_engine *engine,
+                        const struct sgi_log_observer *observer)
+{
+    *committer = (sgi_committer){.engine = engine, .observer = observer};
+    committer->counts.store =
+        (segue_store_stats){sizeof(segue_store_stats), -1, -1, -1, -1};
+    TAILQ_INIT(&committer->dirty);
+    TAILQ_INIT(&committer->broken);
+    TAILQ_INIT(&committer->jobs);
+}
+
+void sgi_committer_free(sgi_committer *committer)
+{
+    sgi_job *job, *next;
+    sgi_engine_clear_timer(committer->engine, &committer->retry);
+    sgi_engine_clear_timer(committer->engine, &committer->purge);
+    SGI_TAILQ_EACH(job, &committer->jobs, link, next)
+        sgi_job_free(job);
+    TAILQ_INIT(&committer->jobs);
+}
+
+static void call_host(sgi_committer *committer)
+{
+    committer->engine->host.store(committer->engine->host.user, committer);
+}
+
+void sgi_committer_shut_down(sgi_committer *committer)
+{
+    committer->dying = true;
+    committer->starved = false;
+    TAILQ_CONCAT(&committer->dirty, &committer->broken, dirty_link);
+    sgi_engine_clear_timer(committer->engine, &committer->retry);
+    sgi_engine_clear_timer(committer->engine, &committer->purge);
+    call_host(committer);
+}
+
+void sgi_committer_mark_dirty(sgi_committer *committer, sgi_op *op)
+{
+    if (!sgi_op_is_owned_here(op) || op->writing)
+        return;
+    sgi_op_set_writing(op, SGI_WRITING_DIRTY);
+    sgi_op_ref(op);
+    TAILQ_INSERT_TAIL(&committer->dirty, op, dirty_link);
+    if (!committer->starved)
+        call_host(committer);
+}
+
+/* ---- commits ---- */
+
+void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch)
+{
+    sgi_release(mem, batch->writes, batch->cap * sizeof *batch->writes);
+    sgi_release(mem, batch->ops, batch->op_cap * sizeof *batch->ops);
+    *batch = (sgi_commit){0};
+}
+
+static segue_store_write *add_write(const sgi_mem *mem, sgi_commit *batch, int32_t kind,
+                                    const sgi_op *op)
+{
+    if (batch->count == batch->cap) {
+        size_t cap = batch->cap ? batch->cap * 2 : 64;
+        void *writes = sgi_resize(mem, batch->writes, batch->cap * sizeof *batch->writes,
+                                  cap * sizeof *batch->writes);
+        if (!writes)
+            return NULL;
+        batch->writes = writes;
+        batch->cap = cap;
+    }
+    segue_store_write *write = &batch->writes[batch->count++];
+    memset(write, 0, sizeof *write);
+    write->kind = kind;
+    memcpy(write->id, op->id, sizeof write->id);
+    return write;
+}
+
+static struct sgi_commit_op *add_op(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
+{
+    if (batch->op_count == batch->op_cap) {
+        size_t cap = batch->op_cap ? batch->op_cap * 2 : 16;
+        void *ops = sgi_resize(mem, batch->ops, batch->op_cap * sizeof *batch->ops,
+                               cap * sizeof *batch->ops);
+        if (!ops)
+            return NULL;
+        batch->ops = ops;
+        batch->op_cap = cap;
+    }
+    batch->ops[batch->op_count] = (struct sgi_commit_op){.op = op};
+    return &batch->ops[batch->op_count++];
+}
+
+static bool add_entry(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
+                      const sgi_entry *entry)
+{
+    segue_store_write *write = add_write(mem, batch, SEGUE_STORE_APPEND, op);
+    if (!write)
+        return false;
+    write->entry =
+        (segue_store_entry){entry->seq,   entry->segment, entry->event, entry->kind,
+                            entry->at_ms, entry->data,    entry->len};
+    return true;
+}
+
+/* Adds the writes that delete dropped entries. They follow all other entries, so that the
+ * last entry exists. */
+static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
+                      uint64_t upto, uint64_t dropped[SGI_DROPS])
+{
+    memset(dropped, 0, SGI_DROPS * sizeof *dropped);
+    for (int what = 0; what < SGI_DROPS && upto + 1 == op->head.next_log; what++) {
+        segue_store_entry entry = sgi_op_drop_write(op, (sgi_drop)what, upto);
+        if (!entry.seq)
+            continue;
+        segue_store_write *write = add_write(mem, batch, SEGUE_STORE_DROP, op);
+        if (!write)
+            return false;
+        write->entry = entry;
+        dropped[what] = op->drop_upto[what];
+    }
+    return true;
+}
+
+/* Adds the number of forwarded commands that were run, after the entries that these
+ * commands caused. After the end of an operation this is not needed. */
+static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_op *row,
+                      uint64_t upto)
+{
+    const sgi_op *op = row->op;
+    row->taken = op->commands_taken_stored;
+    if ((op->commands_taken == op->commands_taken_stored && !op->doubted) ||
+        sgi_op_has_ended(op) || upto + 1 < op->head.next_log)
+        return true;
+    segue_store_write *write = add_write(mem, batch, SEGUE_STORE_TAKEN, op);
+    if (!write)
+        return false;
+    write->entry.seq = row->taken = op->commands_taken;
+    write->entry.event = upto;
+    return true;
+}
+
+/* Adds all that the operation has to write. Returns false when out of memory; then the
+ * commit is unchanged. */
+static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
+{
+    size_t before = batch->count;
+    segue_store_write *write;
+    struct sgi_commit_op *row = add_op(mem, batch, op);
+    if (!row)
+        return false;
+    bool ok = true;
+    if (!sgi_op_is_created(op)) {
+        write = add_write(mem, batch, SEGUE_STORE_CREATE, op);
+        ok = write != NULL;
+    }
+    uint64_t upto = op->durable;
+    for (sgi_entry *entry = op->pending; ok && entry; entry = TAILQ_NEXT(entry, link)) {
+        ok = add_entry(mem, batch, op, entry);
+        upto = entry->seq;
+        if (batch->count > MAX_BATCH_WRITES && TAILQ_NEXT(entry, link))
+            break;
+    }
+    bool ends = sgi_op_has_ended(op) && upto >= op->head.final_seq;
+    if (ok && ends && op->durable < op->head.final_seq) {
+        write = add_write(mem, batch, SEGUE_STORE_END, op);
+        ok = write != NULL;
+        if (ok)
+            write->purge_ms = op->committer->observer->purge_ms(op);
+        if (ok && op->torn)
+            write->entry.seq = op->behind_hole;
+    }
+    ok = ok && add_drops(mem, batch, op, upto, row->dropped) &&
+         add_taken(mem, batch, row, upto);
+    bool releases =
+        op->releasing && !sgi_op_has_ended(op) && upto + 1 == op->head.next_log;
+    if (ok && releases)
+        ok = add_write(mem, batch, SEGUE_STORE_RELEASE, op) != NULL;
+    bool deletes = op->deleting && upto + 1 == op->head.next_log;
+    if (ok && deletes)
+        ok = add_write(mem, batch, SEGUE_STORE_DELETE, op) != NULL;
+    if (!ok) {
+        batch->count = before;
+        batch->op_count--;
+        return false;
+    }
+    row->upto = upto;
+    row->releases = releases;
+    row->deletes = deletes;
+    row->doubted = op->doubted && upto + 1 == op->head.next_log;
+    return true;
+}
+
+/* Sets the pointers to the records last, when the writes array does not move any more. */
+static void link_records(sgi_commit *batch)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        segue_store_write *write = &batch->writes[i];
+        if (write->kind != SEGUE_STORE_CREATE)
+            continue;
+        while (memcmp(batch->ops[at].op->id, write->id, sizeof write->id) != 0)
+            at++;
+        write->record = &batch->ops[at].op->record->head;
+    }
+}
+
+static void retry_now(sgi_timer *timer)
+{
+    sgi_committer *committer = SGI_OWNER(timer, sgi_committer, retry);
+    committer->starved = false;
+    TAILQ_CONCAT(&committer->dirty, &committer->broken, dirty_link);
+    call_host(committer);
+}
+
+/* Sets the timer for a new attempt. False when the timer cannot be set. */
+static bool retry_later(sgi_committer *committer)
+{
+    if (!committer->retry.slot && !committer->dying)
+        sgi_engine_set_timer(committer->engine, &committer->retry, RETRY_MS, retry_now);
+    return committer->retry.slot != 0;
+}
+
+/* Gives up all writes, because the runtime ends and there is no memory for a commit. */
+static void give_up(sgi_committer *committer)
+{
+    sgi_op *op;
+    while ((op = TAILQ_FIRST(&committer->dirty))) {
+        TAILQ_REMOVE(&committer->dirty, op, dirty_link);
+        sgi_op_set_writing(op, SGI_WRITING_NOTHING);
+        sgi_op_unref(op);
+    }
+}
+
+bool sgi_committer_take_batch(sgi_committer *committer, sgi_commit *batch)
+{
+    const sgi_mem *mem = sgi_engine_mem(committer->engine);
+    sgi_op *op;
+    batch->count = batch->op_count = 0;
+    if (committer->starved)
+        return false;
+    while ((op = TAILQ_FIRST(&committer->dirty)) && batch->count < MAX_BATCH_WRITES) {
+        if (!add_all(mem, batch, op)) {
+            if (!batch->op_count && committer->dying)
+                give_up(committer);
+            else if (!batch->op_count)
+                committer->starved = retry_later(committer);
+            break;
+        }
+        TAILQ_REMOVE(&committer->dirty, op, dirty_link);
+        sgi_op_set_writing(op, SGI_WRITING_NOW);
+        if (committer->solo) {
+            committer->solo--;
+            break;
+        }
+    }
+    link_records(batch);
+    return batch->op_count > 0;
+}
+
+static void write_done(sgi_committer *committer, const struct sgi_commit_op *row)
+{
+    sgi_op *op = row->op;
+    if (!sgi_op_is_created(op)) {
+        sgi_record_free_written(op);
+        sgi_op_set_stored(op, SGI_STORED_YES);
+    }
+    if (row->releases || sgi_op_has_ended(op))
+        op->releasing = false;
+    if (row->deletes)
+        op->deleting = false;
+    if (row->doubted)
+        op->doubted = false;
+    op->commands_taken_stored = row->taken;
+    bool more = op->commands_taken > op->commands_taken_stored && !sgi_op_has_ended(op);
+    for (int what = 0; what < SGI_DROPS; what++) {
+        sgi_op_drop_written(op, (sgi_drop)what, row->dropped[what]);
+        more |= sgi_op_drop_write(op, (sgi_drop)what, row->upto).seq > 0;
+    }
+    sgi_op_became_durable(op, row->upto);
+    if (op->pending || op->releasing || op->deleting || op->doubted || more)
+        sgi_committer_mark_dirty(committer, op);
+}
+
+/* Puts the write of the operation off to a later attempt, whatever the reason of the
+ * failure. */
+static bool put_off(sgi_committer *committer, sgi_op *op)
+{
+    if (!retry_later(committer))
+        return false;
+    sgi_op_set_writing(op, SGI_WRITING_DIRTY);
+    sgi_op_ref(op);
+    TAILQ_INSERT_TAIL(&committer->broken, op, dirty_link);
+    return true;
+}
+
+/* Handles a failed write of an operation. While a store with leases cannot be reached,
+ * another server may continue the operation. So an end that is not in the store is not
+ * reported. When the store can be reached again, the commit succeeds or is fenced. The
+ * same holds for a creation, which may be in the store although the commit failed: if it
+ * were reported as failed, no server would run or claim the operation. */
+static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row,
+                       segue_status status)
+{
+    sgi_op *op = row->op;
+    bool again = sgi_op_is_broken(op);
+    if (committer->dying)
+        return;
+    if (status == SEGUE_E_FENCED) {
+        op->committer->observer->fenced(op);
+        return;
+    }
+    if (status == SEGUE_E_STORE && committer->leased && put_off(committer, op))
+        return;
+    if (row->doubted)
+        op->doubted = false;
+    if (status == SEGUE_E_NOT_FOUND && again)
+        return; /* the store has deleted the operation, and no code waits for its end */
+    bool only_drops = sgi_op_has_ended(op) || (!op->releasing && !op->deleting);
+    if (status != SEGUE_E_STATE && sgi_op_is_created(op) && !op->pending && !again &&
+        only_drops) {
+        /* For this operation the failed commit contained only deletions. A later drop
+         * includes the same entries. */
+        sgi_op_drop_failed(op);
+        return;
+    }
+    sgi_op_write_failed(op, status);
+    if (!(again && put_off(committer, op)) && op->pending)
+        sgi_committer_mark_dirty(committer, op);
+}
+
+/* Lists the operations of a failed commit for single attempts. The commit's reference to
+ * each operation becomes the list's reference. */
+static void try_each(sgi_committer *committer, sgi_commit *batch)
+{
+    for (size_t i = batch->op_count; i-- > 0;) {
+        sgi_op *op = batch->ops[i].op;
+        sgi_op_set_writing(op, SGI_WRITING_DIRTY);
+        TAILQ_INSERT_HEAD(&committer->dirty, op, dirty_link);
+    }
+    committer->solo = batch->op_count;
+}
+
+static void count(sgi_committer *committer, const sgi_commit *batch, segue_status status)
+{
+    committer->counts.commits++;
+    committer->counts.writes += status == SEGUE_OK ? batch->count : 0;
+    committer->counts.failures += status != SEGUE_OK;
+    sgi_tally_add(&committer->counts.took, batch->took_us);
+}
+
+void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
+                              segue_status status)
+{
+    count(committer, batch, status);
+    sgi_op *first = batch->op_count ? batch->ops[0].op : NULL;
+    if (first)
+        sgi_op_ref(first); /* the operation may have the last reference to the
+                              committer */
+    if (status != SEGUE_OK && batch->op_count > 1) {
+        try_each(committer, batch);
+        batch->op_count = 0;
+    }
+    for (size_t i = 0; i < batch->op_count; i++) {
+        sgi_op *op = batch->ops[i].op;
+        sgi_op_set_writing(op, SGI_WRITING_NOTHING);
+        if (status == SEGUE_OK)
+            write_done(committer, &batch->ops[i]);
+        else
+            write_lost(committer, &batch->ops[i], status);
+        sgi_op_unref(op);
+    }
+    batch->count = batch->op_count = 0;
+    if (!TAILQ_EMPTY(&committer->dirty) && !committer->starved)
+        call_host(committer);
+    if (first)
+        sgi_op_unref(first);
+}
+
+/* ---- jobs ---- */
+
+sgi_job *sgi_job_new(sgi_committer *committer, sgi_job_kind kind, void (*done)(sgi_job *),
+                     void *user)
+{
+    const sgi_mem *mem = sgi_engine_mem(committer->engine);
+    sgi_job *job = sgi_zalloc(mem, sizeof *job);
+    if (!job)
+        return NULL;
+    job->kind = kind;
+    job->committer = committer;
+    job->mem = mem;
+    sgi_buf_init(&job->command, mem);
+    job->done = done;
+    job->user = user;
+    TAILQ_INIT(&job->found);
+    TAILQ_INIT(&job->entries);
+    return job;
+}
+
+void sgi_job_free(sgi_job *job)
+{
+    sgi_found *found, *next;
+    SGI_TAILQ_EACH(found, &job->found, link, next)
+        sgi_release(job->mem, found, found->size);
+    sgi_entry_list_free(job->mem, &job->entries);
+    sgi_buf_free(&job->command);
+    sgi_text_free(job->mem, job->task_id);
+    sgi_release(job->mem, job, sizeof *job);
+}
+
+void sgi_committer_add_job(sgi_committer *committer, sgi_job *job)
+{
+    TAILQ_INSERT_TAIL(&committer->jobs, job, link);
+    call_host(committer);
+}
+
+sgi_job *sgi_committer_take_job(sgi_committer *committer)
+{
+    sgi_job *job = TAILQ_FIRST(&committer->jobs);
+    if (job)
+        TAILQ_REMOVE(&committer->jobs, job, link);
+    return job;
+}
+
+int32_t sgi_job_record(void *user, const segue_store_record *record)
+{
+    sgi_job *job = user;
+    size_t id_len = strlen(record->task_id);
+    size_t size = sizeof(sgi_found) + id_len + 1 + record->data_len + 1;
+    sgi_found *found = sgi_alloc(job->mem, size);
+    if (!found) {
+        job->status = SEGUE_E_NOMEM;
+        job->lost = true;
+        memcpy(job->id, record->id, sizeof job->id);
+        return 1;
+    }
+    *found = (sgi_found){0};
+    char *text = (char *)(found + 1);
+    found->record = *record;
+    found->size = size;
+    memcpy(text, record->task_id, id_len + 1);
+    if (record->data_len)
+        memcpy(text + id_len + 1, record->data, record->data_len);
+    text[id_len + 1 + record->data_len] = 0;
+    found->record.task_id = text;
+    found->record.data = text + id_len + 1;
+    TAILQ_INSERT_TAIL(&job->found, found, link);
+    return ++job->found_count == job->max_found;
+}
+
+int32_t sgi_job_entry(void *user, const segue_store_entry *entry)
+{
+    sgi_job *job = user;
+    sgi_entry *copy = sgi_entry_new(job->mem, entry->kind, entry->data, entry->data_len);
+    if (!copy) {
+        job->status = SEGUE_E_NOMEM;
+        return 1;
+    }
+    copy->seq = entry->seq;
+    copy->segment = entry->segment;
+    copy->event = entry->event;
+    copy->at_ms = entry->at_ms;
+    TAILQ_INSERT_TAIL(&job->entries, copy, link);
+    job->bytes += entry->data_len;
+    return job->bytes >= job->max_bytes;
+}

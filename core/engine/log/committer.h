@@ -1,0 +1,195 @@
+/* The engine's side of a store. The committer knows the operations with entries that are
+ * not durable yet, and the questions to the store that wait for an answer (jobs). It
+ * never calls the store: the host takes a commit or a job, works on it without the lock,
+ * and reports the outcome.
+ *
+ *   engine marks an operation dirty -> host.store(committer)
+ *   host:  lock, sgi_committer_take_batch, unlock, commit,
+ *          lock, sgi_committer_batch_done, unlock
+ *   host:  lock, sgi_committer_take_job, unlock, ask, lock, job->done, unlock
+ *
+ * All operations that are dirty when the host takes a commit go into this commit (group
+ * commit). New entries collect while a commit runs. */
+#ifndef SGI_COMMITTER_H
+#define SGI_COMMITTER_H
+
+#include "base/tally.h"
+#include "engine/engine.h"
+#include "engine/log/account.h"
+#include "engine/log/limits.h"
+
+typedef struct sgi_op sgi_op;
+
+/* One entry of an operation's log. It never changes. */
+typedef struct sgi_entry {
+    TAILQ_ENTRY(sgi_entry) link;
+    uint64_t seq;     /* position in the log; all entries are numbered 1, 2, 3, ... */
+    uint64_t segment; /* number of the segment; 0 = the entry is no segment */
+    uint64_t event;   /* 1 + the number of the event; 0 = the entry is no event */
+    int64_t at_ms;
+    int32_t kind;
+    uint32_t len;
+    char data[];
+} sgi_entry;
+
+TAILQ_HEAD(sgi_entry_list, sgi_entry);
+
+sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, size_t len);
+void sgi_entry_free(const sgi_mem *mem, sgi_entry *entry);
+/* Reads the content block of a segment, and the index in the list of blocks (place) that
+ * the segment names. *place is SGI_NO_PLACE when the index cannot be read. Returns false
+ * when the segment names no index, so that its block is appended. */
+#define SGI_NO_PLACE UINT64_MAX
+bool sgi_entry_read_placed_block(const sgi_entry *entry, sgi_str *block, uint64_t *place);
+void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list);
+
+/* One commit: the writes, and the operations that they belong to. The struct is used
+ * again for each commit. Writes point into entries and records, which stay in memory
+ * until sgi_committer_batch_done. */
+typedef struct sgi_commit {
+    segue_store_write *writes;
+    size_t count;
+    size_t cap;
+    struct sgi_commit_op *ops;
+    size_t op_count;
+    size_t op_cap;
+    uint64_t took_us; /* duration of the commit in microseconds, set by the host */
+} sgi_commit;
+
+/* Counts of the commits and writes to a store. The member `store` has the statistics that
+ * the store gave after the last commit. */
+typedef struct sgi_committer_counts {
+    uint64_t commits;
+    uint64_t writes;
+    uint64_t failures;
+    sgi_tally took;
+    segue_store_stats store; /* set by the host after a commit */
+} sgi_committer_counts;
+
+typedef enum sgi_job_kind {
+    SGI_JOB_FIND = 1, /* finds an operation by task_id, or by key when task_id is NULL */
+    /* reads the log of the operation `id` after position `after`; `follows` is applied
+     * before */
+    SGI_JOB_READ,
+    SGI_JOB_CLAIM,
+    SGI_JOB_PURGE, /* deletes the operations that are due at now_ms; sets next_ms */
+    /* lists operations of the principal `key`, after now_ms and task_id, at most
+     * max_found */
+    SGI_JOB_LIST,
+    SGI_JOB_LEAVE, /* the store no longer reports growth of the operation `id` */
+    /* sends the forwarded command in `command` to the owner of the operation `id` */
+    SGI_JOB_POST,
+    SGI_JOB_RELEASE, /* lets other servers claim the operation `id` */
+    SGI_JOB_NOTHING  /* does nothing; its end shows that the commit before it is done */
+} sgi_job_kind;
+
+/* A record that was copied out of the store. */
+typedef struct sgi_found {
+    TAILQ_ENTRY(sgi_found) link;
+    segue_store_record record; /* the record; its pointers point into this block */
+    size_t size;
+    /* for the code that took the record out of the job, like the members below */
+    void *user;
+    bool busy;
+    sgi_map_node by_id;
+} sgi_found;
+
+TAILQ_HEAD(sgi_found_list, sgi_found);
+
+typedef struct sgi_job {
+    TAILQ_ENTRY(sgi_job) link;
+    sgi_job_kind kind;
+    sgi_committer *committer;
+    const sgi_mem *mem;
+    /* called under the lock when the job is done; frees the job */
+    void (*done)(struct sgi_job *job);
+    void *user;
+    char *task_id;
+    uint8_t key[SEGUE_STORE_HASH_SIZE];
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    uint64_t after;
+    /* reading stops after the entry that exceeds this number of bytes */
+    size_t max_bytes;
+    /* from now on the store reports growth of the operation in the change feed */
+    bool follows;
+    sgi_buf command;
+    size_t max_found; /* reading stops after this number of records; 0 = no limit */
+    size_t found_count;
+    /* there was no memory for a further record; the id of its operation is `id` */
+    bool lost;
+    int64_t now_ms;
+    int64_t next_ms;
+    segue_status status;
+    struct sgi_found_list found;
+    struct sgi_entry_list entries;
+    size_t bytes;
+} sgi_job;
+
+struct sgi_committer {
+    sgi_engine *engine;
+    /* functions that are called when operations of this committer change */
+    const struct sgi_log_observer *observer;
+    /* the cluster that shares operations with other servers, or NULL */
+    struct sgi_cluster *cluster;
+    sgi_account *account; /* counts the bytes of all operations */
+    sgi_limits limits;    /* the limits of each operation */
+    sgi_retention_limits retention;
+    /* number of bytes of a log that are read back from the store at once */
+    size_t read_bytes;
+    bool closed;     /* the runtime is gone, and nothing is appended any more */
+    void *host_user; /* the host's value that identifies the store */
+    TAILQ_HEAD(, sgi_op) dirty;
+    /* operations whose end could not be written; they wait for a retry */
+    TAILQ_HEAD(, sgi_op) broken;
+    TAILQ_HEAD(, sgi_job) jobs;
+    /* number of operations that are still tried one by one after a commit of several
+     * failed */
+    size_t solo;
+    sgi_timer retry; /* starts a new attempt after a failed commit */
+    /* there was no memory for a commit, so all operations wait for the retry */
+    bool starved;
+    /* the store has leases (set by the host); write_lost explains the effect */
+    bool leased;
+    sgi_timer purge;
+    bool dying;
+    sgi_committer_counts counts;
+};
+
+void sgi_committer_init(sgi_committer *committer, sgi_engine *engine,
+                        const struct sgi_log_observer *observer);
+/* Frees the jobs that wait. All operations must have been freed. */
+void sgi_committer_free(sgi_committer *committer);
+
+/* Tries dirty operations once more and then gives them up, because the runtime ends. */
+void sgi_committer_shut_down(sgi_committer *committer);
+
+/* ---- functions for the engine ---- */
+
+/* Marks an operation that has something to write. An operation that another server runs
+ * is not written. */
+void sgi_committer_mark_dirty(sgi_committer *committer, sgi_op *op);
+sgi_job *sgi_job_new(sgi_committer *committer, sgi_job_kind kind, void (*done)(sgi_job *),
+                     void *user);
+void sgi_job_free(sgi_job *job);
+void sgi_committer_add_job(sgi_committer *committer, sgi_job *job);
+
+/* ---- functions for the host ---- */
+
+void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch);
+/* Fills the commit with all that has to be written. Returns false when no operation is
+ * dirty. Called with the lock held. */
+bool sgi_committer_take_batch(sgi_committer *committer, sgi_commit *batch);
+/* Reports the outcome of a commit. After a failure of several operations each of them is
+ * tried alone. SEGUE_E_EXISTS is the outcome of a creation: another operation has its
+ * task id or idempotency key. Called with the lock held. */
+void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
+                              segue_status status);
+/* Returns the next job and removes it from the list; NULL when there is none. Called with
+ * the lock held. */
+sgi_job *sgi_committer_take_job(sgi_committer *committer);
+/* Callbacks for the store. They collect records and entries in the job (user = the job).
+ * Called without the lock. */
+int32_t sgi_job_record(void *user, const segue_store_record *record);
+int32_t sgi_job_entry(void *user, const segue_store_entry *entry);
+
+#endif

@@ -1,0 +1,44 @@
+#include "engine/log/refusal.h"
+
+#include <stdio.h>
+
+#define RETRY_AFTER_MS 1000
+
+typedef struct reason_row {
+    segue_status status;
+    const char *reason;
+    const char *text;
+    bool retry;
+} reason_row;
+
+static const reason_row reason_rows[] = {
+#define SGI_REASON(status, reason, text, retry) {status, reason, text, retry},
+#include "api/reasons.def"
+#undef SGI_REASON
+};
+
+static const reason_row *find_reason(segue_status status)
+{
+    for (size_t i = 0; i < sizeof reason_rows / sizeof *reason_rows; i++)
+        if (reason_rows[i].status == status)
+            return &reason_rows[i];
+    bool is_ours = status == SEGUE_E_CLOSED || status == SEGUE_E_TERMINAL;
+    /* these statuses come from this server: the store was not asked */
+    return is_ours ? NULL : reason_rows;
+}
+
+sgi_refusal sgi_refusal_of(const char *what, segue_status status)
+{
+    const reason_row *row = find_reason(status);
+    sgi_refusal refusal;
+    snprintf(refusal.text, sizeof refusal.text, row ? "%s: %s" : "%s", what,
+             row ? row->text : "");
+    if (!row)
+        *refusal.data = 0;
+    else if (row->retry)
+        snprintf(refusal.data, sizeof refusal.data,
+                 "{\"reason\":\"%s\",\"retryAfterMs\":%d}", row->reason, RETRY_AFTER_MS);
+    else
+        snprintf(refusal.data, sizeof refusal.data, "{\"reason\":\"%s\"}", row->reason);
+    return refusal;
+}

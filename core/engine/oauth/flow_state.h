@@ -1,0 +1,242 @@
+/* The state of a flow, shared by the files of engine/oauth. */
+#ifndef SGI_FLOW_STATE_H
+#define SGI_FLOW_STATE_H
+
+#include "engine/engine.h"
+#include "engine/oauth/flow.h"
+#include "wire/form.h"
+#include "wire/scopes.h"
+#include "wire/url.h"
+
+/* The texts of a flow. All are in one table, so that an allocation failure of any text is
+ * noticed. */
+typedef enum sgi_flow_text {
+    /* The following texts are set by the application. */
+    SGI_FT_ENDPOINT = 0,
+    SGI_FT_SET_CLIENT_ID,
+    SGI_FT_SET_SECRET,
+    SGI_FT_SET_KEY,
+    SGI_FT_SET_ISSUER,
+    SGI_FT_SET_METADATA_URL,
+    SGI_FT_SET_NAME,
+    SGI_FT_SET_REDIRECT,
+    SGI_FT_SET_SCOPE,
+    SGI_FT_SET_METHOD,
+    /* The following texts come from the challenge that started the flow. */
+    SGI_FT_METADATA_URL, /* resource_metadata; this text is kept for the next flow */
+    SGI_FT_WANTED,       /* the scope that the challenge requires */
+    /* The following texts come from the resource's metadata. */
+    SGI_FT_RESOURCE, /* the resource that tokens are valid for */
+    SGI_FT_OFFERED,  /* scopes_supported of the resource */
+    /* The following texts come from the authorization server's metadata. */
+    SGI_FT_ISSUER, /* the issuer that the resource's metadata names */
+    /* the issuer to which the three URLs and SGI_FT_ISS belong; empty = no metadata is
+     * known */
+    SGI_FT_KNOWN,
+    SGI_FT_ISS, /* the issuer that the authorization server's own metadata names */
+    SGI_FT_AUTHORIZE,
+    SGI_FT_TOKEN_URL,
+    SGI_FT_REGISTER,
+    /* The following texts are the client's registration at that server. */
+    SGI_FT_CLIENT_ID,
+    SGI_FT_SECRET,
+    SGI_FT_CLIENT_ISSUER,
+    /* The following texts belong to one visit of the browser. */
+    SGI_FT_VERIFIER,
+    SGI_FT_STATE,
+    SGI_FT_CODE,
+    /* The following texts are the token and the data of its grant. */
+    SGI_FT_HEADER, /* "Bearer " and the token */
+    SGI_FT_REFRESH,
+    SGI_FT_ASKED, /* the scopes of the last authorization request */
+    SGI_FT_TOKEN_ISSUER,
+    SGI_FT_TOKEN_CLIENT,
+    /* The following texts belong to the exchange or record under way. */
+    SGI_FT_URL,
+    SGI_FT_BODY,
+    SGI_FT_BASIC,
+    SGI_FT_RECORD,
+    SGI_FT_SCRATCH,
+    SGI_FLOW_TEXTS
+} sgi_flow_text;
+
+typedef enum sgi_flow_stage {
+    SGI_FLOW_IDLE = 0,
+    SGI_FLOW_LOAD_TOKEN,
+    SGI_FLOW_RESOURCE,
+    SGI_FLOW_SERVER,
+    SGI_FLOW_LOAD_CLIENT,
+    SGI_FLOW_REGISTER,
+    SGI_FLOW_SAVE_CLIENT,
+    SGI_FLOW_AGREE,
+    SGI_FLOW_VOUCH,
+    SGI_FLOW_TOKEN,
+    SGI_FLOW_SAVE_TOKEN
+} sgi_flow_stage;
+
+typedef enum sgi_flow_purpose {
+    /* no token is known; the flow begins with the record of the vault */
+    SGI_FLOW_TO_BEGIN = 0,
+    SGI_FLOW_TO_RENEW,  /* the token is about to expire; no user is asked */
+    SGI_FLOW_TO_ENTER,  /* the server answered with 401 */
+    SGI_FLOW_TO_STEP_UP /* the server answered with 403: the token lacks scopes */
+} sgi_flow_purpose;
+
+/* The methods by which a client authenticates (RFC 7591, token_endpoint_auth_method). */
+enum { SGI_AUTH_NONE = 1, SGI_AUTH_BASIC = 2, SGI_AUTH_POST = 4, SGI_AUTH_JWT = 8 };
+
+struct sgi_flow {
+    sgi_engine *engine;
+    TAILQ_ENTRY(sgi_flow) link; /* link in the engine's list, while the browser is open */
+    bool listed;
+    void (*moved)(void *user);
+    void *moved_user;
+    sgi_buf text[SGI_FLOW_TEXTS];
+    int32_t grant;
+    int64_t patience_ms;
+    bool has_load, has_save, no_registration, allows_private;
+    sgi_flow_stage stage;
+    sgi_flow_purpose purpose;
+    size_t candidate;  /* index of the well-known URL that is tried */
+    int32_t redirects; /* number of redirects that were followed in a row */
+    bool has_resource; /* the resource's metadata was found */
+    bool refreshing;   /* the grant under way is a refresh */
+    bool refresh_tried;
+    bool registered_anew;
+    /* The code comes from an earlier flow, which failed for a temporary reason. */
+    bool code_is_kept;
+    bool starved; /* a text could not be stored for lack of memory */
+    segue_status status;
+    char why[SGI_FLOW_WHY_SIZE];
+    /* ---- the authorization server ---- */
+    /* authentication methods of the server's token endpoint; 0 = the metadata names
+     * none */
+    uint32_t methods;
+    bool knows_documents; /* the server accepts client ids that are URLs */
+    bool names_itself;    /* the server's authorization responses contain iss */
+    bool offline;         /* the server has the scope offline_access */
+    /* ---- the client ---- */
+    /* the authentication method of the client's registration; 0 = unknown */
+    uint32_t method;
+    bool is_dynamic;     /* the client was registered dynamically */
+    int64_t secret_ends; /* time at which the client's secret expires, in s; 0 = never */
+    /* ---- the token ---- */
+    /* number of the token, which increases with each token; 0 = no token yet */
+    uint64_t serial;
+    /* wall clock time at which the token is to be renewed; 0 = unknown */
+    int64_t renew_ms;
+    bool looked;     /* the vault was read at least once */
+    bool is_granted; /* the token comes from a grant of this flow, not from a refresh */
+    bool accepted;   /* the server has accepted the token */
+    bool renewed_in_vain;
+    /* serial of the last token that the server refused although it was just granted */
+    uint64_t vain;
+};
+
+static inline sgi_str sgi_flow_text_of(const sgi_flow *flow, sgi_flow_text which)
+{
+    return sgi_buf_str(&flow->text[which]);
+}
+
+static inline bool sgi_flow_text_is_set(const sgi_flow *flow, sgi_flow_text which)
+{
+    return flow->text[which].len > 0;
+}
+
+/* ---- flow.c ---- */
+
+/* Empties a text and returns its buffer, so that it can be written again. An earlier
+ * failure of the text is noted. */
+sgi_buf *sgi_flow_text_begin(sgi_flow *flow, sgi_flow_text which);
+/* Replaces a text. The new value must not be a view of the same text. */
+void sgi_flow_text_set(sgi_flow *flow, sgi_flow_text which, sgi_str value);
+void sgi_flow_text_clear(sgi_flow *flow, sgi_flow_text which);
+/* End the flow: sgi_flow_finish with a token or without one, sgi_flow_fail without a
+ * token and for good. */
+void sgi_flow_finish(sgi_flow *flow);
+void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Ends the flow without a token. A later try may succeed. */
+void sgi_flow_fail_for_now(sgi_flow *flow, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* True when some text could not be stored. In this case the flow has failed. */
+bool sgi_flow_is_out_of_memory(sgi_flow *flow);
+/* Makes an HTTP exchange the next step of the flow. Its URL and body are in the table.
+ * The flow fails when nothing may be sent to the URL. */
+void sgi_flow_begin_exchange(sgi_flow *flow, sgi_flow_stage stage);
+/* True for a URL with https. When the endpoint is on this machine, also true for other
+ * URLs on this machine. */
+bool sgi_flow_may_use(const sgi_flow *flow, sgi_str url);
+
+/* Copies a text for a message: plain ASCII characters only, at most SGI_FLOW_SHOWN of
+ * them. */
+#define SGI_FLOW_SHOWN 120
+const char *sgi_flow_printable(sgi_str text, char shown[SGI_FLOW_SHOWN + 1]);
+
+/* Parses a JSON object. Returns false for any other text. */
+bool sgi_flow_parse_object(sgi_flow *flow, sgi_str body, sgi_json *object);
+/* Stores a member that is a string of visible characters in the table. A missing member
+ * or null empties the text. Returns false for any other value. */
+bool sgi_flow_read_member(sgi_flow *flow, sgi_json object, const char *name,
+                          sgi_flow_text which);
+/* True for a temporary failure of the server. body: the body of the response, may be
+ * empty. */
+bool sgi_flow_may_pass(sgi_flow *flow, int32_t status, sgi_str body);
+/* Ends the flow after a response that is an OAuth error, or that cannot be used. */
+void sgi_flow_fail_by_answer(sgi_flow *flow, const char *what, int32_t status,
+                             sgi_str body);
+bool sgi_flow_error_is(sgi_flow *flow, sgi_str body, const char *code);
+
+/* ---- discovery.c ---- */
+
+void sgi_flow_discover(sgi_flow *flow);
+void sgi_flow_take_resource(sgi_flow *flow, int32_t status, sgi_str body);
+void sgi_flow_take_server(sgi_flow *flow, int32_t status, sgi_str body);
+
+/* ---- registration.c ---- */
+
+/* Finds out the client id. Called when the resource's and the authorization server's
+ * metadata are known. */
+void sgi_flow_identify(sgi_flow *flow);
+void sgi_flow_take_client(sgi_flow *flow, sgi_str text);
+void sgi_flow_take_registration(sgi_flow *flow, int32_t status, sgi_str body);
+/* Drops the client id that the server does not know, and registers the client again.
+ * Returns false when this was done before, or cannot be done. */
+bool sgi_flow_forget_client(sgi_flow *flow);
+uint32_t sgi_flow_method(sgi_str name);
+const char *sgi_flow_method_name(uint32_t method);
+
+/* ---- consent.c ---- */
+
+void sgi_flow_agree(sgi_flow *flow);
+void sgi_flow_stop_waiting(sgi_flow *flow);
+
+/* ---- token_endpoint.c ---- */
+
+/* Gets a token by refresh, by the browser, or directly. Called when the client id is
+ * known. */
+void sgi_flow_obtain(sgi_flow *flow);
+void sgi_flow_redeem(sgi_flow *flow);
+void sgi_flow_take_token(sgi_flow *flow, int32_t status, sgi_str body);
+void sgi_flow_drop_token(sgi_flow *flow);
+
+/* ---- scope_choice.c ---- */
+
+/* Adds the scopes that a set does not have yet. A set of scopes is a text of names with
+ * blanks between them. */
+void sgi_flow_add_scopes(sgi_buf *set, sgi_str more);
+/* Chooses the scopes to be requested, and stores them in SGI_FT_ASKED. */
+void sgi_flow_choose_scopes(sgi_flow *flow);
+
+/* ---- vault.c ---- */
+
+void sgi_flow_key_token(sgi_flow *flow);
+void sgi_flow_key_client(sgi_flow *flow);
+void sgi_flow_write_token(sgi_flow *flow);
+void sgi_flow_write_client(sgi_flow *flow);
+/* Read a record. A record that cannot be read is ignored. Return true when the record
+ * differs from what the flow already has. */
+bool sgi_flow_read_token(sgi_flow *flow, sgi_str text);
+bool sgi_flow_read_client(sgi_flow *flow, sgi_str text);
+
+#endif

@@ -1,0 +1,32 @@
+/* Chooses the scopes to request (2026-07-28 basic/authorization, "Scope Selection
+ * Strategy" and "Step-Up Authorization Flow"): the scopes of the challenge, else all
+ * scopes that the resource's metadata offers, else those of the application, else
+ * none. Scopes that were requested before are added, so that the new token can do no
+ * less than the old one. offline_access is added when the authorization server knows
+ * it and at least one scope is requested: alone it would narrow what the server grants
+ * by default. */
+#include "engine/oauth/flow_state.h"
+
+#define OFFLINE SGI_STR("offline_access")
+
+/* Adds scopes to a set. A text that is no list of scopes, or is too long for a URL, is
+ * ignored, because the set is searched for each scope. */
+void sgi_flow_add_scopes(sgi_buf *set, sgi_str more)
+{
+    if (more.n <= SGI_FLOW_SCOPES_MAX && set->len <= SGI_FLOW_SCOPES_MAX - more.n &&
+        sgi_scopes_valid(more))
+        sgi_scopes_join(set, more);
+}
+
+void sgi_flow_choose_scopes(sgi_flow *flow)
+{
+    sgi_buf *asked = &flow->text[SGI_FT_ASKED];
+    if (sgi_flow_text_is_set(flow, SGI_FT_WANTED))
+        sgi_flow_add_scopes(asked, sgi_flow_text_of(flow, SGI_FT_WANTED));
+    else if (sgi_flow_text_is_set(flow, SGI_FT_OFFERED))
+        sgi_flow_add_scopes(asked, sgi_flow_text_of(flow, SGI_FT_OFFERED));
+    else
+        sgi_flow_add_scopes(asked, sgi_flow_text_of(flow, SGI_FT_SET_SCOPE));
+    if (flow->offline && flow->grant == SEGUE_OAUTH_CODE && asked->len)
+        sgi_flow_add_scopes(asked, OFFLINE);
+}

@@ -1,0 +1,365 @@
+/* The host of a session: a server of the application that answers requests of the MCP
+ * server. Over a byte stream the host is a source of the session's conversation: it is
+ * asked for messages when there is room, so a slow reader slows the host's streams
+ * down. Over HTTP each message is an exchange of its own (client/exchange_start.h).
+ * The number of these exchanges at a time is limited, and the other messages wait in
+ * the host's conversation. These messages have no order, so a request gets one
+ * response, and further segments are pulled. The functions that the host calls only
+ * note what has to be done. It is done from the ready queue, or when the transport
+ * asks for bytes. */
+#include "engine/reverse/reverse.h"
+
+#include "engine/client/server_questions.h"
+#include "engine/server/dialects.h"
+#include "engine/client/hosting.h"
+#include "engine/dialect/tasks_2025/follow_2025.h"
+#include "engine/response_modes.h"
+#include "engine/server/serving.h"
+
+#define KEEP_ROOM ((size_t)64 * 1024)
+
+typedef struct hosting {
+    sgi_hosting base; /* must be the first member */
+    sgi_outer_conn outer_conn;
+    segue_session *session; /* the session that the host belongs to */
+    /* a counted reference; NULL when the conversation has ended */
+    sgi_conn *conn;
+    sgi_peer *peer; /* the MCP server at the other end, as a client of the host */
+    /* over a byte stream: a source of the session's conversation */
+    sgi_source source;
+    sgi_ready ready;
+    /* Lines that were taken from `conn`. Over HTTP the lines from `at` on still wait. */
+    sgi_buf room;
+    size_t at;
+    bool waited_for; /* the session's handshake begins when the host is ready */
+    bool open;
+} hosting;
+
+static hosting *carried_by(const sgi_outer_conn *outer_conn)
+{
+    return SGI_OWNER(outer_conn, hosting, outer_conn);
+}
+
+static hosting *of(const sgi_hosting *base)
+{
+    return SGI_OWNER(base, hosting, base);
+}
+
+static bool hosting_is_ready(sgi_hosting *base);
+static void hosting_open(sgi_hosting *base);
+static void hosting_cut(sgi_hosting *base, const char *why);
+static void hosting_end(sgi_hosting *base);
+static void hosting_go(sgi_hosting *base);
+
+/* ---- notes of what has to be done ---- */
+
+static void note(hosting *h)
+{
+    sgi_ready_add(h->session->engine, &h->ready);
+}
+
+static void output(sgi_outer_conn *outer_conn)
+{
+    hosting *h = carried_by(outer_conn);
+    if (h->session->conn->exchanging)
+        note(h);
+    else
+        sgi_source_queue(h->session->conn, &h->source);
+}
+
+static void input(sgi_outer_conn *outer_conn)
+{
+    hosting *h = carried_by(outer_conn);
+    if (h->waited_for)
+        note(h);
+    sgi_conn_resume_input(h->session->conn);
+}
+
+static void ends(sgi_outer_conn *outer_conn)
+{
+    note(carried_by(outer_conn));
+}
+
+/* ---- output ---- */
+
+static bool fill(sgi_source *source, size_t room)
+{
+    hosting *h = SGI_OWNER(source, hosting, source);
+    sgi_conn *outer = h->session->conn;
+    /* the limit is not needed: the output of conn has a limit of the same size */
+    (void)room;
+    if (!h->conn)
+        return false;
+    sgi_buf_reset(&h->room, KEEP_ROOM);
+    sgi_conn_output(h->conn, &h->room);
+    sgi_buf_add_str(&outer->out, sgi_buf_str(&h->room));
+    if (outer->out.failed)
+        /* the peer must not wait for a message that is lost, so the session ends */
+        sgi_conn_close(outer);
+    /* the function `output` of the bearer is called when there is more to send */
+    return false;
+}
+
+static bool next_line(hosting *h, sgi_str *line)
+{
+    if (h->at == h->room.len) {
+        sgi_buf_reset(&h->room, KEEP_ROOM);
+        h->at = 0;
+        sgi_conn_output(h->conn, &h->room);
+    }
+    if (h->at == h->room.len)
+        return false;
+    const char *from = h->room.p + h->at;
+    const char *end = memchr(from, '\n', h->room.len - h->at);
+    line->p = from;
+    line->n = (size_t)(end - from);
+    return true;
+}
+
+static void post_lines(hosting *h)
+{
+    segue_session *session = h->session;
+    sgi_str line;
+    while (session->answers.under_way < SGI_TELLING_MAX && next_line(h, &line)) {
+        sgi_conn *conn = sgi_session_begin_message(session);
+        h->at += line.n + 1;
+        if (!conn)
+            continue; /* out of memory: the line is lost, and the peer asks again */
+        sgi_buf_add_str(&conn->out, line);
+        if (conn->out.failed)
+            sgi_buf_cut(&conn->out, 0);
+        sgi_session_send_message(session, conn);
+    }
+}
+
+/* ---- doing what was noted ---- */
+
+static void detach(hosting *h)
+{
+    sgi_conn *conn = h->conn;
+    if (!conn)
+        return;
+    h->conn = NULL;
+    h->peer = NULL;
+    h->open = false;
+    sgi_source_remove(h->session->conn, &h->source);
+    sgi_conn_detach(conn);
+    sgi_conn_unref(conn);
+}
+
+/* Ends the conversation when the host has asked for it. The host has closed, does not
+ * know this server, or had no memory for an answer for which the peer waits. */
+static void end_as_wanted(hosting *h)
+{
+    segue_session *session = h->session;
+    if (!h->peer->reading || h->peer->server->stage >= SGI_SERVER_CLOSED) {
+        detach(h);
+    } else if (!session->conn->exchanging) {
+        sgi_conn_close(session->conn);
+    } else {
+        hosting_cut(&h->base, "out of memory");
+        hosting_open(&h->base);
+    }
+}
+
+static int32_t work(sgi_ready *ready, int32_t budget)
+{
+    hosting *h = SGI_OWNER(ready, hosting, ready);
+    segue_session *session = h->session;
+    (void)budget;
+    sgi_session_ref(session);
+    if (h->conn && sgi_conn_is_closing(h->conn))
+        end_as_wanted(h);
+    if (h->waited_for && hosting_is_ready(&h->base)) {
+        h->waited_for = false;
+        if (session->conn->up && session->stage != SGI_STAGE_CLOSED)
+            sgi_handshake_begin(session);
+    }
+    hosting_go(&h->base);
+    sgi_session_unref(session);
+    return 0;
+}
+
+static void hosting_go(sgi_hosting *base)
+{
+    hosting *h = of(base);
+    if (h->conn && h->open && h->session->conn->exchanging &&
+        sgi_session_is_open(h->session))
+        post_lines(h);
+}
+
+/* ---- making and freeing ---- */
+
+static segue_status hosting_join(segue_session *session, segue_server *host)
+{
+    const sgi_mem *mem = sgi_engine_mem(session->engine);
+    hosting *h = sgi_zalloc(mem, sizeof *h);
+    if (!h)
+        return SEGUE_E_NOMEM;
+    segue_status status = sgi_server_accept(host, NULL, &h->conn);
+    if (status != SEGUE_OK) {
+        sgi_release(mem, h, sizeof *h);
+        return status;
+    }
+    sgi_conn_ref(h->conn);
+    h->base.table = &sgi_reverse_hosting;
+    h->session = session;
+    h->peer = h->conn->self;
+    h->outer_conn = (sgi_outer_conn){session->conn, output, input, ends};
+    h->source.fill = fill;
+    h->ready.run = work;
+    sgi_buf_init(&h->room, mem);
+    h->peer->is_host = true;
+    /* with the option no_tasks the MCP server gets no tasks */
+    h->peer->stranger = session->options.no_tasks != 0;
+    h->conn->apart = session->conn->exchanging;
+    sgi_conn_set_outer(h->conn, &h->outer_conn);
+    sgi_conn_start(h->conn);
+    session->hosting = &h->base;
+    return SEGUE_OK;
+}
+
+static void hosting_free(sgi_hosting *base)
+{
+    hosting *h = of(base);
+    segue_session *session = h->session;
+    hosting_end(base);
+    sgi_buf_free(&h->room);
+    session->hosting = NULL;
+    sgi_release(sgi_engine_mem(session->engine), h, sizeof *h);
+}
+
+static bool hosting_is_ready(sgi_hosting *base)
+{
+    hosting *h = of(base);
+    if (!h->conn || sgi_conn_wants_input(h->conn))
+        return true;
+    h->waited_for = true;
+    return false;
+}
+
+/* Begins the host's conversation. The modes of SEP-1905 hold for both directions: a side
+ * understands each mode that it declared. */
+static void hosting_open(sgi_hosting *base)
+{
+    hosting *h = of(base);
+    const segue_session *session = h->session;
+    if (!h->conn || !sgi_version_has_tasks_both_ways(session->version))
+        return;
+    sgi_handshake *told = h->peer->handshake;
+    sgi_json capabilities = sgi_json_get(sgi_buf_str(&session->peer), "capabilities");
+    h->conn->apart = session->conn->exchanging;
+    sgi_conn_start(h->conn);
+    told->version = session->version;
+    told->initialized = true;
+    told->modes = sgi_task_calls_modes(capabilities);
+    h->open = true;
+}
+
+static void hosting_cut(sgi_hosting *base, const char *why)
+{
+    hosting *h = of(base);
+    if (!h->open)
+        return;
+    h->open = false;
+    sgi_source_remove(h->session->conn, &h->source);
+    if (h->conn)
+        sgi_conn_lost(h->conn, why);
+    sgi_buf_reset(&h->room, KEEP_ROOM);
+    h->at = 0;
+}
+
+static void hosting_end(sgi_hosting *base)
+{
+    hosting *h = of(base);
+    sgi_ready_remove(h->session->engine, &h->ready);
+    detach(h);
+}
+
+/* ---- input ---- */
+
+static bool is_for_host(const hosting *h, const sgi_message *msg)
+{
+    const segue_session *session = h->session;
+    char room[SGI_NAME_MAX];
+    sgi_str method = sgi_method_text(msg->method, room);
+    if (!method.n)
+        return false;
+    if (msg->kind == SGI_MESSAGE_NOTIFICATION)
+        return sgi_str_eq(method, SGI_STR("notifications/cancelled"));
+    if (method.n > 6 && !memcmp(method.p, "tasks/", 6))
+        return !session->options.no_tasks;
+    return sgi_question_method(h->peer->server, method) &&
+           !sgi_server_question_is_undeclared(session, msg);
+}
+
+static bool hosting_takes(sgi_hosting *base, const sgi_message *msg)
+{
+    hosting *h = of(base);
+    if (!h->open || !is_for_host(h, msg))
+        return false;
+    sgi_conn *conn = h->conn;
+    sgi_conn_ref(conn);
+    sgi_peer_message(h->peer, msg);
+    sgi_conn_unref(conn);
+    return true;
+}
+
+static bool hosting_wants_input(const sgi_hosting *base)
+{
+    const hosting *h = of(base);
+    return !h->open || sgi_conn_wants_input(h->conn);
+}
+
+/* ---- capabilities ---- */
+
+static sgi_item *question(const segue_server *host, const sgi_call_kind *kind)
+{
+    return sgi_item_find((segue_server *)host, SEGUE_ITEM_QUESTION,
+                         sgi_str_of(kind->method));
+}
+
+static bool is_task(const segue_server *host, const sgi_call_kind *kind)
+{
+    const sgi_item *item = question(host, kind);
+    return item && item->options.task != SEGUE_TASK_NEVER &&
+           sgi_srv_makes_tasks(host, SGI_VERSION_HANDSHAKE);
+}
+
+static void write_tasks(sgi_jw *w, const segue_server *host)
+{
+    bool samples = is_task(host, &sgi_call_sampling);
+    bool elicits = is_task(host, &sgi_call_elicitation);
+    if (!samples && !elicits)
+        return;
+    if (host->lists && host->options.principal)
+        sgi_jw_member_raw(w, "list", SGI_STR("{}"));
+    sgi_jw_member_raw(w, "cancel", SGI_STR("{}"));
+    sgi_jw_key(w, "requests");
+    sgi_jw_open(w, '{');
+    if (samples)
+        sgi_jw_member_raw(w, "sampling", SGI_STR("{\"createMessage\":{}}"));
+    if (elicits)
+        sgi_jw_member_raw(w, "elicitation", SGI_STR("{\"create\":{}}"));
+    sgi_jw_close(w, '}');
+}
+
+static void write_questions(sgi_jw *w, const segue_server *host, sgi_json given)
+{
+    if (question(host, &sgi_call_sampling) && !sgi_json_get(given, "sampling").n)
+        sgi_jw_member_raw(w, "sampling", SGI_STR("{}"));
+    if (question(host, &sgi_call_elicitation) && !sgi_json_get(given, "elicitation").n)
+        sgi_jw_member_raw(w, "elicitation", SGI_STR("{}"));
+}
+
+const sgi_hosting_table sgi_reverse_hosting = {.join = hosting_join,
+                                               .free = hosting_free,
+                                               .is_ready = hosting_is_ready,
+                                               .open = hosting_open,
+                                               .cut = hosting_cut,
+                                               .end = hosting_end,
+                                               .takes = hosting_takes,
+                                               .wants_input = hosting_wants_input,
+                                               .go = hosting_go,
+                                               .write_tasks = write_tasks,
+                                               .write_questions = write_questions};

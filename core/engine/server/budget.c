@@ -1,0 +1,54 @@
+/* This file only counts: no request is queued or made to wait. A request over a limit is
+ * refused at once, and the refusal is counted (stats.h). The limit of bytes never fails a
+ * stored operation. Its durable entries leave memory, and its handler waits until they
+ * have left (sgi_op_is_full). The handler waits already when half of the limit is used,
+ * so that a task which writes faster than its store does not block its caller's other
+ * requests. */
+#include "engine/server/budget.h"
+
+#include "engine/server/peer.h"
+
+const char *sgi_budget_find_refusal(const sgi_peer *peer, bool begins,
+                                    int32_t *http_status, sgi_limit *limit)
+{
+    const segue_server_options *o = &peer->server->options;
+    const sgi_use *own = &peer->who->use, *all = &peer->server->use;
+    *http_status = 429;
+    if (own->requests >= o->max_principal_requests) {
+        *limit = (sgi_limit){"max_principal_requests", o->max_principal_requests};
+        return "You have too many requests in flight";
+    }
+    if (begins && own->account.bytes >= (size_t)o->max_principal_bytes) {
+        *limit = (sgi_limit){"max_principal_bytes", o->max_principal_bytes};
+        return "Your requests in flight hold too many bytes";
+    }
+    *http_status = 503;
+    if (all->requests >= o->max_server_requests) {
+        *limit = (sgi_limit){"max_server_requests", o->max_server_requests};
+        return "The server has too many requests in flight";
+    }
+    if (begins && all->account.bytes >= (size_t)o->max_server_bytes) {
+        *limit = (sgi_limit){"max_server_bytes", o->max_server_bytes};
+        return "The server's requests in flight hold too many bytes";
+    }
+    *http_status = 0;
+    return NULL;
+}
+
+void sgi_budget_count_request(const sgi_peer *peer, int32_t step)
+{
+    peer->server->use.requests += step;
+    peer->who->use.requests += step;
+}
+
+void sgi_budget_set_owner(sgi_op *op, struct sgi_principal *who)
+{
+    segue_server *server = sgi_op_server(op);
+    sgi_account *account = &who->use.account;
+    op->served->who = who;
+    account->above = &server->use.account;
+    account->limit =
+        (sgi_limit){"max_principal_bytes", server->options.max_principal_bytes};
+    account->bytes += op->held;
+    op->account = account;
+}

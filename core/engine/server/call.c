@@ -1,0 +1,226 @@
+/* The state of a call: what is due to its handler. Each event is a flag, so nothing
+ * queues. call_events.c delivers the events.
+ *
+ * References to a call: one of the handler (`held`), one of the operation, and one while
+ * events are being delivered. */
+#include "engine/server/call.h"
+
+#include "engine/response_modes.h"
+#include "engine/server/serving.h"
+
+/* Queues the call for the delivery of events. The queue holds a reference. */
+void sgi_call_deliver_answers(segue_call *call)
+{
+    if (!call->ready.queued)
+        call->refs++;
+    sgi_ready_add(call->handle.engine, &call->ready);
+}
+
+segue_status sgi_call_start(sgi_op *op, bool again)
+{
+    sgi_engine *engine = op->engine;
+    if (!sgi_op_is_owned_here(op))
+        return SEGUE_E_STATE;
+    segue_call *call = sgi_zalloc(sgi_engine_mem(engine), sizeof *call);
+    if (!call)
+        return SEGUE_E_NOMEM;
+    if (again && op->head.checkpoint) {
+        call->resumed_data = sgi_alloc(sgi_engine_mem(engine), op->head.checkpoint_len);
+        if (!call->resumed_data) {
+            sgi_release(sgi_engine_mem(engine), call, sizeof *call);
+            return SEGUE_E_NOMEM;
+        }
+        call->resumed_len = op->head.checkpoint_len;
+        memcpy(call->resumed_data, op->head.checkpoint, op->head.checkpoint_len);
+    }
+    call->handle = (sgi_handle){SGI_MAGIC_CALL, engine};
+    call->refs = 1;
+    call->op = op;
+    call->ready.run = sgi_op_server(op)->serving->run_call;
+    call->invoke_due = true;
+    call->resumed = again;
+    call->resumed_segment = op->head.next_seg - 1;
+    TAILQ_INIT(&call->decoded);
+    TAILQ_INIT(&call->closing);
+    sgi_op_ref(op);
+    sgi_op_set_hold(op, SGI_HOLD_HERE);
+    op->served->call = call;
+    LIST_INSERT_HEAD(&sgi_op_server(op)->calls, call, link);
+    sgi_op_server(op)->call_count++;
+    sgi_op_server(op)->counts.calls++;
+    sgi_call_deliver_answers(call);
+    return SEGUE_OK;
+}
+
+static void free_call(segue_call *call)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    sgi_decoded *decoded, *next;
+    SGI_TAILQ_EACH(decoded, &call->decoded, link, next)
+        sgi_release(mem, decoded, sizeof *decoded + decoded->len + 1);
+    call->handle.magic = SGI_MAGIC_FREED;
+    sgi_entry_list_free(mem, &call->closing);
+    LIST_REMOVE(call, link);
+    sgi_op_server(call->op)->call_count--;
+    sgi_release(mem, call->resumed_data, call->resumed_len);
+    sgi_engine_clear_timer(call->handle.engine, &call->turn);
+    sgi_op_unref(call->op);
+    sgi_release(mem, call, sizeof *call);
+}
+
+void sgi_call_unref(segue_call *call)
+{
+    if (--call->refs == 0)
+        free_call(call);
+}
+
+/* ---- checking the last entries ---- */
+
+void sgi_call_check_then_end(segue_call *call, struct sgi_entry_list *list)
+{
+    TAILQ_CONCAT(&call->closing, list, link);
+    call->is_closing = call->check_due = true;
+    sgi_call_deliver_answers(call);
+}
+
+/* ---- answers ---- */
+
+sgi_input *sgi_call_due_answer(const segue_call *call)
+{
+    sgi_input *input;
+    const sgi_op *op = call->op;
+    bool ended =
+        sgi_op_has_ended(op) || sgi_op_server(op)->stage == SGI_SERVER_DEAD || call->lost;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (input->bound && !input->delivered &&
+            ((input->answered && input->answered <= sgi_op_horizon(op)) || ended))
+            return input;
+    return NULL;
+}
+
+/* True when the handler waits for an answer. The delivery decides whether its question is
+ * sent now. */
+static bool waits_for_answer(const sgi_op *op)
+{
+    const sgi_input *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (input->bound && !input->answered)
+            return true;
+    return false;
+}
+
+/* ---- the first turn ---- */
+
+void sgi_call_tell_turned(segue_call *call)
+{
+    sgi_op *op = call->op;
+    sgi_reply *reply = op->served->reply;
+    call->turned = true;
+    call->holds_turn = false;
+    sgi_engine_clear_timer(call->handle.engine, &call->turn);
+    if (reply && reply->turned)
+        reply->turned(reply, op);
+}
+
+static void turn_takes_too_long(sgi_timer *timer)
+{
+    sgi_call_end_turn(SGI_OWNER(timer, segue_call, turn));
+}
+
+/* Lets the first turn continue. Only some response modes of tasks wait for its end. */
+segue_status sgi_call_hold_turn(segue_call *call)
+{
+    const sgi_op *op = call->op;
+    bool matters = op->served->modes & (SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
+    if (!matters || call->resumed || call->turned || sgi_call_is_over(call))
+        return SEGUE_E_STATE;
+    call->holds_turn = true;
+    sgi_engine_set_timer(op->engine, &call->turn,
+                         sgi_op_server(op)->options.first_turn_ms, turn_takes_too_long);
+    return SEGUE_OK;
+}
+
+void sgi_call_end_turn(segue_call *call)
+{
+    if (call->holds_turn)
+        sgi_call_tell_turned(call);
+}
+
+/* ---- what has come ---- */
+
+void sgi_call_cancel(segue_call *call)
+{
+    if (call->cancelled)
+        return;
+    call->cancelled = true;
+    call->cancel_due = true;
+    sgi_call_deliver_answers(call);
+}
+
+void sgi_call_shut_down(segue_call *call)
+{
+    call->invoke_due = call->check_due = false;
+    sgi_call_cancel(call);
+    sgi_call_deliver_answers(call);
+}
+
+void sgi_call_taken_over(segue_call *call)
+{
+    call->lost = true;
+    sgi_call_shut_down(call);
+    sgi_call_release(call);
+}
+
+void sgi_call_log_is_durable(segue_call *call)
+{
+    if (call->wants_drain && !sgi_op_is_full(call->op)) {
+        call->wants_drain = false;
+        call->drain_due = true;
+    }
+    if (call->drain_due || sgi_call_due_answer(call) || waits_for_answer(call->op))
+        sgi_call_deliver_answers(call);
+}
+
+void sgi_call_release(segue_call *call)
+{
+    call->op->served->call = NULL;
+    if (call->holds_turn)
+        sgi_call_deliver_answers(call);
+    sgi_call_unref(call);
+}
+
+/* ---- for the handler ---- */
+
+segue_status sgi_call_watch(segue_call *call, const segue_call_events *events)
+{
+    if (call->watched)
+        return SEGUE_E_STATE;
+    call->watched = true;
+    call->events = *events;
+    if (call->cancelled) {
+        call->cancel_due = true;
+        sgi_call_deliver_answers(call);
+    }
+    return SEGUE_OK;
+}
+
+segue_status sgi_call_resumed(const segue_call *call, uint64_t *last_segment,
+                              const void **data, size_t *len)
+{
+    if (!call->resumed)
+        return SEGUE_E_NOT_FOUND;
+    if (last_segment)
+        *last_segment = call->resumed_segment;
+    if (data)
+        *data = call->resumed_data;
+    if (len)
+        *len = call->resumed_len;
+    return SEGUE_OK;
+}
+
+segue_status sgi_call_refuse_ended(const segue_call *call)
+{
+    return sgi_refuse(call->handle.engine, SEGUE_E_TERMINAL, "%s",
+                      call->lost ? "another server runs this call now"
+                                 : "the call has ended");
+}

@@ -1,0 +1,134 @@
+/* segue_call: the handle by which a handler works on its operation. It appends results,
+ * asks the client and ends the operation. It contains nothing of dialects and connections
+ * (R-C-13). */
+#ifndef SGI_CALL_H
+#define SGI_CALL_H
+
+#include "engine/server/content.h"
+#include "engine/server/peer.h"
+
+/* A text that segue_call_argument_text returned. It stays in memory as long as the
+ * call. */
+typedef struct sgi_decoded {
+    TAILQ_ENTRY(sgi_decoded) link;
+    size_t len;
+    char text[];
+} sgi_decoded;
+
+struct segue_call {
+    sgi_handle handle;
+    /* the handler, the operation and the ready queue have one reference each */
+    int32_t refs;
+    sgi_op *op;                  /* a counted reference */
+    LIST_ENTRY(segue_call) link; /* link in the list of all calls of the server */
+    sgi_ready ready;
+    bool held; /* the handler has the handle and has not freed it */
+    bool invoke_due;
+    /* the handler's first turn is over, and the code that waits for its end was called */
+    bool turned;
+    /* the first turn goes on after the handler's callback has returned */
+    bool holds_turn;
+    sgi_timer turn; /* limits the time for which the handler may hold its first turn */
+    bool watched;
+    bool cancelled;
+    bool cancel_due;
+    bool wants_drain;
+    bool drain_due;
+    bool resumed; /* the operation runs again after a restart */
+    bool lost;    /* another server has taken the operation over */
+    /* the last entries of the operation (closing) are made and wait to be checked
+     * (tool_check.c) */
+    bool is_closing;
+    /* the last entries of the operation, until they are checked */
+    struct sgi_entry_list closing;
+    bool check_due;
+    bool has_text; /* for a resource: the handler has begun the text of the resource */
+    uint64_t text; /* index of this text in the list of blocks */
+    uint64_t resumed_segment;
+    void *resumed_data; /* the checkpoint of the earlier run */
+    size_t resumed_len;
+    segue_call_events events;
+    TAILQ_HEAD(, sgi_decoded) decoded;
+};
+
+/* Makes the call of an operation and queues its handler. */
+segue_status sgi_call_start(sgi_op *op, bool again);
+/* Asks the handler to stop: the operation was cancelled, has expired or was lost. */
+void sgi_call_cancel(segue_call *call);
+/* Ends the effect of the handler, because another server has taken over the operation. */
+void sgi_call_taken_over(segue_call *call);
+/* Lets a handler continue that waits until more of the log is durable, and delivers
+ * answers to it. */
+void sgi_call_log_is_durable(segue_call *call);
+/* Delivers the answers that are due to the handler, then sends the open questions to
+ * the client. */
+void sgi_call_deliver_answers(segue_call *call);
+/* Makes the last callbacks of the call due, whoever holds the call, because the runtime
+ * ends. */
+void sgi_call_shut_down(segue_call *call);
+/* Drops the operation's reference to the call. */
+void sgi_call_release(segue_call *call);
+/* Gives up one reference. */
+void sgi_call_unref(segue_call *call);
+/* Runs from the ready queue of a call: delivers its events (call_events.c). */
+int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget);
+/* Returns a question whose answer is durable, or that will never be answered; NULL when
+ * there is none. */
+sgi_input *sgi_call_due_answer(const segue_call *call);
+
+/* True when the handler can append nothing more to the operation. */
+static inline bool sgi_call_is_over(const segue_call *call)
+{
+    return call->is_closing || call->lost || sgi_op_has_ended(call->op);
+}
+
+/* Returns SEGUE_E_TERMINAL and notes the reason for the refusal. */
+segue_status sgi_call_refuse_ended(const segue_call *call);
+
+/* Makes the first turn of the handler continue after on_call has returned. The turn ends
+ * with sgi_call_end_turn, when the call ends or asks a question, or after first_turn_ms.
+ * SEGUE_E_STATE: no answer to the client waits for the end of the turn. */
+segue_status sgi_call_hold_turn(segue_call *call);
+void sgi_call_end_turn(segue_call *call);
+/* Calls the reply that waits for the end of the handler's first turn, when the turn is
+ * over. */
+void sgi_call_tell_turned(segue_call *call);
+
+/* Appends the last entries of the operation. The function takes over the list. */
+segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list);
+/* Stores the last entries of the operation, which are checked before they are appended.
+ * The function takes over the list. */
+void sgi_call_check_then_end(segue_call *call, struct sgi_entry_list *list);
+
+segue_status sgi_call_watch(segue_call *call, const segue_call_events *events);
+segue_status sgi_call_meta(const segue_call *call, const char *key, sgi_json *value);
+segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value);
+segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str *text);
+segue_status sgi_call_send(segue_call *call, const segue_content *content);
+segue_status sgi_call_send_text(segue_call *call, sgi_str text);
+segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text);
+segue_status sgi_call_replace(segue_call *call);
+segue_status sgi_call_set_field(segue_call *call, const char *name, const char *json,
+                                size_t len);
+segue_status sgi_call_set_completion(segue_call *call, const char *const *values,
+                                     size_t count, int64_t total, bool has_more);
+segue_status sgi_call_progress(segue_call *call, double progress, double total,
+                               const char *message);
+segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
+                          size_t len);
+segue_status sgi_call_hang_up(segue_call *call, int64_t retry_ms);
+segue_status sgi_call_set_status(segue_call *call, const char *message);
+segue_status sgi_call_require_input(segue_call *call, const char *key, const char *method,
+                                    const char *params, size_t len,
+                                    segue_input_fn on_input, void *user,
+                                    segue_free_fn free_user);
+segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms);
+segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len);
+segue_status sgi_call_complete(segue_call *call, const segue_content *content);
+segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
+                           const char *data, size_t len);
+segue_status sgi_call_resumed(const segue_call *call, uint64_t *last_segment,
+                              const void **data, size_t *len);
+void sgi_call_free(segue_call *call);
+
+#endif

@@ -1,0 +1,98 @@
+/* The answer of a call that has ended: its result, or its error. */
+#include "engine/server/tool_call.h"
+
+#include "engine/log/reader.h"
+#include "engine/log/refusal.h"
+#include "engine/server/lasting.h"
+#include "engine/server/task_form.h"
+
+#include <stdio.h>
+
+static void write_unless_set(sgi_jw *w, const sgi_fold *fold, const char *name,
+                             sgi_json value)
+{
+    if (!sgi_fields_has(&fold->fields, name))
+        sgi_jw_member_raw(w, name, value);
+}
+
+/* Writes how long a result stays fresh, unless the handler has set this. A result that
+ * depends on answers must not be cached, because a cache key does not contain answers
+ * (2026-07-28 server/utilities/caching, "Cache Key"). */
+static void write_freshness(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
+{
+    const segue_item_options *options =
+        op->served->item ? &op->served->item->options : NULL;
+    bool ages = options && !op->head.input_count;
+    char ttl[24];
+    snprintf(ttl, sizeof ttl, "%lld", ages ? (long long)options->read_ttl_ms : 0LL);
+    write_unless_set(w, fold, "ttlMs", sgi_str_of(ttl));
+    write_unless_set(w, fold, "cacheScope",
+                     sgi_scope_json(ages ? options->read_scope : SEGUE_CACHE_PRIVATE));
+}
+
+/* Writes the required members that the handler has not set. */
+static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold, bool modern)
+{
+    const sgi_call_default *standard = &op->served->kind->standard;
+    if (standard->name)
+        write_unless_set(w, fold, standard->name, sgi_str_of(standard->json));
+    if (op->served->kind->ages && modern)
+        write_freshness(w, op, fold);
+}
+
+/* Writes _meta of a result. A client that may have received pieces must be able to match
+ * them with the blocks of the whole result. So _meta says how many segments were
+ * replaced, and whether texts were joined. */
+static void write_meta(sgi_buf *out, const sgi_reply *reply, const sgi_op *op,
+                       const sgi_fold *fold)
+{
+    if (reply->modern)
+        sgi_buf_add_str(out, sgi_buf_str(&sgi_op_server(op)->info));
+    if (reply->tells_void)
+        sgi_task_write_void_segments(out, fold);
+}
+
+static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
+{
+    sgi_sending sending;
+    sgi_buf meta;
+    bool is_error = op->head.final == SGI_FINAL_RESULT_IS_ERROR;
+    if (op->head.final == SGI_FINAL_ERROR || op->head.final == SGI_FINAL_EXPIRED) {
+        sgi_json error = {op->head.final_data, op->head.final_len};
+        if (reply->peer)
+            sgi_send_error_object(reply->peer->conn, sgi_str_of(reply->id), error);
+        return;
+    }
+    if (!fold) {
+        sgi_reply_store_error(reply, SGI_UNREADABLE, SEGUE_E_STORE);
+        return;
+    }
+    if (op->head.final == SGI_FINAL_CANCELLED) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR,
+                        SGI_STR("The operation was cancelled"), (sgi_json){0});
+        return;
+    }
+    if (!sgi_reply_result(&sending, reply, "complete"))
+        return;
+    sgi_buf_init(&meta, sgi_engine_mem(reply->engine));
+    write_meta(&meta, reply, op, fold);
+    write_defaults(&sending.w, op, fold, reply->modern);
+    sgi_fold_write(fold, &sending.w, is_error, sgi_buf_str(&meta));
+    sending.w.buf->failed |= meta.failed;
+    sgi_send_end(&sending);
+    sgi_buf_free(&meta);
+}
+
+static void folded(void *user, sgi_op *op, const sgi_fold *fold)
+{
+    sgi_reply *reply = user;
+    op->end_received |= reply->peer != NULL;
+    sgi_lasting_note_position(reply, op->head.final_seq);
+    answer_final(reply, op, fold);
+    sgi_reply_close(reply);
+}
+
+void sgi_call_answer_reply(sgi_reply *reply, sgi_op *op)
+{
+    sgi_op_fold(op, folded, reply);
+}

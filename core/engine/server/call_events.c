@@ -1,0 +1,182 @@
+/* The events of a call are delivered one at a time in a fixed order: the handler itself,
+ * cancel, answers to questions, drain, and at last free_user, when the handler and the
+ * operation have both given up the call. After them the open questions are sent to the
+ * client. */
+#include "engine/server/call.h"
+
+#include "engine/cluster/following.h"
+#include "engine/server/rounds.h"
+#include "engine/server/tool_check.h"
+
+static void run_handler(segue_call *call)
+{
+    sgi_engine *engine = call->handle.engine;
+    const segue_item_options *options = &call->op->served->item->options;
+    segue_call_fn handler = call->op->served->kind == &sgi_call_completion
+                                ? options->on_completion
+                                : options->on_call;
+    call->invoke_due = false;
+    if (!sgi_tool_check_arguments(call))
+        return;
+    call->held = true;
+    call->refs++;
+    engine->host.retain(engine->host.user);
+    sgi_user_code_begin(engine);
+    handler(options->user, call);
+    sgi_user_code_end(engine);
+}
+
+static void run_check(segue_call *call)
+{
+    call->check_due = false;
+    sgi_tool_check_result(call);
+}
+
+static void run_cancel(segue_call *call)
+{
+    sgi_engine *engine = call->handle.engine;
+    call->cancel_due = false;
+    if (!call->events.on_cancel || !call->held)
+        return;
+    sgi_user_code_begin(engine);
+    call->events.on_cancel(call->events.user, call);
+    sgi_user_code_end(engine);
+}
+
+static void run_drain(segue_call *call)
+{
+    sgi_engine *engine = call->handle.engine;
+    call->drain_due = false;
+    if (!call->events.on_drain || !call->held)
+        return;
+    sgi_user_code_begin(engine);
+    call->events.on_drain(call->events.user, call);
+    sgi_user_code_end(engine);
+}
+
+static void run_answer(segue_call *call, sgi_input *input)
+{
+    sgi_engine *engine = call->handle.engine;
+    bool ok =
+        input->answered && input->answered <= sgi_op_horizon(call->op) && !call->lost;
+    segue_status status = input->failed ? SEGUE_E_REMOTE : SEGUE_OK;
+    input->delivered = true;
+    if (!call->lost)
+        /* The question is withdrawn from the client. It was answered in another way, or
+         * it will get no answer. */
+        sgi_question_withdraw_sent(input);
+    /* the answer must stay in memory while the callback reads it */
+    sgi_op_lend(call->op);
+    sgi_user_code_begin(engine);
+    if (call->held)
+        input->on_input(input->user, call, ok ? status : SEGUE_E_CANCELLED,
+                        ok ? input->answer : NULL, ok ? input->answer_len : 0);
+    if (input->free_user)
+        input->free_user(input->user);
+    sgi_user_code_end(engine);
+    sgi_op_give_back(call->op);
+}
+
+static bool is_over(const segue_call *call)
+{
+    return !call->held || call->lost || sgi_op_server(call->op)->stage == SGI_SERVER_DEAD;
+}
+
+static void run_free_user(segue_call *call)
+{
+    sgi_engine *engine = call->handle.engine;
+    segue_free_fn fn = call->events.free_user;
+    call->events.free_user = NULL;
+    sgi_user_data_free(engine, fn, call->events.user);
+}
+
+/* Runs one event. Returns false when no event is due. */
+static bool deliver_one(segue_call *call)
+{
+    sgi_input *input;
+    if (call->invoke_due)
+        run_handler(call);
+    else if (call->check_due)
+        run_check(call);
+    else if (call->cancel_due)
+        run_cancel(call);
+    else if ((input = sgi_call_due_answer(call)))
+        run_answer(call, input);
+    else if (call->drain_due)
+        run_drain(call);
+    else if (is_over(call) && call->watched && call->events.free_user)
+        run_free_user(call);
+    else
+        return false;
+    return true;
+}
+
+/* ---- the first turn ---- */
+
+static bool turn_is_over(const segue_call *call)
+{
+    return !call->invoke_due && !call->check_due &&
+           (!call->holds_turn || is_over(call) || sgi_call_is_over(call));
+}
+
+/* ---- all events ---- */
+
+static void ask_client(sgi_op *op)
+{
+    sgi_op_ref(op);
+    sgi_round_send(op);
+    sgi_question_requests_send(op);
+    sgi_op_unref(op);
+}
+
+int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
+{
+    segue_call *call = SGI_OWNER(ready, segue_call, ready);
+    int32_t ran = 0;
+    while (ran < budget && deliver_one(call))
+        ran++;
+    if (!call->turned && turn_is_over(call))
+        sgi_call_tell_turned(call);
+    if (ran == budget)
+        sgi_call_deliver_answers(call);
+    else
+        /* all questions that the callbacks have asked are sent together */
+        ask_client(call->op);
+    sgi_call_unref(call);
+    return ran;
+}
+
+/* ---- the handler gives up the call ---- */
+
+/* True when the server is closed and leaves the operation to the next server. The
+ * operation is then released in the store. This applies to tasks, and to calls whose
+ * client can come back to the next server with a token or a key. */
+static bool is_left(const segue_call *call)
+{
+    const segue_server *server = sgi_op_server(call->op);
+    return server->stage >= SGI_SERVER_CLOSED && sgi_op_is_known(call->op) &&
+           (call->op->served->is_task || server->idempotency);
+}
+
+static void let_go_in_store(segue_call *call)
+{
+    call->lost = true;
+    if (!call->op->served->is_task)
+        sgi_call_cut_connections(call->op);
+    sgi_server_op_release(call->op);
+}
+
+void sgi_call_free(segue_call *call)
+{
+    if (!sgi_call_is_over(call) && is_left(call)) {
+        let_go_in_store(call);
+    } else if (!sgi_call_is_over(call)) {
+        sgi_op_end_internal_error(call->op, "The handler ended without a result");
+    }
+    call->held = false;
+    call->handle.magic = SGI_MAGIC_FREED;
+    if ((call->watched && call->events.free_user) || sgi_call_due_answer(call))
+        sgi_call_deliver_answers(call);
+    sgi_call_end_turn(call);
+    sgi_call_unref(call);
+}

@@ -1,0 +1,74 @@
+/* The replies that wait for the end of an operation. */
+#include "engine/server/peer.h"
+
+static void end_came(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    reply->ended(reply, op, status);
+}
+
+void sgi_call_await(sgi_reply *reply, sgi_op *op,
+                    void (*ended)(sgi_reply *reply, sgi_op *op, segue_status status))
+{
+    reply->ended = ended;
+    reply->waiter.fire = end_came;
+    sgi_op_wait(op, &reply->waiter, SGI_WAIT_FINAL);
+}
+
+void sgi_call_remove_progress_channel(sgi_reply *reply, sgi_op *op)
+{
+    reply->cancelled = NULL;
+    if (op->served->reply == reply)
+        op->served->reply = NULL;
+}
+
+sgi_op *sgi_reply_cancelled_op(const sgi_reply *reply)
+{
+    return reply->waiter.fire == end_came ? reply->waiter.op : NULL;
+}
+
+static sgi_reply *first_waiting(const sgi_op *op)
+{
+    sgi_waiter *waiter;
+    TAILQ_FOREACH(waiter, &op->waiters, link) {
+        sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+        if (waiter->fire == end_came && reply->peer)
+            return reply;
+    }
+    return NULL;
+}
+
+void sgi_call_cut_connections(sgi_op *op)
+{
+    sgi_reply *reply;
+    while ((reply = first_waiting(op))) {
+        sgi_conn_close(reply->peer->conn);
+        reply->lost = true;
+        sgi_reply_cancel(reply);
+    }
+}
+
+const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *before)
+{
+    const sgi_waiter *waiter =
+        before ? TAILQ_NEXT(&before->waiter, link) : TAILQ_FIRST(&op->waiters);
+    for (; waiter; waiter = TAILQ_NEXT(waiter, link)) {
+        const sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+        if (waiter->fire == end_came && !reply->takes_rounds && reply->peer)
+            return reply;
+    }
+    return NULL;
+}
+
+/* Returns a waiting reply of the modern era. The handshake eras have no rounds; their
+ * clients are asked by requests. */
+sgi_reply *sgi_call_find_round_reply(const sgi_op *op)
+{
+    sgi_waiter *waiter;
+    TAILQ_FOREACH(waiter, &op->waiters, link) {
+        sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+        if (waiter->fire == end_came && reply->takes_rounds)
+            return reply;
+    }
+    return NULL;
+}

@@ -1,0 +1,171 @@
+/* What the reply of a call waits for: the creation when the call is a task, otherwise the
+ * end. A call that runs may become a task; its reply then waits for that. */
+#include "engine/server/tool_call.h"
+
+#include "engine/log/refusal.h"
+#include "engine/server/call.h"
+#include "engine/server/pieces.h"
+#include "engine/server/lasting.h"
+#include "engine/server/rounds.h"
+#include "engine/server/task.h"
+
+void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op)
+{
+    sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                    (sgi_json){0});
+    sgi_reply_close(reply);
+    /* the operation may be stored: then it ends as soon as there is memory */
+    if (op && sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")) == SEGUE_E_NOMEM)
+        sgi_op_end_internal_error(op, "Out of memory");
+}
+
+/* Answers a reply whose operation could not be created. */
+static void creation_failed(sgi_reply *reply, sgi_op *op, segue_status status)
+{
+    if (status == SEGUE_E_EXISTS && op->key && reply->peer) {
+        sgi_rejoin_by_key(reply, op);
+        return;
+    }
+    sgi_reply_store_error(reply, SGI_UNSTORED, status);
+    sgi_reply_close(reply);
+}
+
+static void call_ended(sgi_reply *reply, sgi_op *op, segue_status status)
+{
+    sgi_call_remove_progress_channel(reply, op);
+    if (status != SEGUE_OK)
+        creation_failed(reply, op, status);
+    else if (reply->pieces)
+        sgi_pieces_end(reply);
+    else if (reply->peer)
+        sgi_call_answer_reply(reply, op);
+    else
+        sgi_reply_close(reply);
+}
+
+static void begin_lasting(sgi_reply *reply, sgi_op *op)
+{
+    if (op->served->lasting)
+        op->served->lasting->form->created(op->served->lasting, reply);
+}
+
+/* Lets the messages of a lasting call be sent, when the call was stored. If it could not
+ * be stored, the reply gets an error. */
+static void lasting_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    if (status != SEGUE_OK) {
+        creation_failed(reply, op, status);
+    } else if (reply->peer) {
+        sgi_op_ref(op);
+        begin_lasting(reply, op);
+        sgi_pieces_resume(reply, op, NULL);
+        sgi_reply_wait_for_op(reply, op);
+        sgi_op_unref(op);
+    } else {
+        if (!op->key)
+            /* no client has received the id of the task, so the task is cancelled */
+            sgi_task_cancel(op);
+        sgi_reply_close(reply);
+    }
+}
+
+void sgi_tool_call_wait_stored(sgi_reply *reply, sgi_op *op)
+{
+    reply->waiter.fire = lasting_created;
+    sgi_op_wait(op, &reply->waiter, 0);
+}
+
+static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
+    sgi_call_remove_progress_channel(reply, op);
+    if (status != SEGUE_OK) {
+        creation_failed(reply, op, status);
+        return;
+    }
+    if (reply->peer) {
+        begin_lasting(reply, op);
+        op->served->dialect->created(reply, op);
+        return;
+    }
+    if (!op->key)
+        /* no client has received the id of the task, so the task is cancelled
+         * (R-2557-38) */
+        sgi_task_cancel(op);
+    sgi_reply_close(reply);
+}
+
+/* Handles a reply whose client withdrew the call, or left, before the call was
+ * answered. */
+static void call_withdrawn(sgi_reply *reply)
+{
+    sgi_op *op = reply->user;
+    sgi_op_ref(op); /* keeps the operation: the pieces may have the last reference */
+    op->served->reply = NULL;
+    sgi_pieces_drop(reply);
+    /* A call with a key, or a lasting call, goes on when only the conversation is lost:
+     * its client can ask for it again (R-2557-11). */
+    if (!reply->lost || !(op->key || op->served->lasting))
+        sgi_task_cancel(op);
+    sgi_op_unref(op);
+}
+
+void sgi_tool_call_set_waiter(sgi_reply *reply, sgi_op *op, uint32_t caps)
+{
+    bool as_task = op->served->is_task && caps & SGI_CAP_TASKS;
+    if (!as_task) {
+        sgi_call_await(reply, op, call_ended);
+        return;
+    }
+    /* no pieces are sent when the call becomes a task (R-776-20) */
+    sgi_pieces_drop(reply);
+    reply->waiter.fire = task_created;
+    sgi_op_wait(op, &reply->waiter, 0);
+}
+
+void sgi_reply_wait_for_op(sgi_reply *reply, sgi_op *op)
+{
+    if (!op->served->reply) {
+        reply->user = op;
+        reply->cancelled = call_withdrawn;
+        op->served->reply = reply;
+    }
+    sgi_tool_call_set_waiter(reply, op, op->served->caps);
+}
+
+/* ---- a call that becomes a task ---- */
+
+/* The call answers its request with the task. */
+static void became_task(segue_call *call)
+{
+    sgi_reply *reply = call->op->served->reply;
+    if (!reply)
+        return;
+    sgi_op_wait_cancel(&reply->waiter);
+    sgi_tool_call_set_waiter(reply, call->op, call->op->served->caps);
+}
+
+segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
+{
+    sgi_op *op = call->op;
+    if (op->served->is_task)
+        return SEGUE_OK;
+    if (sgi_call_is_over(call))
+        return sgi_call_refuse_ended(call);
+    if (sgi_op_is_logged(op) || op->served->item->options.task == SEGUE_TASK_NEVER)
+        return sgi_refuse(
+            call->handle.engine, SEGUE_E_UNSUPPORTED,
+            "the tool never runs as a task, or the call has an idempotency key");
+    if (!(op->served->caps & SGI_CAP_TASKS))
+        return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
+                          "the client has not declared that it supports tasks");
+    /* no request waits that could be answered with the task */
+    if (sgi_round_is_awaited(op))
+        return sgi_refuse(call->handle.engine, SEGUE_E_STATE,
+                          "the call waits for answers of its client");
+    segue_status status = sgi_task_make(op, ttl_ms);
+    if (status == SEGUE_OK)
+        became_task(call);
+    return status;
+}

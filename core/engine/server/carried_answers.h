@@ -1,0 +1,46 @@
+/* The questions that a call asked, and their answers, before the call came to this
+ * server. The call began at another server, or in an earlier process of this one, and its
+ * client brought the questions and answers in a requestState. The tool runs from the
+ * start. A question that the tool asks again is recognised, keeps its key, and has its
+ * answer already.
+ *
+ * A client may also bring answers without a requestState (SEP-2322 leaves states to the
+ * server). Such answers are for keys that the tool chose, which mean the same in every
+ * call of the tool. */
+#ifndef SGI_CARRIED_ANSWERS_H
+#define SGI_CARRIED_ANSWERS_H
+
+#include "engine/server/peer.h"
+
+#define SGI_CARRIED_ANSWERS_DIGEST 16
+
+typedef struct sgi_carried_answer {
+    STAILQ_ENTRY(sgi_carried_answer) link;
+    char *key;
+    /* the question was not asked yet, so the answer is for any question with this key */
+    bool is_early;
+    /* digest of the question's method and params */
+    uint8_t question[SGI_CARRIED_ANSWERS_DIGEST];
+    /* JSON text of the answer; NULL = the question was not answered */
+    char *answer;
+    size_t answer_len;
+} sgi_carried_answer;
+
+/* Appends the questions of an operation and their answers as a JSON object. */
+void sgi_carried_answers_write(const sgi_op *op, sgi_buf *out);
+/* Reads the state of another server and the answers that a request brings for its
+ * operation. Returns false when out of memory. */
+bool sgi_carried_answers_read(sgi_op *op, const sgi_inbound *in);
+/* Finds an earlier question that was not asked again yet; NULL when there is none. key
+ * NULL = under any key. */
+const sgi_carried_answer *sgi_carried_answers_find(const sgi_op *op, const char *key,
+                                                   const char *method, sgi_json params);
+/* Returns the answer to an earlier question, whether it was asked again or not; empty
+ * when there is none. */
+sgi_json sgi_carried_answers_get(const sgi_op *op, const char *key, const char *method,
+                                 sgi_json params);
+/* True when an earlier question has this key. */
+bool sgi_carried_answers_has_key(const sgi_op *op, const char *key);
+void sgi_carried_answers_free(sgi_op *op);
+
+#endif

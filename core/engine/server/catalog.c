@@ -1,0 +1,349 @@
+/* The operations that clients can name, by task id or by idempotency key.
+ *
+ * An operation is in the maps (`known`) from its creation until it is purged. An
+ * operation that has ended and is stored leaves the maps earlier, when no client has
+ * asked for it for a while. Later requests look it up in the store. The operation's timer
+ * runs until the next of these moments. */
+#include "engine/server/call.h"
+#include "engine/cluster/following.h"
+#include "engine/cluster/recovery.h"
+#include "engine/cluster/forwarding.h"
+#include "engine/server/lasting.h"
+#include "engine/server/task.h"
+
+#define LINGER_MS 30000
+#define LINGER_MAX 1024
+#define PURGE_MAX_MS 60000
+#define PURGE_MIN_MS 1000
+#define EXPIRE_RETRY_MS 1000
+
+/* ---- purging the store ---- */
+
+static void schedule_purge(segue_server *server, int64_t delay_ms);
+
+static void purged(sgi_job *job)
+{
+    segue_server *server = job->user;
+    int64_t delay = PURGE_MAX_MS;
+    if (job->status == SEGUE_OK && job->next_ms != INT64_MAX)
+        delay = sgi_time_sub(job->next_ms, sgi_wall_now(&server->engine->env));
+    if (delay < PURGE_MIN_MS)
+        delay = PURGE_MIN_MS;
+    if (delay > PURGE_MAX_MS)
+        delay = PURGE_MAX_MS;
+    sgi_job_free(job);
+    if (server->stage < SGI_SERVER_DEAD)
+        schedule_purge(server, delay);
+    sgi_server_unref(server);
+}
+
+static void purge_now(sgi_timer *timer)
+{
+    sgi_committer *committer = SGI_OWNER(timer, sgi_committer, purge);
+    segue_server *server = SGI_OWNER(committer, segue_server, committer);
+    sgi_job *job = sgi_job_new(committer, SGI_JOB_PURGE, purged, server);
+    if (!job) {
+        schedule_purge(server, PURGE_MAX_MS);
+        return;
+    }
+    job->now_ms = sgi_wall_now(&server->engine->env);
+    sgi_server_ref(server);
+    sgi_committer_add_job(committer, job);
+}
+
+static void schedule_purge(segue_server *server, int64_t delay_ms)
+{
+    sgi_engine_set_timer(server->engine, &server->committer.purge, delay_ms, purge_now);
+}
+
+/* ---- the maps ---- */
+
+void sgi_server_put_in_maps(sgi_op *op)
+{
+    segue_server *server = sgi_op_server(op);
+    op->shared->place = SGI_SHARED_KNOWN;
+    sgi_op_ref(op);
+    sgi_map_put(&server->cluster.by_task, &op->shared->by_task, sgi_str_of(op->task_id));
+    sgi_map_put(&server->cluster.by_id, &op->shared->by_id,
+                (sgi_str){(char *)op->id, sizeof op->id});
+    if (op->key)
+        sgi_map_put(&server->by_key, &op->key->node,
+                    (sgi_str){(char *)op->key->key, sizeof op->key->key});
+    if (!server->committer.purge.slot)
+        schedule_purge(server, PURGE_MAX_MS);
+}
+
+void sgi_server_take_from_maps(sgi_op *op)
+{
+    segue_server *server = sgi_op_server(op);
+    if (!sgi_op_is_known(op))
+        return;
+    if (op->shared->place == SGI_SHARED_LINGERS) {
+        TAILQ_REMOVE(&server->lingering, op->shared, link);
+        server->linger_count--;
+    }
+    sgi_followed_end(op);
+    op->shared->place = SGI_SHARED_APART;
+    sgi_map_remove(&server->cluster.by_task, &op->shared->by_task);
+    sgi_map_remove(&server->cluster.by_id, &op->shared->by_id);
+    if (op->key)
+        sgi_map_remove(&server->by_key, &op->key->node);
+    sgi_engine_clear_timer(op->engine, &op->shared->timer);
+    if (op->served->call)
+        sgi_call_release(op->served->call);
+    sgi_forwards_end(op);
+    sgi_op_unref(op);
+}
+
+void sgi_server_op_release(sgi_op *op)
+{
+    /* this server owns the operation, but has not read all of its log */
+    if (op->shared->claimed) {
+        op->shared->claimed = false;
+        sgi_op_set_hold(op, SGI_HOLD_HERE);
+    }
+    if (!sgi_op_has_ended(op) && sgi_op_is_owned_here(op)) {
+        op->releasing = true;
+        sgi_committer_mark_dirty(op->committer, op);
+    }
+    sgi_server_take_from_maps(op);
+}
+
+/* ---- times ---- */
+
+int64_t sgi_server_purge_time(const sgi_op *op)
+{
+    int64_t grace = sgi_op_server(op)->options.grace_ms;
+    int64_t kept_ms = sgi_time_add(op->head.ended_ms, grace);
+    const sgi_lasting *lasting = op->served->lasting;
+    if (lasting && op->ttl_ms < 0)
+        return sgi_op_has_ended(op)
+                   ? sgi_time_add(kept_ms, lasting->form->kept_ms(lasting))
+                   : INT64_MAX;
+    if (op->head.final == SGI_FINAL_EXPIRED)
+        return kept_ms;
+    if (op->ttl_ms < 0)
+        return INT64_MAX;
+    return sgi_time_add(sgi_op_expiry(op), sgi_op_has_ended(op) ? 0 : grace);
+}
+
+static void on_timer(sgi_timer *timer)
+{
+    sgi_op *op = SGI_OWNER(timer, sgi_shared, timer)->op;
+    if (sgi_op_has_ended(op)) {
+        /* An end that is not stored yet is known only here. A client that looked in the
+         * store would find an operation that still runs, and would not receive the end.
+         * So the operation stays in memory. */
+        if (op->head.final_seq <= sgi_op_horizon(op))
+            sgi_server_take_from_maps(op);
+        return;
+    }
+    sgi_op_ref(op);
+    sgi_task_expire(op);
+    /* there was no memory to end the operation, so it is tried again later */
+    if (!sgi_op_has_ended(op) && sgi_op_is_known(op))
+        sgi_engine_set_timer(op->engine, &op->shared->timer, EXPIRE_RETRY_MS, on_timer);
+    sgi_op_unref(op);
+}
+
+void sgi_server_start_ttl(sgi_op *op)
+{
+    if (op->ttl_ms >= 0)
+        sgi_engine_set_timer(
+            op->engine, &op->shared->timer,
+            sgi_time_sub(sgi_op_expiry(op), sgi_wall_now(&op->engine->env)), on_timer);
+}
+
+bool sgi_server_op_linger(sgi_op *op)
+{
+    segue_server *server = sgi_op_server(op);
+    int64_t left =
+        sgi_time_sub(sgi_server_purge_time(op), sgi_wall_now(&op->engine->env));
+    if (!sgi_op_is_broken(op) && left > LINGER_MS && !op->served->lasting)
+        left = LINGER_MS;
+    sgi_engine_set_timer(op->engine, &op->shared->timer, left, on_timer);
+    if (op->shared->place == SGI_SHARED_LINGERS || sgi_op_is_broken(op))
+        return false;
+    op->shared->place = SGI_SHARED_LINGERS;
+    TAILQ_INSERT_TAIL(&server->lingering, op->shared, link);
+    if (++server->linger_count > LINGER_MAX)
+        sgi_server_take_from_maps(TAILQ_FIRST(&server->lingering)->op);
+    return true;
+}
+
+void sgi_server_op_closed(sgi_op *op)
+{
+    if (sgi_op_is_known(op))
+        sgi_engine_set_timer(op->engine, &op->shared->timer,
+                             sgi_op_server(op)->options.grace_ms, on_timer);
+}
+
+/* ---- finding an operation ---- */
+
+typedef struct finding {
+    segue_server *server; /* a counted reference */
+    bool has_owner;
+    uint8_t owner[SGI_DIGEST_SIZE]; /* the owner that the operation must have */
+    /* an operation that is known already, a counted reference; or NULL */
+    sgi_op *op;
+    sgi_found_fn found;
+    void *user;
+} finding;
+
+static void tell(finding *find, sgi_op *op, segue_status status)
+{
+    segue_server *server = find->server;
+    if (op)
+        sgi_op_ref(op);
+    find->found(find->user, op, status);
+    if (op)
+        sgi_op_unref(op);
+    sgi_release(sgi_engine_mem(server->engine), find, sizeof *find);
+    sgi_server_unref(server);
+}
+
+static void rebuilt(void *user, sgi_op *op, segue_status status)
+{
+    tell(user, op, status);
+}
+
+static void record_found(sgi_job *job)
+{
+    finding *find = job->user;
+    segue_server *server = find->server;
+    sgi_found *found = TAILQ_FIRST(&job->found);
+    segue_status status = job->status;
+    if (status == SEGUE_OK && !found)
+        status = SEGUE_E_NOT_FOUND;
+    if (status == SEGUE_OK &&
+        found->record.purge_ms <= sgi_wall_now(&server->engine->env))
+        /* the time of the record is over; only the purge has not run yet */
+        status = SEGUE_E_NOT_FOUND;
+    if (status == SEGUE_OK && find->has_owner &&
+        memcmp(found->record.principal, find->owner, SGI_DIGEST_SIZE) != 0)
+        /* checked now, because reading the log may take long */
+        status = SEGUE_E_NOT_FOUND;
+    if (status == SEGUE_OK)
+        sgi_rebuild(&server->cluster, &found->record, rebuilt, find);
+    else
+        tell(find, NULL, status);
+    sgi_job_free(job);
+}
+
+static void ask_store(segue_server *server, const sgi_principal *who, sgi_str task_id,
+                      const uint8_t *key, sgi_found_fn found, void *user)
+{
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    finding *find = sgi_alloc(mem, sizeof *find);
+    sgi_job *job =
+        find ? sgi_job_new(&server->committer, SGI_JOB_FIND, record_found, find) : NULL;
+    if (job && !key)
+        job->task_id = sgi_text_dup(mem, task_id);
+    if (!job || (!key && !job->task_id)) {
+        if (job)
+            sgi_job_free(job);
+        sgi_release(mem, find, sizeof *find);
+        found(user, NULL, SEGUE_E_NOMEM);
+        return;
+    }
+    if (key)
+        memcpy(job->key, key, sizeof job->key);
+    *find = (finding){.server = server, .has_owner = who, .found = found, .user = user};
+    if (who)
+        memcpy(find->owner, who->digest, sizeof find->owner);
+    sgi_server_ref(server);
+    sgi_committer_add_job(&server->committer, job);
+}
+
+static void caught_up(sgi_job *job);
+
+/* Reads the newest entries of a known operation before the operation is returned. Returns
+ * false when out of memory. */
+static bool read_on(finding *find)
+{
+    const sgi_op *op = find->op;
+    sgi_committer *committer = &find->server->committer;
+    sgi_job_kind kind = sgi_op_runs_elsewhere(op) ? SGI_JOB_READ : SGI_JOB_NOTHING;
+    sgi_job *job = sgi_job_new(committer, kind, caught_up, find);
+    if (!job)
+        return false;
+    memcpy(job->id, op->id, sizeof job->id);
+    job->after = op->durable;
+    job->max_bytes = find->server->committer.read_bytes;
+    sgi_committer_add_job(committer, job);
+    return true;
+}
+
+/* Returns the operation when the read has ended. The client may have received more of the
+ * log at another server, so it must not receive less here. Another server may also know a
+ * commit of an own operation earlier than this server does. */
+static void caught_up(sgi_job *job)
+{
+    finding *find = job->user;
+    sgi_op *op = find->op;
+    segue_status status = job->status;
+    bool is_followed = sgi_op_runs_elsewhere(op) && sgi_op_is_known(op);
+    bool more = is_followed && job->bytes >= job->max_bytes;
+    if (is_followed && status == SEGUE_OK)
+        status = sgi_op_append_followed(op, &job->entries);
+    sgi_job_free(job);
+    if (status == SEGUE_OK && more && read_on(find))
+        return;
+    if (sgi_op_runs_elsewhere(op) && sgi_op_is_known(op) && (status != SEGUE_OK || more))
+        sgi_followed_read_more(op); /* the rest of the log is read later */
+    sgi_followed_note_use(op);
+    tell(find, status == SEGUE_E_NOT_FOUND ? NULL : op,
+         status == SEGUE_E_NOT_FOUND ? status : SEGUE_OK);
+    sgi_op_unref(op);
+}
+
+static void catch_up(sgi_op *op, sgi_found_fn found, void *user)
+{
+    segue_server *server = sgi_op_server(op);
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    finding *find = op->shared->stale ? NULL : sgi_alloc(mem, sizeof *find);
+    if (find)
+        *find = (finding){.server = server, .op = op, .found = found, .user = user};
+    /* out of memory: the operation is returned without the newest entries */
+    if (!find || !read_on(find)) {
+        sgi_release(mem, find, sizeof *find);
+        found(user, op, SEGUE_OK);
+        return;
+    }
+    sgi_op_ref(op);
+    sgi_server_ref(server);
+}
+
+static bool is_task_id(sgi_str id)
+{
+    if (!id.n || id.n > 128)
+        return false;
+    for (size_t i = 0; i < id.n; i++)
+        if (id.p[i] <= ' ' || id.p[i] >= 127 || id.p[i] == '"' || id.p[i] == '\\')
+            return false;
+    return true;
+}
+
+/* Finds a task. A task of another owner is handled like a missing one, so neither the
+ * answer nor its time shows a difference (R-0-5). */
+void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_str task_id,
+                          sgi_found_fn found, void *user)
+{
+    sgi_map_node *node = sgi_map_find(&server->cluster.by_task, task_id);
+    sgi_op *op = sgi_op_by_task(node);
+    if (op && op->served->who == who &&
+        (sgi_op_runs_elsewhere(op) || op->writing == SGI_WRITING_NOW))
+        catch_up(op, found, user);
+    else if (op && op->served->who == who)
+        found(user, op, SEGUE_OK);
+    else if (!is_task_id(task_id))
+        found(user, NULL, SEGUE_E_NOT_FOUND);
+    else
+        ask_store(server, who, task_id, NULL, found, user);
+}
+
+void sgi_server_find_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],
+                         sgi_found_fn found, void *user)
+{
+    ask_store(server, NULL, (sgi_str){0}, key, found, user);
+}

@@ -1,0 +1,82 @@
+/* The owner of an operation runs a forwarded command in the same way as a request of its
+ * own client. A command that comes twice has an effect only once. */
+#include "engine/server/commands.h"
+
+#include "engine/server/dialects.h"
+#include "engine/server/mailbox.h"
+#include "engine/server/lasting.h"
+#include "engine/server/rounds.h"
+#include "engine/server/inputs.h"
+#include "engine/server/task.h"
+
+/* Returns how the operation's dialect answers a cancel; SGI_CANCEL_STATE when the
+ * operation cannot be a task. */
+static sgi_cancel_form cancel_form(const sgi_op *op)
+{
+    return op->served->dialect ? op->served->dialect->cancel : SGI_CANCEL_STATE;
+}
+
+/* Runs a forwarded cancel. An operation that cannot be stopped continues, unless its
+ * client waits for the outcome. */
+static segue_status read_cancel(sgi_op *op)
+{
+    if (sgi_task_is_unstoppable(op) && cancel_form(op) != SGI_CANCEL_OUTCOME)
+        return SEGUE_OK;
+    sgi_task_cancel(op);
+    return sgi_op_has_ended(op) ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+static segue_status read_answer(sgi_op *op, sgi_json answer)
+{
+    sgi_str key;
+    sgi_json error = sgi_json_get(answer, "error");
+    if (!sgi_json_plain_string(sgi_json_get(answer, "key"), &key))
+        return SEGUE_OK;
+    segue_status status =
+        error.n ? sgi_task_answer_error(op, key, error)
+                : sgi_task_answer(op, key, sgi_json_get(answer, "response"));
+    sgi_round_take_other_answer(op);
+    return status;
+}
+
+/* True when this server wrote the command itself, before it took the operation over from
+ * an owner that has gone. */
+static bool is_ours(const segue_server *server, sgi_json by)
+{
+    sgi_str text;
+    sgi_buf mark;
+    sgi_buf_init(&mark, sgi_engine_mem(server->engine));
+    bool ours = sgi_json_plain_string(by, &text) && sgi_buf_add_unbase64(&mark, text) &&
+                mark.len == sizeof server->cluster.mark &&
+                !memcmp(mark.p, server->cluster.mark, sizeof server->cluster.mark);
+    sgi_buf_free(&mark);
+    return ours;
+}
+
+segue_status sgi_command_run(sgi_op *op, sgi_str command)
+{
+    sgi_json value;
+    int64_t number = 0;
+    if (sgi_op_is_mailbox(op))
+        return sgi_mailbox_take_answer(sgi_op_server(op), command);
+    segue_status status =
+        sgi_engine_check_json(op->engine, command.p, command.n, &value, NULL);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_json answer = sgi_json_get(value, "answer");
+    sgi_json away = sgi_json_get(value, "away");
+    if (sgi_json_get(value, "cancel").n)
+        return read_cancel(op);
+    if (answer.n)
+        return read_answer(op, answer);
+    sgi_lasting *lasting = op->served->lasting;
+    if (lasting && sgi_json_int(away, &number) &&
+        !is_ours(sgi_op_server(op), sgi_json_get(value, "by")))
+        lasting->form->elsewhere(lasting, number != 0);
+    return SEGUE_OK;
+}
+
+bool sgi_command_is_acknowledged(const sgi_op *op)
+{
+    return cancel_form(op) == SGI_CANCEL_ACKNOWLEDGED;
+}

@@ -1,0 +1,14 @@
+/* Runs the commands that other servers forward to the owner of an operation; see
+ * cluster/forwarding.h. */
+#ifndef SGI_COMMANDS_H
+#define SGI_COMMANDS_H
+
+#include "engine/log/op.h"
+
+/* Runs a forwarded command. SEGUE_E_NOMEM: the command has to be run again later. */
+segue_status sgi_command_run(sgi_op *op, sgi_str command);
+/* True when the client's request for a command on this operation is answered as soon as
+ * the command is durable. */
+bool sgi_command_is_acknowledged(const sgi_op *op);
+
+#endif

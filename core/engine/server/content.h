@@ -1,0 +1,42 @@
+/* segue_content: the blocks of a result that the application is building. */
+#ifndef SGI_CONTENT_H
+#define SGI_CONTENT_H
+
+#include "engine/log/call_kind.h"
+#include "engine/engine.h"
+#include "engine/handle.h"
+
+struct segue_content {
+    sgi_handle handle;
+    sgi_buf blocks; /* the blocks, joined by commas */
+    /* a size_t for each block: the position in `blocks` at which the block ends */
+    sgi_buf ends;
+    sgi_buf structured; /* structuredContent: JSON or empty */
+    bool is_error;
+    /* new content blocks are messages with this role; NULL = they are plain blocks */
+    const char *role;
+    uint32_t shapes; /* sgi_shape: the kinds of the blocks that were added so far */
+    char refusal[SGI_REFUSAL]; /* why the last block was not added */
+};
+
+segue_content *sgi_content_new(sgi_engine *engine);
+void sgi_content_free(segue_content *content);
+segue_status sgi_content_add_text(segue_content *content, sgi_str text);
+segue_status sgi_content_add_blob(segue_content *content, const char *type,
+                                  const char *mime_type, const void *data, size_t len);
+segue_status sgi_content_add_json(segue_content *content, const char *json, size_t len);
+segue_status sgi_content_set_structured(segue_content *content, const char *json,
+                                        size_t len);
+segue_status sgi_content_add_resource(segue_content *content, const char *uri,
+                                      const char *mime_type, const char *member,
+                                      sgi_str text, bool encode);
+segue_status sgi_content_set_role(segue_content *content, const char *role);
+/* True when a call of this kind can send this content. */
+bool sgi_content_fits(const segue_content *content, const sgi_call_kind *kind);
+size_t sgi_content_count(const segue_content *content);
+sgi_json sgi_content_block(const segue_content *content, size_t index);
+
+/* Appends the block {"type":"text","text":"..."}. */
+void sgi_text_block(sgi_buf *out, sgi_str text);
+
+#endif

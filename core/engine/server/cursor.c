@@ -1,0 +1,101 @@
+#include "engine/server/cursor.h"
+
+#include "engine/server/served.h"
+
+void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *))
+{
+    sgi_fold_init(&cursor->fields, &op->engine->env);
+    cursor->fields.only_objects = op->served->only_objects;
+    cursor->voided = cursor->replaced = cursor->from = cursor->has = 0;
+    cursor->mute = cursor->counts = cursor->just_voided = cursor->structured = false;
+    cursor->other = NULL;
+    sgi_reader_init(&cursor->reader, op, 0, ready);
+    cursor->reader.tells = true;
+}
+
+void sgi_cursor_end(sgi_cursor *cursor)
+{
+    sgi_reader_end(&cursor->reader);
+    sgi_fold_free(&cursor->fields);
+}
+
+/* Decides whether a replacement has to be reported with this segment. It is reported with
+ * the next segment, because an entry between the two may be the last that was delivered.
+ * If that segment has left the log, the next one has a higher number, and the report is
+ * no longer needed. */
+static void meet_segment(sgi_cursor *cursor, uint64_t number)
+{
+    if (cursor->just_voided && number > cursor->voided + 1)
+        cursor->voided = 0;
+    cursor->just_voided = false;
+}
+
+/* Reads an entry that is no segment. Returns false when the message must end before this
+ * entry. */
+static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
+{
+    if (entry->kind == SGI_ENTRY_FIELDS) {
+        sgi_json fields = {entry->data, entry->len};
+        sgi_fold_add_fields(&cursor->fields, fields);
+        cursor->structured |= sgi_json_get(fields, "structuredContent").n > 0;
+    } else if (entry->kind == SGI_ENTRY_REPLACE) {
+        if (!fresh)
+            return false;
+        sgi_fold_replace(&cursor->fields, entry->segment);
+        cursor->structured = false;
+        cursor->replaced = entry->segment;
+        cursor->voided = entry->segment;
+        cursor->just_voided = true;
+    } else if (cursor->other &&
+               (entry->kind == SGI_ENTRY_NOTIFY || entry->kind == SGI_ENTRY_INPUT_ASK)) {
+        if (!fresh)
+            return false;
+        cursor->other(cursor, entry);
+    }
+    return true;
+}
+
+static bool is_shown(const sgi_cursor *cursor, const sgi_entry *entry)
+{
+    if (entry->kind != SGI_ENTRY_SEGMENT || cursor->mute)
+        return false;
+    return cursor->counts ? entry->segment > cursor->has : entry->seq > cursor->from;
+}
+
+const sgi_entry *sgi_cursor_next(sgi_cursor *cursor, bool fresh)
+{
+    const sgi_entry *entry;
+    while ((entry = sgi_reader_next(&cursor->reader)) && !is_shown(cursor, entry)) {
+        if (!take_other(cursor, entry, fresh))
+            return NULL;
+        if (entry->kind == SGI_ENTRY_SEGMENT)
+            /* the replacement was reported with this segment, so the report is over */
+            cursor->voided = 0;
+        sgi_reader_advance(&cursor->reader);
+    }
+    if (entry)
+        meet_segment(cursor, entry->segment);
+    else if (sgi_reader_at_end(&cursor->reader))
+        meet_segment(cursor, cursor->reader.op->head.next_seg);
+    return entry;
+}
+
+void sgi_cursor_advance(sgi_cursor *cursor)
+{
+    sgi_reader_advance(&cursor->reader);
+}
+
+bool sgi_cursor_at_end(const sgi_cursor *cursor)
+{
+    return sgi_reader_at_end(&cursor->reader);
+}
+
+bool sgi_cursor_read_placed_block(const sgi_cursor *cursor, const sgi_entry *entry,
+                                  sgi_str *block, uint64_t *place)
+{
+    bool placed = sgi_entry_read_placed_block(entry, block, place) &&
+                  !sgi_op_keeps_segments_apart(cursor->reader.op);
+    if (!placed)
+        *place = entry->segment - 1 - cursor->replaced;
+    return placed;
+}

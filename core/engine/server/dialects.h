@@ -1,0 +1,190 @@
+/* The server's side of the dialects. A dialect is one way to represent an operation on
+ * the wire; comments name it by a letter (engine/negotiate.h). Each dialect is a row, a
+ * struct of functions. The server calls the rows at the moments that are named here, and
+ * contains no other code for dialects. engine/negotiate.c says which dialect may be used
+ * when.
+ *
+ * A dialect reads the record, the log and a cursor, and changes an operation only by the
+ * functions of task.h. A NULL function is skipped. */
+#ifndef SGI_SRV_DIALECTS_H
+#define SGI_SRV_DIALECTS_H
+
+#include "engine/server/peer.h"
+
+typedef struct sgi_call_request sgi_call_request;
+typedef struct sgi_lasting_form sgi_lasting_form;
+struct sgi_pieces_form;
+
+/* The answer of the server to a client that asks to cancel a task. */
+typedef enum sgi_cancel_form {
+    /* the answer says that the task was cancelled, or cannot be */
+    SGI_CANCEL_OUTCOME = 0,
+    SGI_CANCEL_STATE, /* the answer is the state of the task, which may continue */
+    /* the answer says that the request was stored; the task may continue */
+    SGI_CANCEL_ACKNOWLEDGED
+} sgi_cancel_form;
+
+struct sgi_srv_dialect {
+    const char *name; /* name of the dialect in stored records */
+    uint32_t bit;     /* the sgi_dialect_bit of the dialect */
+    bool is_modern;   /* its tasks belong to 2026-07-28 */
+
+    /* ---- capabilities ---- */
+
+    /* The protocol version that only this dialect has. A handshake may agree on it when
+     * the dialect is switched on. SGI_VERSION_UNKNOWN = none. */
+    sgi_version version;
+    /* For initialize: reads the capabilities that the client declares. The version was
+     * agreed on before. */
+    void (*read_capabilities)(sgi_handshake *handshake, sgi_json capabilities);
+    /* For initialize: writes members of the server's capabilities. */
+    void (*write_capabilities)(sgi_jw *w, const sgi_inbound *in);
+    /* the dialect's name under capabilities.extensions; NULL = none */
+    const char *extension;
+    /* Returns the dialect's name under capabilities.experimental; NULL = none. */
+    const char *(*experiment)(const segue_server *server);
+    /* Returns the capabilities (sgi_cap) that each client of this version has without
+     * declaring them. */
+    uint32_t (*given_caps)(const sgi_peer *peer, sgi_version version);
+
+    /* ---- methods ---- */
+
+    /* the methods of the dialect; a NULL name ends the list; NULL = no methods */
+    const sgi_method *methods;
+    /* True when the peer can use these methods in this version. */
+    bool (*serves)(const sgi_peer *peer, sgi_version version);
+    /* True when a client of another version may use this method, because it lacks the
+     * capability for the method of its own version. */
+    bool (*serves_older)(const sgi_inbound *in, sgi_str method);
+    /* True when a request of this method may have the id of a request that is in
+     * flight. */
+    bool (*may_reuse_id)(const sgi_peer *peer, sgi_str method);
+
+    /* ---- a tool in a list ---- */
+
+    /* Returns execution.taskSupport (JSON) of a tool that may or must run as a task; NULL
+     * = no such member. policy: segue_task_policy. */
+    const char *(*task_support)(const sgi_inbound *in, int32_t policy);
+    /* True when a tool whose results grow gets a hint that says so, in a list for this
+     * client. */
+    bool (*hints)(const sgi_inbound *in);
+
+    /* True when clients may be unable to merge a segment into an earlier block, so that
+     * every segment stays a block of its own. */
+    bool (*keeps_apart)(const segue_server *server);
+
+    /* ---- a call ---- */
+
+    /* Reads the dialect's part of the params of a call. Returns false when the call was
+     * refused. */
+    bool (*read_call)(const sgi_inbound *in, sgi_call_request *request);
+    /* Returns what the client declares with this request (sgi_declared_bit). The dialect
+     * may fill its part of a call. request: NULL = the request is not a call. Rows with
+     * pieces fill nothing. */
+    uint32_t (*says)(const sgi_inbound *in, sgi_call_request *request);
+    /* True when the negotiated dialect can be used for this call. NULL = always. */
+    bool (*takes)(const sgi_inbound *in, const sgi_call_request *request);
+    /* The functions of the dialect's lasting calls (lasting.h). NULL = the dialect has no
+     * lasting calls. */
+    const sgi_lasting_form *lasting;
+    /* True when this call is lasting. Called when the verdict of the call is known. */
+    bool (*lasts)(const sgi_inbound *in, const sgi_call_request *request);
+    /* How the client of a plain call receives the result while it grows. */
+    const struct sgi_pieces_form *pieces;
+
+    /* ---- tasks ---- */
+
+    /* Answers a tools/call with the task that the call became, and closes the reply, now
+     * or later. NULL = the dialect makes no tasks. */
+    void (*created)(sgi_reply *reply, sgi_op *op);
+    /* a call that asks for a task is never answered with its result */
+    bool never_plain;
+    /* True when a call that asks for a task may begin as a plain call, and be answered
+     * with its result. NULL = the tool's policy decides. Called only for calls without a
+     * key. */
+    bool (*begins_plain)(const sgi_op *op);
+    /* True when the result of the task is also the answer of the call, if the result is
+     * ready at once. */
+    bool (*tracks)(const sgi_op *op);
+    /* Writes the members of a task, as in the answer to tasks/get, into an open object.
+     * fold: the result of a completed task; ignored for others. */
+    void (*write)(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
+    /* Sends the missing messages on the reply and closes it. Called when the client of a
+     * lasting call, which became this task, has come back. NULL = such a call is not
+     * lasting. */
+    void (*returned)(sgi_reply *reply, sgi_op *op);
+    bool is_watched; /* a subscription can name tasks of this dialect */
+    /* the events of the dialect's tasks are stored for clients that read them later */
+    bool retains;
+    /* the ttl of the dialect's tasks is a multiple of this number of ms; 0 = any
+     * number */
+    int64_t ttl_unit_ms;
+    sgi_cancel_form cancel;
+    /* Return a reply whose client is connected: one that waits for the result of the task
+     * (waiting), or one on which the segments are sent (reading). `before`: the reply
+     * after which to search; NULL = from the first. */
+    const sgi_reply *(*waiting)(const sgi_op *op, const sgi_reply *before);
+    const sgi_reply *(*reading)(const sgi_op *op, const sgi_reply *before);
+};
+
+/* All rows, ended by NULL (engine/dialect/servers.c). */
+extern const sgi_srv_dialect *const sgi_srv_dialects[];
+
+/* Returns the dialect of the negotiated set that makes tasks; NULL when none does. */
+const sgi_srv_dialect *sgi_srv_dialect_of(uint32_t set);
+/* Returns the dialect in which this request can become a task, according to what its
+ * client declares; NULL when it cannot. */
+const sgi_srv_dialect *sgi_srv_task_dialect(const sgi_inbound *in);
+/* True when the server makes tasks for clients of this version that ask for them. */
+bool sgi_srv_makes_tasks(const segue_server *server, sgi_version version);
+/* Returns the dialect with this stored name; NULL when there is none. */
+const sgi_srv_dialect *sgi_srv_dialect_named(sgi_str name);
+
+static inline bool sgi_srv_is_modern(const sgi_srv_dialect *dialect)
+{
+    return dialect && dialect->is_modern;
+}
+
+/* True when a handshake may agree on this version. */
+bool sgi_srv_has_version(const segue_server *server, sgi_version version);
+void sgi_srv_read_capabilities(sgi_handshake *handshake, sgi_json capabilities);
+void sgi_srv_write_capabilities(sgi_jw *w, const sgi_inbound *in);
+/* Writes "<name>":{} of each extension into an open object. */
+void sgi_srv_write_extensions(sgi_jw *w, const segue_server *server);
+void sgi_srv_write_experiments(sgi_jw *w, const segue_server *server);
+uint32_t sgi_srv_given_caps(const sgi_peer *peer, sgi_version version);
+
+/* Returns the method if a dialect offers it to the peer in this version; NULL when none
+ * does. */
+const sgi_method *sgi_srv_method(const sgi_peer *peer, sgi_version version, sgi_str name);
+const sgi_method *sgi_srv_older_method(const sgi_inbound *in, sgi_str name);
+bool sgi_srv_may_reuse_id(const sgi_peer *peer, sgi_str method);
+
+const char *sgi_srv_task_support(const sgi_inbound *in, int32_t policy);
+bool sgi_srv_marks_growing(const sgi_inbound *in);
+bool sgi_srv_keeps_apart(const segue_server *server);
+
+bool sgi_srv_read_call(const sgi_inbound *in, sgi_call_request *request);
+/* Returns what the client declares to the dialects of the set with this request
+ * (sgi_declared_bit). */
+uint32_t sgi_srv_read_declared(const sgi_inbound *in, sgi_call_request *request,
+                               uint32_t set);
+/* Returns the dialects of the set that can be used for this call. */
+uint32_t sgi_srv_usable(const sgi_inbound *in, const sgi_call_request *request,
+                        uint32_t set);
+/* Returns the functions of the lasting call that the request makes; NULL = the call is
+ * not lasting. */
+const sgi_lasting_form *sgi_srv_lasting(const sgi_inbound *in,
+                                        const sgi_call_request *request, uint32_t set);
+/* sgi_srv_all_with_pieces returns all dialects that have a form for pieces.
+ * sgi_srv_pieces_form returns the form of the last dialect in the set, or NULL. */
+uint32_t sgi_srv_all_with_pieces(void);
+const struct sgi_pieces_form *sgi_srv_pieces_form(uint32_t set);
+/* Returns the form of pieces on the channel of a lasting call; NULL = there is none. */
+const struct sgi_pieces_form *sgi_srv_lasting_pieces(void);
+
+bool sgi_srv_tracks_task(const sgi_op *op);
+const sgi_reply *sgi_srv_find_waiting_reply(const sgi_op *op, const sgi_reply *before);
+const sgi_reply *sgi_srv_find_reading_reply(const sgi_op *op, const sgi_reply *before);
+
+#endif

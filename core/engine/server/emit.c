@@ -1,0 +1,623 @@
+/* The functions by which a handler acts on its operation. Each appends entries to the
+ * log, or sends a notification while the request is open. A limit that is reached ends
+ * the operation with a clear error (R-C-10). */
+#include "engine/server/call.h"
+
+#include "engine/server/dialects.h"
+#include "engine/server/task.h"
+#include "engine/server/tool_check.h"
+
+#include <stdio.h>
+
+#define COMPLETION_MAX 100 /* the limit of CompleteResult in the schema */
+#define FINAL_LONGEST "{\"isError\":true,\"immediate\":true}"
+
+/* ---- arguments ---- */
+
+segue_status sgi_call_meta(const segue_call *call, const char *key, sgi_json *value)
+{
+    sgi_json params = {call->op->served->params, call->op->served->params_len};
+    sgi_json found = sgi_json_get(sgi_json_get(params, "_meta"), key);
+    if (!found.n)
+        return SEGUE_E_NOT_FOUND;
+    *value = found;
+    return SEGUE_OK;
+}
+
+segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value)
+{
+    sgi_json found = sgi_json_get(sgi_op_arguments(call->op), name);
+    if (!found.n)
+        return SEGUE_E_NOT_FOUND;
+    *value = found;
+    return SEGUE_OK;
+}
+
+segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str *text)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    sgi_json value = {0};
+    segue_status status = sgi_call_argument(call, name, &value);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_buf bytes;
+    sgi_buf_init(&bytes, mem);
+    if (!sgi_json_decode(value, &bytes)) {
+        sgi_buf_free(&bytes);
+        return SEGUE_E_INVALID;
+    }
+    sgi_decoded *decoded =
+        bytes.failed ? NULL : sgi_alloc(mem, sizeof *decoded + bytes.len + 1);
+    if (decoded) {
+        decoded->len = bytes.len;
+        if (bytes.len)
+            memcpy(decoded->text, bytes.p, bytes.len);
+        decoded->text[bytes.len] = 0;
+        TAILQ_INSERT_TAIL(&call->decoded, decoded, link);
+        *text = (sgi_str){decoded->text, decoded->len};
+    }
+    sgi_buf_free(&bytes);
+    return decoded ? SEGUE_OK : SEGUE_E_NOMEM;
+}
+
+/* ---- appending results ---- */
+
+static segue_status refuse(const segue_call *call, const char *why)
+{
+    return sgi_refuse(call->handle.engine, SEGUE_E_INVALID, "%s", why);
+}
+
+static segue_status check_text(const segue_call *call, const char *what, const char *text)
+{
+    size_t at = 0;
+    return sgi_utf8_valid(sgi_str_of(text), &at)
+               ? SEGUE_OK
+               : sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                            "%s is not UTF-8 at byte %zu", what, at);
+}
+
+/* Returns the advice for the error of a result that is too large (R-776-16). Only tools
+ * and questions can be tasks, and only results with a list have pieces. Under 2026-07-28
+ * every answer has the whole result. Under the draft before it the server keeps the whole
+ * result for a round that may follow. */
+static const char *other_ways(const sgi_op *op)
+{
+    const sgi_reply *reply = op->served->reply;
+    const sgi_item *item = op->served->item;
+    const sgi_call_kind *kind = op->served->kind;
+    bool is_whole = reply && reply->takes_rounds;
+    bool is_stranger = reply && reply->peer && reply->peer->stranger;
+    bool is_never_task = item && item->options.task == SEGUE_TASK_NEVER;
+    if (kind != &sgi_call_tool && !sgi_call_is_question(kind))
+        return is_whole || !kind->list ? "raise the limit on the server"
+                                       : "ask for it in pieces (allowPartial), or raise "
+                                         "the limit on the server";
+    if (is_whole && is_never_task)
+        return "let the tool run as a task (its option task), or raise the limit on the "
+               "server";
+    if (is_whole && is_stranger)
+        return "authenticate, since only callers that are known get tasks, or raise the "
+               "limit on the server";
+    if (is_whole)
+        return "declare tasks in the client, so that the call runs as one, or raise the "
+               "limit on the server";
+    if (is_stranger || is_never_task)
+        return "ask for it in pieces (allowPartial), or raise the limit on the server";
+    return "ask for it in pieces (allowPartial) or as a task, or raise the limit on the "
+           "server";
+}
+
+/* Describes the limit that stopped a result, and what to do about it. */
+static sgi_limit_text tell_size(const sgi_op *op)
+{
+    if (sgi_op_is_logged(op))
+        return sgi_limit_describe_with_advice(
+            "The result is larger than the server keeps", op->reached, "log_overflow",
+            "raise the limit on the server");
+    if (op->frees_consumed) /* pieces that were sent and freed do not count */
+        return sgi_limit_describe_with_advice(
+            "A part of the result is too large", op->reached, "limit",
+            "send it in smaller blocks, or raise the limit on the "
+            "server");
+    return sgi_limit_describe_with_advice("The result is too large for one answer",
+                                          op->reached, "partial_results_required",
+                                          other_ways(op));
+}
+
+static segue_status after_append(segue_call *call, segue_status status)
+{
+    sgi_op *op = call->op;
+    if (status != SEGUE_E_LIMIT)
+        return status;
+    sgi_limit_text told = tell_size(op);
+    sgi_refuse(call->handle.engine, status, "%s", told.text);
+    if (sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(told.text),
+                    sgi_str_of(told.data)) == SEGUE_E_NOMEM)
+        sgi_op_end_internal_error(op, told.text);
+    return status;
+}
+
+static bool fits_plain(const sgi_op *op, size_t more)
+{
+    return op->head.log_bytes + more <= op->limits.max_result_bytes;
+}
+
+/* Makes a plain call a task, if it may become one, when its result with these bytes is
+ * larger than the limit for plain calls. A call that cannot become a task ends when the
+ * bytes are appended. */
+static segue_status turn_in_time(segue_call *call, size_t more)
+{
+    const sgi_op *op = call->op;
+    if (!op->served->may_turn || op->served->is_task || sgi_op_is_logged(op) ||
+        fits_plain(op, more))
+        return SEGUE_OK;
+    segue_status status = sgi_call_defer(call, op->served->asked_ttl_ms);
+    return status == SEGUE_E_NOMEM ? status : SEGUE_OK;
+}
+
+static size_t bytes_of(const struct sgi_entry_list *list)
+{
+    size_t bytes = 0;
+    const sgi_entry *entry;
+    TAILQ_FOREACH(entry, list, link)
+        bytes += entry->len;
+    return bytes;
+}
+
+/* Appends the entries, or frees them. */
+static segue_status append_list(segue_call *call, struct sgi_entry_list *list)
+{
+    segue_status status = turn_in_time(call, bytes_of(list));
+    if (status == SEGUE_OK)
+        return after_append(call, sgi_op_append_list(call->op, list));
+    sgi_entry_list_free(sgi_engine_mem(call->handle.engine), list);
+    return status;
+}
+
+static segue_status append(segue_call *call, sgi_entry_kind kind, sgi_str payload)
+{
+    segue_status status = turn_in_time(call, payload.n);
+    return status == SEGUE_OK ? after_append(call, sgi_op_append(call->op, kind, payload))
+                              : status;
+}
+
+static segue_status may_emit(segue_call *call)
+{
+    sgi_op *op = call->op;
+    if (sgi_op_server(op)->stage == SGI_SERVER_DEAD)
+        return sgi_refuse(call->handle.engine, SEGUE_E_CLOSED, "the server was closed");
+    if (sgi_call_is_over(call))
+        return sgi_call_refuse_ended(call);
+    if (sgi_op_is_full(op)) {
+        call->wants_drain = true;
+        return SEGUE_E_WOULD_BLOCK;
+    }
+    return SEGUE_OK;
+}
+
+static bool add_entry(const sgi_mem *mem, struct sgi_entry_list *list, int32_t kind,
+                      sgi_str payload)
+{
+    if (payload.n > UINT32_MAX / 2)
+        return false;
+    sgi_entry *entry = sgi_entry_new(mem, kind, payload.p, payload.n);
+    if (entry)
+        TAILQ_INSERT_TAIL(list, entry, link);
+    return entry != NULL;
+}
+
+static bool add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str name,
+                      sgi_json value)
+{
+    sgi_buf payload;
+    sgi_buf_init(&payload, mem);
+    sgi_jw w = sgi_jw_to(&payload);
+    sgi_jw_open(&w, '{');
+    sgi_jw_key_str(&w, name);
+    sgi_jw_raw(&w, value);
+    sgi_jw_close(&w, '}');
+    bool ok =
+        !payload.failed && add_entry(mem, list, SGI_ENTRY_FIELDS, sgi_buf_str(&payload));
+    sgi_buf_free(&payload);
+    return ok;
+}
+
+/* True when a new segment must name the index of its block (its place). The number of a
+ * segment shows the index unless an earlier segment continued a block. */
+static bool needs_place(const sgi_op *op)
+{
+    return op->head.blocks != op->head.next_seg - 1 - op->head.voided_seg;
+}
+
+static void write_place(sgi_buf *out, uint64_t place)
+{
+    sgi_buf_add_char(out, '[');
+    sgi_buf_add_uint(out, place);
+    sgi_buf_add_char(out, ',');
+}
+
+static bool add_placed(const sgi_mem *mem, struct sgi_entry_list *list, uint64_t place,
+                       sgi_str block)
+{
+    sgi_buf payload;
+    sgi_buf_init(&payload, mem);
+    write_place(&payload, place);
+    sgi_buf_add_str(&payload, block);
+    sgi_buf_add_char(&payload, ']');
+    bool ok =
+        !payload.failed && add_entry(mem, list, SGI_ENTRY_SEGMENT, sgi_buf_str(&payload));
+    sgi_buf_free(&payload);
+    return ok;
+}
+
+static bool add_block(const sgi_op *op, struct sgi_entry_list *list, size_t i,
+                      sgi_str block)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    return needs_place(op) ? add_placed(mem, list, op->head.blocks + i, block)
+                           : add_entry(mem, list, SGI_ENTRY_SEGMENT, block);
+}
+
+static bool add_content(const sgi_op *op, struct sgi_entry_list *list,
+                        const segue_content *content)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    for (size_t i = 0; i < sgi_content_count(content); i++)
+        if (!add_block(op, list, i, sgi_content_block(content, i)))
+            return false;
+    if (content->structured.len)
+        return add_field(mem, list, SGI_STR("structuredContent"),
+                         sgi_buf_str(&content->structured));
+    return true;
+}
+
+static segue_status refuse_content(const segue_call *call)
+{
+    return sgi_refuse(
+        call->handle.engine, SEGUE_E_INVALID,
+        "the content has a part that a result of %s cannot have: it consists of %s",
+        call->op->served->kind->method, sgi_shape_text(call->op->served->kind));
+}
+
+segue_status sgi_call_send(segue_call *call, const segue_content *content)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    segue_status status = sgi_content_fits(content, call->op->served->kind)
+                              ? may_emit(call)
+                              : refuse_content(call);
+    if (status != SEGUE_OK)
+        return status;
+    if (!add_content(call->op, &list, content)) {
+        sgi_entry_list_free(mem, &list);
+        return SEGUE_E_NOMEM;
+    }
+    return append_list(call, &list);
+}
+
+/* Writes a piece of the text of a resource. Only the first piece has the MIME type of the
+ * resource. */
+static void write_contents(sgi_buf *out, const sgi_op *op, bool begins, sgi_str text)
+{
+    const sgi_item *item = op->served->item;
+    sgi_json type = sgi_json_get((sgi_json){item->json, item->json_len}, "mimeType");
+    sgi_jw w = sgi_jw_to(out);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "uri", sgi_str_of(op->served->item_name));
+    if (begins && sgi_json_kind_of(type) == SGI_JSON_STRING)
+        sgi_jw_member_raw(&w, "mimeType", type);
+    else if (begins)
+        sgi_jw_member_string(&w, "mimeType", SGI_STR("text/plain"));
+    sgi_jw_member_string(&w, "text", text);
+    sgi_jw_close(&w, '}');
+}
+
+/* Appends a text segment, with the index of its block when place is not NULL. */
+static segue_status append_text(segue_call *call, const uint64_t *place, sgi_str text)
+{
+    sgi_buf *scratch = &call->handle.engine->scratch;
+    sgi_buf_reset(scratch, 64 * 1024);
+    if (place)
+        write_place(scratch, *place);
+    if (call->op->served->kind == &sgi_call_resource)
+        write_contents(scratch, call->op, !call->has_text, text);
+    else
+        sgi_text_block(scratch, text);
+    if (place)
+        sgi_buf_add_char(scratch, ']');
+    if (scratch->failed)
+        return SEGUE_E_NOMEM;
+    return append(call, SGI_ENTRY_SEGMENT, sgi_buf_str(scratch));
+}
+
+segue_status sgi_call_send_text(segue_call *call, sgi_str text)
+{
+    const sgi_op *op = call->op;
+    const sgi_call_kind *kind = op->served->kind;
+    bool is_resource = kind == &sgi_call_resource;
+    bool goes_on = is_resource && call->has_text;
+    uint64_t place = goes_on ? call->text : op->head.blocks;
+    segue_status status = is_resource || kind->shape == SGI_SHAPE_BLOCK
+                              ? may_emit(call)
+                              : refuse_content(call);
+    if (status == SEGUE_OK)
+        status = append_text(call, goes_on || needs_place(op) ? &place : NULL, text);
+    if (status == SEGUE_OK && is_resource) {
+        call->has_text = true;
+        call->text = place;
+    }
+    return status;
+}
+
+segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text)
+{
+    const sgi_op *op = call->op;
+    uint64_t count = op->head.blocks - op->head.anew;
+    bool is_there = index >= 0 && (uint64_t)index < count;
+    uint64_t place = is_there ? op->head.anew + (uint64_t)index : op->head.blocks;
+    if (op->served->kind != &sgi_call_tool)
+        return refuse(call, "only a block of a tool's result can be named; the text of a "
+                            "resource goes on by segue_call_send_text");
+    segue_status status = may_emit(call);
+    if (status != SEGUE_OK)
+        return status;
+    if (sgi_text_blocks_has(&op->head.texts, place))
+        return append_text(call, &place, text);
+    if (is_there)
+        return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                          "block %lld of the result is not a text block, so no text can "
+                          "be appended to it",
+                          (long long)index);
+    return sgi_refuse(
+        call->handle.engine, SEGUE_E_INVALID,
+        "there is no block %lld in the result yet: it has %llu, counted from 0",
+        (long long)index, (unsigned long long)count);
+}
+
+/* True when replaced segments must stay in the result. SEP-1905 cannot withdraw segments
+ * that were sent, so a client that merges them has all of them, except a client that
+ * declared SGI_CAP_REPLACE (R-1905-34). */
+static bool keeps_segments(const sgi_op *op)
+{
+    return op->served->streams && !(op->served->caps & SGI_CAP_REPLACE);
+}
+
+segue_status sgi_call_replace(segue_call *call)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    const char *opening = call->op->served->kind->opening;
+    segue_status status = may_emit(call);
+    if (status != SEGUE_OK)
+        return status;
+    if (keeps_segments(call->op))
+        return call->op->head.anew == call->op->head.blocks
+                   ? SEGUE_OK
+                   : append(call, SGI_ENTRY_ANEW, SGI_STR("{}"));
+    if (!add_entry(mem, &list, SGI_ENTRY_REPLACE, SGI_STR("{}")) ||
+        (opening && !add_entry(mem, &list, SGI_ENTRY_FIELDS, sgi_str_of(opening)))) {
+        sgi_entry_list_free(mem, &list);
+        return SEGUE_E_NOMEM;
+    }
+    status = append_list(call, &list);
+    if (status == SEGUE_OK)
+        call->has_text = false;
+    return status;
+}
+
+/* True when the value is a valid hint for caches of this name. */
+static bool is_hint(const char *name, sgi_json value)
+{
+    int64_t ttl;
+    int32_t scope;
+    if (!strcmp(name, "ttlMs"))
+        return sgi_ttl_read(value, &ttl);
+    return strcmp(name, "cacheScope") != 0 || sgi_scope_read(value, &scope);
+}
+
+/* True for a hint for caches that is not sent: answers before 2026-07-28 have no such
+ * hints. */
+static bool is_untold(const sgi_op *op, const char *name)
+{
+    return op->served->kind->ages && op->served->reply && !op->served->reply->modern &&
+           (!strcmp(name, "ttlMs") || !strcmp(name, "cacheScope"));
+}
+
+segue_status sgi_call_set_field(segue_call *call, const char *name, const char *json,
+                                size_t len)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    sgi_json value = {0};
+    const char *taken = call->op->served->kind->list;
+    if ((taken && !strcmp(name, taken)) || !strcmp(name, "isError") ||
+        !strcmp(name, "resultType"))
+        return refuse(call, "the library sets this member of the result itself");
+    segue_status status = check_text(call, "the name", name);
+    if (status == SEGUE_OK)
+        status = sgi_engine_check_json(call->handle.engine, json, len, &value, NULL);
+    if (status == SEGUE_OK && call->op->served->kind->ages && !is_hint(name, value))
+        status = refuse(call, "ttlMs has to be a number of at least 0, and cacheScope "
+                              "\"private\" or \"public\"");
+    if (status == SEGUE_OK)
+        status = may_emit(call);
+    if (status != SEGUE_OK || is_untold(call->op, name))
+        return status;
+    if (!add_field(mem, &list, sgi_str_of(name), value)) {
+        sgi_entry_list_free(mem, &list);
+        return SEGUE_E_NOMEM;
+    }
+    return append_list(call, &list);
+}
+
+segue_status sgi_call_set_completion(segue_call *call, const char *const *values,
+                                     size_t count, int64_t total, bool has_more)
+{
+    sgi_buf text;
+    if (call->op->served->kind != &sgi_call_completion)
+        return refuse(call, "this is not a call of completion/complete");
+    if (count > COMPLETION_MAX)
+        return refuse(call, "a completion may have 100 values at most");
+    for (size_t i = 0; i < count; i++)
+        if (!values[i] || !sgi_utf8_valid(sgi_str_of(values[i]), NULL))
+            return refuse(call, "a value is NULL or not UTF-8");
+    sgi_buf_init(&text, sgi_engine_mem(call->handle.engine));
+    sgi_jw w = sgi_jw_to(&text);
+    sgi_jw_open(&w, '{');
+    sgi_jw_key(&w, "values");
+    sgi_jw_open(&w, '[');
+    for (size_t i = 0; i < count; i++)
+        sgi_jw_string(&w, sgi_str_of(values[i]));
+    sgi_jw_close(&w, ']');
+    if (total >= 0)
+        sgi_jw_member_int(&w, "total", total);
+    sgi_jw_key(&w, "hasMore");
+    sgi_jw_bool(&w, has_more);
+    sgi_jw_close(&w, '}');
+    segue_status status = text.failed
+                              ? SEGUE_E_NOMEM
+                              : sgi_call_set_field(call, "completion", text.p, text.len);
+    sgi_buf_free(&text);
+    return status;
+}
+
+segue_status sgi_call_set_status(segue_call *call, const char *message)
+{
+    segue_status status = check_text(call, "the message", message);
+    if (status == SEGUE_OK)
+        status = may_emit(call);
+    if (status == SEGUE_OK)
+        status = turn_in_time(call, sgi_str_of(message).n);
+    if (status != SEGUE_OK)
+        return status;
+    return after_append(call,
+                        sgi_task_append_status(call->op, NULL, sgi_str_of(message)));
+}
+
+segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
+{
+    segue_status status = may_emit(call);
+    if (status != SEGUE_OK)
+        return status;
+    if (!sgi_op_is_logged(call->op))
+        return sgi_refuse(
+            call->handle.engine, SEGUE_E_STATE,
+            "the call is not stored, because it is no task and has no idempotency key");
+    return after_append(
+        call, sgi_op_append(call->op, SGI_ENTRY_CHECKPOINT, (sgi_str){data, len}));
+}
+
+/* ---- ending the operation ---- */
+
+/* Returns the payload of the final entry. It says when the result is the plain answer of
+ * a call that asked for a task (immediate). A result that is too large for a plain call
+ * is not immediate. */
+static sgi_str final_payload(const segue_call *call, bool is_error, size_t more)
+{
+    const sgi_op *op = call->op;
+    if (fits_plain(op, more) && !call->turned && sgi_srv_tracks_task(op))
+        return is_error ? SGI_STR(FINAL_LONGEST) : SGI_STR("{\"immediate\":true}");
+    return is_error ? SGI_STR("{\"isError\":true}") : SGI_STR("{}");
+}
+
+segue_status sgi_call_complete(segue_call *call, const segue_content *content)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    sgi_op *op = call->op;
+    bool is_error = content && content->is_error;
+    if (content && !sgi_content_fits(content, op->served->kind))
+        return refuse_content(call);
+    if (sgi_call_is_over(call))
+        return sgi_call_refuse_ended(call);
+    segue_status check = sgi_tool_result_needs_check(call, content);
+    if (check == SEGUE_E_INVALID) {
+        sgi_tool_check_refuse(call, "the result has no structuredContent");
+        return refuse(call, "the tool has an outputSchema, but its result has no "
+                            "structuredContent: the call fails");
+    }
+    if (check != SEGUE_OK && check != SEGUE_E_STATE)
+        return check;
+    bool ok = !content || add_content(op, &list, content);
+    size_t more = bytes_of(&list);
+    if (!ok || turn_in_time(call, more + strlen(FINAL_LONGEST)) != SEGUE_OK ||
+        !add_entry(mem, &list, SGI_ENTRY_RESULT, final_payload(call, is_error, more))) {
+        sgi_entry_list_free(mem, &list);
+        return SEGUE_E_NOMEM;
+    }
+    if (check == SEGUE_OK)
+        return sgi_call_end(call, &list);
+    sgi_call_check_then_end(call, &list);
+    return SEGUE_OK;
+}
+
+segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list)
+{
+    sgi_op *op = call->op;
+    uint64_t before = op->head.next_seg;
+    segue_status status = after_append(call, sgi_op_append_list(op, list));
+    if (status != SEGUE_OK)
+        return status;
+    if (op->head.final == SGI_FINAL_RESULT || op->head.final == SGI_FINAL_RESULT_IS_ERROR)
+        op->served->closing_segments = op->head.next_seg - before;
+    sgi_op_fire_ended(op);
+    sgi_call_end_turn(call);
+    return SEGUE_OK;
+}
+
+/* True when a handler may send this error code. Codes that MCP reserves and does not
+ * define must not be sent (R-0-4). */
+static bool may_send_code(int32_t code)
+{
+    return !(code >= -32099 && code <= -32000) || code == SGI_RPC_HEADER_MISMATCH ||
+           code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_UNSUPPORTED_VERSION;
+}
+
+/* Ends the operation with "resource not found". The code depends on the revision; the
+ * message and the data always name the URI. */
+static segue_status fail_not_found(segue_call *call, const char *message)
+{
+    const sgi_op *op = call->op;
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    sgi_buf data, text;
+    sgi_buf_init(&text, mem);
+    sgi_buf_init(&data, mem);
+    sgi_write_unknown_name(&text, sgi_str_of(message), sgi_str_of(op->served->item_name));
+    sgi_jw w = sgi_jw_to(&data);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "uri", sgi_str_of(op->served->item_name));
+    sgi_jw_close(&w, '}');
+    segue_status status = data.failed || text.failed
+                              ? SEGUE_E_NOMEM
+                              : sgi_op_fail(call->op, SGI_ENTRY_ERROR,
+                                            sgi_not_found_code(!op->served->reply ||
+                                                               op->served->reply->modern),
+                                            sgi_buf_str(&text), sgi_buf_str(&data));
+    sgi_buf_free(&text);
+    sgi_buf_free(&data);
+    return status;
+}
+
+segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
+                           const char *data, size_t len)
+{
+    sgi_json value = {0};
+    if (call->is_closing || call->lost)
+        return sgi_call_refuse_ended(call);
+    segue_status status = check_text(call, "the message", message);
+    if (status != SEGUE_OK)
+        return status;
+    if (call->op->served->kind == &sgi_call_resource &&
+        code == SGI_RPC_RESOURCE_NOT_FOUND)
+        return fail_not_found(call, message);
+    if (!may_send_code(code))
+        return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                          "the error code %d is reserved by the protocol", (int)code);
+    if (data)
+        status = sgi_engine_check_json(call->handle.engine, data, len, &value, NULL);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_op_fail(call->op, SGI_ENTRY_ERROR, code, sgi_str_of(message), value);
+    sgi_call_end_turn(call);
+    return status;
+}

@@ -1,0 +1,87 @@
+/* The application's principal function runs from the ready queue, without the lock, on
+ * the thread that delivers callbacks. While it runs, this file holds a reference to the
+ * server, and the caller keeps the transport. */
+#include "engine/server/identify.h"
+
+segue_status sgi_identify(segue_server *server, void *transport, sgi_principal **who,
+                          bool *named)
+{
+    sgi_engine *engine = server->engine;
+    const char *name = NULL;
+    sgi_server_ref(server);
+    sgi_user_code_begin(engine);
+    segue_status status =
+        server->options.principal(server->options.user, transport, &name);
+    sgi_user_code_end(engine);
+    if (status == SEGUE_OK && !sgi_utf8_valid(sgi_str_of(name), NULL)) {
+        /* a name that is not UTF-8 is refused: stored and read back it could become
+         * another name */
+        engine->warnings++;
+        status = SEGUE_E_INVALID;
+    }
+    if (status == SEGUE_OK) {
+        *named = name && *name;
+        *who = sgi_server_principal(server, name);
+        if (!*who)
+            status = SEGUE_E_NOMEM;
+    }
+    sgi_server_unref(server);
+    return status;
+}
+
+/* ---- the caller of a request over HTTP ---- */
+
+static int32_t run_identifying(sgi_ready *ready, int32_t budget)
+{
+    sgi_serve_identifying *identifying = SGI_OWNER(ready, sgi_serve_identifying, ready);
+    sgi_principal *who = NULL;
+    bool named = false;
+    (void)budget;
+    segue_status status =
+        sgi_identify(identifying->server, identifying->transport, &who, &named);
+    identifying->identified(identifying, status, who, named);
+    if (who)
+        sgi_principal_unref(who);
+    return 1;
+}
+
+bool sgi_serve_identifies_callers(const segue_server *server)
+{
+    return server->options.principal != NULL;
+}
+
+void sgi_serve_identify_caller(segue_server *server, sgi_serve_identifying *identifying,
+                               void *transport)
+{
+    identifying->ready.run = run_identifying;
+    identifying->server = server;
+    identifying->transport = transport;
+    sgi_ready_add(server->engine, &identifying->ready);
+}
+
+void sgi_serve_cancel_identifying(sgi_serve_identifying *identifying)
+{
+    if (identifying->server)
+        sgi_ready_remove(identifying->server->engine, &identifying->ready);
+}
+
+sgi_principal *sgi_serve_anonymous(segue_server *server)
+{
+    return sgi_server_principal(server, NULL);
+}
+
+void sgi_serve_ref_principal(sgi_principal *who)
+{
+    sgi_principal_ref(who);
+}
+
+void sgi_serve_unref_principal(sgi_principal *who)
+{
+    if (who)
+        sgi_principal_unref(who);
+}
+
+bool sgi_serve_is_closed(const segue_server *server)
+{
+    return server->stage >= SGI_SERVER_CLOSED;
+}

@@ -1,0 +1,111 @@
+#include "engine/server/lasting.h"
+
+#include "engine/conversation/replay.h"
+
+static bool keep(sgi_op *op, sgi_lasting *lasting)
+{
+    if (lasting) {
+        op->served->lasting = lasting;
+        op->drops = true;
+    }
+    return lasting;
+}
+
+bool sgi_lasting_make(sgi_op *op, const sgi_reply *reply, const sgi_call_request *request)
+{
+    return !request->lasting || keep(op, request->lasting->make(op, reply, request));
+}
+
+bool sgi_lasting_read(sgi_op *op, sgi_json data)
+{
+    for (const sgi_srv_dialect *const *row = sgi_srv_dialects; *row; row++) {
+        sgi_lasting *lasting = NULL;
+        if ((*row)->lasting && !(*row)->lasting->read(op, data, &lasting))
+            return false;
+        keep(op, lasting);
+    }
+    return true;
+}
+
+void sgi_lasting_free(sgi_op *op)
+{
+    sgi_lasting *lasting = op->served->lasting;
+    if (!lasting)
+        return;
+    op->served->lasting = NULL;
+    op->drops = false;
+    if (lasting->channel)
+        sgi_lasting_leave_reply(lasting->channel);
+    sgi_lasting_leave_peer(lasting);
+    lasting->form->free(lasting);
+}
+
+/* ---- the channel of a call ---- */
+
+void sgi_lasting_join_peer(sgi_lasting *lasting, sgi_peer *peer)
+{
+    lasting->peer = peer;
+    LIST_INSERT_HEAD(&peer->lasting, lasting, by_peer);
+}
+
+void sgi_lasting_leave_peer(sgi_lasting *lasting)
+{
+    if (lasting->peer)
+        LIST_REMOVE(lasting, by_peer);
+    lasting->peer = NULL;
+}
+
+void sgi_lasting_leave_reply(sgi_reply *reply)
+{
+    if (reply->lasting)
+        reply->lasting->channel = NULL;
+    reply->lasting = NULL;
+}
+
+void sgi_lasting_note_position(sgi_reply *reply, uint64_t seq)
+{
+    if (!reply->lasting || !reply->peer)
+        return;
+    reply->lasting->sent = seq;
+    if (reply->peer->conn->replay)
+        reply->peer->conn->replay->at = seq;
+}
+
+/* ---- the calls of a peer ---- */
+
+void sgi_peer_parted(sgi_peer *peer)
+{
+    sgi_lasting *lasting;
+    LIST_FOREACH(lasting, &peer->lasting, by_peer)
+        lasting->form->parted(lasting);
+}
+
+void sgi_peer_rejoined(sgi_peer *peer)
+{
+    sgi_lasting *lasting;
+    LIST_FOREACH(lasting, &peer->lasting, by_peer)
+        lasting->form->rejoined(lasting);
+}
+
+void sgi_peer_lost(sgi_peer *peer)
+{
+    sgi_lasting *lasting;
+    while ((lasting = LIST_FIRST(&peer->lasting))) {
+        sgi_lasting_leave_peer(lasting);
+        lasting->form->parted(lasting);
+    }
+}
+
+bool sgi_peer_confirm_written(sgi_peer *peer)
+{
+    bool more = false;
+    sgi_lasting *next, *lasting = LIST_FIRST(&peer->lasting);
+    for (; lasting && !peer->is_exchange; lasting = next) {
+        sgi_op *op = lasting->op;
+        next = LIST_NEXT(lasting, by_peer);
+        sgi_op_ref(op); /* the call may end, which drops references */
+        more |= lasting->form->passed(lasting);
+        sgi_op_unref(op);
+    }
+    return more;
+}

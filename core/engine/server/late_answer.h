@@ -1,0 +1,18 @@
+/* Handles an answer to a question of a stored operation that this server has not sent in
+ * this session. The process that asked has ended, or another server on the same store
+ * asked, or the client answers in another session. The answer's id names the operation
+ * and the question (question_id.h). The server looks for them, and accepts the answer
+ * only from the owner of the operation. If another server runs the operation, the answer
+ * is forwarded to that server as a command (forwarding.h). */
+#ifndef SGI_LATE_ANSWER_H
+#define SGI_LATE_ANSWER_H
+
+#include "engine/input/question_id.h"
+#include "engine/server/peer.h"
+
+sgi_answered sgi_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
+                             bool is_error, sgi_json answer);
+/* Counts and logs a dropped answer. No question with its id is open. */
+void sgi_answer_dropped(sgi_engine *engine, sgi_json id);
+
+#endif

@@ -1,0 +1,38 @@
+/* Counts the answers of clients whose question is being looked up in the store or that
+ * are being forwarded to another server, and their bytes. late_answer.c and mailbox.c
+ * share the counts. */
+#ifndef SGI_LATE_USE_H
+#define SGI_LATE_USE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The largest number of such answers at once, and of their bytes. A single answer is
+ * accepted whatever its size. */
+#define SGI_LATE_ANSWERS_MAX 64
+#define SGI_LATE_ANSWERS_BYTES ((size_t)16 * 1024 * 1024)
+
+typedef struct sgi_late_use {
+    size_t answers;
+    size_t bytes;
+} sgi_late_use;
+
+static inline bool sgi_late_use_has_room(const sgi_late_use *use, size_t len)
+{
+    return use->answers < SGI_LATE_ANSWERS_MAX &&
+           (!use->bytes || use->bytes + len <= SGI_LATE_ANSWERS_BYTES);
+}
+
+static inline void sgi_late_use_begin(sgi_late_use *use, size_t len)
+{
+    use->answers++;
+    use->bytes += len;
+}
+
+static inline void sgi_late_use_end(sgi_late_use *use, size_t len)
+{
+    use->answers--;
+    use->bytes -= len;
+}
+
+#endif

@@ -1,0 +1,323 @@
+/* tools/list, resources/list, resources/templates/list and prompts/list: one page of the
+ * items of one type. */
+#include "engine/server/call_request.h"
+#include "engine/server/gather.h"
+#include "wire/json_copy.h"
+
+/* A cursor is the order number of the last item on the page, so removed items cause no
+ * gaps and no repeats. The cursor is sealed for its list, and for its caller, or for all
+ * callers if the page is the same for all. */
+#define CURSOR 8
+
+static sgi_sealed_for good_for(const sgi_inbound *in, const sgi_str *list)
+{
+    static const uint8_t anybody[SGI_DIGEST_SIZE];
+    bool is_public = in->peer->server->options.list_scope == SEGUE_CACHE_PUBLIC;
+    return (sgi_sealed_for){SGI_SEAL_CURSOR, is_public ? anybody : in->peer->who->digest,
+                            list, 1};
+}
+
+static void write_cursor(sgi_jw *w, const sgi_inbound *in, sgi_str list, uint64_t last)
+{
+    const sgi_seal *seal = &in->peer->server->seal;
+    const sgi_sealed_for subject = good_for(in, &list);
+    char bytes[CURSOR];
+    for (size_t i = 0; i < CURSOR; i++)
+        bytes[i] = (char)(uint8_t)(last >> (56 - 8 * i));
+    sgi_jw_key(w, "nextCursor");
+    sgi_buf_add_char(w->buf, '"');
+    sgi_seal_write(seal, &subject, 0, (sgi_str){bytes, CURSOR}, w->buf);
+    sgi_buf_add_char(w->buf, '"');
+    w->comma = true;
+}
+
+static bool read_cursor(const sgi_inbound *in, sgi_str list, uint64_t *after)
+{
+    const sgi_sealed_for subject = good_for(in, &list);
+    sgi_json cursor = sgi_json_get(in->params, "cursor");
+    sgi_str text;
+    sgi_buf bytes;
+    *after = 0;
+    if (!cursor.n)
+        return true;
+    if (!sgi_json_plain_string(cursor, &text) || text.n > 256)
+        return false;
+    sgi_buf_init(&bytes, sgi_engine_mem(in->peer->server->engine));
+    bool ok =
+        sgi_seal_open(&in->peer->server->seal, &subject, text, &bytes) == SEGUE_OK &&
+        bytes.len == CURSOR;
+    for (size_t i = 0; ok && i < CURSOR; i++)
+        *after = *after << 8 | (uint8_t)bytes.p[i];
+    sgi_buf_free(&bytes);
+    return ok;
+}
+
+/* Writes the members of an item. Before 2026-07-28 structured content had to be an
+ * object, so an outputSchema that allows more is left out. */
+static void write_members(sgi_jw *w, sgi_json json, bool modern_output,
+                          bool bare_of_annotations)
+{
+    const char *except[3] = {NULL};
+    size_t count = 0;
+    if (modern_output)
+        except[count++] = "outputSchema";
+    if (bare_of_annotations)
+        except[count++] = "annotations";
+    sgi_jw_members(w, json, except);
+}
+
+/* True when this client can receive the results of this tool while they grow
+ * (R-776-17). */
+static bool is_streamed(const sgi_inbound *in, const sgi_item *item)
+{
+    return item->type == SEGUE_ITEM_TOOL && sgi_srv_marks_growing(in) &&
+           item->options.flags & SEGUE_TOOL_INCREMENTAL;
+}
+
+/* Writes the application's annotations and the library's hint. A hint that the
+ * application has set itself is not changed. */
+static void write_hint(sgi_jw *w, sgi_json annotations)
+{
+    sgi_jw_key(w, "annotations");
+    sgi_jw_open(w, '{');
+    sgi_jw_members(w, annotations, NULL);
+    if (!sgi_json_get(annotations, "streamingHint").n) {
+        sgi_jw_key(w, "streamingHint");
+        sgi_jw_bool(w, true);
+    }
+    sgi_jw_close(w, '}');
+}
+
+static void write_item(sgi_jw *w, const sgi_inbound *in, const sgi_item *item)
+{
+    bool modern = sgi_version_is_modern(in->version);
+    const char *tells = sgi_srv_task_support(in, item->options.task);
+    sgi_json json = {item->json, item->json_len};
+    bool streamed = is_streamed(in, item);
+    if (!tells && !streamed && (modern || !item->has_modern_output)) {
+        sgi_jw_raw(w, json);
+        return;
+    }
+    sgi_jw_open(w, '{');
+    write_members(w, json, item->has_modern_output && !modern, streamed);
+    if (streamed)
+        write_hint(w, sgi_json_get(json, "annotations"));
+    if (tells) {
+        sgi_jw_key(w, "execution");
+        sgi_jw_open(w, '{');
+        sgi_jw_member_raw(w, "taskSupport", sgi_str_of(tells));
+        sgi_jw_close(w, '}');
+    }
+    sgi_jw_close(w, '}');
+}
+
+/* ---- pages ---- */
+
+/* A page: the items after number `after`, of which at most `left` are still to be
+ * written. */
+typedef struct page {
+    sgi_inbound in; /* the request, without views into the message */
+    int32_t type;
+    const char *member;
+    uint64_t after;
+    int32_t left;
+} page;
+
+static sgi_item *first_behind(const page *p)
+{
+    sgi_item *item;
+    TAILQ_FOREACH(item, &sgi_items_of_type(p->in.peer->server, p->type)->items, link)
+        if (item->order > p->after)
+            break;
+    return item;
+}
+
+/* Writes the list: at most `most` items, and no further one after most_bytes. Returns
+ * their number. *rest: the next item that was not written; NULL = there is none. */
+static int32_t write_items(page *p, sgi_jw *w, int32_t most, size_t most_bytes,
+                           sgi_item **rest)
+{
+    size_t mark = w->buf->len;
+    sgi_item *item = first_behind(p);
+    int32_t count = 0;
+    sgi_jw_key(w, p->member);
+    sgi_jw_open(w, '[');
+    for (; item && count < most && p->left && w->buf->len - mark < most_bytes; count++) {
+        write_item(w, &p->in, item);
+        p->after = item->order;
+        p->left--;
+        item = TAILQ_NEXT(item, link);
+    }
+    sgi_jw_close(w, ']');
+    *rest = item;
+    return count;
+}
+
+/* True when the page is larger than one piece. */
+static bool is_long(const page *p)
+{
+    const sgi_item *item = first_behind(p);
+    size_t bytes = 0;
+    for (int32_t i = 0; item && i < p->left; i++, item = TAILQ_NEXT(item, link)) {
+        if (i == SGI_GATHER_SEGMENTS || bytes >= SGI_GATHER_BYTES)
+            return true;
+        bytes += item->json_len;
+    }
+    return false;
+}
+
+static void answer_whole(const sgi_inbound *in, page *p)
+{
+    segue_server *server = in->peer->server;
+    sgi_sending sending;
+    sgi_item *rest;
+    sgi_answer_result(&sending, in, "complete");
+    write_items(p, &sending.w, INT32_MAX, SIZE_MAX, &rest);
+    if (rest)
+        write_cursor(&sending.w, in, sgi_str_of(p->member), p->after);
+    if (sgi_version_is_modern(in->version)) {
+        sgi_freshness_write(&sending.w, server->freshness);
+        sgi_send_server_info(&sending, server);
+    }
+    sgi_send_end(&sending);
+}
+
+/* ---- pages in pieces ---- */
+
+/* A long page is sent in several responses to a client that allows it (P, R-776-31), as
+ * fast as the client reads. Each response has the items that exist when it is written. */
+typedef struct listing {
+    sgi_source source;
+    sgi_conn *conn; /* a counted reference */
+    sgi_reply *reply;
+    page page;
+    int64_t next; /* number of the first item of the next piece, counted from 1 */
+} listing;
+
+static void free_listing(listing *l)
+{
+    sgi_conn *conn = l->conn;
+    const sgi_mem *mem = sgi_engine_mem(conn->engine);
+    sgi_source_remove(conn, &l->source);
+    sgi_reply_close(l->reply);
+    sgi_release(mem, l, sizeof *l);
+    sgi_conn_unref(conn);
+}
+
+static void listing_cancelled(sgi_reply *reply)
+{
+    free_listing(reply->user);
+}
+
+/* Writes _meta of a piece: hasMore unless the piece is the last, and the number of the
+ * piece if the client may receive the piece twice (C-9). */
+static void write_piece_meta(const listing *l, sgi_jw *w, bool last, int32_t count)
+{
+    bool is_numbered = count && l->reply->peer->session;
+    if (last && !is_numbered)
+        return;
+    sgi_jw_key(w, "_meta");
+    sgi_jw_open(w, '{');
+    if (!last) {
+        sgi_jw_key(w, "hasMore");
+        sgi_jw_bool(w, true);
+    }
+    if (is_numbered)
+        sgi_jw_member_int(w, "dev.segue/seq", l->next);
+    sgi_jw_close(w, '}');
+}
+
+/* Sends one piece. Returns false when nothing more is to be sent; then the listing may
+ * have been freed. */
+static bool send_piece(listing *l)
+{
+    sgi_sending sending;
+    sgi_item *rest;
+    sgi_send_response(&sending, l->conn, sgi_str_of(l->reply->id), false);
+    int32_t count =
+        write_items(&l->page, &sending.w, SGI_GATHER_SEGMENTS, SGI_GATHER_BYTES, &rest);
+    bool last = !rest || !l->page.left;
+    if (last && rest)
+        write_cursor(&sending.w, &l->page.in, sgi_str_of(l->page.member), l->page.after);
+    write_piece_meta(l, &sending.w, last, count);
+    sending.last = last;
+    l->next += count;
+    if (!sgi_send_end(&sending))
+        return false; /* the conversation closes, and its loss ends the listing */
+    if (last)
+        free_listing(l);
+    return !last;
+}
+
+static bool fill_listing(sgi_source *source, size_t room)
+{
+    listing *l = SGI_OWNER(source, listing, source);
+    sgi_conn *conn = l->conn;
+    size_t mark = conn->out.len;
+    bool more = true;
+    sgi_conn_ref(conn);
+    while (more && conn->out.len - mark < room)
+        more = send_piece(l);
+    sgi_conn_unref(conn);
+    return more;
+}
+
+/* Begins to answer in pieces. The first piece is sent here, because over HTTP a source is
+ * asked only when the form of the answer is known. */
+static void answer_in_pieces(const sgi_inbound *in, const page *p)
+{
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (!reply)
+        return;
+    listing *l = sgi_alloc(sgi_engine_mem(reply->engine), sizeof *l);
+    if (!l) {
+        sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
+                        (sgi_json){0});
+        sgi_reply_close(reply);
+        return;
+    }
+    *l = (listing){.source.fill = fill_listing,
+                   .conn = in->peer->conn,
+                   .reply = reply,
+                   .page = *p,
+                   .next = 1};
+    sgi_conn_ref(l->conn);
+    reply->user = l;
+    reply->cancelled = listing_cancelled;
+    if (send_piece(l))
+        sgi_source_queue(l->conn, &l->source);
+}
+
+static void list(const sgi_inbound *in, int32_t type, const char *member)
+{
+    page p = {.in = {.peer = in->peer, .version = in->version, .caps = in->caps},
+              .type = type,
+              .member = member,
+              .left = in->peer->server->options.page_size};
+    if (!read_cursor(in, sgi_str_of(member), &p.after))
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS, "Invalid cursor", NULL);
+    else if (sgi_request_allows_partial(in) && is_long(&p))
+        answer_in_pieces(in, &p);
+    else
+        answer_whole(in, &p);
+}
+
+void sgi_tools_list(const sgi_inbound *in)
+{
+    list(in, SEGUE_ITEM_TOOL, "tools");
+}
+
+void sgi_resources_list(const sgi_inbound *in)
+{
+    list(in, SEGUE_ITEM_RESOURCE, "resources");
+}
+
+void sgi_templates_list(const sgi_inbound *in)
+{
+    list(in, SEGUE_ITEM_RESOURCE_TEMPLATE, "resourceTemplates");
+}
+
+void sgi_prompts_list(const sgi_inbound *in)
+{
+    list(in, SEGUE_ITEM_PROMPT, "prompts");
+}

@@ -1,0 +1,284 @@
+/* A forwarded answer is the JSON object {"session","by","message"}: the session in which
+ * the answer came, the digest of its principal, and the answer as received. */
+#include "engine/server/mailbox.h"
+
+#include "engine/error.h"
+#include "engine/server/call.h"
+#include "engine/server/late_answer.h"
+#include "engine/server/wire_session.h"
+
+#define BOX_NAME "dev.segue/mailbox"
+
+static const char not_taken[] =
+    "The answer cannot be passed on to the server that asked: send it again";
+
+/* ---- the mailbox ---- */
+
+/* Writes the owner of a mailbox: a digest that no principal has (all 0xff), so no client
+ * can look the mailbox up. */
+static void write_owner(uint8_t digest[SGI_DIGEST_SIZE])
+{
+    memset(digest, 0xff, SGI_DIGEST_SIZE);
+}
+
+static bool is_owner(const uint8_t digest[SGI_DIGEST_SIZE])
+{
+    uint8_t owner[SGI_DIGEST_SIZE];
+    write_owner(owner);
+    return !memcmp(digest, owner, sizeof owner);
+}
+
+bool sgi_op_is_mailbox(const sgi_op *op)
+{
+    return is_owner(op->served->who->digest);
+}
+
+static void look_at_calls(const segue_server *server)
+{
+    segue_call *call;
+    LIST_FOREACH(call, &server->calls, link)
+        sgi_call_deliver_answers(call);
+}
+
+/* Sends the waiting questions when the mailbox was created or could not be. Without a
+ * mailbox an answer is received only if its client sends it to this server. */
+static void box_made(sgi_waiter *waiter, sgi_op *op, segue_status status)
+{
+    segue_server *server = sgi_op_server(op);
+    (void)waiter;
+    if (status != SEGUE_OK)
+        server->mailbox.box = NULL;
+    look_at_calls(server);
+}
+
+static sgi_op *make_box(segue_server *server)
+{
+    uint8_t owner[SGI_DIGEST_SIZE];
+    sgi_engine *engine = server->engine;
+    sgi_op *op = sgi_served_new(server, SGI_STR(BOX_NAME), SGI_STR("{}"));
+    if (!op)
+        return NULL;
+    write_owner(owner);
+    sgi_principal *who = sgi_principal_get(&server->principals, engine, owner);
+    if (who)
+        sgi_budget_set_owner(op, who);
+    op->task_id = sgi_text_dup(sgi_engine_mem(engine), sgi_str_of(server->name));
+    op->ttl_ms = -1;
+    sgi_op_set_hold(op, SGI_HOLD_HERE);
+    if (!who || !op->task_id || !sgi_random(&engine->env, op->id, sizeof op->id) ||
+        sgi_op_make_stored(op) != SEGUE_OK) {
+        sgi_op_unref(op);
+        return NULL;
+    }
+    return op;
+}
+
+void sgi_mailbox_create(segue_server *server)
+{
+    if (server->mailbox.box || !server->seal.shared || server->stage >= SGI_SERVER_CLOSED)
+        return;
+    sgi_op *box = make_box(server);
+    if (!box)
+        return; /* the next session that begins tries it again */
+    server->mailbox.box = box;
+    sgi_server_put_in_maps(box);
+    server->mailbox.waits.fire = box_made;
+    sgi_op_wait(box, &server->mailbox.waits, 0);
+    sgi_op_unref(box);
+}
+
+bool sgi_mailbox_is_being_stored(const segue_server *server)
+{
+    return server->mailbox.box && !sgi_op_is_created(server->mailbox.box);
+}
+
+void sgi_mailbox_delete_claimed(sgi_op *box)
+{
+    box->deleting = true;
+    sgi_committer_mark_dirty(&sgi_op_server(box)->committer, box);
+    sgi_server_take_from_maps(box);
+}
+
+void sgi_mailbox_delete(segue_server *server)
+{
+    sgi_op *box = server->mailbox.box;
+    if (!box)
+        return;
+    server->mailbox.box = NULL;
+    sgi_op_wait_cancel(&server->mailbox.waits);
+    sgi_mailbox_delete_claimed(box);
+}
+
+/* Replaces the mailbox. The server gets a new name, because questions that were sent
+ * under the old name can no longer be answered. */
+void sgi_mailbox_replace(sgi_op *box)
+{
+    segue_server *server = sgi_op_server(box);
+    bool was_ours = server->mailbox.box == box;
+    if (was_ours) {
+        server->mailbox.box = NULL;
+        sgi_op_wait_cancel(&server->mailbox.waits);
+    }
+    /* deletes the old mailbox if this server still owns it */
+    sgi_mailbox_delete_claimed(box);
+    if (was_ours && sgi_engine_random_text(server->engine, server->name))
+        sgi_mailbox_create(server);
+}
+
+void sgi_mailbox_renew(segue_server *server)
+{
+    if (server->mailbox.box)
+        sgi_mailbox_replace(server->mailbox.box);
+}
+
+/* ---- sending a letter ---- */
+
+typedef struct mail {
+    segue_server *server; /* a counted reference */
+    /* the conversation that brought the answer, a counted reference */
+    sgi_conn *conn;
+    size_t len; /* number of bytes that are counted in server->late */
+    sgi_buf answer;
+} mail;
+
+static void free_mailbox(mail *m)
+{
+    segue_server *server = m->server;
+    sgi_late_use_end(&server->late, m->len);
+    sgi_buf_free(&m->answer);
+    sgi_conn_unref(m->conn);
+    sgi_release(sgi_engine_mem(server->engine), m, sizeof *m);
+    sgi_server_unref(server);
+}
+
+static void end_forwarding(mail *m, segue_status status)
+{
+    sgi_conn *conn = m->conn;
+    if (conn->up && !conn->closing && status == SEGUE_OK) {
+        sgi_send_no_answer(conn);
+    } else if (conn->up && !conn->closing) {
+        sgi_send_error(conn, (sgi_str){0}, SGI_RPC_INVALID_REQUEST, sgi_str_of(not_taken),
+                       (sgi_json){0});
+        conn->http_status = 503;
+    }
+    free_mailbox(m);
+}
+
+static void posted(sgi_job *job)
+{
+    mail *m = job->user;
+    segue_status status = job->status;
+    sgi_job_free(job);
+    end_forwarding(m, status);
+}
+
+static void box_found(sgi_job *job)
+{
+    mail *m = job->user;
+    const sgi_found *found = TAILQ_FIRST(&job->found);
+    sgi_committer *committer = &m->server->committer;
+    segue_status status = job->status;
+    sgi_job *post = NULL;
+    if (status == SEGUE_OK && (!found || !is_owner(found->record.principal)))
+        status = SEGUE_E_NOT_FOUND;
+    if (status == SEGUE_OK && !(post = sgi_job_new(committer, SGI_JOB_POST, posted, m)))
+        status = SEGUE_E_NOMEM;
+    if (post) {
+        memcpy(post->id, found->record.id, sizeof post->id);
+        post->command = m->answer;
+        sgi_buf_init(&m->answer, sgi_engine_mem(m->server->engine));
+        sgi_committer_add_job(committer, post);
+    }
+    sgi_job_free(job);
+    if (!post)
+        end_forwarding(m, status);
+}
+
+static void write_letter(sgi_buf *out, const sgi_peer *peer, const sgi_message *msg)
+{
+    bool is_error = msg->kind == SGI_MESSAGE_ERROR;
+    sgi_jw w = sgi_jw_to(out);
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "session", sgi_str_of(peer->questions->session->id));
+    sgi_jw_key(&w, "by");
+    sgi_buf_add_char(out, '"');
+    sgi_buf_add_base64(out, peer->who->digest, SGI_DIGEST_SIZE, true);
+    sgi_buf_add_char(out, '"');
+    w.comma = true;
+    sgi_jw_key(&w, "message");
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_raw(&w, "jsonrpc", SGI_STR("\"2.0\""));
+    sgi_jw_member_raw(&w, "id", msg->id);
+    sgi_jw_member_raw(&w, is_error ? "error" : "result",
+                      is_error ? msg->error : msg->result);
+    sgi_jw_close(&w, '}');
+    sgi_jw_close(&w, '}');
+}
+
+static bool is_for_another(const sgi_peer *peer, const sgi_question_parts *parts)
+{
+    const segue_server *server = peer->server;
+    return server->seal.shared && server->stage < SGI_SERVER_DEAD && !parts->is_lasting &&
+           !parts->position && peer->questions->session &&
+           !sgi_str_eq(parts->operation, sgi_str_of(server->name));
+}
+
+bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_question_parts parts;
+    segue_server *server = peer->server;
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    if (!sgi_question_id_read(msg->id, &parts) || !is_for_another(peer, &parts))
+        return false;
+    sgi_buf answer;
+    sgi_buf_init(&answer, mem);
+    write_letter(&answer, peer, msg);
+    bool ok = !answer.failed && sgi_late_use_has_room(&server->late, answer.len);
+    mail *m = ok ? sgi_zalloc(mem, sizeof *m) : NULL;
+    sgi_job *job = m ? sgi_job_new(&server->committer, SGI_JOB_FIND, box_found, m) : NULL;
+    if (job)
+        job->task_id = sgi_text_dup(mem, parts.operation);
+    if (!job || !job->task_id) {
+        if (job)
+            sgi_job_free(job);
+        sgi_release(mem, m, sizeof *m);
+        sgi_buf_free(&answer);
+        return false;
+    }
+    *m = (mail){server, peer->conn, answer.len, answer};
+    sgi_server_ref(server);
+    sgi_conn_ref(peer->conn);
+    /* the POST is answered by a status alone, without an event stream */
+    peer->conn->no_events = true;
+    sgi_late_use_begin(&server->late, answer.len);
+    sgi_committer_add_job(&server->committer, job);
+    return true;
+}
+
+/* ---- reading a letter ---- */
+
+segue_status sgi_mailbox_take_answer(segue_server *server, sgi_str answer)
+{
+    sgi_json value;
+    sgi_message msg;
+    sgi_str session, by;
+    sgi_buf who;
+    int32_t code;
+    const char *problem;
+    sgi_engine *engine = server->engine;
+    segue_status status = sgi_engine_check_json(engine, answer.p, answer.n, &value, NULL);
+    if (status != SEGUE_OK)
+        return status;
+    sgi_buf_init(&who, sgi_engine_mem(engine));
+    bool ok =
+        sgi_json_plain_string(sgi_json_get(value, "session"), &session) &&
+        sgi_json_plain_string(sgi_json_get(value, "by"), &by) &&
+        sgi_buf_add_unbase64(&who, by) && who.len == SGI_DIGEST_SIZE &&
+        sgi_conn_parse(engine, sgi_json_get(value, "message"), &msg, &code, &problem);
+    if (ok && !sgi_question_requests_take_forwarded(server, session,
+                                                    (const uint8_t *)who.p, &msg))
+        sgi_answer_dropped(engine, msg.id);
+    status = who.failed ? SEGUE_E_NOMEM : SEGUE_OK;
+    sgi_buf_free(&who);
+    return status;
+}

@@ -1,0 +1,234 @@
+/* Functions of the server that the log and the cluster call to report changes. */
+#include "engine/log/observer.h"
+
+#include "engine/error.h"
+#include "engine/cluster/following.h"
+#include "engine/cluster/forwarding.h"
+#include "engine/server/question_requests.h"
+#include "engine/server/call.h"
+#include "engine/server/commands.h"
+#include "engine/server/grant.h"
+#include "engine/server/mailbox.h"
+#include "engine/server/task_creator.h"
+#include "engine/server/carried_answers.h"
+#include "engine/server/lasting.h"
+#include "engine/server/rounds.h"
+#include "engine/server/task.h"
+
+/* ---- the log ---- */
+
+static void uncount(sgi_op *op)
+{
+    if (op->served->counted)
+        op->served->who->live_tasks--;
+    op->served->counted = false;
+}
+
+static void linger(sgi_op *op)
+{
+    if (sgi_server_op_linger(op))
+        sgi_server_free_lingering(sgi_op_server(op));
+}
+
+/* Called when more of the operation's log became visible, perhaps its end. */
+static void became_visible(sgi_op *op)
+{
+    /* Starts the handler when the creation is durable. A keyed call starts now, because
+     * no other operation has its key. A lasting call starts now, because its client can
+     * come back for it. */
+    bool waited = op->key || sgi_op_is_lasting_call(op);
+    if (waited && op->hold == SGI_HOLD_NEW && !op->served->call &&
+        !sgi_op_has_ended(op) && sgi_op_server(op)->stage < SGI_SERVER_DEAD) {
+        /* set first, so that the handler is started only once, even if the start fails */
+        sgi_op_set_hold(op, SGI_HOLD_HERE);
+        if (sgi_call_start(op, false) != SEGUE_OK)
+            sgi_op_end_internal_error(op, "Out of memory");
+    }
+    if (op->served->call)
+        sgi_call_log_is_durable(op->served->call);
+    if (!sgi_op_has_ended(op) || op->head.final_seq > sgi_op_horizon(op))
+        return;
+    if (sgi_op_runs_elsewhere(op)) {
+        sgi_followed_end(op);
+        /* the operation has ended, and no server runs it any more */
+        sgi_op_set_hold(op, SGI_HOLD_HERE);
+        op->shared->stale = false;
+    }
+    /* logged only once, by the server that ran the task */
+    if (op->served->counted && op->served->is_task)
+        sgi_task_log_end(op);
+    uncount(op);
+    /* the questions are withdrawn before the end is sent */
+    sgi_question_requests_withdraw(op);
+    /* an awaited round stays, so that the next request of the round gets the end */
+    if (!sgi_round_is_awaited(op))
+        sgi_round_end(op);
+    if (sgi_op_is_known(op))
+        linger(op);
+    if (op->served->call && op->head.final == SGI_FINAL_CANCELLED)
+        /* the last chance to cancel the handler of a plain call */
+        sgi_call_cancel(op->served->call);
+    if (op->served->call)
+        sgi_call_release(op->served->call);
+}
+
+/* Stops the handler of an operation that another server has taken over. */
+static void fenced(sgi_op *op)
+{
+    if (sgi_op_is_mailbox(op)) {
+        sgi_mailbox_replace(op);
+        return;
+    }
+    uncount(op);
+    sgi_engine_clear_timer(op->engine, &op->shared->timer);
+    sgi_engine_clear_timer(op->engine, &op->served->promote);
+    if (op->served->call)
+        sgi_call_taken_over(op->served->call);
+}
+
+static void not_created(sgi_op *op, segue_status status)
+{
+    /* a key that exists is normal: it means a repeated request */
+    if (status != SEGUE_E_EXISTS || !op->key)
+        sgi_engine_log(op->engine, SEGUE_LOG_WARNING,
+                       "the store could not create an operation: %s",
+                       sgi_status_name(status));
+    uncount(op);
+    if (op->served->call)
+        sgi_call_cancel(op->served->call);
+    sgi_server_take_from_maps(op);
+}
+
+static void freed(sgi_op *op)
+{
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    sgi_served *served = op->served;
+    sgi_engine_clear_timer(op->engine, &served->shared.timer);
+    sgi_engine_clear_timer(op->engine, &served->promote);
+    sgi_round_end(op);
+    sgi_carried_answers_free(op);
+    sgi_lasting_free(op);
+    sgi_task_creator_free(op);
+    if (served->item)
+        sgi_item_unref(served->item);
+    sgi_text_free(mem, served->item_name);
+    sgi_text_free(mem, served->own_arguments);
+    if (served->params)
+        sgi_release(mem, served->params, served->params_len + 1);
+    if (served->who)
+        sgi_principal_unref(served->who);
+    sgi_grant_unref(served->grant);
+}
+
+static void readers_were_woken(sgi_op *op)
+{
+    if (!LIST_EMPTY(&op->shared->forwards))
+        sgi_forwards_end_done(op);
+}
+
+static void all_were_called(sgi_op *op)
+{
+    if (sgi_op_runs_elsewhere(op))
+        sgi_question_requests_send_followed(op);
+}
+
+static void released(sgi_committer *committer)
+{
+    sgi_server_unref(SGI_OWNER(committer, segue_server, committer));
+}
+
+static void joined(sgi_op *op, const sgi_entry *entry)
+{
+    op->served->lasting->form->joined(op->served->lasting, entry);
+}
+
+static void make_room(sgi_op *op, size_t bytes, size_t limit)
+{
+    op->served->lasting->form->make_room(op->served->lasting, bytes, limit);
+}
+
+const struct sgi_log_observer sgi_server_observer = {
+    .room = sizeof(sgi_served),
+    .visible = became_visible,
+    .read = readers_were_woken,
+    .all_called = all_were_called,
+    .lost = not_created,
+    .fenced = sgi_op_was_taken_over,
+    .freed = freed,
+    .released = released,
+    .joined = joined,
+    .make_room = make_room,
+    .purge_ms = sgi_server_purge_time,
+    .set_form = sgi_served_configure_fold,
+    .write = sgi_served_write,
+    .made = sgi_served_made,
+};
+
+/* ---- functions for the cluster ---- */
+
+static void hold(sgi_cluster *cluster)
+{
+    sgi_server_ref(sgi_cluster_server(cluster));
+}
+
+static void let(sgi_cluster *cluster)
+{
+    sgi_server_unref(sgi_cluster_server(cluster));
+}
+
+static void recovered(sgi_cluster *cluster)
+{
+    segue_server *server = sgi_cluster_server(cluster);
+    if (server->stage == SGI_SERVER_RECOVERING)
+        sgi_server_open(server);
+}
+
+/* Makes the mailbox anew, because another server may have claimed and deleted it. */
+static void doubted(sgi_cluster *cluster)
+{
+    sgi_mailbox_renew(sgi_cluster_server(cluster));
+}
+
+static void adopted(sgi_op *op, const sgi_op *fresh)
+{
+    sgi_lasting *lasting = op->served->lasting;
+    if (lasting && fresh->served->lasting)
+        lasting->form->adopted(lasting, fresh->served->lasting);
+}
+
+static void rebuilt(sgi_op *op)
+{
+    if (op->served->lasting)
+        op->served->lasting->form->rebuilt(op->served->lasting);
+}
+
+static void moved(sgi_op *op)
+{
+    if (op->served->lasting)
+        op->served->lasting->form->moved(op->served->lasting);
+}
+
+static bool is_looked_at(const sgi_op *op)
+{
+    return op->served->lasting && op->served->lasting->peer;
+}
+
+const sgi_cluster_observer sgi_server_cluster_observer = {
+    .hold = hold,
+    .let = let,
+    .recovered = recovered,
+    .doubted = doubted,
+    .known = sgi_server_put_in_maps,
+    .forget = sgi_server_take_from_maps,
+    .release = sgi_server_op_release,
+    .rebuilt = rebuilt,
+    .adopted = adopted,
+    .taken_over = sgi_server_op_taken_over,
+    .fenced = fenced,
+    .moved = moved,
+    .is_looked_at = is_looked_at,
+    .command = sgi_command_run,
+    .acknowledges = sgi_command_is_acknowledged,
+    .is_box = sgi_op_is_mailbox,
+    .box_lost = sgi_mailbox_replace,
+};

@@ -1,0 +1,336 @@
+#include "engine/server/pieces.h"
+
+#include "engine/log/dropping.h"
+#include "engine/conversation/batch.h"
+#include "engine/server/call.h"
+#include "engine/server/lasting.h"
+#include "engine/server/tool_call.h"
+
+static void more_to_read(sgi_reader *reader);
+static void turned(sgi_reply *reply, sgi_op *op);
+static void withdrawn(sgi_reply *reply);
+
+static void leave(sgi_reply *reply, sgi_pieces *pieces)
+{
+    sgi_op *op = pieces->cursor.reader.op;
+    if (!op)
+        return;
+    if (reply->turned == turned)
+        reply->turned = NULL;
+    if (reply->cancelled == withdrawn)
+        reply->cancelled = NULL;
+    pieces->open = false;
+    sgi_op_ref(op);
+    sgi_source_remove(pieces->conn, &pieces->source);
+    sgi_gather_end(&pieces->gather);
+    sgi_cursor_end(&pieces->cursor);
+    op->frees_consumed = false;
+    if (op->served->call)
+        /* a handler that waits until entries have left memory may continue */
+        sgi_call_log_is_durable(op->served->call);
+    sgi_op_unref(op);
+}
+
+void sgi_pieces_detach(sgi_reply *reply)
+{
+    if (reply->pieces)
+        leave(reply, reply->pieces);
+}
+
+void sgi_pieces_drop(sgi_reply *reply)
+{
+    sgi_pieces *pieces = reply->pieces;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    if (!pieces)
+        return;
+    reply->pieces = NULL;
+    reply->parked = NULL;
+    leave(reply, pieces);
+    sgi_conn_unref(pieces->conn);
+    sgi_buf_free(&pieces->head);
+    sgi_release(mem, pieces, sizeof *pieces);
+}
+
+/* ---- the end of the pieces ---- */
+
+/* Answers the request as if there had been no pieces. */
+static void answer(sgi_pieces *pieces)
+{
+    sgi_reply *reply = pieces->reply;
+    sgi_op *op = pieces->cursor.reader.op;
+    sgi_op_ref(op);
+    if (pieces->resumes)
+        op->served->lasting->form->withdraw(pieces);
+    sgi_pieces_drop(reply);
+    sgi_call_answer_reply(reply, op);
+    sgi_op_unref(op);
+}
+
+static void close_reply(sgi_pieces *pieces)
+{
+    sgi_reply *reply = pieces->reply;
+    sgi_pieces_drop(reply);
+    sgi_reply_close(reply);
+}
+
+/* Ends the pieces with the answer. Only an answer with a result may leave out the pieces
+ * that were sent. */
+static void finish(sgi_pieces *pieces)
+{
+    const sgi_op *op = pieces->cursor.reader.op;
+    bool is_result =
+        op->head.final == SGI_FINAL_RESULT || op->head.final == SGI_FINAL_RESULT_IS_ERROR;
+    if (!pieces->begun || !pieces->form || !pieces->form->finish || !is_result) {
+        answer(pieces);
+        return;
+    }
+    if (pieces->resumes)
+        op->served->lasting->form->withdraw(pieces);
+    pieces->form->finish(pieces);
+    close_reply(pieces);
+}
+
+static void fail(sgi_pieces *pieces)
+{
+    sgi_reply *reply = pieces->reply;
+    bool ended = pieces->ended;
+    sgi_engine_log(reply->engine, SEGUE_LOG_ERROR,
+                   "the store cannot read back the pieces of a result");
+    if (ended) {
+        answer(pieces); /* the answer contains all of the result, so nothing is lost */
+        return;
+    }
+    /* on a channel only the form can report replaced segments, so the client has to
+     * resume */
+    if (pieces->resumes)
+        sgi_conn_close(pieces->conn);
+    sgi_pieces_drop(reply);
+}
+
+/* ---- sending pieces ---- */
+
+/* Sends one piece. Returns false when there is nothing more now, or when the pieces have
+ * been freed. */
+static bool send_piece(sgi_pieces *pieces)
+{
+    sgi_op *op = pieces->cursor.reader.op;
+    /* form is not NULL: only pieces with a form are open */
+    switch (pieces->form->send(pieces)) {
+    case SGI_PIECES_SENT:
+        pieces->begun = true;
+        if (pieces->form->gathers && !pieces->resumes && !pieces->broken)
+            sgi_gather_begin_pause(&pieces->gather);
+        sgi_op_free_consumed(op, pieces->cursor.reader.seq);
+        if (op->frees_consumed && op->served->call)
+            sgi_call_log_is_durable(op->served->call);
+        return true;
+    case SGI_PIECES_LAST:
+        close_reply(pieces);
+        return false;
+    case SGI_PIECES_LOST:
+        /* the conversation closes for lack of memory, which ends the call */
+        pieces->open = false;
+        return false;
+    default:
+        if (pieces->ended)
+            answer(pieces);
+        else
+            sgi_pieces_drop(pieces->reply);
+        return false;
+    }
+}
+
+static bool send_next(sgi_pieces *pieces)
+{
+    if (!pieces->ended && sgi_gather_must_wait(&pieces->gather, &pieces->cursor.reader))
+        return false;
+    if (sgi_cursor_next(&pieces->cursor, true))
+        return send_piece(pieces);
+    if (pieces->cursor.reader.failed)
+        fail(pieces);
+    else if (pieces->ended && sgi_cursor_at_end(&pieces->cursor))
+        finish(pieces);
+    return false;
+}
+
+static bool fill(sgi_source *source, size_t room)
+{
+    sgi_pieces *pieces = SGI_OWNER(source, sgi_pieces, source);
+    sgi_conn *conn = pieces->conn;
+    size_t mark = conn->out.len;
+    sgi_conn_ref(conn);
+    bool more = true;
+    while (more && conn->out.len - mark < room)
+        more = send_next(pieces);
+    sgi_conn_unref(conn);
+    return more;
+}
+
+/* Sends pieces when there may be more to read. Over HTTP a source is asked only when the
+ * form of the answer is known, so the first piece is sent here. No piece is sent before
+ * the handler's first turn is over, because the whole result may be ready then and fit
+ * into one message. */
+static void more_to_read(sgi_reader *reader)
+{
+    sgi_pieces *pieces = SGI_OWNER(reader, sgi_pieces, cursor.reader);
+    sgi_conn *conn = pieces->conn;
+    if (!pieces->open)
+        return;
+    if (conn->frames != SGI_FRAMES_OPEN ||
+        (sgi_conn_transport(conn) && send_next(pieces)))
+        /* called also when the client is away but may come back */
+        sgi_source_queue(conn, &pieces->source);
+}
+
+void sgi_pieces_continue(sgi_reply *reply)
+{
+    if (reply->pieces)
+        more_to_read(&reply->pieces->cursor.reader);
+}
+
+static void turned(sgi_reply *reply, sgi_op *op)
+{
+    (void)op;
+    reply->turned = NULL;
+    reply->pieces->open = true;
+    more_to_read(&reply->pieces->cursor.reader);
+}
+
+/* True when the transport left the exchange before the exchange had an event id. No
+ * client can resume it, so the answer does not wait for a client. */
+static bool is_deserted(const sgi_pieces *pieces)
+{
+    return !sgi_conn_transport(pieces->conn) && pieces->conn->frames == SGI_FRAMES_OPEN;
+}
+
+static void parked(sgi_reply *reply)
+{
+    sgi_pieces *pieces = reply->pieces;
+    if (!pieces->cursor.reader.op)
+        return;
+    if (!is_deserted(pieces) || pieces->resumes)
+        sgi_reader_pause(&pieces->cursor.reader);
+    else if (pieces->ended)
+        answer(pieces);
+    else
+        sgi_pieces_drop(reply);
+}
+
+/* ---- making and freeing ---- */
+
+void sgi_pieces_note_position(const sgi_pieces *pieces, uint64_t seq)
+{
+    sgi_lasting_note_position(pieces->reply, seq);
+}
+
+bool sgi_pieces_are_allowed(const sgi_conn *conn, sgi_str id)
+{
+    return !conn->no_events && !sgi_batch_of(conn, id);
+}
+
+/* Makes the pieces of a reply. NULL when out of memory. */
+static sgi_pieces *make(sgi_reply *reply, const sgi_pieces_form *form)
+{
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    sgi_pieces *pieces = sgi_zalloc(mem, sizeof *pieces);
+    if (!pieces)
+        return NULL;
+    pieces->form = form;
+    pieces->reply = reply;
+    pieces->source.fill = fill;
+    pieces->conn = reply->peer->conn;
+    sgi_conn_ref(pieces->conn);
+    sgi_gather_init(&pieces->gather, pieces->conn, &pieces->source);
+    sgi_buf_init(&pieces->head, mem);
+    reply->pieces = pieces;
+    reply->parked = parked;
+    return pieces;
+}
+
+static void look_at(sgi_pieces *pieces, sgi_op *op)
+{
+    sgi_cursor_init(&pieces->cursor, op, more_to_read);
+    pieces->cursor.reader.conn = pieces->conn;
+}
+
+void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request)
+{
+    reply->tells_void = request->pieces != NULL;
+    if (!request->pieces ||
+        !sgi_pieces_are_allowed(reply->peer->conn, sgi_str_of(reply->id)))
+        return;
+    sgi_pieces *pieces = make(reply, request->pieces);
+    if (pieces && pieces->form->begin && !pieces->form->begin(pieces, request->token))
+        sgi_pieces_drop(reply);
+}
+
+/* True when the memory of sent pieces may be freed, because no further request can ask
+ * for them. Since DRAFT-2026-v1 another request may come: for the task that the call
+ * becomes, or with answers to a round of questions. */
+static bool may_pass(const sgi_pieces *pieces, const sgi_op *op)
+{
+    return pieces->form->frees_consumed && !sgi_op_is_logged(op) &&
+           !pieces->reply->takes_rounds;
+}
+
+void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again)
+{
+    sgi_pieces *pieces = reply->pieces;
+    if (!pieces)
+        return;
+    if (!reply->peer || !sgi_op_log_has_result(op) || is_deserted(pieces)) {
+        sgi_pieces_drop(reply);
+        return;
+    }
+    look_at(pieces, op);
+    pieces->again = again;
+    op->frees_consumed = may_pass(pieces, op);
+    if (!again && op->served->call && !op->served->call->turned)
+        reply->turned = turned;
+    else
+        turned(reply, op);
+}
+
+void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
+{
+    const sgi_lasting *lasting = op->served->lasting;
+    sgi_pieces_drop(reply);
+    sgi_pieces *pieces = make(reply, lasting->pieces);
+    if (!pieces) {
+        sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "out of memory for a channel");
+        sgi_conn_close(reply->peer->conn);
+        return;
+    }
+    look_at(pieces, op);
+    reply->tells_void = lasting->pieces != NULL;
+    pieces->resumes = pieces->open = true;
+    pieces->cursor.from = lasting->confirmed;
+    pieces->cursor.mute = !lasting->pieces;
+    pieces->cursor.other = lasting->form->send;
+    if (has) {
+        pieces->cursor.counts = true;
+        pieces->cursor.has = *has;
+    }
+    /* while `begun` is false, the answer is whole, as if there had been no pieces */
+    pieces->begun = lasting->pieces && (has ? *has > 0 || !sgi_op_log_has_result(op)
+                                            : lasting->confirmed > 0);
+    more_to_read(&pieces->cursor.reader);
+}
+
+static void withdrawn(sgi_reply *reply)
+{
+    close_reply(reply->pieces);
+}
+
+void sgi_pieces_end(sgi_reply *reply)
+{
+    sgi_pieces *pieces = reply->pieces;
+    pieces->ended = true;
+    reply->cancelled = withdrawn;
+    if (!reply->peer)
+        close_reply(pieces);
+    else if (!pieces->begun && !pieces->resumes)
+        answer(pieces); /* one message is enough for all of the result */
+    else
+        more_to_read(&pieces->cursor.reader);
+}

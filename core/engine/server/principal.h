@@ -1,0 +1,59 @@
+/* The owner of operations: a name that the application gives to connections, stored as a
+ * digest. Limits are counted for each principal, so that one caller cannot use up the
+ * resources for all callers. */
+#ifndef SGI_PRINCIPAL_H
+#define SGI_PRINCIPAL_H
+
+#include "engine/engine.h"
+#include "engine/server/budget.h"
+
+/* A token bucket: it limits a rate per second, and allows the events of one second at
+ * once. */
+typedef struct sgi_bucket {
+    double tokens; /* tokens left; -1 = not used yet */
+    double full;
+    int64_t refilled_ms; /* monotonic time of the last refill */
+} sgi_bucket;
+
+struct sgi_wire_session;
+
+typedef struct sgi_principal {
+    sgi_map *map;
+    sgi_engine *engine;
+    sgi_map_node node;
+    int32_t refs; /* number of references, of operations and connections */
+    uint8_t digest[SGI_DIGEST_SIZE];
+    char *name; /* the name; NULL = not known, or a caller without a name */
+    int32_t live_tasks;
+    sgi_use use;
+    /* number of open event streams and subscriptions */
+    int32_t streams;
+    /* the sessions, the least recently used first */
+    TAILQ_HEAD(, sgi_wire_session) sessions;
+    int32_t session_count;
+    sgi_bucket lookups; /* limits failed look-ups of tasks */
+    sgi_bucket fetches; /* limits fetches by lastSeqNr */
+    /* frees a principal without references when its buckets are full again */
+    sgi_timer forgotten;
+} sgi_principal;
+
+/* Finds or makes the principal with this digest and takes a reference. NULL when out of
+ * memory. */
+sgi_principal *sgi_principal_get(sgi_map *map, sgi_engine *engine,
+                                 const uint8_t digest[SGI_DIGEST_SIZE]);
+/* Sets the name of a principal. The first name stays. False when out of memory. */
+bool sgi_principal_set_name(sgi_principal *who, sgi_str name);
+void sgi_principal_ref(sgi_principal *who);
+void sgi_principal_unref(sgi_principal *who);
+
+/* Counts a failed look-up. Returns 0, or the time in ms after which the client may try
+ * again (R-1905-55). */
+int64_t sgi_principal_count_miss(sgi_principal *who, int32_t per_second);
+/* Counts a fetch by lastSeqNr. Returns 0, or the time in ms after which the client may
+ * try again. */
+int64_t sgi_principal_count_fetch(sgi_principal *who, int32_t per_second);
+
+/* Frees all principals in the map. None may have references any more. */
+void sgi_principals_clear(sgi_map *map);
+
+#endif

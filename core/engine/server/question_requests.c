@@ -1,0 +1,661 @@
+/* References: a request (sgi_question_request) that was sent or waits has references to
+ * its operation and to the conversation on which it was sent. Its question points to the
+ * request. Questions that are due are sent after the handler's callbacks have run, so a
+ * change of the available streams only wakes the call.
+ *
+ * A question that was sent on a broken stream is among the events that the client may
+ * request again, with its id.
+ *
+ * A question that is asked as a task (input/question_task.h) is in the table from its
+ * first message to its last. Messages of its question task are sent like the question,
+ * and the client's answers to them go to the question task. */
+#include "engine/server/question_requests.h"
+
+#include "engine/response_modes.h"
+#include "engine/input/question_task.h"
+#include "engine/server/question_target.h"
+#include "engine/server/question_wire.h"
+#include "engine/server/call.h"
+#include "engine/cluster/forwarding.h"
+#include "engine/server/late_answer.h"
+#include "engine/server/mailbox.h"
+#include "engine/server/task_creator.h"
+#include "engine/server/lasting.h"
+#include "engine/server/rounds.h"
+#include "engine/server/inputs.h"
+#include "engine/server/task_form.h"
+#include "engine/server/tool_call.h"
+#include "engine/server/wire_session.h"
+
+#include <stdio.h>
+
+/* The largest number of requests in one session that were sent and not answered. */
+#define OUT_MAX 256
+
+struct sgi_question_request {
+    TAILQ_ENTRY(sgi_question_request) link;
+    sgi_question_requests *questions;
+    sgi_op *op; /* a counted reference */
+    sgi_input *input;
+    /* the conversation on which it was sent, a counted reference; NULL = it waits */
+    sgi_conn *conn;
+    sgi_question_id id;
+    sgi_map_node by_id; /* node of the server's table, when the request was sent */
+    bool cancels;       /* the client lets its tasks be cancelled */
+};
+
+void sgi_question_requests_init(sgi_question_requests *questions,
+                                sgi_wire_session *session)
+{
+    *questions = (sgi_question_requests){.session = session};
+    TAILQ_INIT(&questions->out);
+    TAILQ_INIT(&questions->waiting);
+}
+
+/* Frees a request, so that another one may be sent. The caller holds the operation. */
+static void forget(sgi_question_request *question)
+{
+    sgi_question_requests *questions = question->questions;
+    sgi_op *op = question->op;
+    question->input->question_request = NULL;
+    if (question->conn) {
+        sgi_map_remove(&sgi_op_server(op)->questions, &question->by_id);
+        TAILQ_REMOVE(&questions->out, question, link);
+        questions->out_count--;
+        sgi_conn_unref(question->conn);
+    } else {
+        TAILQ_REMOVE(&questions->waiting, question, link);
+    }
+    sgi_release(sgi_engine_mem(op->engine), question, sizeof *question);
+    sgi_op_unref(op);
+}
+
+/* ---- asking a question ---- */
+
+/* True when the question was sent on a stream that no client reads and that the client
+ * may never resume, so that the question is asked again on a stream that the client
+ * reads. In the same session this happens only after the client has repeated the call or
+ * waits for the result again. */
+static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
+{
+    sgi_question_target where;
+    const sgi_wire_session *session = question->questions->session;
+    if (!session || (question->conn && sgi_question_target_is_read(question->conn)) ||
+        !sgi_question_target_find(op, &where) || !sgi_question_target_is_read(where.conn))
+        return false;
+    return where.questions != question->questions
+               ? !sgi_question_target_session_stream(session)
+               : question->conn &&
+                     sgi_question_target_is_awaited(op, question->questions);
+}
+
+/* True when the question has to be sent: its handler waits for the answer, its entry is
+ * visible, and it was not sent yet. */
+static bool is_due(const sgi_op *op, const sgi_input *input)
+{
+    return (input->bound || sgi_op_runs_elsewhere(op)) && !input->answered &&
+           (!input->question_request || is_stranded(op, input->question_request)) &&
+           input->asked <= sgi_op_horizon(op) &&
+           !sgi_forward_has_answer(op, input->key) &&
+           !(input->question_task && sgi_question_task_is_over(input->question_task));
+}
+
+/* True when the question is due and a client that can answer it is reachable. *where is
+ * set. */
+static bool can_be_sent(const sgi_op *op, const sgi_input *input,
+                        sgi_question_target *where)
+{
+    sgi_json params = {input->params, input->params_len};
+    return is_due(op, input) && sgi_question_target_find(op, where) &&
+           !(sgi_input_required_caps(input->method, params) & ~where->caps);
+}
+
+/* Returns the conversation on which the question task of a question can send now; NULL
+ * = none. */
+static sgi_conn *way_of(const sgi_question_request *question)
+{
+    sgi_question_target where;
+    if (sgi_question_target_find(question->op, &where) &&
+        where.questions == question->questions)
+        return where.conn;
+    if (sgi_question_target_is_open(question->conn))
+        return question->conn;
+    return question->questions->session
+               ? sgi_question_target_session_stream(question->questions->session)
+               : NULL;
+}
+
+static bool has_words(const sgi_input *input)
+{
+    return input->question_request && input->question_request->conn &&
+           input->question_task && sgi_question_task_has_output(input->question_task) &&
+           way_of(input->question_request);
+}
+
+/* True when a handler of the operation runs, here or at another server. */
+static bool has_asker(const sgi_op *op)
+{
+    return sgi_op_runs_elsewhere(op) ||
+           (op->served->call && !op->served->call->cancelled);
+}
+
+/* True when an answer can reach the operation from each server to which the client may
+ * send it. */
+static bool can_be_answered(const sgi_op *op)
+{
+    return sgi_op_is_logged(op) || !sgi_mailbox_is_being_stored(sgi_op_server(op));
+}
+
+bool sgi_question_requests_are_due(const sgi_op *op)
+{
+    const sgi_input *input;
+    sgi_question_target where;
+    if (sgi_op_is_lasting_call(op))
+        /* the questions of a lasting call are sent on its channel (server/pieces.c) */
+        return false;
+    if (TAILQ_EMPTY(&op->head.inputs) || sgi_op_has_ended(op) || !has_asker(op) ||
+        sgi_op_server(op)->stage == SGI_SERVER_DEAD || !can_be_answered(op))
+        return false;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (has_words(input))
+            return true;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (can_be_sent(op, input, &where))
+            return true;
+    return false;
+}
+
+/* Sends the first waiting request that can be sent now. Requests before it have no stream
+ * in this session. They become due again, like questions that were not sent. */
+static void let_next_go(sgi_question_requests *questions)
+{
+    bool goes = false;
+    sgi_question_request *question;
+    sgi_question_target where;
+    while (!goes && questions->out_count < OUT_MAX &&
+           (question = TAILQ_FIRST(&questions->waiting))) {
+        sgi_op *op = question->op;
+        const sgi_input *input = question->input;
+        sgi_op_ref(op);
+        forget(question);
+        goes = sgi_question_requests_are_due(op) && can_be_sent(op, input, &where) &&
+               where.questions == questions;
+        sgi_question_requests_send_soon(op);
+        sgi_op_unref(op);
+    }
+}
+
+static void asker_ended(sgi_op *op, sgi_input *input, sgi_question_task_end how,
+                        sgi_json json);
+
+static const sgi_question_task_events asker_events = {
+    .has_output = sgi_question_requests_send_soon, .ended = asker_ended};
+
+static sgi_question_task *make_asker(sgi_op *op, sgi_input *input,
+                                     const sgi_question_target *where)
+{
+    sgi_buf params;
+    sgi_buf_init(&params, sgi_engine_mem(op->engine));
+    sgi_jw w = sgi_jw_to(&params);
+    sgi_jw_open(&w, '{');
+    sgi_question_write_params(&w, op, input);
+    sgi_question_write_task(&w, op, where);
+    sgi_jw_close(&w, '}');
+    sgi_question_task *question_task =
+        params.failed ? NULL
+                      : sgi_question_task_new(op->engine, op, input, sgi_buf_str(&params),
+                                              &asker_events);
+    sgi_buf_free(&params);
+    return question_task;
+}
+
+static void send_question(const sgi_question_request *question)
+{
+    char room[SGI_QUESTION_JSON];
+    sgi_sending sending;
+    const sgi_input *input = question->input;
+    sgi_send_request_as(&sending, question->conn,
+                        sgi_question_id_json(&question->id, 0, room),
+                        sgi_str_of(input->method));
+    sgi_question_write_params(&sending.w, question->op, input);
+    /* without memory the conversation closes, and the request is lost with it */
+    sgi_send_end(&sending);
+}
+
+/* Connects the question task of a question with its new stream. Over HTTP the client's
+ * messages have no order: the client gives one response to each request, and the rest of
+ * its answer is fetched by requests. */
+static void join_asker(const sgi_question_request *question,
+                       const sgi_question_target *where)
+{
+    sgi_question_task *question_task = question->input->question_task;
+    uint8_t modes = where->modes;
+    if (question->questions->session)
+        modes = (uint8_t)(modes & ~(unsigned)SGI_MODE_STREAMING);
+    sgi_question_task_connect(question_task, &question->id, modes);
+    sgi_question_task_send(question_task, question->conn);
+}
+
+/* Decides whether the question is asked as a task. A question that is a task already
+ * stays a task if the client accepts tasks. Returns false when out of memory. */
+static bool choose_form(sgi_op *op, sgi_input *input, const sgi_question_target *where)
+{
+    bool as_task = sgi_question_is_task(op, input, where);
+    if (as_task && !input->question_task)
+        input->question_task = make_asker(op, input, where);
+    if (!as_task && input->question_task) {
+        sgi_question_task_free(input->question_task);
+        input->question_task = NULL;
+    }
+    return !as_task || input->question_task;
+}
+
+static bool make_id(const sgi_op *op, const sgi_input *input, sgi_question_id *id)
+{
+    bool lasts = op->task_id && strlen(op->task_id) == SGI_RANDOM_TEXT;
+    const char *name = lasts ? op->task_id : sgi_op_server(op)->name;
+    return sgi_question_id_make(id, op->engine, sgi_str_of(name),
+                                lasts ? input->asked : 0);
+}
+
+/* Removes the request from its session. late_answer.c handles an answer that still comes
+ * there. */
+static void leave(sgi_question_request *question)
+{
+    sgi_question_requests *questions = question->questions;
+    if (question->input->question_task)
+        sgi_question_task_disconnect(question->input->question_task);
+    forget(question);
+    let_next_go(questions);
+}
+
+/* Sends the question, or queues it when too many are unanswered. Returns false when out
+ * of memory. */
+static bool put_out(sgi_op *op, sgi_input *input, const sgi_question_target *where)
+{
+    sgi_question_requests *questions = where->questions;
+    if (input->question_request)
+        leave(input->question_request);
+    if (!choose_form(op, input, where))
+        return false;
+    sgi_question_request *question =
+        sgi_zalloc(sgi_engine_mem(op->engine), sizeof *question);
+    if (!question)
+        return false;
+    *question = (sgi_question_request){.questions = questions,
+                                       .op = op,
+                                       .input = input,
+                                       .cancels = where->caps & SGI_CAP_TASK_CANCEL};
+    if (!make_id(op, input, &question->id)) {
+        sgi_release(sgi_engine_mem(op->engine), question, sizeof *question);
+        return false;
+    }
+    sgi_op_ref(op);
+    input->question_request = question;
+    if (questions->out_count >= OUT_MAX) {
+        TAILQ_INSERT_TAIL(&questions->waiting, question, link);
+        return true;
+    }
+    question->conn = where->conn;
+    sgi_conn_ref(question->conn);
+    sgi_map_put(&sgi_op_server(op)->questions, &question->by_id,
+                sgi_str_of(question->id.text));
+    TAILQ_INSERT_TAIL(&questions->out, question, link);
+    questions->out_count++;
+    if (input->question_task)
+        join_asker(question, where);
+    else
+        send_question(question);
+    return true;
+}
+
+static void say_more(sgi_op *op)
+{
+    sgi_input *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (has_words(input))
+            sgi_question_task_send(input->question_task, way_of(input->question_request));
+}
+
+void sgi_question_requests_send(sgi_op *op)
+{
+    sgi_input *input;
+    sgi_question_target where;
+    bool ok = true;
+    if (!sgi_question_requests_are_due(op))
+        return;
+    sgi_op_ref(op);
+    say_more(op);
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (ok && can_be_sent(op, input, &where))
+            ok = put_out(op, input, &where);
+    if (!ok)
+        sgi_op_end_internal_error(op, "Out of memory for a question");
+    sgi_op_unref(op);
+}
+
+void sgi_question_requests_send_soon(sgi_op *op)
+{
+    if (!sgi_question_requests_are_due(op))
+        return;
+    if (op->served->call)
+        sgi_call_deliver_answers(op->served->call);
+    else
+        sgi_question_requests_send(op);
+}
+
+void sgi_question_requests_send_followed(sgi_op *op)
+{
+    sgi_input *input;
+    if (TAILQ_EMPTY(&op->head.inputs))
+        return;
+    sgi_op_ref(op);
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (input->question_request && input->answered)
+            sgi_question_withdraw_sent(input);
+    sgi_question_requests_send(op);
+    sgi_round_send_followed(op);
+    sgi_op_unref(op);
+}
+
+void sgi_question_requests_send_all_soon(const sgi_wire_session *session)
+{
+    const sgi_task_creator *creator;
+    const sgi_peer *peer;
+    const sgi_reply *reply;
+    LIST_FOREACH(creator, &session->creators, by_session)
+        sgi_question_requests_send_soon(creator->op);
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        LIST_FOREACH(reply, &peer->replies, by_peer) {
+            sgi_op *op = sgi_reply_cancelled_op(reply);
+            if (op)
+                sgi_question_requests_send_soon(op);
+        }
+}
+
+/* ---- receiving an answer ---- */
+
+/* Returns the request to which an answer with this id belongs. */
+static sgi_question_request *find(const segue_server *server,
+                                  const sgi_question_parts *parts, sgi_json id)
+{
+    sgi_map_node *node = sgi_map_find(&server->questions, parts->whole);
+    sgi_question_request *question =
+        node ? SGI_OWNER(node, sgi_question_request, by_id) : NULL;
+    if (!question)
+        return NULL;
+    const sgi_question_task *question_task = question->input->question_task;
+    bool is_one =
+        question_task ? sgi_question_task_awaits(question_task, id) : !parts->is_numbered;
+    return is_one ? question : NULL;
+}
+
+/* Stores a result in the form that the handler expects. */
+static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
+{
+    sgi_buf answer;
+    sgi_buf_init(&answer, sgi_engine_mem(op->engine));
+    sgi_json value = sgi_question_clean_answer(result, &answer);
+    segue_status status = answer.failed ? SEGUE_E_NOMEM : sgi_task_answer(op, key, value);
+    sgi_buf_free(&answer);
+    return status;
+}
+
+/* Continues the operation after an answer to a question was handled with this status. The
+ * caller holds the operation. */
+static void settle(sgi_op *op, segue_status status)
+{
+    if (sgi_op_runs_elsewhere(op) && sgi_task_is_put_off(op, status))
+        /* the answer was not accepted, so the question is sent again */
+        sgi_question_requests_send_soon(op);
+    /* the client cannot be asked to send its answer again, so the operation ends */
+    else if (status == SEGUE_E_NOMEM)
+        sgi_op_end_internal_error(
+            op, "Out of memory: the server cannot keep the answer to a question");
+    sgi_round_take_other_answer(op);
+    if (op->served->call)
+        /* a question whose answer did not fit is sent again */
+        sgi_call_deliver_answers(op->served->call);
+}
+
+/* True when the result names this task in related-task, or names no task (2025-11-25
+ * basic/utilities/tasks, "Associating Task-Related Messages"). */
+static bool is_about(const sgi_op *op, sgi_json result)
+{
+    sgi_json related = sgi_json_get(sgi_json_get(result, "_meta"), SGI_RELATED_TASK);
+    sgi_json id = sgi_json_get(related, "taskId");
+    return !id.n ||
+           (op->served->is_task && sgi_json_string_is(id, sgi_str_of(op->task_id)));
+}
+
+static segue_status take(sgi_op *op, const sgi_input *input, bool is_error,
+                         sgi_json answer)
+{
+    const sgi_str key = sgi_str_of(input->key);
+    return is_error ? sgi_task_answer_error(op, key, answer)
+                    : take_result(op, key, answer);
+}
+
+bool sgi_question_take_answer(sgi_op *op, sgi_input *input, bool is_error,
+                              sgi_json answer)
+{
+    if (!is_error && !is_about(op, answer))
+        return false;
+    /* the question may also have been sent in another session */
+    sgi_question_withdraw_sent(input);
+    settle(op, take(op, input, is_error, answer));
+    return true;
+}
+
+static sgi_answered answer_ask(sgi_question_request *question, bool is_error,
+                               sgi_json answer)
+{
+    sgi_question_requests *questions = question->questions;
+    sgi_op *op = question->op;
+    const sgi_input *input = question->input;
+    if (!is_error && !is_about(op, answer))
+        return SGI_ANSWERED_NOTHING;
+    sgi_op_ref(op);
+    forget(question);
+    let_next_go(questions);
+    settle(op, take(op, input, is_error, answer));
+    sgi_op_unref(op);
+    return SGI_ANSWERED_ONE;
+}
+
+static sgi_answered hear(sgi_question_request *question, const sgi_message *msg)
+{
+    bool is_error = msg->kind == SGI_MESSAGE_ERROR;
+    if (!question->input->question_task)
+        return answer_ask(question, is_error, is_error ? msg->error : msg->result);
+    sgi_question_task_take_message(question->input->question_task, msg);
+    return SGI_ANSWERED_ONE;
+}
+
+/* Handles the answer to a question of a lasting call. Such a question has the same id in
+ * every session. */
+static sgi_answered answer_lasting(const sgi_peer *peer, const sgi_question_parts *parts,
+                                   bool is_error, sgi_json answer)
+{
+    sgi_map_node *node = sgi_map_find(&peer->server->cluster.by_task, parts->operation);
+    sgi_op *op = sgi_op_by_task(node);
+    if (!op || !op->served->lasting || op->served->who != peer->who || parts->is_numbered)
+        return SGI_ANSWERED_NOTHING;
+    const sgi_input *input = sgi_op_input_at(op, parts->position);
+    if (!input)
+        return SGI_ANSWERED_NOTHING;
+    sgi_op_ref(op);
+    settle(op, take(op, input, is_error, answer));
+    sgi_op_unref(op);
+    return SGI_ANSWERED_ONE;
+}
+
+sgi_answered sgi_question_requests_take_answer(sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_question_parts parts;
+    bool is_error = msg->kind == SGI_MESSAGE_ERROR;
+    sgi_json answer = is_error ? msg->error : msg->result;
+    if (!sgi_question_id_read(msg->id, &parts))
+        return SGI_ANSWERED_NOTHING;
+    if (parts.is_lasting)
+        return answer_lasting(peer, &parts, is_error, answer);
+    sgi_question_request *question = find(peer->server, &parts, msg->id);
+    if (question && question->questions == peer->questions &&
+        question->op->served->who == peer->who)
+        return hear(question, msg);
+    return sgi_late_answer(peer, &parts, is_error, answer);
+}
+
+bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,
+                                          const uint8_t *who, const sgi_message *msg)
+{
+    sgi_question_parts parts;
+    bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
+    if (!is_answer || !sgi_question_id_read(msg->id, &parts))
+        return false;
+    sgi_question_request *question = find(server, &parts, msg->id);
+    const sgi_wire_session *asked = question ? question->questions->session : NULL;
+    return asked && sgi_str_eq(sgi_str_of(asked->id), session) &&
+           !memcmp(question->op->served->who->digest, who, SGI_DIGEST_SIZE) &&
+           hear(question, msg) == SGI_ANSWERED_ONE;
+}
+
+/* Handles a malformed answer like an error, because no further answer with its id will
+ * come (R-0-2). */
+bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg)
+{
+    char cut[160];
+    sgi_message answer = {.kind = SGI_MESSAGE_ERROR,
+                          .id = msg->id,
+                          .error = SGI_STR("{\"code\":-32603,\"message\":"
+                                           "\"The client's answer is malformed\"}")};
+    if (msg->is_cut) {
+        snprintf(cut, sizeof cut,
+                 "{\"code\":-32603,\"message\":\"The client's answer is too large: "
+                 "max_message_bytes is %zu\"}",
+                 peer->server->engine->max_message);
+        answer.error = sgi_str_of(cut);
+    }
+    return !msg->is_call && msg->id.n &&
+           sgi_question_requests_take_answer(peer, &answer) == SGI_ANSWERED_ONE;
+}
+
+/* ---- questions that are tasks ---- */
+
+/* Frees the question task of a question, and its entry in the table. */
+static void drop_asker(sgi_input *input)
+{
+    sgi_question_request *question = input->question_request;
+    sgi_question_requests *questions = question ? question->questions : NULL;
+    sgi_question_task *question_task = input->question_task;
+    input->question_task = NULL;
+    sgi_question_task_free(question_task);
+    if (!question)
+        return;
+    forget(question);
+    let_next_go(questions);
+}
+
+static void asker_ended(sgi_op *op, sgi_input *input, sgi_question_task_end how,
+                        sgi_json json)
+{
+    sgi_str key = sgi_str_of(input->key);
+    segue_status status = SEGUE_OK;
+    sgi_op_ref(op);
+    if (how == SGI_QUESTION_TASK_ANSWER)
+        status = take_result(op, key, json);
+    else if (how == SGI_QUESTION_TASK_ERROR)
+        status = json.n ? sgi_task_answer_error(op, key, json) : SEGUE_E_NOMEM;
+    if (input->question_task)
+        drop_asker(input);
+    settle(op, status);
+    sgi_op_unref(op);
+}
+
+void sgi_question_requests_take_notification(sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_question_request *question;
+    TAILQ_FOREACH(question, &peer->questions->out, link)
+        if (question->input->question_task)
+            sgi_question_task_take_message(question->input->question_task, msg);
+}
+
+/* ---- the end of a question ---- */
+
+void sgi_question_requests_abandon(sgi_question_requests *questions)
+{
+    sgi_question_request *question;
+    while ((question = TAILQ_FIRST(&questions->out)) ||
+           (question = TAILQ_FIRST(&questions->waiting))) {
+        sgi_op *op = question->op;
+        sgi_op_ref(op);
+        if (question->input->question_task)
+            sgi_question_task_disconnect(question->input->question_task);
+        forget(question);
+        sgi_question_requests_send_soon(op);
+        sgi_op_unref(op);
+    }
+}
+
+/* Asks the client to cancel the task by which it answers the question, if the client has
+ * made one. */
+static bool cancel_task(const sgi_question_request *question)
+{
+    sgi_question_task *question_task = question->input->question_task;
+    sgi_conn *conn = question->conn ? way_of(question) : NULL;
+    if (!question_task || sgi_question_task_number(question_task))
+        return false;
+    if (conn && question->cancels)
+        sgi_question_task_cancel(question_task);
+    if (conn && sgi_question_task_has_output(question_task))
+        sgi_question_task_send(question_task, conn);
+    return true;
+}
+
+static void tell_withdrawn(const sgi_question_request *question)
+{
+    char room[SGI_QUESTION_JSON];
+    sgi_sending sending;
+    sgi_conn *conn = question->conn;
+    const sgi_question_task *question_task = question->input->question_task;
+    if (cancel_task(question))
+        return;
+    if (conn && !sgi_question_target_is_open(conn))
+        conn = question->questions->session
+                   ? sgi_question_target_session_stream(question->questions->session)
+                   : NULL;
+    if (!conn)
+        return;
+    sgi_send_notification(&sending, conn, "notifications/cancelled");
+    sgi_jw_member_raw(
+        &sending.w, "requestId",
+        sgi_question_id_json(&question->id,
+                             question_task ? sgi_question_task_number(question_task) : 0,
+                             room));
+    if (question->op->served->is_task)
+        sgi_task_write_related(&sending.w, question->op);
+    sgi_send_end(&sending);
+}
+
+void sgi_question_withdraw_sent(sgi_input *input)
+{
+    sgi_question_request *question = input->question_request;
+    if (question)
+        tell_withdrawn(question);
+    if (input->question_task) {
+        drop_asker(input);
+    } else if (question) {
+        sgi_question_requests *questions = question->questions;
+        forget(question);
+        let_next_go(questions);
+    }
+}
+
+void sgi_question_requests_withdraw(sgi_op *op)
+{
+    sgi_input *input;
+    sgi_op_ref(op);
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        sgi_question_withdraw_sent(input);
+    sgi_op_unref(op);
+}

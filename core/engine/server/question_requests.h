@@ -1,0 +1,96 @@
+/* Questions in the handshake eras (2024-11-05 to 2025-11-25): the server sends a request,
+ * and the client answers it with a response. Over a byte stream the request goes over the
+ * connection. Over HTTP it goes over the event stream of the call that asks. A task's
+ * request goes over any open stream of the conversation that made the task, or of one
+ * that waits for its result (2025-11-25 basic/transports, "Sending Messages to the
+ * Server"; basic/utilities/tasks). A question without such a stream waits until there is
+ * one.
+ *
+ * A request is in the table of its server, under its id (question_id.h), until it is
+ * answered or withdrawn, or until the session ends. After the end of the session its
+ * question is asked again in each session that waits for the operation. The number of
+ * unanswered requests in a session is limited. Further requests wait.
+ *
+ * An answer is accepted only for the question that its id names. It must come in the
+ * session in which the question was asked, or from the same principal when the question
+ * is in the store. Any other answer is dropped and logged. */
+#ifndef SGI_QUESTION_REQUESTS_H
+#define SGI_QUESTION_REQUESTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "wire/json_read.h"
+
+typedef struct sgi_question_request sgi_question_request;
+typedef struct sgi_input sgi_input;
+typedef struct sgi_message sgi_message;
+typedef struct sgi_op sgi_op;
+typedef struct sgi_peer sgi_peer;
+typedef struct sgi_wire_session sgi_wire_session;
+
+TAILQ_HEAD(sgi_question_request_list, sgi_question_request);
+
+/* The requests of one session. */
+typedef struct sgi_question_requests {
+    /* requests that were sent and not answered */
+    struct sgi_question_request_list out;
+    /* requests that wait because too many are out */
+    struct sgi_question_request_list waiting;
+    int32_t out_count;
+    sgi_wire_session *session; /* the session over HTTP; NULL = a byte stream */
+} sgi_question_requests;
+
+void sgi_question_requests_init(sgi_question_requests *questions,
+                                sgi_wire_session *session);
+/* Ends the requests of a session that has ended: they get no answer any more. */
+void sgi_question_requests_abandon(sgi_question_requests *questions);
+/* How a response to the server's requests was handled. */
+typedef enum sgi_answered {
+    /* the response answers no request of the server to this client */
+    SGI_ANSWERED_NOTHING = 0,
+    /* the response was accepted, or its question is being looked up */
+    SGI_ANSWERED_ONE,
+    /* The client has to send the response again: another server asked, or too many
+     * answers are being handled now. */
+    SGI_ANSWERED_LATER
+} sgi_answered;
+
+sgi_answered sgi_question_requests_take_answer(sgi_peer *peer, const sgi_message *msg);
+/* Handles a response that came to another server (mailbox.h), in this session, from the
+ * principal with this digest. Returns false when it answers no request of this server. */
+bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,
+                                          const uint8_t *who, const sgi_message *msg);
+/* Handles a malformed response (INVALID): its question gets an error as the answer. */
+bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg);
+
+/* Handles a notification of the client about a task that the client runs. */
+void sgi_question_requests_take_notification(sgi_peer *peer, const sgi_message *msg);
+
+/* True when the operation has an open question that was not sent, and can be sent now. */
+bool sgi_question_requests_are_due(const sgi_op *op);
+/* Sends the open questions of the operation that were not sent yet. */
+void sgi_question_requests_send(sgi_op *op);
+/* Sends the operation's questions soon, because a stream for them may have become
+ * available. */
+void sgi_question_requests_send_soon(sgi_op *op);
+/* Handles growth of the log of an operation that another server runs. Sends the new
+ * questions of the operation to its client here, and withdraws questions that have an
+ * answer. */
+void sgi_question_requests_send_followed(sgi_op *op);
+/* Handles the answer to a question of the handshake eras: an error object, or a result.
+ * The caller holds the operation and has checked that the client owns it. Returns false
+ * when the answer names another task. */
+bool sgi_question_take_answer(sgi_op *op, sgi_input *input, bool is_error,
+                              sgi_json answer);
+/* Calls sgi_question_requests_send_soon for all operations that can ask in this session,
+ * because the session has opened its stream. */
+void sgi_question_requests_send_all_soon(const sgi_wire_session *session);
+/* sgi_question_requests_withdraw withdraws the requests of an operation that has ended,
+ * sgi_question_withdraw_sent the request of one question that has its answer. The client
+ * need not answer any more. */
+void sgi_question_requests_withdraw(sgi_op *op);
+void sgi_question_withdraw_sent(sgi_input *input);
+
+#endif

@@ -1,0 +1,105 @@
+/* A task's questions are sent where the task was made: on the conversation of that
+ * request, or on the GET stream of its session. Otherwise they are sent, like those of a
+ * plain call, on a stream that waits for the end or receives the segments, for example on
+ * the stream of a client that repeated the call with its key. */
+#include "engine/server/question_target.h"
+
+#include "engine/server/dialects.h"
+#include "engine/server/task_creator.h"
+#include "engine/server/wire_session.h"
+
+bool sgi_question_target_is_open(const sgi_conn *conn)
+{
+    return conn->up && !conn->closing && !conn->answered && !conn->no_events &&
+           conn->frames != SGI_FRAMES_BODY;
+}
+
+bool sgi_question_target_is_read(const sgi_conn *conn)
+{
+    return sgi_question_target_is_open(conn) && conn->transport && !conn->parting;
+}
+
+sgi_conn *sgi_question_target_session_stream(const sgi_wire_session *session)
+{
+    const sgi_peer *peer = session->listening;
+    return peer && sgi_question_target_is_read(peer->conn) ? peer->conn : NULL;
+}
+
+/* Finds a target on the conversation of a request. now: a client must read the
+ * conversation at this moment. Otherwise a parked stream, which the client may resume
+ * later, is accepted too. */
+static bool find_in(const sgi_peer *peer, bool now, sgi_question_target *found)
+{
+    sgi_conn *conn = peer->conn;
+    if (peer->is_exchange && !peer->session)
+        return false; /* the session has ended, so no answer could come */
+    if (!(now && peer->is_exchange ? sgi_question_target_is_read(conn)
+                                   : sgi_question_target_is_open(conn)))
+        conn = peer->session ? sgi_question_target_session_stream(peer->session) : NULL;
+    *found = (sgi_question_target){peer->questions, conn, peer->handshake->caps,
+                                   peer->handshake->modes};
+    return conn != NULL;
+}
+
+static bool find_by_origin(const sgi_task_creator *creator, sgi_question_target *found)
+{
+    if (!creator || !creator->told)
+        return false;
+    if (creator->peer && find_in(creator->peer, true, found))
+        return true;
+    sgi_wire_session *session = creator->session;
+    if (!session)
+        return false;
+    *found = (sgi_question_target){&session->questions,
+                                   sgi_question_target_session_stream(session),
+                                   session->handshake.caps, session->handshake.modes};
+    return found->conn != NULL;
+}
+
+static bool is_read_in(const sgi_reply *reply, const sgi_question_requests *questions)
+{
+    return reply->peer->questions == questions &&
+           sgi_question_target_is_read(reply->peer->conn);
+}
+
+bool sgi_question_target_is_awaited(const sgi_op *op,
+                                    const sgi_question_requests *questions)
+{
+    const sgi_reply *reply = NULL;
+    while ((reply = sgi_srv_find_reading_reply(op, reply)))
+        if (is_read_in(reply, questions))
+            return true;
+    while ((reply = op->served->is_task ? sgi_srv_find_waiting_reply(op, reply)
+                                        : sgi_call_find_stream_reply(op, reply)))
+        if (is_read_in(reply, questions))
+            return true;
+    return false;
+}
+
+/* Finds a request of the operation whose stream is read now. Several requests may wait
+ * for one operation with a key. */
+static bool find_reading_call(const sgi_op *op, sgi_question_target *found)
+{
+    const sgi_reply *reply = NULL;
+    while ((reply = sgi_call_find_stream_reply(op, reply)))
+        if (sgi_question_target_is_read(reply->peer->conn) &&
+            find_in(reply->peer, true, found))
+            return true;
+    return false;
+}
+
+bool sgi_question_target_find(const sgi_op *op, sgi_question_target *found)
+{
+    const sgi_reply *reply = NULL;
+    if (op->served->is_task ? find_by_origin(op->served->creator, found)
+                            : find_reading_call(op, found))
+        return true;
+    while ((reply = op->served->is_task ? sgi_srv_find_waiting_reply(op, reply)
+                                        : sgi_call_find_stream_reply(op, reply)))
+        if (find_in(reply->peer, op->served->is_task, found))
+            return true;
+    while (op->served->is_task && (reply = sgi_srv_find_reading_reply(op, reply)))
+        if (find_in(reply->peer, true, found))
+            return true;
+    return false;
+}

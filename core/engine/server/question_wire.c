@@ -1,0 +1,68 @@
+/* Handlers ask questions and get answers without the members that depend on tasks and
+ * protocol revisions. This file adds these members to a question and removes them from an
+ * answer. */
+#include "engine/server/question_wire.h"
+
+#include "engine/response_modes.h"
+#include "engine/server/task_form.h"
+#include "wire/json_copy.h"
+
+void sgi_question_write_params(sgi_jw *w, const sgi_op *op, const sgi_input *input)
+{
+    sgi_json params = {input->params, input->params_len};
+    sgi_buf related;
+    sgi_jw_members(w, params,
+                   SGI_JSON_NAMES("task", op->served->is_task ? "_meta" : NULL));
+    if (!op->served->is_task)
+        return;
+    sgi_buf_init(&related, sgi_engine_mem(op->engine));
+    sgi_jw_key(w, "_meta");
+    sgi_jw_open(w, '{');
+    sgi_buf_add_str(w->buf, sgi_task_related(&related, op));
+    w->comma = true;
+    w->buf->failed |= related.failed;
+    sgi_jw_members(w, sgi_json_get(params, "_meta"), SGI_JSON_NAMES(SGI_RELATED_TASK));
+    sgi_jw_close(w, '}');
+    sgi_buf_free(&related);
+}
+
+bool sgi_question_is_task(const sgi_op *op, const sgi_input *input,
+                          const sgi_question_target *where)
+{
+    uint32_t needs =
+        !strcmp(input->method, sgi_call_sampling.method)      ? SGI_CAP_SAMPLING_TASK
+        : !strcmp(input->method, sgi_call_elicitation.method) ? SGI_CAP_ELICITATION_TASK
+                                                              : SGI_CAP_NOBODY;
+    return sgi_op_server(op)->options.question_ttl_ms > 0 && where->caps & needs;
+}
+
+void sgi_question_write_task(sgi_jw *w, const sgi_op *op,
+                             const sgi_question_target *where)
+{
+    uint8_t modes = sgi_response_modes_of(sgi_op_server(op)->dialects) & where->modes;
+    sgi_jw_key(w, "task");
+    sgi_jw_open(w, '{');
+    sgi_jw_member_int(w, "ttl", sgi_op_server(op)->options.question_ttl_ms);
+    if (modes & ~(unsigned)SGI_MODE_TASK)
+        sgi_response_modes_write(w, "responseModes", modes);
+    sgi_jw_close(w, '}');
+}
+
+sgi_json sgi_question_clean_answer(sgi_json result, sgi_buf *out)
+{
+    sgi_json meta = sgi_json_get(result, "_meta");
+    if (!sgi_json_get(meta, SGI_RELATED_TASK).n)
+        return result;
+    sgi_jw w = sgi_jw_to(out);
+    sgi_jw_open(&w, '{');
+    sgi_jw_members(&w, result, SGI_JSON_NAMES("_meta"));
+    size_t mark = out->len;
+    sgi_jw_key(&w, "_meta");
+    sgi_jw_open(&w, '{');
+    bool any = sgi_jw_members(&w, meta, SGI_JSON_NAMES(SGI_RELATED_TASK));
+    sgi_jw_close(&w, '}');
+    if (!any)
+        sgi_buf_shorten(out, mark);
+    sgi_jw_close(&w, '}');
+    return sgi_buf_str(out);
+}

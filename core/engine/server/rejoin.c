@@ -1,0 +1,296 @@
+/* Finds a call that was made before: by its idempotency key, in memory or in the store,
+ * or by the requestState of a round of questions. */
+#include "engine/error.h"
+#include "engine/server/pieces.h"
+#include "engine/server/call.h"
+#include "engine/server/grant.h"
+#include "engine/server/carried_answers.h"
+#include "engine/server/rounds.h"
+#include "engine/server/inputs.h"
+#include "engine/server/tool_call.h"
+#include "engine/log/refusal.h"
+
+#define UNKNOWN_STATE "Unknown requestState"
+
+/* True when the operation has this key and was made for the same request. The check is
+ * needed because the store is not trusted. */
+static bool is_same(const sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE])
+{
+    return op->key && memcmp(op->key->digest, digest, SGI_DIGEST_SIZE) == 0;
+}
+
+/* Makes the reply wait for an operation that is known. The pieces of the reply were set
+ * before. */
+static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE],
+                 uint32_t caps)
+{
+    if (!is_same(op, digest)) {
+        sgi_reply_error(reply, SGI_RPC_INVALID_PARAMS,
+                        SGI_STR("The idempotency key was used for a call with another "
+                                "tool or other arguments"),
+                        SGI_STR("{\"reason\":\"idempotency_mismatch\"}"));
+        sgi_reply_close(reply);
+        return;
+    }
+    sgi_op_ref(op);
+    sgi_pieces_begin(reply, op, true);
+    sgi_tool_call_set_waiter(reply, op, caps);
+    if (op->served->call && sgi_round_is_due(op))
+        /* the client of this request also gets the open questions */
+        sgi_call_deliver_answers(op->served->call);
+    if (sgi_op_runs_elsewhere(op))
+        sgi_round_send_followed(op);
+    sgi_question_requests_send_soon(op);
+    sgi_op_unref(op);
+}
+
+/* A reply whose new operation could not be created, because another operation in the
+ * store has its key: another process, or an earlier run of this one, made it. The reply
+ * joins the stored operation. */
+typedef struct sgi_rejoin {
+    sgi_reply *reply;
+    uint8_t digest[SGI_DIGEST_SIZE];
+    uint32_t caps;
+    bool retries; /* the request has a requestState, so an operation must exist */
+    /* the new operation, which is not needed, a counted reference; or NULL */
+    sgi_op *made;
+} sgi_rejoin;
+
+/* Passes the answers that the request brought to the existing operation. */
+static void pass_answers(sgi_op *made, sgi_op *op)
+{
+    struct sgi_carried_answers *carried = made->served->carried;
+    if (!carried || sgi_op_has_ended(op))
+        return;
+    made->served->carried = op->served->carried;
+    op->served->carried = carried;
+    if (sgi_task_answer_carried(op) == SEGUE_OK)
+        sgi_round_take_other_answer(op);
+}
+
+static void rejoin(void *user, sgi_op *op, segue_status status)
+{
+    sgi_rejoin *again = user;
+    sgi_reply *reply = again->reply;
+    const sgi_mem *mem = sgi_engine_mem(reply->engine);
+    if (op) {
+        sgi_op_ref(op);
+        if (again->made && is_same(op, again->digest))
+            pass_answers(again->made, op);
+        join(reply, op, again->digest, again->caps);
+        sgi_op_unref(op);
+    } else if (again->retries && status == SEGUE_E_NOT_FOUND) {
+        sgi_answer_not_found(reply, UNKNOWN_STATE);
+        sgi_reply_close(reply);
+    } else {
+        sgi_engine_log(reply->engine, SEGUE_LOG_ERROR,
+                       "the store failed to find the call of an idempotency key: %s",
+                       sgi_status_name(status));
+        sgi_reply_store_error(reply, SGI_UNREADABLE, status);
+        sgi_reply_close(reply);
+    }
+    if (again->made)
+        sgi_op_unref(again->made);
+    /* the reply is not used here, because it may have been freed */
+    sgi_release(mem, again, sizeof *again);
+}
+
+static void rejoin_by(sgi_reply *reply, const sgi_rejoin *wanted, segue_server *server,
+                      const uint8_t key[SGI_DIGEST_SIZE])
+{
+    sgi_rejoin *again = sgi_alloc(sgi_engine_mem(server->engine), sizeof *again);
+    if (!again) {
+        sgi_tool_call_give_up(reply, NULL);
+        return;
+    }
+    *again = *wanted;
+    again->reply = reply;
+    if (again->made)
+        sgi_op_ref(again->made);
+    sgi_server_find_key(server, key, rejoin, again);
+}
+
+void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
+{
+    sgi_rejoin wanted = {.caps = op->served->caps, .made = op};
+    memcpy(wanted.digest, op->key->digest, sizeof wanted.digest);
+    sgi_pieces_detach(reply); /* the new operation is given up, so it gets no pieces */
+    rejoin_by(reply, &wanted, sgi_op_server(op), op->key->key);
+}
+
+void sgi_rejoin_answer(sgi_reply *reply, sgi_op *op, const sgi_call_request *request)
+{
+    sgi_pieces_offer(reply, request);
+    join(reply, op, request->digest, request->caps);
+}
+
+sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request)
+{
+    sgi_str key = {(const char *)request->key, SGI_DIGEST_SIZE};
+    sgi_map_node *node =
+        request->has_key ? sgi_map_find(&in->peer->server->by_key, key) : NULL;
+    return node ? SGI_OWNER(node, sgi_op_key, node)->op : NULL;
+}
+
+/* ---- the answers of a round ---- */
+
+/* Returns an open question that the client cannot be asked again, because this request
+ * lacks the capability for it; NULL when there is none. */
+static const sgi_input *not_askable(const sgi_op *op, uint32_t caps)
+{
+    const sgi_input *input;
+    TAILQ_FOREACH(input, &op->head.inputs, link)
+        if (sgi_round_shows(op, input) &&
+            sgi_input_required_caps(input->method,
+                                    (sgi_json){input->params, input->params_len}) &
+                ~caps)
+            return input;
+    return NULL;
+}
+
+static void answer_not_askable(sgi_reply *reply, const sgi_input *input)
+{
+    char data[80];
+    sgi_input_write_missing_caps(input->method, data, sizeof data);
+    sgi_reply_error(reply, SGI_RPC_MISSING_CAPABILITY,
+                    SGI_STR("Missing required client capability"), sgi_str_of(data));
+    sgi_reply_close(reply);
+}
+
+/* Stores the answers. If the status is not SEGUE_OK, the client has to send all answers
+ * again; those that were stored are then ignored. */
+static segue_status take_answers(sgi_op *op, sgi_json responses)
+{
+    sgi_json_member member;
+    if (sgi_json_kind_of(responses) != SGI_JSON_OBJECT)
+        return SEGUE_OK;
+    for (size_t at = 0; sgi_json_next_member(responses, &at, &member);) {
+        segue_status status = sgi_task_answer(op, member.key, member.value);
+        if (sgi_task_is_put_off(op, status))
+            return status;
+    }
+    return SEGUE_OK;
+}
+
+static void go_on(sgi_op *op, sgi_reply *reply, const sgi_call_request *request)
+{
+    sgi_round_take_other_answer(op);
+    sgi_pieces_offer(reply, request);
+    sgi_pieces_begin(reply, op, true);
+    sgi_reply_wait_for_op(reply, op);
+    if (op->served->call)
+        sgi_call_deliver_answers(op->served->call);
+    else if (op->served->round && !op->served->round->out)
+        sgi_round_end(op); /* the operation has ended, and the client receives the end */
+}
+
+/* Handles the answers of a request. The reply of the request then waits for the
+ * operation. */
+static void answer_round(sgi_op *op, const sgi_inbound *in,
+                         const sgi_call_request *request, const sgi_srv_dialect *dialect)
+{
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (!reply)
+        return;
+    const sgi_input *input = sgi_op_has_ended(op) ? NULL : not_askable(op, in->caps);
+    if (input) {
+        answer_not_askable(reply, input);
+        return;
+    }
+    sgi_op_ref(op);
+    segue_status status = take_answers(op, in->responses);
+    if (status == SEGUE_OK) {
+        if (op->served->round)
+            op->served->round->stale = sgi_op_server(op)->seal.shared;
+        /* each request declares the capabilities of its client anew */
+        op->served->caps = in->caps;
+        op->served->dialect = dialect;
+        go_on(op, reply, request);
+    } else {
+        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_close(reply);
+    }
+    sgi_op_unref(op);
+}
+
+/* ---- a call that is sent again ---- */
+
+static bool is_retry_readable(const sgi_inbound *in)
+{
+    if (sgi_json_kind_of(in->state) != SGI_JSON_STRING)
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.requestState is not a string", NULL);
+    else if (in->responses.n && sgi_json_kind_of(in->responses) != SGI_JSON_OBJECT)
+        sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
+                         "params.inputResponses is not an object", NULL);
+    else
+        return true;
+    return false;
+}
+
+/* Stores the answers of a request whose key finds the operation and whose requestState is
+ * from an earlier run of the operation. The answers apply to questions that are asked
+ * again. */
+static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known,
+                          const sgi_call_request *request)
+{
+    segue_status status = SEGUE_OK;
+    sgi_op_ref(known);
+    if (is_same(known, request->digest))
+        status = sgi_carried_answers_read(known, in) ? sgi_task_answer_carried(known)
+                                                     : SEGUE_E_NOMEM;
+    if (status != SEGUE_OK) {
+        sgi_reply_store_error(reply, SGI_UNSTORED, status);
+        sgi_reply_close(reply);
+    } else {
+        sgi_round_take_other_answer(known);
+        join(reply, known, request->digest, in->caps);
+        if (known->served->call)
+            sgi_call_deliver_answers(known->served->call);
+    }
+    sgi_op_unref(known);
+}
+
+/* Retries a call by its key. Then a requestState that is no longer valid is ignored: the
+ * key finds the operation, and its open questions are sent again. */
+static void retry_by_key(const sgi_inbound *in, const sgi_call_request *request,
+                         sgi_op *known, bool elsewhere)
+{
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (!reply)
+        return;
+    sgi_pieces_offer(reply, request);
+    if (known && elsewhere) {
+        bring_answers(in, reply, known, request);
+    } else if (known) {
+        join(reply, known, request->digest, in->caps);
+    } else if (request->has_key) {
+        sgi_rejoin wanted = {.caps = in->caps, .retries = true};
+        memcpy(wanted.digest, request->digest, sizeof wanted.digest);
+        rejoin_by(reply, &wanted, in->peer->server, request->key);
+    } else {
+        sgi_answer_not_found(reply, UNKNOWN_STATE);
+        sgi_reply_close(reply);
+    }
+}
+
+bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request)
+{
+    bool elsewhere;
+    if (!in->state.n || !sgi_version_has_rounds(in->version))
+        return false;
+    if (!is_retry_readable(in))
+        return true;
+    sgi_op *known = sgi_rejoin_find(in, request);
+    sgi_op *op = sgi_round_find(in, request->kind, request->name, &elsewhere);
+    if (op && op->served->item && !sgi_inbound_may_use(in, op->served->item))
+        /* the token of this request has fewer scopes than that of the first request */
+        return true;
+    if (op && (!request->has_key || op == known))
+        answer_round(op, in, request, sgi_srv_task_dialect(in));
+    else if (known || !elsewhere)
+        retry_by_key(in, request, known, elsewhere);
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,39 @@
+/* requestState of 2026-07-28: a sealed text (seal.h) that a client sends back with the
+ * answers to a round. It is valid for one principal, method, item and set of arguments,
+ * while the round waits. It contains the id under which the call waits in the server that
+ * asked.
+ *
+ * Where several servers have the same key, the text also contains the questions and
+ * answers so far (carried_answers.h). Then each of these servers can take the call
+ * over by running its tool from the start, also when the server that asked is gone.
+ * Questions and answers that are too large are left out. The requestState is then
+ * valid only at the server where the call waits. */
+#ifndef SGI_REQUEST_STATE_H
+#define SGI_REQUEST_STATE_H
+
+#include "engine/server/peer.h"
+
+/* the largest size of the questions and answers in a requestState, in bytes */
+#define SGI_RECALL_MAX 16384
+
+/* Appends the requestState of a round with this id. False when out of memory. */
+bool sgi_request_state_write(const sgi_op *op, const char *id, int64_t expires_ms,
+                             sgi_buf *out);
+
+typedef struct sgi_request_state {
+    /* this server made the requestState: the call waits here, or has waited here */
+    bool is_ours;
+    sgi_str id; /* id of the round */
+    /* the questions and answers so far; empty = the call cannot be taken over */
+    sgi_json carried;
+    sgi_buf bytes; /* the memory of id and recall, which are views */
+} sgi_request_state;
+
+/* Opens the requestState of a call. With SEGUE_OK the caller frees *state.
+ * SEGUE_E_INVALID, SEGUE_E_TIMEOUT or SEGUE_E_NOMEM when the requestState cannot be
+ * used. */
+segue_status sgi_request_state_open(const sgi_inbound *in, const sgi_call_kind *kind,
+                                    sgi_str name, sgi_request_state *state);
+void sgi_request_state_free(sgi_request_state *state);
+
+#endif

@@ -1,0 +1,81 @@
+/* Rounds of input (SEP-2322): a plain call of 2026-07-28 that asks its client. The
+ * handler runs once and the operation waits in memory. The client sends independent
+ * requests. A request that cannot be answered with the result yet is answered with
+ * "input_required": the open questions, and a requestState. The client sends its next
+ * request with the requestState and the answers. The result, or the task that the call
+ * becomes, answers the request that brought the last answer.
+ *
+ * A round is `out` from the first of these answers until all its questions are answered,
+ * or until its time is over and the operation is cancelled. requestState
+ * (request_state.h) means nothing to a client: it is the sealed id of a round. The id is
+ * in a map of the server while the round is out. It is used up with the last answer.
+ *
+ * The requestState of another server with the same key contains the questions and answers
+ * of the call there. The call then begins anew here and finds those answers
+ * (carried_answers.h). So a call that asks survives the end of its server. If that server
+ * still runs, its waiting operation is cancelled when the time of its round is over.
+ *
+ * In the handshake eras no rounds are on the wire: a call asks by requests
+ * (question_requests.h). Its round counts the call among the live tasks and limits its
+ * time.
+ *
+ * An operation with a key does not depend on the requestState: each request with the key
+ * waits for the operation and gets its open questions. So a client that lost a round can
+ * ask for it again. */
+#ifndef SGI_ROUNDS_H
+#define SGI_ROUNDS_H
+
+#include "engine/server/peer.h"
+
+typedef struct sgi_round {
+    /* node of the server's map of rounds, while the round is out */
+    sgi_map_node node;
+    char id[SGI_RANDOM_TEXT + 1]; /* id of the round; each round has a new id */
+    sgi_buf state;                /* the requestState that contains the id */
+    int64_t expires_ms;           /* wall clock time at which the round expires, in ms */
+    sgi_op *op;                   /* a counted reference while the round is out */
+    sgi_timer timer;
+    /* number of the operation's questions that were sent in a round so far */
+    int32_t shown;
+    bool out;
+    bool told;  /* a client has received this id */
+    bool stale; /* answers have come that the requestState does not contain */
+} sgi_round;
+
+/* Counts the operation among the live tasks of its principal, before the operation asks.
+ * SEGUE_E_LIMIT when there are too many of them. */
+segue_status sgi_round_begin(sgi_op *op);
+/* True when a waiting client has not received all open questions, and no answer that
+ * might change them is about to be delivered to the handler. */
+bool sgi_round_is_due(const sgi_op *op);
+/* Sends the open questions of an operation that runs at another server to the clients
+ * that wait for it here. */
+void sgi_round_send_followed(sgi_op *op);
+/* Answers the requests that wait for the operation with the open questions, if that is
+ * due. */
+void sgi_round_send(sgi_op *op);
+/* True when the round is out and its client is expected to send the answers, while no
+ * request waits. */
+bool sgi_round_is_awaited(const sgi_op *op);
+/* Handles an answer that did not come by a request with a requestState. The caller holds
+ * the operation. */
+void sgi_round_take_other_answer(sgi_op *op);
+/* Ends the round, because the operation has ended and the client has received the end, or
+ * because the operation has become a task. */
+void sgi_round_end(sgi_op *op);
+
+/* Returns the operation that waits for a request with this requestState, made for the
+ * same principal, item and arguments. NULL when there is none. *elsewhere: a server with
+ * the same key made the requestState, and the call can be taken over. */
+sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name,
+                       bool *elsewhere);
+/* True when a round shows this question: a handler, here or at another server, waits for
+ * the answer, and there is none. */
+bool sgi_round_shows(const sgi_op *op, const sgi_input *input);
+
+/* Cancels all waiting operations, because no client can connect again. */
+void sgi_rounds_cancel_all(segue_server *server);
+/* Ends all rounds, because the runtime ends. */
+void sgi_rounds_end_all(segue_server *server);
+
+#endif

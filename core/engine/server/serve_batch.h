@@ -1,0 +1,14 @@
+/* Serves each message of a batch as if it had come alone. conversation/batch.h collects
+ * the answers. */
+#ifndef SGI_SERVE_BATCH_H
+#define SGI_SERVE_BATCH_H
+
+#include "engine/server/serving.h"
+
+/* The function for batches of sgi_role: serves a batch. Returns false when the handshake
+ * does not allow batches. */
+bool sgi_peer_batch(void *peer, sgi_str text);
+/* Serves a text that sgi_conn_is_batch has found to be a batch. */
+void sgi_serve_batch(sgi_peer *peer, sgi_str text);
+
+#endif

@@ -1,0 +1,534 @@
+/* The order of the checks is (R-0-7): envelope, headers, version, method, capability,
+ * parameters. sgi_conn_parse checks the envelope, header_check.c the headers,
+ * era_modern.c the rest.
+ *
+ * A request of the modern era is served by a spare conversation, which its connection
+ * keeps and uses again for each request. A request of the handshake eras gets its own
+ * conversation, which belongs to the session and may outlive the connection. */
+#include "engine/server/serve_http.h"
+
+#include "engine/conversation/batch.h"
+#include "engine/server/serve_batch.h"
+#include "engine/server/grant.h"
+#include "engine/server/mailbox.h"
+#include "engine/conversation/replay.h"
+#include "engine/server/session_name.h"
+#include "engine/server/wire_session.h"
+#include "engine/server/withdrawn.h"
+
+static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of memory"};
+/* Used when the server has closed while the application was naming the principal. */
+static const sgi_http_verdict closing = {.status = 503, .ending = true};
+/* Makes the client send the answer again, which may then reach the server that asked. */
+static const sgi_http_verdict another_server = {
+    .status = 503,
+    .problem = "The answer belongs to a question of another server, or this server has "
+               "no room for it now: send it again"};
+/* The verdict for a lost stream: status 410, which does not ask the client to try again.
+ * 404 would say that the session is over, 405 that there are no streams. */
+static const sgi_http_verdict gone = {
+    .status = 410,
+    .problem = "The stream that Last-Event-ID names has ended, and the server keeps none "
+               "of its events"};
+/* The verdict for a stream that has lost events. Without this error the client would get
+ * an answer with a gap that it cannot notice. */
+static const sgi_http_verdict partly_gone = {
+    .status = 410,
+    .problem =
+        "The server no longer keeps all that followed Last-Event-ID (max_replay_bytes): "
+        "send the request again, with its idempotency key if it has one"};
+
+static sgi_http_verdict too_many_sessions(const sgi_http_head *head)
+{
+    return (sgi_http_verdict){.status = 503,
+                              .problem = "Too many sessions",
+                              .limit = {"max_sessions", head->max_sessions}};
+}
+
+/* ---- conversations ---- */
+
+/* Returns the spare peer, which serves requests without a session. */
+static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
+                            const sgi_http_head *head, void *transport, sgi_conn **spare)
+{
+    sgi_peer *peer = NULL;
+    if (*spare) {
+        peer = (*spare)->self;
+        sgi_principal_ref(who);
+        sgi_principal_unref(peer->who);
+        peer->who = who;
+    } else {
+        peer = sgi_peer_new(server, transport, who);
+        if (!peer)
+            return NULL;
+        peer->is_exchange = true;
+        *spare = peer->conn;
+    }
+    peer->stranger = head->stranger;
+    peer->ending = head->ending;
+    peer->max_streams = head->max_streams;
+    sgi_peer_set_grant(peer, head->grant);
+    sgi_conn_start(peer->conn);
+    peer->conn->frames = SGI_FRAMES_OPEN;
+    peer->conn->no_events = !head->takes_events;
+    return peer;
+}
+
+static void give_conn(sgi_http_verdict *verdict, sgi_conn **spare, sgi_conn *conn)
+{
+    if (*spare == conn)
+        *spare = NULL;
+    *verdict = (sgi_http_verdict){.conn = conn};
+}
+
+/* ---- requests of 2026-07-28 ---- */
+
+static bool is_modern(const sgi_http_head *head, const sgi_inbound *in, sgi_json method)
+{
+    sgi_version version = sgi_version_parse(head->version);
+    if (in->protocol.n && (sgi_version_is_modern(version) ||
+                           sgi_inbound_is_modern(in, method, head->session.n > 0)))
+        return true;
+    if (version == SGI_VERSION_UNKNOWN)
+        return head->version.n > 0 && !head->session.n;
+    return sgi_version_is_modern(version);
+}
+
+static void serve_modern(const sgi_http_head *head, sgi_inbound *in,
+                         const sgi_message *msg)
+{
+    sgi_conn *conn = in->peer->conn;
+    conn->modern = true;
+    const char *problem = sgi_header_mismatch(head, in, msg->method);
+    if (problem)
+        sgi_answer_error(in, SGI_RPC_HEADER_MISMATCH, problem, NULL);
+    else
+        sgi_inbound_handle(in, msg);
+}
+
+/* ---- requests of the handshake eras ---- */
+
+static bool is_known_version(sgi_str version)
+{
+    return !version.n || sgi_version_parse(version) != SGI_VERSION_UNKNOWN;
+}
+
+/* Makes a session that began at another server, if the id of the session shows that. */
+static sgi_wire_session *adopt_session(segue_server *server, sgi_principal *who,
+                                       const sgi_http_head *head,
+                                       sgi_http_verdict *verdict)
+{
+    sgi_wire_session *session = NULL;
+    segue_status status = sgi_wire_session_from_name(
+        server, who, head->session, head->max_sessions, head->session_idle_ms, &session);
+    if (status == SEGUE_E_LIMIT)
+        *verdict = too_many_sessions(head);
+    else if (status == SEGUE_E_NOMEM)
+        *verdict = out_of_memory;
+    else if (status != SEGUE_OK)
+        *verdict = (sgi_http_verdict){.status = 404,
+                                      .problem = "Unknown session: Mcp-Session-Id is not "
+                                                 "known here, or its session has ended"};
+    return session;
+}
+
+static sgi_wire_session *find_session(segue_server *server, sgi_principal *who,
+                                      const sgi_http_head *head,
+                                      sgi_http_verdict *verdict)
+{
+    sgi_wire_session *session = NULL;
+    if (!head->session.n)
+        *verdict = (sgi_http_verdict){
+            .status = 400,
+            .problem = "Mcp-Session-Id is missing: send it after initialize, or send "
+                       "MCP-Protocol-Version: 2026-07-28"};
+    else if (!is_known_version(head->version))
+        *verdict = (sgi_http_verdict){
+            .status = 400,
+            .problem =
+                "MCP-Protocol-Version names a version that this server does not know"};
+    else if (!(session = sgi_wire_session_find(server, who, head->session)))
+        session = adopt_session(server, who, head, verdict);
+    return session;
+}
+
+/* Makes a new exchange of the session for the answer. NULL when out of memory. */
+static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *head,
+                                void *transport, sgi_http_verdict *verdict)
+{
+    sgi_peer *peer =
+        sgi_wire_session_exchange(session, (size_t)head->max_replay, transport);
+    if (!peer) {
+        *verdict = out_of_memory;
+        return NULL;
+    }
+    peer->stranger = head->stranger;
+    peer->ending = head->ending;
+    peer->max_streams = head->max_streams;
+    sgi_peer_set_grant(peer, head->grant);
+    peer->conn->no_events = !head->takes_events;
+    if (!sgi_replay_parse_at(head->last_event, peer->after_tag, &peer->after_seq))
+        peer->after_tag[0] = 0;
+    *verdict = (sgi_http_verdict){.conn = peer->conn};
+    return peer;
+}
+
+/* Checks a header of the draft: a request about a task must repeat the id of the task
+ * (R-2557-48). */
+static const char *draft_mismatch(const sgi_http_head *head, const sgi_inbound *in,
+                                  const sgi_message *msg)
+{
+    bool repeats = sgi_version_repeats_task_ids_only(in->peer->handshake->version) &&
+                   (sgi_json_string_is(msg->method, SGI_STR("tasks/get")) ||
+                    sgi_json_string_is(msg->method, SGI_STR("tasks/cancel")));
+    return repeats ? sgi_header_mismatch(head, in, msg->method) : NULL;
+}
+
+static void serve_legacy(segue_server *server, sgi_principal *who,
+                         const sgi_http_head *head, const sgi_message *msg,
+                         void *transport, sgi_http_verdict *verdict)
+{
+    sgi_wire_session *session = NULL;
+    sgi_inbound in;
+    bool opens = sgi_json_string_is(msg->method, SGI_STR("initialize"));
+    if (opens && head->ending) {
+        *verdict = closing;
+    } else if (opens) {
+        segue_status status = sgi_wire_session_new(server, who, head->max_sessions,
+                                                   head->session_idle_ms, &session);
+        if (status == SEGUE_E_LIMIT)
+            *verdict = too_many_sessions(head);
+        else if (status != SEGUE_OK)
+            *verdict = out_of_memory;
+    } else {
+        session = find_session(server, who, head, verdict);
+    }
+    if (!session)
+        return;
+    sgi_peer *peer = begin_exchange(session, head, transport, verdict);
+    if (!peer && opens)
+        sgi_wire_session_end(session);
+    if (!peer)
+        return;
+    if (!sgi_inbound_read(&in, peer, msg)) {
+        sgi_conn_close(peer->conn);
+        return;
+    }
+    const char *problem = draft_mismatch(head, &in, msg);
+    if (problem)
+        sgi_answer_error(&in, SGI_RPC_HEADER_MISMATCH, problem, NULL);
+    else
+        sgi_inbound_handle(&in, msg);
+}
+
+/* Lends the state of a session to a peer that handles a message without an answer.
+ * session NULL = ends the loan. */
+static void lend(sgi_peer *peer, sgi_wire_session *session)
+{
+    peer->questions = session ? &session->questions : &peer->own_questions;
+    peer->in_flight = session ? &session->in_flight : &peer->own_in_flight;
+    peer->handshake = session ? &session->handshake : &peer->own_handshake;
+}
+
+/* Forwards an answer to the server that asked. The POST is answered when the forwarded
+ * answer is in the store. */
+static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **spare,
+                           sgi_http_verdict *verdict)
+{
+    if (sgi_mailbox_forward_answer(peer, msg))
+        give_conn(verdict, spare, peer->conn);
+    else
+        *verdict = another_server;
+}
+
+/* Handles a notification, or an answer to a question of this server. Without a session
+ * the only notification with an effect is one that withdraws a call. */
+static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *head,
+                 const sgi_message *msg, sgi_peer *peer, sgi_conn **spare,
+                 sgi_http_verdict *verdict)
+{
+    bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
+    if (!is_answer && !head->session.n) {
+        sgi_withdrawn_cancel_call(peer, msg);
+        if (sgi_version_is_modern(sgi_version_parse(head->version)))
+            *verdict = (sgi_http_verdict){.status = 202};
+        else
+            find_session(server, who, head, verdict);
+        return;
+    }
+    sgi_wire_session *session = find_session(server, who, head, verdict);
+    if (!session && !is_answer)
+        sgi_withdrawn_cancel_call(peer, msg);
+    if (!session)
+        return;
+    *verdict = (sgi_http_verdict){.status = 202};
+    lend(peer, session);
+    if (!is_answer)
+        sgi_peer_message(peer, msg);
+    else if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
+        hear_elsewhere(peer, msg, spare, verdict);
+    lend(peer, NULL);
+}
+
+/* Refuses a malformed message. If it is the answer to a question, the question gets an
+ * error as its answer (R-0-2). */
+static void hear_malformed(segue_server *server, sgi_principal *who,
+                           const sgi_http_head *head, const sgi_message *msg,
+                           sgi_peer *peer)
+{
+    sgi_http_verdict unknown = {0};
+    sgi_wire_session *session = NULL;
+    if (!msg->is_call && head->session.n)
+        session = find_session(server, who, head, &unknown);
+    if (!session)
+        return;
+    lend(peer, session);
+    sgi_question_requests_take_malformed(peer, msg);
+    lend(peer, NULL);
+}
+
+/* Serves a batch. Returns false when the body is not a batch, or when the session's
+ * revision has no batches. */
+static bool serve_batch(segue_server *server, sgi_principal *who,
+                        const sgi_http_head *head, sgi_str body, sgi_peer *peer,
+                        sgi_http_verdict *verdict)
+{
+    sgi_engine *engine = server->engine;
+    if (!head->session.n || !sgi_conn_is_batch(engine, SGI_VERSION_2025_03_26, body))
+        return false;
+    sgi_wire_session *session = find_session(server, who, head, verdict);
+    if (!session)
+        return true;
+    if (!sgi_version_has_batches(session->handshake.version))
+        return false;
+    if (sgi_batch_wants_answer(engine, body)) {
+        peer = begin_exchange(session, head, peer->conn->transport, verdict);
+        if (peer)
+            sgi_serve_batch(peer, body);
+        return true;
+    }
+    lend(peer, session);
+    sgi_serve_batch(peer, body);
+    lend(peer, NULL);
+    *verdict = (sgi_http_verdict){.status = 202};
+    return true;
+}
+
+/* ---- POST, GET and DELETE ---- */
+
+static void serve_request(segue_server *server, sgi_principal *who,
+                          const sgi_http_head *head, const sgi_message *msg,
+                          sgi_peer *peer, sgi_conn **spare, sgi_http_verdict *verdict)
+{
+    sgi_inbound in;
+    if (!sgi_inbound_read(&in, peer, msg)) {
+        *verdict = out_of_memory;
+    } else if (is_modern(head, &in, msg->method)) {
+        give_conn(verdict, spare, peer->conn);
+        serve_modern(head, &in, msg);
+    } else {
+        serve_legacy(server, who, head, msg, peer->conn->transport, verdict);
+    }
+}
+
+void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_head *head,
+                    sgi_str body, void *transport, sgi_conn **spare,
+                    sgi_http_verdict *verdict)
+{
+    sgi_message msg;
+    int32_t code;
+    const char *problem;
+    bool is_closed = sgi_serve_is_closed(server);
+    sgi_peer *peer = is_closed ? NULL : take_spare(server, who, head, transport, spare);
+    *verdict = is_closed ? closing : out_of_memory;
+    if (!peer || serve_batch(server, who, head, body, peer, verdict))
+        return;
+    if (!sgi_conn_parse(server->engine, body, &msg, &code, &problem)) {
+        give_conn(verdict, spare, peer->conn);
+        sgi_send_error(peer->conn, (sgi_str){0}, code, sgi_str_of(problem),
+                       (sgi_json){0});
+    } else if (msg.kind == SGI_MESSAGE_REQUEST) {
+        serve_request(server, who, head, &msg, peer, spare, verdict);
+    } else if (msg.kind == SGI_MESSAGE_INVALID) {
+        server->engine->warnings++;
+        hear_malformed(server, who, head, &msg, peer);
+        give_conn(verdict, spare, peer->conn);
+        sgi_send_error(peer->conn, msg.is_response ? (sgi_str){0} : msg.id,
+                       SGI_RPC_INVALID_REQUEST, sgi_str_of(msg.problem), (sgi_json){0});
+    } else {
+        hear(server, who, head, &msg, peer, spare, verdict);
+    }
+}
+
+/* Returns the exchange that a GET asks for: the exchange that its event id names, or the
+ * GET stream of the session. NULL without a verdict: a new GET stream has to be made. */
+static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event,
+                             uint64_t *event, sgi_http_verdict *verdict)
+{
+    int64_t stream;
+    sgi_peer *peer = NULL;
+    bool is_ours = sgi_replay_parse(last_event, &stream, event);
+    if (is_ours)
+        peer = sgi_wire_session_stream(session, stream, *event);
+    if (peer && peer != session->listening &&
+        sgi_replay_has_gap(peer->conn->replay, *event)) {
+        *verdict = partly_gone;
+        return NULL;
+    }
+    if (peer)
+        return peer;
+    if (is_ours && sgi_wire_session_is_lost(session, stream)) {
+        /* a GET stream would never carry the answer of the lost stream */
+        *verdict = gone;
+        return NULL;
+    }
+    /* an unknown event id is ignored (R-975-18), so the GET stream is resumed */
+    peer = session->listening;
+    if (peer && peer->conn->closing && !peer->conn->transport)
+        peer = NULL; /* the stream ran out of memory and sends no more messages */
+    /* A client that names a GET stream of another server has received no event of this
+     * stream. */
+    bool is_new = is_ours && session->is_named && stream & SGI_STREAM_OF_GET;
+    *event = peer && !is_new ? peer->conn->replay->next - 1 : 0;
+    if (peer && peer->conn->transport) {
+        *verdict = (sgi_http_verdict){
+            .status = 409,
+            .problem =
+                "The session already has an open stream: it may have one at a time"};
+        return NULL;
+    }
+    return peer;
+}
+
+/* Opens the GET stream of a session. NULL when out of memory. */
+static sgi_peer *open_stream(sgi_wire_session *session, const sgi_http_head *head,
+                             void *transport)
+{
+    sgi_peer *peer =
+        sgi_wire_session_exchange(session, (size_t)head->max_replay, transport);
+    if (!peer)
+        return NULL;
+    session->listening = peer;
+    if (session->is_named)
+        peer->conn->replay->stream |= SGI_STREAM_OF_GET;
+    session->listened = peer->conn->replay->stream;
+    sgi_send_open_events(peer->conn);
+    sgi_updates_send_missed(peer);
+    return peer;
+}
+
+void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head *head,
+                   void *transport, sgi_http_verdict *verdict)
+{
+    uint64_t event = 0;
+    if (sgi_serve_is_closed(server)) {
+        *verdict = closing;
+        return;
+    }
+    if (!head->session.n) {
+        *verdict = (sgi_http_verdict){
+            .status = 405, .problem = "GET needs the Mcp-Session-Id of a session"};
+        return;
+    }
+    sgi_wire_session *session = find_session(server, who, head, verdict);
+    if (!session)
+        return;
+    sgi_peer *peer = find_stream(session, head->last_event, &event, verdict);
+    if (verdict->status)
+        return;
+    if (head->ending && (!peer || peer == session->listening)) {
+        *verdict = closing;
+        return;
+    }
+    if (!(peer && peer->got) && who->streams >= head->max_streams) {
+        *verdict = (sgi_http_verdict){.status = 429,
+                                      .problem = "Too many streams",
+                                      .limit = {"max_streams", head->max_streams}};
+        return;
+    }
+    if (!peer)
+        peer = open_stream(session, head, transport);
+    else if (!sgi_wire_session_resume_exchange(peer, event, transport))
+        peer = NULL;
+    *verdict = peer ? (sgi_http_verdict){.conn = peer->conn} : out_of_memory;
+    if (!peer)
+        return;
+    sgi_wire_session_count_get_stream(peer);
+    sgi_question_requests_send_all_soon(session);
+}
+
+int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
+                         const sgi_http_head *head)
+{
+    sgi_http_verdict verdict = {0};
+    if (!head->session.n)
+        return 405;
+    sgi_wire_session *session = find_session(server, who, head, &verdict);
+    if (!session)
+        return verdict.status;
+    sgi_wire_session_note_ended(session);
+    sgi_wire_session_end(session);
+    return 204;
+}
+
+static bool has_call(const sgi_peer *peer)
+{
+    const sgi_reply *reply;
+    LIST_FOREACH(reply, &peer->replies, by_peer)
+        if (sgi_reply_cancelled_op(reply))
+            return true;
+    return false;
+}
+
+void sgi_serve_get_answer(const sgi_conn *conn, sgi_http_answer *answer)
+{
+    const sgi_peer *peer = conn->self;
+    bool names = peer->session && conn->replay->stream == 1 &&
+                 peer->handshake->version != SGI_VERSION_UNKNOWN;
+    *answer = (sgi_http_answer){
+        .open = conn->frames == SGI_FRAMES_OPEN,
+        .is_events = conn->frames == SGI_FRAMES_EVENTS,
+        .answered = (conn->answered || conn->parting) && TAILQ_EMPTY(&conn->sources),
+        .status = conn->http_status ? conn->http_status : 200,
+        .resumable = peer->session || peer->stream_count > 0,
+        .calls = has_call(peer),
+        .listens = !LIST_EMPTY(&peer->listens) ||
+                   (peer->session && peer == peer->session->listening),
+        .session = names ? peer->session->id : NULL,
+        .server =
+            peer->session && peer->session->is_named && peer == peer->session->listening
+                ? peer->server->name
+                : NULL,
+        .lacks = conn->lacks,
+    };
+}
+
+void sgi_serve_open_stream(sgi_conn *conn)
+{
+    sgi_send_open_events(conn);
+}
+
+sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport)
+{
+    sgi_peer *peer = conn->self;
+    if (conn->transport != transport)
+        return NULL;
+    if (peer->session) {
+        sgi_wire_session_detach_transport(peer);
+        return NULL;
+    }
+    if (conn->replay) { /* the exchange belongs to a session that has ended */
+        sgi_conn_detach(conn);
+        return NULL;
+    }
+    if (!conn->up)
+        return NULL; /* the conversation has ended already */
+    sgi_conn_lost(conn, "the exchange is over");
+    return conn;
+}
+
+void sgi_serve_free_spare(sgi_conn *spare)
+{
+    if (spare)
+        sgi_conn_detach(spare);
+}

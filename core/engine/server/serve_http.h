@@ -1,0 +1,15 @@
+/* Serves HTTP exchanges: decides the era of a request, checks its headers against its
+ * body, finds its session and hands the request on. A transport reads the headers and
+ * gives them as texts. This file uses no sockets and no HTTP framing. Transports use the
+ * declarations in exchange.h. */
+#ifndef SGI_SERVE_HTTP_H
+#define SGI_SERVE_HTTP_H
+
+#include "engine/server/peer.h"
+
+/* Compares the headers with the body. Returns NULL when they match, otherwise the problem
+ * (header_check.c). */
+const char *sgi_header_mismatch(const sgi_http_head *head, const sgi_inbound *in,
+                                sgi_json method);
+
+#endif

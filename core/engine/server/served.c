@@ -1,0 +1,65 @@
+#include "engine/server/served.h"
+
+#include "engine/server/dialects.h"
+
+sgi_op *sgi_served_new(segue_server *server, sgi_str item_name, sgi_str params)
+{
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    sgi_op *op = sgi_op_new(&server->committer);
+    if (!op)
+        return NULL;
+    sgi_served *served = (sgi_served *)(op + 1);
+    op->served = served;
+    op->shared = &served->shared;
+    served->shared.op = op;
+    served->kind = &sgi_call_tool;
+    sgi_server_ref(server);
+    served->item_name = sgi_text_dup(mem, item_name);
+    served->params = sgi_text_dup(mem, params);
+    served->params_len = params.n;
+    if (!served->item_name || !served->params) {
+        sgi_op_unref(op);
+        return NULL;
+    }
+    sgi_op_hold_bytes(op, params.n);
+    return op;
+}
+
+void sgi_served_set_item(sgi_op *op, sgi_item *item)
+{
+    bool has_output = item && item->has_output;
+    op->served->item = item;
+    op->output = SGI_OUTPUT_NONE;
+    if (item)
+        sgi_item_ref(item);
+    if (has_output)
+        op->output =
+            sgi_op_server(op)->options.on_validate ? SGI_OUTPUT_KEPT : SGI_OUTPUT_THERE;
+}
+
+sgi_json sgi_op_arguments(const sgi_op *op)
+{
+    const sgi_served *served = op->served;
+    if (served->arguments.n)
+        return served->arguments;
+    return sgi_json_get((sgi_json){served->params, served->params_len}, "arguments");
+}
+
+/* True when segments are never joined. SEP-1905 cannot say that a text continues a block,
+ * nor can some other dialects. A client that merges such segments has one block for each
+ * segment, so the result has the same blocks. */
+bool sgi_op_keeps_segments_apart(const sgi_op *op)
+{
+    return op->served->streams || sgi_srv_keeps_apart(sgi_op_server(op));
+}
+
+/* Sets how the result is merged. A client that receives a message in segments merges them
+ * unchanged (R-1905-34), so the result is merged in the same way. */
+void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold)
+{
+    const sgi_served *served = op->served;
+    fold->list = served->kind->list;
+    fold->is_message = served->kind->is_message && !served->streams;
+    fold->only_objects = served->only_objects;
+    fold->apart = sgi_op_keeps_segments_apart(op);
+}

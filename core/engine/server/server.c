@@ -1,0 +1,210 @@
+/* How a server is made and freed. stages.c has its stages, catalog.c its operations. */
+#include "engine/server/peer.h"
+
+#define MAX_PARKED ((size_t)64 * 1024 * 1024)
+#define READ_BYTES ((size_t)256 * 1024)
+
+static int32_t run_free_user(sgi_ready *ready, int32_t budget);
+static int32_t run_idle(sgi_ready *ready, int32_t budget);
+
+/* ---- making a server ---- */
+
+static bool write_info(segue_server *server)
+{
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    sgi_buf *info = &server->legacy_info;
+    sgi_buf_init(info, mem);
+    sgi_jw w = sgi_jw_to(info);
+    sgi_jw_key(&w, "serverInfo");
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_string(&w, "name", sgi_str_of(server->options.name));
+    sgi_jw_member_string(&w, "version", sgi_str_of(server->options.version));
+    if (server->options.title)
+        sgi_jw_member_string(&w, "title", sgi_str_of(server->options.title));
+    sgi_jw_close(&w, '}');
+    sgi_buf_init(&server->info, mem);
+    sgi_buf_add_lit(&server->info, "\"io.modelcontextprotocol/");
+    sgi_buf_add(&server->info, info->p + 1, info->len ? info->len - 1 : 0);
+    return !info->failed && !server->info.failed;
+}
+
+static bool copy_texts(segue_server *server)
+{
+    segue_server_options *o = &server->options;
+    const char **slots[] = {&o->name, &o->version, &o->title, &o->instructions};
+    for (size_t i = 0; i < 4; i++) {
+        if (!*slots[i])
+            continue;
+        server->texts[i] =
+            sgi_text_dup(sgi_engine_mem(server->engine), sgi_str_of(*slots[i]));
+        if (!server->texts[i])
+            return false;
+        *slots[i] = server->texts[i];
+    }
+    return true;
+}
+
+/* Makes the seal from the keys in the options, then clears their pointers, because the
+ * memory belongs to the application. */
+static segue_status make_seal(segue_server *server)
+{
+    segue_server_options *o = &server->options;
+    const void *key = o->seal_key;
+    const void *older = o->seal_key_before;
+    o->seal_key = o->seal_key_before = NULL;
+    bool ok = sgi_seal_init(&server->seal, server->engine, key, older) &&
+              sgi_random(&server->engine->env, server->cluster.mark,
+                         sizeof server->cluster.mark) &&
+              sgi_engine_random_text(server->engine, server->name);
+    return ok ? SEGUE_OK : SEGUE_E_FATAL;
+}
+
+/* Makes the private state of the server's modules. False when out of memory. */
+static bool make_parts(segue_server *server)
+{
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    server->ended_sessions = sgi_digest_ring_new(mem, SGI_ENDED_SESSIONS);
+    server->withdrawn = sgi_digest_ring_new(mem, SGI_WITHDRAWN_MAX);
+    return server->ended_sessions && server->withdrawn;
+}
+
+segue_status sgi_server_new(sgi_engine *engine, const sgi_serving *serving,
+                            const segue_server_options *options, bool idempotency,
+                            segue_server **out)
+{
+    segue_server *server = sgi_zalloc(sgi_engine_mem(engine), sizeof *server);
+    if (!server)
+        return SEGUE_E_NOMEM;
+    server->handle = (sgi_handle){SGI_MAGIC_SERVER, engine};
+    server->engine = engine;
+    server->refs = 1;
+    server->serving = serving;
+    server->options = *options;
+    /* set after the last step that can fail, because then the caller still frees
+     * `user` */
+    server->options.free_user = NULL;
+    server->idempotency = idempotency;
+    server->dialects =
+        ((SGI_DIALECTS_DEFAULT | options->dialects_on) & ~options->dialects_off) ^
+        SGI_DIALECTS_FLIPPED(options->draft_ways);
+    sgi_committer_init(&server->committer, engine, &sgi_server_observer);
+    sgi_cluster_init(&server->cluster, &server->committer, &sgi_server_cluster_observer);
+    server->use.account.limit =
+        (sgi_limit){"max_server_bytes", options->max_server_bytes};
+    server->committer.account = &server->use.account;
+    server->committer.limits =
+        (sgi_limits){(size_t)options->max_result_bytes, (size_t)options->max_log_bytes,
+                     (uint64_t)options->max_segments, options->max_inputs};
+    server->committer.retention = (sgi_retention_limits){
+        options->max_events, options->max_event_bytes, options->event_ttl_ms};
+    server->freshness = (sgi_freshness){options->list_ttl_ms, options->list_scope};
+    server->ready.run = run_free_user;
+    server->idle.run = run_idle;
+    for (size_t i = 0; i < SGI_ITEM_TYPES; i++) {
+        TAILQ_INIT(&server->shelves[i].items);
+        sgi_map_init(&server->shelves[i].by_key, &engine->env);
+    }
+    TAILQ_INIT(&server->peers);
+    LIST_INIT(&server->listeners);
+    TAILQ_INIT(&server->sessions.by_use);
+    sgi_map_init(&server->sessions.by_id, &engine->env);
+    server->sessions.max_parked = MAX_PARKED;
+    server->committer.read_bytes = READ_BYTES;
+    LIST_INIT(&server->calls);
+    TAILQ_INIT(&server->lingering);
+    sgi_map_init(&server->principals, &engine->env);
+    sgi_map_init(&server->by_key, &engine->env);
+    sgi_map_init(&server->rounds, &engine->env);
+    sgi_map_init(&server->questions, &engine->env);
+    segue_status status = make_seal(server);
+    if (status == SEGUE_OK &&
+        (!make_parts(server) || !copy_texts(server) || !write_info(server)))
+        status = SEGUE_E_NOMEM;
+    if (status != SEGUE_OK) {
+        sgi_server_unref(server);
+        return status;
+    }
+    server->options.free_user = options->free_user;
+    *out = server;
+    return SEGUE_OK;
+}
+
+void sgi_server_ref(segue_server *server)
+{
+    server->refs++;
+}
+
+static void free_server(segue_server *server)
+{
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    server->handle.magic = SGI_MAGIC_FREED;
+    if (server->gone)
+        server->gone(server, server->gone_user);
+    sgi_committer_free(&server->committer);
+    sgi_cluster_free(&server->cluster);
+    sgi_items_clear(server);
+    for (size_t i = 0; i < SGI_ITEM_TYPES; i++)
+        sgi_map_free(&server->shelves[i].by_key);
+    sgi_map_free(&server->sessions.by_id);
+    sgi_principals_clear(&server->principals);
+    sgi_map_free(&server->principals);
+    sgi_map_free(&server->by_key);
+    sgi_map_free(&server->rounds);
+    sgi_map_free(&server->questions);
+    sgi_digest_ring_free(server->ended_sessions);
+    sgi_digest_ring_free(server->withdrawn);
+    sgi_buf_free(&server->info);
+    sgi_buf_free(&server->legacy_info);
+    for (size_t i = 0; i < 4; i++)
+        sgi_text_free(mem, server->texts[i]);
+    sgi_release(mem, server, sizeof *server);
+}
+
+static int32_t run_free_user(sgi_ready *ready, int32_t budget)
+{
+    segue_server *server = SGI_OWNER(ready, segue_server, ready);
+    sgi_engine *engine = server->engine;
+    segue_free_fn fn = server->options.free_user;
+    void *user = server->options.user;
+    (void)budget;
+    free_server(server);
+    return sgi_user_data_free(engine, fn, user);
+}
+
+void sgi_server_unref(segue_server *server)
+{
+    if (--server->refs)
+        return;
+    if (server->options.free_user)
+        sgi_ready_add(server->engine, &server->ready);
+    else
+        free_server(server);
+}
+
+/* ---- callers ---- */
+
+sgi_principal *sgi_server_principal(segue_server *server, const char *name)
+{
+    uint8_t digest[SGI_DIGEST_SIZE] = {0};
+    sgi_str text = sgi_str_of(name);
+    if (text.n && !sgi_engine_digest(server->engine, digest, &text, 1))
+        return NULL;
+    sgi_principal *who = sgi_principal_get(&server->principals, server->engine, digest);
+    if (!who || sgi_principal_set_name(who, text))
+        return who;
+    sgi_principal_unref(who);
+    return NULL;
+}
+
+/* No client is connected, and none can connect: the application is told. */
+static int32_t run_idle(sgi_ready *ready, int32_t budget)
+{
+    segue_server *server = SGI_OWNER(ready, segue_server, idle);
+    sgi_engine *engine = server->engine;
+    (void)budget;
+    sgi_user_code_begin(engine);
+    server->options.on_idle(server->options.user);
+    sgi_user_code_end(engine);
+    sgi_server_unref(server);
+    return 1;
+}

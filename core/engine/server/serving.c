@@ -1,0 +1,336 @@
+/* The server's role in a conversation: it handles the messages and the end. The role is
+ * passed to the server from above (struct sgi_serving), because the code that serves
+ * requests uses the server, and the server does not depend on that code. */
+#include "engine/server/serving.h"
+
+#include "engine/cluster/recovery.h"
+#include "engine/server/call.h"
+#include "engine/server/dialects.h"
+#include "engine/server/identify.h"
+#include "engine/server/late_answer.h"
+#include "engine/server/task_creator.h"
+#include "engine/server/lasting.h"
+#include "engine/server/serve_batch.h"
+#include "engine/server/wire_session.h"
+#include "engine/server/withdrawn.h"
+
+/* ---- the beginning of a conversation ---- */
+
+/* Asks the application for the principal of a conversation. No message is read before the
+ * answer. */
+static int32_t ask_application(sgi_ready *ready, int32_t budget)
+{
+    sgi_peer *peer = SGI_OWNER(ready, sgi_peer, ready);
+    segue_server *server = peer->server;
+    sgi_conn *conn = peer->conn;
+    sgi_principal *who = NULL;
+    bool named;
+    (void)budget;
+    /* keeps both, because all other references may be dropped while user code runs */
+    sgi_conn_ref(conn);
+    sgi_server_ref(server);
+    sgi_conn *carrier = conn->outer_conn ? conn->outer_conn->outer : conn;
+    segue_status status = sgi_identify(server, carrier->transport, &who, &named);
+    if (!conn->detached) {
+        peer->who = who;
+        if (status != SEGUE_OK)
+            sgi_conn_close(conn);
+        else if (server->stage == SGI_SERVER_OPEN)
+            sgi_peer_open(peer);
+    } else if (who) {
+        sgi_principal_unref(who);
+    }
+    sgi_conn_unref(conn);
+    sgi_server_unref(server);
+    return 1;
+}
+
+segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn **out)
+{
+    sgi_principal *who = NULL;
+    if (server->stage >= SGI_SERVER_CLOSED)
+        return SEGUE_E_CLOSED;
+    if (!server->options.principal) {
+        who = sgi_server_principal(server, NULL);
+        if (!who)
+            return SEGUE_E_NOMEM;
+    }
+    sgi_peer *peer = sgi_peer_new(server, transport, who);
+    if (who)
+        sgi_principal_unref(who);
+    if (!peer)
+        return SEGUE_E_NOMEM;
+    server->is_idle = false;
+    if (!who)
+        sgi_ready_add(server->engine, &peer->ready);
+    sgi_server_begin(server);
+    peer->reading = server->stage == SGI_SERVER_OPEN && who;
+    *out = peer->conn;
+    return SEGUE_OK;
+}
+
+static void start(void *self)
+{
+    (void)self; /* nothing to send: the client begins */
+}
+
+static bool wants_input(void *self)
+{
+    return ((sgi_peer *)self)->reading;
+}
+
+/* ---- messages ---- */
+
+/* Marks replies with this id that are not in the table as cancelled. They are cancelled
+ * when they are put into the table. */
+static void cancel_apart(const sgi_in_flight *in_flight, sgi_str id)
+{
+    sgi_reply *reply;
+    LIST_FOREACH(reply, &in_flight->apart, by_place)
+        if (sgi_str_eq(id, sgi_str_of(reply->id)))
+            reply->place = SGI_REPLY_APART_CANCELLED;
+}
+
+/* Handles a request that the client has cancelled. It gets no answer, but its exchange
+ * has to end (2025-11-25 basic/utilities/cancellation; R-776-26). A batch ends with its
+ * other answers. */
+void sgi_peer_cancel(sgi_reply *reply)
+{
+    sgi_conn *conn = reply->peer->conn;
+    if (reply->peer->is_exchange) {
+        sgi_op *op = sgi_reply_cancelled_op(reply);
+        if (op)
+            /* withdrawn now, while there is a stream for the message */
+            sgi_question_requests_withdraw(op);
+        if (!conn->batches)
+            sgi_send_no_answer(conn);
+    }
+    sgi_reply_cancel(reply);
+}
+
+static void handle_cancelled(sgi_peer *peer, sgi_json params)
+{
+    sgi_json id = sgi_json_get(params, "requestId");
+    if (!sgi_id_is_usable(id))
+        return;
+    sgi_str key = sgi_peer_id(peer, id);
+    if (!key.n)
+        return;
+    sgi_map_node *node = sgi_map_find(&peer->in_flight->by_id, key);
+    if (node)
+        sgi_peer_cancel(SGI_OWNER(node, sgi_reply, node));
+    else
+        cancel_apart(peer->in_flight, key);
+}
+
+static void handle_notification(sgi_peer *peer, const sgi_message *msg)
+{
+    if (sgi_json_string_is(msg->method, SGI_STR("notifications/cancelled"))) {
+        handle_cancelled(peer, msg->params);
+        sgi_withdrawn_cancel_call(peer, msg);
+    } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/initialized"))) {
+        sgi_updates_begin(peer);
+    } else if (sgi_json_string_is(msg->method, SGI_STR("notifications/tasks/status"))) {
+        sgi_question_requests_take_notification(peer, msg);
+    }
+    /* other notifications are ignored (R-0-3) */
+}
+
+/* Reads the members of params, and those of _meta, in one pass each. */
+static void read_params(sgi_inbound *in, const sgi_message *msg)
+{
+    static const sgi_str of_params[] = {
+        SGI_STR_INIT("_meta"),          SGI_STR_INIT("name"),
+        SGI_STR_INIT("arguments"),      SGI_STR_INIT("requestState"),
+        SGI_STR_INIT("inputResponses"), SGI_STR_INIT("task")};
+    static const sgi_str of_meta[] = {
+        SGI_STR_INIT("io.modelcontextprotocol/protocolVersion"),
+        SGI_STR_INIT("io.modelcontextprotocol/clientCapabilities"),
+        SGI_STR_INIT("io.modelcontextprotocol/logLevel"),
+        SGI_STR_INIT("progressToken"),
+        SGI_STR_INIT("dev.segue/idempotencyKey"),
+        SGI_STR_INIT("allowPartial"),
+        SGI_STR_INIT("partialResultToken"),
+    };
+    sgi_json found[7];
+    sgi_json_pick_part(&msg->parts[0], in->params, of_params, 6, found);
+    in->meta = found[0];
+    in->name = found[1];
+    in->arguments = found[2];
+    if (sgi_json_kind_of(in->arguments) == SGI_JSON_NULL)
+        in->arguments = (sgi_json){0}; /* some languages write an empty map as null */
+    in->state = found[3];
+    in->responses = found[4];
+    in->task = found[5];
+    sgi_json_pick_part(&msg->parts[1], in->meta, of_meta, 7, found);
+    in->protocol = found[0];
+    in->capabilities = found[1];
+    in->level = found[2];
+    in->progress = found[3];
+    in->key = found[4];
+    in->partial = found[5];
+    in->token = found[6];
+}
+
+bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_str id = sgi_peer_id(peer, msg->id);
+    if (!id.n)
+        return false;
+    *in = (sgi_inbound){.peer = peer, .id = id, .params = msg->params};
+    read_params(in, msg);
+    return true;
+}
+
+/* Refuses a request whose id is in flight. Over a byte stream an error would look like
+ * the answer to the first request, so the conversation closes (C-3). */
+static void refuse_id(const sgi_inbound *in)
+{
+    sgi_peer *peer = in->peer;
+    if (peer->is_exchange) {
+        sgi_answer_error(in, SGI_RPC_INVALID_REQUEST,
+                         "A request with this id is in flight already", NULL);
+        return;
+    }
+    peer->server->engine->warnings++;
+    sgi_engine_log(
+        peer->server->engine, SEGUE_LOG_WARNING,
+        "a request has an id that is in flight already: the request is ignored");
+}
+
+bool sgi_inbound_is_modern(const sgi_inbound *in, sgi_json method, bool shaken)
+{
+    sgi_str text;
+    if (!in->protocol.n)
+        return false;
+    if (!shaken && !sgi_json_string_is(method, SGI_STR("initialize")))
+        return true;
+    sgi_version version = sgi_json_plain_string(in->protocol, &text)
+                              ? sgi_version_parse(text)
+                              : SGI_VERSION_UNKNOWN;
+    return version == SGI_VERSION_UNKNOWN || sgi_version_is_modern(version);
+}
+
+void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg)
+{
+    sgi_peer *peer = in->peer;
+    char room[SGI_NAME_MAX];
+    sgi_str method = sgi_method_text(msg->method, room);
+    bool shaken = peer->handshake->version != SGI_VERSION_UNKNOWN;
+    if (sgi_map_find(&peer->in_flight->by_id, in->id) &&
+        !sgi_srv_may_reuse_id(peer, method))
+        refuse_id(in);
+    else if (peer->conn->modern || sgi_inbound_is_modern(in, msg->method, shaken))
+        sgi_modern_request(in, method);
+    else
+        sgi_legacy_request(in, method);
+}
+
+static void handle_request(sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_inbound in;
+    if (sgi_inbound_read(&in, peer, msg))
+        sgi_inbound_handle(&in, msg);
+    else
+        /* no answer is possible, and the client must not wait for one */
+        sgi_conn_close(peer->conn);
+}
+
+static void message(void *self, const sgi_message *msg)
+{
+    sgi_peer_message(self, msg);
+}
+
+sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg)
+{
+    if (peer->server->stage == SGI_SERVER_DEAD)
+        return SGI_ANSWERED_LATER;
+    sgi_answered answered = sgi_question_requests_take_answer(peer, msg);
+    if (answered == SGI_ANSWERED_NOTHING)
+        sgi_answer_dropped(peer->server->engine, msg->id);
+    return answered;
+}
+
+void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
+{
+    sgi_engine *engine = peer->server->engine;
+    if (peer->server->stage == SGI_SERVER_DEAD)
+        return; /* the runtime has ended, so nothing would end work that is begun now */
+    switch (msg->kind) {
+    case SGI_MESSAGE_REQUEST:
+        handle_request(peer, msg);
+        break;
+    case SGI_MESSAGE_NOTIFICATION:
+        handle_notification(peer, msg);
+        break;
+    case SGI_MESSAGE_INVALID:
+        engine->warnings++;
+        if (!sgi_question_requests_take_malformed(peer, msg) && !msg->is_response)
+            sgi_send_error(peer->conn, msg->id, SGI_RPC_INVALID_REQUEST,
+                           sgi_str_of(msg->problem), (sgi_json){0});
+        break;
+    default:
+        if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
+            /* the client cannot be asked to send the answer again */
+            sgi_answer_dropped(engine, msg->id);
+    }
+}
+
+static void bad_input(void *self, int32_t rpc_code, const char *problem)
+{
+    sgi_peer *peer = self;
+    sgi_send_error(peer->conn, (sgi_str){0}, rpc_code, sgi_str_of(problem),
+                   (sgi_json){0});
+}
+
+/* ---- the end of a conversation ---- */
+
+static void lost(void *self, const char *why)
+{
+    sgi_peer *peer = self;
+    sgi_reply *reply;
+    (void)why;
+    sgi_task_creators_forget_peer(peer);
+    while ((reply = LIST_FIRST(&peer->replies))) {
+        reply->lost = true;
+        sgi_reply_cancel(reply);
+    }
+    sgi_question_requests_abandon(&peer->own_questions);
+    sgi_peer_lost(peer);
+}
+
+static bool passed(void *self)
+{
+    return sgi_peer_confirm_written(self);
+}
+
+static void kept(void *self)
+{
+    sgi_wire_session_limit_kept_events(self);
+}
+
+static void detached(void *self)
+{
+    sgi_peer *peer = self;
+    sgi_ready_remove(peer->server->engine, &peer->ready);
+    sgi_source_remove(peer->conn, &peer->updates);
+    TAILQ_REMOVE(&peer->server->peers, peer, link);
+    if (!peer->is_exchange)
+        sgi_server_note_peer_gone(peer->server);
+    sgi_peer_free(peer);
+}
+
+static const sgi_role role = {.start = start,
+                              .message = message,
+                              .bad_input = bad_input,
+                              .batch = sgi_peer_batch,
+                              .lost = lost,
+                              .wants_input = wants_input,
+                              .detached = detached,
+                              .passed = passed,
+                              .kept = kept};
+
+const sgi_serving sgi_serving_mcp = {.role = &role,
+                                     .identify = ask_application,
+                                     .run_call = sgi_call_deliver,
+                                     .fill_updates = sgi_updates_fill};

@@ -1,0 +1,23 @@
+/* The id of a wire session (Mcp-Session-Id) where servers share a key. It is a sealed
+ * text that contains what initialize negotiated. So each of these servers can continue a
+ * session that began at another one. The rest of a session stays at its server: streams,
+ * calls under way, the log level, subscriptions. */
+#ifndef SGI_SESSION_NAME_H
+#define SGI_SESSION_NAME_H
+
+#include "engine/server/wire_session.h"
+
+/* Gives the session its name after the handshake, if its server shares a key. False when
+ * out of memory. */
+bool sgi_wire_session_give_name(sgi_wire_session *session);
+/* Makes a session from a name that another server gave. SEGUE_E_NOT_FOUND when the text
+ * is not such a name, belongs to another principal, is too old, or names a session that
+ * was ended here. SEGUE_E_LIMIT and SEGUE_E_NOMEM as for sgi_wire_session_new. */
+segue_status sgi_wire_session_from_name(segue_server *server, sgi_principal *who,
+                                        sgi_str name, int32_t most, int64_t idle_ms,
+                                        sgi_wire_session **out);
+/* Remembers the name of a session that the client has ended, so that this server does not
+ * continue it again. */
+void sgi_wire_session_note_ended(const sgi_wire_session *session);
+
+#endif

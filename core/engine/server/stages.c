@@ -1,0 +1,158 @@
+/* The stages of a server, its listeners, and the clean-up when they close.
+ *
+ * The stages are NEW -> (first accept) RECOVERING -> OPEN -> CLOSED, and DEAD when the
+ * runtime ends. */
+#include "engine/server/call.h"
+#include "engine/cluster/recovery.h"
+#include "engine/server/mailbox.h"
+#include "engine/server/rounds.h"
+#include "engine/server/wire_session.h"
+
+void sgi_server_begin(segue_server *server)
+{
+    if (server->stage != SGI_SERVER_NEW)
+        return;
+    server->stage = SGI_SERVER_RECOVERING;
+    sgi_recover(&server->cluster);
+}
+
+void sgi_server_open(segue_server *server)
+{
+    sgi_peer *peer;
+    sgi_server_listener *listener;
+    server->stage = SGI_SERVER_OPEN;
+    TAILQ_FOREACH(peer, &server->peers, link)
+        sgi_peer_open(peer);
+    LIST_FOREACH(listener, &server->listeners, link)
+        listener->open(listener);
+}
+
+void sgi_server_close(segue_server *server)
+{
+    sgi_peer *peer;
+    sgi_server_listener *listener;
+    if (server->stage >= SGI_SERVER_CLOSED)
+        return;
+    server->stage = SGI_SERVER_CLOSED;
+    server->cluster.takes = false;
+    sgi_server_ref(server);
+    LIST_FOREACH(listener, &server->listeners, link)
+        listener->close(listener);
+    sgi_wire_sessions_end(server);
+    TAILQ_FOREACH(peer, &server->peers, link)
+        if (peer->is_exchange)
+            /* only subscriptions end: the listener still sends the other answers */
+            sgi_subscriptions_close(peer);
+        else
+            sgi_peer_close(peer);
+    sgi_server_unref(server);
+}
+
+/* ---- listeners ---- */
+
+segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *listener)
+{
+    if (server->stage >= SGI_SERVER_CLOSED)
+        return SEGUE_E_CLOSED;
+    LIST_INSERT_HEAD(&server->listeners, listener, link);
+    server->is_idle = false;
+    sgi_server_ref(server);
+    if (server->stage == SGI_SERVER_OPEN)
+        listener->open(listener);
+    else
+        sgi_server_begin(server);
+    return SEGUE_OK;
+}
+
+/* True when only parked exchanges are left and no client can connect any more to resume
+ * them. */
+static bool has_parted(const segue_server *server)
+{
+    const sgi_peer *peer;
+    if (!LIST_EMPTY(&server->listeners))
+        return false;
+    TAILQ_FOREACH(peer, &server->peers, link)
+        if (!peer->session || peer->conn->transport)
+            return false;
+    return true;
+}
+
+void sgi_server_note_peer_gone(segue_server *server)
+{
+    if (server->options.on_idle && !server->is_idle && has_parted(server)) {
+        server->is_idle = true;
+        sgi_server_ref(server);
+        sgi_ready_add(server->engine, &server->idle);
+    }
+    sgi_server_free_lingering(server);
+}
+
+void sgi_server_remove_listener(segue_server *server, sgi_server_listener *listener)
+{
+    LIST_REMOVE(listener, link);
+    /* the last conversation may have left before the door */
+    sgi_server_note_peer_gone(server);
+    sgi_server_unref(server);
+}
+
+/* ---- the end ---- */
+
+/* True when no client is connected, and none can connect any more. */
+static bool is_deserted(const segue_server *server)
+{
+    return server->abandoned && TAILQ_EMPTY(&server->peers) &&
+           LIST_EMPTY(&server->listeners);
+}
+
+/* Frees ended operations that stay in memory when no client can connect any more.
+ * Operations have a reference to their server, and so have exchanges that wait for their
+ * client. They must not keep such a server alive. */
+void sgi_server_free_lingering(segue_server *server)
+{
+    sgi_server_ref(server);
+    if (server->abandoned && LIST_EMPTY(&server->listeners))
+        sgi_wire_sessions_end(server);
+    if (is_deserted(server)) {
+        sgi_mailbox_delete(server);
+        sgi_rounds_cancel_all(server);
+    }
+    while (is_deserted(server) && !TAILQ_EMPTY(&server->lingering))
+        sgi_server_take_from_maps(TAILQ_FIRST(&server->lingering)->op);
+    while (is_deserted(server) && !TAILQ_EMPTY(&server->cluster.followed_ops))
+        sgi_server_take_from_maps(TAILQ_FIRST(&server->cluster.followed_ops)->op);
+    sgi_server_unref(server);
+}
+
+void sgi_server_handle_freed(segue_server *server)
+{
+    server->abandoned = true;
+    sgi_server_free_lingering(server);
+    sgi_server_unref(server);
+}
+
+void sgi_server_shut_down(segue_server *server)
+{
+    sgi_map_node *node;
+    segue_call *call;
+    sgi_server_ref(server);
+    sgi_server_close(server);
+    server->stage = SGI_SERVER_DEAD;
+    server->committer.closed = true;
+    sgi_mailbox_delete(server);
+    sgi_rounds_end_all(server);
+    LIST_FOREACH(call, &server->calls, link)
+        sgi_call_shut_down(call);
+    while ((node = sgi_map_any(&server->cluster.by_task)))
+        sgi_server_op_release(sgi_op_by_task(node));
+    /* plain operations are in no map: each has a reference to its call, and the call to
+     * it */
+    for (call = LIST_FIRST(&server->calls); call;) {
+        segue_call *next = LIST_NEXT(call, link);
+        if (call->op->served->call == call)
+            sgi_call_release(call);
+        call = next;
+    }
+    sgi_cluster_close(&server->cluster);
+    sgi_committer_shut_down(&server->committer);
+    sgi_server_unref(server);
+}

@@ -1,0 +1,51 @@
+/* Continues or ends an operation that an earlier process, or another server that has
+ * gone, left unfinished. */
+#include "engine/error.h"
+#include "engine/server/call.h"
+#include "engine/server/mailbox.h"
+#include "engine/server/lasting.h"
+#include "engine/server/task.h"
+
+/* Ends the operation. When memory is short, messages that only a returning client could
+ * receive are left out. */
+static void give_up(sgi_op *op)
+{
+    const char *text = op->torn ? "The store has lost the end of the operation's log"
+                                : "Server restarted";
+    if (!sgi_op_is_lasting_call(op) ||
+        sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(text),
+                    SGI_STR("{\"reason\":\"server_restarted\"}")) != SEGUE_OK)
+        sgi_op_end_internal_error(op, text);
+}
+
+/* Decides once whether the operation continues here. Its time to live may have passed
+ * while no server ran it. Its tool may have been removed, or may not be able to run
+ * twice. The store may have lost its last entries, which cannot be made again under the
+ * same numbers. */
+void sgi_server_op_taken_over(sgi_op *op)
+{
+    sgi_lasting *lasting = op->served->lasting;
+    if (sgi_op_is_mailbox(op)) {
+        sgi_mailbox_delete_claimed(op);
+    } else if (!sgi_op_has_ended(op)) {
+        bool expired = sgi_op_expiry(op) <= sgi_wall_now(&op->engine->env) ||
+                       (sgi_op_is_lasting_call(op) && lasting->form->is_over(lasting));
+        bool restartable =
+            op->served->item && op->served->item->options.flags & SEGUE_TOOL_RESTARTABLE;
+        sgi_op_server(op)->counts.taken_over++;
+        if (op->served->is_task || lasting) {
+            op->served->who->live_tasks++;
+            op->served->counted = true;
+        }
+        if (op->torn)
+            sgi_op_skip_lost_entries(op);
+        if (expired)
+            sgi_task_expire(op);
+        else if (op->torn || !restartable || sgi_call_start(op, true) != SEGUE_OK)
+            give_up(op);
+        else
+            sgi_server_start_ttl(op);
+        if (lasting)
+            lasting->form->taken_over(lasting);
+    }
+}

@@ -1,0 +1,80 @@
+#include "engine/server/task.h"
+
+#include "engine/log/dropping.h"
+#include "engine/server/dialects.h"
+#include "engine/server/rounds.h"
+
+static int64_t clamp_ttl(const sgi_op *op, int64_t wanted)
+{
+    int64_t most = sgi_op_server(op)->options.max_ttl_ms;
+    int64_t ttl = wanted ? wanted : op->served->item->options.ttl_ms;
+    if (most < 0)
+        return ttl; /* the server allows an unlimited time to live */
+    return ttl < 0 || ttl > most ? most : ttl;
+}
+
+/* Rounds a ttl up to the unit of its dialect, so that no task expires early
+ * (R-2557-2). */
+static int64_t round_ttl(const sgi_op *op, int64_t ttl_ms)
+{
+    int64_t unit = op->served->dialect ? op->served->dialect->ttl_unit_ms : 0;
+    if (!unit || ttl_ms < 0 || ttl_ms % unit == 0 || ttl_ms > INT64_MAX - unit)
+        return ttl_ms;
+    return ttl_ms - ttl_ms % unit + unit;
+}
+
+static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
+{
+    char id[SGI_RANDOM_TEXT + 1];
+    const sgi_mem *mem = sgi_engine_mem(op->engine);
+    if (!sgi_engine_random_text(op->engine, id) ||
+        !sgi_random(&op->engine->env, op->id, sizeof op->id))
+        return SEGUE_E_FATAL;
+    op->task_id = sgi_text_dup(mem, sgi_str_of(id));
+    if (!op->task_id)
+        return SEGUE_E_NOMEM;
+    op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
+    if (op->served->lasting && !as_task && !op->key)
+        op->ttl_ms = -1; /* the dialect of the lasting call limits its time */
+    op->served->poll_ms = op->served->item->options.poll_ms;
+    op->served->is_task = as_task;
+    segue_status status = sgi_op_make_stored(op);
+    if (status != SEGUE_OK) {
+        sgi_text_free(mem, op->task_id);
+        op->task_id = NULL;
+        op->served->is_task = false;
+        return status;
+    }
+    if (as_task && op->served->dialect && op->served->dialect->retains)
+        sgi_op_retain(op);
+    sgi_server_put_in_maps(op);
+    sgi_server_start_ttl(op);
+    return SEGUE_OK;
+}
+
+segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms)
+{
+    int32_t others = op->served->who->live_tasks - (op->served->round != NULL);
+    if (others >= sgi_op_server(op)->options.max_tasks)
+        return SEGUE_E_LIMIT;
+    segue_status status = give_identity(op, ttl_ms, true);
+    if (status == SEGUE_OK) {
+        sgi_round_end(op);
+        sgi_op_server(op)->counts.tasks++;
+        op->served->who->live_tasks++;
+        op->served->counted = true;
+        sgi_engine_clear_timer(op->engine, &op->served->promote);
+        sgi_task_log_begin(op);
+    }
+    return status;
+}
+
+segue_status sgi_task_make_keyed(sgi_op *op)
+{
+    segue_status status = give_identity(op, 0, false);
+    if (status == SEGUE_OK && op->served->lasting) {
+        op->served->who->live_tasks++;
+        op->served->counted = true;
+    }
+    return status;
+}

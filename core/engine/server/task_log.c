@@ -1,0 +1,35 @@
+/* Log messages about tasks, at level info: the begin, the end and the owner of each task
+ * (R-2557-54). Look-ups are not logged, because clients poll. */
+#include "engine/server/principal.h"
+#include "engine/server/server.h"
+#include "engine/server/task.h"
+
+/* Number of characters of a task id in the log. They are enough to find the lines of one
+ * task, and too few to use the id. */
+#define TOLD_OF_ID 8
+
+static void tell(const sgi_op *op, const char *what)
+{
+    const char *name = op->served->who->name;
+    sgi_engine_log(op->engine, SEGUE_LOG_INFO,
+                   "task %.*s... of %.64s %s (principal: %.128s)", TOLD_OF_ID,
+                   op->task_id, op->served->item->key, what, name ? name : "none");
+}
+
+void sgi_task_log_begin(const sgi_op *op)
+{
+    tell(op, "is created");
+}
+
+void sgi_task_log_end(const sgi_op *op)
+{
+    static const char *const ends[] = {
+        [SGI_FINAL_NONE] = "has not ended",
+        [SGI_FINAL_RESULT] = "has completed",
+        [SGI_FINAL_RESULT_IS_ERROR] = "has ended with a result that is an error",
+        [SGI_FINAL_ERROR] = "has failed",
+        [SGI_FINAL_CANCELLED] = "was cancelled",
+        [SGI_FINAL_EXPIRED] = "has expired",
+    };
+    tell(op, ends[op->head.final]);
+}

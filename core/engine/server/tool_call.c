@@ -1,0 +1,208 @@
+/* tools/call, and questions to a host, which run in the same way. The server decides how
+ * to answer a call (call_request.h), and makes an operation of it. The request waits for
+ * the operation (call_wait.c). */
+#include "engine/server/tool_call.h"
+
+#include "engine/response_modes.h"
+#include "engine/server/call.h"
+#include "engine/server/grant.h"
+#include "engine/server/pieces.h"
+#include "engine/server/carried_answers.h"
+#include "engine/server/lasting.h"
+#include "engine/server/task.h"
+
+static void promote(sgi_timer *timer)
+{
+    sgi_op *op = SGI_OWNER(timer, sgi_served, promote)->shared.op;
+    /* a question to the client is open, so the call is tried again later */
+    if (op->served->call &&
+        sgi_call_defer(op->served->call, op->served->asked_ttl_ms) == SEGUE_E_STATE)
+        sgi_engine_set_timer(op->engine, &op->served->promote,
+                             op->served->item->options.promote_after_ms, promote);
+}
+
+/* Makes a call a task when it has not ended in the handler's first turn (immediate
+ * mode). */
+static void turned_without_end(sgi_reply *reply, sgi_op *op)
+{
+    (void)reply;
+    if (op->served->call && !sgi_op_has_ended(op))
+        sgi_call_defer(op->served->call, op->served->asked_ttl_ms);
+}
+
+/* True when segments are sent while the call runs, unless the call ends at once. */
+static bool will_stream(const sgi_call_request *request)
+{
+    bool incremental = request->tool->options.flags & SEGUE_TOOL_INCREMENTAL;
+    return request->kind->list &&
+           sgi_response_decide(request->modes, false, incremental) >= SGI_FORM_STREAM;
+}
+
+/* Sets the arguments of the call. The handler of a question gets the whole params as
+ * arguments. */
+static void set_arguments(sgi_op *op, const sgi_inbound *in)
+{
+    if (sgi_call_is_question(op->served->kind))
+        op->served->arguments = (sgi_json){op->served->params, op->served->params_len};
+    else if (in->arguments.n)
+        op->served->arguments = (sgi_json){
+            op->served->params + (in->arguments.p - in->params.p), in->arguments.n};
+}
+
+/* Writes the members that the result of a question has from the beginning. Returns false
+ * when out of memory. An answer to a question that a task asks names this task
+ * (2025-11-25 basic/utilities/tasks, "Associating Task-Related Messages"), except when
+ * the answer is a task itself. */
+static bool open_result(sgi_op *op, sgi_verdict verdict)
+{
+    sgi_buf fields;
+    if (!sgi_call_is_question(op->served->kind))
+        return true;
+    sgi_json meta =
+        sgi_json_get((sgi_json){op->served->params, op->served->params_len}, "_meta");
+    sgi_json related = sgi_json_get(meta, SGI_RELATED_TASK);
+    bool ok = sgi_op_append(op, SGI_ENTRY_FIELDS,
+                            sgi_str_of(op->served->kind->opening)) == SEGUE_OK;
+    if (!ok || verdict != SGI_VERDICT_PLAIN || !related.n)
+        return ok;
+    sgi_buf_init(&fields, sgi_engine_mem(op->engine));
+    sgi_jw w = sgi_jw_to(&fields);
+    sgi_jw_open(&w, '{');
+    sgi_jw_key(&w, "_meta");
+    sgi_jw_open(&w, '{');
+    sgi_jw_member_raw(&w, SGI_RELATED_TASK, related);
+    sgi_jw_close(&w, '}');
+    sgi_jw_close(&w, '}');
+    ok = !fields.failed &&
+         sgi_op_append(op, SGI_ENTRY_FIELDS, sgi_buf_str(&fields)) == SEGUE_OK;
+    sgi_buf_free(&fields);
+    return ok;
+}
+
+static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
+{
+    sgi_op *op = sgi_served_new(in->peer->server, request->name, in->params);
+    if (!op)
+        return NULL;
+    op->served->kind = request->kind;
+    sgi_served_set_item(op, request->tool);
+    set_arguments(op, in);
+    sgi_budget_set_owner(op, in->peer->who);
+    sgi_principal_ref(op->served->who);
+    sgi_op_set_grant_of(op, in->peer);
+    op->served->caps = request->caps;
+    op->served->dialect = request->dialect;
+    op->served->asked_ttl_ms = request->ttl_ms;
+    op->served->listed_modes = request->listed_modes;
+    op->served->modes = request->modes;
+    op->served->streams = will_stream(request);
+    op->served->refuses_arguments = sgi_version_refuses_arguments(in->version);
+    op->served->only_objects = !sgi_version_is_modern(in->version);
+    if (request->has_key && !sgi_op_set_key(op, request->key, request->digest)) {
+        sgi_op_unref(op);
+        return NULL;
+    }
+    return op;
+}
+
+/* True when a call that asks for a task may begin as a plain call, whose result may be
+ * the answer. */
+static bool begins_plain(const sgi_op *op)
+{
+    if (op->key)
+        return false;
+    if (op->served->dialect && op->served->dialect->begins_plain)
+        return op->served->dialect->begins_plain(op);
+    return op->served->item->options.promote_after_ms > 0 &&
+           op->served->item->options.task == SEGUE_TASK_MAY;
+}
+
+/* True when such a call stays plain for promote_after_ms. A call that can stream becomes
+ * a task at once (SEP-1905, "Server Response Decision Process"). */
+static bool takes_its_time(const sgi_op *op)
+{
+    return begins_plain(op) && op->served->item->options.promote_after_ms > 0 &&
+           !op->served->streams;
+}
+
+/* Makes the operation a task or a stored call if needed, and starts its handler. A call
+ * with a key starts only when it is durable, because another process may have created it.
+ * A lasting call also starts only then, because its client first learns how it can come
+ * back. */
+static segue_status launch(sgi_op *op, sgi_verdict verdict)
+{
+    int64_t promote_ms = op->served->item->options.promote_after_ms;
+    bool later = takes_its_time(op);
+    segue_status status = open_result(op, verdict) ? SEGUE_OK : SEGUE_E_NOMEM;
+    if (status != SEGUE_OK)
+        return status;
+    if (verdict == SGI_VERDICT_TASK && !begins_plain(op))
+        status = sgi_task_make(op, op->served->asked_ttl_ms);
+    else if (op->key || op->served->lasting)
+        status = sgi_task_make_keyed(op);
+    if (status == SEGUE_OK && !op->key && !sgi_op_is_lasting_call(op))
+        status = sgi_call_start(op, false);
+    if (status == SEGUE_OK && verdict == SGI_VERDICT_TASK && later)
+        sgi_engine_set_timer(op->engine, &op->served->promote, promote_ms, promote);
+    return status;
+}
+
+static void begin_waiting(sgi_reply *reply, sgi_op *op, const sgi_call_request *request)
+{
+    if (sgi_op_is_lasting_call(op)) {
+        if (op->key)
+            /* set before the pieces begin: the reply may join another operation */
+            sgi_pieces_offer(reply, request);
+        sgi_tool_call_wait_stored(reply, op);
+    } else {
+        sgi_pieces_offer(reply, request);
+        sgi_pieces_begin(reply, op, false);
+        sgi_reply_wait_for_op(reply, op);
+    }
+}
+
+static bool make_handles(sgi_op *op, const sgi_reply *reply,
+                         const sgi_call_request *request)
+{
+    return sgi_lasting_make(op, reply, request) &&
+           launch(op, request->verdict) == SEGUE_OK;
+}
+
+void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request)
+{
+    sgi_reply *reply = sgi_reply_open_call(in);
+    if (!reply)
+        return;
+    sgi_op *op = make_op(in, request);
+    if (!op || !sgi_carried_answers_read(op, in) || !make_handles(op, reply, request)) {
+        sgi_tool_call_give_up(reply, op);
+    } else {
+        if (request->verdict == SGI_VERDICT_TASK && begins_plain(op) &&
+            !takes_its_time(op))
+            reply->turned = turned_without_end;
+        op->served->may_turn =
+            request->verdict == SGI_VERDICT_TASK && !op->served->is_task;
+        begin_waiting(reply, op, request);
+    }
+    if (op)
+        sgi_op_unref(op);
+}
+
+void sgi_tools_call(const sgi_inbound *in)
+{
+    sgi_call_request request;
+    if (!sgi_call_request_read(in, &request))
+        return;
+    if (in->state.n)
+        sgi_call_request_read_pieces(in, &request);
+    if (sgi_rejoin_retry(in, &request) || !sgi_call_request_negotiate(in, &request))
+        return;
+    sgi_op *known = sgi_rejoin_find(in, &request);
+    if (!known) {
+        sgi_tool_call_start(in, &request);
+        return;
+    }
+    sgi_reply *reply = sgi_reply_open(in, false);
+    if (reply)
+        sgi_rejoin_answer(reply, known, &request);
+}

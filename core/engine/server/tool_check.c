@@ -1,0 +1,174 @@
+/* Arguments are checked in the first turn of the call, before the handler runs. A handler
+ * never gets a refused call. Arguments that do not fit give a result with an error, from
+ * which a model can learn (2025-11-25 server/tools, "Error Handling"). Before 2025-11-25
+ * they give the protocol error -32602.
+ *
+ * Results are checked later, because callbacks never run inside the function that caused
+ * them. So the last entries of a handler wait in `closing` for the next turn, and are
+ * appended only after the check. Until then the call counts as ended for its handler. It
+ * can still be cancelled or expire, and then this is its end. Segments that were streamed
+ * have been received by then, and the task fails after them. Whether structured content
+ * exists at all is checked without user code. A result that is an error need not fit the
+ * outputSchema. */
+#include "engine/server/tool_check.h"
+
+#include "engine/cluster/following.h"
+#include "engine/validation.h"
+
+static sgi_json schema_of(const sgi_op *op, const char *name)
+{
+    if (op->served->kind != &sgi_call_tool || !op->served->item)
+        return (sgi_json){0};
+    return sgi_json_get((sgi_json){op->served->item->json, op->served->item->json_len},
+                        name);
+}
+
+static sgi_validation validation_of(const sgi_op *op, int32_t what)
+{
+    const segue_server_options *options = &sgi_op_server(op)->options;
+    return (sgi_validation){.fn = options->on_validate,
+                            .user = options->user,
+                            .tool = op->served->item_name,
+                            .what = what,
+                            .schema = schema_of(op, what == SEGUE_VALIDATE_ARGUMENTS
+                                                        ? "inputSchema"
+                                                        : "outputSchema")};
+}
+
+/* ---- checking arguments ---- */
+
+/* Ends the operation with an error result that has this text. */
+static segue_status end_with_text(segue_call *call, sgi_str text)
+{
+    const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
+    struct sgi_entry_list list = TAILQ_HEAD_INITIALIZER(list);
+    sgi_str end = SGI_STR("{\"isError\":true}");
+    sgi_entry *entry;
+    sgi_buf block;
+    sgi_buf_init(&block, mem);
+    sgi_text_block(&block, text);
+    entry =
+        block.failed ? NULL : sgi_entry_new(mem, SGI_ENTRY_SEGMENT, block.p, block.len);
+    sgi_buf_free(&block);
+    if (entry)
+        TAILQ_INSERT_TAIL(&list, entry, link);
+    sgi_entry *last = entry ? sgi_entry_new(mem, SGI_ENTRY_RESULT, end.p, end.n) : NULL;
+    if (!last) {
+        sgi_entry_list_free(mem, &list);
+        return SEGUE_E_NOMEM;
+    }
+    TAILQ_INSERT_TAIL(&list, last, link);
+    return sgi_call_end(call, &list);
+}
+
+static segue_status refuse_arguments(segue_call *call, segue_status verdict,
+                                     const char *reason)
+{
+    sgi_op *op = call->op;
+    sgi_buf text;
+    sgi_buf_init(&text, sgi_engine_mem(op->engine));
+    if (verdict == SEGUE_E_INVALID)
+        sgi_buf_add_lit(&text, "The arguments do not fit the tool's inputSchema: ");
+    else
+        sgi_buf_add_lit(
+            &text, "The arguments cannot be checked against the tool's inputSchema: ");
+    sgi_buf_add_str(&text, sgi_str_of(reason));
+    segue_status status = SEGUE_E_NOMEM;
+    if (!text.failed && verdict != SEGUE_E_INVALID)
+        status = sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
+                             sgi_buf_str(&text), (sgi_json){0});
+    else if (!text.failed && op->served->refuses_arguments)
+        status = sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INVALID_PARAMS,
+                             sgi_buf_str(&text), (sgi_json){0});
+    else if (!text.failed)
+        status = end_with_text(call, sgi_buf_str(&text));
+    sgi_buf_free(&text);
+    return status;
+}
+
+bool sgi_tool_check_arguments(segue_call *call)
+{
+    sgi_op *op = call->op;
+    if (!sgi_op_server(op)->options.on_validate || sgi_op_has_ended(op))
+        return true;
+    sgi_validation validation = validation_of(op, SEGUE_VALIDATE_ARGUMENTS);
+    if (!validation.schema.n)
+        return true;
+    validation.value = sgi_op_arguments(op);
+    if (!validation.value.n)
+        validation.value = SGI_STR("{}");
+    segue_status verdict = sgi_validate(op->engine, &validation);
+    if (verdict == SEGUE_OK)
+        return true;
+    if (verdict != SEGUE_E_INVALID)
+        sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "tool %s: inputSchema: %s",
+                       op->served->item_name, validation.reason);
+    if (refuse_arguments(call, verdict, validation.reason) == SEGUE_E_NOMEM)
+        sgi_op_end_internal_error(op, "Out of memory");
+    return false;
+}
+
+/* ---- checking results ---- */
+
+segue_status sgi_tool_result_needs_check(const segue_call *call,
+                                         const segue_content *content)
+{
+    const sgi_op *op = call->op;
+    bool promised = op->served->kind == &sgi_call_tool && op->served->item &&
+                    op->served->item->has_output;
+    if (!promised || (content && content->is_error) ||
+        sgi_op_server(op)->stage == SGI_SERVER_DEAD)
+        return SEGUE_OK;
+    if (!(content && content->structured.len)) {
+        if (op->head.structured_lost)
+            return SEGUE_E_NOMEM;
+        if (!op->head.structured)
+            return SEGUE_E_INVALID;
+    }
+    return sgi_op_server(op)->options.on_validate ? SEGUE_E_STATE : SEGUE_OK;
+}
+
+/* Returns the structured content in the last entries: the one that was set last. */
+static sgi_json structured_of(const segue_call *call)
+{
+    const sgi_entry *entry;
+    TAILQ_FOREACH(entry, &call->closing, link)
+        if (entry->kind == SGI_ENTRY_FIELDS)
+            return sgi_json_get((sgi_json){entry->data, entry->len}, "structuredContent");
+    return (sgi_json){call->op->head.structured, call->op->head.structured_len};
+}
+
+void sgi_tool_check_refuse(segue_call *call, const char *why)
+{
+    sgi_op *op = call->op;
+    sgi_buf text;
+    sgi_engine_log(op->engine, SEGUE_LOG_ERROR, "tool %s: outputSchema: %s",
+                   op->served->item_name, why);
+    sgi_buf_init(&text, sgi_engine_mem(op->engine));
+    sgi_buf_add_lit(&text, "The tool made a result that does not fit its outputSchema: ");
+    sgi_buf_add_str(&text, sgi_str_of(why));
+    if (text.failed || sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
+                                   sgi_buf_str(&text), (sgi_json){0}) == SEGUE_E_NOMEM)
+        sgi_op_end_internal_error(
+            op, "The tool made a result that does not fit its outputSchema");
+    sgi_buf_free(&text);
+}
+
+void sgi_tool_check_result(segue_call *call)
+{
+    sgi_op *op = call->op;
+    sgi_validation validation = validation_of(op, SEGUE_VALIDATE_RESULT);
+    validation.value = structured_of(call);
+    /* the structured content must stay in memory while the validator reads it */
+    sgi_op_lend(op);
+    segue_status verdict = sgi_validate(op->engine, &validation);
+    sgi_op_give_back(op);
+    /* the operation has ended in another way while the validator ran */
+    if (sgi_op_has_ended(op))
+        sgi_entry_list_free(sgi_engine_mem(op->engine), &call->closing);
+    else if (verdict != SEGUE_OK)
+        sgi_tool_check_refuse(call, validation.reason);
+    else if (sgi_call_end(call, &call->closing) == SEGUE_E_NOMEM)
+        sgi_op_end_internal_error(op, "Out of memory");
+    sgi_entry_list_free(sgi_engine_mem(op->engine), &call->closing);
+}

@@ -1,0 +1,511 @@
+/* A transport carries an exchange, or the exchange is parked. It is settled when it is
+ * parked and no event will be added any more.
+ *
+ *   carried --transport leaves--> parked --answered--> settled --trim, expiry--> gone
+ *      ^                            |                     |
+ *      +----------- resume ---------+---------------------+
+ *
+ * Only an event stream can be resumed, because any other answer has no event id that the
+ * client could name. So the rest of another answer is dropped. The session owns its
+ * exchanges, which are in its list. Their memory belongs to their conversations, which a
+ * transport may hold longer. */
+#include "engine/server/wire_session.h"
+
+#include "engine/server/task_creator.h"
+#include "engine/conversation/replay.h"
+#include "engine/server/lasting.h"
+#include "wire/sse.h"
+
+/* The largest number of ended streams of one session that are stored for clients that ask
+ * again. */
+#define SETTLED_MAX 16
+/* The largest number of entries that a search for something to drop reads, because the
+ * search runs within a request. */
+#define LOOK_AT_MOST 256
+
+/* True when a parked exchange will get no more events: it was answered, or it closed when
+ * memory ran out. */
+static bool is_settled(const sgi_peer *peer)
+{
+    return !peer->conn->transport && (peer->conn->answered || peer->conn->closing);
+}
+
+/* True when the rest of a parked exchange comes from a source, which is read only when
+ * the client comes back. */
+static bool waits_for_client(const sgi_peer *peer)
+{
+    return !peer->conn->transport && !TAILQ_EMPTY(&peer->conn->sources);
+}
+
+static bool can_be_taken_up(const sgi_peer *peer)
+{
+    return peer->conn->frames == SGI_FRAMES_EVENTS && !peer->conn->closing;
+}
+
+/* Sets the number of bytes that are counted for a parked exchange. */
+static void count_parked(sgi_peer *peer, size_t bytes)
+{
+    peer->server->sessions.parked_bytes += bytes - peer->parked_bytes;
+    peer->parked_bytes = bytes;
+}
+
+static void count_replay(sgi_peer *peer)
+{
+    count_parked(peer, sgi_replay_size(peer->conn->replay));
+}
+
+/* Removes an exchange from its session. From then on the exchange does not use the
+ * session. */
+static void set_apart(sgi_peer *peer)
+{
+    sgi_wire_session *session = peer->session;
+    sgi_reply *reply;
+    LIST_FOREACH(reply, &peer->replies, by_peer) {
+        sgi_reply_remove_from_flight(reply);
+        sgi_reply_add_to_flight(reply, &peer->own_in_flight);
+    }
+    TAILQ_REMOVE(&session->exchanges, peer, by_session);
+    count_parked(peer, 0);
+    if (session->listening == peer)
+        session->listening = NULL;
+    peer->own_handshake = session->handshake;
+    peer->session = NULL;
+    peer->questions = &peer->own_questions;
+    peer->in_flight = &peer->own_in_flight;
+    peer->handshake = &peer->own_handshake;
+}
+
+/* Ends one exchange of a session and cancels its requests in flight. If a transport still
+ * carries the exchange, the transport is asked to close and leaves the exchange later. */
+static void discard(sgi_peer *peer)
+{
+    sgi_conn *conn = peer->conn;
+    sgi_conn_ref(conn);
+    sgi_conn_lost(conn, "the session has ended");
+    set_apart(peer);
+    if (conn->transport)
+        sgi_conn_close(conn);
+    else
+        sgi_conn_detach(conn);
+    sgi_conn_unref(conn);
+}
+
+void sgi_wire_session_end_answered_exchange(sgi_peer *peer)
+{
+    if (peer->session)
+        discard(peer);
+    else
+        sgi_conn_close(peer->conn);
+}
+
+/* True when a transport waits for an answer that is ready or may still come. */
+static bool is_awaited(const sgi_peer *peer, bool drains)
+{
+    return peer->conn->transport && (peer->conn->answered || drains) &&
+           peer != peer->session->listening;
+}
+
+static void end_session(sgi_wire_session *session, bool drains)
+{
+    segue_server *server = session->server;
+    sgi_peer *peer;
+    sgi_task_creators_forget_session(session);
+    while ((peer = TAILQ_FIRST(&session->exchanges))) {
+        if (is_awaited(peer, drains))
+            set_apart(peer);
+        else
+            discard(peer);
+    }
+    sgi_question_requests_abandon(&session->questions);
+    sgi_engine_clear_timer(server->engine, &session->expiry);
+    sgi_map_remove(&server->sessions.by_id, &session->node);
+    TAILQ_REMOVE(&server->sessions.by_use, session, by_use);
+    TAILQ_REMOVE(&session->who->sessions, session, by_who);
+    session->who->session_count--;
+    sgi_map_free(&session->in_flight.by_id);
+    sgi_subscribed_uris_free(session->uris);
+    sgi_principal_unref(session->who);
+    sgi_release(sgi_engine_mem(server->engine), session, sizeof *session);
+}
+
+void sgi_wire_session_end(sgi_wire_session *session)
+{
+    end_session(session, false);
+}
+
+void sgi_wire_sessions_end(segue_server *server)
+{
+    sgi_wire_session *session;
+    while ((session = TAILQ_FIRST(&server->sessions.by_use)))
+        end_session(session, true);
+}
+
+/* ---- beginning and expiry ---- */
+
+static bool is_idle(const sgi_wire_session *session)
+{
+    const sgi_peer *peer;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        if (!is_settled(peer) && !waits_for_client(peer) &&
+            (peer != session->listening || peer->conn->transport))
+            return false;
+    return true;
+}
+
+static void maybe_expire(sgi_timer *timer)
+{
+    sgi_wire_session *session = SGI_OWNER(timer, sgi_wire_session, expiry);
+    sgi_engine *engine = session->server->engine;
+    int64_t left = sgi_time_sub(sgi_time_add(session->used_ms, session->idle_ms),
+                                sgi_now(&engine->env));
+    if (left <= 0 && is_idle(session))
+        sgi_wire_session_end(session);
+    else
+        sgi_engine_set_timer(engine, timer, left > 0 ? left : session->idle_ms,
+                             maybe_expire);
+}
+
+static void touch(sgi_wire_session *session)
+{
+    segue_server *server = session->server;
+    session->used_ms = sgi_now(&server->engine->env);
+    TAILQ_REMOVE(&server->sessions.by_use, session, by_use);
+    TAILQ_INSERT_TAIL(&server->sessions.by_use, session, by_use);
+    TAILQ_REMOVE(&session->who->sessions, session, by_who);
+    TAILQ_INSERT_TAIL(&session->who->sessions, session, by_who);
+}
+
+/* Returns the idle session that was unused for the longest time; NULL when there is
+ * none. */
+static sgi_wire_session *find_idle(const segue_server *server)
+{
+    sgi_wire_session *session;
+    int32_t looked = 0;
+    TAILQ_FOREACH(session, &server->sessions.by_use, by_use) {
+        if (++looked > LOOK_AT_MOST)
+            break;
+        if (is_idle(session))
+            return session;
+    }
+    return NULL;
+}
+
+/* Returns this principal's idle session that was unused for the longest time; NULL when
+ * there is none. */
+static sgi_wire_session *find_idle_of(const sgi_principal *who)
+{
+    sgi_wire_session *session;
+    int32_t looked = 0;
+    TAILQ_FOREACH(session, &who->sessions, by_who) {
+        if (++looked > LOOK_AT_MOST)
+            break;
+        if (is_idle(session))
+            return session;
+    }
+    return NULL;
+}
+
+/* Ends one session to make room for a new one: an idle session of the same principal, if
+ * there is one. So a caller that opens many sessions does not end those of other callers.
+ * A caller that has half of the maximum does not end those of others either. */
+static bool make_room(const segue_server *server, const sgi_principal *who, int32_t most)
+{
+    sgi_wire_session *session = find_idle_of(who);
+    if (!session && who->session_count < most - most / 2)
+        session = find_idle(server);
+    if (session)
+        sgi_wire_session_end(session);
+    return session != NULL;
+}
+
+segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int32_t most,
+                                  int64_t idle_ms, sgi_wire_session **out)
+{
+    sgi_engine *engine = server->engine;
+    if (server->sessions.by_id.count >= (size_t)most && !make_room(server, who, most))
+        return SEGUE_E_LIMIT;
+    sgi_wire_session *session = sgi_zalloc(sgi_engine_mem(engine), sizeof *session);
+    if (!session)
+        return SEGUE_E_NOMEM;
+    if (!sgi_engine_random_text(engine, session->id)) {
+        sgi_release(sgi_engine_mem(engine), session, sizeof *session);
+        return SEGUE_E_NOMEM;
+    }
+    session->server = server;
+    session->who = who;
+    sgi_principal_ref(who);
+    session->handshake.log_level = -1;
+    session->first_stream = session->next_stream = 1;
+    session->idle_ms = idle_ms;
+    sgi_in_flight_init(&session->in_flight, engine);
+    TAILQ_INIT(&session->exchanges);
+    LIST_INIT(&session->creators);
+    sgi_question_requests_init(&session->questions, session);
+    TAILQ_INSERT_TAIL(&server->sessions.by_use, session, by_use);
+    TAILQ_INSERT_TAIL(&who->sessions, session, by_who);
+    who->session_count++;
+    sgi_map_put(&server->sessions.by_id, &session->node, sgi_str_of(session->id));
+    session->used_ms = sgi_now(&engine->env);
+    sgi_engine_set_timer(engine, &session->expiry, idle_ms, maybe_expire);
+    *out = session;
+    return SEGUE_OK;
+}
+
+sgi_wire_session *sgi_wire_session_find(segue_server *server, const sgi_principal *who,
+                                        sgi_str id)
+{
+    sgi_map_node *node = sgi_map_find(&server->sessions.by_id, id);
+    sgi_wire_session *session = node ? SGI_OWNER(node, sgi_wire_session, node) : NULL;
+    if (!session || session->who != who)
+        return NULL;
+    touch(session);
+    return session;
+}
+
+/* ---- exchanges ---- */
+
+static void trim(sgi_wire_session *session)
+{
+    sgi_peer *peer, *next;
+    int32_t settled = 0;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        settled += is_settled(peer);
+    SGI_TAILQ_EACH(peer, &session->exchanges, by_session, next) {
+        if (!is_settled(peer) || (settled <= SETTLED_MAX && can_be_taken_up(peer)))
+            continue;
+        discard(peer);
+        settled--;
+    }
+}
+
+/* ---- the events that parked exchanges store ---- */
+
+/* Drops all stored events of an exchange. If the exchange was answered, its client cannot
+ * come back for the answer, so the exchange closes. It is freed by the next trim, because
+ * the caller may be using it now. */
+static void forget_all(sgi_peer *peer)
+{
+    if (is_settled(peer))
+        peer->conn->closing = true;
+    sgi_replay_drop_all(peer->conn->replay);
+    count_replay(peer);
+}
+
+/* Drops the older half of the stored events of an exchange. Its client then finds a
+ * gap. */
+static void forget_half(sgi_peer *peer)
+{
+    if (is_settled(peer)) {
+        forget_all(peer);
+        return;
+    }
+    sgi_replay_drop_half(peer->conn->replay);
+    count_replay(peer);
+}
+
+/* Drops settled exchanges, beginning with the sessions that were unused for the longest
+ * time. */
+static void give_up_settled(const segue_server *server)
+{
+    sgi_wire_session *session;
+    sgi_peer *peer;
+    int32_t looked = 0;
+    TAILQ_FOREACH(session, &server->sessions.by_use, by_use) {
+        if (++looked > LOOK_AT_MOST)
+            return;
+        TAILQ_FOREACH(peer, &session->exchanges, by_session) {
+            if (server->sessions.parked_bytes <= server->sessions.max_parked)
+                return;
+            if (peer->parked_bytes && is_settled(peer))
+                forget_all(peer);
+        }
+    }
+}
+
+/* Returns the exchange that stores the most bytes, which may be this one. */
+static sgi_peer *find_largest(sgi_peer *peer)
+{
+    sgi_wire_session *session;
+    sgi_peer *other;
+    int32_t looked = 0;
+    TAILQ_FOREACH(session, &peer->server->sessions.by_use, by_use) {
+        if (++looked > LOOK_AT_MOST)
+            break;
+        TAILQ_FOREACH(other, &session->exchanges, by_session)
+            if (other->parked_bytes > peer->parked_bytes)
+                peer = other;
+    }
+    return peer;
+}
+
+/* Drops events when all parked exchanges together store too much. Settled exchanges are
+ * dropped first. Then the running exchange that stores the most loses events. */
+void sgi_wire_session_limit_kept_events(sgi_peer *peer)
+{
+    const segue_server *server = peer->server;
+    sgi_peer *largest;
+    if (!peer->session || peer->conn->transport)
+        return;
+    count_replay(peer);
+    if (server->sessions.parked_bytes > server->sessions.max_parked)
+        give_up_settled(server);
+    while (server->sessions.parked_bytes > server->sessions.max_parked &&
+           (largest = find_largest(peer))->parked_bytes)
+        forget_half(largest);
+}
+
+bool sgi_wire_session_has_unsent(const sgi_wire_session *session)
+{
+    const sgi_peer *peer;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        if (waits_for_client(peer) ||
+            (is_settled(peer) && can_be_taken_up(peer) && peer != session->listening &&
+             peer->conn->replay->next > peer->left_at))
+            return true;
+    return false;
+}
+
+/* ---- exchanges and transports ---- */
+
+sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, size_t max_replay,
+                                    void *transport)
+{
+    segue_server *server = session->server;
+    const sgi_mem *mem = sgi_engine_mem(server->engine);
+    trim(session);
+    sgi_peer *peer = sgi_peer_new(server, transport, session->who);
+    if (!peer)
+        return NULL;
+    peer->is_exchange = true;
+    peer->conn->replay = sgi_zalloc(mem, sizeof *peer->conn->replay);
+    if (!peer->conn->replay) {
+        sgi_conn_detach(peer->conn);
+        return NULL;
+    }
+    sgi_replay_init(peer->conn->replay, mem, max_replay, session->next_stream++,
+                    sgi_version_primes_streams(session->handshake.version));
+    peer->session = session;
+    peer->questions = &session->questions;
+    peer->in_flight = &session->in_flight;
+    peer->handshake = &session->handshake;
+    TAILQ_INSERT_TAIL(&session->exchanges, peer, by_session);
+    sgi_conn_start(peer->conn);
+    peer->conn->frames = SGI_FRAMES_OPEN;
+    return peer;
+}
+
+sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t stream,
+                                  uint64_t event)
+{
+    sgi_peer *peer;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        if (peer->conn->replay->stream == stream && can_be_taken_up(peer) &&
+            event < peer->conn->replay->next)
+            return peer;
+    return NULL;
+}
+
+bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream)
+{
+    const sgi_peer *peer;
+    if (session->is_named && stream & SGI_STREAM_OF_GET)
+        return false;
+    if (session->is_named && stream > 0 && stream < session->first_stream)
+        return true; /* the stream was at another server, so its events are not here */
+    if (stream < 1 || stream >= session->next_stream || stream == session->listened)
+        return session->is_named && stream >= session->next_stream;
+    TAILQ_FOREACH(peer, &session->exchanges, by_session)
+        if (peer->conn->replay->stream == stream)
+            return peer->conn->closing;
+    return true;
+}
+
+static void uncount_stream(sgi_peer *peer)
+{
+    peer->who->streams -= peer->got;
+    peer->got = false;
+}
+
+bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *transport)
+{
+    sgi_conn *conn = peer->conn;
+    sgi_buf again;
+    sgi_buf_init(&again, sgi_engine_mem(conn->engine));
+    sgi_replay_copy(conn->replay, after, &again);
+    if (again.failed) {
+        sgi_buf_free(&again);
+        return false;
+    }
+    /* The new transport replaces an earlier one, which is closed. */
+    if (conn->transport)
+        conn->engine->host.close(conn->engine->host.user, conn);
+    conn->output_notified = conn->parting = false;
+    sgi_buf_free(&conn->out);
+    conn->out = again;
+    conn->transport = transport;
+    peer->server->counts.resumes++;
+    peer->server->counts.sent_again += conn->out.len;
+    count_parked(peer, 0);
+    sgi_conn_notify_output(conn);
+    sgi_peer_rejoined(peer);
+    return true;
+}
+
+void sgi_wire_session_count_get_stream(sgi_peer *peer)
+{
+    peer->who->streams += !peer->got;
+    peer->got = true;
+}
+
+void sgi_wire_session_detach_transport(sgi_peer *peer)
+{
+    sgi_wire_session *session = peer->session;
+    sgi_conn *conn = peer->conn;
+    sgi_reply *reply;
+    uncount_stream(peer);
+    conn->transport = NULL;
+    conn->parting = false;
+    peer->left_at = conn->replay->next;
+    /* the output is dropped: events that can be sent again are in the replay */
+    sgi_buf_reset(&conn->out, 0);
+    if (conn->frames == SGI_FRAMES_OPEN)
+        /* the call continues, but no client can ask for its answer */
+        conn->no_events = true;
+    LIST_FOREACH(reply, &peer->replies, by_peer)
+        if (reply->parked)
+            reply->parked(reply);
+    sgi_peer_parted(peer);
+    touch(session);
+    sgi_wire_session_limit_kept_events(peer);
+    trim(session);
+    if (session->handshake.version == SGI_VERSION_UNKNOWN &&
+        TAILQ_EMPTY(&session->exchanges))
+        sgi_wire_session_end(session); /* initialize failed, so the session ends */
+}
+
+/* Ends the stream for now. A client can connect again when it has received an event id:
+ * that of the empty first event of the stream, or any other. */
+segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
+{
+    sgi_conn *conn = peer->conn;
+    const sgi_replay *replay = conn->replay;
+    size_t before = conn->out.len;
+    bool primes = replay && replay->primes && conn->frames == SGI_FRAMES_OPEN;
+    if (!peer->session || conn->closing || conn->answered || conn->no_events ||
+        (replay->next == 1 && !replay->primes))
+        return SEGUE_E_UNSUPPORTED;
+    sgi_send_open_events(conn);
+    if (primes && conn->out.len == before)
+        /* the stream continues, because the client has no event id */
+        return SEGUE_E_NOMEM;
+    if (!conn->transport || conn->parting)
+        return SEGUE_OK; /* the client is not connected, so there is nothing to end */
+    before = conn->out.len;
+    sgi_sse_write_retry(&conn->out, retry_ms);
+    if (conn->out.failed)
+        /* the client is only not told how long to wait */
+        sgi_buf_cut(&conn->out, before);
+    conn->parting = true;
+    sgi_conn_notify_output(conn);
+    return SEGUE_OK;
+}

@@ -1,0 +1,17 @@
+/* All wire sessions of a server (wire_session.h). */
+#ifndef SGI_WIRE_SESSIONS_H
+#define SGI_WIRE_SESSIONS_H
+
+#include "base/map.h"
+
+#include <sys/queue.h>
+
+typedef struct sgi_wire_sessions {
+    sgi_map by_id;
+    /* the sessions, the least recently used first */
+    TAILQ_HEAD(, sgi_wire_session) by_use;
+    size_t parked_bytes; /* number of bytes of the events that parked exchanges store */
+    size_t max_parked;   /* limit of parked_bytes */
+} sgi_wire_sessions;
+
+#endif

@@ -1,0 +1,74 @@
+/* Keys of withdrawals that belonged to no call are kept in a ring, where the newest
+ * replaces the oldest. */
+#include "engine/server/withdrawn.h"
+
+#include "engine/server/call.h"
+#include "engine/server/principal.h"
+#include "engine/server/task.h"
+
+#define KEY_MIN 16
+#define KEY_MAX 128
+
+bool sgi_call_key_is(sgi_str text)
+{
+    return text.n >= KEY_MIN && text.n <= KEY_MAX;
+}
+
+bool sgi_call_key_digest(segue_server *server, const sgi_principal *who, sgi_str key,
+                         uint8_t digest[SGI_DIGEST_SIZE])
+{
+    sgi_str owner = {(const char *)who->digest, SGI_DIGEST_SIZE};
+    sgi_str of_key[] = {owner, SGI_STR("tools/call"), key};
+    return sgi_engine_digest(server->engine, digest, of_key, 3);
+}
+
+bool sgi_is_withdrawn(const segue_server *server, const uint8_t key[SGI_DIGEST_SIZE])
+{
+    return sgi_digest_ring_has(server->withdrawn, key);
+}
+
+static void cancel(sgi_op *op)
+{
+    if (sgi_op_has_ended(op) || (op->served->is_task && sgi_task_is_unstoppable(op)))
+        return;
+    if (sgi_task_cancel(op) != SEGUE_OK)
+        sgi_engine_log(
+            op->engine, SEGUE_LOG_WARNING,
+            "a client cancelled a call that runs on another server, which cannot be "
+            "told, because too many commands wait for other servers: the call goes on");
+}
+
+/* Remembers the key when the look-up has ended. A call that is not in the store either
+ * comes later or never. */
+static void found(void *user, sgi_op *op, segue_status status)
+{
+    (void)user;
+    (void)status;
+    if (!op || !op->key)
+        return;
+    sgi_digest_ring_remove(sgi_op_server(op)->withdrawn, op->key->key);
+    cancel(op);
+}
+
+void sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg)
+{
+    segue_server *server = peer->server;
+    uint8_t digest[SGI_DIGEST_SIZE];
+    char room[SGI_NAME_MAX];
+    sgi_json key =
+        sgi_json_get(sgi_json_get(msg->params, "_meta"), "dev.segue/idempotencyKey");
+    if (!sgi_json_string_is(msg->method, SGI_STR("notifications/cancelled")) || !key.n ||
+        !peer->who || !sgi_peer_keeps_keys(peer))
+        return;
+    sgi_str text = sgi_method_text(key, room);
+    if (!sgi_call_key_is(text) || !sgi_call_key_digest(server, peer->who, text, digest))
+        return;
+    sgi_str of = {(const char *)digest, SGI_DIGEST_SIZE};
+    sgi_map_node *node = sgi_map_find(&server->by_key, of);
+    if (node) {
+        cancel(SGI_OWNER(node, sgi_op_key, node)->op);
+    } else if (!sgi_is_withdrawn(server, digest)) {
+        sgi_digest_ring_add(server->withdrawn, digest);
+        sgi_server_find_key(server, digest, found, NULL);
+    }
+}

@@ -1,0 +1,132 @@
+/* Listening for news of stores. A store reports news on any thread, perhaps under the
+ * lock of another runtime. So its callback only sets a flag and wakes the loop. Some
+ * stores must also be polled. A blocking store is polled by its worker, in real time;
+ * other stores are polled by a timer of the engine. */
+#include "runtime/store_queue.h"
+
+#include "engine/cluster/change_feed.h"
+
+#define AGAIN_MS 250 /* the wait in ms after a failure for lack of memory or space */
+
+static void wake(void *user)
+{
+    sgi_store_queue *queue = user;
+    segue_runtime *rt = queue->slot->rt;
+    atomic_store(&queue->woken, true);
+    atomic_store(&rt->stores.woken, true);
+    ev_async_send(rt->loop.ev, &rt->loop.wake_up);
+}
+
+/* Makes the queue due, unless it is due already, is being removed or gets no more
+ * news. */
+static void make_due(sgi_store_queue *queue)
+{
+    sgi_store_slot *slot = queue->slot;
+    queue->news_due = true;
+    if (queue->due || queue->removed || queue->deaf)
+        return;
+    sgi_store_queue_put_due(queue);
+    if (slot->blocking)
+        pthread_cond_signal(&slot->wanted);
+    else
+        sgi_loop_request_turn(slot->rt);
+}
+
+/* Starts listening. News that came before is delivered too. */
+segue_status sgi_store_queue_listen(sgi_store_queue *queue)
+{
+    atomic_init(&queue->woken, false);
+    queue->news_ms = INT64_MAX;
+    segue_status status =
+        sgi_store_listen(queue->slot->store, wake, queue, &queue->listener);
+    if (status == SEGUE_OK)
+        make_due(queue);
+    return status;
+}
+
+void sgi_store_queue_unlisten(sgi_store_queue *queue)
+{
+    if (queue->listener) {
+        sgi_slot_unlock(queue->slot);
+        sgi_store_unlisten(queue->listener);
+        sgi_slot_lock(queue->slot);
+    }
+    queue->listener = NULL;
+    sgi_engine_clear_timer(&queue->slot->rt->engine, &queue->news_timer);
+}
+
+static void poll_is_due(sgi_timer *timer)
+{
+    sgi_store_queue *queue = SGI_OWNER(timer, sgi_store_queue, news_timer);
+    make_due(queue);
+    sgi_loop_request_turn(queue->slot->rt);
+}
+
+static void ask_again(sgi_store_queue *queue, int64_t within_ms)
+{
+    sgi_store_slot *slot = queue->slot;
+    sgi_engine_clear_timer(&slot->rt->engine, &queue->news_timer);
+    queue->news_ms = INT64_MAX;
+    if (within_ms == 0)
+        make_due(queue);
+    else if (within_ms > 0 && slot->blocking)
+        queue->news_ms = sgi_time_add(sgi_real_now(), within_ms);
+    else if (within_ms > 0)
+        sgi_engine_set_timer(&slot->rt->engine, &queue->news_timer, within_ms,
+                             poll_is_due);
+}
+
+bool sgi_store_queue_read_changes(sgi_store_queue *queue)
+{
+    sgi_store_slot *slot = queue->slot;
+    sgi_feed feed;
+    int64_t within_ms = -1;
+    if (queue->removed || !queue->news_due)
+        return false;
+    queue->news_due = false;
+    sgi_feed_reset(&feed, queue->committer);
+    sgi_slot_unlock(slot);
+    segue_status status =
+        sgi_store_read_changes(queue->listener, sgi_feed_add, &feed, &within_ms);
+    sgi_slot_lock(slot);
+    if (status != SEGUE_OK || (within_ms == 0 && !feed.count))
+        within_ms = AGAIN_MS;
+    if (queue->removed || queue->deaf)
+        sgi_changes_free(&feed.list);
+    else
+        sgi_feed_apply(queue->committer, &feed);
+    if (!queue->removed && !queue->deaf)
+        ask_again(queue, within_ms);
+    return true;
+}
+
+void sgi_store_queues_find_due(segue_runtime *rt)
+{
+    sgi_store_slot *slot;
+    sgi_store_queue *queue;
+    if (!atomic_exchange(&rt->stores.woken, false))
+        return;
+    TAILQ_FOREACH(slot, &rt->stores.slots, link) {
+        TAILQ_FOREACH(queue, &slot->queues, link)
+            if (atomic_exchange(&queue->woken, false))
+                make_due(queue);
+        if (slot->blocking)
+            pthread_cond_signal(&slot->wanted);
+    }
+}
+
+int64_t sgi_slot_poll_due(sgi_store_slot *slot)
+{
+    int64_t now = sgi_real_now();
+    int64_t next = INT64_MAX;
+    sgi_store_queue *queue;
+    TAILQ_FOREACH(queue, &slot->queues, link) {
+        if (queue->news_ms <= now && !queue->busy) {
+            queue->news_ms = INT64_MAX;
+            make_due(queue);
+        }
+        if (queue->news_ms < next)
+            next = queue->news_ms;
+    }
+    return next;
+}

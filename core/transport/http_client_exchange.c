@@ -1,0 +1,623 @@
+/* One exchange of a client.
+ *
+ *   begun --headers known--> POST running --head--> JSON or events --> released
+ *                                 |                        |
+ *                                 +-- 401: repeat once     +-- cut: GET, Last-Event-ID
+ *
+ * Only a server of the handshake revisions gives its events ids, so only the streams of
+ * such a server are resumed here after a cut. In the modern revisions the loss is
+ * reported to the engine, which gets the result of the operation by its own requests.
+ * No message is posted twice, except a message that the server has refused. When a
+ * stream cannot be resumed, a loss is reported to the engine, which decides.
+ *
+ * Backpressure: when the engine is ahead of its reader, received bytes stay in `held`
+ * (at most one block of libcurl) and the exchange is paused.
+ *
+ * Exchanges without a time limit of the engine end after a silence: streams, and
+ * messages without an answer. A GET that resumes a stream also ends after a silence,
+ * because other answers about the task restart the time limit of the call. */
+#include "transport/http_client_exchange.h"
+
+#include <stdio.h>
+
+#include "base/backoff.h"
+
+#include <strings.h>
+
+#define RETRY_FIRST_MS 1000
+#define RETRY_LEAST_MS 10
+#define RETRY_MOST_MS 30000 /* maximum, unless the server asks for a longer wait */
+#define RETRY_UNSAID (-1)
+#define RESUMPTIONS_MAX 8 /* maximum number of resumptions in a row that bring no event */
+/* The time limit of a message that has no answer. It is used when there is no silence
+ * limit. */
+#define NO_ANSWER_MS 60000
+#define ERROR_BODY_MAX ((size_t)64 * 1024)
+/* The time in ms for which a server may keep a stream open after its answer. */
+#define AFTERMATH_MS 2000
+
+static void start(sgi_client_exchange *exchange);
+static void watch_silence(sgi_client_exchange *exchange);
+static void on_timer(sgi_timer *timer);
+static void refused(sgi_client_exchange *exchange);
+
+static sgi_engine *engine_of(const sgi_client_exchange *exchange)
+{
+    return sgi_runtime_engine(sgi_transport_runtime(&exchange->client->base));
+}
+
+/* ---- making and freeing ---- */
+
+static void free_exchange(sgi_client_exchange *exchange)
+{
+    sgi_http_client *client = exchange->client;
+    sgi_engine *engine = engine_of(exchange);
+    if (exchange->fetch)
+        sgi_fetch_cancel(exchange->fetch);
+    sgi_engine_clear_timer(engine, &exchange->timer);
+    TAILQ_REMOVE(&client->exchanges, exchange, link);
+    sgi_buf_free(&exchange->posted);
+    sgi_buf_free(&exchange->body);
+    sgi_buf_free(&exchange->held);
+    sgi_buf_free(&exchange->fault_text);
+    sgi_buf_free(&exchange->challenge);
+    sgi_sse_free(&exchange->sse);
+    sgi_release(sgi_engine_mem(engine), exchange, sizeof *exchange);
+    sgi_http_client_exchange_freed(client);
+}
+
+void sgi_client_exchange_drop(sgi_client_exchange *exchange, const char *why)
+{
+    sgi_conn *conn = exchange->conn;
+    /* free_exchange comes first: the engine may start another exchange in
+     * sgi_conn_lost */
+    free_exchange(exchange);
+    sgi_conn_lost(conn, why);
+    sgi_exchange_release(conn);
+}
+
+/* Sends the request once it has what it needs: a token, and the headers of the
+ * application if the application has a callback for them. */
+void sgi_client_exchange_send_when_ready(sgi_client_exchange *exchange)
+{
+    sgi_http_client *client = exchange->client;
+    if (sgi_client_exchange_wants_token(exchange))
+        return;
+    if (sgi_header_hook_is_running(client->hook)) {
+        exchange->waits_for_headers = true;
+        sgi_header_hook_run(client->hook, client, 0);
+    } else {
+        start(exchange);
+    }
+}
+
+void sgi_client_exchange_begin(sgi_http_client *client, sgi_conn *conn)
+{
+    sgi_engine *engine = sgi_runtime_engine(sgi_transport_runtime(&client->base));
+    const sgi_mem *mem = sgi_engine_mem(engine);
+    sgi_client_exchange *exchange = sgi_zalloc(mem, sizeof *exchange);
+    sgi_exchange_head head;
+    if (!exchange) {
+        sgi_exchange_on_unsent(conn);
+        sgi_conn_lost(conn, "out of memory");
+        sgi_exchange_release(conn);
+        return;
+    }
+    sgi_exchange_get_head(conn, &head);
+    exchange->client = client;
+    exchange->conn = conn;
+    exchange->kind = head.kind;
+    exchange->modern = head.modern;
+    exchange->span = head.span;
+    exchange->once = head.once;
+    exchange->retry_ms = RETRY_UNSAID;
+    sgi_buf_init(&exchange->posted, mem);
+    sgi_buf_init(&exchange->body, mem);
+    sgi_buf_init(&exchange->held, mem);
+    sgi_buf_init(&exchange->fault_text, mem);
+    sgi_buf_init(&exchange->challenge, mem);
+    sgi_sse_init(&exchange->sse, mem, sgi_engine_max_message(engine));
+    sgi_exchange_set_transport(conn, exchange);
+    TAILQ_INSERT_TAIL(&client->exchanges, exchange, link);
+    if (exchange->kind != SGI_EXCHANGE_LISTEN)
+        sgi_conn_output(conn, &exchange->posted);
+    sgi_client_exchange_send_when_ready(exchange);
+}
+
+void sgi_client_exchange_send(sgi_client_exchange *exchange)
+{
+    exchange->waits_for_headers = false;
+    start(exchange);
+}
+
+/* ---- sending ---- */
+
+static const sgi_fetch_events events;
+
+/* True when the request is a GET: either it opens the session's stream, or it resumes
+ * the stream of an answer. */
+static bool resumes(const sgi_client_exchange *exchange)
+{
+    return exchange->kind == SGI_EXCHANGE_LISTEN || exchange->streams;
+}
+
+static void note_unsent(sgi_client_exchange *exchange)
+{
+    if (!resumes(exchange) && !exchange->status)
+        sgi_exchange_on_unsent(exchange->conn);
+}
+
+static sgi_fetch_lane lane_of(const sgi_client_exchange *exchange)
+{
+    static const sgi_fetch_lane lanes[] = {[SGI_EXCHANGE_BRIEF] = SGI_FETCH_BRIEF,
+                                           [SGI_EXCHANGE_REQUEST] = SGI_FETCH_REQUEST,
+                                           [SGI_EXCHANGE_LONG] = SGI_FETCH_STREAM,
+                                           [SGI_EXCHANGE_STANDING] = SGI_FETCH_STANDING};
+    bool is_stream = exchange->streams && exchange->span == SGI_EXCHANGE_REQUEST;
+    return is_stream ? SGI_FETCH_STREAM : lanes[exchange->span];
+}
+
+/* True when the engine sets no time limit for the exchange. The exchange then ends when
+ * the server is silent too long. */
+static bool ends_by_silence(const sgi_client_exchange *exchange)
+{
+    return resumes(exchange) || exchange->span >= SGI_EXCHANGE_LONG ||
+           !sgi_exchange_is_awaited(exchange->conn);
+}
+
+/* Starts the time limits of the exchange. They do not run while the exchange waits for
+ * a slot of max_connections. */
+static void take_start(void *user, sgi_fetch *fetch)
+{
+    sgi_client_exchange *exchange = user;
+    (void)fetch;
+    exchange->last_input_ms = sgi_now(sgi_engine_env(engine_of(exchange)));
+    if (ends_by_silence(exchange))
+        watch_silence(exchange);
+    sgi_exchange_set_held(exchange->conn, false);
+}
+
+static void send_now(sgi_client_exchange *exchange)
+{
+    sgi_http_client *client = exchange->client;
+    sgi_fetch_header_line lines[SGI_HTTP_LINES_MAX];
+    sgi_fetch_request request = {
+        .method = SGI_FETCH_POST, .headers = lines, .once = exchange->once};
+    sgi_buf body;
+    if (resumes(exchange)) {
+        request.method = SGI_FETCH_GET;
+        request.once = false;
+    }
+    sgi_client_exchange_add_headers(exchange, &request, lines);
+    sgi_buf_init(&body, sgi_engine_mem(engine_of(exchange)));
+    if (!resumes(exchange)) {
+        sgi_buf_add_str(&body, sgi_buf_str(&exchange->posted));
+        if (!client->auth && !sgi_header_hook_is_running(client->hook))
+            /* the message is never sent again, so its copy is freed */
+            sgi_buf_free(&exchange->posted);
+        request.body = &body;
+    }
+    request.lane = lane_of(exchange);
+    exchange->status = 0;
+    exchange->ended = false;
+    segue_status status = body.failed
+                              ? SEGUE_E_NOMEM
+                              : sgi_fetch_start(client->fetcher, &request, &events,
+                                                exchange, &exchange->fetch);
+    sgi_buf_free(&body);
+    if (status == SEGUE_OK) {
+        sgi_exchange_set_held(exchange->conn, true);
+        return;
+    }
+    exchange->fetch = NULL;
+    if (status == SEGUE_E_INVALID)
+        sgi_exchange_on_permanent_failure(
+            exchange->conn, "a header of the request has an invalid name or value");
+    else
+        note_unsent(exchange);
+    sgi_client_exchange_drop(exchange, "the request cannot be sent");
+}
+
+/* Sends the message or resumes its stream. A stream is not resumed in another wire
+ * session: there the server does not know its event ids, or they belong to another
+ * stream. */
+static void start(sgi_client_exchange *exchange)
+{
+    sgi_http_client *client = exchange->client;
+    if (exchange->streams && exchange->wire_session != client->wire_session) {
+        sgi_exchange_on_session_gone(exchange->conn, true, (sgi_str){0});
+        sgi_client_exchange_drop(exchange,
+                                 "the session that the stream belongs to has ended");
+        return;
+    }
+    exchange->wire_session = client->wire_session;
+    send_now(exchange);
+}
+
+/* ---- silence and retries ---- */
+
+static void watch_silence(sgi_client_exchange *exchange)
+{
+    int64_t ms = exchange->client->silence_ms;
+    if (ms <= 0 && !sgi_exchange_is_awaited(exchange->conn))
+        ms = NO_ANSWER_MS;
+    if (ms > 0)
+        sgi_engine_set_timer(engine_of(exchange), &exchange->timer, ms, on_timer);
+}
+
+static bool can_resume(const sgi_client_exchange *exchange)
+{
+    bool known =
+        exchange->kind == SGI_EXCHANGE_LISTEN || sgi_sse_last_id(&exchange->sse).n;
+    return exchange->streams && !exchange->modern &&
+           exchange->kind != SGI_EXCHANGE_INITIALIZE && known &&
+           sgi_exchange_is_awaited(exchange->conn) &&
+           exchange->resumptions < RESUMPTIONS_MAX;
+}
+
+/* Returns the delay before a resumption. It begins with the server's retry time, or
+ * with 0 if the server gave none, and grows when resumptions bring no event. */
+static int64_t resume_delay(const sgi_client_exchange *exchange)
+{
+    sgi_backoff coming = {.first_ms = RETRY_FIRST_MS, .most_ms = RETRY_MOST_MS};
+    if (exchange->retry_ms == RETRY_UNSAID)
+        return sgi_backoff_ms(&coming, exchange->resumptions - 1);
+    coming.first_ms =
+        exchange->retry_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : exchange->retry_ms;
+    if (coming.most_ms < coming.first_ms)
+        coming.most_ms = coming.first_ms;
+    return sgi_backoff_ms(&coming, exchange->resumptions);
+}
+
+/* Handles the end of a stream, complete or not. */
+static void stream_ended(sgi_client_exchange *exchange, const char *why)
+{
+    bool is_polled = exchange->retry_ms != RETRY_UNSAID && !exchange->resumptions;
+    if (!can_resume(exchange)) {
+        sgi_client_exchange_drop(exchange, why);
+        return;
+    }
+    exchange->resumptions++;
+    int64_t ms = resume_delay(exchange);
+    if (sgi_exchange_may_reopen(exchange->conn, why, exchange->resumptions, is_polled,
+                                &ms))
+        sgi_engine_set_timer(engine_of(exchange), &exchange->timer, ms, on_timer);
+    else
+        sgi_client_exchange_drop(exchange, why);
+}
+
+void sgi_client_exchange_put_off(sgi_client_exchange *exchange, const char *why)
+{
+    sgi_exchange_set_held(exchange->conn, false);
+    sgi_buf_reset(&exchange->body, 0);
+    exchange->flows = 0;
+    if (!exchange->streams)
+        sgi_exchange_on_no_token(exchange->conn);
+    stream_ended(exchange, why);
+}
+
+/* Cancels the running fetch and its timer. */
+static void break_off(sgi_client_exchange *exchange)
+{
+    sgi_fetch_cancel(exchange->fetch);
+    exchange->fetch = NULL;
+    sgi_engine_clear_timer(engine_of(exchange), &exchange->timer);
+}
+
+static void on_timer(sgi_timer *timer)
+{
+    sgi_client_exchange *exchange = SGI_OWNER(timer, sgi_client_exchange, timer);
+    sgi_engine *engine = engine_of(exchange);
+    int64_t left =
+        sgi_time_sub(sgi_time_add(exchange->last_input_ms, exchange->client->silence_ms),
+                     sgi_now(sgi_engine_env(engine)));
+    if (!exchange->fetch) {
+        sgi_client_exchange_send_when_ready(exchange);
+    } else if (!sgi_exchange_is_awaited(exchange->conn)) {
+        sgi_client_exchange_drop(
+            exchange, "the answer has come: the rest of the stream is not needed");
+    } else if (left > 0 || exchange->held.len) {
+        sgi_engine_set_timer(engine, timer,
+                             left > 0 ? left : exchange->client->silence_ms, on_timer);
+    } else {
+        break_off(exchange);
+        stream_ended(exchange, "the server sent nothing on the stream for too long");
+    }
+}
+
+/* ---- receiving ---- */
+
+static bool is_fine(const sgi_client_exchange *exchange)
+{
+    return exchange->status >= 200 && exchange->status < 300;
+}
+
+/* True when a Content-Type header, without its parameters, is this type. */
+static bool is_type(sgi_str header, sgi_str type)
+{
+    return header.n >= type.n && !strncasecmp(header.p, type.p, type.n) &&
+           (header.n == type.n || strchr("; \t", header.p[type.n]));
+}
+
+/* Handles a response with a good status whose type is neither JSON nor events. */
+static void take_other_kind(sgi_client_exchange *exchange)
+{
+    bool has_none = exchange->status == 202 || exchange->status == 204;
+    if (exchange->streams) {
+        sgi_client_exchange_drop(exchange, "the server refused to resume the stream");
+    } else if (exchange->kind == SGI_EXCHANGE_LISTEN) {
+        sgi_exchange_on_refusal(exchange->conn, exchange->status, (sgi_str){0});
+        sgi_client_exchange_drop(exchange, "the server has no stream for GET");
+    } else if (!has_none && sgi_exchange_is_awaited(exchange->conn)) {
+        sgi_exchange_on_wrong_type(exchange->conn,
+                                   "the answer is neither JSON nor an event stream");
+        sgi_client_exchange_drop(exchange,
+                                 "the answer is neither JSON nor an event stream");
+    }
+}
+
+static void take_head(void *user, sgi_fetch *fetch, int32_t status)
+{
+    sgi_client_exchange *exchange = user;
+    sgi_str type = sgi_fetch_header(fetch, "content-type");
+    exchange->status = status;
+    exchange->is_events = exchange->is_json = false;
+    sgi_client_exchange_read_head(exchange, fetch);
+    sgi_client_exchange_note_refusal(exchange, fetch);
+    if (!is_fine(exchange))
+        return;
+    exchange->asked_again = false;
+    if (exchange->kind == SGI_EXCHANGE_INITIALIZE &&
+        !sgi_http_client_start_session(exchange,
+                                       sgi_fetch_header(fetch, "mcp-session-id"))) {
+        sgi_client_exchange_drop(exchange, "the server sent an invalid Mcp-Session-Id");
+        return;
+    }
+    if (is_type(type, SGI_STR("text/event-stream"))) {
+        exchange->is_events = exchange->streams = true;
+        sgi_fetch_became_stream(fetch);
+        if (exchange->kind == SGI_EXCHANGE_LISTEN)
+            sgi_exchange_on_server_name(exchange->conn,
+                                        sgi_fetch_header(fetch, "dev-segue-server"));
+        sgi_sse_reset(&exchange->sse);
+        watch_silence(exchange);
+    } else if (is_type(type, SGI_STR("application/json")) && !resumes(exchange)) {
+        exchange->is_json = true;
+    } else {
+        take_other_kind(exchange);
+    }
+}
+
+static void take_event(sgi_client_exchange *exchange, const sgi_sse_event *event)
+{
+    bool is_message = event->data.n && sgi_str_eq(event->type, SGI_STR("message"));
+    if (event->has_retry)
+        exchange->retry_ms = event->retry_ms;
+    if (event->has_id || is_message)
+        exchange->resumptions = 0; /* the stream makes progress, so the count begins
+                                      again */
+    if (is_message)
+        sgi_conn_message(exchange->conn, event->data);
+    if (is_message && event->has_id)
+        sgi_exchange_on_event_id(exchange->conn, sgi_sse_last_id(&exchange->sse));
+}
+
+/* Ends the exchange because a message is over the size limit. The message may be the
+ * answer, so the caller must not wait for its rest. */
+static void give_up_oversized(sgi_client_exchange *exchange)
+{
+    break_off(exchange);
+    sgi_exchange_on_too_large(exchange->conn);
+    sgi_client_exchange_drop(exchange, "the answer is too large");
+}
+
+/* Passes events to the engine while the engine wants input. Unread bytes stay in
+ * *input. False when the exchange has ended and is freed. */
+static bool feed(sgi_client_exchange *exchange, sgi_str *input)
+{
+    sgi_conn *conn = exchange->conn;
+    sgi_sse_event event;
+    sgi_sse_step step = SGI_SSE_EVENT;
+    while (sgi_conn_wants_input(conn) &&
+           (step = sgi_sse_next(&exchange->sse, input, &event)) != SGI_SSE_MORE) {
+        if (step == SGI_SSE_EVENT) {
+            take_event(exchange, &event);
+            continue;
+        }
+        sgi_engine_count_violation(engine_of(exchange));
+        if (step == SGI_SSE_TOO_LONG && exchange->kind != SGI_EXCHANGE_LISTEN &&
+            sgi_exchange_is_awaited(conn)) {
+            give_up_oversized(exchange);
+            return false;
+        }
+    }
+    if (exchange->fetch && !exchange->aftermath && !sgi_exchange_is_awaited(conn)) {
+        exchange->aftermath = true;
+        sgi_engine_set_timer(engine_of(exchange), &exchange->timer, AFTERMATH_MS,
+                             on_timer);
+    }
+    return true;
+}
+
+static void hold(sgi_client_exchange *exchange, sgi_str rest)
+{
+    if (!rest.n)
+        return;
+    sgi_buf_add_str(&exchange->held, rest);
+    if (!exchange->held.failed) {
+        sgi_fetch_pause(exchange->fetch, true);
+        return;
+    }
+    sgi_buf_reset(&exchange->held, 0);
+    break_off(exchange);
+    stream_ended(exchange, "out of memory for the stream");
+}
+
+/* Stores the bytes of a body, which is handled when it is complete. */
+static void keep_body(sgi_client_exchange *exchange, sgi_str bytes)
+{
+    size_t most =
+        is_fine(exchange) ? sgi_engine_max_message(engine_of(exchange)) : ERROR_BODY_MAX;
+    if (!sgi_exchange_is_awaited(exchange->conn))
+        return;
+    if (bytes.n <= most - exchange->body.len) {
+        sgi_buf_add_str(&exchange->body, bytes);
+        return;
+    }
+    sgi_buf_reset(&exchange->body, 0);
+    if (is_fine(exchange)) {
+        give_up_oversized(exchange);
+        return;
+    }
+    break_off(exchange);
+    refused(exchange);
+}
+
+static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t len)
+{
+    sgi_client_exchange *exchange = user;
+    sgi_str input = {bytes, len};
+    (void)fetch;
+    exchange->last_input_ms = sgi_now(sgi_engine_env(engine_of(exchange)));
+    if (is_fine(exchange))
+        sgi_exchange_on_sign_of_life(exchange->conn);
+    if (!exchange->is_events) {
+        keep_body(exchange, input);
+        return;
+    }
+    if (exchange->held.len || feed(exchange, &input))
+        hold(exchange, input);
+}
+
+/* ---- ending ---- */
+
+/* Handles a complete response. Its body was not stored if the engine waits for no
+ * answer. An empty body is not a message, whatever its type is. */
+static void answered_in_full(sgi_client_exchange *exchange)
+{
+    if (exchange->body.failed) {
+        sgi_client_exchange_drop(exchange, "out of memory for the answer");
+        return;
+    }
+    if (exchange->is_json && exchange->body.len &&
+        sgi_exchange_is_awaited(exchange->conn))
+        sgi_conn_message(exchange->conn, sgi_buf_str(&exchange->body));
+    if (sgi_exchange_is_awaited(exchange->conn) && exchange->is_json)
+        sgi_exchange_on_no_answer(exchange->conn, sgi_buf_str(&exchange->body));
+    else if (sgi_exchange_is_awaited(exchange->conn))
+        sgi_exchange_on_refusal(exchange->conn, exchange->status, (sgi_str){0});
+    sgi_client_exchange_drop(exchange, "the exchange is over");
+}
+
+static void refused(sgi_client_exchange *exchange)
+{
+    const char *why = "the server refused the request";
+    sgi_str body = exchange->body.failed ? (sgi_str){0} : sgi_buf_str(&exchange->body);
+    if (sgi_client_exchange_retry_refused(exchange))
+        return;
+    if (exchange->status == 404 && exchange->in_session) {
+        sgi_exchange_on_session_gone(exchange->conn, exchange->streams, body);
+    } else if (!exchange->streams && exchange->status == 401) {
+        sgi_client_exchange_end_unauthorized(exchange);
+    } else if (!exchange->streams) {
+        sgi_exchange_on_refusal(exchange->conn, exchange->status, body);
+    } else if (sgi_http_status_may_pass(exchange->status)) {
+        sgi_buf_reset(&exchange->body, 0);
+        stream_ended(exchange, "the server did not resume the stream");
+        return;
+    } else if (exchange->status == 410) {
+        why = "the stream was cut off, and the server no longer has the events that "
+              "followed";
+    } else {
+        why = "the server refused to resume the stream";
+    }
+    sgi_client_exchange_drop(exchange, why);
+}
+
+static void take_fault(sgi_client_exchange *exchange, const sgi_fetch_outcome *outcome)
+{
+    switch (outcome->fault) {
+    case SGI_FETCH_UNRESOLVED:
+    case SGI_FETCH_UNREACHABLE:
+    case SGI_FETCH_TIMEOUT:
+        note_unsent(exchange);
+        break;
+    case SGI_FETCH_UNTRUSTED:
+    case SGI_FETCH_REDIRECTED:
+    case SGI_FETCH_TOO_LARGE:
+    case SGI_FETCH_MALFORMED:
+        sgi_exchange_on_permanent_failure(exchange->conn, outcome->text);
+        break;
+    default:
+        break;
+    }
+    stream_ended(exchange, outcome->text);
+}
+
+static void finish(sgi_client_exchange *exchange, const sgi_fetch_outcome *outcome)
+{
+    if (outcome->fault != SGI_FETCH_OK)
+        take_fault(exchange, outcome);
+    else if (!is_fine(exchange))
+        refused(exchange);
+    else if (exchange->is_events)
+        stream_ended(exchange, "the stream ended before the answer");
+    else
+        answered_in_full(exchange);
+}
+
+/* Keeps the outcome until the engine has read the bytes of `held`. */
+static void keep_outcome(sgi_client_exchange *exchange, const sgi_fetch_outcome *outcome)
+{
+    exchange->ended = true;
+    exchange->fault = outcome->fault;
+    sgi_buf_reset(&exchange->fault_text, 0);
+    sgi_buf_add_str(&exchange->fault_text, sgi_str_of(outcome->text));
+}
+
+static void finish_kept(sgi_client_exchange *exchange)
+{
+    sgi_buf text = exchange->fault_text; /* the exchange may be freed */
+    sgi_buf_init(&exchange->fault_text, sgi_engine_mem(engine_of(exchange)));
+    finish(exchange,
+           &(sgi_fetch_outcome){exchange->fault,
+                                sgi_buf_terminate(&text) ? text.p : "the stream broke"});
+    sgi_buf_free(&text);
+}
+
+static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outcome)
+{
+    sgi_client_exchange *exchange = user;
+    (void)fetch;
+    exchange->fetch = NULL;
+    sgi_engine_clear_timer(engine_of(exchange), &exchange->timer);
+    /* the runtime may end before the exchange starts, so the hold ends here too */
+    sgi_exchange_set_held(exchange->conn, false);
+    if (exchange->held.len)
+        keep_outcome(exchange, outcome);
+    else
+        finish(exchange, outcome);
+}
+
+static const sgi_fetch_events events = {
+    .started = take_start, .head = take_head, .bytes = take_bytes, .done = take_end};
+
+void sgi_client_exchange_update(sgi_client_exchange *exchange)
+{
+    sgi_str input = sgi_buf_str(&exchange->held);
+    if (sgi_exchange_is_over(exchange->conn)) {
+        sgi_client_exchange_drop(exchange, "given up");
+        return;
+    }
+    if (!exchange->held.len)
+        return;
+    if (!feed(exchange, &input))
+        return;
+    sgi_buf_drop(&exchange->held, exchange->held.len - input.n);
+    if (exchange->held.len)
+        return;
+    if (exchange->ended)
+        finish_kept(exchange);
+    else if (exchange->fetch)
+        sgi_fetch_pause(exchange->fetch, false);
+}

@@ -1,0 +1,64 @@
+/* A request that the server refuses. The request is sent again with another token if
+ * OAuth can get one (http_client_exchange_token.c). Otherwise the application is asked
+ * once for other headers. */
+#include "transport/http_client_exchange.h"
+
+#include "wire/challenge.h"
+
+void sgi_client_exchange_note_refusal(sgi_client_exchange *exchange,
+                                      const sgi_fetch *fetch)
+{
+    sgi_buf_reset(&exchange->challenge, 0);
+    if (exchange->status == 401 || exchange->status == 403)
+        sgi_fetch_add_headers(fetch, "www-authenticate", &exchange->challenge);
+    if (exchange->status < 400)
+        sgi_client_exchange_token_accepted(exchange);
+}
+
+/* Asks the application once for other headers. False when it was asked already, or has
+ * no callback for headers. */
+static bool ask_application(sgi_client_exchange *exchange)
+{
+    if ((exchange->status != 401 && exchange->status != 403) || exchange->asked_again ||
+        !sgi_header_hook_is_running(exchange->client->hook))
+        return false;
+    exchange->asked_again = exchange->waits_for_headers = true;
+    sgi_buf_reset(&exchange->body, 0);
+    sgi_header_hook_run(exchange->client->hook, exchange->client, exchange->status);
+    return true;
+}
+
+/* Appends a parameter of the server's challenge to text, after a colon. A value with
+ * unusual characters is left out. */
+static size_t add_said(sgi_client_exchange *exchange, const char *name, char *text,
+                       size_t room)
+{
+    sgi_buf said;
+    size_t n = 0;
+    sgi_buf_init(&said, exchange->challenge.mem);
+    if (sgi_challenge_find(sgi_buf_str(&exchange->challenge), name, &said) && said.len) {
+        text[n++] = ':';
+        text[n++] = ' ';
+        for (size_t i = 0; i < said.len && n + 1 < room; i++)
+            if (said.p[i] >= ' ' && said.p[i] <= '~')
+                text[n++] = said.p[i];
+    }
+    text[n] = 0;
+    sgi_buf_free(&said);
+    return n;
+}
+
+void sgi_client_exchange_end_unauthorized(sgi_client_exchange *exchange)
+{
+    char text[400] = "the server requires authorization";
+    size_t n = strlen(text);
+    n += add_said(exchange, "error", text + n, 100);
+    add_said(exchange, "error_description", text + n, sizeof text - n);
+    sgi_exchange_on_unauthorized(exchange->conn, exchange->status, text);
+}
+
+bool sgi_client_exchange_retry_refused(sgi_client_exchange *exchange)
+{
+    return sgi_client_exchange_retry_with_new_token(exchange) ||
+           ask_application(exchange);
+}

@@ -1,0 +1,18 @@
+/* Copies members of JSON that was read into JSON that is being written. Names and
+ * values are copied unchanged, with their escapes. */
+#ifndef SGI_JSON_COPY_H
+#define SGI_JSON_COPY_H
+
+#include "wire/json_read.h"
+#include "wire/json_write.h"
+
+/* A list of names for the functions below. Its last element is NULL. */
+#define SGI_JSON_NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+bool sgi_json_key_is_one(const sgi_json_member *member, const char *const *names);
+void sgi_jw_member(sgi_jw *w, const sgi_json_member *member);
+/* Copies the members of an object except those named in `except` (may be NULL). A value
+ * that is not an object has no members. Returns whether any member was copied. */
+bool sgi_jw_members(sgi_jw *w, sgi_json object, const char *const *except);
+
+#endif
