@@ -169,9 +169,10 @@ const cells = {
     async 'input: three questions in turn'() {
         asked.length = 0;
         const { outcome } = await settle('ask_in_turn', {});
-        if (!modern && outcome.status === 'completed' && asked.length === 2)
-            throw new Missing('cancels the first, which comes before it knows of the task');
-        equal([outcome.status, asked.length], ['completed', 3]);
+        equal([outcome.status, text(outcome)], ['completed', 'asked 3 times']);
+        if (!modern && asked.length < 3)
+            throw new Missing('cancels the questions that come before it knows of the task');
+        equal(asked.length, 3);
     },
     async 'detach and find again by id'() {
         const execution = await callTool('slow_compute', { seconds: 1, label: 'later' });
