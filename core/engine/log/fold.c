@@ -41,7 +41,7 @@ static void append(sgi_fold *fold, sgi_json block)
     if (fold->content.len)
         sgi_buf_add_char(&fold->content, ',');
     fold->last = fold->content.len;
-    fold->ends_in_text = false;
+    fold->last_kind = SGI_LAST_UNKNOWN;
     sgi_buf_add_str(&fold->content, block);
     if (sgi_block_is_text(block) && !sgi_text_blocks_add(&fold->texts, fold->count))
         fold->content.failed = true;
@@ -53,15 +53,25 @@ static sgi_str inside(sgi_json string)
     return (sgi_str){string.p + 1, string.n - 2};
 }
 
+/* True when the last block is a text without other members, so that it ends in a quote
+ * and a brace. The block is read once, because a peer may continue a long block by many
+ * short texts. */
+static bool last_is_plain(sgi_fold *fold)
+{
+    sgi_str last = {fold->content.p + fold->last, fold->content.len - fold->last};
+    if (fold->last_kind == SGI_LAST_UNKNOWN)
+        fold->last_kind =
+            sgi_block_plain_text(last).p ? SGI_LAST_IS_PLAIN : SGI_LAST_IS_OTHER;
+    return fold->last_kind == SGI_LAST_IS_PLAIN;
+}
+
 /* Appends a text to the last block. Returns false when the last block has members beside
  * its text. */
 static bool join_last(sgi_fold *fold, sgi_str text)
 {
     sgi_buf *content = &fold->content;
-    sgi_str last = {content->p + fold->last, content->len - fold->last};
-    if (!fold->ends_in_text && !sgi_block_plain_text(last).p)
+    if (!last_is_plain(fold))
         return false;
-    fold->ends_in_text = true;
     sgi_buf_shorten(content, content->len - 2);
     sgi_buf_add_str(content, text);
     sgi_buf_add_lit(content, "\"}");
@@ -132,7 +142,7 @@ void sgi_fold_replace(sgi_fold *fold, uint64_t upto)
     sgi_fields_clear(&fold->fields);
     fold->voided = fold->segments = upto;
     fold->count = 0;
-    fold->ends_in_text = false;
+    fold->last_kind = SGI_LAST_UNKNOWN;
 }
 
 /* Finds the field _meta, which is merged if it is an object. Returns false when there is

@@ -6,6 +6,13 @@
 #include "engine/log/fields.h"
 #include "engine/log/text_blocks.h"
 
+/* What is known of the last block of a fold. */
+typedef enum sgi_last_block {
+    SGI_LAST_UNKNOWN = 0,
+    SGI_LAST_IS_PLAIN, /* a text without other members */
+    SGI_LAST_IS_OTHER
+} sgi_last_block;
+
 typedef struct sgi_fold {
     /* name of the member that is the list of blocks; NULL = the result has no list */
     const char *list;
@@ -21,9 +28,7 @@ typedef struct sgi_fold {
     /* the segments are pieces of one message: texts are joined, and a single block has no
      * list */
     bool is_message;
-    /* Text was joined to the last block, so that the block ends in a quote and a
-     * brace. */
-    bool ends_in_text;
+    sgi_last_block last_kind;
     sgi_buf joints; /* for fold.c: which texts continue a block before the last */
     /* for fold.c: the texts of all `joints`, one after another, without quotes */
     sgi_buf joined;

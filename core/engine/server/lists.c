@@ -121,14 +121,30 @@ typedef struct page {
     const char *member;
     uint64_t after;
     int32_t left;
+    /* the item with the number `after`; valid only while no item was removed since; NULL
+     * = the item is not known */
+    sgi_item *last;
+    uint64_t removals; /* removals of the list when `last` was set */
 } page;
 
+static sgi_typed_items *items_of(const page *p)
+{
+    return sgi_items_of_type(p->in.peer->server, p->type);
+}
+
+/* Returns the first item after number `after`. The list is searched from its beginning
+ * only when `last` is not valid, because a page in pieces asks for each piece. */
 static sgi_item *first_behind(const page *p)
 {
+    const sgi_typed_items *list = items_of(p);
     sgi_item *item;
-    TAILQ_FOREACH(item, &sgi_items_of_type(p->in.peer->server, p->type)->items, link)
+    if (p->last && p->removals == list->removals)
+        return TAILQ_NEXT(p->last, link);
+    TAILQ_FOREACH(item, &list->items, link) {
+        SGI_WORK(sizeof item->link + sizeof item->order);
         if (item->order > p->after)
             break;
+    }
     return item;
 }
 
@@ -145,9 +161,11 @@ static int32_t write_items(page *p, sgi_jw *w, int32_t most, size_t most_bytes,
     for (; item && count < most && p->left && w->buf->len - mark < most_bytes; count++) {
         write_item(w, &p->in, item);
         p->after = item->order;
+        p->last = item;
         p->left--;
         item = TAILQ_NEXT(item, link);
     }
+    p->removals = items_of(p)->removals;
     sgi_jw_close(w, ']');
     *rest = item;
     return count;

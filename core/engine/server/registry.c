@@ -336,6 +336,7 @@ static void take_out(sgi_typed_items *list, sgi_item *item)
 {
     TAILQ_REMOVE(&list->items, item, link);
     sgi_map_remove(&list->by_key, &item->node);
+    list->removals++;
     sgi_item_unref(item);
 }
 

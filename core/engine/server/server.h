@@ -61,6 +61,7 @@ typedef struct sgi_typed_items {
     sgi_map by_key;
     /* number of the item that was added last; 0 = no item was ever added */
     uint64_t order;
+    uint64_t removals; /* the number of items that were removed */
 } sgi_typed_items;
 
 #define SGI_ITEM_TYPES 5
