@@ -8,7 +8,9 @@ or installed. The same is done with .ci/python, whose wheel fails.
 
 import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -137,6 +139,38 @@ def a_wheel_fails(machine):
     yield "pip install" not in machine.calls(), f"goes on: {machine.calls()}"
 
 
+def shows_a_moving_line(machine):
+    """On a terminal one line shows the time and what the command says, as it goes on;
+    the command's output is in the log alone. Elsewhere nothing moves."""
+    script = ('. tree/.ci/telling; telling "build" log bash -c "echo first; '
+              'until test -e go; do sleep 0.1; done; echo second"')
+    terminal, end = pty.openpty()
+    environment = {"PATH": str(machine.programs), "TERM": "xterm"}
+    with subprocess.Popen(["bash", "-c", script], cwd=machine.place, env=environment,
+                          stdin=subprocess.DEVNULL, stdout=end, stderr=end) as shell:
+        os.close(end)
+        seen = b""
+        while not re.search(rb"\r\x1b\[K  \d+ s  first", seen):
+            ready, _, _ = select.select([terminal], [], [], 60)
+            try:
+                seen += os.read(terminal, 4096) if ready else b""
+            except OSError:  # the shell has ended
+                break
+            if not ready:
+                break
+        (machine.place / "go").touch()
+        status = shell.wait(60)
+    os.close(terminal)
+    yield re.search(rb"^build\r\n\r\x1b\[K  \d+ s  first", seen), \
+        f"a terminal shows {seen}"
+    yield status == 0 and b"\n" not in seen.partition(b"\n")[2], f"more lines: {seen}"
+    ran = subprocess.run(["bash", "-c", script], cwd=machine.place, env=environment,
+                         text=True, stdin=subprocess.DEVNULL, capture_output=True,
+                         timeout=60)
+    yield ran.stdout + ran.stderr == "build\n", f"elsewhere it shows {ran}"
+    yield (machine.place / "log").read_text() == "first\nsecond\n", "the log"
+
+
 def half_a_python(machine):
     lacking = named(machine, "sdk")
     yield "python3-venv" in lacking and "python3" not in lacking, \
@@ -151,6 +185,7 @@ def main():
         (fails, {}, ("nothing", "not found by the commands on PATH")),
         (half_a_python, {"python3": BARE_PYTHON}, ()),
         (a_wheel_fails, {}, ()),
+        (shows_a_moving_line, {}, ()),
     ]
     findings = count = 0
     for case, programs, arguments in cases:
