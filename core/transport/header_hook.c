@@ -14,11 +14,20 @@ struct sgi_header_hook {
     bool ended;
 };
 
-static void let_go(sgi_http_client *client)
+static void note_waiting(sgi_http_client *client)
+{
+    sgi_client_exchange *exchange;
+    TAILQ_FOREACH(exchange, &client->exchanges, link) {
+        if (exchange->headers == SGI_HEADERS_WANTED)
+            exchange->headers = SGI_HEADERS_ASKED;
+    }
+}
+
+static void send_waiting(sgi_http_client *client)
 {
     sgi_client_exchange *exchange, *next;
     SGI_TAILQ_EACH(exchange, &client->exchanges, link, next) {
-        if (exchange->waits_for_headers)
+        if (exchange->headers == SGI_HEADERS_ASKED)
             sgi_client_exchange_send(exchange);
     }
 }
@@ -29,13 +38,14 @@ static int32_t ask_application(sgi_header_hook *hook)
     int32_t status = hook->status;
     hook->client = NULL;
     hook->status = 0;
+    note_waiting(client);
     client->base.carrier.held++;
     sgi_user_code_begin(hook->engine);
     hook->fn(hook->user, &client->base, status);
     sgi_user_code_end(hook->engine);
     client->base.carrier.held--;
     if (client->base.state == SGI_TRANSPORT_ATTACHED)
-        let_go(client);
+        send_waiting(client);
     return 1;
 }
 

@@ -84,7 +84,7 @@ void sgi_client_exchange_send_when_ready(sgi_client_exchange *exchange)
     if (sgi_client_exchange_wants_token(exchange))
         return;
     if (sgi_header_hook_is_running(client->hook)) {
-        exchange->waits_for_headers = true;
+        exchange->headers = SGI_HEADERS_WANTED;
         sgi_header_hook_run(client->hook, client, 0);
     } else {
         start(exchange);
@@ -126,7 +126,7 @@ void sgi_client_exchange_begin(sgi_http_client *client, sgi_conn *conn)
 
 void sgi_client_exchange_send(sgi_client_exchange *exchange)
 {
-    exchange->waits_for_headers = false;
+    exchange->headers = SGI_HEADERS_UNASKED;
     start(exchange);
 }
 

@@ -52,6 +52,15 @@ struct sgi_http_client {
 };
 
 /* One exchange of the conversation (http_client_exchange.c). */
+/* What a request knows of the headers that the application gives. A run of the
+ * application's callback serves only the requests that waited when the run began: a
+ * request that is refused during the run waits for the next one. */
+typedef enum sgi_headers_state {
+    SGI_HEADERS_UNASKED, /* the request waits for no headers */
+    SGI_HEADERS_WANTED,  /* the next run of the callback gives the headers */
+    SGI_HEADERS_ASKED    /* the callback that runs now gives the headers */
+} sgi_headers_state;
+
 struct sgi_client_exchange {
     TAILQ_ENTRY(sgi_client_exchange) link;
     sgi_http_client *client;
@@ -60,8 +69,7 @@ struct sgi_client_exchange {
     bool modern;
     bool once;
     sgi_exchange_span span;
-    /* the application was asked for headers, and the request waits for them */
-    bool waits_for_headers;
+    sgi_headers_state headers;
     /* the application was asked for headers once more, after a refusal */
     bool asked_again;
     bool waits_for_token;

@@ -22,7 +22,8 @@ static bool ask_application(sgi_client_exchange *exchange)
     if ((exchange->status != 401 && exchange->status != 403) || exchange->asked_again ||
         !sgi_header_hook_is_running(exchange->client->hook))
         return false;
-    exchange->asked_again = exchange->waits_for_headers = true;
+    exchange->asked_again = true;
+    exchange->headers = SGI_HEADERS_WANTED;
     sgi_buf_reset(&exchange->body, 0);
     sgi_header_hook_run(exchange->client->hook, exchange->client, exchange->status);
     return true;

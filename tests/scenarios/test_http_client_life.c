@@ -2,9 +2,11 @@
  * Nothing is lost unless it was given up, memory stays bounded, and callbacks come once.
  * The same with a runtime in the background. label: threads */
 #include "engine/client/request.h"
+#include "runtime/runtime.h"
 #include "support/http_script.h"
 #include "support/world.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -668,6 +670,73 @@ static void headers_in_the_background(void **state)
     script_end(&s);
 }
 
+typedef struct slow_asker {
+    segue_runtime *runtime;
+    heard *refused; /* a request that the server refuses while the callback runs */
+    int tokens;     /* changes when the server refuses a token */
+} slow_asker;
+
+/* Waits until a callback is due. The callback that runs now is no longer in the queue. */
+static void wait_until_due(segue_runtime *rt)
+{
+    int64_t until = script_deadline();
+    for (bool due = false; !due; sched_yield()) {
+        sgi_runtime_lock(rt);
+        due = !TAILQ_EMPTY(&sgi_runtime_engine(rt)->ready);
+        sgi_runtime_unlock(rt);
+        script_check(until, "a callback is due", __FILE__, __LINE__);
+    }
+}
+
+/* Sets the token that it has when it is called without a refusal. While it runs, another
+ * request is refused, and the loop thread handles this refusal. */
+static void give_token_slowly(void *user, segue_transport *transport, int32_t status)
+{
+    slow_asker *a = user;
+    char token[32];
+    if (status)
+        a->tokens++;
+    snprintf(token, sizeof token, "Bearer %d", a->tokens);
+    if (a->refused && !status) {
+        heard *h = a->refused;
+        a->refused = NULL;
+        script_say(h, "401 Unauthorized", "", "");
+        wait_until_due(a->runtime);
+    }
+    assert_int_equal(segue_transport_set_header(transport, "Authorization", token, NULL),
+                     SEGUE_OK);
+}
+
+/* A request that is refused while the callback runs gets its headers from the next run of
+ * the callback. */
+static void a_refusal_during_the_callback_asks_again(void **state)
+{
+    (void)state;
+    http_script s;
+    slow_asker a = {0};
+    script_prepare(&s);
+    s.background = 1;
+    s.options.user = &a;
+    s.options.on_headers = give_token_slowly;
+    script_connect(&s, NULL);
+    a.runtime = s.k.runtime;
+    script_discover(&s, SERVER_PLAIN);
+    record *first = kit_call(&s.k, "first");
+    a.refused = script_find(&s, "tools/call");
+    record *second = kit_call(&s.k, "second");
+    for (int i = 0; i < 2; i++) {
+        heard *h = script_find(&s, "tools/call");
+        if (strstr(h->body, "first"))
+            assert_header(h, "Authorization", "Bearer 1");
+        script_result(h, "\"content\":[]");
+    }
+    script_until(&s, first->completed && second->completed);
+    assert_int_equal(first->status, SEGUE_OK);
+    assert_int_equal(second->status, SEGUE_OK);
+    assert_null(a.refused);
+    script_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -687,6 +756,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_broke_behind_its_reader_tells_why),
         cmocka_unit_test(in_the_background),
         cmocka_unit_test(headers_in_the_background),
+        cmocka_unit_test(a_refusal_during_the_callback_asks_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
