@@ -114,7 +114,7 @@ segue_status segue_call_watch(segue_call *call, const segue_call_events *events)
         return status;
     status = events ? sgi_copy_struct_in(&full, sizeof full, events) : SEGUE_E_INVALID;
     if (status == SEGUE_OK)
-        status = sgi_call_watch(call, &full);
+        status = sgi_call_set_events(call, &full);
     sgi_leave(call);
     return status;
 }

@@ -471,8 +471,8 @@ static segue_status attach(sgi_fn fn, attach_fn by, segue_session *session,
 segue_status segue_task_attach(segue_session *session, const char *task_id,
                                segue_task **out, segue_error **error)
 {
-    return attach(SGI_FN_segue_task_attach, sgi_task_handle_attach, session, task_id, out,
-                  error);
+    return attach(SGI_FN_segue_task_attach, sgi_task_handle_new_for_id, session, task_id,
+                  out, error);
 }
 
 segue_status segue_task_attach_token(segue_session *session, const char *token,

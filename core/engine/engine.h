@@ -56,7 +56,7 @@ struct sgi_engine {
     sgi_env env; /* must be the first member, because of sgi_engine_env */
     /* Functions of engine/reverse that client and server call (reverse/reverse.h). */
     const struct sgi_hosting_table *hosting;
-    const struct sgi_question_task_table *question_tasks;
+    const struct sgi_question_task_ops *question_tasks;
     sgi_host host;
     sgi_digest_fn digest;
     sgi_hasher *hasher; /* first argument of `digest`; belongs to the host, may be NULL */

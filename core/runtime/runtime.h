@@ -1,8 +1,8 @@
 /* runtime: one libev loop and everything that runs on it. It has the engine's lock,
  * clock and timers, the queue of callbacks, the threads (the I/O thread of a background
  * runtime, one per blocking store) and the order of a shutdown. It drives transports
- * through sgi_carrier and the engine through engine/engine.h, exchange.h and committer.h.
- * It knows no HTTP, no SQL and no protocol.
+ * through sgi_carrier and the engine through engine/engine.h, transport_port.h and
+ * committer.h. It knows no HTTP, no SQL and no protocol.
  *
  * One turn of the loop: wait for events -> timers -> callbacks (inline) -> stores that
  * do not block -> transports with work. The loop thread is the caller of run or
@@ -12,7 +12,7 @@
 #ifndef SGI_RUNTIME_H
 #define SGI_RUNTIME_H
 
-#include "runtime/exchange.h"
+#include "runtime/transport_port.h"
 
 typedef struct sgi_committer sgi_committer;
 

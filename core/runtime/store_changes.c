@@ -44,7 +44,7 @@ segue_status sgi_store_queue_listen(sgi_store_queue *queue)
     return status;
 }
 
-void sgi_store_queue_unlisten(sgi_store_queue *queue)
+void sgi_store_queue_stop_listening(sgi_store_queue *queue)
 {
     if (queue->listener) {
         sgi_slot_unlock(queue->slot);
@@ -87,12 +87,12 @@ bool sgi_store_queue_read_changes(sgi_store_queue *queue)
     sgi_feed_reset(&feed, queue->committer);
     sgi_slot_unlock(slot);
     segue_status status =
-        sgi_store_read_changes(queue->listener, sgi_feed_add, &feed, &within_ms);
+        sgi_store_deliver_news(queue->listener, sgi_feed_add, &feed, &within_ms);
     sgi_slot_lock(slot);
     if (status != SEGUE_OK || (within_ms == 0 && !feed.count))
         within_ms = AGAIN_MS;
     if (queue->removed || queue->deaf)
-        sgi_changes_free(&feed.list);
+        sgi_feed_changes_free(&feed.list);
     else
         sgi_feed_apply(queue->committer, &feed);
     if (!queue->removed && !queue->deaf)

@@ -57,7 +57,7 @@ void sgi_slot_lock(sgi_store_slot *slot);
 segue_status sgi_store_queue_listen(sgi_store_queue *queue);
 /* Stops listening. The lock is released for a time. For a blocking store, its worker
  * calls this while the queue is busy. */
-void sgi_store_queue_unlisten(sgi_store_queue *queue);
+void sgi_store_queue_stop_listening(sgi_store_queue *queue);
 /* Delivers due news to the committer. The lock is released for a time. False when no news
  * was due. */
 bool sgi_store_queue_read_changes(sgi_store_queue *queue);

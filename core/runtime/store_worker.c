@@ -168,7 +168,7 @@ static void close_slot(sgi_store_slot *slot);
 static void free_queue(store_queue *q)
 {
     sgi_store_slot *slot = q->slot;
-    sgi_store_queue_unlisten(q);
+    sgi_store_queue_stop_listening(q);
     if (q->due)
         take_due(q);
     TAILQ_REMOVE(&slot->queues, q, link);

@@ -22,7 +22,7 @@ static bool reserve_touch(sgi_memory_store *store)
     if (store->touch_count < store->touch_cap)
         return true;
     size_t cap = store->touch_cap ? store->touch_cap * 2 : 4;
-    sgi_memory_touch *touches =
+    sgi_memory_saved_op *touches =
         sgi_resize(&store->mem, store->touches, store->touch_cap * sizeof *touches,
                    cap * sizeof *touches);
     if (!touches)
@@ -32,22 +32,22 @@ static bool reserve_touch(sgi_memory_store *store)
     return true;
 }
 
-static sgi_memory_touch *remember(sgi_memory_store *store, sgi_memory_operation *op)
+static sgi_memory_saved_op *remember(sgi_memory_store *store, sgi_memory_operation *op)
 {
-    sgi_memory_touch *t = &store->touches[store->touch_count++];
-    *t = (sgi_memory_touch){.op = op,
-                            .mark = sgi_memory_log_mark(&op->log),
-                            .purge_ms = op->purge.at_ms,
-                            .ended = op->ended,
-                            .loose = op->loose};
+    sgi_memory_saved_op *t = &store->touches[store->touch_count++];
+    *t = (sgi_memory_saved_op){.op = op,
+                               .mark = sgi_memory_log_mark(&op->log),
+                               .purge_ms = op->purge.at_ms,
+                               .ended = op->ended,
+                               .loose = op->loose};
     op->touch = (uint32_t)store->touch_count;
     return t;
 }
 
 /* Saves the state of an operation before its first change in this commit. Returns NULL
  * when out of memory. */
-static sgi_memory_touch *touch_operation(sgi_memory_store *store,
-                                         sgi_memory_operation *op)
+static sgi_memory_saved_op *touch_operation(sgi_memory_store *store,
+                                            sgi_memory_operation *op)
 {
     if (op->touch)
         return &store->touches[op->touch - 1];
@@ -133,7 +133,7 @@ static segue_status stage_end(sgi_memory_store *store, sgi_memory_operation *op,
 
 static segue_status stage_delete(sgi_memory_store *store, sgi_memory_operation *op)
 {
-    sgi_memory_touch *t = touch_operation(store, op);
+    sgi_memory_saved_op *t = touch_operation(store, op);
     if (!t)
         return SEGUE_E_NOMEM;
     t->deleted = true;
@@ -181,7 +181,7 @@ static segue_status stage(sgi_memory_store *store, const segue_store_write *writ
 
 /* ---- undoing and applying ---- */
 
-static void undo_touch(sgi_memory_store *store, sgi_memory_touch *t)
+static void undo_touch(sgi_memory_store *store, sgi_memory_saved_op *t)
 {
     sgi_memory_operation *op = t->op;
     op->touch = 0;
@@ -199,7 +199,7 @@ static void undo_touch(sgi_memory_store *store, sgi_memory_touch *t)
     sgi_timer_set(&store->purges, &op->purge, t->purge_ms, NULL);
 }
 
-static void apply_touch(sgi_memory_store *store, sgi_memory_touch *t)
+static void apply_touch(sgi_memory_store *store, sgi_memory_saved_op *t)
 {
     sgi_memory_operation *op = t->op;
     struct sgi_memory_list *before = sgi_memory_list_of(store, t->ended, t->loose);
@@ -281,7 +281,7 @@ static bool make_room_each(sgi_memory_store *store, bool evict)
     if (!store->max_operations_each && !store->max_bytes_each)
         return true;
     for (size_t i = 0; i < store->touch_count; i++) {
-        const sgi_memory_touch *t = &store->touches[i];
+        const sgi_memory_saved_op *t = &store->touches[i];
         if (t->created && !t->deleted && !fits_principal(store, t->op, evict))
             return false;
     }

@@ -33,7 +33,7 @@ typedef struct sgi_memory_operation {
 
 TAILQ_HEAD(sgi_memory_list, sgi_memory_operation);
 
-typedef struct sgi_memory_touch {
+typedef struct sgi_memory_saved_op {
     sgi_memory_operation *op;
     sgi_memory_mark mark;
     int64_t purge_ms;
@@ -41,7 +41,7 @@ typedef struct sgi_memory_touch {
     bool loose;
     bool created;
     bool deleted;
-} sgi_memory_touch;
+} sgi_memory_saved_op;
 
 typedef struct sgi_memory_store {
     sgi_mem mem;
@@ -58,7 +58,7 @@ typedef struct sgi_memory_store {
     struct sgi_memory_list live;
     struct sgi_memory_list loose;
     struct sgi_memory_list ended;
-    sgi_memory_touch *touches;
+    sgi_memory_saved_op *touches;
     size_t touch_count;
     size_t touch_cap;
     int64_t evicted;

@@ -98,12 +98,13 @@ static segue_status become_owner(opening *o)
 static segue_status connect_server(opening *o)
 {
     sgi_redis_store *store = o->store;
-    int64_t deadline = sgi_time_add(sgi_redis_now(), store->timeout_ms);
+    int64_t deadline = sgi_time_add(sgi_redis_monotonic_ms(), store->timeout_ms);
     for (;;) {
         segue_status status = sgi_redis_connect(store, &store->link, deadline);
         if (!status)
             return SEGUE_OK;
-        if (strncmp(store->link.fault, "LOADING", 7) != 0 || sgi_redis_now() >= deadline)
+        if (strncmp(store->link.fault, "LOADING", 7) != 0 ||
+            sgi_redis_monotonic_ms() >= deadline)
             return fail(o, status, "%s", store->link.fault);
         usleep(20000);
     }
@@ -121,7 +122,8 @@ static void say_good_bye(sgi_redis_store *store)
         !sgi_redis_link_send(&store->link, store->commands.p, store->commands.len))
         return;
     int64_t limit = store->timeout_ms < 1000 ? store->timeout_ms : 1000;
-    redisReply *reply = sgi_redis_link_reply(&store->link, sgi_redis_now() + limit);
+    redisReply *reply =
+        sgi_redis_link_reply(&store->link, sgi_redis_monotonic_ms() + limit);
     if (reply)
         freeReplyObject(reply);
 }

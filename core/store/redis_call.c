@@ -175,12 +175,12 @@ static void pause_for(int64_t ms)
 
 segue_status sgi_redis_execute(sgi_redis_store *store, size_t count, redisReply **replies)
 {
-    int64_t deadline = sgi_redis_now() + store->timeout_ms;
+    int64_t deadline = sgi_redis_monotonic_ms() + store->timeout_ms;
     if (store->commands.failed)
         return SEGUE_E_NOMEM;
     for (int32_t failures = 0;; failures++) {
         segue_status status;
-        int64_t left = deadline - sgi_redis_now();
+        int64_t left = deadline - sgi_redis_monotonic_ms();
         int64_t wait = sgi_backoff_ms(&PACE, failures);
         if (failures && left <= 0)
             return SEGUE_E_STORE;

@@ -252,7 +252,7 @@ static segue_status tell_doubt(telling *t)
     segue_store_news news = {.kind = SEGUE_STORE_DOUBT, .data = ""};
     if (!take_flag(store, &store->doubt))
         return SEGUE_OK;
-    segue_status status = sgi_redis_release_ended_ops(store);
+    segue_status status = sgi_redis_release_reopened_ops(store);
     if (status || !tell(t, &news))
         sgi_redis_set_flag(store, &store->doubt);
     return status;

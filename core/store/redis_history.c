@@ -94,7 +94,7 @@ void sgi_redis_remember_ended_op(sgi_redis_store *store, const uint8_t *id)
     memcpy(store->ends[store->end_count++ % SGI_REDIS_ENDS], id, SEGUE_STORE_ID_SIZE);
 }
 
-segue_status sgi_redis_release_ended_ops(sgi_redis_store *store)
+segue_status sgi_redis_release_reopened_ops(sgi_redis_store *store)
 {
     segue_store_write writes[RECALL_STEP];
     size_t all =

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <time.h>
 
-int64_t sgi_redis_now(void)
+int64_t sgi_redis_monotonic_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -92,7 +92,7 @@ static void let(const held *h, bool raised)
 static bool await(sgi_redis_link *link, short events, int64_t deadline)
 {
     for (;;) {
-        int64_t left = deadline - sgi_redis_now();
+        int64_t left = deadline - sgi_redis_monotonic_ms();
         struct pollfd fds[] = {{.fd = link->context->fd, .events = events},
                                {.fd = link->stop_fd, .events = POLLIN}};
         if (left < 0)
@@ -104,7 +104,7 @@ static bool await(sgi_redis_link *link, short events, int64_t deadline)
             return true;
         if (ready < 0 && errno != EINTR)
             return lose(link, strerror(errno));
-        if (!ready && sgi_redis_now() >= deadline)
+        if (!ready && sgi_redis_monotonic_ms() >= deadline)
             return lose(link, "no answer in time");
     }
 }
@@ -321,7 +321,7 @@ static bool load_scripts(sgi_redis_link *link, int64_t deadline)
 
 static bool connect_socket(sgi_redis_link *link, int64_t deadline)
 {
-    int64_t left = deadline - sgi_redis_now();
+    int64_t left = deadline - sgi_redis_monotonic_ms();
     if (left < 1)
         left = 1;
     struct timeval limit = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};

@@ -27,14 +27,14 @@ typedef struct sgi_redis_link {
 
 /* Returns the monotonic time in ms. The store has its own clock (not the injected one),
  * because its calls really wait. */
-int64_t sgi_redis_now(void);
+int64_t sgi_redis_monotonic_ms(void);
 
 /* Initialises a link. stop_fd: a descriptor that ends waits, or -1. loading must live
  * as long as the link. */
 void sgi_redis_link_init(sgi_redis_link *link, const sgi_redis_url *url, sgi_str loading,
                          int stop_fd);
 /* Connects, signs in, selects the database, checks what kind of server it is and loads
- * the scripts. deadline is a time of sgi_redis_now. On failure `fault` says why.
+ * the scripts. deadline is a time of sgi_redis_monotonic_ms. On failure `fault` says why.
  * Returns SEGUE_E_UNSUPPORTED for TLS when the library was built without it, and for a
  * server that cannot be used as a store; otherwise SEGUE_E_STORE. */
 segue_status sgi_redis_link_open(sgi_redis_link *link, int64_t deadline);

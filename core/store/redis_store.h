@@ -117,7 +117,7 @@ segue_status sgi_redis_connect(sgi_redis_store *store, sgi_redis_link *link,
 void sgi_redis_remember_ended_op(sgi_redis_store *store, const uint8_t *id);
 /* Releases the operations that ended here lately but are open in Redis again, so that
  * they can be claimed. */
-segue_status sgi_redis_release_ended_ops(sgi_redis_store *store);
+segue_status sgi_redis_release_reopened_ops(sgi_redis_store *store);
 
 /* ---- sending commands (redis_call.c) ---- */
 

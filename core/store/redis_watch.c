@@ -50,7 +50,8 @@ typedef struct watch {
 static int64_t limit_of(const sgi_redis_store *store)
 {
     int64_t third = store->lease_ms / 3;
-    return sgi_redis_now() + (store->timeout_ms < third ? store->timeout_ms : third);
+    return sgi_redis_monotonic_ms() +
+           (store->timeout_ms < third ? store->timeout_ms : third);
 }
 
 /* Begins the call of a script that changes something. It has no call number, because
@@ -94,7 +95,7 @@ static void note_all(sgi_redis_store *store)
 static bool beat_once(watch *w)
 {
     sgi_redis_store *store = w->store;
-    int64_t began = sgi_redis_now();
+    int64_t began = sgi_redis_monotonic_ms();
     if (!sgi_redis_link_is_up(&store->beat) &&
         sgi_redis_connect(store, &store->beat, limit_of(store)) != SEGUE_OK)
         return false;
@@ -137,11 +138,11 @@ static void beat(watch *w)
     else
         w->beat_failures++;
     int64_t wait = sgi_backoff_ms(&PACE, w->beat_failures);
-    w->beat_at = sgi_redis_now() + (!w->beat_failures ? third
-                                    : wait < third    ? wait + 1
-                                                      : third);
+    w->beat_at = sgi_redis_monotonic_ms() + (!w->beat_failures ? third
+                                             : wait < third    ? wait + 1
+                                                               : third);
     if (sgi_redis_link_is_up(&w->store->ear)) {
-        if (sgi_redis_now() - w->heard_at > w->store->lease_ms)
+        if (sgi_redis_monotonic_ms() - w->heard_at > w->store->lease_ms)
             sgi_redis_link_close(&w->store->ear); /* not even the reply to a PING came */
         else if (sgi_redis_link_send(&w->store->ear, "*1\r\n$4\r\nPING\r\n", 14))
             sgi_redis_link_flush(&w->store->ear, limit_of(w->store));
@@ -228,7 +229,7 @@ static void open_ear(watch *w)
               subscribe(w) && follow_all(w);
     if (ok) {
         w->ear_failures = 0;
-        w->heard_at = sgi_redis_now();
+        w->heard_at = sgi_redis_monotonic_ms();
         if (w->was_deaf) /* no news was missed before the first subscription */
             note_all(store);
         w->was_deaf = true;
@@ -236,7 +237,7 @@ static void open_ear(watch *w)
         sgi_redis_link_close(&store->ear);
         w->ear_failures++;
         w->was_deaf = true;
-        w->ear_at = sgi_redis_now() + sgi_backoff_ms(&PACE, w->ear_failures) + 1;
+        w->ear_at = sgi_redis_monotonic_ms() + sgi_backoff_ms(&PACE, w->ear_failures) + 1;
     }
 }
 
@@ -265,7 +266,7 @@ static void note(const watch *w, const char *p, size_t len)
 static bool hear(watch *w, const redisReply *reply)
 {
     sgi_redis_store *store = w->store;
-    w->heard_at = sgi_redis_now();
+    w->heard_at = sgi_redis_monotonic_ms();
     if (!sgi_redis_is_array(reply, 3) || !sgi_redis_is_text(reply->element[0]) ||
         strcmp(reply->element[0]->str, "message") != 0 ||
         !sgi_redis_is_text(reply->element[2]) || !reply->element[2]->len)
@@ -307,7 +308,7 @@ static void listen_to(watch *w)
     if (any)
         sgi_redis_wake(w->store);
     if (!sgi_redis_link_is_up(&w->store->ear))
-        w->ear_at = sgi_redis_now();
+        w->ear_at = sgi_redis_monotonic_ms();
 }
 
 /* ---- the thread ---- */
@@ -319,7 +320,7 @@ static bool await(watch *w)
     sgi_redis_store *store = w->store;
     bool has_ear = sgi_redis_link_is_up(&store->ear);
     int64_t until = !has_ear && w->ear_at < w->beat_at ? w->ear_at : w->beat_at;
-    int64_t left = until - sgi_redis_now();
+    int64_t left = until - sgi_redis_monotonic_ms();
     struct pollfd fds[] = {
         {.fd = store->stop_fd, .events = POLLIN},
         {.fd = has_ear ? store->ear.context->fd : -1, .events = POLLIN}};
@@ -338,13 +339,13 @@ static void say_tried(sgi_redis_store *store)
 static void *run(void *user)
 {
     watch w = {.store = user};
-    w.beat_at = w.ear_at = sgi_redis_now();
+    w.beat_at = w.ear_at = sgi_redis_monotonic_ms();
     w.alive_until = w.beat_at + w.store->lease_ms;
     beat(&w);
     open_ear(&w);
     say_tried(w.store);
     do {
-        int64_t now = sgi_redis_now();
+        int64_t now = sgi_redis_monotonic_ms();
         if (now >= w.beat_at)
             beat(&w);
         if (sgi_redis_link_is_up(&w.store->ear))

@@ -346,7 +346,7 @@ static segue_status ask_store(segue_store *store, int64_t *within_ms)
     return status;
 }
 
-segue_status sgi_store_read_changes(sgi_store_listener *listener, segue_store_news_fn fn,
+segue_status sgi_store_deliver_news(sgi_store_listener *listener, segue_store_news_fn fn,
                                     void *user, int64_t *within_ms)
 {
     segue_store *store = sgi_listeners_store(listener);

@@ -67,7 +67,7 @@ void sgi_store_stats(segue_store *store, segue_store_stats *stats);
 typedef struct sgi_store_listener sgi_store_listener;
 
 /* Adds a listener. `wake` is its wake-up callback. The store calls it when there is
- * news, and then not again until sgi_store_read_changes is called. The call may come
+ * news, and then not again until sgi_store_deliver_news is called. The call may come
  * from any thread, also from a thread that is inside a call of the store, and with any
  * locks held. So `wake` must only signal. The caller's reference to the store must
  * outlive the listener. */
@@ -97,7 +97,7 @@ segue_status sgi_store_post(sgi_store_listener *by, const uint8_t *id, const cha
  * wait. *within_ms: the time after which to ask again; -1 = only after a wake-up call,
  * 0 = fn stopped and there is more. An error status means that the store could not be
  * asked for news of other processes. */
-segue_status sgi_store_read_changes(sgi_store_listener *listener, segue_store_news_fn fn,
+segue_status sgi_store_deliver_news(sgi_store_listener *listener, segue_store_news_fn fn,
                                     void *user, int64_t *within_ms);
 
 /* The built-in stores. options may be NULL. On failure message (may be NULL, size bytes)

@@ -80,7 +80,7 @@ sgi_bearer_verdict sgi_bearer_grant(sgi_bearer_gate *gate, sgi_bearer_check *che
     sgi_buf *all = &gate->text;
     sgi_buf_reset(all, 4096);
     sgi_scopes_join(all, scopes);
-    sgi_scopes_imply(all, sgi_str_of(gate->options.implied_scopes));
+    sgi_scopes_add_implied(all, sgi_str_of(gate->options.implied_scopes));
     sgi_grant *grant = all->failed ? NULL
                                    : sgi_serve_new_grant(gate->server, principal,
                                                          sgi_buf_str(all), expires_ms);

@@ -54,7 +54,7 @@ static int32_t finish(sgi_header_hook *hook)
     sgi_engine *engine = hook->engine;
     segue_free_fn free_user = hook->free_user;
     void *user = hook->user;
-    sgi_header_hook_undo(hook);
+    sgi_header_hook_free(hook);
     return sgi_user_data_free(engine, free_user, user);
 }
 
@@ -82,7 +82,7 @@ sgi_header_hook *sgi_header_hook_new(sgi_engine *engine, segue_headers_fn fn, vo
     return hook;
 }
 
-void sgi_header_hook_undo(sgi_header_hook *hook)
+void sgi_header_hook_free(sgi_header_hook *hook)
 {
     if (!hook)
         return;
@@ -90,7 +90,7 @@ void sgi_header_hook_undo(sgi_header_hook *hook)
     sgi_release(sgi_engine_mem(hook->engine), hook, sizeof *hook);
 }
 
-bool sgi_header_hook_is_running(const sgi_header_hook *hook)
+bool sgi_header_hook_has_callback(const sgi_header_hook *hook)
 {
     return hook && hook->fn;
 }

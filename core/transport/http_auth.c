@@ -223,7 +223,7 @@ static bool do_next(sgi_http_auth *auth)
     switch (need) {
     case SGI_FLOW_NOTHING:
         note_token(auth);
-        sgi_client_exchanges_send_waiting(auth->client);
+        sgi_client_exchanges_on_token_flow_ended(auth->client);
         return auth->client && sgi_flow_next_need(auth->flow) != SGI_FLOW_NOTHING;
     case SGI_FLOW_EXCHANGE:
         if (auth->fetch)

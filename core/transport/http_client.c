@@ -135,8 +135,9 @@ static void end_session(sgi_http_client *client)
     sgi_str header = sgi_http_auth_header(client->auth, &token);
     if (header.n)
         lines[own++] = (sgi_fetch_header_line){SGI_STR("Authorization"), header};
-    request.header_count = own + sgi_http_lines(sgi_buf_str(&client->headers),
-                                                lines + own, SGI_HTTP_HEADERS_MAX);
+    request.header_count =
+        own + sgi_http_unpack_headers(sgi_buf_str(&client->headers), lines + own,
+                                      SGI_HTTP_HEADERS_MAX);
     if (sgi_fetch_start(client->fetcher, &request, &farewell, client,
                         &client->farewell) != SEGUE_OK)
         client->farewell = NULL;
@@ -302,7 +303,7 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
         *out = &client->base;
         return SEGUE_OK;
     }
-    sgi_header_hook_undo(client->hook);
+    sgi_header_hook_free(client->hook);
     if (client->fetcher) {
         sgi_runtime_lock(rt);
         sgi_fetcher_free(client->fetcher);

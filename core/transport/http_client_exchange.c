@@ -83,7 +83,7 @@ void sgi_client_exchange_send_when_ready(sgi_client_exchange *exchange)
     sgi_http_client *client = exchange->client;
     if (sgi_client_exchange_wants_token(exchange))
         return;
-    if (sgi_header_hook_is_running(client->hook)) {
+    if (sgi_header_hook_has_callback(client->hook)) {
         exchange->headers = SGI_HEADERS_WANTED;
         sgi_header_hook_run(client->hook, client, 0);
     } else {
@@ -192,7 +192,7 @@ static void send_now(sgi_client_exchange *exchange)
     sgi_buf_init(&body, sgi_engine_mem(engine_of(exchange)));
     if (!resumes(exchange)) {
         sgi_buf_add_str(&body, sgi_buf_str(&exchange->posted));
-        if (!client->auth && !sgi_header_hook_is_running(client->hook))
+        if (!client->auth && !sgi_header_hook_has_callback(client->hook))
             /* the message is never sent again, so its copy is freed */
             sgi_buf_free(&exchange->posted);
         request.body = &body;

@@ -136,7 +136,7 @@ void sgi_client_exchange_add_headers(sgi_client_exchange *exchange,
 void sgi_client_exchange_read_head(sgi_client_exchange *exchange, const sgi_fetch *fetch);
 /* Unpacks headers (name NUL value NUL ...) into `lines`, at most `room` of them.
  * Returns their number. */
-size_t sgi_http_lines(sgi_str packed, sgi_fetch_header_line *lines, size_t room);
+size_t sgi_http_unpack_headers(sgi_str packed, sgi_fetch_header_line *lines, size_t room);
 /* Sets a header of the application, for segue_transport_set_header. */
 segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
                                  const char *value);
@@ -164,7 +164,7 @@ void sgi_client_exchange_token_accepted(sgi_client_exchange *exchange);
 bool sgi_client_exchange_retry_with_new_token(sgi_client_exchange *exchange);
 /* Called when an OAuth flow has ended: the requests that waited for it are sent or
  * ended. */
-void sgi_client_exchanges_send_waiting(sgi_http_client *client);
+void sgi_client_exchanges_on_token_flow_ended(sgi_http_client *client);
 
 /* ---- http_auth.c, or absent_oauth.c in a build without OAuth ---- */
 
@@ -188,8 +188,8 @@ sgi_str sgi_http_auth_header(const sgi_http_auth *auth, uint64_t *token);
 sgi_header_hook *sgi_header_hook_new(sgi_engine *engine, segue_headers_fn fn, void *user,
                                      segue_free_fn free_user);
 /* Frees a hook that was never used, without any callback. */
-void sgi_header_hook_undo(sgi_header_hook *hook);
-bool sgi_header_hook_is_running(const sgi_header_hook *hook);
+void sgi_header_hook_free(sgi_header_hook *hook);
+bool sgi_header_hook_has_callback(const sgi_header_hook *hook);
 /* Asks the application; all exchanges that wait for headers are then sent. */
 void sgi_header_hook_run(sgi_header_hook *hook, sgi_http_client *client, int32_t status);
 void sgi_header_hook_end(sgi_header_hook *hook);

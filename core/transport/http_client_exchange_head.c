@@ -7,7 +7,7 @@
 
 /* ---- headers of a request ---- */
 
-size_t sgi_http_lines(sgi_str packed, sgi_fetch_header_line *lines, size_t room)
+size_t sgi_http_unpack_headers(sgi_str packed, sgi_fetch_header_line *lines, size_t room)
 {
     const char *at = packed.p;
     const char *end = packed.p + packed.n;
@@ -67,11 +67,11 @@ void sgi_client_exchange_add_headers(sgi_client_exchange *exchange,
         add_line(request, lines, "Last-Event-ID", last);
     add_token(exchange, request, lines);
     if (!gets)
-        request->header_count += sgi_http_lines(
+        request->header_count += sgi_http_unpack_headers(
             head.params, lines + request->header_count, SGI_MCP_MAX_PARAMS);
     request->header_count +=
-        sgi_http_lines(sgi_buf_str(&client->headers), lines + request->header_count,
-                       SGI_HTTP_HEADERS_MAX);
+        sgi_http_unpack_headers(sgi_buf_str(&client->headers),
+                                lines + request->header_count, SGI_HTTP_HEADERS_MAX);
 }
 
 /* ---- headers of a response ---- */

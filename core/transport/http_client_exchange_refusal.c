@@ -20,7 +20,7 @@ void sgi_client_exchange_note_refusal(sgi_client_exchange *exchange,
 static bool ask_application(sgi_client_exchange *exchange)
 {
     if ((exchange->status != 401 && exchange->status != 403) || exchange->asked_again ||
-        !sgi_header_hook_is_running(exchange->client->hook))
+        !sgi_header_hook_has_callback(exchange->client->hook))
         return false;
     exchange->asked_again = true;
     exchange->headers = SGI_HEADERS_WANTED;
@@ -55,7 +55,7 @@ void sgi_client_exchange_end_unauthorized(sgi_client_exchange *exchange)
     size_t n = strlen(text);
     n += add_said(exchange, "error", text + n, 100);
     add_said(exchange, "error_description", text + n, sizeof text - n);
-    sgi_exchange_on_unauthorized(exchange->conn, exchange->status, text);
+    sgi_exchange_on_access_refused(exchange->conn, exchange->status, text);
 }
 
 bool sgi_client_exchange_retry_refused(sgi_client_exchange *exchange)

@@ -37,7 +37,7 @@ void sgi_client_exchange_token_accepted(sgi_client_exchange *exchange)
 static void shut_out(sgi_client_exchange *exchange, const char *why)
 {
     sgi_exchange_set_held(exchange->conn, false);
-    sgi_exchange_on_unauthorized(exchange->conn, exchange->status, why);
+    sgi_exchange_on_access_refused(exchange->conn, exchange->status, why);
     sgi_client_exchange_drop(exchange, why);
 }
 
@@ -93,7 +93,7 @@ static sgi_client_exchange *next_waiting(sgi_http_client *client)
     return NULL;
 }
 
-void sgi_client_exchanges_send_waiting(sgi_http_client *client)
+void sgi_client_exchanges_on_token_flow_ended(sgi_http_client *client)
 {
     sgi_client_exchange *exchange;
     sgi_flow *flow = sgi_http_auth_flow(client->auth);

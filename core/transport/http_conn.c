@@ -298,7 +298,7 @@ void sgi_http_conn_next(sgi_http_conn *conn)
     }
     sgi_http1_reset(&conn->parser);
     /* the old route has views of the head, which is gone */
-    conn->route = (sgi_http_route){0};
+    conn->route = (sgi_http_head_verdict){0};
     conn->stage = SGI_HTTP_READING;
     conn->head_sent = conn->is_events = conn->ends = conn->in_body = false;
     conn->is_cleared = false;
@@ -319,7 +319,7 @@ static void end_resumable(sgi_http_conn *conn)
     if (stage == SGI_LISTENER_OPEN || !conn->exchange ||
         sgi_conn_transport(conn->exchange) != conn)
         return;
-    sgi_serve_get_answer(conn->exchange, &answer);
+    sgi_serve_describe_answer(conn->exchange, &answer);
     bool leaves = stage == SGI_LISTENER_SHUT ? answer.resumable : answer.listens;
     if (answer.is_events && leaves && !answer.calls)
         sgi_http_end_exchange(conn);

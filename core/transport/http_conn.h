@@ -45,7 +45,7 @@ struct sgi_http_conn {
     sgi_link *link; /* the byte stream of the socket; NULL = it is gone */
     sgi_http1 parser;
     sgi_buf input; /* bytes that have arrived while a request is served */
-    sgi_http_route route;
+    sgi_http_head_verdict route;
     sgi_http_stage stage;
     bool parsing;       /* a function that parses input is on the call stack */
     bool unread;        /* reading is stopped, because too much input waits */

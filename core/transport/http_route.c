@@ -24,7 +24,7 @@
 static const char methods[] = "POST, GET, DELETE";
 static const char methods_with_cors[] = "POST, GET, DELETE, OPTIONS";
 
-static void refuse(sgi_http_route *route, int32_t status, const char *problem)
+static void refuse(sgi_http_head_verdict *route, int32_t status, const char *problem)
 {
     route->kind = SGI_HTTP_REFUSED;
     route->status = status;
@@ -159,7 +159,7 @@ static bool is_origin_allowed(const sgi_http_policy *policy, sgi_str origin, sgi
 
 /* Checks Host and Origin. False when the request is refused. */
 static bool check_caller(const sgi_http_policy *policy, const sgi_http1 *head,
-                         sgi_http_route *route)
+                         sgi_http_head_verdict *route)
 {
     sgi_str origin = sgi_http1_header(head, SGI_HTTP1_ORIGIN);
     if (!is_host_allowed(policy, head->host)) {
@@ -206,7 +206,7 @@ static bool is_modern(const sgi_http1 *head)
     return version.n == first.n && memcmp(version.p, first.p, first.n) >= 0;
 }
 
-static bool check_singles(const sgi_http1 *head, sgi_http_route *route)
+static bool check_singles(const sgi_http1 *head, sgi_http_head_verdict *route)
 {
     for (size_t i = 0; i < sizeof singles / sizeof *singles; i++) {
         if (!sgi_http1_is_repeated(head, singles[i].name))
@@ -277,7 +277,7 @@ static bool is_json(sgi_str type)
            sgi_http1_same(name, SGI_STR("application/json"));
 }
 
-static void route_post(const sgi_http1 *head, sgi_http_route *route)
+static void route_post(const sgi_http1 *head, sgi_http_head_verdict *route)
 {
     bool json, events;
     read_accepts(head, &json, &events);
@@ -291,7 +291,7 @@ static void route_post(const sgi_http1 *head, sgi_http_route *route)
     route->takes_events = events;
 }
 
-static void route_get(const sgi_http1 *head, sgi_http_route *route)
+static void route_get(const sgi_http1 *head, sgi_http_head_verdict *route)
 {
     bool json, events;
     read_accepts(head, &json, &events);
@@ -304,14 +304,14 @@ static void route_get(const sgi_http1 *head, sgi_http_route *route)
 
 /* ---- the route ---- */
 
-static void refuse_method(sgi_http_route *route, const char *allow)
+static void refuse_method(sgi_http_head_verdict *route, const char *allow)
 {
     refuse(route, 405, "This path does not allow this HTTP method: see the header Allow");
     route->allow = allow;
 }
 
 static void route_endpoint(const sgi_http_policy *policy, const sgi_http1 *head,
-                           sgi_http_route *route)
+                           sgi_http_head_verdict *route)
 {
     if (policy->cors && sgi_str_eq(head->method, SGI_STR("OPTIONS"))) {
         route->kind = SGI_HTTP_PREFLIGHT;
@@ -331,7 +331,7 @@ static void route_endpoint(const sgi_http_policy *policy, const sgi_http1 *head,
 
 /* Decides about a request for the metadata. The metadata are public, and clients in
  * browsers ask for them from any origin. */
-static void route_metadata(const sgi_http1 *head, sgi_http_route *route)
+static void route_metadata(const sgi_http1 *head, sgi_http_head_verdict *route)
 {
     if (sgi_str_eq(head->method, SGI_STR("OPTIONS")))
         route->kind = SGI_HTTP_METADATA_PREFLIGHT;
@@ -342,9 +342,9 @@ static void route_metadata(const sgi_http1 *head, sgi_http_route *route)
 }
 
 void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
-                         sgi_http_route *route)
+                         sgi_http_head_verdict *route)
 {
-    *route = (sgi_http_route){.bare = sgi_str_eq(head->method, SGI_STR("HEAD"))};
+    *route = (sgi_http_head_verdict){.bare = sgi_str_eq(head->method, SGI_STR("HEAD"))};
     if (policy->health_path.n && sgi_str_eq(head->path, policy->health_path)) {
         if (route->bare || sgi_str_eq(head->method, SGI_STR("GET")))
             route->kind = SGI_HTTP_HEALTH;

@@ -37,7 +37,7 @@ typedef enum sgi_http_kind {
 } sgi_http_kind;
 
 /* The result of the checks, with views of the head. */
-typedef struct sgi_http_route {
+typedef struct sgi_http_head_verdict {
     sgi_http_kind kind;
     bool takes_events;
     bool bare;      /* the request is HEAD, so the answer has no body */
@@ -47,10 +47,10 @@ typedef struct sgi_http_route {
     int32_t code; /* JSON-RPC error code */
     const char *problem;
     const char *allow; /* value of the header Allow, for status 405 */
-} sgi_http_route;
+} sgi_http_head_verdict;
 
 void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
-                         sgi_http_route *route);
+                         sgi_http_head_verdict *route);
 
 /* True when the name is a local name of this machine, such as localhost. */
 bool sgi_http_is_local_name(sgi_str name);

@@ -238,7 +238,7 @@ static void send_output(sgi_http_conn *conn, sgi_http_answer *answer)
 {
     sgi_buf *text = &conn->listener->text;
     sgi_conn_output(conn->exchange, text);
-    sgi_serve_get_answer(conn->exchange, answer);
+    sgi_serve_describe_answer(conn->exchange, answer);
     sgi_str left = sgi_buf_str(text);
     bool anything = left.n || answer->answered || !conn->head_sent;
     conn->ends = answer->answered;
@@ -280,7 +280,7 @@ void sgi_http_flush(sgi_http_conn *conn)
     }
     if (conn->blocked || !conn->exchange || sgi_conn_transport(conn->exchange) != conn)
         return;
-    sgi_serve_get_answer(conn->exchange, &answer);
+    sgi_serve_describe_answer(conn->exchange, &answer);
     if (!answer.open && (answer.is_events || answer.answered))
         send_output(conn, &answer);
 }
@@ -314,7 +314,7 @@ void sgi_http_end_expired(sgi_http_conn *conn)
     sgi_http_answer answer;
     if (!conn->link || !conn->exchange || sgi_conn_transport(conn->exchange) != conn)
         return;
-    sgi_serve_get_answer(conn->exchange, &answer);
+    sgi_serve_describe_answer(conn->exchange, &answer);
     if (answer.is_events && answer.resumable)
         sgi_http_end_exchange(conn);
 }

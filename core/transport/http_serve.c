@@ -26,7 +26,7 @@ void sgi_http_on_fault(sgi_http_conn *conn, int32_t status, const char *problem)
 
 static void refuse(sgi_http_conn *conn)
 {
-    const sgi_http_route *route = &conn->route;
+    const sgi_http_head_verdict *route = &conn->route;
     sgi_http_send_problem(conn, route->status, route->code, route->problem, route->allow);
 }
 

@@ -104,7 +104,7 @@ static void leave(sgi_link *link)
 {
     link->stage = GONE;
     sgi_engine_clear_timer(engine_of(link), &link->timer);
-    sgi_guest_drop(&link->socket);
+    sgi_guest_close(&link->socket);
 }
 
 static void tell_closed(sgi_link *link, const char *why)

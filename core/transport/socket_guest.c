@@ -266,7 +266,7 @@ void sgi_guest_set_reading(sgi_guest_socket *socket, bool on)
         lws_rx_flow_control(socket->handle, on);
 }
 
-void sgi_guest_drop(sgi_guest_socket *socket)
+void sgi_guest_close(sgi_guest_socket *socket)
 {
     sgi_socket_guest *guest = socket->guest;
     struct lws *wsi = socket->handle;

@@ -42,6 +42,6 @@ void sgi_guest_want_writable(sgi_guest_socket *socket);
 void sgi_guest_set_reading(sgi_guest_socket *socket, bool on);
 /* Closes the descriptor; no event comes any more. The socket's memory may then be
  * freed. */
-void sgi_guest_drop(sgi_guest_socket *socket);
+void sgi_guest_close(sgi_guest_socket *socket);
 
 #endif

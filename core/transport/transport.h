@@ -1,9 +1,9 @@
 /* transport: a transport carries the bytes of a conversation. pair.c, fds.c (also
  * stdio), spawn.c and custom.c are one kind each; stream.c moves bytes through a pair
  * of descriptors for the kinds that have one. They use the engine through
- * runtime/exchange.h only and never use each other. Everything runs on the loop thread,
- * except constructors, attach, free and the three functions of a custom transport,
- * which any thread may call.
+ * runtime/transport_port.h only and never use each other. Everything runs on the loop
+ * thread, except constructors, attach, free and the three functions of a custom
+ * transport, which any thread may call.
  *
  *   NEW --attach--> ATTACHED --end--> CLOSED
  *      \--free, or the runtime is freed--/

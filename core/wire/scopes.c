@@ -70,7 +70,7 @@ static sgi_str next_line(sgi_str *text)
 }
 
 /* An added scope may imply further scopes, so the loop repeats until it adds nothing. */
-void sgi_scopes_imply(sgi_buf *out, sgi_str implied)
+void sgi_scopes_add_implied(sgi_buf *out, sgi_str implied)
 {
     size_t before;
     do {

@@ -16,6 +16,6 @@ bool sgi_scopes_cover(sgi_str list, sgi_str wanted);
 void sgi_scopes_join(sgi_buf *out, sgi_str more);
 /* Appends the scopes that the scopes in `out` imply. Each line of `implied` is a scope
  * followed by the scopes that it implies. */
-void sgi_scopes_imply(sgi_buf *out, sgi_str implied);
+void sgi_scopes_add_implied(sgi_buf *out, sgi_str implied);
 
 #endif

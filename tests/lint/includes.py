@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 import lint
 
 # The rooms that a room may include with quotes. A transport knows the engine through
-# runtime/exchange.h only.
+# runtime/transport_port.h only.
 ROOMS = {
     "base": {"base"},
     "wire": {"base", "wire"},
@@ -49,8 +49,8 @@ EXCEPTIONS = "tests/lint/room_exceptions.txt"
 # The headers of the engine that a transport may include, directly or through other
 # headers.
 SEEN_BY_TRANSPORTS = {
-    "engine/port.h", "engine/handle.h", "engine/conversation/exchange.h",
-    "engine/server/exchange.h", "engine/client/exchange.h", "engine/oauth/flow.h",
+    "engine/port.h", "engine/handle.h", "engine/conversation/conn_port.h",
+    "engine/server/server_port.h", "engine/client/exchange_port.h", "engine/oauth/flow.h",
 }
 
 # Tables without code: rooms below api need the status names.
@@ -284,7 +284,7 @@ def self_check():
     ]
     right = [
         ("core/engine/dialect/plain.c", '#include "engine/engine.h"'),
-        ("core/transport/pair.c", '#include "runtime/exchange.h"'),
+        ("core/transport/pair.c", '#include "runtime/transport_port.h"'),
         ("core/transport/spawn.c", '#include "transport/stderr_relay.h"'),
         ("core/transport/fds.c", '#include "transport/stream.h"'),
         ("core/transport/fetch_state.h", "#include <curl/curl.h>"),
@@ -299,8 +299,8 @@ def self_check():
     for path, text in right:
         lint.expect(not check_text(path, text, there), f"{text} in {path} was refused")
     tree = {
-        "transport/pair.c": '#include "runtime/exchange.h"',
-        "runtime/exchange.h": '#include "engine/port.h"',
+        "transport/pair.c": '#include "runtime/transport_port.h"',
+        "runtime/transport_port.h": '#include "engine/port.h"',
         "engine/port.h": "",
     }
     lint.expect(not check_seen(["transport/pair.c"], tree.get), "the door was refused")

@@ -401,7 +401,7 @@ static void rounds_of_a_keyed_call(world *w)
 
 static size_t waiting(size_t *bytes)
 {
-    const sgi_change *news;
+    const sgi_feed_change *news;
     size_t count = 0;
     *bytes = 0;
     TAILQ_FOREACH(news, &other.server->cluster.commands, link) {

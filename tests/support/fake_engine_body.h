@@ -251,7 +251,7 @@ void sgi_feed_apply(sgi_committer *committer, sgi_feed *feed)
     (void)feed;
 }
 
-void sgi_changes_free(struct sgi_change_list *list)
+void sgi_feed_changes_free(struct sgi_feed_change_list *list)
 {
     (void)list;
 }

@@ -290,7 +290,8 @@ void fake_server_end(segue_server *server)
 sgi_op *fake_op_new(segue_server *server)
 {
     static const uint8_t nobody[SGI_DIGEST_SIZE];
-    sgi_op *op = sgi_served_new(server, SGI_STR("tool"), SGI_STR("{\"name\":\"tool\"}"));
+    sgi_op *op =
+        sgi_served_op_new(server, SGI_STR("tool"), SGI_STR("{\"name\":\"tool\"}"));
     if (!op)
         return NULL;
     op->served->who = sgi_principal_get(&server->principals, server->engine, nobody);

@@ -54,7 +54,7 @@ void http_wire_free(http_wire *wire)
 
 static void look(http_wire *wire)
 {
-    sgi_serve_get_answer(wire->conn, &wire->answer);
+    sgi_serve_describe_answer(wire->conn, &wire->answer);
     if (wire->answer.session)
         snprintf(wire->session, sizeof wire->session, "%s", wire->answer.session);
 }

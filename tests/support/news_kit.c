@@ -64,7 +64,7 @@ static int32_t hear(void *user, const segue_store_news *news)
 static int64_t ask_more(test_ear *ear)
 {
     int64_t within_ms = 0;
-    assert_int_equal(sgi_store_read_changes(ear->listener, hear, ear, &within_ms),
+    assert_int_equal(sgi_store_deliver_news(ear->listener, hear, ear, &within_ms),
                      SEGUE_OK);
     return within_ms;
 }

@@ -310,7 +310,7 @@ static void *play(void *arg)
         else
             sem_wait(&p->ear.bell);
         if (!p->status)
-            p->status = sgi_store_read_changes(p->ear.listener, note, &grew, &within_ms);
+            p->status = sgi_store_deliver_news(p->ear.listener, note, &grew, &within_ms);
         if (!p->status && grew)
             p->status = sgi_store_read(p->ear.store, id, p->seen, see, p);
     }

@@ -217,7 +217,7 @@ static void *play(void *arg)
         while (!p->status && p->seen < awaited) {
             bool grew = false;
             int64_t within_ms = 0;
-            p->status = sgi_store_read_changes(p->ear->listener, note, &grew, &within_ms);
+            p->status = sgi_store_deliver_news(p->ear->listener, note, &grew, &within_ms);
             if (!p->status && grew)
                 p->status = sgi_store_read(p->ear->store, id, p->seen, see, p);
             if (!grew)

@@ -44,7 +44,7 @@ static void on_call(void *user, segue_call *call)
     w->handler.runs++;
     sgi_call_resumed(call, &last, NULL, NULL);
     w->handler.next_segment = (int)last + 1;
-    race_check(w, sgi_call_watch(call, &events) == SEGUE_OK);
+    race_check(w, sgi_call_set_events(call, &events) == SEGUE_OK);
     w->handler.watched++;
 }
 

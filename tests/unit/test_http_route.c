@@ -165,13 +165,13 @@ static const row rows[] = {
 
 /* The parser may already refuse the head. */
 static void read_route(const sgi_http_policy *policy, sgi_http1 *parser, const char *text,
-                       sgi_http_route *route)
+                       sgi_http_head_verdict *route)
 {
     char head[1024];
     snprintf(head, sizeof head, "%s\r\n", text);
     sgi_str input = sgi_str_of(head);
     sgi_http1_event event = sgi_http1_next(parser, &input);
-    *route = (sgi_http_route){.status = parser->status};
+    *route = (sgi_http_head_verdict){.status = parser->status};
     if (event == SGI_HTTP1_HEAD)
         sgi_http_route_head(policy, parser, route);
 }
@@ -183,7 +183,7 @@ static void every_row(void **state)
     test_mem_init(&mem);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         sgi_http_policy policy = policy_of(rows[i].where);
-        sgi_http_route route;
+        sgi_http_head_verdict route;
         sgi_http1 parser;
         sgi_http1_init(&parser, &mem.mem, NULL);
         read_route(&policy, &parser, rows[i].head, &route);
@@ -197,10 +197,10 @@ static void every_row(void **state)
     assert_int_equal(mem.live, 0);
 }
 
-static sgi_http_route route_of(place where, sgi_http1 *parser, const char *head)
+static sgi_http_head_verdict route_of(place where, sgi_http1 *parser, const char *head)
 {
     sgi_http_policy policy = policy_of(where);
-    sgi_http_route route;
+    sgi_http_head_verdict route;
     sgi_http1_init(parser, &sgi_mem_libc, NULL);
     read_route(&policy, parser, head, &route);
     return route;
@@ -222,7 +222,7 @@ static void events_are_taken_as_admitted(void **state)
         sgi_http1 parser;
         snprintf(head, sizeof head, "POST /mcp HTTP/1.1\r\n" LOCAL JSON "%s",
                  cases[i].accept);
-        sgi_http_route route = route_of(LOOPBACK, &parser, head);
+        sgi_http_head_verdict route = route_of(LOOPBACK, &parser, head);
         assert_int_equal(route.kind, SGI_HTTP_POST);
         assert_int_equal(route.takes_events, cases[i].events);
         sgi_http1_free(&parser);
@@ -234,10 +234,10 @@ static void repeated_headers_have_the_code_of_the_era(void **state)
 {
     sgi_http1 parser;
     (void)state;
-    sgi_http_route route = route_of(LOOPBACK, &parser,
-                                    "POST /mcp HTTP/1.1\r\n" LOCAL JSON
-                                    "MCP-Protocol-Version: 2026-07-28\r\n"
-                                    "Mcp-Method: ping\r\nmcp-method: ping\r\n");
+    sgi_http_head_verdict route = route_of(LOOPBACK, &parser,
+                                           "POST /mcp HTTP/1.1\r\n" LOCAL JSON
+                                           "MCP-Protocol-Version: 2026-07-28\r\n"
+                                           "Mcp-Method: ping\r\nmcp-method: ping\r\n");
     assert_int_equal(route.status, 400);
     assert_int_equal(route.code, -32020);
     sgi_http1_free(&parser);
@@ -255,7 +255,7 @@ static void cors_names_the_origin_when_it_is_on(void **state)
         "GET /mcp HTTP/1.1\r\n" LOCAL "Origin: http://localhost:5173\r\n";
     sgi_http1 parser;
     (void)state;
-    sgi_http_route route = route_of(CORS, &parser, head);
+    sgi_http_head_verdict route = route_of(CORS, &parser, head);
     assert_int_equal(route.origin.n, 21);
     sgi_http1_free(&parser);
     route = route_of(LOOPBACK, &parser, head);

@@ -277,7 +277,7 @@ static void expect_implied(const char *have, const char *implied, const char *al
     sgi_buf out;
     sgi_buf_init(&out, &sgi_mem_libc);
     sgi_scopes_join(&out, sgi_str_of(have));
-    sgi_scopes_imply(&out, sgi_str_of(implied));
+    sgi_scopes_add_implied(&out, sgi_str_of(implied));
     if (!sgi_str_eq(sgi_buf_str(&out), sgi_str_of(all)))
         fail_msg("%.*s instead of %s", (int)out.len, out.p, all);
     sgi_buf_free(&out);

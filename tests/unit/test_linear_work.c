@@ -47,13 +47,14 @@ static text object_of(const char *prefix, int n)
     return t;
 }
 
-static void take(sgi_merge *merge, const char *json, size_t len)
+static void take(sgi_partial_merge *merge, const char *json, size_t len)
 {
-    assert_int_equal(sgi_merge_add(merge, (sgi_json){json, len}, NULL, NULL), SGI_MERGED);
+    assert_int_equal(sgi_partial_merge_add(merge, (sgi_json){json, len}, NULL, NULL),
+                     SGI_MERGED);
 }
 
 /* Two responses with n different names each. */
-static void many_names(sgi_merge *merge, int n)
+static void many_names(sgi_partial_merge *merge, int n)
 {
     text a = object_of("a", n), b = object_of("b", n);
     take(merge, a.p, a.len);
@@ -63,7 +64,7 @@ static void many_names(sgi_merge *merge, int n)
 }
 
 /* Two responses with n different names each, which must be decoded. */
-static void escaped_names(sgi_merge *merge, int n)
+static void escaped_names(sgi_partial_merge *merge, int n)
 {
     text a = object_of("\\u0061", n), b = object_of("\\u0062", n);
     take(merge, a.p, a.len);
@@ -73,14 +74,14 @@ static void escaped_names(sgi_merge *merge, int n)
 }
 
 /* n responses with one name each. */
-static void names_one_by_one(sgi_merge *merge, int n)
+static void names_one_by_one(sgi_partial_merge *merge, int n)
 {
     char json[64];
     for (int i = 0; i < n; i++)
         take(merge, json, (size_t)snprintf(json, sizeof json, "{\"n%d\":%d}", i, i));
 }
 
-static void meta_one_by_one(sgi_merge *merge, int n)
+static void meta_one_by_one(sgi_partial_merge *merge, int n)
 {
     char json[96];
     for (int i = 0; i < n; i++)
@@ -88,7 +89,7 @@ static void meta_one_by_one(sgi_merge *merge, int n)
              (size_t)snprintf(json, sizeof json, "{\"_meta\":{\"n%d\":%d}}", i, i));
 }
 
-static void arrays_go_on(sgi_merge *merge, int n)
+static void arrays_go_on(sgi_partial_merge *merge, int n)
 {
     static const char json[] =
         "{\"_meta\":{\"mergeStrategy\":\"append\"},\"structuredContent\":[1,[2],{}]}";
@@ -96,7 +97,7 @@ static void arrays_go_on(sgi_merge *merge, int n)
         take(merge, json, sizeof json - 1);
 }
 
-static void objects_go_on(sgi_merge *merge, int n)
+static void objects_go_on(sgi_partial_merge *merge, int n)
 {
     char json[160];
     for (int i = 0; i < n; i++)
@@ -108,7 +109,7 @@ static void objects_go_on(sgi_merge *merge, int n)
 }
 
 /* One text in n pieces, each with a member of its own. */
-static void a_text_goes_on(sgi_merge *merge, int n)
+static void a_text_goes_on(sgi_partial_merge *merge, int n)
 {
     char json[160];
     for (int i = 0; i < n; i++)
@@ -119,14 +120,14 @@ static void a_text_goes_on(sgi_merge *merge, int n)
                               i));
 }
 
-static void blocks_one_by_one(sgi_merge *merge, int n)
+static void blocks_one_by_one(sgi_partial_merge *merge, int n)
 {
     static const char json[] = "{\"content\":[" BLOCK("a") "]}";
     for (int i = 0; i < n; i++)
         take(merge, json, sizeof json - 1);
 }
 
-static void blocks_at_once(sgi_merge *merge, int n)
+static void blocks_at_once(sgi_partial_merge *merge, int n)
 {
     text t = {0};
     text_add(&t, "{\"content\":[");
@@ -137,22 +138,22 @@ static void blocks_at_once(sgi_merge *merge, int n)
     free(t.p);
 }
 
-static uint64_t merge_work(void (*send)(sgi_merge *, int), int n)
+static uint64_t merge_work(void (*send)(sgi_partial_merge *, int), int n)
 {
-    sgi_merge merge;
+    sgi_partial_merge merge;
     sgi_buf out;
-    sgi_merge_init(&merge, &env, "content");
+    sgi_partial_merge_init(&merge, &env, "content");
     sgi_buf_init(&out, &tm.mem);
     uint64_t before = sgi_work;
     send(&merge, n);
     sgi_jw w = sgi_jw_to(&out);
     sgi_jw_open(&w, '{');
-    sgi_merge_write(&merge, &w);
+    sgi_partial_merge_write(&merge, &w);
     sgi_jw_close(&w, '}');
     uint64_t work = sgi_work - before;
     assert_false(out.failed);
     sgi_buf_free(&out);
-    sgi_merge_free(&merge);
+    sgi_partial_merge_free(&merge);
     return work;
 }
 
@@ -162,7 +163,7 @@ static void merging_is_linear(void **state)
 {
     static const struct {
         const char *what;
-        void (*send)(sgi_merge *, int);
+        void (*send)(sgi_partial_merge *, int);
     } rows[] = {
         {"many names", many_names},
         {"escaped names", escaped_names},
@@ -355,32 +356,33 @@ static void questions_are_few(void **state)
 
 static void names_are_bounded(void **state)
 {
-    sgi_merge merge;
+    sgi_partial_merge merge;
     (void)state;
     test_mem_init(&tm);
-    sgi_merge_init(&merge, &env, "content");
+    sgi_partial_merge_init(&merge, &env, "content");
     merge.fields.fields.max = 3;
     take(&merge, "{\"a\":1,\"b\":2}", 13);
     take(&merge, "{\"b\":3,\"c\":4}", 13);
-    assert_int_equal(sgi_merge_add(&merge, SGI_STR("{\"d\":1}"), NULL, NULL),
+    assert_int_equal(sgi_partial_merge_add(&merge, SGI_STR("{\"d\":1}"), NULL, NULL),
                      SGI_MERGE_LIMIT);
     assert_true(sgi_fold_failed(&merge.fields));
     assert_true(sgi_fold_size(&merge.fields) == SIZE_MAX);
-    sgi_merge_free(&merge);
+    sgi_partial_merge_free(&merge);
     assert_int_equal(tm.live, 0);
 }
 
 static void blocks_are_bounded(void **state)
 {
-    sgi_merge merge;
+    sgi_partial_merge merge;
     (void)state;
     test_mem_init(&tm);
-    sgi_merge_init(&merge, &env, "content");
+    sgi_partial_merge_init(&merge, &env, "content");
     merge.max_blocks = 2;
     take(&merge, "{\"content\":[{},{}]}", 19);
-    assert_int_equal(sgi_merge_add(&merge, SGI_STR("{\"content\":[{}]}"), NULL, NULL),
-                     SGI_MERGE_LIMIT);
-    sgi_merge_free(&merge);
+    assert_int_equal(
+        sgi_partial_merge_add(&merge, SGI_STR("{\"content\":[{}]}"), NULL, NULL),
+        SGI_MERGE_LIMIT);
+    sgi_partial_merge_free(&merge);
     assert_int_equal(tm.live, 0);
 }
 

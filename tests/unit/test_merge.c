@@ -166,24 +166,24 @@ static void see(void *user, uint64_t index, sgi_json block)
 /* Returns the text that the row has, or NULL; the caller frees it. */
 static char *merge_row(const row *r, sgi_merged *merged, char *seen, uint32_t *warnings)
 {
-    sgi_merge merge;
+    sgi_partial_merge merge;
     sgi_buf out;
     char *text = NULL;
-    sgi_merge_init(&merge, &counted, "content");
+    sgi_partial_merge_init(&merge, &counted, "content");
     *merged = SGI_MERGED;
     for (size_t i = 0; i < RESPONSES_MAX && r->responses[i] && *merged == SGI_MERGED; i++)
-        *merged = sgi_merge_add(&merge, sgi_str_of(r->responses[i]), see, seen);
+        *merged = sgi_partial_merge_add(&merge, sgi_str_of(r->responses[i]), see, seen);
     sgi_buf_init(&out, &tm.mem);
     sgi_jw w = sgi_jw_to(&out);
     sgi_jw_open(&w, '{');
-    sgi_merge_write(&merge, &w);
+    sgi_partial_merge_write(&merge, &w);
     sgi_jw_close(&w, '}');
     if (*merged == SGI_MERGED && sgi_buf_terminate(&out) && !out.failed)
         text = strdup(out.p);
     assert_true(*merged != SGI_MERGE_WRONG || merge.wrong);
     *warnings = merge.warnings;
     sgi_buf_free(&out);
-    sgi_merge_free(&merge);
+    sgi_partial_merge_free(&merge);
     assert_int_equal(tm.live, 0);
     return text;
 }
@@ -231,25 +231,25 @@ static void without_memory(void **state)
 
 static void other_lists(void **state)
 {
-    sgi_merge merge;
+    sgi_partial_merge merge;
     sgi_buf out;
     (void)state;
     test_mem_init(&tm);
-    sgi_merge_init(&merge, &counted, "messages");
-    assert_int_equal(sgi_merge_add(&merge,
-                                   SGI_STR("{\"messages\":[{\"role\":\"user\"}],"
-                                           "\"content\":1}"),
-                                   NULL, NULL),
+    sgi_partial_merge_init(&merge, &counted, "messages");
+    assert_int_equal(sgi_partial_merge_add(&merge,
+                                           SGI_STR("{\"messages\":[{\"role\":\"user\"}],"
+                                                   "\"content\":1}"),
+                                           NULL, NULL),
                      SGI_MERGED);
     sgi_buf_init(&out, &tm.mem);
     sgi_jw w = sgi_jw_to(&out);
     sgi_jw_open(&w, '{');
-    sgi_merge_write(&merge, &w);
+    sgi_partial_merge_write(&merge, &w);
     sgi_jw_close(&w, '}');
     assert_true(sgi_buf_terminate(&out));
     assert_string_equal(out.p, "{\"messages\":[{\"role\":\"user\"}],\"content\":1}");
     sgi_buf_free(&out);
-    sgi_merge_free(&merge);
+    sgi_partial_merge_free(&merge);
 }
 
 int main(void)

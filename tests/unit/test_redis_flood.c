@@ -425,7 +425,7 @@ static void a_flood_of_news_is_told_in_parts(void **state)
     await_beats_and_a_ring(f);
     for (int i = 0, before = 0; i < 10; i++) {
         int64_t within_ms;
-        assert_int_equal(sgi_store_read_changes(listener, ignore, NULL, &within_ms),
+        assert_int_equal(sgi_store_deliver_news(listener, ignore, NULL, &within_ms),
                          SEGUE_OK);
         int told = follows_of(f);
         assert_in_range(told - before, 0, NEWS_IDS);

@@ -95,7 +95,7 @@ static void a_lease_lapses(void **state)
     test_record_init(&r, 1);
     assert_int_equal(test_commit_one(mine, test_write_create(&r)), SEGUE_OK);
     clock_ms += LEASE_MS;
-    assert_int_equal(sgi_store_read_changes(listener, hear_nothing, NULL, &within_ms),
+    assert_int_equal(sgi_store_deliver_news(listener, hear_nothing, NULL, &within_ms),
                      SEGUE_OK);
     assert_true(within_ms > 0 && within_ms < LEASE_MS);
     clock_ms += LEASE_MS;

@@ -47,7 +47,7 @@ static void session_ends_with_calls_in_flight(void **state)
     assert_int_equal(http_wire_delete(&t.b), 204);
     assert_true(parked->cancelled && carried->cancelled);
     assert_ptr_equal(t.host.closing, t.a.conn);
-    sgi_serve_get_answer(t.a.conn, &t.a.answer);
+    sgi_serve_describe_answer(t.a.conn, &t.a.answer);
     assert_false(t.a.answer.answered || t.a.answer.resumable);
     /* The answer to request 9 was complete before the session ended. */
     assert_non_null(strstr(http_wire_text(&answered), "\"id\":9"));

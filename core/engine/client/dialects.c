@@ -73,7 +73,7 @@ void *sgi_cli_session_state(const segue_session *session, const sgi_cli_dialect 
     return find(session->states, dialect);
 }
 
-bool sgi_cli_session_begin(segue_session *session)
+bool sgi_cli_session_states_begin(segue_session *session)
 {
     EACH_GREETING(row) {
         size_t size = row->session_hooks->state_size;
@@ -92,7 +92,7 @@ bool sgi_cli_session_begin(segue_session *session)
     return true;
 }
 
-void sgi_cli_session_free(segue_session *session)
+void sgi_cli_session_states_free(segue_session *session)
 {
     sgi_cli_state *state;
     while ((state = session->states)) {
@@ -333,7 +333,7 @@ bool sgi_cli_is_inquiry(sgi_str method)
     return false;
 }
 
-sgi_str sgi_cli_position(const segue_request *request, sgi_str method)
+sgi_str sgi_cli_last_event_id(const segue_request *request, sgi_str method)
 {
     for (const sgi_cli_state *state = request->states; state; state = state->next)
         if (state->dialect->position)
@@ -341,7 +341,7 @@ sgi_str sgi_cli_position(const segue_request *request, sgi_str method)
     return (sgi_str){0};
 }
 
-void sgi_cli_set_position(segue_request *request, sgi_str id)
+void sgi_cli_set_last_event_id(segue_request *request, sgi_str id)
 {
     for (const sgi_cli_state *state = request->states; state; state = state->next)
         if (state->dialect->set_position)

@@ -227,8 +227,8 @@ void sgi_cli_states_free(segue_request *request);
 /* Returns the state of a dialect for a session; NULL = the session has no such state. */
 void *sgi_cli_session_state(const segue_session *session, const sgi_cli_dialect *dialect);
 /* Makes the states of all dialects for a session. Returns false when out of memory. */
-bool sgi_cli_session_begin(segue_session *session);
-void sgi_cli_session_free(segue_session *session);
+bool sgi_cli_session_states_begin(segue_session *session);
+void sgi_cli_session_states_free(segue_session *session);
 void sgi_cli_write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w);
 /* The first function writes the capabilities without members of initialize. The second
  * writes the members of `given`, except the one named `except`, and the capabilities
@@ -272,8 +272,8 @@ bool sgi_cli_take_notification(segue_session *session, sgi_str method,
                                const sgi_message *msg, bool *taken);
 /* True for a method by which a dialect asks about a request. */
 bool sgi_cli_is_inquiry(sgi_str method);
-sgi_str sgi_cli_position(const segue_request *request, sgi_str method);
-void sgi_cli_set_position(segue_request *request, sgi_str id);
+sgi_str sgi_cli_last_event_id(const segue_request *request, sgi_str method);
+void sgi_cli_set_last_event_id(segue_request *request, sgi_str id);
 void sgi_cli_note_exchange_lost(segue_request *request);
 bool sgi_cli_keep_exchange(sgi_emitter *emitter);
 bool sgi_cli_asks_for_task(const segue_request *request);

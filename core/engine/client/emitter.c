@@ -154,7 +154,7 @@ void sgi_emitter_page(sgi_emitter *emitter, const char *why)
     conclude(emitter, &outcome);
 }
 
-void sgi_emitter_unauthorized(sgi_emitter *emitter, int32_t status, const char *why)
+void sgi_emitter_access_refused(sgi_emitter *emitter, int32_t status, const char *why)
 {
     sgi_outcome outcome = {.kind = SGI_OUTCOME_REFUSED,
                            .status = status,

@@ -139,6 +139,6 @@ void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
 /* Reports that the response is not an MCP message. */
 void sgi_emitter_page(sgi_emitter *emitter, const char *why);
 /* Reports the status 401 or 403. why: the reason for which no token helps. */
-void sgi_emitter_unauthorized(sgi_emitter *emitter, int32_t status, const char *why);
+void sgi_emitter_access_refused(sgi_emitter *emitter, int32_t status, const char *why);
 
 #endif

@@ -197,7 +197,7 @@ void sgi_exchange_get_head(const sgi_conn *conn, sgi_exchange_head *head)
         head->method = sgi_buf_str(&exchange->method);
     const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
     if (request)
-        head->last_event = sgi_cli_position(request, sgi_buf_str(&exchange->method));
+        head->last_event = sgi_cli_last_event_id(request, sgi_buf_str(&exchange->method));
     head->once = goes_once(exchange, modern);
     if (exchange->has_name)
         head->name =
@@ -208,7 +208,7 @@ void sgi_exchange_on_event_id(sgi_conn *conn, sgi_str event)
 {
     const sgi_emitter *emitter = conn->exchange->emitter;
     if (emitter && emitter->request)
-        sgi_cli_set_position(emitter->request, event);
+        sgi_cli_set_last_event_id(emitter->request, event);
 }
 
 void sgi_exchange_on_sign_of_life(sgi_conn *conn)

@@ -213,13 +213,13 @@ void sgi_exchange_on_too_large(sgi_conn *conn)
         sgi_emitter_too_large(conn->exchange->emitter);
 }
 
-void sgi_exchange_on_unauthorized(sgi_conn *conn, int32_t status, const char *why)
+void sgi_exchange_on_access_refused(sgi_conn *conn, int32_t status, const char *why)
 {
     sgi_exchange *exchange = conn->exchange;
     if (exchange->kind == SGI_EXCHANGE_LISTEN)
         exchange->over = true;
     else if (exchange->emitter)
-        sgi_emitter_unauthorized(exchange->emitter, status, why);
+        sgi_emitter_access_refused(exchange->emitter, status, why);
 }
 
 void sgi_exchange_on_no_token(sgi_conn *conn)

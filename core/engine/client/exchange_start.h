@@ -1,7 +1,7 @@
 /* The client's side of HTTP exchanges. Each message of a session is sent by an
  * exchange of its own, and the answer to the message comes back on this exchange. The
  * conversation of an exchange is a child of the session's conversation, which carries
- * no message itself. exchange.h declares the functions that transports use. An
+ * no message itself. exchange_port.h declares the functions that transports use. An
  * exchange has up to three references. The engine has one until sgi_exchange_end. The
  * transport has one from sgi_exchange_next to sgi_exchange_release. The list of
  * exchanges that the transport has to handle next has one. */
@@ -9,7 +9,7 @@
 #define SGI_EXCHANGE_START_H
 
 #include "engine/client/emitter.h"
-#include "engine/client/exchange.h"
+#include "engine/client/exchange_port.h"
 #include "engine/client/session.h"
 
 /* Makes an exchange for a message of the session. The caller writes the message into

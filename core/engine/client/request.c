@@ -307,7 +307,7 @@ static void send_call(segue_request *request)
     sgi_buf extra;
     if (sgi_cli_send_again(request))
         return;
-    if (request->task && !sgi_task_handle_may_send(request))
+    if (request->task && !sgi_task_handle_check_session(request))
         return;
     if (request->key.needed && !session->server.idempotency) {
         sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
@@ -385,7 +385,7 @@ static void take_clean_result(segue_request *request, sgi_json result)
     /* when the result came in pieces, the last piece alone is not the whole list */
     if (!sgi_cli_has_received(request))
         sgi_tool_lookup_learn(request, result);
-    if (!sgi_tool_lookup_clean(request, result, &cleaned))
+    if (!sgi_tool_list_remove_invalid(request, result, &cleaned))
         take_result(request, result);
     else if (!cleaned.failed)
         take_result(request, sgi_buf_str(&cleaned));
@@ -434,7 +434,7 @@ bool sgi_error_is_ending(sgi_json error)
  * the call to the next server. A key that the library made is then replaced, since a
  * store may have the refusal as the answer for the old key. A key that the application
  * knows is not replaced, and the refusal is the answer. */
-static bool is_turned_away(segue_request *request, sgi_json error)
+static bool take_refusal_of_ending_server(segue_request *request, sgi_json error)
 {
     char fresh[SGI_RANDOM_TEXT + 1];
     const sgi_mem *mem = sgi_engine_mem(request->engine);
@@ -472,7 +472,7 @@ void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome
                       &(sgi_outcome){.kind = SGI_OUTCOME_LOST, .why = SGI_WHY_GONE});
             break;
         }
-        if (is_turned_away(request, outcome->json)) {
+        if (take_refusal_of_ending_server(request, outcome->json)) {
             take_loss(request, &(sgi_outcome){.kind = SGI_OUTCOME_LOST,
                                               .why = "the server is about to end",
                                               .unsent = true});

@@ -16,7 +16,7 @@
 #include "engine/error.h"
 #include "base/limit.h"
 #include "engine/log/fold.h"
-#include "engine/client/delivery.h"
+#include "engine/client/deliver.h"
 #include "engine/client/emitter.h"
 #include "engine/client/questions.h"
 #include "engine/client/session.h"
@@ -276,7 +276,7 @@ bool sgi_tool_lookup(segue_request *request, sgi_json error);
 void sgi_tool_lookup_learn(segue_request *request, sgi_json result);
 /* Removes invalid tools from a result of tools/list. Returns true when `out` has the
  * changed result. The caller then checks out->failed. */
-bool sgi_tool_lookup_clean(segue_request *request, sgi_json result, sgi_buf *out);
+bool sgi_tool_list_remove_invalid(segue_request *request, sgi_json result, sgi_buf *out);
 
 /* ---- token.c ---- */
 
@@ -329,8 +329,8 @@ static inline bool sgi_task_state_is_terminal(int32_t state)
 }
 
 /* Makes a handle from a task's id, or from a token. */
-segue_status sgi_task_handle_attach(segue_session *session, const char *id,
-                                    segue_task **out);
+segue_status sgi_task_handle_new_for_id(segue_session *session, const char *id,
+                                        segue_task **out);
 /* Makes a handle. spec: was read from a token, or has only a task_id. token: the text of
  * the token; "" = none. */
 segue_status sgi_task_handle_new(segue_session *session, const sgi_request_spec *spec,
@@ -344,7 +344,7 @@ void sgi_task_handle_set_state(segue_task *task, int32_t state);
 
 /* True when a request that was made from a task handle may be sent in this session.
  * Otherwise the function ends the request. */
-bool sgi_task_handle_may_send(segue_request *request);
+bool sgi_task_handle_check_session(segue_request *request);
 /* Stores in the task handle the state that this error shows. The server refused a request
  * made from the handle, or the request ended with the error. */
 void sgi_task_handle_note_error(segue_request *request, sgi_json error);

@@ -58,7 +58,8 @@ static segue_status set_up(segue_session *session, void *transport, sgi_json cap
 {
     segue_server *host = session->options.host;
     session->conn = sgi_conn_new(session->engine, &asking, session, transport);
-    if (!session->conn || !copy_texts(session) || !sgi_cli_session_begin(session) ||
+    if (!session->conn || !copy_texts(session) ||
+        !sgi_cli_session_states_begin(session) ||
         !sgi_handshake_prepare(session, capabilities))
         return SEGUE_E_NOMEM;
     /* cleared, because the host may be freed before the session */

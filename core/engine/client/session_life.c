@@ -17,7 +17,7 @@ void sgi_session_free(segue_session *session)
     sgi_map_free(&session->in_flight);
     sgi_tool_headers_free(&session->tools.headers);
     sgi_tool_schemas_free(&session->tools.schemas);
-    sgi_cli_session_free(session);
+    sgi_cli_session_states_free(session);
     sgi_cache_free(&session->cache);
     sgi_text_free(mem, session->handshake.refusal);
     sgi_buf_free(&session->meta);

@@ -68,8 +68,8 @@ segue_status sgi_task_handle_new(segue_session *session, const sgi_request_spec 
     return SEGUE_OK;
 }
 
-segue_status sgi_task_handle_attach(segue_session *session, const char *id,
-                                    segue_task **out)
+segue_status sgi_task_handle_new_for_id(segue_session *session, const char *id,
+                                        segue_task **out)
 {
     sgi_request_spec spec = {.task_id = sgi_str_of(id)};
     if (!spec.task_id.n || spec.task_id.n > SGI_TASK_ID_MAX ||

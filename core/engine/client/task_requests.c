@@ -2,7 +2,7 @@
  * task. */
 #include "engine/client/dialects.h"
 
-bool sgi_task_handle_may_send(segue_request *request)
+bool sgi_task_handle_check_session(segue_request *request)
 {
     const segue_task *task = request->task;
     if (task->inquiry)

@@ -83,7 +83,7 @@ void sgi_tool_lookup_learn(segue_request *request, sgi_json result)
     sgi_tool_schemas_learn(&request->session->tools.schemas, result, begins);
 }
 
-bool sgi_tool_lookup_clean(segue_request *request, sgi_json result, sgi_buf *out)
+bool sgi_tool_list_remove_invalid(segue_request *request, sgi_json result, sgi_buf *out)
 {
     bool begins;
     return is_list(request, &begins) && has_headers(request->session) &&

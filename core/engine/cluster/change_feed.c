@@ -34,7 +34,7 @@ int32_t sgi_feed_add(void *user, const segue_store_news *what)
     bool is_letter = what->kind == SEGUE_STORE_LETTER;
     if (feed->count == FEED_MAX || (is_letter && !has_room(feed)))
         return 1;
-    sgi_change *change = sgi_alloc(feed->mem, sizeof *change + what->data_len);
+    sgi_feed_change *change = sgi_alloc(feed->mem, sizeof *change + what->data_len);
     if (!change)
         return 1;
     change->mem = feed->mem;
@@ -51,14 +51,14 @@ int32_t sgi_feed_add(void *user, const segue_store_news *what)
     return 0;
 }
 
-static void free_one(sgi_change *change)
+static void free_one(sgi_feed_change *change)
 {
     sgi_release(change->mem, change, sizeof *change + change->what.data_len);
 }
 
-void sgi_changes_free(struct sgi_change_list *list)
+void sgi_feed_changes_free(struct sgi_feed_change_list *list)
 {
-    sgi_change *change, *next;
+    sgi_feed_change *change, *next;
     SGI_TAILQ_EACH(change, list, link, next)
         free_one(change);
     TAILQ_INIT(list);
@@ -96,7 +96,7 @@ static void deal_again(sgi_timer *timer)
 
 void sgi_commands_run_waiting(sgi_cluster *cluster)
 {
-    sgi_change *change, *next;
+    sgi_feed_change *change, *next;
     sgi_cluster_ref(cluster);
     SGI_TAILQ_EACH(change, &cluster->commands, link, next) {
         sgi_op *op = find_op(cluster, change->what.id);
@@ -170,7 +170,7 @@ static void grew(sgi_cluster *cluster, const uint8_t *id)
 void sgi_feed_apply(sgi_committer *committer, sgi_feed *feed)
 {
     sgi_cluster *cluster = committer->cluster;
-    sgi_change *change, *next;
+    sgi_feed_change *change, *next;
     sgi_cluster_ref(cluster);
     SGI_TAILQ_EACH(change, &feed->list, link, next) {
         TAILQ_REMOVE(&feed->list, change, link);

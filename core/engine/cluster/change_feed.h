@@ -8,14 +8,14 @@
 struct sgi_cluster;
 
 /* One change made by another server, copied out of the store. */
-typedef struct sgi_change {
-    TAILQ_ENTRY(sgi_change) link;
+typedef struct sgi_feed_change {
+    TAILQ_ENTRY(sgi_feed_change) link;
     const sgi_mem *mem;
     segue_store_news what; /* the change; its data follows this struct */
     char data[];
-} sgi_change;
+} sgi_feed_change;
 
-TAILQ_HEAD(sgi_change_list, sgi_change);
+TAILQ_HEAD(sgi_feed_change_list, sgi_feed_change);
 
 /* Limits of the forwarded commands that cannot be run yet: their number and
  * their bytes. Above these limits no more commands are read from the store. */
@@ -25,7 +25,7 @@ TAILQ_HEAD(sgi_change_list, sgi_change);
 /* The changes that one reading of the store's change feed has brought. */
 typedef struct sgi_feed {
     const sgi_mem *mem;
-    struct sgi_change_list list;
+    struct sgi_feed_change_list list;
     size_t count;
     /* number and bytes of the commands, including those that wait in the cluster */
     size_t commands, command_bytes;
@@ -40,7 +40,7 @@ void sgi_feed_reset(sgi_feed *feed, const sgi_committer *committer);
 int32_t sgi_feed_add(void *user, const segue_store_news *news);
 /* Applies the changes and frees them. Called with the lock held. */
 void sgi_feed_apply(sgi_committer *committer, sgi_feed *feed);
-void sgi_changes_free(struct sgi_change_list *list);
+void sgi_feed_changes_free(struct sgi_feed_change_list *list);
 /* Runs forwarded commands that waited for operations to be taken over. Called with the
  * lock held. */
 void sgi_commands_run_waiting(struct sgi_cluster *cluster);

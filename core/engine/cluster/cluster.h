@@ -92,7 +92,7 @@ struct sgi_cluster {
     /* number of bytes that these commands hold (forwarding.h) */
     size_t forward_bytes;
     /* commands to this server that cannot be run yet (change_feed.c) */
-    struct sgi_change_list commands;
+    struct sgi_feed_change_list commands;
     size_t command_count;
     size_t command_bytes;
     sgi_timer commands_timer;

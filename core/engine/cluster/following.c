@@ -240,7 +240,7 @@ static void record_found(sgi_job *job)
     if (status == SEGUE_OK && !found)
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK)
-        sgi_rebuild_apart(sgi_op_cluster(op), &found->record, refreshed, op);
+        sgi_rebuild_copy(sgi_op_cluster(op), &found->record, refreshed, op);
     else
         refreshed(op, NULL, status);
     sgi_job_free(job);

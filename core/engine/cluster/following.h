@@ -37,7 +37,7 @@ void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id);
 void sgi_followed_take_over(sgi_op *op);
 /* Begins to follow an operation that another server has taken over. Called when a commit
  * of this server was refused for this reason. */
-void sgi_op_was_taken_over(sgi_op *op);
+void sgi_op_give_up_to_new_owner(sgi_op *op);
 
 /* sgi_op_lend is called before a callback of the application that reads bytes of the
  * head, sgi_op_give_back after it. The callback runs without the lock, so the operation

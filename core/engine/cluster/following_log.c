@@ -56,7 +56,7 @@ static void was_created(sgi_op *op)
 
 /* Begins to follow an operation that another server has taken over. Entries that are not
  * durable were never visible, so they are removed. */
-void sgi_op_was_taken_over(sgi_op *op)
+void sgi_op_give_up_to_new_owner(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);
     sgi_op_ref(op);

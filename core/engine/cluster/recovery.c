@@ -162,8 +162,8 @@ void sgi_rebuild_once(sgi_cluster *cluster, const segue_store_record *record,
     rebuild(cluster, record, FOR_ONCE, done, user);
 }
 
-void sgi_rebuild_apart(sgi_cluster *cluster, const segue_store_record *record,
-                       sgi_found_fn done, void *user)
+void sgi_rebuild_copy(sgi_cluster *cluster, const segue_store_record *record,
+                      sgi_found_fn done, void *user)
 {
     rebuild(cluster, record, APART, done, user);
 }

@@ -17,8 +17,8 @@ void sgi_rebuild_once(sgi_cluster *cluster, const segue_store_record *record,
                       sgi_found_fn done, void *user);
 /* Rebuilds a second copy of an operation that is known already. Only `done` gets the
  * copy. From now on the change feed reports growth of the operation. */
-void sgi_rebuild_apart(sgi_cluster *cluster, const segue_store_record *record,
-                       sgi_found_fn done, void *user);
+void sgi_rebuild_copy(sgi_cluster *cluster, const segue_store_record *record,
+                      sgi_found_fn done, void *user);
 /* True while this operation is being rebuilt. */
 bool sgi_rebuild_is_running(const sgi_cluster *cluster, const uint8_t *id);
 /* Handles growth of an operation's log in the store. When the operation is being rebuilt,

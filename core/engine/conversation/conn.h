@@ -14,7 +14,7 @@
 #define SGI_CONN_H
 
 #include "engine/engine.h"
-#include "engine/conversation/exchange.h"
+#include "engine/conversation/conn_port.h"
 #include "wire/jsonrpc.h"
 #include "wire/ndjson.h"
 #include "wire/version.h"

@@ -34,7 +34,7 @@ typedef struct sgi_question_task_events {
 } sgi_question_task_events;
 
 /* All functions are called under the lock. */
-typedef struct sgi_question_task_table {
+typedef struct sgi_question_task_ops {
     /* Makes a question task and its request, whose params have the member task.
      * Returns NULL when out of memory. */
     sgi_question_task *(*make)(sgi_op *op, sgi_input *input, sgi_json params,
@@ -60,11 +60,11 @@ typedef struct sgi_question_task_table {
     int64_t (*number)(const sgi_question_task *question_task);
     /* Asks the client to cancel the task, if there is one. The answer is not used. */
     void (*cancel_task)(sgi_question_task *question_task);
-} sgi_question_task_table;
+} sgi_question_task_ops;
 
 /* The first member of every question task. */
 struct sgi_question_task {
-    const sgi_question_task_table *table;
+    const sgi_question_task_ops *table;
 };
 
 static inline sgi_question_task *

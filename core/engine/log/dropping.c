@@ -67,7 +67,7 @@ void sgi_op_retain(sgi_op *op)
             sgi_retention_add(op->retention, entry);
 }
 
-void sgi_op_retain_end(sgi_op *op)
+void sgi_op_free_retention(sgi_op *op)
 {
     sgi_release(sgi_engine_mem(op->engine), op->retention, sizeof *op->retention);
     op->retention = NULL;

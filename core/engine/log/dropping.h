@@ -27,7 +27,7 @@ bool sgi_op_may_have_gaps(const sgi_op *op);
 /* Limits from now on how many events of this task are retained, by the limits of the
  * server. Without memory for that, events are retained as long as the log. */
 void sgi_op_retain(sgi_op *op);
-void sgi_op_retain_end(sgi_op *op);
+void sgi_op_free_retention(sgi_op *op);
 /* Counts an event that was appended to the log. */
 void sgi_op_count_event(sgi_op *op, const sgi_entry *entry);
 /* Returns 1 + the number of the earliest event that can still be sent. */

@@ -79,7 +79,7 @@ static void free_op(sgi_op *op)
     sgi_engine_clear_timer(op->engine, &op->end_again);
     sgi_op_release_bytes(op, op->held);
     committer->observer->freed(op);
-    sgi_op_retain_end(op);
+    sgi_op_free_retention(op);
     sgi_head_free(op);
     sgi_text_blocks_free(&op->head.texts);
     sgi_entry_list_free(mem, &op->tail);

@@ -256,15 +256,15 @@ static void asker_cancel_task(sgi_question_task *base)
         sgi_follow_abandon(request);
 }
 
-const sgi_question_task_table sgi_reverse_question_tasks = {.make = asker_make,
-                                                            .free = asker_free,
-                                                            .join = asker_join,
-                                                            .cut = asker_cut,
-                                                            .is_over = asker_is_over,
-                                                            .has_words = asker_has_words,
-                                                            .say = asker_say,
-                                                            .waits = asker_waits,
-                                                            .hear = asker_hear,
-                                                            .number = asker_number,
-                                                            .cancel_task =
-                                                                asker_cancel_task};
+const sgi_question_task_ops sgi_reverse_question_tasks = {.make = asker_make,
+                                                          .free = asker_free,
+                                                          .join = asker_join,
+                                                          .cut = asker_cut,
+                                                          .is_over = asker_is_over,
+                                                          .has_words = asker_has_words,
+                                                          .say = asker_say,
+                                                          .waits = asker_waits,
+                                                          .hear = asker_hear,
+                                                          .number = asker_number,
+                                                          .cancel_task =
+                                                              asker_cancel_task};

@@ -22,8 +22,8 @@
 
 /* The engine gets these tables before the first session, and before the first server, is
  * made. */
-extern const sgi_hosting_table sgi_reverse_hosting;              /* in host.c */
-extern const sgi_question_task_table sgi_reverse_question_tasks; /* in
+extern const sgi_hosting_table sgi_reverse_hosting;            /* in host.c */
+extern const sgi_question_task_ops sgi_reverse_question_tasks; /* in
                                                                        question_task.c */
 
 #endif

@@ -9,7 +9,7 @@
 #include "engine/server/serving.h"
 
 /* Queues the call for the delivery of events. The queue holds a reference. */
-void sgi_call_deliver_answers(segue_call *call)
+void sgi_call_queue_events(segue_call *call)
 {
     if (!call->ready.queued)
         call->refs++;
@@ -48,7 +48,7 @@ segue_status sgi_call_start(sgi_op *op, bool again)
     LIST_INSERT_HEAD(&sgi_op_server(op)->calls, call, link);
     sgi_op_server(op)->call_count++;
     sgi_op_server(op)->counts.calls++;
-    sgi_call_deliver_answers(call);
+    sgi_call_queue_events(call);
     return SEGUE_OK;
 }
 
@@ -80,7 +80,7 @@ void sgi_call_check_then_end(segue_call *call, struct sgi_entry_list *list)
 {
     TAILQ_CONCAT(&call->closing, list, link);
     call->is_closing = call->check_due = true;
-    sgi_call_deliver_answers(call);
+    sgi_call_queue_events(call);
 }
 
 /* ---- answers ---- */
@@ -154,14 +154,14 @@ void sgi_call_cancel(segue_call *call)
         return;
     call->cancelled = true;
     call->cancel_due = true;
-    sgi_call_deliver_answers(call);
+    sgi_call_queue_events(call);
 }
 
 void sgi_call_shut_down(segue_call *call)
 {
     call->invoke_due = call->check_due = false;
     sgi_call_cancel(call);
-    sgi_call_deliver_answers(call);
+    sgi_call_queue_events(call);
 }
 
 void sgi_call_taken_over(segue_call *call)
@@ -171,27 +171,27 @@ void sgi_call_taken_over(segue_call *call)
     sgi_call_release(call);
 }
 
-void sgi_call_log_is_durable(segue_call *call)
+void sgi_call_has_room(segue_call *call)
 {
     if (call->wants_drain && !sgi_op_is_full(call->op)) {
         call->wants_drain = false;
         call->drain_due = true;
     }
     if (call->drain_due || sgi_call_due_answer(call) || waits_for_answer(call->op))
-        sgi_call_deliver_answers(call);
+        sgi_call_queue_events(call);
 }
 
 void sgi_call_release(segue_call *call)
 {
     call->op->served->call = NULL;
     if (call->holds_turn)
-        sgi_call_deliver_answers(call);
+        sgi_call_queue_events(call);
     sgi_call_unref(call);
 }
 
 /* ---- for the handler ---- */
 
-segue_status sgi_call_watch(segue_call *call, const segue_call_events *events)
+segue_status sgi_call_set_events(segue_call *call, const segue_call_events *events)
 {
     if (call->watched)
         return SEGUE_E_STATE;
@@ -199,7 +199,7 @@ segue_status sgi_call_watch(segue_call *call, const segue_call_events *events)
     call->events = *events;
     if (call->cancelled) {
         call->cancel_due = true;
-        sgi_call_deliver_answers(call);
+        sgi_call_queue_events(call);
     }
     return SEGUE_OK;
 }

@@ -59,10 +59,10 @@ void sgi_call_cancel(segue_call *call);
 void sgi_call_taken_over(segue_call *call);
 /* Lets a handler continue that waits until more of the log is durable, and delivers
  * answers to it. */
-void sgi_call_log_is_durable(segue_call *call);
+void sgi_call_has_room(segue_call *call);
 /* Delivers the answers that are due to the handler, then sends the open questions to
  * the client. */
-void sgi_call_deliver_answers(segue_call *call);
+void sgi_call_queue_events(segue_call *call);
 /* Makes the last callbacks of the call due, whoever holds the call, because the runtime
  * ends. */
 void sgi_call_shut_down(segue_call *call);
@@ -100,7 +100,7 @@ segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list);
  * The function takes over the list. */
 void sgi_call_check_then_end(segue_call *call, struct sgi_entry_list *list);
 
-segue_status sgi_call_watch(segue_call *call, const segue_call_events *events);
+segue_status sgi_call_set_events(segue_call *call, const segue_call_events *events);
 segue_status sgi_call_meta(const segue_call *call, const char *key, sgi_json *value);
 segue_status sgi_call_argument(const segue_call *call, const char *name, sgi_json *value);
 segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str *text);

@@ -138,7 +138,7 @@ int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
     if (!call->turned && turn_is_over(call))
         sgi_call_tell_turned(call);
     if (ran == budget)
-        sgi_call_deliver_answers(call);
+        sgi_call_queue_events(call);
     else
         /* all questions that the callbacks have asked are sent together */
         ask_client(call->op);
@@ -176,7 +176,7 @@ void sgi_call_free(segue_call *call)
     call->held = false;
     call->handle.magic = SGI_MAGIC_FREED;
     if ((call->watched && call->events.free_user) || sgi_call_due_answer(call))
-        sgi_call_deliver_answers(call);
+        sgi_call_queue_events(call);
     sgi_call_end_turn(call);
     sgi_call_unref(call);
 }

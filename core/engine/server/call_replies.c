@@ -15,14 +15,14 @@ void sgi_call_await(sgi_reply *reply, sgi_op *op,
     sgi_op_wait(op, &reply->waiter, SGI_WAIT_FINAL);
 }
 
-void sgi_call_remove_progress_channel(sgi_reply *reply, sgi_op *op)
+void sgi_reply_separate_from_op(sgi_reply *reply, sgi_op *op)
 {
     reply->cancelled = NULL;
     if (op->served->reply == reply)
         op->served->reply = NULL;
 }
 
-sgi_op *sgi_reply_cancelled_op(const sgi_reply *reply)
+sgi_op *sgi_reply_awaited_op(const sgi_reply *reply)
 {
     return reply->waiter.fire == end_came ? reply->waiter.op : NULL;
 }

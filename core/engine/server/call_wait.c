@@ -32,7 +32,7 @@ static void creation_failed(sgi_reply *reply, sgi_op *op, segue_status status)
 
 static void call_ended(sgi_reply *reply, sgi_op *op, segue_status status)
 {
-    sgi_call_remove_progress_channel(reply, op);
+    sgi_reply_separate_from_op(reply, op);
     if (status != SEGUE_OK)
         creation_failed(reply, op, status);
     else if (reply->pieces)
@@ -79,7 +79,7 @@ void sgi_tool_call_wait_stored(sgi_reply *reply, sgi_op *op)
 static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-    sgi_call_remove_progress_channel(reply, op);
+    sgi_reply_separate_from_op(reply, op);
     if (status != SEGUE_OK) {
         creation_failed(reply, op, status);
         return;

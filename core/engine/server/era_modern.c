@@ -75,7 +75,7 @@ static void discover(const sgi_inbound *in)
         sgi_jw_member_string(&sending.w, "instructions",
                              sgi_str_of(server->options.instructions));
     sgi_freshness_write(&sending.w, server->freshness);
-    sgi_send_server_info(&sending, server);
+    sgi_write_server_info_meta(&sending, server);
     sgi_send_end(&sending);
 }
 

@@ -1,5 +1,5 @@
 /* Asks the application for the principal at the other end of a transport. Transports use
- * the declarations in exchange.h. */
+ * the declarations in server_port.h. */
 #ifndef SGI_IDENTIFY_H
 #define SGI_IDENTIFY_H
 

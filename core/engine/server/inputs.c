@@ -206,7 +206,7 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     input->free_user = free_user;
     /* a call that asks a question cannot end in its first turn */
     sgi_call_end_turn(call);
-    sgi_call_log_is_durable(call);
+    sgi_call_has_room(call);
     return SEGUE_OK;
 }
 

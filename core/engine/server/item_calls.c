@@ -39,7 +39,7 @@ static bool read_name(const sgi_inbound *in, sgi_json value, const char *what,
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request,
                        char *own_arguments)
 {
-    sgi_op *op = sgi_served_new(in->peer->server, request->name, in->params);
+    sgi_op *op = sgi_served_op_new(in->peer->server, request->name, in->params);
     if (!op) {
         sgi_text_free(sgi_engine_mem(in->peer->server->engine), own_arguments);
         return NULL;
@@ -255,7 +255,7 @@ static void answer_nothing(const sgi_inbound *in)
     sgi_jw_member_raw(&sending.w, sgi_call_completion.standard.name,
                       sgi_str_of(sgi_call_completion.standard.json));
     if (sgi_version_is_modern(in->version))
-        sgi_send_server_info(&sending, in->peer->server);
+        sgi_write_server_info_meta(&sending, in->peer->server);
     sgi_send_end(&sending);
 }
 

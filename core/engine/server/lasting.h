@@ -61,7 +61,7 @@ struct sgi_lasting_form {
     /* ---- the call's channel ---- */
 
     /* Sends an entry that is a message to the client of its own. */
-    void (*send)(sgi_cursor *cursor, const sgi_entry *entry);
+    void (*send)(sgi_segment_reader *cursor, const sgi_entry *entry);
     /* Withdraws the questions that need no answer any more, before the answer of the call
      * is sent. */
     void (*withdraw)(const sgi_pieces *pieces);

@@ -195,7 +195,7 @@ static void answer_whole(const sgi_inbound *in, page *p)
         write_cursor(&sending.w, in, sgi_str_of(p->member), p->after);
     if (sgi_version_is_modern(in->version)) {
         sgi_freshness_write(&sending.w, server->freshness);
-        sgi_send_server_info(&sending, server);
+        sgi_write_server_info_meta(&sending, server);
     }
     sgi_send_end(&sending);
 }

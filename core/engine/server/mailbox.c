@@ -37,7 +37,7 @@ static void look_at_calls(const segue_server *server)
 {
     segue_call *call;
     LIST_FOREACH(call, &server->calls, link)
-        sgi_call_deliver_answers(call);
+        sgi_call_queue_events(call);
 }
 
 /* Sends the waiting questions when the mailbox was created or could not be. Without a
@@ -55,7 +55,7 @@ static sgi_op *make_box(segue_server *server)
 {
     uint8_t owner[SGI_DIGEST_SIZE];
     sgi_engine *engine = server->engine;
-    sgi_op *op = sgi_served_new(server, SGI_STR(BOX_NAME), SGI_STR("{}"));
+    sgi_op *op = sgi_served_op_new(server, SGI_STR(BOX_NAME), SGI_STR("{}"));
     if (!op)
         return NULL;
     write_owner(owner);

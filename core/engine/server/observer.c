@@ -45,7 +45,7 @@ static void became_visible(sgi_op *op)
             sgi_op_end_internal_error(op, "Out of memory");
     }
     if (op->served->call)
-        sgi_call_log_is_durable(op->served->call);
+        sgi_call_has_room(op->served->call);
     if (!sgi_op_has_ended(op) || op->head.final_seq > sgi_op_horizon(op))
         return;
     if (sgi_op_runs_elsewhere(op)) {
@@ -153,7 +153,7 @@ const struct sgi_log_observer sgi_server_observer = {
     .read = readers_were_woken,
     .all_called = all_were_called,
     .lost = not_created,
-    .fenced = sgi_op_was_taken_over,
+    .fenced = sgi_op_give_up_to_new_owner,
     .freed = freed,
     .released = released,
     .joined = joined,

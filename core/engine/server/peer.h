@@ -230,7 +230,7 @@ int32_t sgi_not_found_code(bool modern);
 void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
                        const char *result_type);
 /* Writes _meta with serverInfo, the last member of a modern result. */
-void sgi_send_server_info(sgi_sending *sending, segue_server *server);
+void sgi_write_server_info_meta(sgi_sending *sending, segue_server *server);
 
 /* Begin a result or a notification on a reply. Return false when the client is gone; then
  * no message was begun. */
@@ -289,7 +289,7 @@ void sgi_reply_wait_for_op(sgi_reply *reply, sgi_op *op);
 void sgi_call_await(sgi_reply *reply, sgi_op *op,
                     void (*ended)(sgi_reply *reply, sgi_op *op, segue_status status));
 /* Returns the operation for whose end the reply waits; NULL when there is none. */
-sgi_op *sgi_reply_cancelled_op(const sgi_reply *reply);
+sgi_op *sgi_reply_awaited_op(const sgi_reply *reply);
 /* Returns a reply that waits for the end of the operation and can ask its client to come
  * again; NULL when there is none. */
 sgi_reply *sgi_call_find_round_reply(const sgi_op *op);
@@ -301,7 +301,7 @@ const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *b
 void sgi_call_cut_connections(sgi_op *op);
 /* Notes that the reply was answered, so that it does not carry the call's progress any
  * more. */
-void sgi_call_remove_progress_channel(sgi_reply *reply, sgi_op *op);
+void sgi_reply_separate_from_op(sgi_reply *reply, sgi_op *op);
 /* subscriptions.c */
 void sgi_subscriptions_listen(const sgi_inbound *in);
 void sgi_subscriptions_close(sgi_peer *peer);

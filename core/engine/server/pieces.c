@@ -23,11 +23,11 @@ static void leave(sgi_reply *reply, sgi_pieces *pieces)
     sgi_op_ref(op);
     sgi_source_remove(pieces->conn, &pieces->source);
     sgi_gather_end(&pieces->gather);
-    sgi_cursor_end(&pieces->cursor);
+    sgi_segment_reader_end(&pieces->cursor);
     op->frees_consumed = false;
     if (op->served->call)
         /* a handler that waits until entries have left memory may continue */
-        sgi_call_log_is_durable(op->served->call);
+        sgi_call_has_room(op->served->call);
     sgi_op_unref(op);
 }
 
@@ -122,7 +122,7 @@ static bool send_piece(sgi_pieces *pieces)
             sgi_gather_begin_pause(&pieces->gather);
         sgi_op_free_consumed(op, pieces->cursor.reader.seq);
         if (op->frees_consumed && op->served->call)
-            sgi_call_log_is_durable(op->served->call);
+            sgi_call_has_room(op->served->call);
         return true;
     case SGI_PIECES_LAST:
         close_reply(pieces);
@@ -144,11 +144,11 @@ static bool send_next(sgi_pieces *pieces)
 {
     if (!pieces->ended && sgi_gather_must_wait(&pieces->gather, &pieces->cursor.reader))
         return false;
-    if (sgi_cursor_next(&pieces->cursor, true))
+    if (sgi_segment_reader_next(&pieces->cursor, true))
         return send_piece(pieces);
     if (pieces->cursor.reader.failed)
         fail(pieces);
-    else if (pieces->ended && sgi_cursor_at_end(&pieces->cursor))
+    else if (pieces->ended && sgi_segment_reader_at_end(&pieces->cursor))
         finish(pieces);
     return false;
 }
@@ -249,7 +249,7 @@ static sgi_pieces *make(sgi_reply *reply, const sgi_pieces_form *form)
 
 static void look_at(sgi_pieces *pieces, sgi_op *op)
 {
-    sgi_cursor_init(&pieces->cursor, op, more_to_read);
+    sgi_segment_reader_init(&pieces->cursor, op, more_to_read);
     pieces->cursor.reader.conn = pieces->conn;
 }
 

@@ -14,20 +14,20 @@
 #ifndef SGI_PIECES_H
 #define SGI_PIECES_H
 
-#include "engine/server/cursor.h"
+#include "engine/server/segment_reader.h"
 #include "engine/server/gather.h"
 #include "engine/server/call_request.h"
 
 typedef struct sgi_pieces sgi_pieces;
 
-typedef enum sgi_pieces_step {
+typedef enum sgi_pieces_outcome {
     SGI_PIECES_SENT = 0,
     SGI_PIECES_LAST, /* a piece was sent, and it is the answer */
     /* no memory: no further piece is sent, and the answer contains all of the result */
     SGI_PIECES_STOP,
     /* no memory, and the answer would lack a piece: nothing more is sent */
     SGI_PIECES_LOST
-} sgi_pieces_step;
+} sgi_pieces_outcome;
 
 typedef struct sgi_pieces_form {
     /* Writes the beginning of all messages. token: the client's name for the pieces, may
@@ -35,7 +35,7 @@ typedef struct sgi_pieces_form {
      * memory. */
     bool (*begin)(sgi_pieces *pieces, sgi_json token);
     /* Writes one message, which begins with the segment at the cursor. */
-    sgi_pieces_step (*send)(sgi_pieces *pieces);
+    sgi_pieces_outcome (*send)(sgi_pieces *pieces);
     /* Answers the request with the rest of the result, when all pieces were sent. NULL =
      * the request is answered as if there had been no pieces. */
     void (*finish)(sgi_pieces *pieces);
@@ -50,7 +50,7 @@ typedef struct sgi_pieces_form {
 
 struct sgi_pieces {
     const sgi_pieces_form *form;
-    sgi_cursor cursor;
+    sgi_segment_reader cursor;
     sgi_source source;
     sgi_gather gather;
     sgi_conn *conn; /* a counted reference */

@@ -339,7 +339,7 @@ void sgi_question_requests_send_soon(sgi_op *op)
     if (!sgi_question_requests_are_due(op))
         return;
     if (op->served->call)
-        sgi_call_deliver_answers(op->served->call);
+        sgi_call_queue_events(op->served->call);
     else
         sgi_question_requests_send(op);
 }
@@ -367,7 +367,7 @@ void sgi_question_requests_send_all_soon(const sgi_wire_session *session)
         sgi_question_requests_send_soon(creator->op);
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
         LIST_FOREACH(reply, &peer->replies, by_peer) {
-            sgi_op *op = sgi_reply_cancelled_op(reply);
+            sgi_op *op = sgi_reply_awaited_op(reply);
             if (op)
                 sgi_question_requests_send_soon(op);
         }
@@ -415,7 +415,7 @@ static void settle(sgi_op *op, segue_status status)
     sgi_round_take_other_answer(op);
     if (op->served->call)
         /* a question whose answer did not fit is sent again */
-        sgi_call_deliver_answers(op->served->call);
+        sgi_call_queue_events(op->served->call);
 }
 
 /* True when the result names this task in related-task, or names no task (2025-11-25

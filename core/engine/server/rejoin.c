@@ -37,7 +37,7 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
     sgi_tool_call_set_waiter(reply, op, caps);
     if (op->served->call && sgi_round_is_due(op))
         /* the client of this request also gets the open questions */
-        sgi_call_deliver_answers(op->served->call);
+        sgi_call_queue_events(op->served->call);
     if (sgi_op_runs_elsewhere(op))
         sgi_round_send_followed(op);
     sgi_question_requests_send_soon(op);
@@ -179,7 +179,7 @@ static void go_on(sgi_op *op, sgi_reply *reply, const sgi_call_request *request)
     sgi_pieces_begin(reply, op, true);
     sgi_reply_wait_for_op(reply, op);
     if (op->served->call)
-        sgi_call_deliver_answers(op->served->call);
+        sgi_call_queue_events(op->served->call);
     else if (op->served->round && !op->served->round->out)
         sgi_round_end(op); /* the operation has ended, and the client receives the end */
 }
@@ -246,7 +246,7 @@ static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known
         sgi_round_take_other_answer(known);
         join(reply, known, request->digest, in->caps);
         if (known->served->call)
-            sgi_call_deliver_answers(known->served->call);
+            sgi_call_queue_events(known->served->call);
     }
     sgi_op_unref(known);
 }

@@ -323,7 +323,7 @@ void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
     sgi_send_result(sending, in->peer->conn, in->id, modern ? result_type : NULL);
 }
 
-void sgi_send_server_info(sgi_sending *sending, segue_server *server)
+void sgi_write_server_info_meta(sgi_sending *sending, segue_server *server)
 {
     sgi_jw_key(&sending->w, "_meta");
     sgi_jw_open(&sending->w, '{');

@@ -124,7 +124,7 @@ static void write_round(sgi_reply *reply, const sgi_op *op)
     sgi_jw_member_string(&sending.w, "requestState",
                          sgi_buf_str(&op->served->round->state));
     if (reply->modern)
-        sgi_send_server_info(&sending, sgi_op_server(op));
+        sgi_write_server_info_meta(&sending, sgi_op_server(op));
     sgi_send_end(&sending);
 }
 
@@ -181,7 +181,7 @@ void sgi_round_send(sgi_op *op)
         sgi_op_end_internal_error(op, "The server could not encrypt the requestState");
     while (is_out(op) && (reply = sgi_call_find_round_reply(op))) {
         op->served->round->told = true;
-        sgi_call_remove_progress_channel(reply, op);
+        sgi_reply_separate_from_op(reply, op);
         write_round(reply, op);
         sgi_reply_close(reply);
     }

@@ -475,12 +475,12 @@ static bool has_call(const sgi_peer *peer)
 {
     const sgi_reply *reply;
     LIST_FOREACH(reply, &peer->replies, by_peer)
-        if (sgi_reply_cancelled_op(reply))
+        if (sgi_reply_awaited_op(reply))
             return true;
     return false;
 }
 
-void sgi_serve_get_answer(const sgi_conn *conn, sgi_http_answer *answer)
+void sgi_serve_describe_answer(const sgi_conn *conn, sgi_http_answer *answer)
 {
     const sgi_peer *peer = conn->self;
     bool names = peer->session && conn->replay->stream == 1 &&

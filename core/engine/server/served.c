@@ -2,7 +2,7 @@
 
 #include "engine/server/dialects.h"
 
-sgi_op *sgi_served_new(segue_server *server, sgi_str item_name, sgi_str params)
+sgi_op *sgi_served_op_new(segue_server *server, sgi_str item_name, sgi_str params)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
     sgi_op *op = sgi_op_new(&server->committer);

@@ -100,7 +100,7 @@ typedef struct sgi_served {
 
 /* Makes an operation for a tools/call. The caller may change its kind. The operation has
  * a reference to the server. */
-sgi_op *sgi_served_new(segue_server *server, sgi_str item_name, sgi_str params);
+sgi_op *sgi_served_op_new(segue_server *server, sgi_str item_name, sgi_str params);
 /* Sets the item that the operation runs and takes a reference to it; NULL = the item was
  * removed. */
 void sgi_served_set_item(sgi_op *op, sgi_item *item);

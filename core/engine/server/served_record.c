@@ -126,7 +126,7 @@ segue_status sgi_served_made(sgi_committer *committer, const segue_store_record 
     if (!sgi_json_decode(sgi_json_get(data, "tool"), &name) ||
         sgi_json_kind_of(params) != SGI_JSON_OBJECT)
         status = SEGUE_E_STORE_CORRUPT;
-    else if (name.failed || !(op = sgi_served_new(server, sgi_buf_str(&name), params)))
+    else if (name.failed || !(op = sgi_served_op_new(server, sgi_buf_str(&name), params)))
         status = SEGUE_E_NOMEM;
     else
         status = fill(op, record, data);

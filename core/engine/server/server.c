@@ -1,4 +1,4 @@
-/* How a server is made and freed. stages.c has its stages, catalog.c its operations. */
+/* How a server is made and freed. stages.c has its stages, known_ops.c its operations. */
 #include "engine/server/peer.h"
 
 #define MAX_PARKED ((size_t)64 * 1024 * 1024)
@@ -68,7 +68,7 @@ static bool make_parts(segue_server *server)
     return server->ended_sessions && server->withdrawn;
 }
 
-segue_status sgi_server_new(sgi_engine *engine, const sgi_serving *serving,
+segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
                             const segue_server_options *options, bool idempotency,
                             segue_server **out)
 {

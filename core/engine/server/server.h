@@ -13,7 +13,7 @@
 #include "engine/handle.h"
 #include "engine/negotiate.h"
 #include "engine/server/digest_ring.h"
-#include "engine/server/exchange.h"
+#include "engine/server/server_port.h"
 #include "engine/server/late_use.h"
 #include "engine/server/seal.h"
 #include "engine/server/principal.h"
@@ -25,7 +25,7 @@
 
 typedef struct sgi_peer sgi_peer;
 typedef struct sgi_wire_session sgi_wire_session;
-typedef struct sgi_serving sgi_serving;
+typedef struct sgi_serving_ops sgi_serving_ops;
 
 /* A tool, resource, resource template, prompt or question that the application serves. */
 struct sgi_item {
@@ -103,7 +103,7 @@ struct segue_server {
     int32_t refs;
     sgi_server_stage stage;
     /* the functions that serve the server's conversations */
-    const sgi_serving *serving;
+    const sgi_serving_ops *serving;
     /* the options, with default numbers filled in; the texts belong to the server */
     segue_server_options options;
     char *texts[4];
@@ -167,7 +167,7 @@ static inline segue_server *sgi_op_server(const sgi_op *op)
 /* ---- life (server.c), stages (stages.c) ---- */
 
 /* Makes a server. options: of full size, already checked by the API layer. */
-segue_status sgi_server_new(sgi_engine *engine, const sgi_serving *serving,
+segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
                             const segue_server_options *options, bool idempotency,
                             segue_server **out);
 void sgi_server_ref(segue_server *server);
@@ -218,7 +218,7 @@ void sgi_server_open(segue_server *server);
  * memory. */
 sgi_principal *sgi_server_principal(segue_server *server, const char *name);
 
-/* ---- operations (catalog.c) ---- */
+/* ---- operations (known_ops.c) ---- */
 
 /* Puts a task or a keyed operation into the maps by which clients find it. */
 void sgi_server_put_in_maps(sgi_op *op);

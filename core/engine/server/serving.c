@@ -1,5 +1,5 @@
 /* The server's role in a conversation: it handles the messages and the end. The role is
- * passed to the server from above (struct sgi_serving), because the code that serves
+ * passed to the server from above (struct sgi_serving_ops), because the code that serves
  * requests uses the server, and the server does not depend on that code. */
 #include "engine/server/serving.h"
 
@@ -98,7 +98,7 @@ void sgi_peer_cancel(sgi_reply *reply)
 {
     sgi_conn *conn = reply->peer->conn;
     if (reply->peer->is_exchange) {
-        sgi_op *op = sgi_reply_cancelled_op(reply);
+        sgi_op *op = sgi_reply_awaited_op(reply);
         if (op)
             /* withdrawn now, while there is a stream for the message */
             sgi_question_requests_withdraw(op);
@@ -306,7 +306,7 @@ static bool passed(void *self)
 
 static void kept(void *self)
 {
-    sgi_wire_session_limit_kept_events(self);
+    sgi_wire_session_drop_excess_events(self);
 }
 
 static void detached(void *self)
@@ -330,7 +330,7 @@ static const sgi_role role = {.start = start,
                               .passed = passed,
                               .kept = kept};
 
-const sgi_serving sgi_serving_mcp = {.role = &role,
-                                     .identify = ask_application,
-                                     .run_call = sgi_call_deliver,
-                                     .fill_updates = sgi_updates_fill};
+const sgi_serving_ops sgi_serving_mcp = {.role = &role,
+                                         .identify = ask_application,
+                                         .run_call = sgi_call_deliver,
+                                         .fill_updates = sgi_updates_fill};

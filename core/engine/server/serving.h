@@ -5,7 +5,7 @@
 
 #include "engine/server/peer.h"
 
-struct sgi_serving {
+struct sgi_serving_ops {
     /* the role of each conversation, whose `self` is the sgi_peer */
     const sgi_role *role;
     /* Asks the application for the principal of a peer. Runs from the ready queue. */
@@ -17,7 +17,7 @@ struct sgi_serving {
 };
 
 /* The functions that serve MCP, in all revisions. */
-extern const sgi_serving sgi_serving_mcp;
+extern const sgi_serving_ops sgi_serving_mcp;
 
 /* Handles a message of the client. */
 void sgi_peer_message(sgi_peer *peer, const sgi_message *msg);

@@ -69,7 +69,7 @@ segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms)
     return status;
 }
 
-segue_status sgi_task_make_keyed(sgi_op *op)
+segue_status sgi_op_store_without_task(sgi_op *op)
 {
     segue_status status = give_identity(op, 0, false);
     if (status == SEGUE_OK && op->served->lasting) {

@@ -16,7 +16,7 @@ void sgi_task_log_begin(const sgi_op *op);
 void sgi_task_log_end(const sgi_op *op);
 
 /* Stores a plain operation, because it has a key or is lasting. */
-segue_status sgi_task_make_keyed(sgi_op *op);
+segue_status sgi_op_store_without_task(sgi_op *op);
 
 /* ---- changes (task_change.c) ---- */
 

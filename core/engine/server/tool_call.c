@@ -81,7 +81,7 @@ static bool open_result(sgi_op *op, sgi_verdict verdict)
 
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
 {
-    sgi_op *op = sgi_served_new(in->peer->server, request->name, in->params);
+    sgi_op *op = sgi_served_op_new(in->peer->server, request->name, in->params);
     if (!op)
         return NULL;
     op->served->kind = request->kind;
@@ -139,7 +139,7 @@ static segue_status launch(sgi_op *op, sgi_verdict verdict)
     if (verdict == SGI_VERDICT_TASK && !begins_plain(op))
         status = sgi_task_make(op, op->served->asked_ttl_ms);
     else if (op->key || op->served->lasting)
-        status = sgi_task_make_keyed(op);
+        status = sgi_op_store_without_task(op);
     if (status == SEGUE_OK && !op->key && !sgi_op_is_lasting_call(op))
         status = sgi_call_start(op, false);
     if (status == SEGUE_OK && verdict == SGI_VERDICT_TASK && later)

@@ -340,7 +340,7 @@ static sgi_peer *find_largest(sgi_peer *peer)
 
 /* Drops events when all parked exchanges together store too much. Settled exchanges are
  * dropped first. Then the running exchange that stores the most loses events. */
-void sgi_wire_session_limit_kept_events(sgi_peer *peer)
+void sgi_wire_session_drop_excess_events(sgi_peer *peer)
 {
     const segue_server *server = peer->server;
     sgi_peer *largest;
@@ -476,7 +476,7 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
             reply->parked(reply);
     sgi_peer_parted(peer);
     touch(session);
-    sgi_wire_session_limit_kept_events(peer);
+    sgi_wire_session_drop_excess_events(peer);
     trim(session);
     if (session->handshake.version == SGI_VERSION_UNKNOWN &&
         TAILQ_EMPTY(&session->exchanges))

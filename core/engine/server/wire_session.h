@@ -70,7 +70,7 @@ sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t strea
 bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream);
 /* Drops the oldest events when all exchanges without a transport together store too much.
  * Called when such an exchange has stored another event. */
-void sgi_wire_session_limit_kept_events(sgi_peer *peer);
+void sgi_wire_session_drop_excess_events(sgi_peer *peer);
 /* Lets a transport resume an exchange, which may still have another transport. Events
  * after number `after` are sent again. Returns false when out of memory; then nothing has
  * changed. */

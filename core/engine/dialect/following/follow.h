@@ -85,7 +85,7 @@ sgi_json sgi_follow_meta(const segue_request *request, const char *key);
 bool sgi_follow_choose_dialect(segue_request *request);
 /* True when messages about the task may be sent now. If tasks/cancel is due, the function
  * sends it and returns false. */
-bool sgi_follow_may_go(segue_request *request);
+bool sgi_follow_send_cancel_or_allow(segue_request *request);
 /* Sends the message about the task that is due now. */
 static inline void sgi_follow_send_due(segue_request *request)
 {

@@ -38,7 +38,7 @@ bool sgi_follow_choose_dialect(segue_request *request)
     return request->phase == SGI_PHASE_FOLLOW;
 }
 
-bool sgi_follow_may_go(segue_request *request)
+bool sgi_follow_send_cancel_or_allow(segue_request *request)
 {
     if (request->phase != SGI_PHASE_FOLLOW)
         return false;
@@ -222,7 +222,7 @@ static bool begin_none(segue_request *request)
  * and then calls the dialect's table. */
 static void due(segue_request *request)
 {
-    if (sgi_follow_may_go(request))
+    if (sgi_follow_send_cancel_or_allow(request))
         sgi_follow_send_due(request);
 }
 

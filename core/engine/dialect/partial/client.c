@@ -16,10 +16,10 @@
 /* The pieces of one request. Made when the first piece comes. */
 typedef struct partial {
     sgi_cli_state state;
-    sgi_merge merge; /* the merge of the responses so far */
-    bool begun;      /* `merge` has at least one response */
-    int32_t empty;   /* number of pieces in a row that had no content */
-    uint64_t gone;   /* the server no longer has the segments up to this number */
+    sgi_partial_merge merge; /* the merge of the responses so far */
+    bool begun;              /* `merge` has at least one response */
+    int32_t empty;           /* number of pieces in a row that had no content */
+    uint64_t gone;           /* the server no longer has the segments up to this number */
     /* number of segments that the process which made the token has handled */
     uint64_t handled;
 } partial;
@@ -30,7 +30,7 @@ static partial *part_of(const segue_request *request)
 }
 
 /* Returns the merge of the received pieces; NULL = no piece was merged. */
-static sgi_merge *merge_of(const segue_request *request)
+static sgi_partial_merge *merge_of(const segue_request *request)
 {
     partial *part = part_of(request);
     return part && part->begun ? &part->merge : NULL;
@@ -39,7 +39,7 @@ static sgi_merge *merge_of(const segue_request *request)
 static void free_state(segue_request *request, sgi_cli_state *state)
 {
     (void)request;
-    sgi_merge_free(&((partial *)state)->merge);
+    sgi_partial_merge_free(&((partial *)state)->merge);
 }
 
 static void drop(segue_request *request)
@@ -59,7 +59,7 @@ static partial *begin(segue_request *request)
                             "out of memory for a piece of the result");
         return NULL;
     }
-    sgi_merge_init(&part->merge, &request->engine->env, list ? list : "content");
+    sgi_partial_merge_init(&part->merge, &request->engine->env, list ? list : "content");
     part->merge.forgets = request->options.discard;
     return part;
 }
@@ -142,7 +142,7 @@ static void show_block(void *user, uint64_t index, sgi_json block)
 static numbering begin_numbering(segue_request *request, sgi_json result)
 {
     sgi_json meta = sgi_json_get(result, "_meta");
-    const sgi_merge *merge = merge_of(request);
+    const sgi_partial_merge *merge = merge_of(request);
     sgi_deliver_void_of_result(request, result);
     numbering at = {request,
                     merge ? request->numbering.next : request->numbering.voided + 1};
@@ -163,7 +163,7 @@ static numbering begin_numbering(segue_request *request, sgi_json result)
 static bool skips(const segue_request *request, sgi_json result)
 {
     int64_t number = first_of(result);
-    const sgi_merge *merge = merge_of(request);
+    const sgi_partial_merge *merge = merge_of(request);
     return merge && merge->next && number > merge->next && number < SGI_COUNT_MAX;
 }
 
@@ -226,12 +226,12 @@ static bool take_response(segue_request *request, sgi_json result)
     partial *part = begin(request);
     if (!part)
         return false;
-    sgi_merge *merge = &part->merge;
+    sgi_partial_merge *merge = &part->merge;
     if (!part->begun)
         note_lack(request, result);
     part->begun = true;
     uint32_t warnings = merge->warnings;
-    sgi_merged merged = sgi_merge_add(merge, result, show_block, &at);
+    sgi_merged merged = sgi_partial_merge_add(merge, result, show_block, &at);
     request->engine->warnings += merge->warnings - warnings;
     if (merged == SGI_MERGE_NOMEM)
         sgi_cli_pieces_fail(request, SEGUE_E_NOMEM,
@@ -294,7 +294,7 @@ static void finish(segue_request *request, sgi_json result)
     sgi_buf_init(&merged, sgi_engine_mem(request->engine));
     sgi_jw w = sgi_jw_to(&merged);
     sgi_jw_open(&w, '{');
-    sgi_merge_write(&part->merge, &w);
+    sgi_partial_merge_write(&part->merge, &w);
     sgi_jw_close(&w, '}');
     if (merged.failed) {
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for the result");
@@ -325,14 +325,14 @@ static bool has_received(const segue_request *request)
 
 static void write_received(const segue_request *request, sgi_jw *w)
 {
-    sgi_merge_write(merge_of(request), w);
+    sgi_partial_merge_write(merge_of(request), w);
 }
 
 /* Returns the number of the last received segment. The server sends the segments after
  * this number. */
 static int64_t received_up_to(const segue_request *request)
 {
-    const sgi_merge *merge = merge_of(request);
+    const sgi_partial_merge *merge = merge_of(request);
     return merge ? merge->next - 1 : 0;
 }
 

@@ -5,14 +5,16 @@
 
 #define INDEX_MAX (INT64_C(1) << 53)
 
-void sgi_merge_init(sgi_merge *merge, const sgi_env *env, const char *list)
+void sgi_partial_merge_init(sgi_partial_merge *merge, const sgi_env *env,
+                            const char *list)
 {
-    *merge = (sgi_merge){.env = env, .list = list, .max_blocks = SGI_MERGE_BLOCKS_MAX};
+    *merge =
+        (sgi_partial_merge){.env = env, .list = list, .max_blocks = SGI_MERGE_BLOCKS_MAX};
     sgi_fold_init(&merge->fields, env);
     merge->fields.list = NULL;
 }
 
-static void free_text(sgi_merge *merge, sgi_merge_block *block)
+static void free_text(sgi_partial_merge *merge, sgi_partial_merge_block *block)
 {
     if (!block->text)
         return;
@@ -22,17 +24,17 @@ static void free_text(sgi_merge *merge, sgi_merge_block *block)
     block->text = NULL;
 }
 
-static void drop_blocks(sgi_merge *merge)
+static void drop_blocks(sgi_partial_merge *merge)
 {
     while (merge->count) {
-        sgi_merge_block *block = &merge->blocks[--merge->count];
+        sgi_partial_merge_block *block = &merge->blocks[--merge->count];
         free_text(merge, block);
         sgi_buf_free(&block->json);
     }
     merge->bytes = 0;
 }
 
-void sgi_merge_free(sgi_merge *merge)
+void sgi_partial_merge_free(sgi_partial_merge *merge)
 {
     drop_blocks(merge);
     if (merge->blocks)
@@ -42,7 +44,7 @@ void sgi_merge_free(sgi_merge *merge)
     sgi_fold_free(&merge->fields);
 }
 
-static sgi_merged wrong(sgi_merge *merge, const char *what)
+static sgi_merged wrong(sgi_partial_merge *merge, const char *what)
 {
     merge->wrong = what;
     return SGI_MERGE_WRONG;
@@ -60,12 +62,12 @@ static void write_without(sgi_json object, const char *const *names, sgi_buf *ou
 
 /* ---- blocks ---- */
 
-static bool grow(sgi_merge *merge)
+static bool grow(sgi_partial_merge *merge)
 {
     if (merge->count < merge->room)
         return true;
     size_t room = merge->room ? merge->room * 2 : 16;
-    sgi_merge_block *blocks =
+    sgi_partial_merge_block *blocks =
         sgi_resize(merge->env->mem, merge->blocks, merge->room * sizeof *blocks,
                    room * sizeof *blocks);
     if (!blocks)
@@ -77,7 +79,8 @@ static bool grow(sgi_merge *merge)
 
 /* Stores the block in a buffer of exactly the block's size, because a peer may send many
  * small blocks. */
-static bool set_json(sgi_merge *merge, sgi_merge_block *block, sgi_json json)
+static bool set_json(sgi_partial_merge *merge, sgi_partial_merge_block *block,
+                     sgi_json json)
 {
     sgi_buf text = {.mem = merge->env->mem, .cap = json.n};
     text.p = sgi_alloc(merge->env->mem, json.n);
@@ -89,15 +92,15 @@ static bool set_json(sgi_merge *merge, sgi_merge_block *block, sgi_json json)
     return true;
 }
 
-static sgi_merged add_block(sgi_merge *merge, sgi_json json)
+static sgi_merged add_block(sgi_partial_merge *merge, sgi_json json)
 {
     merge->full = merge->count >= merge->max_blocks;
     if (merge->full)
         return SGI_MERGE_LIMIT;
     if (!grow(merge))
         return SGI_MERGE_NOMEM;
-    sgi_merge_block *block = &merge->blocks[merge->count];
-    *block = (sgi_merge_block){.json = {.mem = merge->env->mem}};
+    sgi_partial_merge_block *block = &merge->blocks[merge->count];
+    *block = (sgi_partial_merge_block){.json = {.mem = merge->env->mem}};
     if (!set_json(merge, block, json))
         return SGI_MERGE_NOMEM;
     merge->count++;
@@ -112,7 +115,7 @@ static sgi_str inside(sgi_json string)
 
 /* Appends a piece to a text. The escaped texts can be joined without decoding. The other
  * members of the new piece replace older members of the same name. */
-static void add_piece(sgi_merge_text *text, sgi_json piece)
+static void add_piece(sgi_partial_merge_text *text, sgi_json piece)
 {
     sgi_json_member member;
     for (size_t at = 0; sgi_json_next_member(piece, &at, &member);) {
@@ -124,7 +127,7 @@ static void add_piece(sgi_merge_text *text, sgi_json piece)
 }
 
 /* Turns the block into a text to which pieces are appended. */
-static bool open_text(sgi_merge *merge, sgi_merge_block *block)
+static bool open_text(sgi_partial_merge *merge, sgi_partial_merge_block *block)
 {
     if (block->text)
         return true;
@@ -139,7 +142,7 @@ static bool open_text(sgi_merge *merge, sgi_merge_block *block)
     return true;
 }
 
-static size_t size_of(const sgi_merge_block *block)
+static size_t size_of(const sgi_partial_merge_block *block)
 {
     return block->text ? block->text->others.bytes + block->text->inside.len
                        : block->json.len;
@@ -147,9 +150,9 @@ static size_t size_of(const sgi_merge_block *block)
 
 /* Merges a piece into the block with this index. A text is continued, any other block is
  * replaced. */
-static sgi_merged go_on(sgi_merge *merge, size_t index, sgi_json piece)
+static sgi_merged go_on(sgi_partial_merge *merge, size_t index, sgi_json piece)
 {
-    sgi_merge_block *block = &merge->blocks[index];
+    sgi_partial_merge_block *block = &merge->blocks[index];
     size_t before = size_of(block);
     if (sgi_block_is_text(piece) &&
         (block->text || sgi_block_is_text(sgi_buf_str(&block->json)))) {
@@ -177,7 +180,7 @@ static bool read_index(sgi_json value, int64_t *index)
     return !value.n || (sgi_json_int(value, index) && *index >= 0 && *index < INDEX_MAX);
 }
 
-static sgi_merged take_block(sgi_merge *merge, sgi_json block, int64_t index)
+static sgi_merged take_block(sgi_partial_merge *merge, sgi_json block, int64_t index)
 {
     index -= merge->base;
     if (merge->forgets && (index <= 0 || merge->lacks)) {
@@ -195,8 +198,8 @@ static sgi_merged take_block(sgi_merge *merge, sgi_json block, int64_t index)
 
 /* Takes one block. *next: the index of this block according to _meta.index; -1 = the
  * block comes after the others. */
-static sgi_merged take_item(sgi_merge *merge, sgi_json item, int64_t *next,
-                            sgi_merge_block_fn each, void *user)
+static sgi_merged take_item(sgi_partial_merge *merge, sgi_json item, int64_t *next,
+                            sgi_partial_merge_block_fn each, void *user)
 {
     static const char *const names[] = {"index", NULL};
     sgi_json own = sgi_json_get(item, "index");
@@ -222,8 +225,8 @@ static sgi_merged take_item(sgi_merge *merge, sgi_json item, int64_t *next,
 }
 
 /* Takes a list of blocks. repeats: how many of the first blocks were merged before. */
-static sgi_merged take_list(sgi_merge *merge, sgi_json list, int64_t index,
-                            int64_t repeats, sgi_merge_block_fn each, void *user)
+static sgi_merged take_list(sgi_partial_merge *merge, sgi_json list, int64_t index,
+                            int64_t repeats, sgi_partial_merge_block_fn each, void *user)
 {
     sgi_merged merged = SGI_MERGED;
     sgi_json item;
@@ -246,7 +249,7 @@ static sgi_merged take_list(sgi_merge *merge, sgi_json list, int64_t index,
 
 /* Stores _meta of a response. The members that say how to merge are left out, because
  * they are not part of the result. */
-static void put_meta(sgi_merge *merge, const sgi_json_member *whole)
+static void put_meta(sgi_partial_merge *merge, const sgi_json_member *whole)
 {
     static const char *const names[] = {"hasMore",       "index",      "mergeStrategy",
                                         "dev.segue/seq", SGI_SEGMENTS, NULL};
@@ -261,7 +264,7 @@ static void put_meta(sgi_merge *merge, const sgi_json_member *whole)
 
 /* Merges structuredContent of a response. mergeStrategy "append" joins objects by their
  * members, and concatenates arrays. Other values are replaced. */
-static sgi_merged take_fields(sgi_merge *merge, sgi_json result, bool appends)
+static sgi_merged take_fields(sgi_partial_merge *merge, sgi_json result, bool appends)
 {
     sgi_fields *fields = &merge->fields.fields;
     sgi_json_member member;
@@ -282,7 +285,7 @@ static sgi_merged take_fields(sgi_merge *merge, sgi_json result, bool appends)
 /* ---- responses ---- */
 
 /* Returns the number of segments of this response that were merged before. */
-static int64_t repeats_of(sgi_merge *merge, sgi_json meta)
+static int64_t repeats_of(sgi_partial_merge *merge, sgi_json meta)
 {
     int64_t first;
     if (!sgi_json_int(sgi_json_get(meta, "dev.segue/seq"), &first) || first <= 0 ||
@@ -294,8 +297,8 @@ static int64_t repeats_of(sgi_merge *merge, sgi_json meta)
     return 0;
 }
 
-sgi_merged sgi_merge_add(sgi_merge *merge, sgi_json result, sgi_merge_block_fn each,
-                         void *user)
+sgi_merged sgi_partial_merge_add(sgi_partial_merge *merge, sgi_json result,
+                                 sgi_partial_merge_block_fn each, void *user)
 {
     sgi_json meta = sgi_json_get(result, "_meta");
     sgi_json strategy = sgi_json_get(meta, "mergeStrategy");
@@ -319,7 +322,7 @@ sgi_merged sgi_merge_add(sgi_merge *merge, sgi_json result, sgi_merge_block_fn e
     return merged == SGI_MERGED ? take_fields(merge, result, appends) : merged;
 }
 
-static void write_block(const sgi_merge_block *block, sgi_jw *w)
+static void write_block(const sgi_partial_merge_block *block, sgi_jw *w)
 {
     sgi_fields_walk walk = {0};
     if (!block->text) {
@@ -337,7 +340,7 @@ static void write_block(const sgi_merge_block *block, sgi_jw *w)
     w->buf->failed |= block->text->inside.failed || block->text->others.failed;
 }
 
-void sgi_merge_write(const sgi_merge *merge, sgi_jw *w)
+void sgi_partial_merge_write(const sgi_partial_merge *merge, sgi_jw *w)
 {
     sgi_jw_key(w, merge->list);
     sgi_jw_open(w, '[');

@@ -12,20 +12,21 @@
 #define SGI_MERGE_BLOCKS_MAX 1000000
 
 /* A text block that came in pieces, which are appended to each other. */
-typedef struct sgi_merge_text {
+typedef struct sgi_partial_merge_text {
     sgi_fields others; /* the members of the block except the text */
     sgi_buf inside;    /* the escaped text without its quotes */
-} sgi_merge_text;
+} sgi_partial_merge_text;
 
-typedef struct sgi_merge_block {
-    sgi_buf json;         /* the block; empty when `text` is set */
-    sgi_merge_text *text; /* the text and its pieces; NULL = the block has no piece */
-} sgi_merge_block;
+typedef struct sgi_partial_merge_block {
+    sgi_buf json; /* the block; empty when `text` is set */
+    sgi_partial_merge_text
+        *text; /* the text and its pieces; NULL = the block has no piece */
+} sgi_partial_merge_block;
 
-typedef struct sgi_merge {
+typedef struct sgi_partial_merge {
     const sgi_env *env;
     const char *list; /* the list member that has the blocks */
-    sgi_merge_block *blocks;
+    sgi_partial_merge_block *blocks;
     size_t count, room; /* number of blocks, and capacity of the array */
     size_t max_blocks;  /* the limit SGI_MERGE_BLOCKS_MAX; tests make it small */
     sgi_fold fields;    /* the merge of the members beside the list */
@@ -40,7 +41,7 @@ typedef struct sgi_merge {
     const char *wrong;
     uint64_t replacements; /* how often the earlier blocks were replaced */
     uint32_t warnings;
-} sgi_merge;
+} sgi_partial_merge;
 
 typedef enum sgi_merged {
     SGI_MERGED = 0,
@@ -51,18 +52,19 @@ typedef enum sgi_merged {
 
 /* Receives each block in the form in which it came, without index members. index: the
  * index of the block in the list. */
-typedef void (*sgi_merge_block_fn)(void *user, uint64_t index, sgi_json block);
+typedef void (*sgi_partial_merge_block_fn)(void *user, uint64_t index, sgi_json block);
 
-void sgi_merge_init(sgi_merge *merge, const sgi_env *env, const char *list);
-void sgi_merge_free(sgi_merge *merge);
+void sgi_partial_merge_init(sgi_partial_merge *merge, const sgi_env *env,
+                            const char *list);
+void sgi_partial_merge_free(sgi_partial_merge *merge);
 
 /* Merges a response. `each` is called for each of its blocks in order; NULL = no call.
  * After an error the blocks of earlier responses are still stored, and perhaps a part of
  * this response. Segments whose numbers were merged before are skipped (C-9). */
-sgi_merged sgi_merge_add(sgi_merge *merge, sgi_json result, sgi_merge_block_fn each,
-                         void *user);
+sgi_merged sgi_partial_merge_add(sgi_partial_merge *merge, sgi_json result,
+                                 sgi_partial_merge_block_fn each, void *user);
 /* Writes the members of the result into an open object. When out of memory, w->buf
  * fails. */
-void sgi_merge_write(const sgi_merge *merge, sgi_jw *w);
+void sgi_partial_merge_write(const sgi_partial_merge *merge, sgi_jw *w);
 
 #endif

@@ -70,15 +70,15 @@ static run write_segments(sgi_pieces *pieces, sgi_buf *out)
     run r = {0};
     pieces->broken = false;
     while (r.count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
-           (entry = sgi_cursor_next(&pieces->cursor, !r.count))) {
-        sgi_cursor_read_placed_block(&pieces->cursor, entry, &block, &place);
+           (entry = sgi_segment_reader_next(&pieces->cursor, !r.count))) {
+        sgi_segment_reader_read_placed_block(&pieces->cursor, entry, &block, &place);
         pieces->broken = !follows(&r, entry, place);
         if (pieces->broken)
             break;
         if (r.count++)
             sgi_buf_add_char(out, ',');
         sgi_buf_add_str(out, block);
-        sgi_cursor_advance(&pieces->cursor);
+        sgi_segment_reader_advance(&pieces->cursor);
     }
     return r;
 }
@@ -89,7 +89,7 @@ static bool is_result(const sgi_op *op)
            op->head.final == SGI_FINAL_RESULT_IS_ERROR;
 }
 
-static sgi_pieces_step send_piece(sgi_pieces *pieces)
+static sgi_pieces_outcome send_piece(sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;
     uint64_t before = pieces->cursor.reader.seq;
@@ -100,7 +100,8 @@ static sgi_pieces_step send_piece(sgi_pieces *pieces)
     sgi_jw_open(w, '[');
     run r = write_segments(pieces, w->buf);
     sgi_jw_close(w, ']');
-    bool last = pieces->ended && sgi_cursor_at_end(&pieces->cursor) && is_result(op);
+    bool last =
+        pieces->ended && sgi_segment_reader_at_end(&pieces->cursor) && is_result(op);
     if (last && op->head.final == SGI_FINAL_RESULT_IS_ERROR) {
         sgi_jw_key(w, "isError");
         sgi_jw_bool(w, true);

@@ -45,7 +45,8 @@ static void write_piece(sgi_pieces *pieces, sgi_buf *out, const sgi_entry *entry
 {
     sgi_str block;
     uint64_t place;
-    bool placed = sgi_cursor_read_placed_block(&pieces->cursor, entry, &block, &place);
+    bool placed =
+        sgi_segment_reader_read_placed_block(&pieces->cursor, entry, &block, &place);
     sgi_buf_add_str(out, sgi_frame_head(pieces->conn));
     sgi_buf_add_str(out, sgi_buf_str(&pieces->head));
     sgi_buf_add_uint(out, entry->segment - 1);
@@ -64,20 +65,20 @@ static void write_piece(sgi_pieces *pieces, sgi_buf *out, const sgi_entry *entry
     sgi_buf_add_str(out, sgi_frame_tail(pieces->conn));
 }
 
-static sgi_pieces_step send_piece(sgi_pieces *pieces)
+static sgi_pieces_outcome send_piece(sgi_pieces *pieces)
 {
     sgi_buf *out = &pieces->conn->out;
     if (!pieces->begun)
         sgi_send_open_events(pieces->conn);
     size_t before = out->len;
-    write_piece(pieces, out, sgi_cursor_next(&pieces->cursor, true));
+    write_piece(pieces, out, sgi_segment_reader_next(&pieces->cursor, true));
     if (out->failed) {
         sgi_buf_cut(out, before);
         return SGI_PIECES_STOP;
     }
     pieces->cursor.voided = 0;
     pieces->cursor.structured = false;
-    sgi_cursor_advance(&pieces->cursor);
+    sgi_segment_reader_advance(&pieces->cursor);
     return SGI_PIECES_SENT;
 }
 

@@ -67,7 +67,7 @@ void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq);
 bool sgi_resumable_has_pending(const sgi_resumable *r);
 
 /* resumable_channel.c: functions of the form. */
-void sgi_resumable_send_entry(sgi_cursor *cursor, const sgi_entry *entry);
+void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry);
 void sgi_resumable_withdraw_questions(const sgi_pieces *pieces);
 
 #endif

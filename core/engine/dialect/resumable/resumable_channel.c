@@ -34,7 +34,7 @@ static void send_question(sgi_pieces *pieces, const sgi_entry *entry)
     sgi_buf_free(&id);
 }
 
-void sgi_resumable_send_entry(sgi_cursor *cursor, const sgi_entry *entry)
+void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry)
 {
     sgi_pieces *pieces = SGI_OWNER(cursor, sgi_pieces, cursor);
     const sgi_resumable *r = sgi_resumable_of(cursor->reader.op);

@@ -68,7 +68,7 @@ void sgi_tasks_2025_write_capabilities(sgi_jw *w, const sgi_inbound *in)
     sgi_jw_close(w, '}');
 }
 
-const char *sgi_tasks_2025_experiment(const segue_server *server)
+const char *sgi_tasks_2025_experiment_name(const segue_server *server)
 {
     return server->dialects & SGI_DIALECT_FROM_START ? "dev.segue/fromSeqNr" : NULL;
 }

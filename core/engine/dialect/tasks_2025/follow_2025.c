@@ -134,7 +134,7 @@ void sgi_2025_send_due(segue_request *request)
 
 static void due(segue_request *request)
 {
-    if (sgi_follow_may_go(request))
+    if (sgi_follow_send_cancel_or_allow(request))
         sgi_2025_send_due(request);
 }
 

@@ -8,7 +8,7 @@
  * the server knows whether all segments are made, some, or none. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
-#include "engine/server/cursor.h"
+#include "engine/server/segment_reader.h"
 #include "engine/server/gather.h"
 #include "engine/response_modes.h"
 #include "engine/server/call.h"
@@ -16,7 +16,7 @@
 #include "engine/log/refusal.h"
 
 typedef struct sgi_push {
-    sgi_cursor cursor;
+    sgi_segment_reader cursor;
     sgi_source source;
     sgi_gather gather;
     sgi_conn *conn; /* a counted reference */
@@ -38,11 +38,11 @@ static void end_push(sgi_push *push)
     bool begun = push->begun;
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
     sgi_op_ref(op);
-    sgi_call_remove_progress_channel(reply, op);
+    sgi_reply_separate_from_op(reply, op);
     sgi_source_remove(push->conn, &push->source);
     sgi_gather_end(&push->gather);
     sgi_conn_unref(push->conn);
-    sgi_cursor_end(&push->cursor);
+    sgi_segment_reader_end(&push->cursor);
     sgi_reply_close(reply);
     sgi_release(mem, push, sizeof *push);
     if (begun)
@@ -199,7 +199,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
     size_t mark = out->len;
     int32_t count = 0;
     while (count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
-           (entry = sgi_cursor_next(&push->cursor, !count))) {
+           (entry = sgi_segment_reader_next(&push->cursor, !count))) {
         sgi_str block;
         /* the index is not sent, because S has no member for it
          * (sgi_op_keeps_segments_apart) */
@@ -212,7 +212,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
         else
             sgi_buf_add_str(out, block);
         push->sent = entry->segment;
-        sgi_cursor_advance(&push->cursor);
+        sgi_segment_reader_advance(&push->cursor);
     }
     return count;
 }
@@ -223,7 +223,7 @@ static bool write_content(sgi_push *push, sgi_jw *w, bool numbered)
     sgi_jw_key(w, numbered ? "partial-content" : "content");
     sgi_jw_open(w, '[');
     int32_t count = write_segments(push, w->buf, numbered);
-    bool complete = sgi_cursor_at_end(&push->cursor);
+    bool complete = sgi_segment_reader_at_end(&push->cursor);
     if (complete)
         add_error_segment(push->cursor.reader.op, w->buf, numbered, !count);
     sgi_jw_close(w, ']');
@@ -248,8 +248,8 @@ static step send_next(sgi_push *push)
     if (sgi_gather_must_wait(&push->gather, &push->cursor.reader))
         return STEP_WAIT;
     bool waits = push->at_end && !sgi_segments_are_all(push->cursor.reader.op);
-    if (!waits &&
-        (sgi_cursor_next(&push->cursor, true) || sgi_cursor_at_end(&push->cursor)))
+    if (!waits && (sgi_segment_reader_next(&push->cursor, true) ||
+                   sgi_segment_reader_at_end(&push->cursor)))
         return send_segments(push);
     if (push->cursor.reader.failed) {
         send_error(push);
@@ -369,7 +369,7 @@ static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
     sgi_gather_init(&push->gather, push->conn, &push->source);
     push->at_end =
         !(op->served->item && op->served->item->options.flags & SEGUE_TOOL_INCREMENTAL);
-    sgi_cursor_init(&push->cursor, op, more_to_read);
+    sgi_segment_reader_init(&push->cursor, op, more_to_read);
     push->cursor.from = from;
     sgi_op_server(op)->counts.resumes += from > 0;
     push->begun = from > 0;
@@ -407,7 +407,7 @@ bool sgi_push_is_open(const sgi_op *op)
     return false;
 }
 
-const sgi_reply *sgi_push_reading(const sgi_op *op, const sgi_reply *before)
+const sgi_reply *sgi_push_next_reply(const sgi_op *op, const sgi_reply *before)
 {
     const sgi_push *last = before ? before->user : NULL;
     const sgi_reader *reader =

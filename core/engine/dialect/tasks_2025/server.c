@@ -54,7 +54,7 @@ static void answer_task(sgi_reply *reply, const sgi_op *op)
         return;
     sgi_tasks_2025_write(&sending.w, op, reply->peer);
     if (reply->modern)
-        sgi_send_server_info(&sending, sgi_op_server(op));
+        sgi_write_server_info_meta(&sending, sgi_op_server(op));
     sgi_send_end(&sending);
 }
 
@@ -111,7 +111,7 @@ static void tracked(sgi_waiter *waiter, sgi_op *op, segue_status status)
 
 static void turned(sgi_reply *reply, sgi_op *op)
 {
-    sgi_call_remove_progress_channel(reply, op);
+    sgi_reply_separate_from_op(reply, op);
     reply->waiter.fire = tracked;
     sgi_op_wait(op, &reply->waiter, op->head.next_log - 1);
 }
@@ -119,7 +119,7 @@ static void turned(sgi_reply *reply, sgi_op *op)
 static void left(sgi_reply *reply)
 {
     sgi_op *op = reply->user;
-    sgi_call_remove_progress_channel(reply, op);
+    sgi_reply_separate_from_op(reply, op);
     sgi_reply_close(reply);
 }
 
@@ -403,7 +403,7 @@ const sgi_srv_dialect sgi_srv_tasks_2025 = {
     .bit = SGI_DIALECT_L,
     .read_capabilities = sgi_tasks_2025_read_capabilities,
     .write_capabilities = sgi_tasks_2025_write_capabilities,
-    .experiment = sgi_tasks_2025_experiment,
+    .experiment = sgi_tasks_2025_experiment_name,
     .methods = methods,
     .serves = sgi_tasks_2025_serves,
     .serves_older = sgi_tasks_2025_serves_older,
@@ -416,6 +416,6 @@ const sgi_srv_dialect sgi_srv_tasks_2025 = {
     .tracks = tracks,
     .cancel = SGI_CANCEL_OUTCOME,
     .waiting = waiting,
-    .reading = sgi_push_reading,
+    .reading = sgi_push_next_reply,
     .returned = sgi_push_resume,
 };

@@ -15,7 +15,7 @@ bool sgi_tasks_2025_serves(const sgi_peer *peer, sgi_version version);
 bool sgi_tasks_2025_serves_older(const sgi_inbound *in, sgi_str method);
 void sgi_tasks_2025_read_capabilities(sgi_handshake *handshake, sgi_json capabilities);
 void sgi_tasks_2025_write_capabilities(sgi_jw *w, const sgi_inbound *in);
-const char *sgi_tasks_2025_experiment(const segue_server *server);
+const char *sgi_tasks_2025_experiment_name(const segue_server *server);
 const char *sgi_tasks_2025_task_support(const sgi_inbound *in, int32_t policy);
 bool sgi_tasks_2025_read_call(const sgi_inbound *in, sgi_call_request *request);
 uint32_t sgi_tasks_2025_read_declared(const sgi_inbound *in, sgi_call_request *request);
@@ -58,7 +58,7 @@ void sgi_push_resume(sgi_reply *reply, sgi_op *op);
 bool sgi_push_is_unfinished(const sgi_op *op, const sgi_peer *peer);
 /* Returns a request to which segments are pushed and whose client knows of the task: the
  * one after `before` (NULL = the first). */
-const sgi_reply *sgi_push_reading(const sgi_op *op, const sgi_reply *before);
+const sgi_reply *sgi_push_next_reply(const sgi_op *op, const sgi_reply *before);
 /* True while further responses to a request of the task may follow. */
 bool sgi_push_is_open(const sgi_op *op);
 /* Answers with the segments after number `after`, and says whether they are the last.

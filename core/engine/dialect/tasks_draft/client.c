@@ -137,7 +137,7 @@ static bool begin(segue_request *request)
 static void due(segue_request *request)
 {
     sgi_question *question;
-    if (!sgi_follow_may_go(request))
+    if (!sgi_follow_send_cancel_or_allow(request))
         return;
     TAILQ_FOREACH(question, &request->questions.list, link) {
         if (!sgi_question_is_due(question))

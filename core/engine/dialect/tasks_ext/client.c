@@ -65,7 +65,7 @@ static void answer_question(segue_request *request, sgi_question *question)
 static void due(segue_request *request)
 {
     sgi_question *question;
-    if (!sgi_follow_may_go(request))
+    if (!sgi_follow_send_cancel_or_allow(request))
         return;
     TAILQ_FOREACH(question, &request->questions.list, link)
         answer_question(request, question);

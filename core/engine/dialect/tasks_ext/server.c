@@ -41,7 +41,7 @@ static void created(sgi_reply *reply, sgi_op *op)
     sgi_sending sending;
     if (sgi_reply_result(&sending, reply, "task")) {
         sgi_task_write(&sending.w, op, sgi_state_name(SGI_STATE_WORKING), &names);
-        sgi_send_server_info(&sending, sgi_op_server(op));
+        sgi_write_server_info_meta(&sending, sgi_op_server(op));
         sgi_send_end(&sending);
     }
     sgi_reply_close(reply);
@@ -58,7 +58,7 @@ static void send_task(void *user, sgi_op *op, const sgi_fold *fold)
         sgi_task_answer_unreadable(reply);
     } else if (sgi_reply_result(&sending, reply, "complete")) {
         write_task(&sending.w, op, fold);
-        sgi_send_server_info(&sending, sgi_op_server(op));
+        sgi_write_server_info_meta(&sending, sgi_op_server(op));
         sgi_send_end(&sending);
     }
     sgi_reply_close(reply);
@@ -92,7 +92,7 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
     if (status != SEGUE_OK && status != SEGUE_E_TIMEOUT) {
         sgi_reply_store_error(reply, SGI_UNSTORED, status);
     } else if (sgi_reply_result(&sending, reply, "complete")) {
-        sgi_send_server_info(&sending, sgi_op_server(op));
+        sgi_write_server_info_meta(&sending, sgi_op_server(op));
         sgi_send_end(&sending);
     }
     sgi_reply_close(reply);

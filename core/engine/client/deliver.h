@@ -1,7 +1,7 @@
 /* The events of a request that are delivered to the application, in the order in which
  * they came: segments, progress, log messages, states and questions (deliver.c). */
-#ifndef SGI_DELIVERY_H
-#define SGI_DELIVERY_H
+#ifndef SGI_DELIVER_H
+#define SGI_DELIVER_H
 
 #include "engine/engine.h"
 

@@ -1,12 +1,12 @@
 /* The part of the engine that transports use: a transport includes no other header of
  * the engine. None of these headers defines a struct that is private to the engine. */
-#ifndef SGI_RUNTIME_EXCHANGE_H
-#define SGI_RUNTIME_EXCHANGE_H
+#ifndef SGI_TRANSPORT_PORT_H
+#define SGI_TRANSPORT_PORT_H
 
-#include "engine/client/exchange.h"
-#include "engine/conversation/exchange.h"
+#include "engine/client/exchange_port.h"
+#include "engine/conversation/conn_port.h"
 #include "engine/handle.h"
 #include "engine/oauth/flow.h"
-#include "engine/server/exchange.h"
+#include "engine/server/server_port.h"
 
 #endif

@@ -1,8 +1,8 @@
 /* The functions by which the HTTP transport uses a client session
  * (exchange_receive.c). Each message is an exchange of its own: one POST or GET and
  * its response. Every function here is called with the runtime's lock held. */
-#ifndef SGI_CLIENT_EXCHANGE_H
-#define SGI_CLIENT_EXCHANGE_H
+#ifndef SGI_EXCHANGE_PORT_H
+#define SGI_EXCHANGE_PORT_H
 
 #include "engine/port.h"
 
@@ -88,7 +88,7 @@ void sgi_exchange_on_permanent_failure(sgi_conn *conn, const char *why);
 /* Reports that the answer is larger than max_message_bytes. */
 void sgi_exchange_on_too_large(sgi_conn *conn);
 /* Reports status 401 or 403, for which the client can get no token that helps. */
-void sgi_exchange_on_unauthorized(sgi_conn *conn, int32_t status, const char *why);
+void sgi_exchange_on_access_refused(sgi_conn *conn, int32_t status, const char *why);
 /* Reports that the client can get no token at present. The server did not run the
  * request, so it may be sent again. The transport calls this before it reports the end of
  * the exchange. */

@@ -1,7 +1,7 @@
 /* The functions by which the transports of HTTP use a server. Every function here is
  * called with the runtime's lock held. */
-#ifndef SGI_SERVER_EXCHANGE_H
-#define SGI_SERVER_EXCHANGE_H
+#ifndef SGI_SERVER_PORT_H
+#define SGI_SERVER_PORT_H
 
 #include "base/limit.h"
 #include "engine/port.h"
@@ -155,7 +155,7 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
  * status. */
 int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
                          const sgi_http_head *head);
-void sgi_serve_get_answer(const sgi_conn *conn, sgi_http_answer *answer);
+void sgi_serve_describe_answer(const sgi_conn *conn, sgi_http_answer *answer);
 /* Makes the answer an event stream if possible, because the answer takes long. */
 void sgi_serve_open_stream(sgi_conn *conn);
 /* Ends the transport's part in an exchange, which the transport has finished, or which

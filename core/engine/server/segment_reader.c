@@ -1,8 +1,9 @@
-#include "engine/server/cursor.h"
+#include "engine/server/segment_reader.h"
 
 #include "engine/server/served.h"
 
-void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *))
+void sgi_segment_reader_init(sgi_segment_reader *cursor, sgi_op *op,
+                             void (*ready)(sgi_reader *))
 {
     sgi_fold_init(&cursor->fields, &op->engine->env);
     cursor->fields.only_objects = op->served->only_objects;
@@ -13,7 +14,7 @@ void sgi_cursor_init(sgi_cursor *cursor, sgi_op *op, void (*ready)(sgi_reader *)
     cursor->reader.tells = true;
 }
 
-void sgi_cursor_end(sgi_cursor *cursor)
+void sgi_segment_reader_end(sgi_segment_reader *cursor)
 {
     sgi_reader_end(&cursor->reader);
     sgi_fold_free(&cursor->fields);
@@ -23,7 +24,7 @@ void sgi_cursor_end(sgi_cursor *cursor)
  * the next segment, because an entry between the two may be the last that was delivered.
  * If that segment has left the log, the next one has a higher number, and the report is
  * no longer needed. */
-static void meet_segment(sgi_cursor *cursor, uint64_t number)
+static void meet_segment(sgi_segment_reader *cursor, uint64_t number)
 {
     if (cursor->just_voided && number > cursor->voided + 1)
         cursor->voided = 0;
@@ -32,7 +33,7 @@ static void meet_segment(sgi_cursor *cursor, uint64_t number)
 
 /* Reads an entry that is no segment. Returns false when the message must end before this
  * entry. */
-static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
+static bool take_other(sgi_segment_reader *cursor, const sgi_entry *entry, bool fresh)
 {
     if (entry->kind == SGI_ENTRY_FIELDS) {
         sgi_json fields = {entry->data, entry->len};
@@ -55,14 +56,14 @@ static bool take_other(sgi_cursor *cursor, const sgi_entry *entry, bool fresh)
     return true;
 }
 
-static bool is_shown(const sgi_cursor *cursor, const sgi_entry *entry)
+static bool is_shown(const sgi_segment_reader *cursor, const sgi_entry *entry)
 {
     if (entry->kind != SGI_ENTRY_SEGMENT || cursor->mute)
         return false;
     return cursor->counts ? entry->segment > cursor->has : entry->seq > cursor->from;
 }
 
-const sgi_entry *sgi_cursor_next(sgi_cursor *cursor, bool fresh)
+const sgi_entry *sgi_segment_reader_next(sgi_segment_reader *cursor, bool fresh)
 {
     const sgi_entry *entry;
     while ((entry = sgi_reader_next(&cursor->reader)) && !is_shown(cursor, entry)) {
@@ -80,18 +81,19 @@ const sgi_entry *sgi_cursor_next(sgi_cursor *cursor, bool fresh)
     return entry;
 }
 
-void sgi_cursor_advance(sgi_cursor *cursor)
+void sgi_segment_reader_advance(sgi_segment_reader *cursor)
 {
     sgi_reader_advance(&cursor->reader);
 }
 
-bool sgi_cursor_at_end(const sgi_cursor *cursor)
+bool sgi_segment_reader_at_end(const sgi_segment_reader *cursor)
 {
     return sgi_reader_at_end(&cursor->reader);
 }
 
-bool sgi_cursor_read_placed_block(const sgi_cursor *cursor, const sgi_entry *entry,
-                                  sgi_str *block, uint64_t *place)
+bool sgi_segment_reader_read_placed_block(const sgi_segment_reader *cursor,
+                                          const sgi_entry *entry, sgi_str *block,
+                                          uint64_t *place)
 {
     bool placed = sgi_entry_read_placed_block(entry, block, place) &&
                   !sgi_op_keeps_segments_apart(cursor->reader.op);

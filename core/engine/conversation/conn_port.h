@@ -1,7 +1,7 @@
 /* A conversation as a transport sees it: the transport gives it bytes, takes bytes from
  * it and reports the end. Every function here is called with the runtime's lock held. */
-#ifndef SGI_EXCHANGE_H
-#define SGI_EXCHANGE_H
+#ifndef SGI_CONN_PORT_H
+#define SGI_CONN_PORT_H
 
 #include "engine/port.h"
 
