@@ -29,6 +29,7 @@
 #define COMPOSITION_STEPS 40
 #define COMPOSITION_BLOCKS 96
 #define COMPOSITION_FIELDS 4
+#define COMPOSITION_ASKS 8 /* a client of 2026-07-28 ends a call after ten rounds */
 
 typedef struct composition composition;
 
@@ -119,6 +120,7 @@ typedef struct program {
     uint32_t largest;
     program_step steps[COMPOSITION_STEPS];
     int count;
+    int asks; /* steps that ask */
     program_block blocks[COMPOSITION_BLOCKS];
     int block_count;
 } program;

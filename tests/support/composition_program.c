@@ -103,6 +103,8 @@ static void draw_step(program *p, dice *d, uint32_t flags, program_step *s)
         s->kind = STEP_SEND;
     if (flags & ROW_ASKS_MUCH && dice_once_in(d, 3))
         s->kind = STEP_ASK;
+    if (s->kind == STEP_ASK && ++p->asks > COMPOSITION_ASKS)
+        s->kind = STEP_SEND;
     if (s->kind == STEP_REPLACE && !dice_once_in(d, 3))
         s->kind = STEP_SEND;
     if (s->kind == STEP_PAUSE && dice_once_in(d, 12))
