@@ -10,6 +10,8 @@
  *   history         hash: r which history the data are of, n number of breaks
  *                   (redis_history.c)
  *   seen            hash: owner -> time at which it last took or prolonged its lease, ms
+ *   lapsed          hash: owner -> time at which it last took its lease again after the
+ *                   lease had lapsed, ms
  *   away            hash: owner that was silent at a break -> number of breaks before it
  *   lease:<owner>   exists while the owner lives (PX)
  *   open:<owner>    set: its operations that have not ended; "open:" = without an owner
@@ -56,8 +58,9 @@ static const char LEASE[] =
     "  redis.call('SET', KEYS[1] .. 'lease:' .. o, '1', 'PX', ms)\n"
     "  redis.call('HSET', KEYS[1] .. 'owners', o, ms)\n"
     "  local now = redis.call('TIME')\n"
-    "  redis.call('HSET', KEYS[1] .. 'seen', o,\n"
-    "    string.format('%.0f', now[1] * 1000 + now[2] / 1000))\n"
+    "  local ms = string.format('%.0f', now[1] * 1000 + now[2] / 1000)\n"
+    "  redis.call('HSET', KEYS[1] .. 'seen', o, ms)\n"
+    "  return ms\n"
     "end\n";
 
 /* The beginning of every script that changes something. */
@@ -69,9 +72,8 @@ static const char LIFE[] =
     "  return tonumber(call('HGET', P .. 'done', me) or -1) >= tonumber(number)\n"
     "end\n"
     "local function live()\n"
-    "  if call('EXISTS', P .. 'lease:' .. me) == 1 then return false end\n"
-    "  hold(me, lease)\n"
-    "  return true\n"
+    "  if call('EXISTS', P .. 'lease:' .. me) == 1 then return end\n"
+    "  call('HSET', P .. 'lapsed', me, hold(me, lease))\n"
     "end\n"
     "local function anyway() call('DEL', P .. 'none') end\n"
     "local function began() call('HSET', P .. 'done', me, number) live() end\n";
@@ -173,6 +175,7 @@ static const char GONE[] =
     "  call('HDEL', P .. 'owners', o)\n"
     "  call('HDEL', P .. 'done', o)\n"
     "  call('HDEL', P .. 'seen', o)\n"
+    "  call('HDEL', P .. 'lapsed', o)\n"
     "  call('HDEL', P .. 'away', o)\n"
     "  call('UNLINK', P .. 'mail:' .. o, P .. 'claimed:' .. o)\n"
     "end\n";
@@ -357,20 +360,22 @@ static const char COMMANDS[] =
     "return {tonumber(v[2] or 0), call('LRANGE', P .. 'post:' .. ARGV[2], 0, -1)}\n";
 
 /* Prolongs the lease. ARGV: owner, call number, lease, line of data (master_replid).
- * The reply says whether the lease had lapsed, whether there may be an operation to
- * claim, and how many operations there are. When the server now has another line of
- * data, the script does nothing and replies -1. */
+ * The reply says when the lease last lapsed (`lapsed`, 0 = never), whether there may be
+ * an operation to claim, and how many operations there are. When the server now has
+ * another line of data, the script does nothing and replies -1. */
 static const char BEAT[] =
     "local told, text = pcall(call, 'INFO', 'replication')\n"
     "local line = told and tostring(text):match('master_replid:(%x+)')\n"
     "if line and line ~= ARGV[4] then return {-1, 0, 0} end\n"
     "anyway()\n"
-    "local lapsed, orphans = live(), call('EXISTS', P .. 'open:')\n"
+    "live()\n"
+    "local orphans = call('EXISTS', P .. 'open:')\n"
     "hold(me, lease)\n"
     "each_gone(function(o)\n"
     "  if call('EXISTS', P .. 'open:' .. o) == 1 then orphans = 1 else forget(o) end\n"
     "end)\n"
-    "return {lapsed and 1 or 0, orphans, call('HLEN', P .. 'task')}\n";
+    "local lapsed = tonumber(call('HGET', P .. 'lapsed', me) or 0)\n"
+    "return {lapsed, orphans, call('HLEN', P .. 'task')}\n";
 
 /* Closes an owner. ARGV: owner, call number, lease. */
 static const char BYE[] = "anyway()\n"

@@ -10,10 +10,11 @@
  * Commands and logs are in the store, so a lost message loses no data.
  *
  * When the lease of this instance has lapsed, other owners may have claimed its
- * operations. Commits find that out; the thread only reports that everything must be
- * read again. When Redis was unreachable, the other owners' leases lapsed too. They get
- * one lease of time to reconnect before this thread reports orphans (operations without
- * an owner).
+ * operations. The thread then reports `doubt`: the server checks by a commit which of its
+ * operations still belong to it. Every script renews a lapsed lease, so the scripts
+ * record the lapse and the next beat reads the record. When Redis was unreachable, the
+ * other owners' leases lapsed too. They get one lease of time to reconnect before this
+ * thread reports orphans (operations without an owner).
  *
  * This code allocates nothing, so that the counted allocations of a program stay the
  * same; hiredis does allocate. */
@@ -39,6 +40,7 @@ typedef struct watch {
     int64_t ear_at;
     /* the time at which the lease of this instance ends, by its own clock */
     int64_t alive_until;
+    int64_t lapsed_at;   /* the last lapse that was reported, by the clock of Redis */
     int64_t quiet_until; /* no orphans are reported before this time */
     int64_t heard_at;
     int32_t beat_failures;
@@ -81,9 +83,11 @@ static redisReply *ask(sgi_redis_store *store)
     return reply;
 }
 
-static void note_all(sgi_redis_store *store)
+/* Reports that news may be lost. lapsed: operations of this instance may be lost too. */
+static void note_all(sgi_redis_store *store, bool lapsed)
 {
     pthread_mutex_lock(&store->lock);
+    store->doubt = store->doubt || lapsed;
     store->missed = true;
     store->mail_all = true;
     pthread_mutex_unlock(&store->lock);
@@ -112,7 +116,8 @@ static bool beat_once(watch *w)
         sgi_redis_link_close(&store->beat);
         return false;
     }
-    bool lapsed = ok && reply->element[0]->integer;
+    int64_t lapsed_at = ok ? reply->element[0]->integer : w->lapsed_at;
+    bool lapsed = lapsed_at && lapsed_at != w->lapsed_at;
     bool orphans = ok && reply->element[1]->integer;
     if (lapsed || began > w->alive_until)
         w->quiet_until = began + store->lease_ms;
@@ -123,8 +128,9 @@ static bool beat_once(watch *w)
     pthread_mutex_unlock(&store->lock);
     freeReplyObject(reply);
     w->alive_until = began + store->lease_ms;
+    w->lapsed_at = lapsed_at;
     if (lapsed)
-        note_all(store);
+        note_all(store, true);
     else if (orphans)
         sgi_redis_wake(store);
     return ok;
@@ -231,7 +237,7 @@ static void open_ear(watch *w)
         w->ear_failures = 0;
         w->heard_at = sgi_redis_monotonic_ms();
         if (w->was_deaf) /* no news was missed before the first subscription */
-            note_all(store);
+            note_all(store, false);
         w->was_deaf = true;
     } else {
         sgi_redis_link_close(&store->ear);

@@ -338,6 +338,28 @@ static void news_are_bounded(void **state)
     sgi_store_unref(b);
 }
 
+/* A store whose own lease has lapsed must check its operations, because another store may
+ * own them by now. A commit that takes the lease again hides nothing. */
+static void one_whose_lease_has_lapsed_doubts(void **state)
+{
+    (void)state;
+    for (int commits = 0; commits < 2; commits++) {
+        segue_store *a = redis_kit_open(url());
+        test_ear ear;
+        test_ear_open(&ear, a);
+        test_ear_ask(&ear);
+        test_must_create(a, 1);
+        assert_null(test_ear_find(&ear, SEGUE_STORE_DOUBT, 0));
+        redis_kit_until(drop_leases(server) == 1);
+        if (commits)
+            test_must_append(a, 1, 1);
+        test_ear_wait(&ear, SEGUE_STORE_DOUBT, 0);
+        test_ear_close(&ear);
+        sgi_store_unref(a);
+        redis_server_do(server, "FLUSHALL");
+    }
+}
+
 /* A store whose own lease has lapsed waits for one lease before it reports orphans: other
  * stores may have been away for the same reason. */
 static void one_that_was_away_takes_nobodys_word_at_once(void **state)
@@ -377,6 +399,7 @@ int main(void)
         cmocka_unit_test_setup(letter_while_the_owner_was_deaf_is_heard, set_up),
         cmocka_unit_test_setup(follower_hears_at_once, set_up),
         cmocka_unit_test_setup(news_are_bounded, set_up),
+        cmocka_unit_test_setup(one_whose_lease_has_lapsed_doubts, set_up),
         cmocka_unit_test_setup(one_that_was_away_takes_nobodys_word_at_once, set_up),
     };
     if (!redis_server_start(NULL, &server))
