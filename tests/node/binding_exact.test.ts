@@ -159,3 +159,24 @@ test("payloads and errors are whole", TIMEOUT, async () => {
     await session.close();
     await server.close();
 });
+
+test("what goes on is whole", TIMEOUT, async () => {
+    const server = new Server({ name: "extends" });
+    server.tool("extends", async (_, ctx) => {
+        await ctx.send("a\0b");
+        await ctx.extend(0, "c\0d");
+    });
+    server.resource("note://long", function* () {
+        yield "e\0f";
+        yield "\0g";
+    });
+    const session = await connect(server);
+    assert.equal((await session.call("extends")).text, "a\0bc\0d");
+    const { contents } = await session.readResource("note://long");
+    assert.deepEqual(
+        contents.map((one) => one.text),
+        ["e\0f\0g"],
+    );
+    await session.close();
+    await server.close();
+});

@@ -235,3 +235,28 @@ test("an end that overtakes the creation is kept", () =>
         },
         { era: "legacy" },
     ));
+
+for (const transport of both) {
+    /** tasks/result brings the end before the next poll is due. */
+    test(`R-1905-33: a result is waited for beside long polls: ${transport}`, () =>
+        played(
+            "slow_poll",
+            transport,
+            async (session) => {
+                assert.equal((await session.call("t")).text, "waited");
+                assert.equal((await heard(session))["tasks/result"], 1);
+            },
+            { era: "legacy" },
+        ));
+}
+
+/** The call was cancelled before its task had an id. */
+test("R-2557-38: a task that is created after its cancel is cancelled", () =>
+    played("late_task", "stdio", async (session) => {
+        const controller = new AbortController();
+        const onProgress = () => controller.abort();
+        const call = session.call("t", {}, { onProgress, signal: controller.signal });
+        await assert.rejects(call, { name: "AbortError" });
+        while (!(await heard(session))["tasks/cancel"]);
+        assert.equal((await heard(session))["tasks/cancel"], 1);
+    }));

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -172,5 +172,28 @@ def test_payloads_and_errors_are_whole() -> None:
             with pytest.raises(segue.RemoteError) as caught:
                 await session.call("fails")
             assert caught.value.message == "a\ufffdb"
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
+def test_what_goes_on_is_whole() -> None:
+    """A NUL in a text that goes on, of a tool or a resource, hides nothing behind it."""
+    server = segue.Server("extends")
+
+    @server.tool
+    async def extends(ctx: segue.Context) -> None:
+        await ctx.send("a\0b")
+        await ctx.extend(0, "c\0d")
+
+    @server.resource("note://long")
+    def long() -> Iterator[str]:
+        yield "e\0f"
+        yield "\0g"
+
+    async def work() -> None:
+        async with segue.connect(server) as session:
+            assert (await session.call("extends")).text == "a\0bc\0d"
+            (contents,) = (await session.read_resource("note://long")).contents
+            assert contents.text == "e\0f\0g"
 
     asyncio.run(asyncio.wait_for(work(), 120))

@@ -3,6 +3,7 @@ plays them. tests/node/client_faults.test.ts has the same scenes."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -220,5 +221,37 @@ def test_an_end_that_overtakes_the_creation_is_kept() -> None:
             told = await heard(session)
             assert told["tasks/result"] == 1
             assert "tasks/get" not in told
+
+    run(work)
+
+
+@both
+def test_a_result_is_waited_for_beside_long_polls(transport: str) -> None:
+    """R-1905-33: tasks/result brings the end before the next poll is due."""
+
+    async def work() -> None:
+        async with played("slow_poll", transport, era="legacy") as session:
+            assert (await session.call("t")).text == "waited"
+            assert (await heard(session))["tasks/result"] == 1
+
+    run(work)
+
+
+def test_a_task_that_is_created_after_its_cancel_is_cancelled() -> None:
+    """R-2557-38: the call was cancelled before its task had an id."""
+
+    async def work() -> None:
+        async with played("late_task", "stdio") as session:
+            call: asyncio.Future[Any]
+
+            def on_progress(*_: Any) -> None:
+                call.cancel()
+
+            call = asyncio.ensure_future(session.call("t", on_progress=on_progress))
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            while "tasks/cancel" not in await heard(session):
+                pass
+            assert (await heard(session))["tasks/cancel"] == 1
 
     run(work)

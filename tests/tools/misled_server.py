@@ -261,6 +261,48 @@ def early_end(request: Message, n: int) -> Iterator[Any]:
         yield {"result": {"content": texts("early"), "_meta": related}}
 
 
+@scene
+def slow_poll(request: Message, n: int) -> Iterator[Any]:
+    """A task of 2025-11-25 with a long poll interval. tasks/result is answered at the
+    end, and tasks/get reports the end only after that."""
+    method = request["method"]
+    stamps = {"createdAt": NOW, "lastUpdatedAt": NOW}
+    told = {"taskId": "T", **stamps, "ttl": None, "pollInterval": 3_600_000}
+    if method == "tools/list":
+        tool = {"name": "t", "inputSchema": {"type": "object"}}
+        yield result(tools=[{**tool, "execution": {"taskSupport": "optional"}}])
+    elif method == "tools/call":
+        yield {"result": {"task": {**told, "status": "working"}}}
+    elif method == "tasks/get":
+        status = "completed" if heard["tasks/result"] else "working"
+        yield {"result": {**told, "status": status}}
+    elif method == "tasks/result":
+        related = {"io.modelcontextprotocol/related-task": {"taskId": "T"}}
+        yield {"result": {"content": texts("waited"), "_meta": related}}
+
+
+def until_cancelled() -> None:
+    sys.stdout.buffer.flush()
+    for line in sys.stdin.buffer:
+        if json.loads(line).get("method") == "notifications/cancelled":
+            return
+
+
+@scene
+def late_task(request: Message, n: int) -> Iterator[Any]:
+    """The answer that creates the task comes after the call was cancelled. Over stdio
+    only."""
+    method = request["method"]
+    if method == "tools/call":
+        token = request["params"]["_meta"]["progressToken"]
+        params = {"progressToken": token, "progress": 1}
+        yield {"method": "notifications/progress", "params": params}
+        until_cancelled()
+        yield task("working", "task")
+    elif method == "tasks/cancel":
+        yield result()
+
+
 def looked(method: str, n: int, *failures: Any) -> Iterator[Any]:
     """tasks/get fails in these ways, and then reports the end."""
     yield from created(method)
@@ -300,7 +342,7 @@ def begin(method: str, name: str) -> Message | None:
     streams = name in ("breaking_stream", "broken_stream", "staying_gap")
     streams = streams or name in ("event_without_payload", "events_gone")
     capabilities: Message = {"tools": {}}
-    if name == "early_end":
+    if name in ("early_end", "slow_poll"):
         calls = {"requests": {"tools": {"call": {}}}, "cancel": {}, "list": {}}
         capabilities["tasks"] = calls
     if method == "server/discover" and name != "empty_pieces":
