@@ -13,8 +13,8 @@
  *   - Callback: a function may be called inside a callback. "Callback refused" means: not
  *     inside a callback of the same runtime.
  *   - Since: a function exists since version 0.1.
- *   - Returns: a function that can fail returns segue_status. 0 is success, a negative
- *     value is an error. A function without "Returns" has no errors of its own.
+ *   - Returns: a function that can fail returns segue_status. 0 (SEGUE_OK) is success, a
+ *     negative value is an error. The comment of a function names its own errors.
  *   - Every function may return these errors: SEGUE_E_INVALID for a NULL handle, a NULL
  *     out-parameter or a malformed argument, SEGUE_E_CLOSED for a handle that was closed,
  *     SEGUE_E_NOMEM when there is no memory.
@@ -41,7 +41,8 @@
  *   - Structs of options and callbacks start with struct_size and only grow. Zero means
  *     the default. Initialise each with the SEGUE_X_INIT of its type, for example
  *     `segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;`.
- *   - Durations are int64 milliseconds.
+ *   - Durations are int64 milliseconds. An option max_X or X_per_second is the largest
+ *     number, or number of bytes, of what its comment names.
  *
  * Caveats
  *   - A build may leave out HTTP, OAuth, SQLite or Redis (CMake: SEGUE_HTTP and so on).
@@ -151,14 +152,12 @@ typedef void (*segue_free_fn)(void *user);
 
 /* Returns the library version as text, "major.minor.patch".
  *
- * Returns   a static string, never NULL.
- */
+ * Returns   a static string, never NULL. */
 SEGUE_API const char *segue_version(void);
 
 /* Returns the stable name of a status, such as "SEGUE_E_CLOSED".
  *
- * Returns   a static string; "SEGUE_E_UNKNOWN" for a value this version does not know.
- */
+ * Returns   a static string; "SEGUE_E_UNKNOWN" for a value this version does not know. */
 SEGUE_API const char *segue_status_name(segue_status status);
 
 /* ---- 2 Error ----------------------------------------------------------------------- */
@@ -181,8 +180,7 @@ typedef struct segue_error_view {
 
 /* Returns the contents of an error.
  *
- * Returns   never NULL. The result for NULL is a view of SEGUE_OK with the message "".
- */
+ * Returns   never NULL. The result for NULL is a view of SEGUE_OK with the message "". */
 SEGUE_API const segue_error_view *segue_error_read(const segue_error *error);
 
 /* Makes a copy of the error that outlives the callback. */
@@ -233,9 +231,8 @@ typedef struct segue_runtime_options {
      * function accepts; default 64 MiB. Anything larger gives SEGUE_E_TOO_LARGE. */
     int64_t max_message_bytes;
     int32_t max_depth; /* deepest nesting of JSON; default 512 */
-    int64_t
-        max_queue_bytes; /* unsent bytes per connection before producers wait; default 1
-                            MiB */
+    /* unsent bytes per connection before producers wait; default 1 MiB */
+    int64_t max_queue_bytes;
     /* 1 = while segue_runtime_dispatch is called often, it reads the pipes of a
      * background runtime instead of the private thread. The application must then wait
      * for segue_runtime_fd, because on_wake does not report input */
@@ -245,9 +242,8 @@ typedef struct segue_runtime_options {
 
 /* Makes a runtime: one event loop, its timers and its connections.
  *
- * Returns   SEGUE_OK, SEGUE_E_VERSION when options sets a field that this version does
- *           not know, SEGUE_E_IO when the system refuses a loop or a descriptor.
- */
+ * Returns   SEGUE_E_VERSION when options sets a field that this version does not know,
+ *           SEGUE_E_IO when the system refuses a loop or a descriptor. */
 SEGUE_API segue_status segue_runtime_new(const segue_runtime_options *options,
                                          segue_runtime **out, segue_error **error);
 
@@ -257,18 +253,16 @@ SEGUE_API segue_status segue_runtime_new(const segue_runtime_options *options,
  * Returns   SEGUE_OK once stopped, SEGUE_E_STATE when the runtime runs in the background
  *           or on another thread.
  * Thread    setup
- * Callback  refused (SEGUE_E_REENTRANT)
- */
+ * Callback  refused (SEGUE_E_REENTRANT) */
 SEGUE_API segue_status segue_runtime_run(segue_runtime *runtime);
 
 /* Makes the runtime a background runtime: a private thread does input and output, and
  * callbacks run only in segue_runtime_dispatch.
  *
- * Returns   SEGUE_OK, SEGUE_E_STATE when the runtime was started or run before,
- *           SEGUE_E_IO when the system refuses a thread.
+ * Returns   SEGUE_E_STATE when the runtime was started or run before, SEGUE_E_IO when the
+ *           system refuses a thread.
  * Thread    setup
- * Callback  refused (SEGUE_E_REENTRANT)
- */
+ * Callback  refused (SEGUE_E_REENTRANT) */
 SEGUE_API segue_status segue_runtime_start(segue_runtime *runtime);
 
 /* Gives a descriptor to wait on. It is readable while segue_runtime_dispatch has
@@ -278,8 +272,7 @@ SEGUE_API segue_status segue_runtime_start(segue_runtime *runtime);
  * to read, which may lead to no callback.
  *
  * fd        receives the descriptor; it belongs to the runtime.
- * Returns   SEGUE_OK, SEGUE_E_STATE once the runtime was run or dispatched inline.
- */
+ * Returns   SEGUE_E_STATE once the runtime was run or dispatched inline. */
 SEGUE_API segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd);
 
 /* Runs callbacks. On an inline runtime this also does input and output. On a background
@@ -291,11 +284,10 @@ SEGUE_API segue_status segue_runtime_fd(segue_runtime *runtime, int32_t *fd);
  * timeout_ms  the longest time to wait for work; 0 = do not wait, -1 = no limit.
  * max_events  the largest number of callbacks to run; 0 = all that are due.
  * ran         receives the number of callbacks; may be NULL.
- * Returns     SEGUE_OK, SEGUE_E_THREAD when another thread is dispatching, SEGUE_E_CLOSED
- *             once the runtime was stopped and has nothing left to deliver.
+ * Returns     SEGUE_E_THREAD when another thread is dispatching, SEGUE_E_CLOSED once the
+ *             runtime was stopped and has nothing left to deliver.
  * Thread      dispatch
- * Callback    refused (SEGUE_E_REENTRANT)
- */
+ * Callback    refused (SEGUE_E_REENTRANT) */
 SEGUE_API segue_status segue_runtime_dispatch(segue_runtime *runtime, int64_t timeout_ms,
                                               int32_t max_events, int32_t *ran);
 
@@ -311,8 +303,7 @@ SEGUE_API segue_status segue_runtime_stop(segue_runtime *runtime);
  * anything else.
  *
  * Thread    setup
- * Callback  refused (the call is ignored)
- */
+ * Callback  refused (the call is ignored) */
 SEGUE_API void segue_runtime_free(segue_runtime *runtime);
 
 /* ---- 4 Transport ------------------------------------------------------------------- */
@@ -344,8 +335,8 @@ typedef struct segue_spawn_options {
 
 /* Makes two transports of one runtime that are connected to each other.
  *
- * Effect    one end receives what the other end sends, in order, through the event loop.
- */
+ * Effect    one end receives what the other end sends, in order, through the event
+ *           loop. */
 SEGUE_API segue_status segue_transport_pair(segue_runtime *runtime, segue_transport **a,
                                             segue_transport **b);
 
@@ -355,8 +346,7 @@ SEGUE_API segue_status segue_transport_pair(segue_runtime *runtime, segue_transp
  * Effect    sets both descriptors non-blocking while attached and restores them at the
  *           end. Everything that shares them (a terminal, standard error) is non-blocking
  *           meanwhile.
- * Returns   SEGUE_OK, SEGUE_E_IO when a descriptor is closed.
- */
+ * Returns   SEGUE_E_IO when a descriptor is closed. */
 SEGUE_API segue_status segue_transport_stdio(segue_runtime *runtime,
                                              segue_transport **out);
 
@@ -364,8 +354,7 @@ SEGUE_API segue_status segue_transport_stdio(segue_runtime *runtime,
  * JSON-RPC message per line.
  *
  * fd_in, fd_out  consumed on success: closed when the transport ends.
- * Returns   SEGUE_OK, SEGUE_E_INVALID for a descriptor that is not open.
- */
+ * Returns   SEGUE_E_INVALID for a descriptor that is not open. */
 SEGUE_API segue_status segue_transport_fds(segue_runtime *runtime, int32_t fd_in,
                                            int32_t fd_out, segue_transport **out);
 
@@ -375,8 +364,7 @@ SEGUE_API segue_status segue_transport_fds(segue_runtime *runtime, int32_t fd_in
  * Effect    the child starts when the transport is attached. Closing the transport shuts
  *           the child down as the specification says: close its input, wait, SIGTERM,
  *           wait, SIGKILL.
- * Returns   SEGUE_OK, SEGUE_E_INVALID without argv.
- */
+ * Returns   SEGUE_E_INVALID without argv. */
 SEGUE_API segue_status segue_transport_spawn(segue_runtime *runtime,
                                              const segue_spawn_options *options,
                                              segue_transport **out, segue_error **error);
@@ -425,9 +413,8 @@ typedef struct segue_http_options {
  * warning in the log.
  *
  * url       http or https.
- * Returns   SEGUE_OK, SEGUE_E_INVALID for a malformed URL, SEGUE_E_IO when a file of the
- *           options cannot be used.
- */
+ * Returns   SEGUE_E_INVALID for a malformed URL, SEGUE_E_IO when a file of the options
+ *           cannot be used. */
 SEGUE_API segue_status segue_transport_http(segue_runtime *runtime, const char *url,
                                             const segue_http_options *options,
                                             segue_transport **out, segue_error **error);
@@ -437,10 +424,8 @@ SEGUE_API segue_status segue_transport_http(segue_runtime *runtime, const char *
  * name      an HTTP token; not a header that the protocol sets itself.
  * value     visible ASCII, spaces and tabs; NULL removes the header.
  * transport not attached yet, or the transport that on_headers received.
- * Returns   SEGUE_OK, SEGUE_E_INVALID for a name or value that cannot be sent,
- *           SEGUE_E_STATE for a transport that is not an HTTP client, SEGUE_E_LIMIT for
- *           more than 64 headers.
- */
+ * Returns   SEGUE_E_INVALID for a name or value that cannot be sent, SEGUE_E_STATE when
+ *           the transport is no HTTP client, SEGUE_E_LIMIT for more than 64 headers. */
 SEGUE_API segue_status segue_transport_set_header(segue_transport *transport,
                                                   const char *name, const char *value,
                                                   segue_error **error);
@@ -452,8 +437,7 @@ SEGUE_API segue_status segue_transport_set_header(segue_transport *transport,
  * Returns   the value, which is valid until the callback returns and may be invalid
  *           UTF-8; NULL when the header is missing or was sent more than once, or the
  *           transport is not HTTP.
- * Thread    dispatch
- */
+ * Thread    dispatch */
 SEGUE_API const char *segue_transport_header(const segue_transport *transport,
                                              const char *name);
 
@@ -462,8 +446,7 @@ SEGUE_API const char *segue_transport_header(const segue_transport *transport,
  * segue_principal_fn only.
  *
  * Returns   the text, which is valid until the callback returns; "" when unknown.
- * Thread    dispatch
- */
+ * Thread    dispatch */
 SEGUE_API const char *segue_transport_peer(const segue_transport *transport);
 
 /* ---- 5 Store ----------------------------------------------------------------------- */
@@ -489,10 +472,10 @@ typedef struct segue_store_options {
                            retries; default 5000 */
     int64_t lease_ms;   /* redis: the time of silence after which a server loses its
                            operations to other servers; default 10000, at least 100 */
-    int64_t max_principal_operations; /* the largest number of operations stored for one
-                                         principal; default no limit */
-    int64_t max_principal_bytes;      /* the largest number of bytes of one principal's
-                                         operations and their logs; default no limit */
+    int64_t max_principal_operations; /* operations stored for one principal; default no
+                                         limit */
+    int64_t max_principal_bytes;      /* bytes of one principal's operations and their
+                                         logs; default no limit */
 } segue_store_options;
 #define SEGUE_STORE_OPTIONS_INIT SEGUE_INIT(segue_store_options)
 
@@ -511,9 +494,8 @@ SEGUE_API segue_status segue_store_memory(const segue_store_options *options,
  * counts only after the operation has ended.
  *
  * path      file name; created when absent.
- * Returns   SEGUE_OK, SEGUE_E_STORE when the file cannot be opened, SEGUE_E_STORE_CORRUPT
- *           when the file is damaged, of a newer format or not a Segue store.
- */
+ * Returns   SEGUE_E_STORE when the file cannot be opened, SEGUE_E_STORE_CORRUPT when the
+ *           file is damaged, of a newer format or not a Segue store. */
 SEGUE_API segue_status segue_store_sqlite(const char *path,
                                           const segue_store_options *options,
                                           segue_store **out, segue_error **error);
@@ -526,10 +508,9 @@ SEGUE_API segue_status segue_store_sqlite(const char *path,
  * url       redis://[[user]:password@]host[:port][/db], rediss:// (TLS; ?ca=file) or
  *           unix:///path[?db=0&user=u&password=p]; ?prefix=name separates several stores
  *           on one server.
- * Returns   SEGUE_OK, SEGUE_E_STORE when Redis cannot be reached, refuses or is set to
- *           evict keys, SEGUE_E_STORE_CORRUPT when the stored data has a newer format,
- *           SEGUE_E_UNSUPPORTED when the Redis server is too old or hiredis lacks TLS.
- */
+ * Returns   SEGUE_E_STORE when Redis cannot be reached, refuses or is set to evict keys,
+ *           SEGUE_E_STORE_CORRUPT when the stored data has a newer format,
+ *           SEGUE_E_UNSUPPORTED when the Redis server is too old or hiredis lacks TLS. */
 SEGUE_API segue_status segue_store_redis(const char *url,
                                          const segue_store_options *options,
                                          segue_store **out, segue_error **error);
@@ -544,15 +525,13 @@ SEGUE_API void segue_store_free(segue_store *store);
 
 /* Makes an empty content.
  *
- * runtime   the content uses its allocator and may outlive it.
- */
+ * runtime   the content uses its allocator and may outlive it. */
 SEGUE_API segue_status segue_content_new(segue_runtime *runtime, segue_content **out);
 
 /* Adds a text block, {"type":"text"}.
  *
  * text      UTF-8.
- * Returns   SEGUE_OK, SEGUE_E_INVALID when the text is not valid UTF-8.
- */
+ * Returns   SEGUE_E_INVALID when the text is not valid UTF-8. */
 SEGUE_API segue_status segue_content_add_text(segue_content *content, const char *text,
                                               size_t len, segue_error **error);
 
@@ -564,32 +543,28 @@ SEGUE_API segue_status segue_content_add_text(segue_content *content, const char
  *           "blob"; or with "role" and a block as its "content". A block of a type of the
  *           protocol must have the members that this type requires; a block of another
  *           type is not checked.
- * Returns   SEGUE_OK, SEGUE_E_JSON when json is not valid JSON, SEGUE_E_INVALID when it
- *           is not such an object.
- */
+ * Returns   SEGUE_E_JSON when json is not valid JSON, SEGUE_E_INVALID when it is not such
+ *           an object. */
 SEGUE_API segue_status segue_content_add_json(segue_content *content, const char *json,
                                               size_t len, segue_error **error);
 
 /* Makes each block that is added from now on a prompt message with this role.
  *
  * role      "user" or "assistant"; NULL = added blocks are no messages any more.
- * Returns   SEGUE_OK, SEGUE_E_INVALID for another role.
- */
+ * Returns   SEGUE_E_INVALID for another role. */
 SEGUE_API segue_status segue_content_set_role(segue_content *content, const char *role);
 
 /* Sets structuredContent, replacing an earlier value.
  *
  * json      any JSON value.
- * Returns   SEGUE_OK, SEGUE_E_JSON when it is not valid JSON.
- */
+ * Returns   SEGUE_E_JSON when it is not valid JSON. */
 SEGUE_API segue_status segue_content_set_structured(segue_content *content,
                                                     const char *json, size_t len,
                                                     segue_error **error);
 
 /* Marks the result as a tool error (`isError`), which a model receives and can react to.
  *
- * is_error  1 or 0.
- */
+ * is_error  1 or 0. */
 SEGUE_API segue_status segue_content_set_error(segue_content *content, int32_t is_error);
 
 /* Frees a content. */
@@ -617,16 +592,14 @@ typedef struct segue_segment_view {
 /* Returns the contents of a segment.
  *
  * Returns   never NULL.
- * Thread    dispatch
- */
+ * Thread    dispatch */
 SEGUE_API const segue_segment_view *segue_segment_read(const segue_segment *segment);
 
 /* Decodes the text of a text block.
  *
  * len       receives the length in bytes; may be NULL. The text may hold NUL bytes.
  * Returns   the text, or NULL when the block is not a text block.
- * Thread    dispatch
- */
+ * Thread    dispatch */
 SEGUE_API const char *segue_segment_text(const segue_segment *segment, size_t *len);
 
 /* ---- 8 Server ---------------------------------------------------------------------- */
@@ -730,21 +703,18 @@ typedef struct segue_server_options {
                                       16 MiB */
     int64_t max_log_bytes;         /* the largest log of one operation in bytes; default
                                       64 MiB */
-    int64_t max_segments;          /* the largest number of segments of one operation;
-                                      default 1,000,000 */
-    int32_t max_inputs;            /* the largest number of questions of one operation;
-                                      default 64 */
-    int32_t max_tasks;             /* the largest number of running tasks, and of calls
-                                      that wait for answers, per principal; default 100 */
-    int32_t max_requests;          /* the largest number of requests in flight per
-                                      connection; default 1024 */
-    int32_t max_streams;           /* the largest number of open tasks/stream and listen
-                                      requests per connection; default 256 */
+    int64_t max_segments;          /* segments of one operation; default 1,000,000 */
+    int32_t max_inputs;            /* questions of one operation; default 64 */
+    int32_t max_tasks;             /* running tasks, and calls that wait for answers,
+                                      per principal; default 100 */
+    int32_t max_requests;          /* requests in flight per connection; default 1024 */
+    int32_t max_streams;           /* open tasks/stream and listen requests per
+                                      connection; default 256 */
     int64_t max_ttl_ms;            /* the longest time to live of a task; default 24 h */
     int64_t grace_ms;              /* the time for which an expired task can still be
                                       read; default 5 min */
-    int32_t lookups_per_second;    /* the largest number of failed look-ups of tasks per
-                                      second and principal; default 100 */
+    int32_t lookups_per_second;    /* failed look-ups of tasks per second and principal;
+                                      default 100 */
     segue_idle_fn on_idle;         /* NULL = the end of the last conversation is not
                                       reported */
     int64_t input_wait_ms;         /* the time for which a plain call waits for answers;
@@ -754,9 +724,9 @@ typedef struct segue_server_options {
     uint32_t dialects_off;         /* segue_dialect bits to switch off; wins over
                                       dialects_on */
     uint32_t draft_ways;           /* segue_draft_way bits; default 0 = none of them */
-    int32_t fetches_per_second;    /* the largest number of tasks/result with lastSeqNr
-                                      per second and principal; a caller that sends more
-                                      is asked to wait; default 1000 */
+    int32_t fetches_per_second;    /* tasks/result with lastSeqNr per second and
+                                      principal; a caller that sends more is asked to
+                                      wait; default 1000 */
     segue_validate_fn on_validate; /* NULL = schemas are listed, but values are not
                                       checked */
     int64_t list_ttl_ms;           /* the time for which clients of 2026-07-28 may cache
@@ -764,12 +734,11 @@ typedef struct segue_server_options {
                                       they may not */
     int32_t list_scope;            /* the callers that may share these cached answers:
                                       segue_cache_scope */
-    const void *seal_key; /* a secret random key of seal_key_len = 32 bytes; NULL = the
-                             server makes a key. Servers with the same key accept each
-                             other's cursors, continue each other's sessions
-                             (Mcp-Session-Id), and take over each other's calls that wait
-                             for answers: the tool then runs from its start and finds the
-                             answers given so far */
+    /* a secret random key of seal_key_len = 32 bytes; NULL = the server makes a key.
+     * Servers with the same key accept each other's cursors, continue each other's
+     * sessions (Mcp-Session-Id), and take over each other's calls that wait for answers:
+     * the tool then runs from its start and finds the answers given so far */
+    const void *seal_key;
     size_t seal_key_len;
     const void *seal_key_before; /* the previous key: texts that were sealed with it can
                                     still be opened, so that a key can be replaced */
@@ -782,25 +751,22 @@ typedef struct segue_server_options {
                            error; the result still has their contents. Events that
                            segue_call_replace made void leave the log and no longer count
                            against its limit */
-    int64_t max_event_bytes;        /* the largest number of bytes of event payloads that
-                                       are stored for streaming again; 0 = no limit */
+    int64_t max_event_bytes;        /* bytes of event payloads that are stored for
+                                       streaming again; 0 = no limit */
     int64_t event_ttl_ms;           /* the time for which an event is stored for streaming
                                        again; 0 = no limit */
-    int64_t max_principal_requests; /* the largest number of requests in flight of one
-                                       principal over all connections; default 65,536 */
-    int64_t max_principal_bytes;    /* the largest number of bytes in memory of the
-                                       requests and logs of one principal; default 256
-                                       MiB. A principal over the limit cannot begin calls,
-                                       and its plain calls get no further segments. From
-                                       half of the limit on, a task waits for its store.
-                                       Requests that follow or end a running call are
-                                       always served */
-    int64_t max_server_requests;    /* the largest number of requests in flight of all
-                                       principals together; default 262,144 */
-    int64_t max_server_bytes;       /* the largest number of bytes as in
-                                       max_principal_bytes, of all principals together;
-                                       default 1 GiB */
-    int64_t first_turn_ms;          /* the longest time of a handler's first turn
+    int64_t max_principal_requests; /* requests in flight of one principal over all
+                                       connections; default 65,536 */
+    /* bytes in memory of the requests and logs of one principal; default 256 MiB. A
+     * principal over the limit cannot begin calls, and its plain calls get no further
+     * segments. From half of the limit on, a task waits for its store. Requests that
+     * follow or end a running call are always served */
+    int64_t max_principal_bytes;
+    int64_t max_server_requests; /* requests in flight of all principals together;
+                                       default 262,144 */
+    int64_t max_server_bytes;    /* bytes as in max_principal_bytes, of all principals
+                                       together; default 1 GiB */
+    int64_t first_turn_ms;       /* the longest time of a handler's first turn
                                        (segue_call_hold_turn); default 20 */
 } segue_server_options;
 #define SEGUE_SERVER_OPTIONS_INIT SEGUE_INIT(segue_server_options)
@@ -865,15 +831,14 @@ typedef struct segue_item_options {
                                     time; default 0 */
     int32_t read_scope;          /* the callers that may share the cached contents:
                                     segue_cache_scope */
-    const char *scopes;          /* scopes, separated by blanks. Over HTTP a caller's
-                                    token needs all of them (403 otherwise), and a
-                                    listener without authorization refuses every caller.
-                                    Over stdio and other byte streams they have no effect.
-                                    NULL = none */
-    int64_t resume_min_wait_ms;  /* SEGUE_TOOL_RESUMABLE: the time for which a client
+    /* scopes, separated by blanks. Over HTTP a caller's token needs all of them (403
+     * otherwise), and a listener without authorization refuses every caller. Over stdio
+     * and other byte streams they have no effect. NULL = none */
+    const char *scopes;
+    int64_t resume_min_wait_ms; /* SEGUE_TOOL_RESUMABLE: the time for which a client
                                     should wait before it comes back after a lost
                                     connection; 0 = no time is given to the client */
-    int64_t resume_max_wait_ms;  /* SEGUE_TOOL_RESUMABLE: the call is cancelled when the
+    int64_t resume_max_wait_ms; /* SEGUE_TOOL_RESUMABLE: the call is cancelled when the
                                     client does not come back within this time; default 10
                                     min, -1 = the client is promised no time */
 } segue_item_options;
@@ -882,8 +847,7 @@ typedef struct segue_item_options {
 /* Makes a server. It offers tools, resources and prompts and runs their operations.
  *
  * options   the store is shared, not consumed.
- * Returns   SEGUE_OK, SEGUE_E_INVALID for an option that is out of range.
- */
+ * Returns   SEGUE_E_INVALID for an option that is out of range. */
 SEGUE_API segue_status segue_server_new(segue_runtime *runtime,
                                         const segue_server_options *options,
                                         segue_server **out, segue_error **error);
@@ -894,11 +858,10 @@ SEGUE_API segue_status segue_server_new(segue_runtime *runtime,
  * json      the item as a list shows it, e.g.
  *           {"name":"add","inputSchema":{"type":"object"}}.
  * options   on_call is required.
- * Returns   SEGUE_OK, SEGUE_E_JSON, SEGUE_E_INVALID when the item lacks a required
- *           member, a template or schema is malformed or an option is not for this kind
- *           of item, SEGUE_E_EXISTS when the server has an item of this kind with the
- *           same name, URI or template.
- */
+ * Returns   SEGUE_E_JSON, SEGUE_E_INVALID when the item lacks a required member, a
+ *           template or schema is malformed or an option is not for this kind of item,
+ *           SEGUE_E_EXISTS when the server has an item of this kind with the same name,
+ *           URI or template. */
 SEGUE_API segue_status segue_server_add(segue_server *server, int32_t item,
                                         const char *json, size_t len,
                                         const segue_item_options *options,
@@ -907,8 +870,7 @@ SEGUE_API segue_status segue_server_add(segue_server *server, int32_t item,
 /* Removes an item. Running calls of the item continue.
  *
  * name      the item's name; for a resource its URI, for a template its text.
- * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when the server has no such item.
- */
+ * Returns   SEGUE_E_NOT_FOUND when the server has no such item. */
 SEGUE_API segue_status segue_server_remove(segue_server *server, int32_t item,
                                            const char *name);
 
@@ -916,8 +878,7 @@ SEGUE_API segue_status segue_server_remove(segue_server *server, int32_t item,
  * before the notification is sent are reported once.
  *
  * uri       the URI of the subscription; no item with this URI is needed.
- * Returns   SEGUE_OK, also when nobody subscribed.
- */
+ * Returns   SEGUE_OK, also when nobody subscribed. */
 SEGUE_API segue_status segue_server_resource_updated(segue_server *server,
                                                      const char *uri);
 
@@ -926,9 +887,8 @@ SEGUE_API segue_status segue_server_resource_updated(segue_server *server,
  * again, other operations fail.
  *
  * transport consumed on success.
- * Returns   SEGUE_OK, SEGUE_E_STATE when the transport was attached before,
- *           SEGUE_E_INVALID when the transport belongs to another runtime.
- */
+ * Returns   SEGUE_E_STATE when the transport was attached before, SEGUE_E_INVALID when
+ *           the transport belongs to another runtime. */
 SEGUE_API segue_status segue_server_attach(segue_server *server,
                                            segue_transport *transport,
                                            segue_error **error);
@@ -972,12 +932,10 @@ typedef struct segue_listen_options {
                                       tasks too (R-2557-53) */
     int64_t max_header_bytes;      /* the largest head of a request in bytes; default 32
                                       KiB */
-    int32_t max_connections;       /* the largest number of open connections; default
-                                      16384 */
-    int32_t max_streams;           /* the largest number of open event streams per
-                                      principal; default 1024 */
-    int32_t max_sessions;          /* the largest number of sessions (Mcp-Session-Id) of
-                                      clients that use initialize; default 10000 */
+    int32_t max_connections;       /* open connections; default 16384 */
+    int32_t max_streams;           /* open event streams per principal; default 1024 */
+    int32_t max_sessions;          /* sessions (Mcp-Session-Id) of clients that use
+                                      initialize; default 10000 */
     int64_t session_idle_ms;   /* the time after which an unused session ends; default 30
                                   min */
     int64_t max_replay_bytes;  /* the number of bytes of events of one answer that a
@@ -997,18 +955,17 @@ typedef struct segue_listen_options {
                                   event stream, so that proxies see data; default 200 */
     int64_t drain_ms;          /* the time for which calls may continue after
                                   segue_listener_close; default 10000 */
-    const segue_bearer_options
-        *bearer; /* every caller needs a token (segue_auth.h), and the principal function
-                    is not called; NULL = no tokens */
+    /* every caller needs a token (segue_auth.h), and the principal function does not run;
+     * NULL = no tokens */
+    const segue_bearer_options *bearer;
 } segue_listen_options;
 #define SEGUE_LISTEN_OPTIONS_INIT SEGUE_INIT(segue_listen_options)
 
 /* Serves clients over HTTP: one listening socket offers MCP at one path, in all revisions
  * of Streamable HTTP.
  *
- * Returns   SEGUE_OK, SEGUE_E_IO when the address or a certificate cannot be used,
- *           SEGUE_E_INVALID for a malformed address or a limit out of range.
- */
+ * Returns   SEGUE_E_IO when the address or a certificate cannot be used, SEGUE_E_INVALID
+ *           for a malformed address or a limit out of range. */
 SEGUE_API segue_status segue_server_listen(segue_server *server,
                                            const segue_listen_options *options,
                                            segue_listener **out, segue_error **error);
@@ -1016,15 +973,13 @@ SEGUE_API segue_status segue_server_listen(segue_server *server,
 /* Returns the URL of the endpoint, such as "http://127.0.0.1:40123/mcp"; for a Unix
  * socket "unix:/run/x.sock:/mcp".
  *
- * Returns   the text, which lives as long as the handle; "" for NULL.
- */
+ * Returns   the text, which lives as long as the handle; "" for NULL. */
 SEGUE_API const char *segue_listener_url(const segue_listener *listener);
 
 /* Reads the certificate files, for new connections, and the key set of jwks_file again.
  *
- * Returns   SEGUE_OK, SEGUE_E_IO when a file cannot be used: the previous files stay in
- *           use; SEGUE_E_STATE with neither TLS nor jwks_file.
- */
+ * Returns   SEGUE_E_IO when a file cannot be used: the previous files stay in use;
+ *           SEGUE_E_STATE with neither TLS nor jwks_file. */
 SEGUE_API segue_status segue_listener_reload(segue_listener *listener,
                                              segue_error **error);
 
@@ -1072,44 +1027,38 @@ typedef void (*segue_input_fn)(void *user, segue_call *call, segue_status status
 /* Returns the method that runs the handler: "tools/call", "resources/read", "prompts/get"
  * or "completion/complete".
  *
- * Returns   a string that lives as long as the library.
- */
+ * Returns   a string that lives as long as the library. */
 SEGUE_API const char *segue_call_method(const segue_call *call);
 
 /* Returns the name of the tool or prompt. For resources/read it is the URI, for a
  * completion the prompt's name or the template's text, for a question its method.
  *
- * Returns   a string that lives as long as the call.
- */
+ * Returns   a string that lives as long as the call. */
 SEGUE_API const char *segue_call_name(const segue_call *call);
 
 /* Returns the principal of the caller: the name from the principal function or from the
  * token. A task that runs again after a crash has the principal that made it.
  *
- * Returns   a string that lives as long as the call; "" for an anonymous caller.
- */
+ * Returns   a string that lives as long as the call; "" for an anonymous caller. */
 SEGUE_API const char *segue_call_principal(const segue_call *call);
 
 /* Tells whether the token of the caller grants a scope, directly or by a scope that
  * implies it. Over HTTP without authorization no caller has any scope. Over stdio and
  * other byte streams there are no tokens, and every caller has all scopes.
  *
- * Returns   1 or 0.
- */
+ * Returns   1 or 0. */
 SEGUE_API int32_t segue_call_has_scope(const segue_call *call, const char *scope);
 
 /* Returns the whole params of the request as JSON text.
  *
  * len       receives the length in bytes; may be NULL.
- * Returns   the text, an object; lives as long as the call.
- */
+ * Returns   the text, an object; lives as long as the call. */
 SEGUE_API const char *segue_call_params(const segue_call *call, size_t *len);
 
 /* Gives one member of the request's _meta as JSON text, e.g. of "traceparent".
  *
  * json, len receive the text, which lives as long as the call and is not NUL-terminated.
- * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when the client did not send this member.
- */
+ * Returns   SEGUE_E_NOT_FOUND when the client did not send this member. */
 SEGUE_API segue_status segue_call_meta(const segue_call *call, const char *key,
                                        const char **json, size_t *len);
 
@@ -1119,34 +1068,29 @@ SEGUE_API segue_status segue_call_meta(const segue_call *call, const char *key,
  * complete; segue_call_params has the rest.
  *
  * json, len receive the text, which lives as long as the call and is not NUL-terminated.
- * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when the caller did not send this argument.
- */
+ * Returns   SEGUE_E_NOT_FOUND when the caller did not send this argument. */
 SEGUE_API segue_status segue_call_argument(const segue_call *call, const char *name,
                                            const char **json, size_t *len);
 
 /* Sets the callbacks of the call. It may be called once per call.
  *
- * Returns   SEGUE_OK, SEGUE_E_STATE when callbacks were set before.
- */
+ * Returns   SEGUE_E_STATE when callbacks were set before. */
 SEGUE_API segue_status segue_call_watch(segue_call *call,
                                         const segue_call_events *events);
 
 /* Tells whether the client cancelled the call, by a message or by a disconnect where a
  * disconnect cancels calls.
  *
- * Returns   1 or 0.
- */
+ * Returns   1 or 0. */
 SEGUE_API int32_t segue_call_is_cancelled(const segue_call *call);
 
 /* Emits one segment for each block of the content; other members become fields.
  *
  * Effect    each segment gets a number, is stored if the call is a task, and is then sent
  *           to the clients that read it.
- * Returns   SEGUE_OK, SEGUE_E_WOULD_BLOCK when too much output waits (no segment was
- *           made; on_drain follows), SEGUE_E_TERMINAL when the operation has ended,
- *           SEGUE_E_LIMIT when the result is too large (the operation then ends with an
- *           error).
- */
+ * Returns   SEGUE_E_WOULD_BLOCK when too much output waits (no segment was made; on_drain
+ *           follows), SEGUE_E_TERMINAL when the operation has ended, SEGUE_E_LIMIT when
+ *           the result is too large (the operation then ends with an error). */
 SEGUE_API segue_status segue_call_send(segue_call *call, const segue_content *content,
                                        segue_error **error);
 
@@ -1156,8 +1100,7 @@ SEGUE_API segue_status segue_call_send(segue_call *call, const segue_content *co
  *
  * text      UTF-8.
  * Returns   as segue_call_send, and SEGUE_E_INVALID when the text is not valid UTF-8 or
- *           the call is neither of a tool nor of a resource.
- */
+ *           the call is neither of a tool nor of a resource. */
 SEGUE_API segue_status segue_call_send_text(segue_call *call, const char *text,
                                             size_t len, segue_error **error);
 
@@ -1170,8 +1113,7 @@ SEGUE_API segue_status segue_call_send_text(segue_call *call, const char *text,
  *           segue_call_replace. Text that continues a block is not counted.
  * text      UTF-8.
  * Returns   as segue_call_send_text, and SEGUE_E_INVALID when there is no such block yet,
- *           it is not a text block, or the call is not of a tool.
- */
+ *           it is not a text block, or the call is not of a tool. */
 SEGUE_API segue_status segue_call_extend_text(segue_call *call, int64_t index,
                                               const char *text, size_t len,
                                               segue_error **error);
@@ -1182,8 +1124,7 @@ SEGUE_API segue_status segue_call_extend_text(segue_call *call, int64_t index,
  * blocks that were sent stay in the result. segue_call_extend_text counts from 0 again
  * there, too.
  *
- * Returns   as segue_call_send.
- */
+ * Returns   as segue_call_send. */
 SEGUE_API segue_status segue_call_replace(segue_call *call, segue_error **error);
 
 /* Sets a member of the result that is not its list: structuredContent or _meta of a tool,
@@ -1193,8 +1134,7 @@ SEGUE_API segue_status segue_call_replace(segue_call *call, segue_error **error)
  *           key.
  * Returns   as segue_call_send; SEGUE_E_JSON; SEGUE_E_INVALID for the list ("content",
  *           "contents", "messages"), "isError" and "resultType", and for an invalid ttlMs
- *           or cacheScope of a resource.
- */
+ *           or cacheScope of a resource. */
 SEGUE_API segue_status segue_call_set_field(segue_call *call, const char *name,
                                             const char *json, size_t len,
                                             segue_error **error);
@@ -1206,8 +1146,7 @@ SEGUE_API segue_status segue_call_set_field(segue_call *call, const char *name,
  * total     how many suggestions exist in all; < 0 = unknown.
  * has_more  1 when there are more suggestions than values, else 0.
  * Returns   as segue_call_send; SEGUE_E_INVALID when the call is not a completion, for
- *           more than 100 values and for text that is not UTF-8.
- */
+ *           more than 100 values and for text that is not UTF-8. */
 SEGUE_API segue_status segue_call_set_completion(segue_call *call,
                                                  const char *const *values, size_t count,
                                                  int64_t total, int32_t has_more,
@@ -1218,8 +1157,7 @@ SEGUE_API segue_status segue_call_set_completion(segue_call *call,
  *
  * total     0 = unknown. message: may be NULL.
  * Returns   SEGUE_OK, also when no client listens; SEGUE_E_INVALID when progress or total
- *           is not a finite number.
- */
+ *           is not a finite number. */
 SEGUE_API segue_status segue_call_progress(segue_call *call, double progress,
                                            double total, const char *message,
                                            segue_error **error);
@@ -1230,15 +1168,13 @@ SEGUE_API segue_status segue_call_progress(segue_call *call, double progress,
  *           "emergency".
  * json      any JSON value.
  * Returns   SEGUE_OK, also when no client listens; SEGUE_E_JSON; SEGUE_E_INVALID for an
- *           unknown level.
- */
+ *           unknown level. */
 SEGUE_API segue_status segue_call_log(segue_call *call, const char *level,
                                       const char *json, size_t len, segue_error **error);
 
 /* Sets the text that describes the state of a task.
  *
- * Returns   as segue_call_send.
- */
+ * Returns   as segue_call_send. */
 SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *message,
                                              segue_error **error);
 
@@ -1252,10 +1188,9 @@ SEGUE_API segue_status segue_call_set_status(segue_call *call, const char *messa
  *           the first run's answer.
  * method    method of the question; params: its parameters, JSON text.
  * on_input  called once with the answer, before free_user(user).
- * Returns   SEGUE_OK, SEGUE_E_EXISTS for a key that was used, SEGUE_E_UNSUPPORTED when
- *           the client does not support the question, SEGUE_E_LIMIT for max_inputs, and
- *           in a plain call for max_tasks, SEGUE_E_TERMINAL.
- */
+ * Returns   SEGUE_E_EXISTS for a key that was used, SEGUE_E_UNSUPPORTED when the client
+ *           does not support the question, SEGUE_E_LIMIT for max_inputs, and in a plain
+ *           call for max_tasks, SEGUE_E_TERMINAL. */
 SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *key,
                                                 const char *method, const char *params,
                                                 size_t len, segue_input_fn on_input,
@@ -1268,16 +1203,14 @@ SEGUE_API segue_status segue_call_require_input(segue_call *call, const char *ke
  *           allows it.
  * Returns   SEGUE_OK, also when the call is a task already; SEGUE_E_UNSUPPORTED when the
  *           tool or the client does not allow tasks; SEGUE_E_LIMIT when the client has
- *           too many; SEGUE_E_STATE while a plain call waits for answers.
- */
+ *           too many; SEGUE_E_STATE while a plain call waits for answers. */
 SEGUE_API segue_status segue_call_defer(segue_call *call, int64_t ttl_ms,
                                         segue_error **error);
 
 /* Stores bytes of the application with the task. After a crash the next run of the tool
  * gets the last bytes stored.
  *
- * Returns   as segue_call_send; SEGUE_E_STATE when the call is not a task.
- */
+ * Returns   as segue_call_send; SEGUE_E_STATE when the call is not a task. */
 SEGUE_API segue_status segue_call_checkpoint(segue_call *call, const void *data,
                                              size_t len, segue_error **error);
 
@@ -1287,8 +1220,7 @@ SEGUE_API segue_status segue_call_checkpoint(segue_call *call, const void *data,
  *               run continues with the next segment.
  * data, len     receive the last checkpoint, or NULL when there is none; may be NULL. The
  *               checkpoint lives as long as the call.
- * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND on a first run.
- */
+ * Returns   SEGUE_E_NOT_FOUND on a first run. */
 SEGUE_API segue_status segue_call_resumed(const segue_call *call, uint64_t *last_segment,
                                           const void **data, size_t *len);
 
@@ -1298,10 +1230,9 @@ SEGUE_API segue_status segue_call_resumed(const segue_call *call, uint64_t *last
  *           returned.
  * content   may be NULL; not consumed. A tool gives blocks, resources/read gives contents
  *           of resources, prompts/get gives messages, a completion gives no content.
- * Returns   SEGUE_OK, SEGUE_E_TERMINAL when the call has ended already, SEGUE_E_INVALID
- *           when the content does not suit the method, or the tool has an outputSchema
- *           and gave no structuredContent (then the call has ended, with -32603).
- */
+ * Returns   SEGUE_E_TERMINAL when the call has ended already, SEGUE_E_INVALID when the
+ *           content does not suit the method, or the tool has an outputSchema and gave no
+ *           structuredContent (then the call has ended, with -32603). */
 SEGUE_API segue_status segue_call_complete(segue_call *call, const segue_content *content,
                                            segue_error **error);
 
@@ -1310,9 +1241,8 @@ SEGUE_API segue_status segue_call_complete(segue_call *call, const segue_content
  *
  * code      e.g. -32603; data: JSON text or NULL. -32002 for resources/read means "not
  *           found": the client gets the code of its revision, with the URI as data.
- * Returns   SEGUE_OK, SEGUE_E_TERMINAL, SEGUE_E_JSON, SEGUE_E_INVALID for a code that the
- *           protocol reserves and does not define.
- */
+ * Returns   SEGUE_E_TERMINAL, SEGUE_E_JSON, SEGUE_E_INVALID for a code that the protocol
+ *           reserves and does not define. */
 SEGUE_API segue_status segue_call_fail(segue_call *call, int32_t code,
                                        const char *message, const char *data, size_t len,
                                        segue_error **error);
@@ -1355,64 +1285,56 @@ enum segue_response_mode {
  * else. In other revisions on_input gets all questions. */
 typedef struct segue_session_options {
     size_t struct_size;
-    const char *name;           /* name of the client; default "segue" */
-    const char *version;        /* version of the client; default "0" */
-    const char *capabilities;   /* JSON object, e.g. {"elicitation":{}}; may be NULL. The
+    const char *name;         /* name of the client; default "segue" */
+    const char *version;      /* version of the client; default "0" */
+    const char *capabilities; /* JSON object, e.g. {"elicitation":{}}; may be NULL. The
                                    library adds the declaration of tasks; a member "tasks"
                                    replaces this declaration in 2025-11-25 */
-    int32_t era;                /* the revisions that the session offers: segue_era */
-    int64_t probe_timeout_ms;   /* the time for which the session waits for the answer to
-                                   server/discover; default 5000. Without an answer it
-                                   sends initialize, since the server may be older or
-                                   still starting. If the server answers server/discover
-                                   before it answers initialize, or within this time after
-                                   it refused initialize, the session uses that answer. No
-                                   effect with SEGUE_ERA_MODERN. Over HTTP, where old
-                                   servers refuse server/discover, this is instead the
-                                   time for which the session waits for the answer to
-                                   notifications/initialized */
+    int32_t era;              /* the revisions that the session offers: segue_era */
+    /* the time for which the session waits for the answer to server/discover; default
+     * 5000. Without an answer it sends initialize, since the server may be older or still
+     * starting. If the server answers server/discover before it answers initialize, or
+     * within this time after it refused initialize, the session uses that answer. No
+     * effect with SEGUE_ERA_MODERN. Over HTTP, where old servers refuse server/discover,
+     * this is instead the time for which the session waits for the answer to
+     * notifications/initialized */
+    int64_t probe_timeout_ms;
     int64_t request_timeout_ms; /* the longest time of one request and response on the
                                    wire; default 60000 */
-    int32_t max_reconnects;     /* the largest number of reconnects in a row. It also
-                                   limits how often a tasks/get, tasks/update or
-                                   tasks/result that fails is sent again; 0 = default 20,
-                                   -1 = none */
+    int32_t max_reconnects;     /* reconnects in a row. It also limits how often a
+                                   tasks/get, tasks/update or tasks/result that fails is
+                                   sent again; 0 = default 20, -1 = none */
     int64_t max_result_bytes;   /* the largest result of one request in bytes; default 64
                                    MiB */
-    int32_t max_requests;       /* the largest number of requests in flight; default
-                                   4096 */
+    int32_t max_requests;       /* requests in flight; default 4096 */
     int32_t no_idempotency;     /* 1 = never send an idempotency key */
     int32_t no_tasks;           /* 1 = do not declare tasks, and ask for none */
-    int32_t fill_defaults;      /* 1 = members that an accepted answer to
-                                   elicitation/create leaves out get the defaults of the
-                                   schema, for applications that show no form
-                                   (SEP-1034) */
-    int64_t cache_bytes;        /* number of bytes of the cache of fresh results (ttlMs of
+    /* 1 = members that an accepted answer to elicitation/create leaves out get the
+     * defaults of the schema, for applications that show no form (SEP-1034) */
+    int32_t fill_defaults;
+    int64_t cache_bytes;   /* number of bytes of the cache of fresh results (ttlMs of
                                    2026-07-28); 0 = default 1 MiB, -1 = no cache */
-    uint32_t dialects_off;      /* SEGUE_DIALECT_PARTIAL, SEGUE_DIALECT_PARTIAL_RESULTS:
+    uint32_t dialects_off; /* SEGUE_DIALECT_PARTIAL, SEGUE_DIALECT_PARTIAL_RESULTS:
                                    the session does not request segments of a plain call
                                    by this extension */
-    uint32_t dialects_on;       /* SEGUE_DIALECT_DRAFT_TASKS: initialize offers
-                                   DRAFT-2026-v1; of no effect with no_tasks.
-                                   SEGUE_DIALECT_RESUMABLE: a server before 2026-07-28 may
-                                   offer to repeat its answers (SEP-975). The session
-                                   fetches them again when the connection breaks, and such
-                                   requests have tokens (segue_request_token) */
-    segue_server *host;         /* the server that answers questions, see above; shared;
+    /* SEGUE_DIALECT_DRAFT_TASKS: initialize offers DRAFT-2026-v1; of no effect with
+     * no_tasks. SEGUE_DIALECT_RESUMABLE: a server before 2026-07-28 may offer to repeat
+     * its answers (SEP-975). The session fetches them again when the connection breaks,
+     * and such requests have tokens (segue_request_token) */
+    uint32_t dialects_on;
+    segue_server *host;     /* the server that answers questions, see above; shared;
                                    NULL = none */
-    int32_t first_attempts;     /* the largest number of attempts to connect for the first
+    int32_t first_attempts; /* the largest number of attempts to connect for the first
                                    time; 0 = max_reconnects + 1 */
-    int64_t reconnect_timeout_ms; /* the time after the loss of a server within which
-                                     attempts to reconnect may begin. Over HTTP each
-                                     request has its own attempts. After this time the
-                                     session, over HTTP the request, ends with
-                                     SEGUE_E_DISCONNECTED. 0 = default 60000, -1 = only
-                                     max_reconnects limits the attempts */
-    uint32_t response_modes;      /* set of segue_response_mode that the session declares
-                                     to servers of 2025-11-25 and lists in each tools/call
-                                     that asks for a task; 0 = all. If capabilities has a
-                                     member "tasks", which declares its own modes, this
-                                     must be 0 */
+    /* the time after the loss of a server within which attempts to reconnect may begin.
+     * Over HTTP each request has its own attempts. After this time the session, over HTTP
+     * the request, ends with SEGUE_E_DISCONNECTED. 0 = default 60000, -1 = only
+     * max_reconnects limits the attempts */
+    int64_t reconnect_timeout_ms;
+    /* set of segue_response_mode that the session declares to servers of 2025-11-25 and
+     * lists in each tools/call that asks for a task; 0 = all. If capabilities has a
+     * member "tasks", which declares its own modes, this must be 0 */
+    uint32_t response_modes;
 } segue_session_options;
 #define SEGUE_SESSION_OPTIONS_INIT SEGUE_INIT(segue_session_options)
 
@@ -1457,10 +1379,9 @@ typedef struct segue_session_events {
  * started at once; they wait until the session is open.
  *
  * transport consumed on success.
- * Returns   SEGUE_OK, SEGUE_E_STATE when the transport was attached before, SEGUE_E_JSON
- *           for malformed capabilities, SEGUE_E_INVALID when the transport or the host
- *           belongs to another runtime, SEGUE_E_CLOSED when the host has closed.
- */
+ * Returns   SEGUE_E_STATE when the transport was attached before, SEGUE_E_JSON for
+ *           malformed capabilities, SEGUE_E_INVALID when the transport or the host
+ *           belongs to another runtime, SEGUE_E_CLOSED when the host has closed. */
 SEGUE_API segue_status segue_session_open(segue_runtime *runtime,
                                           segue_transport *transport,
                                           const segue_session_options *options,
@@ -1470,8 +1391,7 @@ SEGUE_API segue_status segue_session_open(segue_runtime *runtime,
 /* Describes the peer as JSON: {"protocolVersion","serverInfo","capabilities",
  * "instructions"}.
  *
- * Returns   SEGUE_OK, SEGUE_E_STATE before on_open.
- */
+ * Returns   SEGUE_E_STATE before on_open. */
 SEGUE_API segue_status segue_session_peer(segue_session *session, char *buf, size_t *len);
 
 /* Ends the session: requests in flight complete with SEGUE_E_CLOSED, the transport
@@ -1592,9 +1512,8 @@ typedef struct segue_request_options {
  * method    not empty.
  * params    JSON object, or NULL; the library adds the _meta members of the protocol.
  * out       owned by the caller; may be NULL when no handle is needed.
- * Returns   SEGUE_OK, SEGUE_E_JSON, SEGUE_E_INVALID when params is not an object,
- *           SEGUE_E_LIMIT when too many requests are in flight.
- */
+ * Returns   SEGUE_E_JSON, SEGUE_E_INVALID when params is not an object, SEGUE_E_LIMIT
+ *           when too many requests are in flight. */
 SEGUE_API segue_status segue_request_start(segue_session *session, const char *method,
                                            const char *params, size_t len,
                                            const segue_request_options *options,
@@ -1607,8 +1526,7 @@ SEGUE_API segue_status segue_request_start(segue_session *session, const char *m
  * against max_requests.
  *
  * events    on_input is required.
- * Returns   SEGUE_OK, SEGUE_E_LIMIT when the session already has such a request.
- */
+ * Returns   SEGUE_E_LIMIT when the session already has such a request. */
 SEGUE_API segue_status segue_session_take_input(segue_session *session,
                                                 const segue_request_events *events,
                                                 segue_request **out, segue_error **error);
@@ -1617,8 +1535,7 @@ SEGUE_API segue_status segue_session_take_input(segue_session *session,
  * the token and options.seen do not cover, then the one result.
  *
  * token     from segue_request_token.
- * Returns   as segue_request_start; SEGUE_E_INVALID for a token that is damaged.
- */
+ * Returns   as segue_request_start; SEGUE_E_INVALID for a token that is damaged. */
 SEGUE_API segue_status segue_request_resume(segue_session *session, const char *token,
                                             const segue_request_options *options,
                                             const segue_request_events *events,
@@ -1628,23 +1545,21 @@ SEGUE_API segue_status segue_request_resume(segue_session *session, const char *
  * the segments whose on_segment has begun, not segments that have only arrived. Keep it
  * secret: whoever has it can use the task.
  *
- * Returns   SEGUE_OK, SEGUE_E_NOT_RESUMABLE when the server offers neither a task nor
- *           idempotency nor resuming, SEGUE_E_TERMINAL from on_complete on, unless its
- *           status is SEGUE_E_CLOSED, SEGUE_E_DISCONNECTED or SEGUE_E_TIMEOUT.
- */
+ * Returns   SEGUE_E_NOT_RESUMABLE when the server offers neither a task nor idempotency
+ *           nor resuming, SEGUE_E_TERMINAL from on_complete on, unless its status is
+ *           SEGUE_E_CLOSED, SEGUE_E_DISCONNECTED or SEGUE_E_TIMEOUT. */
 SEGUE_API segue_status segue_request_token(segue_request *request, char *buf,
                                            size_t *len);
 
 /* Answers a question of on_input.
  *
  * json      the answer, e.g. {"action":"accept","content":{}}.
- * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when no question with this key is open (the
- *           server may have withdrawn it, or the connection is lost), SEGUE_E_JSON,
- *           SEGUE_E_INVALID when json is not an object, or is no valid answer to
- *           elicitation/create: "action" is accept, decline or cancel, "content" is an
- *           object that fits the form (2026-07-28). The question then stays open.
- *           SEGUE_E_TERMINAL from on_complete on.
- */
+ * Returns   SEGUE_E_NOT_FOUND when no question with this key is open (the server may have
+ *           withdrawn it, or the connection is lost), SEGUE_E_JSON, SEGUE_E_INVALID when
+ *           json is not an object, or is no valid answer to elicitation/create: "action"
+ *           is accept, decline or cancel, "content" is an object that fits the form
+ *           (2026-07-28). The question then stays open. SEGUE_E_TERMINAL from on_complete
+ *           on. */
 SEGUE_API segue_status segue_request_answer(segue_request *request, const char *key,
                                             const char *json, size_t len,
                                             segue_error **error);
@@ -1658,8 +1573,7 @@ SEGUE_API segue_status segue_request_answer(segue_request *request, const char *
  * code      code of the error, such as -1 (a person refused) or -32603.
  * message   one line, UTF-8. data: any JSON value, or NULL.
  * Returns   as segue_request_answer; SEGUE_E_UNSUPPORTED when 2026-07-28 has no such
- *           answer to the question, which stays open.
- */
+ *           answer to the question, which stays open. */
 SEGUE_API segue_status segue_request_answer_error(segue_request *request, const char *key,
                                                   int32_t code, const char *message,
                                                   const char *data, size_t len,
@@ -1667,8 +1581,7 @@ SEGUE_API segue_status segue_request_answer_error(segue_request *request, const 
 
 /* Allows n more segments to be delivered (options.credit).
  *
- * Returns   SEGUE_OK, SEGUE_E_INVALID for n < 1, SEGUE_E_TERMINAL from on_complete on.
- */
+ * Returns   SEGUE_E_INVALID for n < 1, SEGUE_E_TERMINAL from on_complete on. */
 SEGUE_API segue_status segue_request_grant(segue_request *request, int64_t n);
 
 /* Asks for the end of the request: a task is cancelled on the server, a plain call is
@@ -1680,8 +1593,7 @@ SEGUE_API segue_status segue_request_grant(segue_request *request, int64_t n);
  * SEGUE_E_DISCONNECTED. Segments that have arrived are delivered before on_complete
  * without credit.
  *
- * Returns   SEGUE_OK, SEGUE_E_TERMINAL from on_complete on.
- */
+ * Returns   SEGUE_E_TERMINAL from on_complete on. */
 SEGUE_API segue_status segue_request_cancel(segue_request *request);
 
 /* Stops following a task without cancelling it: on_complete follows with SEGUE_E_CLOSED,
@@ -1689,9 +1601,8 @@ SEGUE_API segue_status segue_request_cancel(segue_request *request);
  * This is also possible for a call with an idempotency key, whether it becomes a task or
  * not.
  *
- * Returns   SEGUE_OK, SEGUE_E_NOT_RESUMABLE when there is no token, SEGUE_E_TERMINAL from
- *           on_complete on.
- */
+ * Returns   SEGUE_E_NOT_RESUMABLE when there is no token, SEGUE_E_TERMINAL from
+ *           on_complete on. */
 SEGUE_API segue_status segue_request_detach(segue_request *request);
 
 /* Frees the handle. The request continues, and its callbacks still run. */
@@ -1710,8 +1621,7 @@ enum segue_task_state {
 
 /* Makes a handle for a task whose id is known. Nothing is sent.
  *
- * Returns   SEGUE_OK, SEGUE_E_INVALID for an id that is empty or over 4 KiB.
- */
+ * Returns   SEGUE_E_INVALID for an id that is empty or over 4 KiB. */
 SEGUE_API segue_status segue_task_attach(segue_session *session, const char *task_id,
                                          segue_task **out, segue_error **error);
 
@@ -1720,17 +1630,15 @@ SEGUE_API segue_status segue_task_attach(segue_session *session, const char *tas
  * protocol version than the token, every request of the handle ends with
  * SEGUE_E_NOT_RESUMABLE.
  *
- * Returns   SEGUE_OK, SEGUE_E_INVALID for a token that is damaged, SEGUE_E_UNSUPPORTED
- *           for a token of a call that was no task yet: such a call has no state, and
- *           segue_request_resume continues it.
- */
+ * Returns   SEGUE_E_INVALID for a token that is damaged, SEGUE_E_UNSUPPORTED for a token
+ *           of a call that was no task yet: such a call has no state, and
+ *           segue_request_resume continues it. */
 SEGUE_API segue_status segue_task_attach_token(segue_session *session, const char *token,
                                                segue_task **out, segue_error **error);
 
 /* Returns the id of the task, or "" for a request that can be resumed.
  *
- * Returns   a string that lives as long as the handle.
- */
+ * Returns   a string that lives as long as the handle. */
 SEGUE_API const char *segue_task_id(const segue_task *task);
 
 /* Asks for the state of the task: on_complete gets the answer of tasks/get, unchanged.
@@ -1741,8 +1649,7 @@ SEGUE_API const char *segue_task_id(const segue_task *task);
  * more), on_complete gets SEGUE_E_REMOTE.
  *
  * out       the request; may be NULL.
- * Returns   as segue_request_start.
- */
+ * Returns   as segue_request_start. */
 SEGUE_API segue_status segue_task_get(segue_task *task,
                                       const segue_request_events *events,
                                       segue_request **out);
@@ -1753,8 +1660,7 @@ SEGUE_API segue_status segue_task_get(segue_task *task,
  * SEGUE_TASK_CANCELLED. An error with the reason "completed", after a client has fetched
  * the result, is SEGUE_TASK_COMPLETED.
  *
- * Returns   one of segue_task_state; expect unknown values.
- */
+ * Returns   one of segue_task_state; expect unknown values. */
 SEGUE_API int32_t segue_task_get_state(const segue_task *task);
 
 /* Follows the task to its end as an ordinary request: segments from the first that the
@@ -1762,8 +1668,7 @@ SEGUE_API int32_t segue_task_get_state(const segue_task *task);
  * as segue_request_resume does.
  *
  * out       the request; may be NULL.
- * Returns   as segue_request_start.
- */
+ * Returns   as segue_request_start. */
 SEGUE_API segue_status segue_task_watch(segue_task *task,
                                         const segue_request_options *options,
                                         const segue_request_events *events,
@@ -1775,8 +1680,7 @@ SEGUE_API segue_status segue_task_watch(segue_task *task,
  *
  * out       the request; may be NULL.
  * Returns   as segue_request_start; SEGUE_E_UNSUPPORTED for a request that can be
- *           resumed: watch it, and cancel the request of segue_task_watch.
- */
+ *           resumed: watch it, and cancel the request of segue_task_watch. */
 SEGUE_API segue_status segue_task_cancel(segue_task *task,
                                          const segue_request_events *events,
                                          segue_request **out);

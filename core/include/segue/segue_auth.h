@@ -92,11 +92,10 @@ typedef struct segue_oauth_options {
  * https or to this machine.
  *
  * transport a transport of segue_transport_http that is not attached yet.
- * Returns   SEGUE_OK, SEGUE_E_INVALID when options contradict each other, or the URL is
- *           neither https nor on this machine, SEGUE_E_STATE for a transport that is not
- *           an HTTP client, was attached, or sets Authorization, SEGUE_E_EXISTS when the
- *           transport has OAuth options already.
- */
+ * Returns   SEGUE_E_INVALID when options contradict each other, or the URL is neither
+ *           https nor on this machine, SEGUE_E_STATE for a transport that is not an HTTP
+ *           client, was attached, or sets Authorization, SEGUE_E_EXISTS when the
+ *           transport has OAuth options already. */
 SEGUE_API segue_status segue_transport_set_oauth(segue_transport *transport,
                                                  const segue_oauth_options *options,
                                                  segue_error **error);
@@ -108,8 +107,7 @@ SEGUE_API segue_status segue_transport_set_oauth(segue_transport *transport,
  * redirect_url  the URL, or only the part after its question mark.
  * Returns   SEGUE_OK when the URL was accepted, SEGUE_E_NOT_FOUND when no authorization
  *           waits for this state (any more), SEGUE_E_INVALID when the URL has no state or
- *           is malformed.
- */
+ *           is malformed. */
 SEGUE_API segue_status segue_runtime_authorize(segue_runtime *runtime,
                                                const char *redirect_url);
 
@@ -191,16 +189,14 @@ struct segue_bearer_options {
                                    600000 */
     int64_t jwks_refresh_ms;    /* the time in which tokens with unknown keys cause at
                                    most two fetches of the keys; default 30000 */
-    int32_t max_tokens; /* the largest number of valid tokens in the cache; default 1000,
-                           -1 = no cache */
+    int32_t max_tokens; /* valid tokens in the cache; default 1000, -1 = no cache */
 };
 #define SEGUE_BEARER_OPTIONS_INIT SEGUE_INIT(segue_bearer_options)
 
 /* Returns the token as it was sent.
  *
  * len       receives the length in bytes; may be NULL.
- * Returns   a string that lives as long as the handle; "" for NULL.
- */
+ * Returns   a string that lives as long as the handle; "" for NULL. */
 SEGUE_API const char *segue_bearer_token(const segue_bearer *bearer, size_t *len);
 
 /* Accepts the token: the request of the caller is served.
@@ -209,8 +205,7 @@ SEGUE_API const char *segue_bearer_token(const segue_bearer *bearer, size_t *len
  * scopes     the scopes that the token grants, separated by blanks; may be NULL.
  * expires_ms the time at which the token expires, in ms since 1970; 0 = never.
  * Returns    SEGUE_OK, also when the caller is gone; SEGUE_E_TERMINAL when the token was
- *            accepted or refused before.
- */
+ *            accepted or refused before. */
 SEGUE_API segue_status segue_bearer_accept(segue_bearer *bearer, const char *principal,
                                            const char *scopes, int64_t expires_ms);
 
@@ -218,8 +213,8 @@ SEGUE_API segue_status segue_bearer_accept(segue_bearer *bearer, const char *pri
  *
  * reason    shown to the caller: visible ASCII without quotes and backslashes, at most
  *           200 bytes; NULL = none.
- * Returns   as segue_bearer_accept; SEGUE_E_INVALID for a reason with other characters.
- */
+ * Returns   as segue_bearer_accept; SEGUE_E_INVALID for a reason with other
+ *           characters. */
 SEGUE_API segue_status segue_bearer_refuse(segue_bearer *bearer, const char *reason);
 
 /* Frees the handle. If the token was neither accepted nor refused, the caller gets

@@ -37,8 +37,7 @@ SEGUE_API segue_status segue_runtime_cork(segue_runtime *runtime);
 
 /* Ends one segue_runtime_cork. The last uncork sends the messages that were held back.
  *
- * Returns   SEGUE_OK, SEGUE_E_STATE when nothing is corked.
- */
+ * Returns   SEGUE_E_STATE when nothing is corked. */
 SEGUE_API segue_status segue_runtime_uncork(segue_runtime *runtime);
 
 /* ---- 3 Calls ----------------------------------------------------------------------- */
@@ -51,14 +50,12 @@ SEGUE_API segue_status segue_runtime_uncork(segue_runtime *runtime);
  * after the server's first_turn_ms.
  *
  * Returns   SEGUE_OK; SEGUE_E_STATE when the call's answer does not wait for the turn, or
- *           the turn is over.
- */
+ *           the turn is over. */
 SEGUE_API segue_status segue_call_hold_turn(segue_call *call);
 
 /* Ends the first turn of a handler whose call continues.
  *
- * Returns   SEGUE_OK, also when the turn was not extended or is over.
- */
+ * Returns   SEGUE_OK, also when the turn was not extended or is over. */
 SEGUE_API segue_status segue_call_end_turn(segue_call *call);
 
 /* Ends the event stream of a call, and lets the client come back for the rest (2025-11-25
@@ -70,8 +67,7 @@ SEGUE_API segue_status segue_call_end_turn(segue_call *call);
  * Returns   SEGUE_OK, also when the client has disconnected already; SEGUE_E_UNSUPPORTED,
  *           without effect, when the client could not come back: it is not connected over
  *           HTTP, speaks 2026-07-28 or accepts no event streams, the call is a task, or,
- *           before 2025-11-25, nothing has been sent yet; SEGUE_E_TERMINAL.
- */
+ *           before 2025-11-25, nothing has been sent yet; SEGUE_E_TERMINAL. */
 SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms,
                                           segue_error **error);
 
@@ -82,9 +78,8 @@ SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms,
  * "io.modelcontextprotocol/model-immediate-response" (2025-11-25, basic/utilities/tasks)
  * is a text to give to the model while the task runs.
  *
- * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when the server did not send the member, the
- *           request is not a task, or it was resumed by a token.
- */
+ * Returns   SEGUE_E_NOT_FOUND when the server did not send the member, the request is not
+ *           a task, or it was resumed by a token. */
 SEGUE_API segue_status segue_request_meta(segue_request *request, const char *key,
                                           char *buf, size_t *len);
 
@@ -141,8 +136,7 @@ typedef struct segue_transport_vtable {
 /* Makes a transport from your own functions.
  *
  * vtable    copied. self: freed by vtable->free, once.
- * Returns   SEGUE_OK, SEGUE_E_INVALID when start, send or close is missing.
- */
+ * Returns   SEGUE_E_INVALID when start, send or close is missing. */
 SEGUE_API segue_status segue_transport_custom(segue_runtime *runtime,
                                               const segue_transport_vtable *vtable,
                                               void *self, segue_transport **out);
@@ -150,25 +144,22 @@ SEGUE_API segue_status segue_transport_custom(segue_runtime *runtime,
 /* Hands over bytes that were received.
  *
  * bytes     copied, all or none. They may begin and end anywhere, also inside a message.
- * Returns   SEGUE_OK, SEGUE_E_CLOSED, SEGUE_E_STATE before the transport is attached,
+ * Returns   SEGUE_E_CLOSED, SEGUE_E_STATE before the transport is attached,
  *           SEGUE_E_WOULD_BLOCK when more than max_queue_bytes (1 MiB) wait already: feed
- *           again after pause(0).
- */
+ *           again after pause(0). */
 SEGUE_API segue_status segue_transport_feed(segue_transport *transport, const char *bytes,
                                             size_t len);
 
 /* Tells the library that send can take bytes again. May be called inside send.
  *
- * Returns   SEGUE_OK, SEGUE_E_CLOSED, SEGUE_E_STATE before the transport is attached.
- */
+ * Returns   SEGUE_E_CLOSED, SEGUE_E_STATE before the transport is attached. */
 SEGUE_API segue_status segue_transport_writable(segue_transport *transport);
 
 /* Tells the library that the connection has ended. Bytes that were fed before are still
  * read.
  *
- * Returns   SEGUE_OK, SEGUE_E_CLOSED when it was called before, SEGUE_E_STATE before the
- *           transport is attached.
- */
+ * Returns   SEGUE_E_CLOSED when it was called before, SEGUE_E_STATE before the transport
+ *           is attached. */
 SEGUE_API segue_status segue_transport_closed(segue_transport *transport);
 
 /* ---- 7 Custom store ---------------------------------------------------------------- */
@@ -380,10 +371,9 @@ typedef struct segue_store_vtable {
  *
  * vtable    copied. self: freed by vtable->free, once.
  * options   only the allocator is used; may be NULL.
- * Returns   SEGUE_OK, SEGUE_E_INVALID when commit, find, read or claim is missing, when
- *           only some of the four functions for news are set, or when the store is leased
- *           and has none of them.
- */
+ * Returns   SEGUE_E_INVALID when commit, find, read or claim is missing, when only some
+ *           of the four functions for news are set, or when the store is leased and has
+ *           none of them. */
 SEGUE_API segue_status segue_store_custom(const segue_store_vtable *vtable, void *self,
                                           const segue_store_options *options,
                                           segue_store **out);
