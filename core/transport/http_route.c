@@ -20,6 +20,7 @@
 
 #include "wire/http1_head.h"
 #include "wire/jsonrpc.h"
+#include "wire/version.h"
 
 static const char methods[] = "POST, GET, DELETE";
 static const char methods_with_cors[] = "POST, GET, DELETE, OPTIONS";
@@ -197,13 +198,11 @@ static const struct {
     {SGI_HTTP1_CONTENT_TYPE, "Header mismatch: Content-Type is repeated"},
 };
 
-/* True when the protocol version is 2026-07-28 or later. Versions are dates, and
- * 2026-07-28 is the first one that defines the error code for header mismatches. */
+/* True when the protocol version defines the error code for header mismatches. */
 static bool is_modern(const sgi_http1 *head)
 {
-    static const sgi_str first = SGI_STR_INIT("2026-07-28");
-    sgi_str version = sgi_http1_header(head, SGI_HTTP1_MCP_PROTOCOL_VERSION);
-    return version.n == first.n && memcmp(version.p, first.p, first.n) >= 0;
+    return sgi_version_name_is_modern(
+        sgi_http1_header(head, SGI_HTTP1_MCP_PROTOCOL_VERSION));
 }
 
 static bool check_singles(const sgi_http1 *head, sgi_http_head_verdict *route)

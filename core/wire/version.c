@@ -1,5 +1,7 @@
 #include "wire/version.h"
 
+#include <string.h>
+
 static const sgi_str version_names[] = {
     [SGI_VERSION_UNKNOWN] = SGI_STR_INIT(""),
     [SGI_VERSION_2024_11_05] = SGI_STR_INIT("2024-11-05"),
@@ -21,4 +23,10 @@ sgi_version sgi_version_parse(sgi_str text)
 const char *sgi_version_name(sgi_version version)
 {
     return version_names[version].p;
+}
+
+bool sgi_version_name_is_modern(sgi_str name)
+{
+    sgi_str first = version_names[SGI_VERSION_MODERN];
+    return name.n == first.n && memcmp(name.p, first.p, first.n) >= 0;
 }

@@ -19,8 +19,17 @@ typedef enum sgi_version {
 /* The newest version of the protocol in which a session begins with initialize. */
 #define SGI_VERSION_HANDSHAKE SGI_VERSION_2025_11_25
 
+/* The only version in which a message may be an array of messages. */
+#define SGI_VERSION_BATCHES SGI_VERSION_2025_03_26
+/* The versions of the protocol, newest first, as the JSON that names them to a client. */
+#define SGI_VERSIONS_JSON                                                                \
+    "[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"
+
 sgi_version sgi_version_parse(sgi_str text);
 const char *sgi_version_name(sgi_version version);
+/* True for the name of the modern version, and for one with a later date. Versions are
+ * dates. */
+bool sgi_version_name_is_modern(sgi_str name);
 
 static inline bool sgi_version_is_modern(sgi_version version)
 {
@@ -34,10 +43,10 @@ static inline bool sgi_version_has_handshake(sgi_version version)
     return version != SGI_VERSION_UNKNOWN && version <= SGI_VERSION_HANDSHAKE;
 }
 
-/* True when a message may be an array of messages (2025-03-26). */
+/* True when a message may be an array of messages. */
 static inline bool sgi_version_has_batches(sgi_version version)
 {
-    return version == SGI_VERSION_2025_03_26;
+    return version == SGI_VERSION_BATCHES;
 }
 
 /* True when arguments that do not fit a tool's schema make the request fail with an

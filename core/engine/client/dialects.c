@@ -103,6 +103,15 @@ void sgi_cli_session_states_free(segue_session *session)
     }
 }
 
+sgi_version sgi_cli_own_version(const segue_session *session)
+{
+    EACH_GREETING(row)
+        if (row->session_hooks->version != SGI_VERSION_UNKNOWN &&
+            row->session_hooks->declares(session))
+            return row->session_hooks->version;
+    return SGI_VERSION_UNKNOWN;
+}
+
 void sgi_cli_write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w)
 {
     EACH_GREETING(row)

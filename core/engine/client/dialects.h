@@ -99,6 +99,9 @@ struct sgi_cli_session_hooks {
      * dialect is off. */
     const char *capability, *modern_capability;
     bool (*declares)(const segue_session *session);
+    /* The protocol version that only this dialect has. initialize offers the version
+     * unless the dialect is off (declares). SGI_VERSION_UNKNOWN = none. */
+    sgi_version version;
     /* Writes members of the capabilities in initialize. given: the capabilities that the
      * application declares. */
     void (*write_capabilities)(const segue_session *session, sgi_json given, sgi_jw *w);
@@ -229,6 +232,8 @@ void *sgi_cli_session_state(const segue_session *session, const sgi_cli_dialect 
 /* Makes the states of all dialects for a session. Returns false when out of memory. */
 bool sgi_cli_session_states_begin(segue_session *session);
 void sgi_cli_session_states_free(segue_session *session);
+/* Returns the version of a dialect that initialize offers; SGI_VERSION_UNKNOWN = none. */
+sgi_version sgi_cli_own_version(const segue_session *session);
 void sgi_cli_write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w);
 /* The first function writes the capabilities without members of initialize. The second
  * writes the members of `given`, except the one named `except`, and the capabilities

@@ -79,7 +79,8 @@ static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
 bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities)
 {
     sgi_jw w = sgi_jw_to(&session->meta);
-    sgi_jw_member_string(&w, META "protocolVersion", SGI_STR("2026-07-28"));
+    sgi_jw_member_string(&w, META "protocolVersion",
+                         sgi_str_of(sgi_version_name(SGI_VERSION_MODERN)));
     write_client_info(&w, session, META "clientInfo");
     sgi_jw_key(&w, META "clientCapabilities");
     write_capabilities(&w, session, capabilities);
@@ -263,29 +264,33 @@ static void announced_in_vain(sgi_timer *timer)
     sgi_session_initialized_accepted(SGI_OWNER(timer, segue_session, reach.timer));
 }
 
-/* True when the client offers the draft DRAFT-2026-v1. */
-static bool offers_draft(const segue_session *session)
+/* True when initialize offers a version that only a dialect has. */
+static bool offers_own_version(const segue_session *session)
 {
-    return session->options.dialects_on & SEGUE_DIALECT_DRAFT_TASKS &&
-           !session->options.no_tasks && !session->handshake.draft_refused;
+    return !session->handshake.own_version_refused &&
+           sgi_cli_own_version(session) != SGI_VERSION_UNKNOWN;
 }
 
-/* Sends initialize again without the draft version. Some servers refuse the draft version
- * and do not name another one. */
-static bool goes_without_draft(segue_session *session, const sgi_outcome *outcome)
+static sgi_version version_to_offer(const segue_session *session)
 {
-    if (!offers_draft(session) || outcome->kind != SGI_OUTCOME_ERROR)
+    return offers_own_version(session) ? sgi_cli_own_version(session)
+                                       : SGI_VERSION_HANDSHAKE;
+}
+
+/* Sends initialize again without the version of a dialect. Some servers refuse this
+ * version and do not name another one. */
+static bool goes_without_own_version(segue_session *session, const sgi_outcome *outcome)
+{
+    if (!offers_own_version(session) || outcome->kind != SGI_OUTCOME_ERROR)
         return false;
-    session->handshake.draft_refused = true;
+    session->handshake.own_version_refused = true;
     send_initialize(session);
     return true;
 }
 
 static bool speaks(const segue_session *session, sgi_version version)
 {
-    if (version == SGI_VERSION_DRAFT_2026_V1)
-        return offers_draft(session);
-    return sgi_version_has_handshake(version);
+    return sgi_version_has_handshake(version) || version == version_to_offer(session);
 }
 
 /* Reads the experimental capabilities. The handshake eras declare there what the protocol
@@ -349,8 +354,8 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (is_out_of_reach(session, outcome))
         return;
     if (outcome->kind != SGI_OUTCOME_RESULT) {
-        if (is_waited_for(session, outcome) || goes_without_draft(session, outcome) ||
-            guessed_wrong(session))
+        if (is_waited_for(session, outcome) ||
+            goes_without_own_version(session, outcome) || guessed_wrong(session))
             return;
         was_refused(session, outcome);
         return;
@@ -402,10 +407,8 @@ static void send_initialize(segue_session *session)
         return;
     }
     emitter->done = initialized;
-    sgi_version offer =
-        offers_draft(session) ? SGI_VERSION_DRAFT_2026_V1 : SGI_VERSION_HANDSHAKE;
     sgi_jw_member_string(&sending.w, "protocolVersion",
-                         sgi_str_of(sgi_version_name(offer)));
+                         sgi_str_of(sgi_version_name(version_to_offer(session))));
     sgi_jw_member_raw(&sending.w, "capabilities",
                       sgi_buf_str(&session->handshake.capabilities));
     write_client_info(&sending.w, session, "clientInfo");
@@ -421,7 +424,7 @@ static bool lists_modern(sgi_json versions)
     if (sgi_json_kind_of(versions) != SGI_JSON_ARRAY)
         return false;
     for (size_t at = 0; sgi_json_next_item(versions, &at, &version);)
-        if (sgi_json_string_is(version, SGI_STR("2026-07-28")))
+        if (sgi_json_string_is(version, sgi_str_of(sgi_version_name(SGI_VERSION_MODERN))))
             return true;
     return false;
 }
@@ -555,7 +558,7 @@ static void send_discover(segue_session *session)
 void sgi_handshake_begin(segue_session *session)
 {
     int32_t era = session->options.era;
-    session->handshake.probed_again = session->handshake.draft_refused = false;
+    session->handshake.probed_again = session->handshake.own_version_refused = false;
     sgi_text_free(sgi_engine_mem(session->engine), session->handshake.refusal);
     session->handshake.refusal = NULL;
     session->handshake.guessed =

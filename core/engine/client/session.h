@@ -85,8 +85,8 @@ typedef struct sgi_cli_handshake {
     bool agreed;
     /* the session first tries the era that the server at this endpoint spoke earlier */
     bool guessed;
-    bool probed_again;  /* server/discover was sent once more */
-    bool draft_refused; /* initialize with DRAFT-2026-v1 was answered with an error */
+    bool probed_again;           /* server/discover was sent once more */
+    bool own_version_refused;    /* initialize with a dialect's version got an error */
     struct sgi_emitter *probing; /* the exchange of server/discover, or NULL */
     /* the exchange of initialize, or NULL; over a byte stream both may be under way */
     struct sgi_emitter *shaking;

@@ -5,7 +5,7 @@
  * events are being delivered. */
 #include "engine/server/call.h"
 
-#include "engine/response_modes.h"
+#include "engine/server/dialects.h"
 #include "engine/server/serving.h"
 
 /* Queues the call for the delivery of events. The queue holds a reference. */
@@ -127,12 +127,12 @@ static void turn_takes_too_long(sgi_timer *timer)
     sgi_call_end_turn(SGI_OWNER(timer, segue_call, turn));
 }
 
-/* Lets the first turn continue. Only some response modes of tasks wait for its end. */
+/* Lets the first turn continue. Only some forms of an answer wait for its end. */
 segue_status sgi_call_hold_turn(segue_call *call)
 {
     const sgi_op *op = call->op;
-    bool matters = op->served->modes & (SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
-    if (!matters || call->resumed || call->turned || sgi_call_is_over(call))
+    if (!sgi_srv_waits_for_turn(op) || call->resumed || call->turned ||
+        sgi_call_is_over(call))
         return SEGUE_E_STATE;
     call->holds_turn = true;
     sgi_engine_set_timer(op->engine, &call->turn,

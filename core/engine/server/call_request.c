@@ -2,7 +2,6 @@
  * refused leaves no trace. */
 #include "engine/server/call_request.h"
 
-#include "engine/response_modes.h"
 #include "engine/server/pieces.h"
 #include "engine/server/task_form.h"
 #include "engine/server/grant.h"
@@ -118,9 +117,8 @@ static void negotiate(const sgi_inbound *in, sgi_call_request *request)
     request->dialect = sgi_srv_dialect_of(dialects);
     request->verdict =
         sgi_decide_task(in->version, dialects, request->tool->options.task);
-    /* a tool that is never a task gives its result at once, as this mode requires */
     if (request->tool->options.task == SEGUE_TASK_NEVER &&
-        request->modes & SGI_MODE_IMMEDIATE)
+        sgi_srv_answers_at_once(request))
         request->verdict = SGI_VERDICT_PLAIN;
     request->lasting = sgi_srv_lasting(in, request, dialects);
 }

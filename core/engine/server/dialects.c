@@ -2,16 +2,22 @@
  * in the order of sgi_srv_dialects. */
 #include "engine/server/dialects.h"
 
+#include "engine/server/call_request.h"
 #include "engine/server/pieces.h"
 
 #define EACH_ROW(row)                                                                    \
     for (const sgi_srv_dialect *const *at_ = sgi_srv_dialects, *row;                     \
          (row = *at_) != NULL; at_++)
+/* Each row whose bit is in the set. Most calls use no dialect, and end at once. */
+#define EACH_ROW_OF(set, row)                                                            \
+    for (const sgi_srv_dialect *const *at_ = sgi_srv_dialects, *row;                     \
+         (set) && (row = *at_) != NULL; at_++)                                           \
+        if (row->bit & (set))
 
 const sgi_srv_dialect *sgi_srv_dialect_of(uint32_t set)
 {
-    EACH_ROW(row)
-        if ((row->bit & set) && row->created)
+    EACH_ROW_OF(set, row)
+        if (row->created)
             return row;
     return NULL;
 }
@@ -169,8 +175,8 @@ uint32_t sgi_srv_read_declared(const sgi_inbound *in, sgi_call_request *request,
                                uint32_t set)
 {
     uint32_t says = 0;
-    EACH_ROW(row)
-        if ((row->bit & set) && row->says)
+    EACH_ROW_OF(set, row)
+        if (row->says)
             says |= row->says(in, request);
     return says;
 }
@@ -178,8 +184,8 @@ uint32_t sgi_srv_read_declared(const sgi_inbound *in, sgi_call_request *request,
 uint32_t sgi_srv_usable(const sgi_inbound *in, const sgi_call_request *request,
                         uint32_t set)
 {
-    EACH_ROW(row)
-        if ((row->bit & set) && row->takes && !row->takes(in, request))
+    EACH_ROW_OF(set, row)
+        if (row->takes && !row->takes(in, request))
             set &= ~row->bit;
     return set;
 }
@@ -187,8 +193,8 @@ uint32_t sgi_srv_usable(const sgi_inbound *in, const sgi_call_request *request,
 const sgi_lasting_form *sgi_srv_lasting(const sgi_inbound *in,
                                         const sgi_call_request *request, uint32_t set)
 {
-    EACH_ROW(row)
-        if ((row->bit & set) && row->lasts && row->lasts(in, request))
+    EACH_ROW_OF(set, row)
+        if (row->lasts && row->lasts(in, request))
             return row->lasting;
     return NULL;
 }
@@ -205,8 +211,8 @@ uint32_t sgi_srv_all_with_pieces(void)
 const struct sgi_pieces_form *sgi_srv_pieces_form(uint32_t set)
 {
     const struct sgi_pieces_form *form = NULL;
-    EACH_ROW(row)
-        if ((row->bit & set) && row->pieces)
+    EACH_ROW_OF(set, row)
+        if (row->pieces)
             form = row->pieces;
     return form;
 }
@@ -220,6 +226,24 @@ const struct sgi_pieces_form *sgi_srv_lasting_pieces(void)
 }
 
 /* ---- tasks ---- */
+
+bool sgi_srv_answers_at_once(const sgi_call_request *request)
+{
+    const sgi_srv_dialect *row = request->dialect;
+    return row && row->answers_at_once && row->answers_at_once(request);
+}
+
+bool sgi_srv_streams(const sgi_call_request *request)
+{
+    const sgi_srv_dialect *row = request->dialect;
+    return row && row->streams && row->streams(request);
+}
+
+bool sgi_srv_waits_for_turn(const sgi_op *op)
+{
+    const sgi_srv_dialect *row = op->served->dialect;
+    return row && row->waits_for_turn && row->waits_for_turn(op);
+}
 
 bool sgi_srv_tracks_task(const sgi_op *op)
 {

@@ -99,6 +99,15 @@ struct sgi_srv_dialect {
     void (*created)(sgi_reply *reply, sgi_op *op);
     /* a call that asks for a task is never answered with its result */
     bool never_plain;
+    /* True when a call of a tool that is never a task may ask for a task, and is answered
+     * with its result. NULL = the tool's policy decides. */
+    bool (*answers_at_once)(const sgi_call_request *request);
+    /* True when the segments of the call are sent while the call runs, unless the call
+     * ends at once. NULL = they are not. */
+    bool (*streams)(const sgi_call_request *request);
+    /* True when the answer of the call depends on the end of the handler's first turn.
+     * NULL = it does not. */
+    bool (*waits_for_turn)(const sgi_op *op);
     /* True when a call that asks for a task may begin as a plain call, and be answered
      * with its result. NULL = the tool's policy decides. Called only for calls without a
      * key. */
@@ -183,6 +192,9 @@ const struct sgi_pieces_form *sgi_srv_pieces_form(uint32_t set);
 /* Returns the form of pieces on the channel of a lasting call; NULL = there is none. */
 const struct sgi_pieces_form *sgi_srv_lasting_pieces(void);
 
+bool sgi_srv_answers_at_once(const sgi_call_request *request);
+bool sgi_srv_streams(const sgi_call_request *request);
+bool sgi_srv_waits_for_turn(const sgi_op *op);
 bool sgi_srv_tracks_task(const sgi_op *op);
 const sgi_reply *sgi_srv_find_waiting_reply(const sgi_op *op, const sgi_reply *before);
 const sgi_reply *sgi_srv_find_reading_reply(const sgi_op *op, const sgi_reply *before);

@@ -6,11 +6,6 @@
 
 #define META "io.modelcontextprotocol/"
 
-/* The versions in the result of server/discover and in the data of error -32022. The list
- * has the versions of both eras, because a client may choose from either. */
-#define VERSIONS                                                                         \
-    "[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]"
-
 /* ---- server/discover ---- */
 
 static void write_extensions(sgi_jw *w, const sgi_peer *peer)
@@ -69,7 +64,7 @@ static void discover(const sgi_inbound *in)
     segue_server *server = in->peer->server;
     sgi_sending sending;
     sgi_answer_result(&sending, in, "complete");
-    sgi_jw_member_raw(&sending.w, "supportedVersions", SGI_STR(VERSIONS));
+    sgi_jw_member_raw(&sending.w, "supportedVersions", SGI_STR(SGI_VERSIONS_JSON));
     sgi_write_capabilities(&sending.w, in);
     if (server->options.instructions)
         sgi_jw_member_string(&sending.w, "instructions",
@@ -144,7 +139,8 @@ static void refuse_version(const sgi_inbound *in, sgi_json version)
     sgi_buf_init(&data, sgi_engine_mem(in->peer->server->engine));
     sgi_jw w = sgi_jw_to(&data);
     sgi_jw_open(&w, '{');
-    sgi_jw_member_raw(&w, "supported", SGI_STR(VERSIONS));
+    /* the versions of both eras, because a client may choose from either */
+    sgi_jw_member_raw(&w, "supported", SGI_STR(SGI_VERSIONS_JSON));
     sgi_jw_member_raw(&w, "requested", version);
     sgi_jw_close(&w, '}');
     sgi_send_error(in->peer->conn, in->id, SGI_RPC_UNSUPPORTED_VERSION,

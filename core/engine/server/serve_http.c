@@ -294,7 +294,7 @@ static bool serve_batch(segue_server *server, sgi_principal *who,
                         sgi_http_verdict *verdict)
 {
     sgi_engine *engine = server->engine;
-    if (!head->session.n || !sgi_conn_is_batch(engine, SGI_VERSION_2025_03_26, body))
+    if (!head->session.n || !sgi_conn_is_batch(engine, SGI_VERSION_BATCHES, body))
         return false;
     sgi_wire_session *session = find_session(server, who, head, verdict);
     if (!session)

@@ -3,7 +3,6 @@
  * the operation (call_wait.c). */
 #include "engine/server/tool_call.h"
 
-#include "engine/response_modes.h"
 #include "engine/server/call.h"
 #include "engine/server/grant.h"
 #include "engine/server/pieces.h"
@@ -28,14 +27,6 @@ static void turned_without_end(sgi_reply *reply, sgi_op *op)
     (void)reply;
     if (op->served->call && !sgi_op_has_ended(op))
         sgi_call_defer(op->served->call, op->served->asked_ttl_ms);
-}
-
-/* True when segments are sent while the call runs, unless the call ends at once. */
-static bool will_stream(const sgi_call_request *request)
-{
-    bool incremental = request->tool->options.flags & SEGUE_TOOL_INCREMENTAL;
-    return request->kind->list &&
-           sgi_response_decide(request->modes, false, incremental) >= SGI_FORM_STREAM;
 }
 
 /* Sets the arguments of the call. The handler of a question gets the whole params as
@@ -95,7 +86,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->served->asked_ttl_ms = request->ttl_ms;
     op->served->listed_modes = request->listed_modes;
     op->served->modes = request->modes;
-    op->served->streams = will_stream(request);
+    op->served->streams = request->kind->list && sgi_srv_streams(request);
     op->served->refuses_arguments = sgi_version_refuses_arguments(in->version);
     op->served->only_objects = !sgi_version_is_modern(in->version);
     if (request->has_key && !sgi_op_set_key(op, request->key, request->digest)) {

@@ -136,6 +136,23 @@ uint32_t sgi_tasks_2025_read_declared(const sgi_inbound *in, sgi_call_request *r
     return SGI_SAYS_TASK_PARAM;
 }
 
+/* A tool that is never a task gives its result at once, as this mode requires. */
+bool sgi_tasks_2025_answers_at_once(const sgi_call_request *request)
+{
+    return request->modes & SGI_MODE_IMMEDIATE;
+}
+
+bool sgi_tasks_2025_streams(const sgi_call_request *request)
+{
+    bool incremental = request->tool->options.flags & SEGUE_TOOL_INCREMENTAL;
+    return sgi_response_decide(request->modes, false, incremental) >= SGI_FORM_STREAM;
+}
+
+bool sgi_tasks_2025_waits_for_turn(const sgi_op *op)
+{
+    return op->served->modes & (SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
+}
+
 /* True when the client also accepts a plain result as the answer of the call. */
 bool sgi_tasks_2025_begins_plain(const sgi_op *op)
 {

@@ -19,6 +19,9 @@ const char *sgi_tasks_2025_experiment_name(const segue_server *server);
 const char *sgi_tasks_2025_task_support(const sgi_inbound *in, int32_t policy);
 bool sgi_tasks_2025_read_call(const sgi_inbound *in, sgi_call_request *request);
 uint32_t sgi_tasks_2025_read_declared(const sgi_inbound *in, sgi_call_request *request);
+bool sgi_tasks_2025_answers_at_once(const sgi_call_request *request);
+bool sgi_tasks_2025_streams(const sgi_call_request *request);
+bool sgi_tasks_2025_waits_for_turn(const sgi_op *op);
 bool sgi_tasks_2025_begins_plain(const sgi_op *op);
 
 /* ---- tasks (server.c, list.c, notes.c) ---- */

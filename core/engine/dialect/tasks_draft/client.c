@@ -220,8 +220,17 @@ static void read_server_capabilities(segue_session *session, sgi_json capabiliti
     session->server.tasks |= fits(session);
 }
 
-static const sgi_cli_session_hooks session_hooks = {.read_server_capabilities =
-                                                        read_server_capabilities};
+static bool declares(const segue_session *session)
+{
+    return session->options.dialects_on & SEGUE_DIALECT_DRAFT_TASKS &&
+           !session->options.no_tasks;
+}
+
+static const sgi_cli_session_hooks session_hooks = {
+    .version = SGI_VERSION_DRAFT_2026_V1,
+    .declares = declares,
+    .read_server_capabilities = read_server_capabilities,
+};
 
 const sgi_cli_dialect sgi_cli_tasks_draft = {
     .name = "tasks of DRAFT-2026-v1",

@@ -1,0 +1,85 @@
+"""Only dialects, negotiation and the tables of the wire know dialects and versions.
+
+Outside of core/engine/dialect, core/engine/negotiate.* and core/wire/version.* no file
+names the bit of a dialect, a version by its date or draft, compares versions, or has the
+text of a version. Such a file asks the rows of the dialects (engine/server/dialects.h,
+engine/client/dialects.h) or a function of wire/version.h. EXCEPTIONS says what else there
+is, and why.
+"""
+
+import re
+
+import lint
+
+HOMES = ("core/engine/dialect/", "core/engine/negotiate.", "core/wire/version.")
+
+RULES = {
+    "names the bit of a dialect": r"\bSGI_DIALECT_[A-Z]\w*",
+    "names a switch of a dialect": r"\bSEGUE_(?:DIALECT|WAY)_\w+",
+    "names a version": r"\bSGI_VERSION_(?:\d|DRAFT)\w*",
+    "compares versions": r"(?:[=!]=|[<>]=?) *SGI_VERSION_(?!UNKNOWN\b)\w+",
+    "has the text of a version": r'"(?:\d{4}-\d\d-\d\d|DRAFT-\d[\w-]*)"',
+    "includes a dialect": r'#include "engine/dialect/',
+}
+
+# What a file may break, and why.
+EXCEPTIONS = {
+    # the words of SEP-1905, which questions to a client use, too
+    ("core/engine/response_modes.c", "names the bit of a dialect"),
+    # the check of the options of a session: which switches a client has
+    ("core/api/api_client.c", "names a switch of a dialect"),
+    # options that concern tasks, and handles of tasks
+    ("core/api/api_client.c", "includes a dialect"),
+    # reverse stands above the dialects: a host answers questions by tasks of 2025-11-25
+    ("core/engine/reverse/host.c", "includes a dialect"),
+    ("core/engine/reverse/question_task.c", "includes a dialect"),
+}
+
+
+def check(path, text):
+    """Returns [(rule, line, what)] of one file."""
+    if path.startswith(HOMES):
+        return []
+    bare = lint.without_comments(text)
+    return [(rule, bare.count("\n", 0, match.start()) + 1, match.group(0))
+            for rule, pattern in RULES.items() for match in re.finditer(pattern, bare)]
+
+
+def self_check():
+    wrong = {
+        "if (dialects & SGI_DIALECT_PN)": "names the bit of a dialect",
+        "on & SEGUE_DIALECT_PARTIAL": "names a switch of a dialect",
+        "x(SGI_VERSION_2025_03_26)": "names a version",
+        "version >= SGI_VERSION_MODERN": "compares versions",
+        'is(text, "2026-07-28")': "has the text of a version",
+        '#include "engine/dialect/rows.h"': "includes a dialect",
+    }
+    for text, rule in wrong.items():
+        found = [finding[0] for finding in check("core/engine/server/x.c", text)]
+        lint.expect(rule in found, f"{text} was let pass")
+        lint.expect(not check("core/engine/dialect/x/server.c", text),
+                    f"{text} in a dialect was refused")
+    for text in ("version != SGI_VERSION_UNKNOWN", "version = SGI_VERSION_MODERN;",
+                 "SGI_DIALECTS_DEFAULT", "/* SGI_DIALECT_L */"):
+        lint.expect(not check("core/engine/server/x.c", text), f"{text} was refused")
+
+
+def main():
+    self_check()
+    paths = lint.files("core/**/*.[ch]")
+    findings, used = [], set()
+    for path in paths:
+        name = path.as_posix()
+        if name.startswith(("core/include/", "core/examples/")):
+            continue
+        for rule, line, what in check(name, lint.read(path)):
+            if (name, rule) in EXCEPTIONS:
+                used.add((name, rule))
+            else:
+                findings.append(f"{name}:{line}: {rule}: {what}")
+    findings += [f"{name}:1: needs no exception any more: {rule}"
+                 for name, rule in sorted(EXCEPTIONS - used)]
+    lint.finish(findings, f"{len(paths)} files")
+
+
+main()
