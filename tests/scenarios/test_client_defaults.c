@@ -138,7 +138,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_left_out_has_its_default),
         cmocka_unit_test(a_form_that_was_shown_is_left_alone),
-        cmocka_unit_test(what_does_not_fit_its_form_is_told),
+        NAMED("R-2557-55 what does not fit its form is told, in tasks too",
+              what_does_not_fit_its_form_is_told),
     };
     return cmocka_run_group_tests_name("client_defaults", tests, NULL, NULL);
 }
