@@ -517,7 +517,8 @@ static void append(fake_host *h, const segue_store_write *write)
     must(row != NULL, "out of memory");
     must(record != NULL, "an entry of an operation that was not created");
     must(!record->record.ended, "an entry behind the end");
-    must(write->entry.seq == ++record->last_seq, "a hole in the log");
+    must(write->entry.seq == record->last_seq + 1 || h->torn, "a hole in the log");
+    record->last_seq = write->entry.seq;
     memcpy(row->id, write->id, sizeof row->id);
     row->entry = write->entry;
     row->entry.data = row->data;
@@ -642,9 +643,20 @@ static void read_log(fake_host *h, sgi_job *job)
             return;
 }
 
-bool fake_store_answer(fake_host *h, segue_status status)
+static void claim(fake_host *h, sgi_job *job)
 {
     const fake_record *found;
+    LIST_FOREACH(found, &h->records, link) {
+        segue_store_record record = found->record;
+        if (h->torn)
+            record.ended = SEGUE_STORE_TORN;
+        if (!found->record.ended && sgi_job_record(job, &record))
+            return;
+    }
+}
+
+bool fake_store_answer(fake_host *h, segue_status status)
+{
     sgi_job *job = sgi_committer_take_job(&h->server->committer);
     if (!job)
         return false;
@@ -659,9 +671,7 @@ bool fake_store_answer(fake_host *h, segue_status status)
     else if (job->kind == SGI_JOB_LIST)
         job->status = SEGUE_E_UNSUPPORTED;
     else if (job->kind == SGI_JOB_CLAIM)
-        LIST_FOREACH(found, &h->records, link)
-            if (!found->record.ended && sgi_job_record(job, &found->record))
-                break;
+        claim(h, job);
     job->done(job);
     return true;
 }

@@ -35,6 +35,7 @@ typedef struct fake_host {
     sgi_buf said;     /* output of the sessions, in memory of libc */
     sgi_commit batch; /* the commit in flight, between take and done */
     bool landed;      /* the commit in flight was applied already */
+    bool torn;        /* claims say that the end of the log may be lost */
     LIST_HEAD(, fake_record) records;
     TAILQ_HEAD(, fake_row) rows; /* all committed entries, in order */
     int32_t commits;

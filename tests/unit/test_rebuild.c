@@ -285,6 +285,53 @@ static void one_that_was_asked_for_first_is_taken_over(void **state)
     must_go_on_from(3);
 }
 
+/* R-1905-26: the store has lost the end of the log, so the operation ends and does not
+ * run again, whatever began to read it first. */
+static void must_end_with_what_is_left(void)
+{
+    sgi_op *op = known();
+    assert_non_null(op);
+    assert_int_equal(server->counts.calls, 0);
+    assert_int_equal(server->counts.taken_over, 1);
+    assert_true(sgi_op_has_ended(op));
+}
+
+static void a_torn_one_that_was_asked_for_first_ends(void **state)
+{
+    (void)state;
+    /* the look-up has asked for the record; has begun to read; has read some; and all */
+    for (int answers = 1; answers < 12; answers++) {
+        finder f = {0};
+        sgi_op *op = new_resumable();
+        append_all(op, come_and_gone, COUNT(come_and_gone));
+        leave(op, 1);
+        server->stage = SGI_SERVER_OPEN;
+        look_for(NULL, &f);
+        for (int i = 1; i < answers; i++)
+            fake_store_answer(&host, SEGUE_OK);
+        host.torn = true;
+        sgi_recover_orphans(&server->cluster);
+        fake_store_settle(&host);
+        assert_int_equal(f.fired, 1);
+        must_end_with_what_is_left();
+        host.torn = false;
+    }
+}
+
+/* The claim is given twice. The second time says that the end is lost. */
+static void one_whose_second_claim_is_torn_ends(void **state)
+{
+    (void)state;
+    sgi_op *op = new_resumable();
+    append_all(op, come_and_gone, COUNT(come_and_gone));
+    leave(op, 1);
+    begin_to_read();
+    host.torn = true;
+    sgi_recover_orphans(&server->cluster);
+    fake_store_settle(&host);
+    must_end_with_what_is_left();
+}
+
 static void a_store_that_fails_is_asked_again(void **state)
 {
     (void)state;
@@ -444,6 +491,8 @@ int main(void)
         CASE(a_keyed_one_goes_on_once),
         CASE(who_asks_meanwhile_gets_the_same),
         CASE(one_that_was_asked_for_first_is_taken_over),
+        CASE(a_torn_one_that_was_asked_for_first_ends),
+        CASE(one_whose_second_claim_is_torn_ends),
         CASE(a_store_that_fails_is_asked_again),
         CASE(a_server_that_dies_lets_it_go),
         CASE(a_letter_waits_for_all_of_it),

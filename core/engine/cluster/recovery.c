@@ -63,12 +63,32 @@ static void hand_over(sgi_rebuilding *build)
     sgi_op_unref(op);
 }
 
+/* A claim of the operation said that the store may have lost the end of its log. */
+static bool is_torn(const sgi_found *claim)
+{
+    return claim->record.ended == SEGUE_STORE_TORN;
+}
+
+/* Returns the operation of that task id that this server knows; NULL = none. If the store
+ * has lost the end of the operation, an operation that has ended is forgotten: the log in
+ * the store is valid. */
+static sgi_op *find_known(sgi_cluster *cluster, const char *task_id, bool torn)
+{
+    sgi_op *op = sgi_op_by_task(sgi_map_find(&cluster->by_task, sgi_str_of(task_id)));
+    if (op && torn && sgi_op_has_ended(op)) {
+        cluster->observer->forget(op);
+        op = NULL;
+    }
+    return op;
+}
+
 static void end_rebuild(sgi_rebuilding *build, segue_status status)
 {
     sgi_op *op = build->op;
     sgi_engine *engine = op->engine;
     sgi_cluster *cluster = sgi_op_cluster(op);
-    sgi_map_node *known = sgi_map_find(&cluster->by_task, sgi_str_of(op->task_id));
+    bool torn = build->purpose == OURS && is_torn(build->user);
+    sgi_op *known = find_known(cluster, op->task_id, torn);
     LIST_REMOVE(build, link);
     sgi_cluster_ref(cluster);
     if (status == SEGUE_OK && !op->drops && !sgi_op_log_has_result(op))
@@ -79,7 +99,7 @@ static void end_rebuild(sgi_rebuilding *build, segue_status status)
     if (status == SEGUE_OK && build->purpose == APART)
         build->done(build->user, op, SEGUE_OK);
     else if (status == SEGUE_OK && known)
-        build->done(build->user, sgi_op_by_task(known), SEGUE_OK);
+        build->done(build->user, known, SEGUE_OK);
     else if (status == SEGUE_OK)
         hand_over(build);
     if (status != SEGUE_OK) {
@@ -140,7 +160,6 @@ static void rebuild(sgi_cluster *cluster, const segue_store_record *record, use 
         done(user, NULL, status);
         return;
     }
-    op->torn = purpose == OURS && record->ended == SEGUE_STORE_TORN;
     *build = (sgi_rebuilding){.op = op,
                               .purpose = purpose,
                               .ended = record->ended == SEGUE_STORE_ENDED,
@@ -236,38 +255,40 @@ static void try_later(sgi_cluster *cluster)
                              claim_later);
 }
 
-/* Continues with a claimed operation when it was rebuilt or could not be. An operation
- * that cannot be read now is read later, because this server owns it. */
+/* Continues with a claimed operation. One that runs elsewhere is followed here, because a
+ * client has asked for it. */
+static void go_on_with(sgi_op *op, bool torn)
+{
+    op->torn = torn;
+    if (sgi_op_runs_elsewhere(op))
+        sgi_followed_take_over(op);
+    else
+        sgi_recover_claimed_op(sgi_op_cluster(op), op);
+}
+
+/* Ends the work on a claim: the operation was rebuilt, or could not be. An operation that
+ * cannot be read now is read later, because this server owns it. */
 static void go_on(void *user, sgi_op *op, segue_status status)
 {
     sgi_found *found = user;
     sgi_cluster *cluster = found->user;
     bool again = status == SEGUE_E_NOMEM || status == SEGUE_E_STORE;
+    bool torn = is_torn(found);
     found->busy = false;
     if (!op && again)
         try_later(cluster);
     else
         drop_claim(cluster, found);
-    if (!op)
-        one_done(cluster);
-    else if (sgi_op_runs_elsewhere(op))
-        /* a client has asked for the operation while it was claimed, so it is followed */
-        sgi_followed_take_over(op);
+    if (op)
+        go_on_with(op, torn);
     else
-        sgi_recover_claimed_op(cluster, op);
+        one_done(cluster);
 }
 
 static void take(sgi_cluster *cluster, sgi_found *found)
 {
-    sgi_map_node *node =
-        sgi_map_find(&cluster->by_task, sgi_str_of(found->record.task_id));
-    sgi_op *op = sgi_op_by_task(node);
-    if (op && sgi_op_has_ended(op) && found->record.ended == SEGUE_STORE_TORN) {
-        /* the store has lost the end of the operation, so the log in the store is
-         * valid */
-        cluster->observer->forget(op);
-        op = NULL;
-    }
+    bool torn = is_torn(found);
+    sgi_op *op = find_known(cluster, found->record.task_id, torn);
     if (op && (!sgi_op_runs_elsewhere(op) || op->shared->claimed)) {
         /* the lease of this server had run out, but no other server has claimed the
          * operation */
@@ -277,9 +298,8 @@ static void take(sgi_cluster *cluster, sgi_found *found)
     cluster->recovering++;
     sgi_cluster_ref(cluster);
     if (op) {
-        op->torn = found->record.ended == SEGUE_STORE_TORN;
         drop_claim(cluster, found);
-        sgi_followed_take_over(op);
+        go_on_with(op, torn);
         return;
     }
     found->busy = true;
@@ -288,14 +308,16 @@ static void take(sgi_cluster *cluster, sgi_found *found)
 }
 
 /* Adds a claimed record. A store that fails after it gave a claim gives the claim
- * again. The newer record replaces the older one, except while the older one is being
- * rebuilt. */
+ * again. The newer record replaces the older one. While the older one is being rebuilt,
+ * only the news that the end of the log is lost counts. */
 static void add_claim(sgi_cluster *cluster, sgi_found *found)
 {
     sgi_str id = {(const char *)found->record.id, sizeof found->record.id};
     sgi_map_node *node = sgi_map_find(&cluster->claims_by_id, id);
     sgi_found *known = node ? SGI_OWNER(node, sgi_found, by_id) : NULL;
     if (known && known->busy) {
+        if (is_torn(found))
+            known->record.ended = SEGUE_STORE_TORN;
         sgi_release(sgi_engine_mem(cluster->engine), found, found->size);
         return;
     }

@@ -461,7 +461,7 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
 {
     sgi_wire_session *session = peer->session;
     sgi_conn *conn = peer->conn;
-    sgi_reply *reply;
+    sgi_reply *reply, *next;
     uncount_stream(peer);
     conn->transport = NULL;
     conn->parting = false;
@@ -471,9 +471,11 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
     if (conn->frames == SGI_FRAMES_OPEN)
         /* the call continues, but no client can ask for its answer */
         conn->no_events = true;
-    LIST_FOREACH(reply, &peer->replies, by_peer)
+    for (reply = LIST_FIRST(&peer->replies); reply; reply = next) {
+        next = LIST_NEXT(reply, by_peer); /* `parked` may answer and free the reply */
         if (reply->parked)
             reply->parked(reply);
+    }
     sgi_peer_parted(peer);
     touch(session);
     sgi_wire_session_drop_excess_events(peer);
