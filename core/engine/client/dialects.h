@@ -216,7 +216,7 @@ struct sgi_cli_dialect {
     int64_t (*received_up_to)(const segue_request *request);
 };
 
-/* All dialects, ended by NULL (engine/dialect/clients.c). */
+/* All dialects, ended by NULL (engine/dialect/rows.def). */
 extern const sgi_cli_dialect *const sgi_cli_dialects[];
 
 /* Returns the state of a dialect for a request; NULL = the request has no such state. */

@@ -1,11 +1,11 @@
-/* All dialects of the client, in the order in which a request calls them. The tasks of
- * 2025-11-25 and of the draft stand before those of 2026-07-28 (sgi_cli_tasks_ext),
- * because read_token of sgi_cli_tasks_ext accepts every token of a task. */
+/* The client's rows of all dialects. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 
+#define SGI_CLIENT_DIALECT(name) &sgi_cli_##name,
+#define SGI_DIALECT(name) &sgi_cli_##name,
+
 const sgi_cli_dialect *const sgi_cli_dialects[] = {
-    &sgi_cli_tasks,          &sgi_cli_tasks_2025, &sgi_cli_tasks_draft,
-    &sgi_cli_partial,        &sgi_cli_tasks_ext,  &sgi_cli_task_events,
-    &sgi_cli_partial_result, &sgi_cli_resumable,  NULL,
+#include "engine/dialect/rows.def"
+    NULL,
 };

@@ -136,7 +136,7 @@ struct sgi_srv_dialect {
     const sgi_reply *(*reading)(const sgi_op *op, const sgi_reply *before);
 };
 
-/* All rows, ended by NULL (engine/dialect/servers.c). */
+/* All rows, ended by NULL (engine/dialect/rows.def). */
 extern const sgi_srv_dialect *const sgi_srv_dialects[];
 
 /* Returns the dialect of the negotiated set that makes tasks; NULL when none does. */
