@@ -111,3 +111,10 @@ test("the page names the errors that callers see", () => {
     );
     assert.deepEqual(missing, []);
 });
+
+test("the page has the figures of the code", () => {
+    const source = readFileSync(path.join(TREE, "node/src/runtime.ts"), "utf8");
+    const [, budget] = /^const BUDGET_MS = ([\d.]+);$/m.exec(source) ?? [];
+    assert.ok(budget);
+    assert.match(TEXT, new RegExp(`batches of at most ${budget} ms`));
+});
