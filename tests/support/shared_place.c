@@ -114,6 +114,7 @@ void shared_free_op(shared_place *p, shared_op *o)
     for (size_t i = 0; i < o->count; i++)
         free((char *)o->entries[i].data);
     free(o->entries);
+    free(o->times);
     free(o->texts);
     free(o);
 }
@@ -188,7 +189,11 @@ static segue_status create(shared_store *s, const segue_store_record *record, un
         return SEGUE_E_EXISTS;
     size_t id_len = strlen(record->task_id) + 1;
     o = u->of = shared_get(NULL, sizeof *o);
-    *o = (shared_op){.record = *record, .owner = s, .made = p->commits};
+    *o = (shared_op){.record = *record,
+                     .owner = s,
+                     .made = p->commits,
+                     .made_ms = shared_now(p),
+                     .live_purge_ms = record->purge_ms};
     o->texts = shared_get(NULL, id_len + record->data_len);
     memcpy(o->texts, record->task_id, id_len);
     if (record->data_len)
@@ -199,8 +204,30 @@ static segue_status create(shared_store *s, const segue_store_record *record, un
     return SEGUE_OK;
 }
 
-static segue_status append(shared_op *o, const segue_store_entry *entry, undo *u)
+static void make_room(shared_op *o)
 {
+    if (o->count < o->cap)
+        return;
+    o->cap = o->cap ? o->cap * 2 : 8;
+    o->entries = shared_get(o->entries, o->cap * sizeof *o->entries);
+    o->times = shared_get(o->times, o->cap * sizeof *o->times);
+}
+
+/* Leaves a hole for entries that are lost, before the end of the operation. */
+static void leave_hole(shared_op *o, uint64_t seq)
+{
+    while (o->behind == seq && o->count + 1 < seq) {
+        make_room(o);
+        o->times[o->count] = 0;
+        o->entries[o->count] = (segue_store_entry){0};
+        o->count++;
+    }
+}
+
+static segue_status append(shared_op *o, const segue_store_entry *entry, int64_t now,
+                           undo *u)
+{
+    leave_hole(o, entry->seq);
     if (entry->seq && entry->seq <= o->count) {
         const segue_store_entry *old = &o->entries[entry->seq - 1];
         u->kind = 0;
@@ -212,13 +239,11 @@ static segue_status append(shared_op *o, const segue_store_entry *entry, undo *u
     }
     if (entry->seq != o->count + 1)
         return SEGUE_E_STATE;
-    if (o->count == o->cap) {
-        o->cap = o->cap ? o->cap * 2 : 8;
-        o->entries = shared_get(o->entries, o->cap * sizeof *o->entries);
-    }
+    make_room(o);
     char *data = shared_get(NULL, entry->data_len);
     if (entry->data_len)
         memcpy(data, entry->data, entry->data_len);
+    o->times[o->count] = now;
     o->entries[o->count] = *entry;
     o->entries[o->count++].data = data;
     return SEGUE_OK;
@@ -256,11 +281,15 @@ static segue_status apply(shared_store *s, const segue_store_write *w, undo *u)
     if (w->kind == SEGUE_STORE_END) {
         o->record.ended = SEGUE_STORE_ENDED;
         o->record.purge_ms = w->purge_ms;
+        o->ended_ms = shared_now(s->place);
     }
     u->taken = w->entry.seq;
     if (w->kind == SEGUE_STORE_TAKEN && w->entry.event > o->count)
         return SEGUE_E_STATE;
-    return w->kind == SEGUE_STORE_APPEND ? append(o, &w->entry, u) : SEGUE_OK;
+    if (o->at_risk && w->kind == SEGUE_STORE_TAKEN)
+        o->at_risk = w->entry.event != o->count;
+    return w->kind == SEGUE_STORE_APPEND ? append(o, &w->entry, shared_now(s->place), u)
+                                         : SEGUE_OK;
 }
 
 static void take_back(shared_store *s, const undo *u)
@@ -295,12 +324,71 @@ static void settle(shared_store *s, const undo *u)
         shared_tell_orphans(s->place, NULL);
 }
 
+/* Removes entries that nobody needs; never the last one. */
+static void drop(shared_op *o, const segue_store_entry *upto)
+{
+    for (size_t i = 0; i < upto->seq && i + 1 < o->count; i++)
+        if (o->entries[i].seq && o->entries[i].kind == upto->kind) {
+            free((char *)o->entries[i].data);
+            o->entries[i] = (segue_store_entry){0};
+        }
+}
+
+static void note_holes(const shared_place *p, const segue_store_write *writes,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        shared_op *o =
+            writes[i].kind == SEGUE_STORE_END ? shared_find_id(p, writes[i].id) : NULL;
+        if (o)
+            o->behind = writes[i].entry.seq;
+    }
+}
+
+static void lose_tail(shared_place *p, shared_op *o, int64_t since_ms)
+{
+    while (o->count && o->times[o->count - 1] > since_ms)
+        free((char *)o->entries[--o->count].data);
+    if (o->record.ended && o->ended_ms > since_ms) {
+        o->record.ended = SEGUE_STORE_LIVE;
+        o->record.purge_ms = o->live_purge_ms;
+        o->owner = NULL;
+        shared_tell_orphans(p, NULL);
+    }
+    o->at_risk = !o->record.ended;
+}
+
+void shared_place_lose(shared_place *p, int64_t ms)
+{
+    int64_t since_ms = shared_now(p) - ms;
+    shared_store *s;
+    pthread_mutex_lock(&p->lock);
+    for (size_t b = 0; b < SHARED_BUCKETS; b++) {
+        shared_op *next, *o = p->buckets[SHARED_BY_ID][b];
+        for (; o; o = next) {
+            next = o->next[SHARED_BY_ID];
+            if (o->made_ms <= since_ms) {
+                lose_tail(p, o, since_ms);
+                continue;
+            }
+            shared_pull(p, o);
+            shared_free_op(p, o);
+        }
+    }
+    LIST_FOREACH(s, &p->all, link) {
+        s->doubt = 1;
+        shared_wake(s);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
 segue_status shared_write(shared_store *s, const segue_store_write *writes, size_t count)
 {
     undo *notes = shared_get(NULL, count * sizeof *notes);
     segue_status status = SEGUE_OK;
     size_t n = 0;
     s->place->commits++;
+    note_holes(s->place, writes, count);
     for (; n < count && status == SEGUE_OK; n++)
         status = apply(s, &writes[n], &notes[n]);
     if (status != SEGUE_OK) {
@@ -310,6 +398,9 @@ segue_status shared_write(shared_store *s, const segue_store_write *writes, size
     } else {
         for (size_t i = 0; i < n; i++)
             settle(s, &notes[i]);
+        for (size_t i = 0; i < n && s->place->drops; i++)
+            if (notes[i].kind == SEGUE_STORE_DROP)
+                drop(notes[i].of, &writes[i].entry);
         for (size_t i = 0; i < n; i++) {
             int32_t kind = notes[i].kind == SEGUE_STORE_APPEND ? writes[i].entry.kind : 0;
             s->place->finals += kind >= FIRST_FINAL && kind <= LAST_FINAL;

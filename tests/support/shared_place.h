@@ -17,9 +17,13 @@ typedef struct shared_op {
     struct shared_op *next[SHARED_CHAINS];
     segue_store_record record; /* its texts are in `texts` */
     char *texts;
-    shared_store *owner; /* NULL = no owner */
-    segue_store_entry *entries;
+    shared_store *owner;        /* NULL = no owner */
+    segue_store_entry *entries; /* seq 0 = the entry is lost or was dropped */
+    int64_t *times;             /* the times at which the entries were written */
     size_t count, cap;
+    int64_t made_ms, ended_ms, live_purge_ms;
+    uint64_t behind; /* in a commit that ends the operation: entries before may be lost */
+    int at_risk;     /* the last entries may be lost, and the owner has not checked */
     uint64_t posted; /* number of forwarded commands so far */
     uint64_t told;   /* number of forwarded commands that its owner was shown */
     int gone;        /* deleted in the commit under way */
@@ -41,6 +45,7 @@ struct shared_place {
     TAILQ_HEAD(, shared_letter) letters;
     LIST_HEAD(, shared_store) all;
     int64_t lease_ms;
+    int drops; /* entries that nobody needs are removed */
     int64_t (*clock)(void *);
     void *clock_user;
     unsigned commits;
@@ -57,6 +62,11 @@ struct shared_store {
     shared_place *place;
     int leased;
     int fail, applied, away;
+    segue_status status;  /* status of the commits that fail; 0 = SEGUE_E_STORE */
+    int dies;             /* the store is not closed: its lease has to lapse */
+    int dead;             /* its process is gone */
+    int die_in, die_late; /* the process dies at this commit, before or after it */
+    int *died;
     int64_t seen_ms;
     int lapsed;
     int orphans, doubt; /* changes still to be reported to the listeners */

@@ -15,7 +15,7 @@
 static segue_status enter(shared_store *s)
 {
     pthread_mutex_lock(&s->place->lock);
-    return s->away ? SEGUE_E_STORE : SEGUE_OK;
+    return s->away || s->dead ? SEGUE_E_STORE : SEGUE_OK;
 }
 
 static segue_status leave(shared_store *s, segue_status status)
@@ -30,9 +30,15 @@ static segue_status commit(void *self, const segue_store_write *writes, size_t c
     segue_status status = enter(s);
     int fails = !status && s->fail > 0;
     s->fail -= fails;
+    if (!status && s->die_in && --s->die_in == 0) {
+        if (s->die_late)
+            shared_write(s, writes, count);
+        s->dead = s->dies = *s->died = 1;
+        return leave(s, SEGUE_E_STORE);
+    }
     if (!status && (!fails || s->applied))
         status = shared_write(s, writes, count);
-    return leave(s, fails ? SEGUE_E_STORE : status);
+    return leave(s, fails ? s->status ? s->status : SEGUE_E_STORE : status);
 }
 
 static segue_status find(void *self, const char *task_id, const uint8_t *key,
@@ -57,14 +63,15 @@ static segue_status read_log(void *self, const uint8_t *id, uint64_t after,
     segue_status status = enter(s);
     const shared_op *o = status ? NULL : shared_find_id(s->place, id);
     for (uint64_t i = after; o && i < o->count; i++)
-        if (fn(user, &o->entries[i]))
+        if (o->entries[i].seq && fn(user, &o->entries[i]))
             break;
     return leave(s, o || status ? status : SEGUE_E_NOT_FOUND);
 }
 
 static int has_gone(const shared_store *owner, int64_t now)
 {
-    return !owner || (owner->leased && now - owner->seen_ms > owner->place->lease_ms);
+    return !owner || (owner->dead && !owner->leased) ||
+           (owner->leased && now - owner->seen_ms > owner->place->lease_ms);
 }
 
 static segue_status claim(void *self, segue_store_record_fn fn, void *user)
@@ -81,7 +88,10 @@ static segue_status claim(void *self, segue_store_record_fn fn, void *user)
                 continue;
             o->owner = s;
             o->told = 0;
-            stopped = fn(user, &o->record) != 0;
+            segue_store_record record = o->record;
+            if (o->at_risk)
+                record.ended = SEGUE_STORE_TORN;
+            stopped = fn(user, &record) != 0;
         }
     return leave(s, status);
 }
@@ -288,6 +298,11 @@ static void unref_place(shared_place *p)
             shared_pull(p, o);
             shared_free_op(p, o);
         }
+    while (!LIST_EMPTY(&p->all)) {
+        shared_store *ghost = LIST_FIRST(&p->all);
+        LIST_REMOVE(ghost, link);
+        free(ghost);
+    }
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -296,6 +311,13 @@ static void free_store(void *self)
 {
     shared_store *s = self;
     shared_place *p = s->place;
+    if (s->dies && s->leased) {
+        free(s->follows);
+        s->follows = NULL;
+        s->follow_count = 0;
+        unref_place(p);
+        return;
+    }
     pthread_mutex_lock(&p->lock);
     LIST_REMOVE(s, link);
     for (size_t b = 0; b < SHARED_BUCKETS; b++)
@@ -366,7 +388,39 @@ void shared_store_fail(shared_store *self, int commits, int applied)
     pthread_mutex_lock(&self->place->lock);
     self->fail = commits;
     self->applied = applied;
+    self->status = SEGUE_OK;
     pthread_mutex_unlock(&self->place->lock);
+}
+
+void shared_store_refuse(shared_store *self, int commits, segue_status status)
+{
+    pthread_mutex_lock(&self->place->lock);
+    self->fail = commits;
+    self->applied = 0;
+    self->status = status;
+    pthread_mutex_unlock(&self->place->lock);
+}
+
+void shared_store_die(shared_store *self)
+{
+    pthread_mutex_lock(&self->place->lock);
+    self->dead = 1;
+    self->dies = 1;
+    pthread_mutex_unlock(&self->place->lock);
+}
+
+void shared_store_die_at(shared_store *self, int countdown, int late, int *died)
+{
+    pthread_mutex_lock(&self->place->lock);
+    self->die_in = countdown;
+    self->die_late = late;
+    self->died = died;
+    pthread_mutex_unlock(&self->place->lock);
+}
+
+void shared_place_drop(shared_place *place)
+{
+    place->drops = 1;
 }
 
 void shared_store_away(shared_store *self, int away)

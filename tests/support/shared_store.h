@@ -30,6 +30,20 @@ void shared_store_fail(shared_store *self, int commits, int applied);
  * store lapses. */
 void shared_store_away(shared_store *self, int away);
 
+/* Makes the next `commits` commits return this status without effect. */
+void shared_store_refuse(shared_store *self, int commits, segue_status status);
+/* The process of the store dies: every call fails from now on. When the store is freed,
+ * nobody can claim its operations before its lease has lapsed. */
+void shared_store_die(shared_store *self);
+/* The process dies at the countdown-th commit from now, late: 1 = after the commit was
+ * applied. *died is set then. */
+void shared_store_die_at(shared_store *self, int countdown, int late, int *died);
+/* From now on entries that nobody needs are removed (SEGUE_STORE_DROP). */
+void shared_place_drop(shared_place *place);
+/* Loses what was written in the last `ms`, as a store does that confirms writes before
+ * they are on two machines or on a disk. */
+void shared_place_lose(shared_place *place, int64_t ms);
+
 /* ---- what is in the place ---- */
 
 /* Return the number of final entries in all logs, and of commits that were refused

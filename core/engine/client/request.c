@@ -361,6 +361,9 @@ static void take_result(segue_request *request, sgi_json result)
     if (!result.n) {
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the answer of the server is invalid");
+    } else if (sgi_questions_is_round(request, type)) {
+        /* also when pieces of the result came before the question */
+        sgi_questions_take_round(request, result);
     } else if (sgi_cli_take_answer(request, result)) {
         return;
     } else if (is_complete(result)) {
@@ -368,8 +371,6 @@ static void take_result(segue_request *request, sgi_json result)
             sgi_deliver_remaining_blocks(request, result);
         sgi_task_handle_note_answer(request, result);
         sgi_request_finish(request, result);
-    } else if (sgi_questions_is_round(request, type)) {
-        sgi_questions_take_round(request, result);
     } else {
         sgi_request_fail(
             request, SEGUE_E_PROTOCOL,

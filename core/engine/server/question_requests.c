@@ -473,17 +473,19 @@ static sgi_answered hear(sgi_question_request *question, const sgi_message *msg)
 }
 
 /* Handles the answer to a question of a lasting call. Such a question has the same id in
- * every session. */
-static sgi_answered answer_lasting(const sgi_peer *peer, const sgi_question_parts *parts,
+ * every session. If another server has asked it, the call is looked up in the store. */
+static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_parts *parts,
                                    bool is_error, sgi_json answer)
 {
     sgi_map_node *node = sgi_map_find(&peer->server->cluster.by_task, parts->operation);
     sgi_op *op = sgi_op_by_task(node);
-    if (!op || !op->served->lasting || op->served->who != peer->who || parts->is_numbered)
+    if (!op)
+        return sgi_late_answer(peer, parts, is_error, answer);
+    if (!op->served->lasting || op->served->who != peer->who || parts->is_numbered)
         return SGI_ANSWERED_NOTHING;
     const sgi_input *input = sgi_op_input_at(op, parts->position);
     if (!input)
-        return SGI_ANSWERED_NOTHING;
+        return sgi_late_answer(peer, parts, is_error, answer);
     sgi_op_ref(op);
     settle(op, take(op, input, is_error, answer));
     sgi_op_unref(op);

@@ -1,0 +1,447 @@
+/* Clients and their applications. An application merges what it is shown by the rules of
+ * segue.h, stores its token with what it has handled, and goes on from there after the
+ * death of its process. */
+#include "simulation/sim.h"
+
+#include "wire/json_read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The user data of callbacks. Callbacks of a process that has died are dropped. */
+typedef struct listener {
+    sim_app *app;
+    int life;
+} listener;
+
+static sim_app *app_of(void *user)
+{
+    const listener *l = user;
+    return l->life == l->app->life ? l->app : NULL;
+}
+
+static bool is_twin(const sim_app *a)
+{
+    return a->index >= SIM_CALLS;
+}
+
+/* The names of the caller and of its operation in the history. */
+#define WHO "c%d %d.%d"
+#define WHO_OF(a) (a)->index, (a)->index % SIM_CALLS, (a)->attempt
+
+static const composition_row *row_of(const sim_app *a)
+{
+    return sim_row(&a->s->plan);
+}
+
+static void keep(sim_app *a)
+{
+    size_t len = sizeof a->token;
+    segue_status status = segue_request_token(a->request, a->token, &len);
+    if (status == SEGUE_OK) {
+        a->token[len] = 0;
+        a->has_token = true;
+        a->kept_last = a->last;
+        sim_tell(a->s, "keep " WHO, WHO_OF(a));
+    } else if (status == SEGUE_E_NOT_RESUMABLE) {
+        a->has_token = false;
+    } else if (status != SEGUE_E_TERMINAL || row_of(a)->flags & ROW_TASK) {
+        sim_fail(a->s, "c%d: token: %s", a->index, segue_status_name(status));
+    }
+}
+
+/* ---- what it is shown ---- */
+
+static bool may_keep(const sim_app *a)
+{
+    return sim_planned(a->s, SIM_deaths) && a->request && !is_twin(a);
+}
+
+static void on_segment(void *user, segue_request *request, const segue_segment *segment)
+{
+    sim_app *a = app_of(user);
+    const segue_segment_view *view = segue_segment_read(segment);
+    (void)request;
+    if (!a)
+        return;
+    int block = program_find(&a->program, view->data, view->data_len);
+    uint64_t digest = block >= 0 ? sim_block_digest(&a->program, block)
+                                 : judge_digest(JUDGE_DIGEST, view->data, view->data_len);
+    bool says_why = block < 0 && row_of(a)->flags & ROW_SAYS_WHY;
+    if (view->replaces && !says_why)
+        sim_tell(a->s, "drop " WHO, WHO_OF(a));
+    if (!says_why) /* the reason of a failure is shown as one more segment */
+        sim_tell(a->s, "see " WHO " n=%d d=%llu k=%llu", WHO_OF(a), block + 1,
+                 (unsigned long long)digest, (unsigned long long)view->number);
+    a->last = block >= 0 ? block + 1 : a->last;
+    a->granted--;
+    if (may_keep(a) && dice_once_in(&a->s->dice, 2))
+        keep(a);
+}
+
+static void on_progress(void *user, segue_request *request, double progress, double total,
+                        const char *message)
+{
+    sim_app *a = app_of(user);
+    (void)request;
+    if (a)
+        sim_check(a->s, !a->completed && total == 100 && !strcmp(message, "on") &&
+                            progress >= 1 && progress <= COMPOSITION_STEPS);
+}
+
+static void on_log(void *user, segue_request *request, const char *json, size_t len)
+{
+    sim_app *a = app_of(user);
+    (void)request;
+    if (a)
+        sim_check(a->s, !a->completed && len && strstr(json, "\"step\""));
+}
+
+static void on_task(void *user, segue_request *request, const char *task_id)
+{
+    sim_app *a = app_of(user);
+    (void)request;
+    if (!a)
+        return;
+    sim_check(a->s, !a->completed && *task_id);
+    if (may_keep(a) && dice_once_in(&a->s->dice, 2))
+        keep(a);
+}
+
+static void on_status(void *user, segue_request *request, const char *status,
+                      const char *message)
+{
+    sim_app *a = app_of(user);
+    (void)request;
+    (void)message;
+    if (a)
+        sim_tell(a->s, "status " WHO " s=%s", WHO_OF(a), status);
+}
+
+/* A question of another operation may be shown to any request of the same session. */
+static void on_input(void *user, segue_request *request, const char *key,
+                     const char *method, const char *params, size_t len)
+{
+    sim_app *a = app_of(user);
+    static const char before[] = "\"message\":\"";
+    (void)request;
+    if (!a)
+        return;
+    sim_check(a->s, !a->completed && !strcmp(method, "elicitation/create") && len > 2);
+    sim_check(a->s, a->question_count < SIM_CALLS * 4);
+    sim_question *q = &a->questions[a->question_count++];
+    const char *text = strstr(params, before);
+    sim_check(a->s, text != NULL);
+    text += sizeof before - 1;
+    snprintf(q->text, sizeof q->text, "%.*s", (int)strcspn(text, "\""), text);
+    snprintf(q->key, sizeof q->key, "%s", key);
+    sim_tell(a->s, "asked c%d %.*s q=%s by=%s", a->index, (int)strcspn(q->text, "/"),
+             q->text, q->text, a->person);
+}
+
+/* ---- results ---- */
+
+static uint64_t content_digest(const program *p, sgi_json result)
+{
+    sgi_json content = sgi_json_get(result, "content"), item;
+    uint64_t digest = JUDGE_DIGEST;
+    if (sgi_json_kind_of(content) != SGI_JSON_ARRAY)
+        return 1; /* equals no digest */
+    for (size_t at = 0; sgi_json_next_item(content, &at, &item);) {
+        int block = program_find(p, item.p, item.n);
+        uint64_t one = block >= 0 ? sim_block_digest(p, block) : 1;
+        digest = judge_digest(digest, &one, sizeof one);
+    }
+    return digest;
+}
+
+static uint64_t add_field(uint64_t digest, const char *name, sgi_json value)
+{
+    if (!value.n)
+        return digest;
+    uint64_t one = judge_digest(JUDGE_DIGEST, value.p, value.n);
+    return digest + judge_digest(one, name, strlen(name));
+}
+
+static uint64_t fields_digest(sgi_json result)
+{
+    static const char *const metas[] = {"x/k0", "x/k1", "x/k2"};
+    uint64_t digest = 0;
+    sgi_json meta = sgi_json_get(result, "_meta");
+    char name[24];
+    for (int i = 0; i < 3; i++)
+        digest =
+            add_field(digest, program_fields[i], sgi_json_get(result, program_fields[i]));
+    for (int i = 0; meta.n && i < 3; i++) {
+        snprintf(name, sizeof name, "_meta.%s", metas[i]);
+        digest = add_field(digest, name, sgi_json_get(meta, metas[i]));
+    }
+    return digest;
+}
+
+static void tell_result(const sim_app *a, const char *json, size_t len)
+{
+    sgi_json result = {json, len};
+    bool is_error = sgi_json_kind_of(sgi_json_get(result, "isError")) == SGI_JSON_TRUE;
+    bool discards = sim_planned(a->s, SIM_discard);
+    sim_tell(a->s, "result " WHO " kind=%s content=%llu fields=%llu shown=%d", WHO_OF(a),
+             is_error ? "error" : "ok",
+             discards ? 0ull : (unsigned long long)content_digest(&a->program, result),
+             (unsigned long long)fields_digest(result), !is_twin(a));
+}
+
+static void tell_failure(const sim_app *a, segue_status status, int32_t code)
+{
+    bool is_remote = status == SEGUE_E_REMOTE || status == SEGUE_E_INCOMPLETE;
+    if (is_remote && code == PROGRAM_CODE)
+        sim_tell(a->s, "result " WHO " kind=fail", WHO_OF(a));
+    else
+        sim_tell(a->s, "result " WHO " kind=failed code=%s,%d", WHO_OF(a),
+                 segue_status_name(status), (int)code);
+}
+
+static void on_complete(void *user, segue_request *request, segue_status status,
+                        const char *json, size_t len, const segue_error *error)
+{
+    sim_app *a = app_of(user);
+    (void)request;
+    if (!a)
+        return;
+    bool ends_well = program_end(&a->program)->kind == STEP_COMPLETE;
+    sim_check(a->s, !sim_planned(a->s, SIM_credit) || a->granted >= 0 ||
+                        status != SEGUE_OK || a->cancelled);
+    a->completed = true;
+    if (status == SEGUE_OK)
+        sim_note(a->s, "result", json, len);
+    else
+        sim_note(a->s, "failed", segue_error_read(error)->message,
+                 strlen(segue_error_read(error)->message));
+    if (status != SEGUE_OK)
+        tell_failure(a, status, segue_error_read(error)->rpc_code);
+    else if (row_of(a)->flags & ROW_SAYS_WHY && strstr(json, "\"isError\":true") &&
+             (!ends_well || content_digest(&a->program, (sgi_json){json, len}) == 1 ||
+              !program_end(&a->program)->is_error))
+        sim_tell(a->s, "result " WHO " kind=%s code=said", WHO_OF(a),
+                 program_end(&a->program)->kind == STEP_FAIL ? "fail" : "failed");
+    else
+        tell_result(a, json, len);
+}
+
+static void free_listener(void *user)
+{
+    const sim_app *a = app_of(user);
+    if (a)
+        sim_check(a->s, a->completed);
+    free(user);
+}
+
+/* ---- calling ---- */
+
+static void listen_to(sim_app *a, segue_request_events *events)
+{
+    listener *l = malloc(sizeof *l);
+    *l = (listener){a, ++a->life};
+    *events = SEGUE_REQUEST_EVENTS_INIT;
+    events->user = l;
+    events->free_user = free_listener;
+    events->on_segment = on_segment;
+    events->on_progress = on_progress;
+    events->on_log = on_log;
+    events->on_input = on_input;
+    events->on_task = on_task;
+    events->on_status = on_status;
+    events->on_complete = on_complete;
+}
+
+static void tell_beginning(sim_app *a)
+{
+    uint32_t flags = row_of(a)->flags;
+    if (a->has_token && is_twin(a)) {
+        sim_tell(a->s, "anew " WHO " from=%d", WHO_OF(a), a->kept_last);
+    } else if (a->has_token) {
+        sim_tell(a->s, "back " WHO, WHO_OF(a));
+    } else {
+        a->attempt++;
+        sim_tell(a->s, "op %d.%d person=%s lasts=%d restarts=%d numbered=%d",
+                 a->index % SIM_CALLS, a->attempt, a->person,
+                 flags & ROW_TASK && sim_planned(a->s, SIM_store) != SIM_MEMORY,
+                 (int)sim_planned(a->s, SIM_restartable), (flags & ROW_NUMBERED) != 0);
+        sim_tell(a->s, "anew " WHO, WHO_OF(a));
+    }
+}
+
+/* Starts the request, or resumes it with the stored token. */
+static void begin(sim_app *a)
+{
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    segue_request_events events;
+    segue_session *session = a->client->session;
+    char params[64];
+    tell_beginning(a);
+    int len = snprintf(params, sizeof params,
+                       "{\"name\":\"t\",\"arguments\":{\"n\":%d,\"a\":%d}}",
+                       a->index % SIM_CALLS, a->attempt);
+    options.credit = a->granted = sim_planned(a->s, SIM_credit);
+    options.discard = sim_planned(a->s, SIM_discard) != 0;
+    options.log_level = "debug";
+    listen_to(a, &events);
+    a->question_count = 0;
+    a->started = true;
+    a->completed = false;
+    a->last = a->has_token ? a->kept_last : 0;
+    a->was_refused = a->was_refused && a->has_token;
+    a->lasts = a->lasts && a->has_token;
+    segue_status status =
+        a->has_token ? segue_request_resume(session, a->token, &options, &events,
+                                            &a->request, NULL)
+                     : segue_request_start(session, "tools/call", params, (size_t)len,
+                                           &options, &events, &a->request, NULL);
+    sim_check(a->s, status == SEGUE_OK);
+    if (!a->has_token)
+        keep(a);
+}
+
+/* A second process resumes the token of a call. */
+static void begin_twin(sim_app *of)
+{
+    sim_app *a = &of->s->apps[of->index + SIM_CALLS];
+    if (a->request || !of->has_token || of->attempt == 0)
+        return;
+    a->attempt = of->attempt;
+    a->kept_last = of->kept_last;
+    a->has_token = true;
+    memcpy(a->token, of->token, sizeof a->token);
+    begin(a);
+}
+
+void sim_client_start(sim_client *client)
+{
+    sim *s = client->s;
+    const composition_row *row = sim_row(&s->plan);
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    client->runtime = sim_runtime(s, &client->mem, NULL, client);
+    options.capabilities = "{\"elicitation\":{}}";
+    options.era = row->era;
+    options.no_tasks = row->no_tasks;
+    options.dialects_off = row->client_off;
+    options.dialects_on = row->client_on;
+    options.max_reconnects = 1000;
+    options.reconnect_timeout_ms = -1;
+    sim_check(s, segue_session_open(client->runtime, s->carrier->open(client), &options,
+                                    NULL, &client->session, NULL) == SEGUE_OK);
+    for (int i = 0; i < SIM_CALLS; i++) {
+        sim_app *a = &s->apps[i];
+        if (a->client != client || a->completed)
+            continue;
+        begin(a);
+        if (a->has_token && client->index % 2 == 0 && s->left[SIM_twice] &&
+            sim_planned(s, SIM_deaths) > s->left[SIM_deaths]) {
+            s->left[SIM_twice]--;
+            begin_twin(a);
+        }
+    }
+}
+
+void sim_client_die(sim_client *client)
+{
+    sim *s = client->s;
+    for (int i = 0; i < 2 * SIM_CALLS; i++) {
+        sim_app *a = &s->apps[i];
+        if (a->client != client)
+            continue;
+        if (!a->completed)
+            a->life++;
+        if (is_twin(a))
+            a->completed = true; /* it does not come back */
+        if (a->started && !a->completed)
+            sim_tell(s, "gone c%d", a->index);
+        if (is_twin(a) && a->request)
+            sim_tell(s, "gone c%d", a->index);
+        segue_request_free(a->request);
+        a->request = NULL;
+    }
+    segue_session_free(client->session);
+    client->session = NULL;
+    s->carrier->lose_client(client);
+    segue_runtime_free(client->runtime);
+    client->runtime = NULL;
+    if (client->mem.live)
+        sim_fail(s, "client %d leaves %zu bytes in %zu blocks", client->index,
+                 (size_t)client->mem.live, (size_t)client->mem.blocks);
+}
+
+void sim_client_end(sim_client *client)
+{
+    segue_session_close(client->session);
+    for (int i = 0; i < 8; i++)
+        segue_runtime_dispatch(client->runtime, 0, 0, NULL);
+    sim_client_die(client);
+}
+
+/* ---- turns ---- */
+
+static void answer(sim_app *a)
+{
+    char yes[200];
+    const sim_question *q = &a->questions[--a->question_count];
+    int len =
+        snprintf(yes, sizeof yes,
+                 "{\"action\":\"accept\",\"content\":{\"for\":\"%s\",\"by\":\"%s\"}}",
+                 q->text, a->person);
+    segue_status status =
+        segue_request_answer(a->request, q->key, yes, (size_t)len, NULL);
+    sim_check(a->s, status == SEGUE_OK || status == SEGUE_E_NOT_FOUND ||
+                        status == SEGUE_E_TERMINAL);
+}
+
+/* Before the server is known there is a token. When the server has said how the call can
+ * be resumed, there is another token. */
+static void look_whether_it_lasts(sim_app *a)
+{
+    char token[sizeof a->token];
+    size_t len = sizeof token;
+    if (!(row_of(a)->flags & ROW_LASTS) || a->lasts)
+        return;
+    segue_status status = segue_request_token(a->request, token, &len);
+    a->lasts = a->was_refused && status == SEGUE_OK;
+    if (a->lasts && sim_planned(a->s, SIM_store) != SIM_MEMORY)
+        sim_tell(a->s, "lasts " WHO, WHO_OF(a));
+    a->was_refused |= status == SEGUE_E_NOT_RESUMABLE;
+}
+
+static void app_turn(sim_app *a)
+{
+    sim *s = a->s;
+    look_whether_it_lasts(a);
+    if (a->question_count && dice_once_in(&s->dice, (uint32_t)sim_planned(s, SIM_thinks)))
+        answer(a);
+    if (sim_planned(s, SIM_credit) && dice_once_in(&s->dice, 5)) {
+        int64_t n = 1 + dice_roll(&s->dice, 4);
+        a->granted += n;
+        sim_check(s, segue_request_grant(a->request, n) == SEGUE_OK);
+    }
+    if (s->left[SIM_cancels] && a->index == 0 && dice_once_in(&s->dice, 40)) {
+        s->left[SIM_cancels]--;
+        a->cancelled = true;
+        sim_tell(s, "cancel " WHO, WHO_OF(a));
+        sim_check(s, segue_request_cancel(a->request) == SEGUE_OK);
+    }
+}
+
+bool sim_client_turn(sim_client *client)
+{
+    sim *s = client->s;
+    for (int i = 0; i < 2 * SIM_CALLS; i++)
+        if (s->apps[i].client == client && s->apps[i].request && !s->apps[i].completed)
+            app_turn(&s->apps[i]);
+    return sim_dispatch(s, client->runtime);
+}
+
+bool sim_clients_done(const sim *s)
+{
+    for (int i = 0; i < 2 * SIM_CALLS; i++)
+        if (s->apps[i].client && s->apps[i].started && !s->apps[i].completed)
+            return false;
+    return true;
+}

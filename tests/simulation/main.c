@@ -1,0 +1,213 @@
+/* Plays many seeds, or one.
+ *
+ *     simulation                        SEEDS seeds (2000) from FIRST (1) on
+ *     simulation --trace SEED           one seed, with everything that happens
+ *     simulation --history SEED         one seed; prints its history, for `judge`
+ *     simulation --shrink SEED          makes a failing seed short, and prints its plan
+ *     simulation --plan "a=1 b=2" SEED  one seed with parts of another plan
+ *
+ * SEEDS, FIRST, JOBS (2) and SECONDS (start no seed after this time) come from the
+ * environment. Every 50th seed is played twice, and must go alike to the byte. */
+#include "simulation/sim.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define AGAIN_EVERY 50
+#define FAILURES_MAX 20
+
+/* What all workers share. */
+typedef struct tally {
+    uint64_t next; /* the next seed */
+    uint64_t end;
+    uint64_t done, turns, ms;
+    int failures;
+} tally;
+
+static uint64_t setting(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static double real_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* ---- many seeds ---- */
+
+static void play_seed(uint64_t seed, tally *t)
+{
+    sim_outcome one, two;
+    sim_run(seed, NULL, NULL, NULL, &one);
+    if (seed % AGAIN_EVERY == 0) {
+        sim_run(seed, NULL, NULL, NULL, &two);
+        if (one.digest != two.digest) {
+            printf("SEED=%llu: two runs differ\n", (unsigned long long)seed);
+            fflush(stdout);
+            _exit(1);
+        }
+    }
+    __atomic_fetch_add(&t->done, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&t->turns, one.turns, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&t->ms, (uint64_t)one.ms, __ATOMIC_RELAXED);
+}
+
+static void work(tally *t, double until)
+{
+    for (;;) {
+        uint64_t seed = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
+        if (seed >= t->end || (until > 0 && real_now() > until))
+            _exit(0);
+        play_seed(seed, t);
+    }
+}
+
+static pid_t start_worker(tally *t, double until)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        work(t, until);
+    return pid;
+}
+
+static int play_many(void)
+{
+    tally *t =
+        mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int jobs = (int)setting("JOBS", 2), running = 0, status;
+    double begun = real_now(), until = (double)setting("SECONDS", 0);
+    until = until > 0 ? begun + until : 0;
+    t->next = setting("FIRST", 1);
+    t->end = t->next + setting("SEEDS", 2000);
+    for (; running < jobs; running++)
+        start_worker(t, until);
+    while (running && wait(&status) > 0) {
+        running--;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            continue;
+        if (WIFSIGNALED(status))
+            printf("a run ended by signal %d, near seed %llu\n", WTERMSIG(status),
+                   (unsigned long long)t->next);
+        if (++t->failures < FAILURES_MAX) {
+            start_worker(t, until);
+            running++;
+        }
+    }
+    double took = real_now() - begun;
+    printf("%.0f seeds per second, %.0f simulated seconds per second, %.1f s\n",
+           (double)t->done / took, (double)t->ms / 1000 / took, took);
+    printf("simulation: %llu seeds, %llu turns, %.0f simulated hours, %d failed%s\n",
+           (unsigned long long)t->done, (unsigned long long)t->turns,
+           (double)t->ms / 3600000, t->failures, t->failures ? "" : " ok");
+    return t->failures != 0;
+}
+
+/* ---- one seed ---- */
+
+static void change_plan(sim_plan *plan, const char *text)
+{
+    char copy[1000], *rest = copy, *word;
+    snprintf(copy, sizeof copy, "%s", text);
+    while ((word = strsep(&rest, " ")))
+        for (int i = 0; i < SIM_KNOBS; i++) {
+            size_t n = strlen(sim_knob_names[i]);
+            if (!strncmp(word, sim_knob_names[i], n) && word[n] == '=')
+                plan->at[i] = strtoll(word + n + 1, NULL, 10);
+        }
+    sim_plan_fit(plan);
+}
+
+static int play_one(uint64_t seed, const sim_plan *plan, FILE *trace, FILE *history)
+{
+    sim_outcome outcome;
+    sim_run(seed, plan, trace, history, &outcome);
+    if (!history)
+        printf("seed %llu: %llu turns, %lld ms, digest %016llx ok\n",
+               (unsigned long long)seed, (unsigned long long)outcome.turns,
+               (long long)outcome.ms, (unsigned long long)outcome.digest);
+    return 0;
+}
+
+/* ---- the shrinker ---- */
+
+/* Returns whether the seed fails with this plan. */
+static bool fails(uint64_t seed, const sim_plan *plan)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int null = open("/dev/null", O_WRONLY);
+        dup2(null, 1);
+        dup2(null, 2);
+        _exit(play_one(seed, plan, NULL, NULL));
+    }
+    waitpid(pid, &status, 0);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+/* Makes each part of the plan calm, as long as the seed still fails. */
+static bool calm_down(uint64_t seed, sim_plan *plan)
+{
+    bool any = false;
+    for (int i = 0; i < SIM_KNOBS; i++) {
+        sim_plan less = *plan;
+        if (i == SIM_row || plan->at[i] == sim_knob_calm[i])
+            continue;
+        less.at[i] = sim_knob_calm[i];
+        sim_plan_fit(&less);
+        if (!fails(seed, &less) && plan->at[i] > sim_knob_calm[i] + 1) {
+            less = *plan;
+            less.at[i]--;
+            sim_plan_fit(&less);
+        }
+        if (memcmp(&less, plan, sizeof less) != 0 && fails(seed, &less)) {
+            *plan = less;
+            any = true;
+        }
+    }
+    return any;
+}
+
+static int shrink(uint64_t seed, sim_plan *plan)
+{
+    char text[1000];
+    if (!fails(seed, plan)) {
+        printf("seed %llu does not fail\n", (unsigned long long)seed);
+        return 1;
+    }
+    while (calm_down(seed, plan))
+        ;
+    sim_plan_print(plan, text, sizeof text);
+    printf("%s\n--plan \"row=%lld%s\" %llu\n", text, (long long)plan->at[SIM_row],
+           strchr(text, ':') + 1, (unsigned long long)seed);
+    return play_one(seed, plan, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    sim_plan plan;
+    const char *what = argc > 2 ? argv[1] : "";
+    uint64_t seed = argc > 2 ? strtoull(argv[argc - 1], NULL, 10) : 0;
+    if (argc < 3)
+        return play_many();
+    sim_plan_make(&plan, seed);
+    for (int i = 1; i + 1 < argc; i++)
+        if (!strcmp(argv[i], "--plan"))
+            change_plan(&plan, argv[i + 1]);
+    if (!strcmp(what, "--shrink"))
+        return shrink(seed, &plan);
+    return play_one(seed, &plan, strcmp(what, "--trace") ? NULL : stdout,
+                    strcmp(what, "--history") ? NULL : stdout);
+}

@@ -1,0 +1,517 @@
+/* One run. Clients, network and servers take turns until all calls have ended. When none
+ * of them has anything to do, time passes to the next moment at which somebody has.
+ * Between turns things go wrong, as planned. When nothing is left to go wrong, everything
+ * starts again, and from then on every call has to end within a bound. */
+#include "simulation/sim.h"
+
+#include "runtime/state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/scratch.h"
+#include "support/world.h"
+
+#define PATIENCE_MS (INT64_C(40) * 60 * 1000)
+#define MAX_TURNS 400000
+#define BUSY_TURNS 32
+#define IDLE_TURNS 2
+#define IDLE_TURNS_WEB 8 /* over HTTP a request takes some invisible turns */
+/* What a server may hold in addition to its memory at the start. */
+#define GROWN_BYTES (256 * 1024)
+
+/* ---- the history ---- */
+
+void sim_fail(sim *s, const char *format, ...)
+{
+    char plan[1000];
+    va_list args;
+    sim_plan_print(&s->plan, plan, sizeof plan);
+    if (s->trace)
+        fflush(s->trace);
+    printf("SEED=%llu: ", (unsigned long long)s->seed);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n    (%s; turn %llu, %lld ms)\n", plan, (unsigned long long)s->turns,
+           (long long)s->now_ms);
+    fflush(stdout);
+    _exit(1);
+}
+
+void sim_note(sim *s, const char *what, const char *text, size_t len)
+{
+    s->digest = judge_digest(s->digest, text, len);
+    if (s->trace)
+        fprintf(s->trace, "%llu %lld %s %.*s\n", (unsigned long long)s->turns,
+                (long long)s->now_ms, what, (int)(len > 2000 ? 2000 : len), text);
+}
+
+void sim_tell(sim *s, const char *format, ...)
+{
+    char line[400];
+    va_list args;
+    int n = snprintf(line, sizeof line, "%lld ", (long long)s->now_ms);
+    va_start(args, format);
+    n += vsnprintf(line + n, sizeof line - (size_t)n, format, args);
+    va_end(args);
+    if (n >= (int)sizeof line)
+        n = sizeof line - 1;
+    sim_note(s, "##", line, (size_t)n);
+    if (s->history)
+        fprintf(s->history, "%s\n", line);
+    const char *why = judge_line(s->judge, line);
+    if (why)
+        sim_fail(s, "%s", why);
+}
+
+void sim_fault(sim *s, const char *name)
+{
+    sim_tell(s, "fault %s", name);
+}
+
+/* ---- clocks and chance ---- */
+
+typedef struct process {
+    sim *s;
+    sim_server *server;
+    dice *dice;
+} process;
+
+static process processes[SIM_SERVERS + SIM_CLIENTS];
+
+static int64_t now(void *user)
+{
+    const process *p = user;
+    int64_t ms = p->s->now_ms;
+    return p->server && p->server->index % 2
+               ? ms + ms * sim_planned(p->s, SIM_drift) / 1000
+               : ms;
+}
+
+static int64_t wall(void *user)
+{
+    const process *p = user;
+    return WORLD_EPOCH + p->s->now_ms + (p->server ? p->server->wall_off : 0);
+}
+
+static int32_t draw(void *user, void *bytes, size_t len)
+{
+    const process *p = user;
+    for (size_t i = 0; i < len; i++)
+        ((unsigned char *)bytes)[i] = (unsigned char)dice_roll(p->dice, 256);
+    return 0;
+}
+
+static void say(void *user, int32_t level, const char *text)
+{
+    const process *p = user;
+    (void)level;
+    sim_note(p->s, p->server ? "server" : "client", text, strlen(text));
+}
+
+static int64_t true_time(void *user)
+{
+    return ((sim *)user)->now_ms;
+}
+
+segue_runtime *sim_runtime(sim *s, test_mem *mem, sim_server *server, sim_client *client)
+{
+    segue_runtime *runtime = NULL;
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
+    segue_hooks hooks = SEGUE_HOOKS_INIT;
+    process *p = &processes[server ? server->index : SIM_SERVERS + client->index];
+    *p = (process){s, server, server ? &server->dice : &client->dice};
+    hooks.user = p;
+    hooks.monotonic_ms = now;
+    hooks.wall_ms = wall;
+    hooks.random = draw;
+    options.allocator = &mem->mem;
+    options.hooks = &hooks;
+    options.user = p;
+    options.log = say;
+    options.max_queue_bytes = server ? sim_planned(s, SIM_queue) : 0;
+    sim_check(s, segue_runtime_new(&options, &runtime, NULL) == SEGUE_OK);
+    return runtime;
+}
+
+/* Lets a runtime do what is due. Without sockets, nothing can be due that its loop does
+ * not know, and then the turn is saved. */
+bool sim_dispatch(sim *s, segue_runtime *runtime)
+{
+    int32_t ran = 0;
+    bool due = s->carrier == &sim_web || sgi_loop_is_due(runtime) ||
+               atomic_load(&runtime->stores.woken) ||
+               sgi_timers_next(&runtime->engine.timers) <= sgi_now(&runtime->engine.env);
+    if (due)
+        segue_runtime_dispatch(runtime, 0, 0, &ran);
+    return ran > 0;
+}
+
+/* ---- servers ---- */
+
+bool sim_is_up(const sim_server *server)
+{
+    return server->runtime && !server->is_dead;
+}
+
+bool sim_is_paused(const sim_server *server)
+{
+    return server->paused_until > server->s->now_ms;
+}
+
+static sim_server *next_up(sim *s, int from)
+{
+    for (int i = 0; i < sim_planned(s, SIM_servers); i++) {
+        sim_server *server = &s->servers[(from + i) % sim_planned(s, SIM_servers)];
+        if (sim_is_up(server))
+            return server;
+    }
+    return NULL;
+}
+
+sim_server *sim_balance(sim_client *client)
+{
+    sim *s = client->s;
+    int64_t how = sim_planned(s, SIM_balance);
+    int from = client->server;
+    if (how == SIM_IN_TURN)
+        from = s->next_server++;
+    else if (how == SIM_AT_RANDOM)
+        from = (int)dice_roll(&s->line_dice, (uint32_t)sim_planned(s, SIM_servers));
+    sim_server *server = next_up(s, from);
+    if (server && how == SIM_STICKY)
+        client->server = server->index;
+    return server;
+}
+
+static sim_server *any_server(sim *s)
+{
+    return next_up(s, (int)dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_servers)));
+}
+
+static void take_down(sim_server *server, bool dies)
+{
+    sim *s = server->s;
+    sim_note(s, dies ? "dies" : "ends", "server", 6);
+    sim_fault(s, dies ? "kill" : "stop");
+    if (sim_planned(s, SIM_store) == SIM_MEMORY)
+        sim_fault(s, "loss");
+    sim_server_end(server, dies);
+    server->paused_until = 0;
+    server->down_until =
+        s->now_ms + dice_roll(&s->dice, dice_once_in(&s->dice, 4) ? 20000 : 200);
+}
+
+/* ---- what goes wrong ---- */
+
+/* Returns whether one of these is due now. */
+static bool is_due(sim *s, sim_knob knob, uint32_t patience)
+{
+    if (!s->left[knob] || !dice_once_in(&s->dice, patience))
+        return false;
+    s->left[knob]--;
+    return true;
+}
+
+static void kill_server(sim *s)
+{
+    sim_server *server = any_server(s);
+    if (!server)
+        return;
+    if (!server->instance || dice_once_in(&s->dice, 3))
+        take_down(server, true);
+    else
+        shared_store_die_at(server->instance, 1 + (int)dice_roll(&s->dice, 4),
+                            (int)dice_roll(&s->dice, 2), &server->is_dead);
+}
+
+static void cut_power(sim *s)
+{
+    for (int i = 0; i < sim_planned(s, SIM_servers); i++)
+        if (s->servers[i].runtime)
+            take_down(&s->servers[i], true);
+    if (dice_once_in(&s->dice, 3))
+        return;
+    sim_fault(s, "loss");
+    shared_place_lose(s->place, 1 + dice_roll(&s->dice, 1500));
+}
+
+static void pause_server(sim *s)
+{
+    static const uint32_t lengths[] = {100, 1000, 5000, 30000};
+    sim_server *server = any_server(s);
+    if (!server || sim_is_paused(server))
+        return;
+    sim_fault(s, "pause");
+    server->paused_until =
+        s->now_ms + 1 + dice_roll(&s->dice, lengths[dice_roll(&s->dice, 4)]);
+}
+
+static void refuse_commits(sim *s)
+{
+    sim_server *server = any_server(s);
+    int commits = 1 + (int)dice_roll(&s->dice, 3);
+    if (!server || !server->instance)
+        return;
+    if (dice_once_in(&s->dice, 4)) {
+        sim_fault(s, "full");
+        shared_store_refuse(server->instance, commits, SEGUE_E_STORE_FULL);
+        return;
+    }
+    bool is_leased = sim_planned(s, SIM_store) != SIM_SQLITE;
+    sim_fault(s, is_leased ? "store" : "full");
+    shared_store_fail(server->instance, commits,
+                      is_leased ? (int)dice_roll(&s->dice, 2) : 0);
+}
+
+static void cut_off_store(sim *s)
+{
+    sim_server *server = any_server(s);
+    if (!server || !server->instance)
+        return;
+    sim_fault(s, "pause"); /* another server may take its operations over */
+    shared_store_away(server->instance, 1);
+    server->away_until = s->now_ms + 1 + dice_roll(&s->dice, 8000);
+}
+
+static void go_wrong_with_clients(sim *s)
+{
+    if (!is_due(s, SIM_deaths, 100))
+        return;
+    sim_client *client =
+        &s->clients[dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_clients))];
+    sim_fault(s, "death");
+    sim_client_die(client);
+    sim_client_start(client);
+}
+
+static void go_wrong(sim *s)
+{
+    if (is_due(s, SIM_cuts, 50))
+        s->carrier->cut(s, false);
+    if (is_due(s, SIM_holes, 100))
+        s->carrier->cut(s, true);
+    if (is_due(s, SIM_kills, 100))
+        kill_server(s);
+    if (is_due(s, SIM_stops, 100) && any_server(s))
+        take_down(any_server(s), false);
+    if (is_due(s, SIM_powers, 150))
+        cut_power(s);
+    if (is_due(s, SIM_pauses, 80))
+        pause_server(s);
+    if (is_due(s, SIM_losses, 100)) {
+        sim_fault(s, "loss");
+        shared_place_lose(s->place, 1 + dice_roll(&s->dice, 1500));
+    }
+    if (is_due(s, SIM_refusals, 60))
+        refuse_commits(s);
+    if (is_due(s, SIM_partitions, 80))
+        cut_off_store(s);
+    if (is_due(s, SIM_jumps, 80))
+        s->servers[dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_servers))].wall_off +=
+            (int64_t)dice_roll(&s->dice, 20000) - 10000;
+    go_wrong_with_clients(s);
+}
+
+/* Ends processes that have died, and starts those whose time has come. */
+static void put_right(sim *s)
+{
+    for (int i = 0; i < sim_planned(s, SIM_servers); i++) {
+        sim_server *server = &s->servers[i];
+        if (server->is_dead && server->runtime)
+            take_down(server, true);
+        if (!server->runtime && s->now_ms >= server->down_until)
+            sim_server_start(server);
+        if (server->away_until && s->now_ms >= server->away_until) {
+            server->away_until = 0;
+            if (server->instance)
+                shared_store_away(server->instance, 0);
+        }
+    }
+}
+
+static bool is_all_well(const sim *s)
+{
+    static const sim_knob faults[] = {SIM_cuts,     SIM_holes,     SIM_kills,  SIM_stops,
+                                      SIM_powers,   SIM_pauses,    SIM_deaths, SIM_losses,
+                                      SIM_refusals, SIM_partitions};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (s->left[faults[i]])
+            return false;
+    for (int i = 0; i < sim_planned(s, SIM_servers); i++)
+        if (!sim_is_up(&s->servers[i]) || sim_is_paused(&s->servers[i]) ||
+            s->servers[i].away_until)
+            return false;
+    return true;
+}
+
+/* ---- turns ---- */
+
+static bool take_turn(sim *s)
+{
+    bool any = false;
+    if (++s->turns % BUSY_TURNS == 0)
+        s->now_ms++; /* work takes time, too */
+    for (int i = 0; i < sim_planned(s, SIM_clients); i++)
+        any |= sim_client_turn(&s->clients[i]);
+    any |= s->carrier->turn(s);
+    for (int i = 0; i < sim_planned(s, SIM_servers); i++)
+        any |= sim_server_turn(&s->servers[i]);
+    go_wrong(s);
+    put_right(s);
+    if (!s->is_calm && is_all_well(s)) {
+        s->is_calm = true;
+        sim_tell(s, "calm");
+    }
+    return any;
+}
+
+static void at_most(int64_t *step, int64_t ms)
+{
+    if (ms > 0 && ms < *step)
+        *step = ms;
+}
+
+static void let_time_pass(sim *s)
+{
+    int64_t step = 1 + dice_roll(&s->dice, (uint32_t)sim_planned(s, SIM_step));
+    if (sim_planned(s, SIM_store) >= SIM_REDIS)
+        at_most(&step, sim_planned(s, SIM_lease) / 6);
+    for (int i = 0; i < sim_planned(s, SIM_servers); i++) {
+        const sim_server *server = &s->servers[i];
+        at_most(&step, sim_server_wakes(server) - s->now_ms);
+        if (!server->runtime)
+            at_most(&step, server->down_until - s->now_ms);
+        at_most(&step, server->paused_until - s->now_ms);
+    }
+    s->now_ms += step;
+}
+
+static void play(sim *s)
+{
+    int idle = 0;
+    int patience = sim_planned(s, SIM_http) ? IDLE_TURNS_WEB : IDLE_TURNS;
+    while (!sim_clients_done(s)) {
+        if (s->now_ms > PATIENCE_MS || s->turns > MAX_TURNS)
+            sim_fail(s, "ends: it hangs");
+        idle = take_turn(s) ? 0 : idle + 1;
+        if (idle < patience)
+            continue;
+        let_time_pass(s);
+        idle = 0;
+    }
+}
+
+/* ---- beginning and end ---- */
+
+static void begin_apps(sim *s)
+{
+    for (int i = 0; i < sim_planned(s, SIM_calls); i++) {
+        sim_app *a = &s->apps[i], *twin = &s->apps[SIM_CALLS + i];
+        dice d = dice_of(s->seed, 110 + (uint64_t)i);
+        a->s = s;
+        a->index = i;
+        a->client = &s->clients[i % sim_planned(s, SIM_clients)];
+        a->person = a->client->person;
+        program_make(&a->program, &d,
+                     sim_row(&s->plan)->flags |
+                         (sim_planned(s, SIM_asks) ? ROW_ASKS_MUCH : 0),
+                     (uint32_t)sim_planned(s, SIM_largest));
+        *twin = *a;
+        twin->index = SIM_CALLS + i;
+    }
+}
+
+static void begin(sim *s, uint64_t seed, const sim_plan *plan)
+{
+    *s = (sim){.seed = seed, .now_ms = 1000, .digest = JUDGE_DIGEST};
+    if (plan)
+        s->plan = *plan;
+    else
+        sim_plan_make(&s->plan, seed);
+    memcpy(s->left, s->plan.at, sizeof s->left);
+    s->dice = dice_of(seed, 102);
+    s->line_dice = dice_of(seed, 103);
+    s->judge = judge_new();
+    s->carrier = sim_planned(s, SIM_http) ? &sim_web : &sim_line;
+    snprintf(s->path, sizeof s->path, "/dev/shm/segue-simulation-%d", (int)getpid());
+    s->place = shared_place_new(sim_planned(s, SIM_lease), true_time, s);
+    if (!sim_planned(s, SIM_keeps))
+        shared_place_drop(s->place);
+    for (int i = 0; i < SIM_SERVERS; i++) {
+        s->servers[i] =
+            (sim_server){.s = s, .index = i, .dice = dice_of(seed, 120 + (uint64_t)i)};
+        test_mem_init(&s->servers[i].mem);
+    }
+    for (int i = 0; i < SIM_CLIENTS; i++) {
+        s->clients[i] =
+            (sim_client){.s = s, .index = i, .dice = dice_of(seed, 130 + (uint64_t)i)};
+        s->clients[i].person = composition_people[i % sim_planned(s, SIM_people)];
+        test_mem_init(&s->clients[i].mem);
+    }
+    begin_apps(s);
+}
+
+/* All operations have ended, or expire, and are purged. So a server holds as many bytes
+ * as at its start, except for grown tables and buffers. */
+static void judge_memory(sim *s)
+{
+    for (int i = 0; i < 40; i++) {
+        s->now_ms += 10 * 60 * 1000;
+        for (int turn = 0; turn < 4; turn++)
+            for (int k = 0; k < sim_planned(s, SIM_servers); k++)
+                sim_server_turn(&s->servers[k]);
+    }
+    for (int i = 0; i < sim_planned(s, SIM_servers); i++)
+        sim_tell(
+            s, "size server%d bytes=%zu limit=%zu", i, (size_t)s->servers[i].mem.live,
+            s->servers[i].base + GROWN_BYTES + 4 * (size_t)sim_planned(s, SIM_largest));
+}
+
+static void end(sim *s)
+{
+    for (int i = 0; i < sim_planned(s, SIM_clients); i++)
+        sim_client_end(&s->clients[i]);
+    for (int i = 0; i < sim_planned(s, SIM_servers); i++) {
+        sim_server *server = &s->servers[i];
+        server->paused_until = 0;
+        if (server->is_dead)
+            sim_server_end(server, true);
+        if (!server->runtime)
+            sim_server_start(server);
+        if (server->away_until && server->instance)
+            shared_store_away(server->instance, 0);
+    }
+    if (s->seed % 4 == 0)
+        judge_memory(s);
+    for (int i = 0; i < sim_planned(s, SIM_servers); i++)
+        sim_server_end(&s->servers[i], false);
+    s->carrier->end(s);
+    shared_place_free(s->place);
+    for (int i = 0; i < sim_planned(s, SIM_calls); i++)
+        program_free(&s->apps[i].program);
+}
+
+void sim_run(uint64_t seed, const sim_plan *plan, FILE *trace, FILE *history,
+             sim_outcome *outcome)
+{
+    static sim run;
+    sim *s = &run;
+    begin(s, seed, plan);
+    s->trace = trace;
+    s->history = history;
+    for (int i = 0; i < sim_planned(s, SIM_servers); i++)
+        sim_server_start(&s->servers[i]);
+    for (int i = 0; i < sim_planned(s, SIM_clients); i++)
+        sim_client_start(&s->clients[i]);
+    play(s);
+    sim_tell(s, "over");
+    int64_t ms = s->now_ms;
+    end(s);
+    *outcome = (sim_outcome){s->digest, ms, s->turns};
+    judge_free(s->judge);
+}

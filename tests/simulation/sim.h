@@ -1,0 +1,216 @@
+/* The whole system from one seed: servers, clients, the store between the servers and
+ * the network between all. The engines are real, and so are the runtimes and the
+ * transports; clock, randomness, store and network belong to the run. Whatever happens is
+ * written into a history, which judge.c judges while it grows.
+ *
+ *     sim_run(seed, NULL, &outcome);
+ *
+ * plan.c      what the seed means: everything that may go wrong, and how often
+ * sim.c       one run, turn by turn
+ * server.c    servers and their handlers, which play programs
+ * client.c    clients, and the applications that call
+ * line.c      the bytes between the two, as over a pipe
+ * web.c       the same over HTTP
+ * judge.c     the history and the promises
+ * main.c      many seeds, traces, and the shrinker
+ *
+ * Programs of handlers, rows of dialects and dice are those of the compositions. */
+#ifndef SIM_H
+#define SIM_H
+
+#include <stdio.h>
+
+#include <segue/segue_ext.h>
+
+#include "simulation/judge.h"
+#include "support/composition.h"
+#include "support/shared_store.h"
+#include "support/test_mem.h"
+
+#define SIM_SERVERS 3
+#define SIM_CLIENTS 4
+#define SIM_CALLS 6
+
+enum { SIM_MEMORY, SIM_SQLITE, SIM_REDIS, SIM_POSTGRES, SIM_STORES };
+enum { SIM_STICKY, SIM_IN_TURN, SIM_AT_RANDOM };
+
+/* ---- plan.c ---- */
+
+typedef enum sim_knob {
+#define PLAN(name, calm) SIM_##name,
+#include "simulation/plan.def"
+#undef PLAN
+    SIM_KNOBS
+} sim_knob;
+
+typedef struct sim_plan {
+    int64_t at[SIM_KNOBS];
+} sim_plan;
+
+extern const char *const sim_knob_names[SIM_KNOBS];
+extern const int64_t sim_knob_calm[SIM_KNOBS];
+
+void sim_plan_make(sim_plan *plan, uint64_t seed);
+/* Makes a plan possible that the shrinker has changed. */
+void sim_plan_fit(sim_plan *plan);
+void sim_plan_print(const sim_plan *plan, char *out, size_t size);
+const composition_row *sim_row(const sim_plan *plan);
+
+/* ---- the processes ---- */
+
+typedef struct sim sim;
+typedef struct sim_job sim_job;
+
+typedef struct sim_server {
+    sim *s;
+    int index;
+    int lives;
+    test_mem mem;
+    dice dice;
+    segue_runtime *runtime; /* NULL = the process is down */
+    segue_server *server;
+    segue_store *store;
+    shared_store *instance;
+    int is_dead;          /* nothing leaves the process any more */
+    int64_t down_until;   /* the time at which the process starts again */
+    int64_t paused_until; /* the process stands still until this time */
+    int64_t away_until;   /* the store is out of reach until this time */
+    int64_t wall_off;
+    size_t base; /* bytes that the process held right after its start */
+    sim_job *jobs;
+} sim_server;
+
+typedef struct sim_question {
+    char key[80];
+    char text[QUESTION_TEXT];
+} sim_question;
+
+typedef struct sim_client sim_client;
+
+typedef struct sim_app {
+    sim *s;
+    int index;
+    sim_client *client;
+    const char *person;
+    program program;
+    segue_request *request;
+    int attempt;
+    int life; /* callbacks of an earlier life are ignored */
+    char token[6144];
+    bool has_token;
+    int last; /* the last block that was shown */
+    int kept_last;
+    bool started, completed, cancelled, was_refused, lasts;
+    int64_t granted;
+    sim_question questions[SIM_CALLS * 4];
+    int question_count;
+} sim_app;
+
+struct sim_client {
+    sim *s;
+    int index;
+    const char *person;
+    test_mem mem;
+    dice dice;
+    segue_runtime *runtime;
+    segue_session *session;
+    int server; /* the server that a sticky balancer has chosen */
+};
+
+/* ---- the network ---- */
+
+typedef struct sim_carrier {
+    segue_transport *(*open)(sim_client *client);
+    /* Returns the principal of a transport at a server; NULL when it is gone. */
+    const char *(*whose)(sim_server *server, segue_transport *transport);
+    void (*serve)(sim_server *server);
+    /* Breaks all connections of a server, or of a client. */
+    void (*lose_server)(sim_server *server);
+    void (*lose_client)(sim_client *client);
+    bool (*turn)(sim *s);
+    /* Plans a break at a later byte. hole: true = the bytes vanish first. */
+    void (*cut)(sim *s, bool hole);
+    void (*end)(sim *s);
+} sim_carrier;
+
+extern const sim_carrier sim_line, sim_web;
+
+/* ---- one run ---- */
+
+struct sim {
+    uint64_t seed;
+    sim_plan plan;
+    int64_t left[SIM_KNOBS]; /* what is still to come */
+    dice dice, line_dice;
+    int64_t now_ms; /* true time */
+    uint64_t turns;
+    uint64_t digest; /* of everything that happened */
+    FILE *trace;
+    FILE *history;
+    judge *judge;
+    const sim_carrier *carrier;
+    void *carried;
+    char path[96];
+    shared_place *place;
+    sim_server servers[SIM_SERVERS];
+    sim_client clients[SIM_CLIENTS];
+    sim_app apps[2 * SIM_CALLS]; /* the second half resumes tokens of the first */
+    int next_server;             /* of a balancer that takes the servers in turn */
+    bool is_calm;
+    int runs;
+};
+
+typedef struct sim_outcome {
+    uint64_t digest;
+    int64_t ms;
+    uint64_t turns;
+} sim_outcome;
+
+/* Plays one run; plan NULL = the plan of the seed. A broken promise ends the process with
+ * status 1, after a line that says which. */
+void sim_run(uint64_t seed, const sim_plan *plan, FILE *trace, FILE *history,
+             sim_outcome *outcome);
+
+static inline int64_t sim_planned(const sim *s, sim_knob knob)
+{
+    return s->plan.at[knob];
+}
+
+void sim_fail(sim *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3), noreturn));
+#define sim_check(s, condition)                                                          \
+    do {                                                                                 \
+        if (!(condition))                                                                \
+            sim_fail((s), "%s:%d: %s", __FILE__, __LINE__, #condition);                  \
+    } while (0)
+/* Adds a line to the history, and has it judged. */
+void sim_tell(sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Adds bytes to the digest of the run, and to its trace. */
+void sim_note(sim *s, const char *what, const char *text, size_t len);
+void sim_fault(sim *s, const char *name);
+segue_runtime *sim_runtime(sim *s, test_mem *mem, sim_server *server, sim_client *client);
+bool sim_dispatch(sim *s, segue_runtime *runtime);
+/* Returns the server to which the balancer leads a client; NULL = all are down. */
+sim_server *sim_balance(sim_client *client);
+bool sim_is_up(const sim_server *server);
+bool sim_is_paused(const sim_server *server);
+
+/* ---- servers and clients ---- */
+
+void sim_server_start(sim_server *server);
+/* Ends the process: in order, or by death. */
+void sim_server_end(sim_server *server, bool dies);
+bool sim_server_turn(sim_server *server);
+/* Returns the time at which its next handler wakes; -1 = none sleeps. */
+int64_t sim_server_wakes(const sim_server *server);
+
+void sim_client_start(sim_client *client);
+void sim_client_die(sim_client *client);
+void sim_client_end(sim_client *client);
+bool sim_client_turn(sim_client *client);
+bool sim_clients_done(const sim *s);
+
+/* Writes the digest of a block, as both sides do. */
+uint64_t sim_block_digest(const program *p, int block);
+
+#endif
