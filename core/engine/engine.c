@@ -30,7 +30,8 @@ void sgi_engine_free(sgi_engine *engine)
     sgi_buf_free(&engine->fold_room);
 }
 
-/* sgi_engine_env casts an engine to its env, so env must be the first member. */
+/* sgi_engine_env casts an engine pointer to an sgi_env pointer, so env must be the first
+ * member. */
 _Static_assert(offsetof(sgi_engine, env) == 0, "an engine begins with its env");
 
 bool sgi_engine_digest(const sgi_engine *engine, uint8_t out[SGI_DIGEST_SIZE],
@@ -132,9 +133,9 @@ void sgi_engine_clear_timer(sgi_engine *engine, sgi_timer *timer)
     sgi_timer_clear(&engine->timers, timer);
 }
 
-/* Replaces control characters in a text that may quote a peer, so that a quoted text
- * cannot begin a line of its own or send commands to a terminal. A C1 control character
- * is two bytes of UTF-8. */
+/* Replaces control characters in a text that may quote a peer, so that the quoted text
+ * can neither begin a new line nor send commands to a terminal. A C1 control character is
+ * two bytes of UTF-8. */
 static void take_controls_out(char *text)
 {
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
@@ -218,8 +219,8 @@ bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1])
 
 #define STAMP_LAST_MS INT64_C(253402300799999) /* the last millisecond of the year 9999 */
 
-/* Computes a date from days since 1970-01-01, by eras of 400 years (proleptic Gregorian
- * calendar). */
+/* Computes a date from the number of days since 1970-01-01, by eras of 400 years
+ * (proleptic Gregorian calendar). */
 static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
 {
     days += 719468;
@@ -228,7 +229,7 @@ static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
     unsigned year_of_era =
         (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
     unsigned in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    /* number of the month, counted from March = 0 */
+    /* number of the month; 0 = March */
     unsigned shifted = (5 * in_year + 2) / 153;
     *day = in_year - (153 * shifted + 2) / 5 + 1;
     *month = shifted < 10 ? shifted + 3 : shifted - 9;

@@ -2,10 +2,11 @@
  * bytes and events come out. The engine owns operations, conversations and requests, and
  * never uses a socket, clock, thread or file.
  *
- * Everything here runs under one lock. The host (runtime) holds it around every call into
- * the engine, and the engine releases it only around user code (sgi_user_code_begin /
- * _end). Objects with due user code are in the ready queue, by one link per object. So
- * queueing cannot fail, and the queue is no longer than the number of objects. */
+ * Everything here runs under one lock. The host (runtime) holds the lock around every
+ * call into the engine, and the engine releases the lock only around user code
+ * (sgi_user_code_begin / _end). An object that has user code to run joins the ready
+ * queue, by a link in the object itself. So queueing cannot fail, and the queue is never
+ * longer than the number of objects. */
 #ifndef SGI_ENGINE_H
 #define SGI_ENGINE_H
 
@@ -16,8 +17,8 @@
 
 typedef struct sgi_committer sgi_committer;
 
-/* The digest function. The host gives it and sgi_aead to the engine; the runtime uses
- * those of base/crypto.c. */
+/* Hashes parts of texts to a digest. The host gives the engine this function and an
+ * sgi_aead; the runtime gives those of base/crypto.c. */
 typedef bool (*sgi_digest_fn)(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
                               const sgi_str *parts, size_t count);
 
@@ -28,19 +29,21 @@ typedef struct sgi_host {
     void (*lock)(void *user);
     void (*unlock)(void *user);
     void (*log)(void *user, int32_t level, const char *text);
-    /* called when there is work: in the ready queue, output, a store or a timer */
+    /* called when there is work: a callback in the ready queue, output, work for a store,
+     * or a timer */
     void (*wake)(void *user);
     /* called when there are bytes for sgi_conn_output */
     void (*output)(void *user, sgi_conn *conn);
     /* called when input of this conversation may be read again */
     void (*input)(void *user, sgi_conn *conn);
-    /* closes the connection when the output is sent */
+    /* closes the connection when the output was sent */
     void (*close)(void *user, sgi_conn *conn);
-    /* connects again now; false = not possible */
+    /* connects the transport again now; returns false when this is impossible */
     bool (*reopen)(void *user, sgi_conn *conn);
     /* called when the committer has something to do */
     void (*store)(void *user, sgi_committer *committer);
-    /* called when a public handle was handed out, so that the host outlives the handle */
+    /* called when a public handle was given to the application, so that the host outlives
+     * the handle */
     void (*retain)(void *user);
     void (*release)(void *user); /* called when a public handle was freed */
 } sgi_host;
@@ -62,20 +65,24 @@ struct sgi_engine {
     sgi_hasher *hasher; /* first argument of `digest`; belongs to the host, may be NULL */
     const sgi_aead *aead;
     int32_t log_level;
-    size_t max_message; /* maximum size of a received message, in bytes */
-    /* number of unsent bytes of a connection above which no more messages are produced */
+    size_t max_message; /* largest size of a received message, in bytes */
+    /* largest number of unsent bytes of a connection; above it no more messages are
+     * produced */
     size_t max_queue;
     sgi_json_reader reader;
-    /* memory for one text, valid within one call of a function of the engine */
+    /* buffer for one text; its content is valid within one call of an engine function
+     * only */
     sgi_buf scratch;
-    sgi_buf fold_room; /* memory for the result of one plain call */
+    sgi_buf fold_room; /* buffer in which the result of a plain call is put together */
     sgi_timers timers;
-    sgi_era_memory places; /* the eras that the servers of known endpoints speak */
+    /* the endpoints whose servers spoke a handshake era the last time */
+    sgi_era_memory places;
     struct sgi_ready_list ready;
     struct sgi_flow_list flows; /* the OAuth flows that wait for the browser */
-    /* number of messages that were dropped because they break the protocol */
+    /* number of received messages that were dropped because they break the protocol */
     uint64_t warnings;
-    /* Why the current call of the application is refused; "" = no reason given. */
+    /* Text that says why the current call of the application is refused; "" = no reason
+     * given. */
     char refusal[SGI_REFUSAL];
 };
 
@@ -90,12 +97,12 @@ void sgi_engine_free(sgi_engine *engine);
 int32_t sgi_engine_deliver(sgi_engine *engine, int32_t budget);
 
 /* Validates a JSON text of the application. If the text is invalid, the call is refused,
- * and the text of the refusal says where the error is. error may be NULL. *value receives
- * the text without white space around it. */
+ * and the text of the refusal says where the fault is. error may be NULL. *value receives
+ * the text without the white space around it. */
 segue_status sgi_engine_check_json(sgi_engine *engine, const char *text, size_t len,
                                    sgi_json *value, sgi_json_error *error);
 
-/* Writes a random text of the alphabet A-Z a-z 0-9 - _ . The 22 characters have 132
+/* Writes a random text of the characters A-Z a-z 0-9 - _. Its 22 characters have 132
  * random bits. */
 #define SGI_RANDOM_TEXT 22
 bool sgi_engine_random_text(sgi_engine *engine, char out[SGI_RANDOM_TEXT + 1]);

@@ -1,8 +1,9 @@
 /* Remembers endpoints whose servers spoke a handshake era the last time. The next session
- * with such a server begins with initialize and saves the probe (2026-07-28
+ * with such a server begins with `initialize` and saves the probe (2026-07-28
  * basic/versioning, "Backward Compatibility": clients remember the era of an origin).
- * Modern servers are not noted, because a client probes for them first anyway. A new
- * endpoint replaces the oldest. All functions are called with the lock held. */
+ * Modern servers are not noted, because a client probes for them first anyway. When the
+ * table is full, a new endpoint replaces the oldest one. All functions are called with
+ * the lock held. */
 #ifndef SGI_ERA_MEMORY_H
 #define SGI_ERA_MEMORY_H
 
@@ -11,7 +12,7 @@
 #define SGI_PLACES_MAX 64
 
 typedef struct sgi_era_memory {
-    /* numbers of endpoints, the latest first; 0 = the entry is free */
+    /* numbers of the endpoints (place), the latest first; 0 = the entry is free */
     uint64_t legacy[SGI_PLACES_MAX];
 } sgi_era_memory;
 

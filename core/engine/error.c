@@ -48,8 +48,8 @@ static segue_error out_of_memory = {
     .view = {.status = SEGUE_E_NOMEM, .message = "out of memory"},
 };
 
-/* Copies a text. If the text ends within a character, because a quotation was cut, the
- * copy leaves this character out. */
+/* Copies a text. If the text was cut within a character, the copy leaves out the
+ * incomplete character. */
 static char *copy_whole(const sgi_mem *mem, sgi_str text)
 {
     size_t len = sgi_text_drop_broken_chars(NULL, text);
@@ -72,7 +72,7 @@ segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_
     error->view.status = status;
     error->view.retryable = sgi_status_is_retryable(status);
     error->view.rpc_code = rpc_code;
-    if (message.n) /* a peer's text may contain a NUL, and is then cut there */
+    if (message.n) /* a text of a peer may contain a NUL: it is cut there */
         message.n = strnlen(message.p, message.n);
     error->view.message = copy_whole(mem, message);
     error->view.data = data.n ? sgi_text_dup(mem, data) : NULL;

@@ -5,8 +5,8 @@
 #include "engine/engine.h"
 
 struct segue_error {
-    /* the part that the application reads; its texts belong to the error when mem is
-     * set */
+    /* the part that the application reads; when `mem` is set, the error owns the texts of
+     * the view */
     segue_error_view view;
     const sgi_mem *mem; /* NULL = the error is static and never freed */
     /* copy of the memory functions, because an error may outlive the runtime that made
@@ -14,11 +14,11 @@ struct segue_error {
     sgi_mem mem_copy;
 };
 
-/* Makes an error. The texts may be NULL. The function never returns NULL: without memory
- * it returns the static out-of-memory error. */
+/* Makes an error. The texts may be NULL. Never returns NULL: when out of memory, it
+ * returns a static error, out_of_memory. */
 segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_code,
                            sgi_str message, sgi_str data);
-/* Fills *out, unless out is NULL, and returns status. */
+/* Makes an error in *out, unless out is NULL, and returns status. */
 segue_status sgi_error_return(segue_error **out, const sgi_mem *mem, segue_status status,
                               const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -1,19 +1,20 @@
-/* The rows of the matrix, applied in this order. A row admits its dialect for a range of
- * versions when the client has declared what the row requires. Partial results (P) are
- * left out when the client may get a task or a stream for the same request (L, S) (C-14).
- * In the draft (D) only the call itself shows that. Event streams (E) belong to the tasks
- * of X, so E is admitted only with X. */
+/* The rows of the negotiation matrix, applied in this order. A row admits its dialect for
+ * a range of versions when the client has declared what the row requires. Partial results
+ * (P) are left out when the client may get a task or a stream for the same request (L, S)
+ * (C-14). In the draft (D) only the call itself shows whether it becomes a task. Event
+ * streams (E) belong to the tasks of X, so E is admitted only with X. */
 #include "engine/negotiate.h"
 
 #include <segue/segue.h>
 
 static const struct cell {
-    uint8_t from, upto; /* first and last version for which the row holds */
-    uint8_t declared;   /* sgi_declared_bit flags that must all be declared; 0 = none */
+    uint8_t from, upto; /* first and last protocol version for which the row holds */
+    /* flags of sgi_declared_bit that the client must all have declared; 0 = none */
+    uint8_t declared;
     uint8_t dialect;
-    /* the dialect is left out when one of these dialects was admitted before */
+    /* the dialect is left out when an earlier row admitted one of these dialects */
     uint8_t unless;
-    /* the dialect is admitted only when all of these dialects were admitted before */
+    /* the dialect is admitted only when earlier rows admitted all of these dialects */
     uint8_t beside;
 } cells[] = {
     {SGI_VERSION_2025_11_25, SGI_VERSION_2025_11_25, SGI_SAYS_TASK_PARAM, SGI_DIALECT_L,

@@ -1,6 +1,6 @@
 /* The negotiation matrix (core/docs/requirements.md 5.3) as one pure function. It says
- * which dialects may be used for a request, from the version of the conversation, the
- * client's declarations and the dialects that are switched on. */
+ * which dialects may be used for a request. The result depends on the version of the
+ * conversation, the client's declarations and the dialects that are switched on. */
 #ifndef SGI_NEGOTIATE_H
 #define SGI_NEGOTIATE_H
 
@@ -20,13 +20,13 @@ enum sgi_dialect_bit {
     SGI_DIALECT_Z = 128, /* Z: resumable requests (SEP-975) */
     /* I: the plain result as the answer to a task call, if it is ready (SEP-1905) */
     SGI_DIALECT_I = 256,
-    /* The following bits are not dialects. They say how a server follows a draft where
-     * the draft allows several ways (enum segue_draft_way of segue.h). */
+    /* The following bits are not dialects. They say how a server follows a draft that
+     * allows several ways (enum segue_draft_way of segue.h). */
     SGI_DIALECT_ONE_RESPONSE = 512,
     SGI_DIALECT_TRACKING = 1024,
     SGI_DIALECT_UNDECLARED_MODES = 2048,
     SGI_DIALECT_FROM_START = 4096,
-    /* how P is followed: a response gives the index of its blocks in the result */
+    /* P: a response gives the index that its blocks have in the result */
     SGI_DIALECT_PARTIAL_INDEX = 8192
 };
 
@@ -38,7 +38,7 @@ enum sgi_dialect_bit {
     ((SGI_DIALECTS_DEFAULT | SGI_DIALECT_D) & ~SGI_DIALECT_PARTIAL_INDEX)
 
 /* Each bit of segue_draft_way inverts one of the bits above that say how a server follows
- * a draft. */
+ * a draft: the lowest way inverts SGI_DIALECT_ONE_RESPONSE, and so on. */
 #define SGI_WAYS_KNOWN 0x1f
 #define SGI_DIALECTS_FLIPPED(ways) ((ways)*SGI_DIALECT_ONE_RESPONSE)
 

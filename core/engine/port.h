@@ -1,6 +1,6 @@
-/* The functions of the engine that transports and other code outside it may use. The
- * struct of the engine is private (engine.h). All functions are called under the engine's
- * lock, except where a comment says otherwise. */
+/* The functions of the engine that code outside the engine may use, above all the
+ * transports. The struct of the engine is private (engine.h). All functions are called
+ * under the engine's lock, except where a comment says otherwise. */
 #ifndef SGI_PORT_H
 #define SGI_PORT_H
 
@@ -12,9 +12,9 @@
 typedef struct sgi_engine sgi_engine;
 typedef struct sgi_conn sgi_conn;
 
-/* An object that has callbacks of the application to run. `run` runs at most budget
- * callbacks and returns how many it ran. When more are left, it queues the object
- * again. */
+/* An object that has callbacks of the application to run. `run` runs at most `budget`
+ * callbacks and returns how many it ran. When the object has more to run, `run` queues
+ * the object again. */
 typedef struct sgi_ready {
     TAILQ_ENTRY(sgi_ready) link;
     bool queued;
@@ -26,8 +26,8 @@ void sgi_ready_remove(sgi_engine *engine, sgi_ready *ready);
 
 /* ---- what the host has given to the engine ---- */
 
-/* Returns the clocks, random bytes and memory, which are the first member of an engine.
- * May be called with or without the lock. */
+/* Returns the clocks, random bytes and memory of the engine. May be called with or
+ * without the lock. */
 static inline const sgi_env *sgi_engine_env(const sgi_engine *engine)
 {
     return (const sgi_env *)(const void *)engine;
@@ -40,31 +40,32 @@ static inline const sgi_mem *sgi_engine_mem(const sgi_engine *engine)
 
 bool sgi_engine_digest(const sgi_engine *engine, uint8_t out[SGI_DIGEST_SIZE],
                        const sgi_str *parts, size_t count);
-/* Returns the reader for JSON of a peer, which has the limits of a message. */
+/* Returns the reader for JSON of a peer. The reader has the limits of a message. */
 sgi_json_reader *sgi_engine_reader(sgi_engine *engine);
 /* Returns the largest size of a received message, in bytes. */
 size_t sgi_engine_max_message(const sgi_engine *engine);
-/* Returns the largest number of unsent bytes. */
+/* Returns the largest number of unsent bytes of a connection. */
 size_t sgi_engine_max_queue(const sgi_engine *engine);
 
 /* ---- calling user code ---- */
 
 /* sgi_user_code_begin releases the lock, and sgi_user_code_end takes it again. Between
- * the two, the caller uses nothing that another thread may free or move. */
+ * these two calls, the caller uses nothing that another thread may free or move. */
 void sgi_user_code_begin(sgi_engine *engine);
 void sgi_user_code_end(sgi_engine *engine);
-/* Calls free_user with `user`, after the last callback of a table. NULL = no call.
- * Returns the number of calls. Afterwards `user` must not be used. */
+/* Calls free_user with `user`, as the last callback of a table of callbacks. free_user
+ * NULL = no call. Returns the number of calls (0 or 1). Afterwards `user` must not be
+ * used. */
 int32_t sgi_user_data_free(sgi_engine *engine, segue_free_fn free_user, void *user);
-/* Notes that a public handle was handed out, so that the runtime outlives the handle.
- * sgi_engine_release undoes this. */
+/* Notes that a public handle was given to the application, so that the runtime outlives
+ * the handle. sgi_engine_release undoes this. */
 void sgi_engine_retain(sgi_engine *engine);
 void sgi_engine_release(sgi_engine *engine);
 
 /* ---- time, logging, refusals ---- */
 
-/* Sets a timer that fires after delay_ms. Without memory the timer is not set and the
- * failure is logged. The work that the timer would have ended then continues. */
+/* Sets a timer that fires after delay_ms. When out of memory, the timer is not set and
+ * the failure is logged: the work that the timer would have ended then continues. */
 void sgi_engine_set_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms,
                           sgi_timer_fn fn);
 void sgi_engine_clear_timer(sgi_engine *engine, sgi_timer *timer);
@@ -75,10 +76,11 @@ void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
 void sgi_engine_count_violation(sgi_engine *engine);
 
 /* Notes why a call of the application is refused, for the segue_error that the
- * application may ask for (sgi_leave_with_error). Returns the status. */
+ * application may ask for (sgi_leave_with_error). Returns `status`. */
 segue_status sgi_refuse(sgi_engine *engine, segue_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Clears the reason of an earlier refusal, because a call of the application begins. */
+/* Clears the reason of an earlier refusal. Called at the beginning of each call of the
+ * application. */
 void sgi_refuse_begin(sgi_engine *engine);
 /* Returns the reason of the refusal; "" = no reason was given. Valid until the lock is
  * released. */

@@ -12,32 +12,32 @@ enum sgi_response_mode {
     SGI_MODE_TASK = 1,      /* a task; the client fetches the result at the task's end */
     SGI_MODE_IMMEDIATE = 2, /* the plain result, if it is ready at once */
     SGI_MODE_STREAMING = 4, /* a task whose segments are sent as they are made */
-    /* an unknown word in a list of modes; no server offers this mode */
+    /* an unknown word in a list of modes; no server offers such a mode */
     SGI_MODE_OTHER = 8
 };
-/* The modes that have names; the values are those of segue_response_mode. */
+/* The modes that have names. The values are those of segue_response_mode. */
 #define SGI_MODES_ALL (SGI_MODE_TASK | SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING)
 
-/* The experimental capability of a client that accepts that segments become void. In
- * _meta of a response, the member of the same name gives the number up to which segments
- * are void (R-1905-34). */
+/* Name of the experimental capability of a client that accepts that segments become void.
+ * In _meta of a response, the member of this name is the number up to which segments are
+ * void (R-1905-34). */
 #define SGI_REPLACE "dev.segue/replace"
-/* The member of _meta with the number of segments of a result, for a result in which
- * segments continue the text of others. */
+/* Name of the member of _meta with the number of segments of a result. It is sent when
+ * segments of the result continue the text of earlier ones. */
 #define SGI_SEGMENTS "dev.segue/segments"
 
 /* Returns the modes that a server with these dialects offers. */
 uint8_t sgi_response_modes_of(uint32_t dialects);
-/* Reads a list of modes. A repeated mode counts once. An unknown word only makes the list
- * not empty (R-1905-6, R-1905-9). Returns false when the value is no array of strings. A
- * missing list is an empty set. */
+/* Reads a list of modes. A repeated mode counts once. An unknown word only shows that the
+ * list is not empty (R-1905-6, R-1905-9). A missing list is an empty set. Returns false
+ * when the value is no array of strings. */
 bool sgi_response_modes_read(sgi_json list, uint8_t *modes);
 /* Returns the name of one mode. */
 const char *sgi_response_mode_name(uint8_t mode);
 /* Writes "<name>":[...] into an open object. */
 void sgi_response_modes_write(sgi_jw *w, const char *name, uint8_t modes);
 
-/* The forms of a response, which are the results of the decision. */
+/* The forms of a response, of which sgi_response_decide chooses one. */
 typedef enum sgi_response_form {
     SGI_FORM_TASK = 0, /* CreateTaskResult; the client gets the result by tasks/result */
     SGI_FORM_PLAIN,    /* the result itself */
@@ -45,7 +45,7 @@ typedef enum sgi_response_form {
     SGI_FORM_AT_END    /* a task whose segments are sent together with its end */
 } sgi_response_form;
 
-/* Decides the form of the response. effective: the modes that the request lists, the
+/* Chooses the form of the response. effective: the modes that the request lists, the
  * client has declared and the server offers. ready: the whole result is there.
  * incremental: the tool makes its output in pieces. */
 sgi_response_form sgi_response_decide(uint8_t effective, bool ready, bool incremental);

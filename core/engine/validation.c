@@ -4,7 +4,7 @@
  * it trusts. A value that cannot be checked counts as not fitting: a schema that is not
  * understood must not be taken as permissive (2026-07-28 basic, "$ref Resolution").
  *
- * The reason is sent to the peer, so it is cut to one line of UTF-8. */
+ * The reason for a misfit is sent to the peer, so it is cut to one line of UTF-8. */
 #include "engine/validation.h"
 
 #include <stdio.h>

@@ -11,10 +11,10 @@ typedef struct sgi_validation {
     segue_validate_fn fn;
     void *user;
     const char *tool;
-    int32_t what; /* which value is checked, a segue_validation */
+    int32_t what; /* which value is checked: a segue_validation */
     sgi_json schema;
     sgi_json value;
-    /* set by sgi_validate: one line of UTF-8, never empty */
+    /* why the value does not fit; set by sgi_validate: one line of UTF-8, never empty */
     char reason[SGI_REASON_SIZE];
 } sgi_validation;
 

@@ -23,20 +23,20 @@
  * errors. */
 #define NOT_INITIALIZED (-32000)
 
-typedef enum sgi_feed_change { SAME = 0, STARTED_AGAIN, OTHER_ERA } sgi_feed_change;
+typedef enum sgi_era_change { SAME = 0, STARTED_AGAIN, OTHER_ERA } sgi_era_change;
 
 /* Judges an error with which a server refused a modern request. A server that answers
  * under the request's own id (is_ours) has read the request. Then the error means another
  * era only if it says that the version is the reason. */
-static sgi_feed_change change_from_modern(int64_t code, bool is_ours)
+static sgi_era_change change_from_modern(int64_t code, bool is_ours)
 {
     bool known = code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_HEADER_MISMATCH ||
                  code == SGI_RPC_INVALID_PARAMS;
     return known || (is_ours && code != SGI_RPC_UNSUPPORTED_VERSION) ? SAME : OTHER_ERA;
 }
 
-static sgi_feed_change change_of(const sgi_emitter *emitter, sgi_version version,
-                                 int32_t status, sgi_json error, sgi_json id)
+static sgi_era_change change_of(const sgi_emitter *emitter, sgi_version version,
+                                int32_t status, sgi_json error, sgi_json id)
 {
     int64_t code = 0, number;
     sgi_json_int(sgi_json_get(error, "code"), &code);
@@ -78,7 +78,7 @@ bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
     static const char why[] =
         "another server, or another version of it, answers at this URL now";
     segue_session *session = emitter->session;
-    sgi_feed_change change = change_of(emitter, version, status, error, id);
+    sgi_era_change change = change_of(emitter, version, status, error, id);
     bool may_leave = change == STARTED_AGAIN || session->options.era == SEGUE_ERA_AUTO;
     if (change == SAME || !may_leave || !doubt(emitter))
         return false;

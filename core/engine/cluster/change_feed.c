@@ -1,13 +1,13 @@
-/* Applies the changes that other servers made, as the store reports them. Operations that
- * this server follows have grown, forwarded commands have come for operations
- * of this server, or owners have gone.
+/* Applies the changes that other servers made, as the store reports them: operations that
+ * this server follows have grown, forwarded commands have come for operations of this
+ * server, or owners have gone.
  *
- * A command waits in cluster->commands, in order, while memory is short or while
- * operations are being taken over, because it may be for one of those. Otherwise a
- * command for an operation that is not in memory is for another committer on the same
- * store, which also gets it. When too many commands wait, the others stay in the
- * store, which reports them again. When the store is full as well, the sender gets an
- * error. */
+ * A command waits in cluster->commands, in order, while memory is short, or while
+ * operations are being taken over, because the command may be for one of these
+ * operations. Otherwise a command for an operation that is not in memory is for another
+ * committer on the same store, which also gets the command. When too many commands wait,
+ * the store keeps the others and reports them again. When the store is full as well, the
+ * sender of a command gets an error. */
 #include "engine/cluster/following.h"
 #include "engine/cluster/recovery.h"
 
@@ -71,10 +71,10 @@ static sgi_op *find_op(const sgi_cluster *cluster, const uint8_t *id)
     return sgi_op_by_id(node);
 }
 
-/* ---- commands (forwarded commands) ---- */
+/* ---- forwarded commands ---- */
 
-/* Runs a command for an operation of this server. The store may report a command that was
- * run before, because an earlier owner could not confirm it. */
+/* Runs a forwarded command for an operation of this server. A command that was run before
+ * is skipped: the store reports it again when an earlier owner could not confirm it. */
 static segue_status deal_with(sgi_op *op, const segue_store_news *command)
 {
     if (command->number <= op->commands_taken || sgi_op_has_ended(op))
@@ -123,10 +123,10 @@ void sgi_commands_run_waiting(sgi_cluster *cluster)
 
 /* ---- growth of operations ---- */
 
-/* Makes a commit of an operation at once, to find out whether this server still owns
- * it. Called when another server may have taken over an operation that runs here, or
- * when the store may have lost its last entries. The next ordinary commit might come
- * much later. */
+/* Makes the committer write to the operation at once, because the outcome shows whether
+ * this server still owns the operation. Called when another server may have taken over an
+ * operation that runs here, or when the store may have lost the operation's last entries.
+ * The next ordinary commit might come much later. */
 static void doubt(sgi_op *op)
 {
     if (sgi_op_has_ended(op) || !sgi_op_is_created(op))
@@ -143,8 +143,8 @@ static void doubt_one(void *user, sgi_map_node *node)
         doubt(op);
 }
 
-/* Checks all operations of this server with `doubt`. The mailbox is made anew, because
- * another server may own it and delete it. */
+/* Calls `doubt` for all operations of this server. The observer replaces the mailbox by a
+ * new one, because another server may own the old mailbox and delete it. */
 static void doubt_all(sgi_cluster *cluster)
 {
     sgi_map_each(&cluster->by_id, doubt_one, NULL);
@@ -157,7 +157,8 @@ static void grew(sgi_cluster *cluster, const uint8_t *id)
     if (op && sgi_op_runs_elsewhere(op))
         sgi_followed_read_more(op);
     else if (op && sgi_op_cluster(op)->observer->is_box(op))
-        /* only this server uses the mailbox, so it is made anew */
+        /* another server now owns the mailbox, but only this server uses it: a new
+         * mailbox replaces it */
         cluster->observer->box_lost(op);
     else if (op)
         doubt(op);

@@ -1,6 +1,7 @@
-/* The cooperation of several servers on one store. Each server has one cluster, with the
- * operations that clients can name, the operations of other servers that it follows, the
- * operations that it takes over, and the commands that it forwards. */
+/* The cooperation of several servers on one store. Each server has one cluster. The
+ * cluster has the operations that clients can name, the operations of other servers that
+ * this server follows, the operations that this server takes over, and the commands that
+ * this server forwards. */
 #ifndef SGI_CLUSTER_H
 #define SGI_CLUSTER_H
 
@@ -9,57 +10,61 @@
 
 typedef struct sgi_cluster sgi_cluster;
 
-/* Size in bytes of the random mark that distinguishes a server from the others on its
- * store. */
+/* Size in bytes of the random mark of a server, which no other server on the same store
+ * has. */
 #define SGI_SERVER_MARK 16
 
-/* Receives an operation that was searched for. If it was not found, op is NULL and status
- * says why. op is not a counted reference. */
+/* Receives the operation that was searched for; op is not a counted reference. NULL = it
+ * was not found, and status says why. */
 typedef void (*sgi_found_fn)(void *user, sgi_op *op, segue_status status);
 
 /* Functions by which a cluster reports to its server. No function is NULL; each is called
  * under the lock. */
 typedef struct sgi_cluster_observer {
-    /* Take and give up a reference to the server, which lives as long as its cluster is
-     * needed. */
+    /* Take and drop a reference to the server, so that the server lives as long as its
+     * cluster is needed. */
     void (*hold)(sgi_cluster *cluster);
     void (*let)(sgi_cluster *cluster);
-    /* Called each time when all operations that other servers left have been handled. */
+    /* Called each time when recovery has handled all operations that other servers
+     * left. */
     void (*recovered)(sgi_cluster *cluster);
     /* Called when the store may have lost the last writes of this server. */
     void (*doubted)(sgi_cluster *cluster);
 
-    /* known: called when clients can name the operation from now on. forget: called when
-     * they cannot name it any more. release: called when other servers may claim it. */
+    /* known: clients can name the operation from now on. forget: clients cannot name it
+     * any more. release: this server gives the operation up, so that other servers may
+     * claim it. */
     void (*known)(sgi_op *op);
     void (*forget)(sgi_op *op);
     void (*release)(sgi_op *op);
-    /* Called when the operation's log was read back from the store. */
+    /* Called when the operation was rebuilt: its whole log was read back from the
+     * store. */
     void (*rebuilt)(sgi_op *op);
-    /* Called when the operation has got the head of `fresh`. `fresh` has the same log and
-     * is freed next. */
+    /* Called when the operation has got the head of `fresh`, a second copy that was
+     * rebuilt from the same log. `fresh` is freed next. */
     void (*adopted)(sgi_op *op, const sgi_op *fresh);
     /* Called when this server has taken the operation over and has read all of its log:
      * the operation continues here, or ends. */
     void (*taken_over)(sgi_op *op);
-    /* fenced: called when another server has taken the operation over. moved: called when
-     * this server follows the operation from then on. */
+    /* fenced: called when another server has taken the operation over and this server
+     * must stop its handler. moved: called when this server begins to follow the
+     * operation. */
     void (*fenced)(sgi_op *op);
     void (*moved)(sgi_op *op);
-    /* True when a client of this server uses the operation in another way than by
-     * readers, waiters and watches. */
+    /* True when a client of this server uses the operation although it has no reader,
+     * waiter or watch. */
     bool (*is_looked_at)(const sgi_op *op);
 
-    /* Runs a command that another server has forwarded. SEGUE_E_NOMEM: the command has to
-     * be run again later. */
+    /* Runs a command that another server has forwarded. SEGUE_E_NOMEM: the cluster runs
+     * the command again later. */
     segue_status (*command)(sgi_op *op, sgi_str command);
-    /* True when the client's request for a command gets its answer as soon as the command
-     * is durable. */
+    /* True when a client gets the answer to its request as soon as the forwarded command
+     * is durable, before the owner has run the command. */
     bool (*acknowledges)(const sgi_op *op);
-    /* True when the operation is a mailbox, which is not followed and not taken over. */
+    /* True for a mailbox. A mailbox is neither followed nor taken over. */
     bool (*is_box)(const sgi_op *op);
-    /* Called when another server has written to this server's mailbox. The mailbox then
-     * belongs to that server. */
+    /* Called when another server has written to this server's mailbox. That other server
+     * now owns the mailbox. */
     void (*box_lost)(sgi_op *op);
 } sgi_cluster_observer;
 
@@ -69,36 +74,39 @@ struct sgi_cluster {
     const sgi_cluster_observer *observer;
     uint8_t mark[SGI_SERVER_MARK]; /* the random mark of this server */
     struct {
-        uint64_t commands; /* number of commands of other servers that were run here */
-        /* number of operations that another server had taken over from this one */
+        /* number of forwarded commands that this server has run for other servers */
+        uint64_t commands;
+        /* number of operations that another server has taken over from this one */
         uint64_t fenced;
-        /* number of commands that were not forwarded because of a limit */
+        /* number of commands that this server did not forward because of a limit */
         uint64_t refused;
     } counts;
 
-    /* The following members have the operations that clients can name. */
+    /* The following members are the operations that clients can name. */
     sgi_map by_task;
     sgi_map by_id;
 
-    /* The following members have the operations of other servers. */
+    /* The following members are the operations of other servers. */
     size_t followed;
     /* the followed operations, the least recently used first */
     struct sgi_shared_list followed_ops;
     LIST_HEAD(, sgi_rebuilding) rebuilds;
 
-    /* The following members have the forwarded commands. */
-    uint64_t forward_number; /* number of the last command that was forwarded */
-    size_t forwards;         /* number of forwarded commands that are not done */
-    /* number of bytes that these commands hold (forwarding.h) */
+    /* The following members are the commands that this server forwards or has
+     * received. */
+    uint64_t forward_number; /* number of the last command that this server forwarded */
+    /* number of commands that this server forwarded and that are not done */
+    size_t forwards;
+    /* number of bytes of the commands that are not done (forwarding.h) */
     size_t forward_bytes;
-    /* commands to this server that cannot be run yet (change_feed.c) */
+    /* commands for this server that cannot be run yet (change_feed.c) */
     struct sgi_feed_change_list commands;
     size_t command_count;
     size_t command_bytes;
     sgi_timer commands_timer;
 
-    /* The following members are used to take over operations. */
-    /* this server takes over operations of servers that have gone */
+    /* The following members are used while operations are taken over. */
+    /* this server takes over the operations of servers that have gone */
     bool takes;
     /* number of claims under way and of operations that are being rebuilt */
     int32_t recovering;
@@ -106,13 +114,13 @@ struct sgi_cluster {
     struct sgi_found_list claims;
     sgi_map claims_by_id; /* the same records, by the id of the operation */
     bool claiming;        /* a claim is under way */
-    bool claim_again;     /* another claim has to follow the claim under way */
+    bool claim_again;     /* a new claim has to follow the claim that is under way */
     sgi_timer claim_timer;
 };
 
 void sgi_cluster_init(sgi_cluster *cluster, sgi_committer *committer,
                       const sgi_cluster_observer *observer);
-/* Stops all work, because the runtime ends. */
+/* Stops the work of the cluster, because the runtime ends. */
 void sgi_cluster_close(sgi_cluster *cluster);
 void sgi_cluster_free(sgi_cluster *cluster);
 

@@ -1,9 +1,10 @@
-/* Follows operations that another server runs. Each followed operation has one read of
- * its log under way at a time. Growth that is reported during the read causes the next
- * read. New entries join the tail, so that readers need no reads of their own. The
- * operation's timer, which for an own operation is its time to live, checks from time to
- * time whether any client still uses the operation. If so, it checks that the operation
- * still exists, because the store does not report purges.
+/* Follows operations that another server runs. Each followed operation has at most one
+ * read of its log under way. Growth that is reported during a read causes the next read.
+ * New entries join the tail, so that readers of the operation need no reads of their own.
+ * The timer of an own operation ends its time to live. The same timer of a followed
+ * operation checks from time to time whether any client still uses the operation. If so,
+ * it also checks that the operation still exists, because the store does not report
+ * purges.
  *
  * An operation that this server ran until a commit was fenced is `stale`: its head was
  * reverted only in part (op_head.c), so the head is first rebuilt from the store. */
@@ -42,8 +43,8 @@ static void move_to_end(sgi_op *op)
     TAILQ_INSERT_TAIL(all, op->shared, link);
 }
 
-/* Forgets followed operations that no client uses. The number of the operations in use is
- * limited by the number of clients. */
+/* Forgets followed operations that no client uses, the least recently used ones first.
+ * Operations that are in use stay: the number of clients limits them. */
 static void make_room(sgi_cluster *cluster)
 {
     for (int i = 0; i < MOVE_AT_MOST && cluster->followed > SGI_FOLLOWED_MAX; i++) {
@@ -80,8 +81,8 @@ static void left(sgi_job *job)
     sgi_cluster_unref(cluster);
 }
 
-/* Asks the store not to report growth of this operation. Without memory the cluster asks
- * again at the next growth. */
+/* Asks the store not to report growth of this operation any more. When out of memory,
+ * nothing happens: the next report of growth calls this function again. */
 void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id)
 {
     sgi_job *job = NULL;
@@ -113,7 +114,7 @@ static bool is_reading(const sgi_op *op)
     return op->shared->growth >= SGI_GROWTH_READING;
 }
 
-/* True when the log has more entries than the read under way brings. */
+/* True when the log has entries that the read under way does not bring. */
 static bool is_due(const sgi_op *op)
 {
     return op->shared->growth == SGI_GROWTH_DUE ||
@@ -132,8 +133,8 @@ static void note_read(sgi_op *op)
 
 /* ---- the end of following ---- */
 
-/* Ends an operation in memory whose log in the store is gone or unreadable. Nothing is
- * written. */
+/* Ends an operation whose log in the store is gone or unreadable. The operation ends in
+ * memory only: nothing is written to the store. */
 static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text, sgi_json data)
 {
     sgi_followed_end(op);
@@ -145,8 +146,8 @@ static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text, sgi_json
         sgi_op_end_internal_error(op, text);
 }
 
-/* True while the handler of an earlier run here has questions and was not yet called to
- * learn that they get no answer. */
+/* True while a handler of this process still has to be called, to learn that its
+ * questions get no answer. */
 static bool is_being_left(const sgi_op *op)
 {
     const sgi_input *input;
@@ -163,7 +164,7 @@ static void free_inputs(sgi_op *op)
         input->bound = input->delivered = false;
 }
 
-/* Takes the operation over when all of its log was read. */
+/* Takes the operation over. Called when its whole log was read. */
 static void take_over(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);

@@ -1,5 +1,5 @@
-/* Changes the log of an operation that another server runs: entries from the store are
- * appended, and entries that only this server had are removed. */
+/* Changes the log of an operation that another server runs: appends entries from the
+ * store, and removes entries that only this server had. */
 #include "engine/cluster/following.h"
 
 #include "engine/log/op_head.h"
@@ -12,7 +12,8 @@ segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list)
     segue_status status = SEGUE_OK;
     SGI_TAILQ_EACH(entry, list, link, next) {
         if (status != SEGUE_OK || entry->seq <= op->durable)
-            continue; /* the entry was read before: two reads may bring the same entry */
+            /* this entry is here already, because two reads may bring the same entry */
+            continue;
         status = sgi_op_apply(op, entry);
         if (status != SEGUE_OK)
             continue;
@@ -31,7 +32,7 @@ void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh)
     uint64_t before = op->durable;
     sgi_watch *watch, *next;
     sgi_entry *entry;
-    /* the old tail is removed, because entries may be missing after it */
+    /* the old tail is removed: entries may be missing between it and the new head */
     while ((entry = TAILQ_FIRST(&op->tail)))
         sgi_op_tail_remove(op, entry);
     sgi_head_swap(op, fresh);
@@ -45,8 +46,9 @@ void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh)
     sgi_op_unref(op);
 }
 
-/* Notes that the creation of an operation succeeded, and only the answer of the store was
- * lost: another server owns the operation, so it found it in the store. */
+/* Notes that the operation was created in the store, and that only the store's answer to
+ * the creation was lost. The other server can own the operation only because it found it
+ * in the store. */
 static void was_created(sgi_op *op)
 {
     sgi_record_free_written(op);
@@ -54,8 +56,7 @@ static void was_created(sgi_op *op)
     sgi_op_fire_due(op, SEGUE_OK);
 }
 
-/* Begins to follow an operation that another server has taken over. Entries that are not
- * durable were never visible, so they are removed. */
+/* The entries that are not durable were never visible to clients, so they are removed. */
 void sgi_op_give_up_to_new_owner(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);
@@ -65,15 +66,15 @@ void sgi_op_give_up_to_new_owner(sgi_op *op)
         op->engine, SEGUE_LOG_WARNING,
         "another server has taken over an operation of this one, which stops it here");
     if (sgi_op_is_broken(op)) {
-        /* clients have received an end, so later requests must read the operation from
-         * the store */
+        /* clients have received another end than the store will have: later requests read
+         * the operation from the store */
         cluster->observer->forget(op);
         sgi_op_unref(op);
         return;
     }
     sgi_op_drop_pending(op);
     op->releasing = op->deleting = op->doubted = false;
-    /* the new owner runs the commands that are not confirmed */
+    /* the new owner runs the forwarded commands whose effect is not stored */
     op->commands_taken = op->commands_taken_stored;
     sgi_op_set_hold(op, SGI_HOLD_ELSEWHERE);
     op->shared->stale = true;

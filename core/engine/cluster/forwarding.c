@@ -1,18 +1,18 @@
-/* A command reaches its owner by the store, as SEGUE_STORE_LETTER (segue_ext.h). The
- * command is a JSON object with one of {"cancel":1},
- * {"answer":{"key","response"|"error"}}, {"away":0|1}, and with "by", the mark of the
- * server that wrote it. A server skips a command that it does not know, because it comes
- * from a newer version.
+/* A forwarded command reaches the owner through the store, as SEGUE_STORE_LETTER
+ * (segue_ext.h). The command is a JSON object with one of {"cancel":1},
+ * {"answer":{"key","response"|"error"}}, {"away":0|1}. The member "by" has the mark of
+ * the server that wrote the command. A server skips a command that it does not know,
+ * because a newer version has sent it.
  *
- * A command counts against the limits until it is done and its command has been stored. A
- * command cannot be cancelled while the store is busy or cannot be reached. */
+ * A command counts against the limits until it is done and was stored. A command cannot
+ * be cancelled while the store is busy or cannot be reached. */
 #include "engine/log/observer.h"
 #include "engine/cluster/forwarding.h"
 
 #include "engine/cluster/following.h"
 
 #define WAIT_MS 10000
-/* time, in ms, to wait for the effect of a durable command when the client only gets an
+/* time in ms to wait for the effect of a durable command, for clients that only get an
  * acknowledgement (tasks of dialect X) */
 #define ACK_MS 1000
 
@@ -20,9 +20,9 @@ typedef struct sgi_forward {
     LIST_ENTRY(sgi_forward) link;
     sgi_op *op; /* a counted reference */
     uint64_t number;
-    size_t bytes; /* size of the command in forward_bytes */
-    /* key of the question that the command answers; NULL = the operation is to be
-     * cancelled */
+    size_t bytes; /* number of bytes by which this command counts in forward_bytes */
+    /* key of the question that the command answers; NULL = the command cancels the
+     * operation */
     char *key;
     bool awaited;
     sgi_job *job;
@@ -89,13 +89,14 @@ static void fail(sgi_forward *forward, segue_status status)
     end_forward(forward);
     if (awaited)
         wait_failed(op, number, status);
-    /* the question that the command was to answer is still open */
+    /* the command has failed, so the question that it was to answer is still open */
     op->committer->observer->all_called(op);
     sgi_op_unref(op);
 }
 
-/* Fails a command whose time is over. SEGUE_E_TIMEOUT means that the command is durable,
- * so this status is not used while the store has not answered. */
+/* Fails a command when its time limit is over. SEGUE_E_TIMEOUT tells waiters that the
+ * command is durable, so this status is not used while the store has not confirmed the
+ * command. */
 static void time_over(sgi_timer *timer)
 {
     sgi_forward *forward = SGI_OWNER(timer, sgi_forward, timer);
@@ -111,8 +112,8 @@ static bool is_done(const sgi_forward *forward)
     return ended || (forward->key && !(input && sgi_input_is_open(op, input)));
 }
 
-/* Handles the end of the job that stores a command. A command to an operation that has
- * ended or is gone need not be sent: its outcome is in the log. */
+/* Handles the end of the job that stores a command. When the operation has ended or is
+ * gone, a failure does not matter: the log has the outcome. */
 static void posted(sgi_job *job)
 {
     sgi_forward *forward = job->user;
@@ -204,8 +205,8 @@ segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
     return post(op, key, awaited, "answer", payload);
 }
 
-/* Sends the client's presence to the owner. A failure for lack of memory, or because of a
- * limit, is ignored: a later command reports the presence again. */
+/* Forwards the client's presence to the owner. A failure is ignored: a later command
+ * reports the presence again. */
 void sgi_forward_presence(sgi_op *op, bool away)
 {
     if (sgi_op_is_known(op) && !op->committer->closed)
@@ -279,7 +280,7 @@ static sgi_waiter *first_in_vain(const sgi_op *op, uint64_t number)
     return NULL;
 }
 
-/* Reports a failure to the waiters for this command and for later commands. */
+/* Reports a failure to the waiters that wait for this command or for later ones. */
 static void wait_failed(sgi_op *op, uint64_t number, segue_status status)
 {
     sgi_waiter *waiter;

@@ -1,8 +1,8 @@
-/* Rebuilds operations from the store. There are two reasons. A client asks for the
- * operation, which stays with the other server (following.h). Or the store has given the
- * operation to this server; then sgi_recover_claimed_op follows. A followed operation
- * that is given to this server continues in place, with its readers and waiters
- * (sgi_followed_take_over). */
+/* Rebuilds operations from the store, for one of two reasons. A client asks for an
+ * operation of another server; the operation stays with that server (following.h). Or the
+ * store has given an operation to this server; then sgi_recover_claimed_op continues or
+ * ends it. A followed operation that is given to this server is not rebuilt: it continues
+ * in place, with its readers and waiters (sgi_followed_take_over). */
 #include "engine/cluster/recovery.h"
 
 #include "engine/error.h"
@@ -15,7 +15,8 @@
 
 /* ---- rebuilding one operation ---- */
 
-/* What the rebuilt operation is used for. */
+/* The purpose of a rebuild: for a single look; to be known and followed; as a second
+ * copy; to be run by this server. */
 typedef enum use { FOR_ONCE, FOR_GOOD, APART, OURS } use;
 
 typedef struct sgi_rebuilding {
@@ -35,8 +36,9 @@ static bool is_followed(const sgi_rebuilding *build)
     return build->purpose == FOR_GOOD && !build->ended;
 }
 
-/* Gives the operation to the code that asked for it, when all of its log was read. The
- * operation is put into the maps unless it was rebuilt for a single look. */
+/* Gives the rebuilt operation to the code that asked for it. Called when the whole log
+ * was read. The operation is put into the maps, unless it was rebuilt for a single look
+ * or as a copy. */
 static void hand_over(sgi_rebuilding *build)
 {
     sgi_op *op = build->op;
@@ -56,7 +58,8 @@ static void hand_over(sgi_rebuilding *build)
     if (!stays)
         cluster->observer->forget(op);
     else if (is_mine && cluster->committer->closed)
-        /* the committer was closed while the operation was rebuilt */
+        /* the committer was closed during the rebuild, so the claimed operation is left
+         * to other servers */
         cluster->observer->release(op);
     else if (build->grew)
         sgi_followed_read_more(op);
@@ -92,7 +95,7 @@ static void end_rebuild(sgi_rebuilding *build, segue_status status)
     LIST_REMOVE(build, link);
     sgi_cluster_ref(cluster);
     if (status == SEGUE_OK && !op->drops && !sgi_op_log_has_result(op))
-        /* the log lacks an entry that was not void, so it is damaged */
+        /* the log lacks an entry that was not void, so the log is damaged */
         status = SEGUE_E_STORE_CORRUPT;
     if (sgi_op_has_ended(op) && is_followed(build) && !known)
         sgi_followed_unsubscribe(cluster, op->id);
@@ -201,7 +204,7 @@ bool sgi_rebuild_is_running(const sgi_cluster *cluster, const uint8_t *id)
     return false;
 }
 
-/* Makes the rebuilds of an operation read its log once more, because the log has
+/* Makes all running rebuilds of an operation read its log once more, because the log has
  * grown. Several rebuilds of one operation may run at once, and each reads the log for
  * itself. */
 bool sgi_rebuild_note_growth(sgi_cluster *cluster, const uint8_t *id)
@@ -290,8 +293,8 @@ static void take(sgi_cluster *cluster, sgi_found *found)
     bool torn = is_torn(found);
     sgi_op *op = find_known(cluster, found->record.task_id, torn);
     if (op && (!sgi_op_runs_elsewhere(op) || op->shared->claimed)) {
-        /* the lease of this server had run out, but no other server has claimed the
-         * operation */
+        /* this server still runs the operation: its lease had run out, but no other
+         * server has claimed the operation */
         drop_claim(cluster, found);
         return;
     }
@@ -336,8 +339,8 @@ static void add_claims(sgi_cluster *cluster, struct sgi_found_list *list)
     }
 }
 
-/* Rebuilds all claimed operations. An operation that can be handled at once leaves the
- * list. */
+/* Begins to rebuild or take over all claimed operations. An operation that can be handled
+ * at once leaves the list. */
 static void take_all(sgi_cluster *cluster)
 {
     sgi_found *found, *next;
@@ -376,8 +379,8 @@ static void claimed(sgi_job *job)
                        sgi_status_name(job->status));
     add_claims(cluster, &job->found);
     take_all(cluster);
-    /* A claim could not be noted for lack of memory. The same job releases it, so that no
-     * memory for another job is needed. */
+    /* There was no memory to note one of the claims. The same job now releases that
+     * operation to other servers, so that no memory for another job is needed. */
     if (job->lost) {
         job->kind = SGI_JOB_RELEASE;
         job->status = SEGUE_OK;
@@ -392,7 +395,7 @@ static void claimed(sgi_job *job)
     claim_ended(cluster);
 }
 
-/* Asks the store for operations without an owner. False when out of memory. */
+/* Asks the store for operations without an owner. Returns false when out of memory. */
 static bool claim(sgi_cluster *cluster)
 {
     sgi_job *job = sgi_job_new(cluster->committer, SGI_JOB_CLAIM, claimed, cluster);
@@ -427,8 +430,8 @@ static void claim_later(sgi_timer *timer)
     sgi_cluster_unref(cluster);
 }
 
-/* Claims operations again while the server is open. A server that is not open yet does
- * this when it opens; a server that closes leaves the operations to other servers. */
+/* A server that is not open yet claims when it opens. A server that closes leaves the
+ * operations to other servers. */
 void sgi_recover_orphans(sgi_cluster *cluster)
 {
     if (!cluster->takes)

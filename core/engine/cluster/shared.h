@@ -1,6 +1,6 @@
-/* The data that the cluster has for each operation: the map nodes by which it is found,
- * and how it is followed while another server runs it. This data is allocated together
- * with the operation (sgi_log_observer.room). */
+/* The data that the cluster keeps with each operation: the map nodes by which the
+ * operation is found, and how far it is followed while another server runs it. This data
+ * is allocated together with the operation (sgi_log_observer.room). */
 #ifndef SGI_SHARED_H
 #define SGI_SHARED_H
 
@@ -12,16 +12,18 @@ typedef enum sgi_shared_place {
     SGI_SHARED_KNOWN,     /* the operation is in the maps */
     /* in the maps; another server runs the operation, and the store reports its growth */
     SGI_SHARED_FOLLOWED,
-    /* in the maps; the operation has ended, and stays in memory and in the store */
+    /* in the maps; the operation has ended, and stays in memory for a while besides in
+     * the store */
     SGI_SHARED_LINGERS
 } sgi_shared_place;
 
 /* How far the log of an operation that another server runs has been read. */
 typedef enum sgi_growth {
-    SGI_GROWTH_READ = 0,  /* all known growth was read */
-    SGI_GROWTH_DUE,       /* the log has more entries to be read */
-    SGI_GROWTH_READING,   /* a read is under way */
-    SGI_GROWTH_READING_ON /* a read is under way, and after it there is more to read */
+    SGI_GROWTH_READ = 0, /* all known growth was read */
+    SGI_GROWTH_DUE,      /* the log has more entries to be read */
+    SGI_GROWTH_READING,  /* a read is under way */
+    /* a read is under way, and the log has more entries to be read afterwards */
+    SGI_GROWTH_READING_ON
 } sgi_growth;
 
 typedef struct sgi_shared {
@@ -30,18 +32,19 @@ typedef struct sgi_shared {
     sgi_map_node by_id;
     sgi_shared_place place;
     sgi_growth growth;
-    /* another server has taken the operation over, so the head is rebuilt before more is
-     * read */
+    /* another server has taken the operation over, so the head is rebuilt before more
+     * entries are read */
     bool stale;
-    /* This server has claimed the operation. It owns the operation as soon as it has read
-     * the whole log. */
+    /* This server has claimed the operation. It becomes the owner when it has read the
+     * whole log. */
     bool claimed;
-    /* For an own operation: fires when its time to live is over, and then when it leaves
-     * memory. For a followed operation: fires at the next check of its log. */
+    /* For an own operation: fires when the time to live is over, and later when the
+     * operation leaves memory. For a followed operation: fires when its log is checked
+     * next. */
     sgi_timer timer;
-    /* commands under way to the owner of the operation */
+    /* the commands to the owner of the operation that are not done */
     LIST_HEAD(, sgi_forward) forwards;
-    /* link in the list of ended, or of followed, operations */
+    /* link in the list of ended operations, or in the list of followed operations */
     TAILQ_ENTRY(sgi_shared) link;
 } sgi_shared;
 

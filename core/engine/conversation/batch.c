@@ -1,10 +1,11 @@
-/* A batch is open while its messages are handed on (`reading`) or one of its requests has
- * no answer. Each such request has a slot: its id in `waiting`. A message without a
- * usable id has a slot with an empty id while the message is being refused. A slot is
- * removed when the answer is sent, or when no answer will come.
+/* A batch is open while its messages are handed to the role (`reading`) or one of its
+ * requests has no answer. Each such request has a slot: its id in `waiting`. A message
+ * without a usable id has a slot with an empty id while the message is being refused. A
+ * slot is removed when the answer is sent, or when no answer will come.
  *
- * Answers are collected one per line: messages contain no line ends. Over HTTP, once the
- * exchange is an event stream, nothing is collected: each answer is sent as it comes. */
+ * Collected answers are stored one per line, because messages contain no line ends. Over
+ * HTTP, once the exchange is an event stream, nothing is collected: each answer is sent
+ * as it comes. */
 #include "engine/conversation/batch.h"
 
 #include "engine/conversation/sending.h"
@@ -43,18 +44,20 @@ void sgi_batches_free(sgi_conn *conn)
     while ((batch = conn->batches)) {
         unlink_batch(conn, batch);
         if (batch->reading)
-            batch->lost = true; /* the function that reads the batch frees it */
+            /* the loop in sgi_conn_take_batch still uses the batch; sgi_batch_close frees
+             * it */
+            batch->lost = true;
         else
             free_batch(sgi_engine_mem(conn->engine), batch);
     }
 }
 
-/* Ends a batch when all answers have come, or no further one will come. */
+/* Ends a batch: all of its answers have come, or no further answer will come. */
 static void end_batch(sgi_conn *conn, sgi_batch_answer *batch)
 {
     unlink_batch(conn, batch);
     if (!batch->asks) {
-        /* a batch of notifications and answers gets no answer */
+        /* a batch without requests (notifications and answers only) gets no answer */
     } else if (batch->kept.len && conn->frames != SGI_FRAMES_EVENTS) {
         sgi_send_array(conn, sgi_buf_str(&batch->kept));
     } else if (conn->frames != SGI_FRAMES_LINES) {
@@ -94,8 +97,9 @@ sgi_batch_answer *sgi_batch_of(const sgi_conn *conn, sgi_str id)
     return batch;
 }
 
-/* Collects an answer of the batch. It is dropped when the exchange was cut off before it
- * became a stream, because the client cannot ask for the answer again. */
+/* Collects an answer of the batch. The answer is dropped when the exchange lost its
+ * transport before it became a stream, because the client cannot ask for this answer
+ * again. */
 bool sgi_batch_keep(sgi_conn *conn, sgi_batch_answer *batch, sgi_str message)
 {
     size_t before = batch->kept.len;

@@ -24,8 +24,9 @@ bool sgi_batch_wants_answer(sgi_engine *engine, sgi_str text);
 sgi_batch_answer *sgi_batch_open(sgi_conn *conn);
 /* Adds the id of a request whose answer is to be collected. False when out of memory. */
 bool sgi_batch_expect(sgi_batch_answer *batch, sgi_str id);
-/* Frees the batch now or after its last answer. Called when all messages of the batch
- * were handed on. The conversation may have been lost before. */
+/* Ends the reading of a batch. Called when all messages of the batch were handed to the
+ * role. Frees the batch if no answer is missing or if the conversation was lost;
+ * otherwise the last answer frees the batch. */
 void sgi_batch_close(sgi_conn *conn, sgi_batch_answer *batch);
 
 /* ---- output ---- */
@@ -35,15 +36,15 @@ sgi_batch_answer *sgi_batch_of(const sgi_conn *conn, sgi_str id);
 /* Stores an answer until all answers of the batch have come. Returns false when out of
  * memory. */
 bool sgi_batch_keep(sgi_conn *conn, sgi_batch_answer *batch, sgi_str message);
-/* Notes that the answer to this id was collected or sent. After the last answer the batch
- * is freed. */
+/* Notes that the answer to this id was collected or sent. The last answer frees the
+ * batch. */
 void sgi_batch_answered(sgi_conn *conn, sgi_batch_answer *batch, sgi_str id);
 /* Notes that no answer to this id will come, so that the batch does not wait for it. */
 void sgi_batch_drop(sgi_conn *conn, sgi_str id);
 /* Sends the answers that were collected so far, because the exchange has become an event
  * stream. */
 void sgi_batch_release(sgi_conn *conn);
-/* Frees all batches of a conversation whose peer is gone. */
+/* Frees all batches of a conversation that was lost. */
 void sgi_batches_free(sgi_conn *conn);
 
 #endif

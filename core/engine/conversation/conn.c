@@ -6,7 +6,8 @@
 
 #define FILL_BYTES (256 * 1024)
 #define KEEP_ROOM (512 * 1024)
-/* memory that an idle conversation keeps for its output, if it may start again */
+/* number of bytes of the output buffer that an idle conversation keeps, if it may start
+ * again */
 #define SPARE_ROOM 1024
 
 sgi_conn *sgi_conn_new(sgi_engine *engine, const sgi_role *role, void *self,
@@ -75,8 +76,8 @@ void sgi_conn_start(sgi_conn *conn)
     conn->role->start(conn->self);
 }
 
-/* Returns why the text is not a message, or NULL when it is a message. The function does
- * not log or count the problem. */
+/* Parses a text as a message. Returns NULL, or why the text is no message. Neither logs
+ * nor counts the problem. */
 static const char *read_message(sgi_engine *engine, sgi_str text, sgi_message *message,
                                 sgi_json_error *fault)
 {
@@ -156,8 +157,8 @@ static void refuse_input(sgi_conn *conn, int32_t rpc_code, const char *problem)
     conn->role->bad_input(conn->self, rpc_code, problem);
 }
 
-/* Refuses a message that is too long. When the beginning of the message has its id, the
- * role gets an invalid message with this id and can answer it at once. */
+/* Refuses a message that is too long. When its id is in the part that was read
+ * (beginning), the role gets an invalid message with this id and can answer at once. */
 static void refuse_long(sgi_conn *conn, sgi_str beginning)
 {
     sgi_message message;

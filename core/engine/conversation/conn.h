@@ -32,7 +32,7 @@ typedef struct sgi_source {
 typedef struct sgi_role {
     void (*start)(void *self);
     void (*message)(void *self, const sgi_message *message);
-    /* Called when input is not a message, and nothing shows to which request it
+    /* Called when input is no message, and no id shows to which request the input
      * belongs. */
     void (*bad_input)(void *self, int32_t rpc_code, const char *problem);
     /* Handles a batch. Returns false when the text is not a batch, or batches are not
@@ -40,13 +40,14 @@ typedef struct sgi_role {
     bool (*batch)(void *self, sgi_str text);
     void (*lost)(void *self, const char *why);
     bool (*wants_input)(void *self);
-    /* called when the transport is gone for good; drops the transport's reference */
+    /* called when the transport is gone for good; drops the reference that the transport
+     * had to `self` */
     void (*detached)(void *self);
     /* called when the last reference is gone; NULL = the role does not need this call */
     void (*freed)(void *self);
     /* Called by a byte stream before it takes output, when all output taken earlier has
-     * been written. Returns true when the role needs another call after the output that
-     * is taken now. NULL = the role needs no such call. */
+     * been written. Returns true when the role needs one more such call, after the output
+     * that is now taken was written. NULL = the role needs no such call. */
     bool (*passed)(void *self);
     /* Called when an event was stored for a client that is not connected (replay.h). NULL
      * = the role stores no events. */
@@ -55,15 +56,16 @@ typedef struct sgi_role {
 
 /* Functions for a conversation that has no transport, because another conversation of
  * this engine carries it (engine/reverse). Each function is called under the lock and may
- * only note that there is something to do. */
+ * only note that there is work. */
 typedef struct sgi_outer_conn {
     /* the outer conversation, which carries this conversation now; or NULL */
     sgi_conn *outer;
-    /* called when output is ready; the bearer takes it with sgi_conn_output */
+    /* called when output is ready; the outer conversation takes the output with
+     * sgi_conn_output */
     void (*output)(struct sgi_outer_conn *outer_conn);
     /* called when the conversation can receive messages again */
     void (*input)(struct sgi_outer_conn *outer_conn);
-    /* called when the conversation has to end */
+    /* called when this conversation has to end */
     void (*close)(struct sgi_outer_conn *outer_conn);
 } sgi_outer_conn;
 
@@ -95,7 +97,7 @@ struct sgi_conn {
     bool closing;
     bool detached;
     bool output_notified; /* the host was notified that there is output */
-    bool stalled;         /* the host was asked not to read */
+    bool stalled;         /* the host was asked to stop reading */
     bool can_reopen;      /* the transport can connect again after a loss */
     bool sole;            /* the peer has no other connection to this process */
     sgi_ndjson framing;
@@ -107,7 +109,7 @@ struct sgi_conn {
 
     /* The following members are used for an HTTP exchange of a server. */
     sgi_frames frames;
-    /* the messages travel on different connections and have no order */
+    /* the messages travel on several connections, so they may arrive in any order */
     bool apart;
     /* the client accepts no event stream, so the answer must be one message */
     bool no_events;
@@ -116,19 +118,23 @@ struct sgi_conn {
     bool answered;
     int32_t http_status; /* HTTP status of the answer; 0 = 200 */
     char *lacks;         /* for status 403: scopes that the caller needs; NULL = none */
-    /* the events that the client may ask for again; NULL = none are stored */
+    /* the stored events, which the client may request again; NULL = none are stored */
     sgi_replay *replay;
-    /* the transport gets no more output, so that the client has to connect again */
+    /* the exchange ends now: the transport takes no more output, and the client has to
+     * connect again */
     bool parting;
 
     /* The following members are used for a client over HTTP (exchange_receive.c). */
     /* each message of this session is an HTTP exchange of its own */
     bool exchanging;
-    /* number of the endpoint, under which its era is remembered (era_memory.h) */
+    /* number of the endpoint, under which the era of its server is remembered
+     * (era_memory.h) */
     uint64_t place;
     const char *place_name; /* the URL of the endpoint; belongs to the transport */
-    uint32_t credentials;   /* number of times that the credentials have changed */
-    /* the exchange of this conversation; NULL = it is not an exchange */
+    /* counts the changes of the credentials; a new number may mean a new user */
+    uint32_t credentials;
+    /* the exchange that this conversation carries; NULL = the conversation is no exchange
+     * of a client */
     sgi_exchange *exchange;
 };
 
@@ -139,28 +145,30 @@ void sgi_conn_close(sgi_conn *conn);
 /* Lets the transport read again, if the role wants input. */
 void sgi_conn_resume_input(sgi_conn *conn);
 
-/* Parses input as a message. Returns false when the input is not a message: *code and
- * *problem say why, and the input is counted. The message has views of text. */
+/* Parses input as a message. Returns false when the input is no message: *code and
+ * *problem then say why, and the input is counted as invalid. The message has views of
+ * text. */
 bool sgi_conn_parse(sgi_engine *engine, sgi_str text, sgi_message *message, int32_t *code,
                     const char **problem);
 
-/* True for a batch that may be sent in this revision. Only 2025-03-26 has batches. */
+/* True when the text is a batch and this revision allows batches (only 2025-03-26
+ * does). */
 bool sgi_conn_is_batch(sgi_engine *engine, sgi_version version, sgi_str text);
-/* Parses an item of a batch. Returns false when it is not a message; this is not
- * counted. */
+/* Parses one item of a batch. Returns false when the item is no message; the item is not
+ * counted as invalid. */
 bool sgi_conn_parse_batch_item(sgi_engine *engine, sgi_json item, sgi_message *message);
-/* Handles each message of a batch as if it had come alone. */
+/* Handles each message of a batch as if the message had come alone. */
 void sgi_conn_take_batch(sgi_conn *conn, sgi_str batch);
 
-/* Makes another conversation, outer_conn->outer, carry this conversation, with one
- * message per line. */
+/* Lets another conversation (outer_conn->outer) carry this conversation, with one message
+ * per line. */
 void sgi_conn_set_outer(sgi_conn *conn, sgi_outer_conn *outer_conn);
 
 void sgi_source_queue(sgi_conn *conn, sgi_source *source);
 void sgi_source_remove(sgi_conn *conn, sgi_source *source);
 
-/* True when the unsent output is larger than its limit. Then messages that may be dropped
- * (progress) are dropped. */
+/* True when the unsent output is larger than its limit. The caller then drops messages
+ * that may be dropped (progress). */
 bool sgi_conn_is_full(const sgi_conn *conn);
 /* Notifies the host that there is output. */
 void sgi_conn_notify_output(sgi_conn *conn);

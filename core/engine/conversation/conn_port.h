@@ -28,19 +28,19 @@ bool sgi_conn_wants_input(sgi_conn *conn);
  * more output. */
 void sgi_conn_output(sgi_conn *conn, sgi_buf *into);
 
-/* Called when the connection has ended. Afterwards only sgi_conn_start (after a reopen)
+/* Reports that the connection has ended. Afterwards only sgi_conn_start (after a reopen)
  * and sgi_conn_detach may be called. */
 void sgi_conn_lost(sgi_conn *conn, const char *why);
 
-/* Called when the transport ends for good and forgets the conversation. Implies
- * sgi_conn_lost. */
+/* Reports that the transport ends for good and forgets the conversation. Does what
+ * sgi_conn_lost does, if that was not called. */
 void sgi_conn_detach(sgi_conn *conn);
 
 /* Returns the pointer that was given when the conversation was made. For an HTTP
  * exchange: the pointer of the transport that carries it now, or NULL. */
 void *sgi_conn_transport(const sgi_conn *conn);
 
-/* True when the conversation has asked its transport to close. */
+/* True when the conversation wants its transport to close the connection. */
 bool sgi_conn_is_closing(const sgi_conn *conn);
 
 /* Add or drop a reference. Code that may use a conversation after it has ended, or after
@@ -50,14 +50,14 @@ void sgi_conn_unref(sgi_conn *conn);
 
 /* ---- functions for a client over HTTP ---- */
 
-/* Makes each message of a session an HTTP exchange, so that the session's conversation
- * itself carries nothing. Called before sgi_conn_start. Afterwards host.output means
- * that sgi_exchange_next has a message. place: a number for the endpoint, not 0, under
- * which the era of its server is remembered. name: the URL of the endpoint without
- * secret parts; it lives as long as the transport. */
+/* Makes each message of a session an HTTP exchange of its own. The session's conversation
+ * then has no transport output: host.output means that sgi_exchange_next has a message.
+ * Called before sgi_conn_start. place: a number for the endpoint, not 0, under which the
+ * era of its server is remembered. name: the URL of the endpoint without secret parts;
+ * the text must live as long as the transport. */
 void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place, const char *name);
 /* Notes that the credentials have changed, so that later messages may be sent for another
- * user. Answers that were cached for the earlier user are not used for the new one. */
+ * user. The cache then gives no answers of the earlier user. */
 void sgi_conn_new_credentials(sgi_conn *conn);
 
 #endif

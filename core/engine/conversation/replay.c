@@ -1,6 +1,6 @@
 /* Events are stored one after another in the form in which they were sent. `ends` has the
- * end of each event, by its number. Old events are dropped before an event is added, so
- * the buffer never grows far beyond its limit. */
+ * end of each event, in the order of their numbers. Old events are dropped before an
+ * event is added, so the buffer never grows far beyond its limit. */
 #include "engine/conversation/replay.h"
 
 #include <stdio.h>
@@ -25,8 +25,8 @@ void sgi_replay_free(sgi_replay *replay)
     sgi_buf_free(&replay->ends);
 }
 
-/* Writes only the id, because the sender writes the event itself directly into the
- * output. */
+/* Writes only the line with the id. The sender writes the rest of the event directly into
+ * the output. */
 void sgi_replay_write_next_id(const sgi_replay *replay, sgi_buf *out)
 {
     sgi_buf_add_lit(out, "id: ");
@@ -47,7 +47,7 @@ void sgi_replay_write_priming_event(const sgi_replay *replay, sgi_buf *out)
     char id[48];
     snprintf(id, sizeof id, "%lld-%llu", (long long)replay->stream,
              (unsigned long long)replay->next - 1);
-    /* without a retry field (-1) the client chooses its pause */
+    /* -1: the event has no retry field, so the client chooses its pause */
     sgi_sse_write_priming(out, sgi_str_of(id), -1);
 }
 
@@ -63,7 +63,8 @@ static size_t end_of(const sgi_replay *replay, uint64_t event)
     return mark_of(replay, event).end;
 }
 
-/* Notes the newest event up to number `event` that cannot be dropped without loss. */
+/* Finds the newest event up to number `event` that is no notification, and notes that it
+ * is lost. */
 static void note_lost(sgi_replay *replay, uint64_t event)
 {
     for (; event >= replay->first && event > replay->lost; event--)
@@ -79,8 +80,8 @@ void sgi_replay_drop_all(sgi_replay *replay)
     replay->first = replay->next;
 }
 
-/* True when n more bytes, and some spare space, fit after the events up to this one are
- * dropped. */
+/* True when n more bytes and some spare space fit, once the events up to number `event`
+ * are dropped. */
 static bool leaves_room(const sgi_replay *replay, uint64_t event, size_t n)
 {
     size_t rest = replay->kept.len - end_of(replay, event);
@@ -207,7 +208,7 @@ bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event)
 bool sgi_replay_parse_at(sgi_str id, char tag[9], uint64_t *at)
 {
     const char *mark = id.n ? memchr(id.p, '~', id.n) : NULL;
-    /* the id ends in ~tag~ (a tag of 8 characters) and digits */
+    /* the id ends in "~", a tag of 8 characters, "~" and digits */
     size_t n = mark ? id.n - (size_t)(mark - id.p) : 0;
     *at = 0;
     if (n < 11 || n > 26 || mark[9] != '~')

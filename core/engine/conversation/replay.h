@@ -19,10 +19,10 @@ typedef struct sgi_replay {
     uint64_t first; /* number of the earliest stored event */
     /* number of the newest event that was dropped and is no notification; 0 = none */
     uint64_t lost;
-    /* the stream begins with an empty event, so that the client has an id */
+    /* the stream begins with an event without data, from which the client learns an id */
     bool primes;
     char tag[9];  /* tag of the lasting call to which this stream belongs; "" = none */
-    uint64_t at;  /* position up to which the log of that request has been sent */
+    uint64_t at;  /* position up to which the log of the lasting call has been sent */
     sgi_buf kept; /* the stored events, in the form in which they were sent */
     sgi_buf ends; /* a sgi_replay_mark for each event */
 } sgi_replay;
@@ -39,8 +39,8 @@ void sgi_replay_free(sgi_replay *replay);
 
 /* Appends the line "id: ..." of the next event. */
 void sgi_replay_write_next_id(const sgi_replay *replay, sgi_buf *out);
-/* True when the id of an event is written after the event, because only at its end is it
- * known how far the log has been sent. */
+/* True when the line with the id follows the data of an event. Only at the end of the
+ * event is it known how far the log has been sent, which is part of the id. */
 static inline bool sgi_replay_id_follows_event(const sgi_replay *replay)
 {
     return replay->tag[0] != 0;
@@ -53,7 +53,7 @@ void sgi_replay_write_priming_event(const sgi_replay *replay, sgi_buf *out);
 void sgi_replay_keep(sgi_replay *replay, sgi_str event, bool is_note);
 /* Drops at least the older half of the stored events and frees their memory. */
 void sgi_replay_drop_half(sgi_replay *replay);
-/* Drops all stored events. The numbers go on. */
+/* Drops all stored events. Later events get the next numbers. */
 void sgi_replay_drop_all(sgi_replay *replay);
 /* Returns the number of bytes of memory that the replay holds. */
 size_t sgi_replay_size(const sgi_replay *replay);
@@ -62,8 +62,8 @@ static inline bool sgi_replay_has_gap(const sgi_replay *replay, uint64_t after)
 {
     return after < replay->lost;
 }
-/* Appends the events after number `after`. Before them it appends a comment that says how
- * many of them were dropped. */
+/* Appends the stored events after number `after`. A comment in front of them says how
+ * many events were dropped. */
 void sgi_replay_copy(const sgi_replay *replay, uint64_t after, sgi_buf *out);
 /* Splits the id of an event. Returns false when this library did not make the id. */
 bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event);

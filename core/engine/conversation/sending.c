@@ -1,8 +1,7 @@
-/* A message is written directly into the output, with its frame around it. The function
- * `finish` sends, collects or removes the message, because only then it is known whether
- * there was memory for all of it. The first message of an HTTP exchange also decides,
- * when it begins, whether the answer is a body or a stream, because the frame depends on
- * that. */
+/* A message is written directly into the output, inside its frame. When the message is
+ * complete, `finish` sends it, collects it for a batch, or removes it for lack of memory.
+ * The first message of an HTTP exchange also decides whether the answer is a body or a
+ * stream, because the frame depends on this decision. */
 #include "engine/conversation/sending.h"
 
 #include "base/limit.h"
@@ -48,7 +47,7 @@ void sgi_send_open_events(sgi_conn *conn)
     if (conn->replay && conn->replay->primes)
         sgi_replay_write_priming_event(conn->replay, &conn->out);
     if (conn->out.failed)
-        /* without memory for the empty event, the stream begins without it */
+        /* no memory for the empty event: the stream begins without it */
         sgi_buf_cut(&conn->out, mark);
     sgi_batch_release(conn);
     sgi_conn_notify_output(conn);
@@ -109,8 +108,8 @@ static sgi_str event_from(const sgi_conn *conn, size_t from)
     return (sgi_str){conn->out.p + from, conn->out.len - from};
 }
 
-/* Stores a short error in place of an answer that is too large to be stored. So a client
- * that requests the answer again gets the error and does not wait for ever. */
+/* Stores a short error in place of an answer that is too large to be stored, so that a
+ * client that requests the answer again gets an error and does not wait for ever. */
 static void keep_stand_in(const sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
@@ -144,7 +143,8 @@ static void keep(const sgi_sending *sending)
         sgi_buf_cut(&conn->out, sending->mark);
 }
 
-/* Removes the message from the output, because there is no peer or no memory for it. */
+/* Removes the message from the output: there is no peer, no memory, or no event stream
+ * for it. Returns true in the last case. */
 static bool undo(sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
@@ -203,7 +203,8 @@ static bool finish(sgi_sending *sending)
     else if (sending->last && conn->frames != SGI_FRAMES_LINES && !conn->batches)
         conn->answered = true;
     if (conn->replay && !conn->transport && conn->role->kept)
-        /* called last, because after the answer the role may free the conversation */
+        /* the last use of the conversation here: after the last answer the role may free
+         * it */
         conn->role->kept(conn->self);
     sgi_conn_notify_output(conn);
     return true;

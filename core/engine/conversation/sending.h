@@ -10,10 +10,13 @@
 typedef struct sgi_sending {
     sgi_conn *conn;
     size_t mark;
-    size_t body;  /* position at which the message begins, after the head of its frame */
-    int depth;    /* number of objects that are still open */
-    bool last;    /* the message is a response and ends an HTTP exchange */
-    bool kept;    /* the message was collected in a batch before */
+    /* position in conn->out at which the message begins, behind the head of its frame */
+    size_t body;
+    int depth; /* number of objects that are still open */
+    bool last; /* the message is a response and ends an HTTP exchange */
+    /* the answer was collected earlier (sgi_batch_keep) and is now sent, so it is not
+     * collected again */
+    bool kept;
     bool is_note; /* the message is a notification, which may be dropped */
     sgi_str id;   /* the id, if the message is a response */
     sgi_jw w;
@@ -24,7 +27,7 @@ typedef struct sgi_sending {
 void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
                      const char *result_type);
 /* Begins one of several responses with this id, like sgi_send_result. last: no further
- * response follows; sending->last may still be set before the end. */
+ * response follows; the caller may still set sending->last before sgi_send_end. */
 void sgi_send_response(sgi_sending *sending, sgi_conn *conn, sgi_str id, bool last);
 /* Begins {"jsonrpc":"2.0","method":"<method>","params":{ */
 void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method);
@@ -33,13 +36,13 @@ void sgi_send_request(sgi_sending *sending, sgi_conn *conn, int64_t id, sgi_str 
 /* Begins a request whose id is this JSON text. */
 void sgi_send_request_as(sgi_sending *sending, sgi_conn *conn, sgi_json id,
                          sgi_str method);
-/* Sends a whole notification that has these members. They are given without "jsonrpc" and
+/* Sends a whole notification. members: its members, without "jsonrpc" and without
  * braces. */
 void sgi_send_notification_members(sgi_conn *conn, sgi_str members);
-/* Closes all open objects and the message. When out of memory, it closes the
- * conversation: a peer that sees the end can try again, but cannot know that an answer is
- * missing. Returns false when there was no memory or no peer. Returns true also for a
- * message that is left out because the client accepts no event stream. */
+/* Closes all open objects and the message. Returns false when there was no memory or no
+ * peer. When out of memory, it also closes the conversation: a peer that sees the end can
+ * try again, but cannot know that an answer is missing. Returns true also for a message
+ * that is left out because the client accepts no event stream. */
 bool sgi_send_end(sgi_sending *sending);
 /* Sends a whole error response. id empty = the id is unknown. */
 void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,
@@ -48,27 +51,28 @@ void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,
  * out of memory. */
 bool sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error);
 
-/* Sends the answers of a batch, which are given one per line, as one array. */
+/* Sends the collected answers of a batch as one array. messages: the answers, one per
+ * line. */
 void sgi_send_array(sgi_conn *conn, sgi_str messages);
-/* Sends one collected answer of a batch as an event. */
+/* Sends one collected answer of a batch as an event of the stream. */
 void sgi_send_batch_answer(sgi_conn *conn, sgi_str message);
 
-/* Sends a request or a notification that is given as JSON, without line ends. */
+/* Sends a request or a notification. message: its JSON text, without line ends. */
 void sgi_send_text(sgi_conn *conn, sgi_str message);
 
 /* ---- HTTP exchanges ---- */
 
 /* Makes the answer an event stream, unless its form is decided already. */
 void sgi_send_open_events(sgi_conn *conn);
-/* Ends an exchange whose request was withdrawn. An event stream ends. Any other answer
- * becomes status 202 without a body. */
+/* Ends an HTTP exchange whose request was withdrawn: an event stream ends, and any other
+ * answer becomes status 202 without a body. */
 void sgi_send_no_answer(sgi_conn *conn);
-/* Return the text that stands before and after each message. They are for code that
- * writes messages without the functions above. */
+/* Return the text in front of each message and the text behind it. For code that writes
+ * messages without the functions above. */
 sgi_str sgi_frame_head(const sgi_conn *conn);
 sgi_str sgi_frame_tail(const sgi_conn *conn);
-/* Replaces line ends by blanks, from this position on. JSON of the application may have
- * line ends between its tokens, which a frame must not have. */
+/* Replaces line ends in the output by blanks, from this position on. JSON of the
+ * application may have line ends between its tokens, but a frame must not have any. */
 void sgi_frame_flatten(sgi_buf *out, size_t from);
 
 #endif

@@ -1,15 +1,15 @@
-/* Compares an answer with the schema of its form. Either of the two may come from an
- * attacker, and each member of one is compared with each of the other. So the bytes that
- * are read are counted, and their number has a limit. A schema that exceeds the limit
- * requires nothing, an answer that exceeds it does not fit.
+/* Compares an answer with the schema of its form. Schema or answer may come from an
+ * attacker, and each member of the one is compared with each member of the other. So the
+ * bytes that are read are counted, and their number has a limit. A schema that exceeds
+ * the limit requires nothing; an answer that exceeds the limit does not fit.
  *
  * Keywords beyond the restricted subset (client/elicitation, "Requested Schema") are
  * ignored, and so is `format`: a handler that needs an address has to try the address
  * anyway. A malformed part of the schema is not checked.
  *
- * Two strings that both have escapes and are spelt differently are decoded to be
- * compared. Without memory for that they count as equal, because the handler gets the
- * answer anyway. */
+ * Two strings that both have escapes and are spelt differently are decoded before they
+ * are compared. When out of memory, they count as equal, because the handler gets the
+ * answer in any case. */
 #include "engine/input/answer_form.h"
 
 /* The largest number of bytes that are read for one answer: about 0.1 s of work. */
@@ -20,7 +20,7 @@ typedef struct form {
     size_t left; /* number of bytes of WALK_MAX that may still be read */
 } form;
 
-/* Counts bytes that are read. Returns false when the limit is exceeded. */
+/* Counts bytes that are about to be read. Returns false when the limit is exceeded. */
 static bool walk(form *f, size_t bytes)
 {
     bool may = bytes < f->left;
@@ -54,7 +54,7 @@ static bool is_high_surrogate(const char *digits)
             (digits[1] | 0x20) == 'b');
 }
 
-/* Returns the length in characters of a string that is given with its quotes. */
+/* Returns the number of characters of a JSON string. The string has its quotes. */
 static int64_t length_of(sgi_json string)
 {
     int64_t count = 0;
@@ -93,7 +93,7 @@ static bool is_in_range(sgi_json schema, sgi_json number)
     return !(has_least && n < least) && !(has_most && n > most);
 }
 
-/* True for a whole number. Every double beyond 64 bits is a whole number. */
+/* True for a whole number. A double too large for 64 bits is always whole. */
 static bool is_whole(sgi_json number)
 {
     int64_t whole;
@@ -104,8 +104,8 @@ static bool is_whole(sgi_json number)
 
 /* ---- lists of choices ---- */
 
-/* True when the value is one of the options, which are strings, or objects with a string
- * as "const". */
+/* True when the value is one of the options. An option is a string, or an object with a
+ * string as "const". */
 static bool is_one_of(sgi_json options, sgi_json value, form *f)
 {
     sgi_json option;
@@ -191,7 +191,8 @@ static bool is_listed(sgi_json required, size_t most, sgi_json name, const sgi_m
     return false;
 }
 
-/* Counts the required names, each once. Returns false when that takes too much work. */
+/* Counts the required names, each name once. Returns false when the limit of work is
+ * exceeded. */
 static bool count_required(sgi_json required, form *f, size_t *count)
 {
     sgi_json one;
@@ -205,9 +206,9 @@ static bool count_required(sgi_json required, form *f, size_t *count)
     return true;
 }
 
-/* True when the content fits the schema. content: an object, or empty. The content is
- * read only once, because it may be large. Some clients write null for a missing
- * content. */
+/* True when the content fits the schema. content: an object, null or empty (some clients
+ * write null for a missing content). The content is read only once, because it may be
+ * large. */
 static bool form_fits(sgi_json schema, sgi_json content, const sgi_mem *mem)
 {
     form f = {mem, WALK_MAX};

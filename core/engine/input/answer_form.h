@@ -5,8 +5,7 @@
  * When a client sends something that is no answer, the server asks again (R-2557-27). An
  * answer that does not fit its form is still given to the handler: the official
  * conformance suite answers its own forms in this way, and the SDKs check typed answers
- * themselves. The client reports to its application that an answer does not fit, before
- * the answer is sent. */
+ * themselves. A client reports a misfit to its application before it sends the answer. */
 #ifndef SGI_ANSWER_FORM_H
 #define SGI_ANSWER_FORM_H
 

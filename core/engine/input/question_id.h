@@ -30,25 +30,26 @@ typedef struct sgi_question_id {
     char text[SGI_QUESTION_ID_MAX + 1]; /* the id; "" = no id was made */
 } sgi_question_id;
 
-/* The parts of an id that a client has sent, as views of the id. */
+/* The parts of an id that a client has sent. The texts point into the id. */
 typedef struct sgi_question_parts {
-    sgi_str whole;     /* the id without the number */
+    sgi_str whole;     /* the id without "/" and the number behind it */
     sgi_str operation; /* id of the operation, or of the server */
     /* position of the question in the log; 0 = the operation is not in the store */
     uint64_t position;
     bool is_numbered;
     int64_t number;
-    bool is_lasting; /* the id has no random part: the question of a lasting call */
+    /* the id belongs to a question of a lasting call: it has no random part */
+    bool is_lasting;
 } sgi_question_parts;
 
 /* Makes an id. of: the id of the operation or of the server, SGI_RANDOM_TEXT characters.
- * False when no random bytes are available. */
+ * Returns false when no random bytes are available. */
 bool sgi_question_id_make(sgi_question_id *id, sgi_engine *engine, sgi_str of,
                           uint64_t position);
 /* Writes the id as JSON into `room` and returns it. number 0 = an id without a number. */
 sgi_json sgi_question_id_json(const sgi_question_id *id, int64_t number,
                               char room[SGI_QUESTION_JSON]);
-/* Reads an id. False when no server can have made it. */
+/* Splits an id into its parts. Returns false when no server can have made the id. */
 bool sgi_question_id_read(sgi_json id, sgi_question_parts *parts);
 
 #endif

@@ -1,11 +1,10 @@
 /* A question that is asked as a task, as the server uses it (2025-11-25
- * basic/utilities/tasks: the server is the requestor). A question task is the object
- * that asks one such question. engine/reverse makes question tasks. The server uses
- * them only through this table, which the engine holds (sgi_engine.question_tasks). A
+ * basic/utilities/tasks: the server is the requestor). A question task is the object that
+ * asks one such question. engine/reverse makes question tasks. The server calls them only
+ * through this table of functions, which the engine holds (sgi_engine.question_tasks). A
  * question task belongs to its question (sgi_input) and outlives the wire session in
- * which it was made. When the wire session ends, the question task is disconnected
- * (cut). It is then connected to the next wire session (join), where it continues its
- * task. */
+ * which it was made. When the wire session ends, the question task is disconnected (cut).
+ * It is then connected to the next wire session (join), where it continues its task. */
 #ifndef SGI_QUESTION_TASK_H
 #define SGI_QUESTION_TASK_H
 
@@ -33,18 +32,19 @@ typedef struct sgi_question_task_events {
     void (*ended)(sgi_op *op, sgi_input *input, sgi_question_task_end how, sgi_json json);
 } sgi_question_task_events;
 
-/* All functions are called under the lock. */
+/* The functions of a question task. All are called under the lock. */
 typedef struct sgi_question_task_ops {
-    /* Makes a question task and its request, whose params have the member task.
-     * Returns NULL when out of memory. */
+    /* Makes a question task and the request that asks its question. params: the
+     * question's params, which have the member task. Returns NULL when out of memory. */
     sgi_question_task *(*make)(sgi_op *op, sgi_input *input, sgi_json params,
                                const sgi_question_task_events *events);
     void (*free)(sgi_question_task *question_task);
-    /* Connects the question task to a client that declared these modes of SEP-1905.
-     * question: the id with which the ids of all later messages begin. */
+    /* Connects the question task to a client. question: the id with which the ids of all
+     * later messages begin. modes: the response modes (SEP-1905) that the client
+     * declared. */
     void (*join)(sgi_question_task *question_task, const sgi_question_id *question,
                  uint8_t modes);
-    /* Disconnects the question task, because the client has disconnected. */
+    /* Disconnects the question task from its client, which is gone. */
     void (*cut)(sgi_question_task *question_task);
     /* True when the question task sends no more messages: `ended` was called or is
      * about to be. */

@@ -1,5 +1,5 @@
 /* Counts the bytes that operations hold in memory. The bytes of an operation count in the
- * account of its owner and in the account of the whole server, which is above it. */
+ * account of its principal and in the account of the whole server, which is above it. */
 #ifndef SGI_ACCOUNT_H
 #define SGI_ACCOUNT_H
 
@@ -25,9 +25,9 @@ static inline void sgi_account_subtract(sgi_account *account, size_t bytes)
 }
 
 /* True when this number of further bytes is allowed. Otherwise *limit is the limit that
- * would be exceeded. When several would be, it is that of the highest account. */
+ * would be exceeded; of several limits, the limit of the highest account. */
 bool sgi_account_allows(const sgi_account *account, size_t bytes, sgi_limit *limit);
-/* True when half of a limit is in use. Then a handler waits until its entries are
+/* True when half of a limit is in use. Handlers then wait until their entries are
  * durable. */
 bool sgi_account_slows_producers(const sgi_account *account);
 

@@ -1,21 +1,22 @@
-/* The kinds of calls: the methods that run a handler. A kind has all the differences
- * between the results of these methods (R-1905-64), because the operation itself knows
+/* The kinds of calls: the methods that run a handler. A kind describes how the results of
+ * its method differ from those of other methods (R-1905-64), because an operation knows
  * only segments and fields. */
 #ifndef SGI_CALL_KIND_H
 #define SGI_CALL_KIND_H
 
 #include "base/base.h"
 
-/* The kinds of JSON objects that a segment can have to be. */
+/* The forms of a JSON object that can be a segment. */
 enum sgi_shape {
     SGI_SHAPE_BLOCK = 1, /* a content block; the object has a type */
     /* contents of a resource; the object has a uri, and text or a blob */
     SGI_SHAPE_CONTENTS = 2,
-    /* a message of a prompt; the object has a role and a content block */
+    /* a message of a prompt; the object has a role and a content block in `content` */
     SGI_SHAPE_MESSAGE = 4
 };
 
-/* A member that a result has even when its handler did not set it. */
+/* A member and the value that a result gets for it when the handler did not set the
+ * member. */
 typedef struct sgi_call_default {
     const char *name;
     const char *json;
@@ -25,17 +26,18 @@ typedef struct sgi_call_kind {
     const char *method;
     /* name of the member that is the list of segments; NULL = the result has no list */
     const char *list;
-    uint32_t shape; /* the kinds that a segment may have, a set of enum sgi_shape */
+    uint32_t shape; /* the forms that a segment may have: a set of enum sgi_shape */
     /* a member that every result has; name NULL = there is no such member */
     sgi_call_default standard;
-    /* in 2026-07-28 the result has ttlMs and cacheScope of the item that was called */
+    /* in 2026-07-28 the result has the ttlMs and cacheScope of the item that was
+     * called */
     bool ages;
-    /* A JSON object: members that the result has until its handler sets them; NULL =
-     * none. Only questions have such members, because their results have required
-     * members. */
+    /* A JSON object: members that the result has until the handler sets them; NULL =
+     * none. Only answers to questions have such members, because their results have
+     * required members. */
     const char *opening;
-    /* The segments are pieces of one message. In the whole result, pieces of text are
-     * joined, and a single block stands without a list around it. */
+    /* The segments are pieces of one message. In the whole result, text pieces are
+     * joined, and a single block is written without a list around it. */
     bool is_message;
 } sgi_call_kind;
 

@@ -1,13 +1,13 @@
-/* The dirty list has the operations with entries that are not durable and without a
- * commit under way. An operation is in at most one commit at a time, so its entries reach
- * the store in order. After a failed commit its operations go back to the front of the
- * list, and the committer makes one commit per operation until all of them have been
- * tried (`solo`). So one bad operation does not end the others (AS-114), and the writes
- * of others do not delay it.
+/* The dirty list has the operations with entries that are neither durable nor in a commit
+ * under way. An operation is in at most one commit at a time, so its entries reach the
+ * store in order. After a failed commit its operations go back to the front of the list,
+ * and the committer makes one commit per operation until each of them has been tried
+ * (`solo`). So one bad operation does not end the others (AS-114), and does not delay
+ * their writes.
  *
  * An operation waits on the `broken` list when not even its end can be written, or when a
- * store with leases cannot be reached. It counts as dirty and is tried again from time to
- * time. Other operations do not wait for it. */
+ * store with leases cannot be reached. The operation counts as dirty and is tried again
+ * from time to time. Other operations do not wait for it. */
 #include "engine/log/committer.h"
 
 #include "engine/log/dropping.h"
@@ -23,7 +23,9 @@ struct sgi_commit_op {
     uint64_t dropped[SGI_DROPS];
     uint64_t taken;
     bool releases, deletes;
-    bool doubted; /* the commit shows whether the operation is still ours and whole */
+    /* the outcome of the commit shows whether this server still owns the operation and
+     * whether its log is whole */
+    bool doubted;
 };
 
 sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, size_t len)
@@ -37,7 +39,8 @@ sgi_entry *sgi_entry_new(const sgi_mem *mem, int32_t kind, const char *data, siz
     return entry;
 }
 
-/* Reads a number. Returns SGI_NO_PLACE when the number is missing or too large. */
+/* Reads the index of a block. Returns SGI_NO_PLACE when the index is missing or too
+ * large. */
 static uint64_t read_place(const char **p, const char *end)
 {
     const char *from = *p;
@@ -182,8 +185,8 @@ static bool add_entry(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
     return true;
 }
 
-/* Adds the writes that delete dropped entries. They follow all other entries, so that the
- * last entry exists. */
+/* Adds the writes that delete dropped entries. These writes follow the entries of the
+ * commit: a store that deletes must already have the last entry of the log. */
 static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
                       uint64_t upto, uint64_t dropped[SGI_DROPS])
 {
@@ -201,8 +204,8 @@ static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
     return true;
 }
 
-/* Adds the number of forwarded commands that were run, after the entries that these
- * commands caused. After the end of an operation this is not needed. */
+/* Adds the number of forwarded commands that were run, behind the entries that these
+ * commands caused. An ended operation needs no such number. */
 static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_op *row,
                       uint64_t upto)
 {
@@ -219,8 +222,8 @@ static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_o
     return true;
 }
 
-/* Adds all that the operation has to write. Returns false when out of memory; then the
- * commit is unchanged. */
+/* Adds everything that the operation has to write. Returns false when out of memory; the
+ * commit is then unchanged. */
 static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
 {
     size_t before = batch->count;
@@ -270,7 +273,8 @@ static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
     return true;
 }
 
-/* Sets the pointers to the records last, when the writes array does not move any more. */
+/* Sets the pointers to the records. Called last, because before that the array of writes
+ * may still move in memory. */
 static void link_records(sgi_commit *batch)
 {
     size_t at = 0;
@@ -292,7 +296,7 @@ static void retry_now(sgi_timer *timer)
     call_host(committer);
 }
 
-/* Sets the timer for a new attempt. False when the timer cannot be set. */
+/* Sets the timer for a new attempt. Returns false when the timer cannot be set. */
 static bool retry_later(sgi_committer *committer)
 {
     if (!committer->retry.slot && !committer->dying)
@@ -300,7 +304,8 @@ static bool retry_later(sgi_committer *committer)
     return committer->retry.slot != 0;
 }
 
-/* Gives up all writes, because the runtime ends and there is no memory for a commit. */
+/* Gives up all writes. Called when the runtime ends and there is no memory for a
+ * commit. */
 static void give_up(sgi_committer *committer)
 {
     sgi_op *op;
@@ -361,8 +366,8 @@ static void write_done(sgi_committer *committer, const struct sgi_commit_op *row
         sgi_committer_mark_dirty(committer, op);
 }
 
-/* Puts the write of the operation off to a later attempt, whatever the reason of the
- * failure. */
+/* Puts the operation on the `broken` list for a later attempt, whatever the reason of the
+ * failure was. */
 static bool put_off(sgi_committer *committer, sgi_op *op)
 {
     if (!retry_later(committer))
@@ -374,7 +379,7 @@ static bool put_off(sgi_committer *committer, sgi_op *op)
 }
 
 /* Handles a failed write of an operation. While a store with leases cannot be reached,
- * another server may continue the operation. So an end that is not in the store is not
+ * another server may continue the operation, so an end that is not in the store is not
  * reported. When the store can be reached again, the commit succeeds or is fenced. The
  * same holds for a creation, which may be in the store although the commit failed: if it
  * were reported as failed, no server would run or claim the operation. */
@@ -394,7 +399,7 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
     if (row->doubted)
         op->doubted = false;
     if (status == SEGUE_E_NOT_FOUND && again)
-        return; /* the store has deleted the operation, and no code waits for its end */
+        return; /* the store has purged the operation, and no code waits for its end */
     bool only_drops = sgi_op_has_ended(op) || (!op->releasing && !op->deleting);
     if (status != SEGUE_E_STATE && sgi_op_is_created(op) && !op->pending && !again &&
         only_drops) {
@@ -408,8 +413,8 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
         sgi_committer_mark_dirty(committer, op);
 }
 
-/* Lists the operations of a failed commit for single attempts. The commit's reference to
- * each operation becomes the list's reference. */
+/* Puts the operations of a failed commit on the dirty list, to be tried one by one. The
+ * commit's reference to each operation becomes the list's reference. */
 static void try_each(sgi_committer *committer, sgi_commit *batch)
 {
     for (size_t i = batch->op_count; i-- > 0;) {
@@ -434,8 +439,8 @@ void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
     count(committer, batch, status);
     sgi_op *first = batch->op_count ? batch->ops[0].op : NULL;
     if (first)
-        sgi_op_ref(first); /* the operation may have the last reference to the
-                              committer */
+        /* holds the operation: it may have the last reference to the committer */
+        sgi_op_ref(first);
     if (status != SEGUE_OK && batch->op_count > 1) {
         try_each(committer, batch);
         batch->op_count = 0;

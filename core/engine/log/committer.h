@@ -20,7 +20,7 @@
 
 typedef struct sgi_op sgi_op;
 
-/* One entry of an operation's log. It never changes. */
+/* One entry of an operation's log. An entry never changes. */
 typedef struct sgi_entry {
     TAILQ_ENTRY(sgi_entry) link;
     uint64_t seq;     /* position in the log; all entries are numbered 1, 2, 3, ... */
@@ -53,7 +53,7 @@ typedef struct sgi_commit {
     struct sgi_commit_op *ops;
     size_t op_count;
     size_t op_cap;
-    uint64_t took_us; /* duration of the commit in microseconds, set by the host */
+    uint64_t took_us; /* duration of the commit in microseconds; set by the host */
 } sgi_commit;
 
 /* Counts of the commits and writes to a store. The member `store` has the statistics that
@@ -63,24 +63,26 @@ typedef struct sgi_committer_counts {
     uint64_t writes;
     uint64_t failures;
     sgi_tally took;
-    segue_store_stats store; /* set by the host after a commit */
+    segue_store_stats store; /* the store's statistics; set by the host after a commit */
 } sgi_committer_counts;
 
 typedef enum sgi_job_kind {
     SGI_JOB_FIND = 1, /* finds an operation by task_id, or by key when task_id is NULL */
-    /* reads the log of the operation `id` after position `after`; `follows` is applied
-     * before */
+    /* reads the log of the operation `id` behind position `after`; `follows` takes effect
+     * first */
     SGI_JOB_READ,
     SGI_JOB_CLAIM,
-    SGI_JOB_PURGE, /* deletes the operations that are due at now_ms; sets next_ms */
-    /* lists operations of the principal `key`, after now_ms and task_id, at most
+    /* deletes the operations whose purge time is at or before now_ms; sets next_ms */
+    SGI_JOB_PURGE,
+    /* lists operations of the principal `key` that come after (now_ms, task_id), at most
      * max_found */
     SGI_JOB_LIST,
-    SGI_JOB_LEAVE, /* the store no longer reports growth of the operation `id` */
+    SGI_JOB_LEAVE, /* ends the reports of the store that the operation `id` has grown */
     /* sends the forwarded command in `command` to the owner of the operation `id` */
     SGI_JOB_POST,
     SGI_JOB_RELEASE, /* lets other servers claim the operation `id` */
-    SGI_JOB_NOTHING  /* does nothing; its end shows that the commit before it is done */
+    /* does nothing; its end shows that the commit in front of it is done */
+    SGI_JOB_NOTHING
 } sgi_job_kind;
 
 /* A record that was copied out of the store. */
@@ -88,7 +90,8 @@ typedef struct sgi_found {
     TAILQ_ENTRY(sgi_found) link;
     segue_store_record record; /* the record; its pointers point into this block */
     size_t size;
-    /* for the code that took the record out of the job, like the members below */
+    /* the next three members belong to the code that took the record out of the job
+     * (claims in recovery.c) */
     void *user;
     bool busy;
     sgi_map_node by_id;
@@ -108,14 +111,14 @@ typedef struct sgi_job {
     uint8_t key[SEGUE_STORE_HASH_SIZE];
     uint8_t id[SEGUE_STORE_ID_SIZE];
     uint64_t after;
-    /* reading stops after the entry that exceeds this number of bytes */
+    /* reading stops behind the entry that exceeds this number of bytes */
     size_t max_bytes;
-    /* from now on the store reports growth of the operation in the change feed */
+    /* from now on the change feed of the store reports that the operation has grown */
     bool follows;
     sgi_buf command;
     size_t max_found; /* reading stops after this number of records; 0 = no limit */
     size_t found_count;
-    /* there was no memory for a further record; the id of its operation is `id` */
+    /* there was no memory for one more record; `id` is the id of its operation */
     bool lost;
     int64_t now_ms;
     int64_t next_ms;
@@ -134,19 +137,20 @@ struct sgi_committer {
     sgi_account *account; /* counts the bytes of all operations */
     sgi_limits limits;    /* the limits of each operation */
     sgi_retention_limits retention;
-    /* number of bytes of a log that are read back from the store at once */
+    /* number of bytes of a log that one job reads back from the store */
     size_t read_bytes;
-    bool closed;     /* the runtime is gone, and nothing is appended any more */
+    bool closed;     /* the runtime is gone, and nothing is appended to logs any more */
     void *host_user; /* the host's value that identifies the store */
     TAILQ_HEAD(, sgi_op) dirty;
-    /* operations whose end could not be written; they wait for a retry */
+    /* operations whose end could not be written, and operations of a store with leases
+     * that cannot be reached; all wait for `retry` */
     TAILQ_HEAD(, sgi_op) broken;
     TAILQ_HEAD(, sgi_job) jobs;
-    /* number of operations that are still tried one by one after a commit of several
-     * failed */
+    /* number of operations that still get a commit of their own, because their common
+     * commit has failed */
     size_t solo;
     sgi_timer retry; /* starts a new attempt after a failed commit */
-    /* there was no memory for a commit, so all operations wait for the retry */
+    /* there was no memory for a commit, so all operations wait for `retry` */
     bool starved;
     /* the store has leases (set by the host); write_lost explains the effect */
     bool leased;
@@ -160,13 +164,14 @@ void sgi_committer_init(sgi_committer *committer, sgi_engine *engine,
 /* Frees the jobs that wait. All operations must have been freed. */
 void sgi_committer_free(sgi_committer *committer);
 
-/* Tries dirty operations once more and then gives them up, because the runtime ends. */
+/* Tries to write the dirty operations once more and then gives them up, because the
+ * runtime ends. */
 void sgi_committer_shut_down(sgi_committer *committer);
 
 /* ---- functions for the engine ---- */
 
-/* Marks an operation that has something to write. An operation that another server runs
- * is not written. */
+/* Puts an operation that has something to write on the dirty list. Does nothing for an
+ * operation that another server runs. */
 void sgi_committer_mark_dirty(sgi_committer *committer, sgi_op *op);
 sgi_job *sgi_job_new(sgi_committer *committer, sgi_job_kind kind, void (*done)(sgi_job *),
                      void *user);
@@ -176,19 +181,19 @@ void sgi_committer_add_job(sgi_committer *committer, sgi_job *job);
 /* ---- functions for the host ---- */
 
 void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch);
-/* Fills the commit with all that has to be written. Returns false when no operation is
- * dirty. Called with the lock held. */
+/* Fills the commit with everything that has to be written. Returns false when no
+ * operation is dirty. Called with the lock held. */
 bool sgi_committer_take_batch(sgi_committer *committer, sgi_commit *batch);
-/* Reports the outcome of a commit. After a failure of several operations each of them is
- * tried alone. SEGUE_E_EXISTS is the outcome of a creation: another operation has its
- * task id or idempotency key. Called with the lock held. */
+/* Reports the outcome of a commit. When a commit of several operations has failed, each
+ * of them is tried alone. SEGUE_E_EXISTS is the outcome of a creation: another operation
+ * has the same task id or idempotency key. Called with the lock held. */
 void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
                               segue_status status);
 /* Returns the next job and removes it from the list; NULL when there is none. Called with
  * the lock held. */
 sgi_job *sgi_committer_take_job(sgi_committer *committer);
-/* Callbacks for the store. They collect records and entries in the job (user = the job).
- * Called without the lock. */
+/* Callbacks for the store: they copy a record or an entry into the job (user). Called
+ * without the lock. */
 int32_t sgi_job_record(void *user, const segue_store_record *record);
 int32_t sgi_job_entry(void *user, const segue_store_entry *entry);
 

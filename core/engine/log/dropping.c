@@ -1,6 +1,7 @@
 /* `drop_upto` is the position up to which entries are dropped, `gone_upto` the position
- * up to which the store was asked to delete them. Readers use `drop_upto` at once,
- * because the commit may be under way, and its outcome unknown, while they read. */
+ * up to which the store was asked to delete them. Readers skip entries up to `drop_upto`
+ * at once, because the commit that deletes them may be under way, and its outcome
+ * unknown, while they read. */
 #include "engine/log/dropping.h"
 
 static const int32_t kinds[SGI_DROPS] = {SGI_ENTRY_SEGMENT, SGI_ENTRY_NOTIFY,
@@ -16,7 +17,7 @@ void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq)
 }
 
 /* Returns the write that deletes dropped entries. Nothing is deleted from an ended
- * operation, because its whole log is deleted soon. */
+ * operation, because its whole log is purged soon. */
 segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t durable)
 {
     segue_store_entry entry = {.kind = kinds[what]};
@@ -33,7 +34,8 @@ void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq)
         op->gone_upto[what] = seq;
 }
 
-/* Handles a failed write. It is not repeated: a later drop includes the same entries. */
+/* Handles a failed delete. The delete is not repeated: a later one includes the same
+ * entries. */
 void sgi_op_drop_failed(sgi_op *op)
 {
     memcpy(op->gone_upto, op->drop_upto, sizeof op->gone_upto);

@@ -1,10 +1,10 @@
-/* Entries that leave the log before their operation does: pieces and notes that a client
+/* Entries that leave the log before their operation ends: pieces and notes that a client
  * has confirmed (lasting calls), notes of a log that is full, and void segments that are
  * no longer sent (dialect E). The store is asked to delete them. Readers of the log skip
  * the gaps.
  *
- * Entries that are needed to continue the numbers are never dropped. These are the last
- * entry, and the last segment or the replacement that made it void. */
+ * Entries that are needed to continue the numbers are never dropped: the last entry, and
+ * the last segment or the replacement that made that segment void. */
 #ifndef SGI_DROPPING_H
 #define SGI_DROPPING_H
 
@@ -13,8 +13,8 @@
 /* Drops the entries of this kind up to seq, because they are no longer needed. */
 void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq);
 /* For the committer. sgi_op_drop_write returns the write that asks the store to delete
- * entries, once the log is durable that far; seq 0 = no entry is to be deleted. The next
- * two functions report whether this write succeeded. */
+ * entries, once the log is durable up to them; seq 0 = no entry is to be deleted. The
+ * next two functions report whether this write succeeded. */
 segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t durable);
 void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq);
 void sgi_op_drop_failed(sgi_op *op);
@@ -25,7 +25,7 @@ bool sgi_op_log_has_result(const sgi_op *op);
 bool sgi_op_may_have_gaps(const sgi_op *op);
 
 /* Limits from now on how many events of this task are retained, by the limits of the
- * server. Without memory for that, events are retained as long as the log. */
+ * server. When out of memory, no such limit applies: events stay as long as the log. */
 void sgi_op_retain(sgi_op *op);
 void sgi_op_free_retention(sgi_op *op);
 /* Counts an event that was appended to the log. */

@@ -1,8 +1,7 @@
 #include "engine/log/fields.h"
 #include "wire/json_copy.h"
 
-/* number of bytes that a field adds to its name and value: two quotes, a colon, a
- * comma */
+/* number of bytes around the name and value of a field: two quotes, a colon, a comma */
 #define AROUND 4
 #define BRACES 1
 
@@ -95,8 +94,8 @@ static bool is_spelt(const sgi_field *field, sgi_str name)
     return sgi_str_eq((sgi_str){field->name, field->name_len}, name);
 }
 
-/* Finds the field or makes it, and puts it last. A field whose value is replaced gets the
- * spelling of the new name. */
+/* Finds or makes the field and moves it to the end. A field whose value is replaced gets
+ * the name as the new member spells it. */
 static sgi_field *field_of(sgi_fields *fields, const sgi_json_member *member, way how)
 {
     sgi_buf decoded;
@@ -123,7 +122,7 @@ static sgi_field *field_of(sgi_fields *fields, const sgi_json_member *member, wa
     return field;
 }
 
-/* Stores the value as text in a block of exactly its size. */
+/* Stores the value as text in a memory block of exactly its size. */
 static void set_text(sgi_fields *fields, sgi_field *field, sgi_json value)
 {
     sgi_buf *text = &field->text;
@@ -140,7 +139,7 @@ static void set_text(sgi_fields *fields, sgi_field *field, sgi_json value)
         sgi_buf_add_str(text, value);
 }
 
-/* Turns the text of an object into nested fields. */
+/* Turns a value that is an object from text into nested fields. */
 static bool make_nested(sgi_fields *fields, sgi_field *field)
 {
     if (field->nested)
@@ -229,7 +228,8 @@ static void put(sgi_fields *fields, const sgi_json_member *member, sgi_json valu
                 way how)
 {
     if (fields->failed)
-        return; /* after a failure some fields are missing, so nothing more is added */
+        /* memory ran out earlier, so fields are missing and nothing more is added */
+        return;
     begin_table(fields);
     sgi_field *field = field_of(fields, member, how);
     if (field)

@@ -1,8 +1,8 @@
-/* The members of a result, collected one after another. A member replaces earlier members
- * of the same name and moves to the end. Names are compared decoded and found by a map
- * with a secret seed, so the work is linear in the input, whatever the names are. A
- * single object is stored as text. The table of members is made when a second object
- * comes. */
+/* The members of a result, collected one after another. A member replaces an earlier
+ * member of the same name and moves to the end. Names are compared decoded and found by a
+ * map with a secret seed, so the work is linear in the size of the input, whatever the
+ * names are. A single object is stored as text. The table of members is made when a
+ * second object comes. */
 #ifndef SGI_FIELDS_H
 #define SGI_FIELDS_H
 
@@ -28,12 +28,13 @@ typedef struct sgi_field {
 
 typedef struct sgi_fields {
     const sgi_env *env;
-    /* the text of the single object; empty = there is no object, or there is a table */
+    /* the text of the only object added so far; empty = none yet, or the members are in
+     * by_name (is_table) */
     sgi_buf text;
     sgi_map by_name;
     /* the fields, in the order in which their last values came */
     TAILQ_HEAD(, sgi_field) all;
-    size_t bytes; /* size of the text that would be written */
+    size_t bytes; /* size of the text that all fields together would have */
     /* the largest number of names: SGI_FIELDS_MAX; tests make it small */
     size_t max;
     bool is_table;
@@ -56,9 +57,9 @@ void sgi_fields_add_object(sgi_fields *fields, sgi_json object);
 /* Adds one member. */
 void sgi_fields_add_member(sgi_fields *fields, const sgi_json_member *member,
                            sgi_json value);
-/* Adds a member that continues an earlier member: an object is merged as by
- * sgi_fields_add_object, an array is appended. A value of any other or of a different
- * kind replaces the earlier value. */
+/* Adds a member that continues an earlier member of the same name. An object is merged as
+ * by sgi_fields_add_object, an array is appended. A value of another kind, or of a kind
+ * that cannot grow, replaces the earlier value. */
 void sgi_fields_continue_member(sgi_fields *fields, const sgi_json_member *member,
                                 sgi_json value);
 
@@ -67,16 +68,17 @@ typedef struct sgi_fields_walk {
     size_t at; /* position in `text` of the fields */
     const sgi_field *field;
     bool begun;
-    sgi_json_member member; /* the current member, while the fields are a text */
+    /* the current member, while the fields are stored as one text */
+    sgi_json_member member;
 } sgi_fields_walk;
 
 bool sgi_fields_next(const sgi_fields *fields, sgi_fields_walk *walk);
 bool sgi_fields_has(const sgi_fields *fields, const char *name);
 bool sgi_fields_current_is(const sgi_fields_walk *walk, const char *name);
 sgi_json_kind sgi_fields_current_kind(const sgi_fields_walk *walk);
-/* Write the current field. sgi_fields_current_write writes name and value.
- * sgi_fields_current_write_members writes the members of the value, which must be an
- * object, without braces. */
+/* Write the current field: sgi_fields_current_write its name and value,
+ * sgi_fields_current_write_members the members of its value, which must be an object,
+ * without braces. */
 void sgi_fields_current_write(const sgi_fields_walk *walk, sgi_jw *w);
 void sgi_fields_current_write_members(const sgi_fields_walk *walk, sgi_jw *w);
 

@@ -65,8 +65,8 @@ static bool last_is_plain(sgi_fold *fold)
     return fold->last_kind == SGI_LAST_IS_PLAIN;
 }
 
-/* Appends a text to the last block. Returns false when the last block has members beside
- * its text. */
+/* Appends a text to the last block. Returns false when the last block has members other
+ * than type and text. */
 static bool join_last(sgi_fold *fold, sgi_str text)
 {
     sgi_buf *content = &fold->content;
@@ -78,8 +78,8 @@ static bool join_last(sgi_fold *fold, sgi_str text)
     return true;
 }
 
-/* A text that continues a block in the middle of the content. It is inserted when the
- * content is written. */
+/* A text that continues a block which is not the last one. The text is inserted into its
+ * block when the content is written. */
 typedef struct joint {
     uint64_t place;
     size_t at, len; /* position and length in `joined` */
@@ -204,7 +204,8 @@ void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta)
     w->buf->failed |= sgi_fold_failed(fold);
 }
 
-/* The joints of each block, in their order. Joints are numbered from 1 on, 0 = none. */
+/* The joints of each block, as lists in the order in which the joints came. Joints are
+ * numbered from 1 on; 0 = no joint. */
 typedef struct chains {
     const sgi_fold *fold;
     /* number of the first joint of each block; the array index is that of the block */
@@ -233,7 +234,7 @@ static void link_joints(chains *c)
 static void write_joined(const chains *c, sgi_buf *out, sgi_json block, uint32_t from)
 {
     sgi_json text = sgi_json_get(block, "text");
-    /* length up to the last quote of the text */
+    /* length of the block up to the closing quote of its text */
     size_t head = (size_t)(text.p + text.n - 1 - block.p);
     sgi_buf_add(out, block.p, head);
     for (; from; from = c->next[from - 1]) {
@@ -247,7 +248,7 @@ static void write_joined(const chains *c, sgi_buf *out, sgi_json block, uint32_t
  * list. */
 static void write_chained(const chains *c, sgi_buf *out)
 {
-    /* the blocks with their opening bracket, so that they can be read as a JSON array */
+    /* the blocks with an opening bracket, so that they can be read as a JSON array */
     sgi_buf whole;
     sgi_json block;
     uint64_t place = 0;

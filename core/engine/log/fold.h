@@ -22,15 +22,17 @@ typedef struct sgi_fold {
     uint64_t segments; /* number of segments that were added, void ones included */
     uint64_t voided;   /* number of segments that became void */
     sgi_text_blocks texts; /* which blocks are texts */
-    size_t last;           /* position in content at which the last block begins */
-    /* a structuredContent that is not an object is left out of the result */
+    size_t last;           /* position in `content` at which the last block begins */
+    /* a structuredContent that is no object is left out of the result */
     bool only_objects;
-    /* the segments are pieces of one message: texts are joined, and a single block has no
-     * list */
+    /* the segments are pieces of one message: text pieces are joined, and a single block
+     * has no list around it */
     bool is_message;
     sgi_last_block last_kind;
-    sgi_buf joints; /* for fold.c: which texts continue a block before the last */
-    /* for fold.c: the texts of all `joints`, one after another, without quotes */
+    /* for fold.c: one joint for each text that continues an earlier block; says which
+     * block */
+    sgi_buf joints;
+    /* for fold.c: the texts of all joints, one after another, without quotes */
     sgi_buf joined;
     /* each segment stays a block of its own, whatever index it names */
     bool apart;
@@ -41,7 +43,7 @@ void sgi_fold_init(sgi_fold *fold, const sgi_env *env);
 void sgi_fold_free(sgi_fold *fold);
 /* True when memory ran out, or when there were too many fields. */
 bool sgi_fold_failed(const sgi_fold *fold);
-/* Returns the size of the text of the result in bytes. With too many fields it is larger
+/* Returns the size of the result's text in bytes. With too many fields the size is larger
  * than any limit. */
 size_t sgi_fold_size(const sgi_fold *fold);
 
@@ -52,11 +54,11 @@ void sgi_fold_add_segment(sgi_fold *fold, sgi_json block);
 bool sgi_fold_add_placed_segment(sgi_fold *fold, uint64_t place, sgi_json block);
 /* True when the list has fewer blocks than there were segments. */
 bool sgi_fold_has_joined(const sgi_fold *fold);
-/* Adds an object. Its members replace those of the same name; _meta is merged key by
- * key. */
+/* Adds the members of an object. A member replaces an earlier one of the same name; _meta
+ * objects are merged key by key. */
 void sgi_fold_add_fields(sgi_fold *fold, sgi_json members);
-/* Drops all segments and fields that were added before. upto: number of the last void
- * segment. It may be higher than the number of segments added, because void segments
+/* Drops all segments and fields that were added so far. upto: number of the last void
+ * segment. upto may be higher than the number of segments added, because void segments
  * leave the log. */
 void sgi_fold_replace(sgi_fold *fold, uint64_t upto);
 

@@ -1,4 +1,4 @@
-/* Limits of the size of a log, and of the time for which events are retained. */
+/* Limits of the size of a log, and of how many events are retained for how long. */
 #ifndef SGI_LOG_LIMITS_H
 #define SGI_LOG_LIMITS_H
 

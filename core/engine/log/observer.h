@@ -12,24 +12,24 @@ struct sgi_log_observer {
 
     /* ---- changes of an operation ---- */
 
-    /* Called when more of the operation's log is visible, perhaps its end. Readers have
-     * not been called yet. */
+    /* Called when more of the operation's log has become visible, perhaps its end. Called
+     * before the readers. */
     void (*visible)(sgi_op *op);
-    /* Called after the readers, before the code that waits for a position of the log. */
+    /* Called after the readers and before the waiters that are due. */
     void (*read)(sgi_op *op);
-    /* Called after the readers and all code that waits. */
+    /* Called after the readers and the waiters that are due. */
     void (*all_called)(sgi_op *op);
-    /* Cancels the handler of an operation that could not be created in the store, and
+    /* Reports that the store refused to create the operation. Cancels the handler and
      * removes the operation from the maps. */
     void (*lost)(sgi_op *op, segue_status status);
-    /* Called when another server has taken the operation over: a commit of this server
+    /* Reports that another server has taken the operation over: a commit of this server
      * was refused. */
     void (*fenced)(sgi_op *op);
-    /* Called when the last reference is gone. Frees the data that cluster and server have
-     * with the operation. */
+    /* Called when the last reference to an operation is dropped. Frees the data that
+     * cluster and server keep with it. */
     void (*freed)(sgi_op *op);
-    /* Called when the memory of an operation has been freed. It may have been the last
-     * operation of the committer. */
+    /* Called when the memory of an operation has been freed. That operation may have been
+     * the last one of the committer. */
     void (*released)(sgi_committer *committer);
 
     /* ---- operations whose entries may leave the log before the end (op->drops) ---- */
@@ -45,11 +45,11 @@ struct sgi_log_observer {
     int64_t (*purge_ms)(const sgi_op *op);
     /* Sets the members of the fold that decide how the operation's result is merged. */
     void (*set_form)(const sgi_op *op, sgi_fold *fold);
-    /* Writes the cluster's and server's part of the stored record: members of an object,
-     * and the owner. */
+    /* Writes the part of the stored record that cluster and server own: members of an
+     * object, and the owner. */
     void (*write)(const sgi_op *op, segue_store_record *head, sgi_jw *w);
-    /* Makes an operation from this part of a stored record. *out is set only when
-     * SEGUE_OK. */
+    /* Makes an operation from the part of a stored record that `write` has written. *out
+     * is set only when SEGUE_OK. */
     segue_status (*made)(sgi_committer *committer, const segue_store_record *record,
                          sgi_json data, sgi_op **out);
 };

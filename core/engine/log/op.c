@@ -17,9 +17,10 @@
 #include "engine/log/refusal.h"
 #include "wire/jsonrpc.h"
 
-/* number of bytes of the tail that stay in memory for readers near its end */
+/* number of bytes of durable entries that stay in memory for readers that are nearly at
+ * the end */
 #define TAIL_KEEP (256 * 1024)
-/* number of bytes of the tail that stay in memory after the end of an operation */
+/* the same number after the operation has ended */
 #define LINGER_KEEP (64 * 1024)
 #define END_RETRY_MS 100
 /* The gap left in the numbering after the store lost entries. It is larger than the
@@ -99,8 +100,8 @@ void sgi_op_unref(sgi_op *op)
 
 /* ---- append ---- */
 
-/* Numbers the entry and adds it to the log. Returns false, and changes nothing, when out
- * of memory. */
+/* Numbers the entry and adds it to the log. When out of memory, returns false and changes
+ * nothing. */
 static bool take_entry(sgi_op *op, sgi_entry *entry)
 {
     sgi_head_number_entry(op, entry);
@@ -119,8 +120,8 @@ static bool take_entry(sgi_op *op, sgi_entry *entry)
     return true;
 }
 
-/* Checks the limits before entries are appended. SEGUE_E_LIMIT: op->reached says which
- * limit is reached. */
+/* Checks the limits for entries that are about to be appended. SEGUE_E_LIMIT: op->reached
+ * names the limit that is reached. */
 static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
 {
     size_t limit =
@@ -144,8 +145,8 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
     return SEGUE_E_LIMIT;
 }
 
-/* Reserves the memory for all entries after the first, so that no append can fail once
- * the first entry is appended. */
+/* Reserves the memory that all entries after the first need, so that only the append of
+ * the first entry can fail. */
 static bool make_room(sgi_op *op, const struct sgi_entry_list *list)
 {
     uint64_t end = op->head.blocks;
@@ -156,7 +157,8 @@ static bool make_room(sgi_op *op, const struct sgi_entry_list *list)
 }
 
 /* True when the store refused entries and there was no memory to end the operation. Until
- * it ends, no entry may follow the gap, and no result may be made of the rest. */
+ * the operation ends, no entry may follow the gap, and no result may be made of the
+ * remaining entries. */
 static bool is_beyond_repair(const sgi_op *op, const struct sgi_entry_list *list)
 {
     const sgi_entry *first = TAILQ_FIRST(list);
@@ -254,7 +256,7 @@ static void try_the_end_again(sgi_timer *timer)
 void sgi_op_end_internal_error(sgi_op *op, const char *text)
 {
     segue_status status = SEGUE_E_TERMINAL;
-    sgi_op_ref(op); /* the end of the operation may free the last reference */
+    sgi_op_ref(op); /* holds the operation: its end may free the last other reference */
     if (!sgi_op_has_ended(op))
         status = sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
                              sgi_str_of(text), (sgi_json){0});
@@ -326,8 +328,8 @@ void sgi_op_free_consumed(sgi_op *op, uint64_t seq)
     sgi_entry *entry;
     while (op->frees_consumed && (entry = TAILQ_FIRST(&op->tail)) && entry->seq <= seq) {
         if (entry->kind == SGI_ENTRY_SEGMENT)
-            /* the fold of a plain operation has the entries other than segments, so they
-             * stay counted */
+            /* only segments are freed here: the fold of a plain operation still has the
+             * other entries, so their bytes stay counted */
             op->head.log_bytes -= entry->len;
         sgi_op_tail_remove(op, entry);
     }
@@ -343,8 +345,7 @@ static void tell_watches(sgi_op *op)
     }
 }
 
-/* True when the answer to tasks/get changes with the part of the log that became
- * visible. */
+/* True when the part of the log that became visible changes the answer to tasks/get. */
 static bool changes_status(sgi_op *op, uint64_t after, uint64_t upto)
 {
     sgi_entry *entry;
@@ -365,7 +366,8 @@ void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto)
     bool changed = !LIST_EMPTY(&op->watches) && changes_status(op, after, upto);
     sgi_op_ref(op);
     observer->visible(op);
-    /* readers first: the end of a stream is sent before the answers that wait for it */
+    /* readers are called first: the end of a stream is sent before the answers of
+     * waiters */
     wake_readers(op);
     observer->read(op);
     sgi_op_fire_due(op, SEGUE_OK);
@@ -389,7 +391,9 @@ void sgi_op_became_durable(sgi_op *op, uint64_t seq)
 }
 
 /* Removes entries that could not be written. Peers never receive entries that are not
- * durable, so the log is as if it never had these entries (AS-114). */
+ * durable, so no peer has seen them (AS-114). The head is restored only as far as an
+ * operation needs that can do nothing but fail: numbers, questions, status messages, the
+ * end. */
 void sgi_op_drop_pending(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
@@ -426,7 +430,8 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
 {
     sgi_op_ref(op);
     if (sgi_op_is_broken(op)) {
-        /* clients know the end already, and the committer still tries to write it */
+        /* clients know the end already, and the committer goes on trying to write the
+         * end */
     } else if (!sgi_op_is_created(op)) {
         sgi_op_drop_pending(op);
         sgi_op_set_stored(op, SGI_STORED_NOT);
@@ -444,7 +449,8 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
         sgi_refusal refusal = sgi_refusal_of(SGI_UNSTORED, status);
         sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(refusal.text),
                     sgi_str_of(refusal.data));
-        /* ends the operation if sgi_op_fail had failed for lack of memory */
+        /* publishes the end; if sgi_op_fail had no memory for the end, tries again
+         * later */
         sgi_op_end_internal_error(op, refusal.text);
     }
     sgi_op_unref(op);

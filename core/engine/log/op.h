@@ -1,23 +1,24 @@
 /* The operation and its ordered log, the central idea of this library. A handler appends
  * to the log, and every wire dialect reads the log. Appending is the only way to change
- * an operation, and its state is a fold over the log (R-C-1).
+ * an operation, and the state of an operation is a fold over its log (R-C-1).
  *
- * An operation is stored when a handle of it can outlive the request: a task, or a call
- * with an idempotency key. No other operation uses the store. Peers may see only the
- * durable part of a stored operation: `durable` is the horizon of every projection
- * (R-C-2). A plain operation is never stored, so all of its log is visible at once.
+ * An operation is stored when a client can ask for it after its request: a task, a call
+ * with an idempotency key, or a call that can be resumed. Mailboxes are stored too. No
+ * other operation uses the store. Peers may see only the durable part of a stored
+ * operation: `durable` is the horizon of every projection (R-C-2). A plain operation is
+ * never stored, so all of its log is visible at once.
  *
  * The life of a segment: the handler's thread appends the segment under the lock (emit.c
  * -> sgi_op_append_list), which numbers it and marks the operation dirty (committer.c).
- * The host takes all that is dirty to the store, on its own thread when the store may
- * block, and comes back with sgi_op_became_durable. Then the segment is visible: readers
- * are called, first those of streams, then the code that waits for a position. A stream's
- * reader makes its source ready (conn.c), and the transport, when it has room, asks the
- * source for bytes. So a segment waits in the log only, never in a queue. Handlers are
- * slowed down while too much is not durable (sgi_op_is_full), streams while their clients
- * do not read.
+ * The host writes everything that is dirty to the store, on a thread of its own when the
+ * store may block, and then calls sgi_op_became_durable. Now the segment is visible:
+ * first the readers of streams are called, then the code that waits for a position. A
+ * stream's reader makes its source ready (conn.c), and the transport, when it has room,
+ * asks the source for bytes. So a segment waits in the log only, never in a queue.
+ * Handlers wait while too many entries are not durable (sgi_op_is_full), and streams wait
+ * while their clients do not read.
  *
- * There is exactly one FINAL entry, and appends after it are refused. This rule alone
+ * A log has exactly one FINAL entry, and appends after it are refused. This rule alone
  * decides races between completing, cancelling and expiring (R-C-3). */
 #ifndef SGI_OP_H
 #define SGI_OP_H
@@ -86,7 +87,7 @@ typedef enum sgi_state {
 /* Which server owns and runs an operation. Code that writes, runs or reports an operation
  * checks this first. */
 typedef enum sgi_hold {
-    /* This server owns the operation, and the handler has not started. The handler of a
+    /* This server owns the operation, and its handler has not started. The handler of a
      * keyed or lasting operation starts when the creation is durable. */
     SGI_HOLD_NEW = 0,
     /* This server owns the operation. Its handler was started here, or need not be
@@ -114,8 +115,8 @@ typedef struct sgi_input {
     /* the answer is an error object: the client could not, or did not want to, answer */
     bool failed;
     int32_t bad_answers;
-    bool bound;     /* a handler of this process waits for the answer */
-    bool delivered; /* the handler has been called with the answer */
+    bool bound;     /* a handler of this process gets the answer */
+    bool delivered; /* the handler was called with the answer */
     segue_input_fn on_input;
     void *user;
     segue_free_fn free_user;
@@ -144,7 +145,7 @@ typedef enum sgi_drop {
     SGI_DROPS
 } sgi_drop;
 
-/* How much of structuredContent is stored for the check at the end. */
+/* How much of structuredContent is stored for the check at the end of the call. */
 typedef enum sgi_output {
     SGI_OUTPUT_NONE = 0, /* nothing: the tool has no outputSchema */
     /* only whether structuredContent exists, because no code checks its value */
@@ -160,21 +161,21 @@ typedef struct sgi_op_key {
     uint8_t digest[SGI_DIGEST_SIZE]; /* digest of the request that first used the key */
 } sgi_op_key;
 
-/* The state of an operation, a fold over its log (R-C-1). op_head.c applies the entries,
- * in the same way those that are appended and those that come from the store. Other files
- * change only what does not follow from the entries. op.c removes entries that cannot be
+/* The state of an operation, a fold over its log (R-C-1). op_head.c applies the entries
+ * to it, in the same way for appended entries and for entries from the store. Other files
+ * change only what does not follow from the entries: op.c removes entries that cannot be
  * written, skips numbers that the store has lost, and sets the end of an operation that
- * was never created. Files that free entries early (dropping.c, and that of lasting
- * calls) reduce log_bytes. record.c sets the time of creation. */
+ * was never created; files that free entries early (dropping.c and the file of lasting
+ * calls) reduce log_bytes; record.c sets the time of creation. */
 typedef struct sgi_head {
-    /* Numbers of the next entry, the next segment and the next event. next_evt 1 is the
-     * event 0. */
+    /* Numbers of the next entry, the next segment and the next event. next_evt is 1 + the
+     * number of the next event. */
     uint64_t next_log, next_seg, next_evt;
     /* wall clock time of the last change that peers may see */
     int64_t updated_ms;
     int64_t ended_ms;
     size_t log_bytes;
-    /* like log_bytes, but entries that have left the log are still counted */
+    /* like log_bytes, but includes entries that have left the log */
     uint64_t appended_bytes;
 
     /* The following members describe the result so far. */
@@ -183,11 +184,13 @@ typedef struct sgi_head {
     uint64_t voided_seq; /* position of the last REPLACE entry; 0 = none */
     /* number of the last segment that this REPLACE entry makes void */
     uint64_t voided_seg;
-    /* number of blocks before the last ANEW entry, which the handler does not count */
+    /* number of blocks in front of the last ANEW entry, which the running handler does
+     * not count */
     uint64_t anew;
     uint64_t blocks;       /* number of blocks that the result has so far */
     sgi_text_blocks texts; /* which blocks of the result are texts */
-    /* JSON of structuredContent; "" for SGI_OUTPUT_THERE; NULL = there is none yet */
+    /* JSON text of structuredContent; "" for SGI_OUTPUT_THERE; NULL = there is none
+     * yet */
     char *structured;
     size_t structured_len;
     bool structured_lost; /* there was no memory for structuredContent */
@@ -213,8 +216,8 @@ typedef enum sgi_stored {
     SGI_STORED_NOT = 0,
     SGI_STORED_CREATING, /* the creation of the operation is being written to the store */
     SGI_STORED_YES,      /* the operation is in the store */
-    /* the store has the beginning of the log and refused more, so the operation ends in
-     * memory */
+    /* the store has the beginning of the log and refused later entries, so the operation
+     * ends in memory only */
     SGI_STORED_BROKEN
 } sgi_stored;
 
@@ -233,13 +236,14 @@ struct sgi_op {
     struct sgi_served *served;
     int32_t refs;
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    /* id of the task; NULL: the operation is not stored and is no task */
+    /* id of the task; NULL = the operation is no task and is not stored */
     char *task_id;
-    sgi_op_key *key;     /* the idempotency key, or NULL */
-    int64_t created_ms;  /* wall clock time of the creation */
-    int64_t ttl_ms;      /* time to live; -1 = unlimited */
-    int32_t lent;        /* number of running callbacks that read bytes of the head */
-    sgi_timer end_again; /* set while the engine tries again to end the operation */
+    sgi_op_key *key;    /* the idempotency key, or NULL */
+    int64_t created_ms; /* wall clock time of the creation */
+    int64_t ttl_ms;     /* time to live; -1 = unlimited */
+    /* number of running callbacks of the application that read bytes of the head */
+    int32_t lent;
+    sgi_timer end_again; /* set while the engine has to try again to end the operation */
 
     /* The following members are the log. */
     sgi_head head;
@@ -250,8 +254,8 @@ struct sgi_op {
     size_t tail_bytes;
     sgi_entry *pending; /* the first entry that is not durable */
     size_t pending_bytes;
-    /* Positions up to which entries are dropped, and up to which the store was asked to
-     * delete them (dropping.c). */
+    /* Positions up to which entries are dropped (drop_upto), and up to which the store
+     * was asked to delete them (gone_upto); see dropping.c. */
     uint64_t drop_upto[SGI_DROPS], gone_upto[SGI_DROPS];
     /* dialect E: limits of the retained events; NULL = events have no limits of their
      * own */
@@ -262,26 +266,29 @@ struct sgi_op {
     /* number of bytes that the operation holds in memory */
     size_t held;
     sgi_output output; /* how much of structuredContent is stored */
-    /* dialect P: entries that the reader has consumed are freed and not read again */
+    /* dialect P: entries are freed when the one reader has consumed them, and are never
+     * read again */
     bool frees_consumed;
-    bool drops; /* entries may leave the log before its end, so the observer is called */
+    /* entries may leave the log before the operation ends, so the observer is called for
+     * each entry */
+    bool drops;
 
     /* The following members describe the operation in the store. */
     sgi_stored stored;
     sgi_hold hold;
     sgi_writing writing;
     TAILQ_ENTRY(sgi_op) dirty_link;
-    /* Another server may own the operation, or the store may have lost entries. The next
-     * commit shows that. */
+    /* Another server may own the operation, or the store may have lost entries of it. The
+     * outcome of the next commit shows whether this is so. */
     bool doubted;
-    /* the store has lost the end of the log, so the operation can only end */
+    /* the store has lost the end of the log, so the operation can do nothing but end */
     bool torn;
-    /* number of the first entry after those that the store lost; 0 = no entry is lost */
+    /* number of the first entry behind those that the store lost; 0 = no entry is lost */
     uint64_t behind_hole;
-    /* number of the last forwarded command (command) that was run */
+    /* number of the last forwarded command that was run */
     uint64_t commands_taken;
     uint64_t commands_taken_stored; /* the value of commands_taken that the store has */
-    /* the server goes away: the store lets another server claim the operation */
+    /* this server goes away: the store may let another server claim the operation */
     bool releasing;
     /* no client can ask for the operation any more, so it is deleted from the store */
     bool deleting;
@@ -295,18 +302,18 @@ struct sgi_op {
     bool end_received; /* a client has received the end of the operation */
 };
 
-/* Code that waits until the operation is created and its log visible up to seq
- * (SGI_WAIT_FINAL: up to its end), or until the creation has failed. */
+/* Code that waits until the operation is created and its log is visible up to seq, or
+ * until the creation has failed. SGI_WAIT_FINAL: until the end is visible. */
 #define SGI_WAIT_FINAL UINT64_MAX
 struct sgi_waiter {
     TAILQ_ENTRY(sgi_waiter) link;
     sgi_op *op; /* the operation, while the waiter waits */
     uint64_t seq;
-    /* NULL: the waiter is called when the position `seq` is visible. Otherwise this
-     * function returns true when the waiter is to be called. */
+    /* NULL: the waiter is called when position `seq` is visible. Otherwise the waiter is
+     * called when this function returns true. */
     bool (*is_due)(const sgi_op *op, const sgi_waiter *waiter);
     uint64_t number; /* a value for the function is_due */
-    /* Called when the waiting is over. status: SEGUE_OK, or why the write failed. The
+    /* Called when the wait is over. status: SEGUE_OK, or why the write failed. The
      * function frees the waiter. */
     void (*fire)(sgi_waiter *waiter, sgi_op *op, segue_status status);
 };
@@ -321,7 +328,8 @@ typedef struct sgi_watch {
 /* Makes an operation, followed by memory for the data of cluster and server
  * (sgi_log_observer.room). Returns NULL when out of memory. */
 sgi_op *sgi_op_new(sgi_committer *committer);
-/* Add bytes to the account of the operation, or subtract them. */
+/* Add bytes to the bytes that the operation holds, and to its account, or subtract
+ * them. */
 static inline void sgi_op_hold_bytes(sgi_op *op, size_t bytes)
 {
     op->held += bytes;
@@ -340,31 +348,32 @@ bool sgi_op_set_key(sgi_op *op, const uint8_t key[SGI_DIGEST_SIZE],
 void sgi_op_ref(sgi_op *op);
 void sgi_op_unref(sgi_op *op);
 
-/* Appends entries that have no numbers yet. Either all of them are appended, or none and
- * the list is freed. Only the first entry may be of a kind whose payload is copied into
- * the head (status, inputs, checkpoint, errors). The memory that segments need, one bit
- * each, is reserved for the whole list before the first entry is appended. */
+/* Appends entries that have no numbers yet. Either all of them are appended, or none is
+ * and the list is freed. Only the first entry may be of a kind whose payload is copied
+ * into the head (status, inputs, checkpoint, errors). The memory that segments need, one
+ * bit each, is reserved for the whole list before the first entry is appended. */
 segue_status sgi_op_append_list(sgi_op *op, struct sgi_entry_list *list);
-/* Appends one entry. SEGUE_E_TERMINAL after the final entry, SEGUE_E_LIMIT when the log
- * is full. */
+/* Appends one entry. SEGUE_E_TERMINAL: the log has its final entry. SEGUE_E_LIMIT: the
+ * log is full. */
 segue_status sgi_op_append(sgi_op *op, sgi_entry_kind kind, sgi_str payload);
 /* Appends a final entry, even when the limits are exceeded. */
 segue_status sgi_op_end(sgi_op *op, sgi_entry_kind kind, sgi_str payload);
-/* Ends the operation with the error -32603. Works without memory too: the end is tried
- * again until it succeeds. */
+/* Ends the operation with the error -32603. When out of memory, the operation ends later:
+ * the end is tried again until it succeeds. For an operation that has ended while its
+ * store refuses writes, publishes the end. */
 void sgi_op_end_internal_error(sgi_op *op, const char *text);
-/* Ends the operation with a JSON-RPC error object that has these members. data may be
- * empty. */
+/* Ends the operation with a JSON-RPC error object of this code, message and data. data
+ * may be empty. */
 segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str message,
                          sgi_json data);
-/* Applies an entry that comes from the store, to rebuild the state (R-C-1). Another
- * server runs the operation, or its log is being read. Entries that should be dropped are
- * only noted. */
+/* Applies an entry from the store to the head, to rebuild the state (R-C-1). For an
+ * operation that another server runs, or whose log is being read back. Entries that
+ * should be dropped are only noted. */
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry);
 
-/* Makes the operation a stored operation from now on. */
+/* Turns a plain operation into a stored operation. */
 segue_status sgi_op_make_stored(sgi_op *op);
-/* Frees the entries that are durable, except those that a reader is about to read. */
+/* Frees durable entries of the tail, except those that a reader is about to read. */
 void sgi_op_trim(sgi_op *op);
 /* For an operation with op->frees_consumed: frees the entries up to seq. */
 void sgi_op_free_consumed(sgi_op *op, uint64_t seq);
@@ -372,11 +381,11 @@ void sgi_op_free_consumed(sgi_op *op, uint64_t seq);
 void sgi_op_became_durable(sgi_op *op, uint64_t seq);
 void sgi_op_write_failed(sgi_op *op, segue_status status);
 /* Notes that the store has lost an unknown number of entries at the end of the log. The
- * next entry, which is the operation's end, gets a number above all numbers that a peer
- * can have seen. */
+ * next entry, which ends the operation, gets a number above every number that a peer can
+ * have seen. */
 void sgi_op_skip_lost_entries(sgi_op *op);
-/* Change the three states of an operation. No other function may change them; op_state.c
- * has the tables of moves. */
+/* Change the three states of an operation. No other function may change these states;
+ * op_state.c has the tables of allowed moves. */
 void sgi_op_set_stored(sgi_op *op, sgi_stored to);
 void sgi_op_set_writing(sgi_op *op, sgi_writing to);
 void sgi_op_set_hold(sgi_op *op, sgi_hold to);
@@ -438,12 +447,14 @@ sgi_input *sgi_op_input_at(const sgi_op *op, uint64_t position);
 /* True when too many entries are not durable yet, so that handlers wait. */
 bool sgi_op_is_full(const sgi_op *op);
 
-/* Calls the waiter when the log is visible up to seq, which may be at once. */
+/* Calls the waiter when the log is visible up to seq. That may be at once, inside this
+ * call. */
 void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq);
-/* Calls the waiter when waiter->is_due returns true, which may be at once. */
+/* Calls the waiter when waiter->is_due returns true. That may be at once, inside this
+ * call. */
 void sgi_op_wait_until(sgi_op *op, sgi_waiter *waiter);
 void sgi_op_wait_cancel(sgi_waiter *waiter);
-/* Calls the waiters for entries that will never be durable. */
+/* Calls the waiters, because the entries that they wait for will never be durable. */
 void sgi_op_fire_lost(sgi_op *op);
 /* Calls the waiters for the end of a plain operation. */
 void sgi_op_fire_ended(sgi_op *op);

@@ -6,9 +6,10 @@
 
 #define TO(state) (1u << (state))
 
-/* NOT -> CREATING: the operation becomes a task, or gets a key. NOT -> YES: it was read
- * from the store. CREATING -> NOT: the store refused it. YES -> NOT: the store has lost
- * all of it. YES -> BROKEN: the store refused more of its log. */
+/* NOT -> CREATING: the operation becomes a task or a lasting call, or gets a key. NOT ->
+ * YES: the operation was read from the store. CREATING -> NOT: the store refused the
+ * creation. YES -> NOT: the store has lost the whole operation. YES -> BROKEN: the store
+ * refused more entries of the log. */
 static const unsigned stored_moves[] = {
     [SGI_STORED_NOT] = TO(SGI_STORED_CREATING) | TO(SGI_STORED_YES),
     [SGI_STORED_CREATING] = TO(SGI_STORED_NOT) | TO(SGI_STORED_YES),
@@ -16,7 +17,7 @@ static const unsigned stored_moves[] = {
     [SGI_STORED_BROKEN] = 0,
 };
 
-/* DIRTY -> NOTHING: the runtime is gone, and nothing is tried again. NOW -> DIRTY: the
+/* DIRTY -> NOTHING: the runtime is gone, so no write is tried again. NOW -> DIRTY: the
  * commit of the operation failed and is tried again. */
 static const unsigned writing_moves[] = {
     [SGI_WRITING_NOTHING] = TO(SGI_WRITING_DIRTY),

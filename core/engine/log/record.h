@@ -1,5 +1,5 @@
-/* The stored record of an operation: data that is written once, at creation, and read
- * back after a restart. Everything that changes later is in the log. */
+/* The stored record of an operation: data that is written once, when the operation is
+ * created, and read back after a restart. Everything that changes later is in the log. */
 #ifndef SGI_RECORD_H
 #define SGI_RECORD_H
 
@@ -11,12 +11,13 @@ typedef struct sgi_record {
     sgi_buf data;
 } sgi_record;
 
-/* Makes op->record. */
+/* Makes op->record, which the next commit writes. */
 segue_status sgi_record_write(sgi_op *op);
 /* Frees op->record, because the record is in the store. */
 void sgi_record_free_written(sgi_op *op);
-/* Makes an operation from a stored record. Its log has to be applied afterwards. *out is
- * unchanged unless SEGUE_OK. SEGUE_E_STORE_CORRUPT: the record cannot be read. */
+/* Makes an operation from a stored record. The caller then applies the entries of the
+ * log. *out is set only when SEGUE_OK. SEGUE_E_STORE_CORRUPT: the record cannot be
+ * read. */
 segue_status sgi_record_read(sgi_committer *committer, const segue_store_record *record,
                              sgi_op **out);
 

@@ -23,7 +23,7 @@ static const reason_row *find_reason(segue_status status)
         if (reason_rows[i].status == status)
             return &reason_rows[i];
     bool is_ours = status == SEGUE_E_CLOSED || status == SEGUE_E_TERMINAL;
-    /* these statuses come from this server: the store was not asked */
+    /* for these statuses no store was asked, so no row of the table applies */
     return is_ours ? NULL : reason_rows;
 }
 

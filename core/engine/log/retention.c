@@ -4,7 +4,7 @@
 
 #include "engine/log/op.h"
 
-#define PARTS 8 /* a share has at most 1/PARTS of a limit */
+#define PARTS 8 /* a share has at most 1/PARTS of each limit */
 
 bool sgi_retention_is_bounded(const sgi_retention_limits *limits)
 {

@@ -1,7 +1,7 @@
-/* Limits how many events of a task can be sent again (R-E-3), by the server's limits of
- * number, bytes and age. Events are counted in shares, each a part of a limit, and the
- * oldest share is dropped as a whole. So the retained events never exceed a limit, and
- * may be a little fewer than the limit allows. */
+/* Limits how many events of a task can be sent again (R-E-3), by number, bytes and age
+ * (the server's limits). Events are counted in shares, each at most a part of a limit,
+ * and the oldest share is dropped as a whole. So the retained events never exceed a
+ * limit, but can be fewer than the limit allows. */
 #ifndef SGI_RETENTION_H
 #define SGI_RETENTION_H
 
@@ -14,7 +14,7 @@ typedef struct sgi_retention_share {
     uint64_t seq;   /* position of this event in the log */
     int64_t events;
     size_t bytes;
-    /* bytes of the share's segments, which stay in the log until they are void */
+    /* bytes of the share's segments; the segments stay in the log until they are void */
     size_t segment_bytes;
     int64_t first_ms, last_ms;
 } sgi_retention_share;
@@ -27,14 +27,15 @@ typedef struct sgi_retention {
     size_t bytes;
     uint64_t earliest; /* 1 + the number of the earliest event that can be sent */
     uint64_t seq;      /* position in the log up to which no event is sent any more */
-    /* bytes of dropped events that are still in the log, because the result needs them */
+    /* bytes of dropped events that stay in the log, because the result needs these
+     * events */
     size_t gone_bytes;
 } sgi_retention;
 
 bool sgi_retention_is_bounded(const sgi_retention_limits *limits);
 /* Counts an event that was appended, or read back. */
 void sgi_retention_add(sgi_retention *kept, const sgi_entry *entry);
-/* Drops the shares that are beyond a limit at this time. */
+/* Drops the shares that exceed a limit at the time now_ms. */
 void sgi_retention_apply_limits(sgi_retention *kept, int64_t now_ms);
 
 #endif

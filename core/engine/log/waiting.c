@@ -1,5 +1,5 @@
-/* Waiters: code that waits until a part of an operation is visible. This part is a
- * position of its log, its end, or a condition of the cluster or the server. */
+/* Waiters: code that waits until a part of an operation is visible: a position of its
+ * log, its end, or something that the cluster or the server checks by is_due. */
 #include "engine/log/op.h"
 #include "engine/log/op_head.h"
 

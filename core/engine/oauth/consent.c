@@ -52,7 +52,7 @@ static void write_url(sgi_flow *flow, const char *challenge)
     sgi_form_add(url, "resource", sgi_flow_text_of(flow, SGI_FT_RESOURCE));
     if (asked.n)
         sgi_form_add(url, "scope", asked);
-    /* the prompt is required for offline_access (OpenID Connect, 11) */
+    /* offline_access requires the prompt "consent" (OpenID Connect, 11) */
     if (sgi_scopes_cover(asked, SGI_STR("offline_access")))
         sgi_form_add(url, "prompt", SGI_STR("consent"));
     sgi_buf_terminate(url);
@@ -107,8 +107,8 @@ static sgi_flow *find(sgi_engine *engine, sgi_str state)
     return NULL;
 }
 
-/* True when the issuer in the answer is the expected one, or when it is missing and may
- * be. */
+/* True when the issuer in the answer is the expected one, or when the answer has no
+ * issuer and need not have one. */
 static bool check_issuer(sgi_flow *flow, sgi_str query)
 {
     sgi_buf *iss = &flow->text[SGI_FT_SCRATCH];

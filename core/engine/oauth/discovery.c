@@ -25,8 +25,8 @@ static sgi_str without_slash(sgi_str path)
     return path;
 }
 
-/* Writes a URL of origin, well-known name and path. behind: the name is written after the
- * path. */
+/* Writes a URL from the origin of base, a well-known name and, with with_path, the path
+ * of base. behind: the name follows the path; otherwise the path follows the name. */
 static void compose(sgi_flow *flow, const sgi_url *base, const char *name, bool with_path,
                     bool behind)
 {
@@ -45,7 +45,7 @@ static void compose(sgi_flow *flow, const sgi_url *base, const char *name, bool 
     }
 }
 
-/* True when the answer shows that the URL has no metadata. */
+/* True when the answer shows that there is no metadata at the URL. */
 static bool is_empty(sgi_flow *flow, int32_t status, sgi_str body, sgi_json *object)
 {
     return status < 200 ||
@@ -73,8 +73,8 @@ void sgi_flow_discover(sgi_flow *flow)
     ask_next_resource(flow);
 }
 
-/* Uses the endpoint's host as the authorization server, as in 2025-03-26, because there
- * is no metadata. */
+/* Uses the endpoint's own host as the authorization server, as 2025-03-26 does, because
+ * there is no metadata. */
 static void assume_host(sgi_flow *flow, const sgi_url *endpoint)
 {
     sgi_flow_text_set(flow, SGI_FT_RESOURCE, sgi_flow_text_of(flow, SGI_FT_ENDPOINT));
@@ -124,8 +124,8 @@ static void take_offered(sgi_flow *flow, sgi_json list)
     }
 }
 
-/* Uses the issuer that the application has set, else the first allowed URL of the list,
- * else the endpoint's host. */
+/* Chooses the issuer: the one that the application has set, else the first allowed URL of
+ * the list, else the endpoint's host. */
 static bool take_issuer(sgi_flow *flow, sgi_json list, const sgi_url *endpoint)
 {
     sgi_json item;
@@ -181,7 +181,7 @@ void sgi_flow_take_resource(sgi_flow *flow, int32_t status, sgi_str body)
 
 /* ---- metadata of the authorization server ---- */
 
-/* Uses the endpoints that 2025-03-26 assumes when there is no metadata. */
+/* Sets the endpoints that 2025-03-26 assumes when the server has no metadata. */
 static void assume_endpoints(sgi_flow *flow)
 {
     static const struct {
@@ -223,7 +223,7 @@ static void ask_next_server(sgi_flow *flow)
         return;
     }
     sgi_flow_text_clear(flow, SGI_FT_KNOWN);
-    /* the code of an earlier flow must not be sent to another issuer */
+    /* the code was given by another issuer, so it must not be sent to this one */
     sgi_flow_text_clear(flow, SGI_FT_CODE);
     sgi_url_parse(sgi_flow_text_of(flow, SGI_FT_ISSUER), &issuer);
     bool has_path = without_slash(issuer.path).n > 0;

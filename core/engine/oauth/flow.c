@@ -123,8 +123,8 @@ static void renew(sgi_flow *flow)
         sgi_flow_discover(flow);
 }
 
-/* Continues the flow when the vault was read. is_new: the token in the vault differs from
- * the flow's own. */
+/* Continues the flow when the record of the token was read from the vault. is_new: the
+ * token in the vault differs from the token of the flow. */
 static void go_on(sgi_flow *flow, bool is_new)
 {
     flow->looked = true;
@@ -372,7 +372,8 @@ void sgi_flow_get_exchange(const sgi_flow *flow, sgi_flow_exchange *exchange)
         if (exchange->at_endpoint ||
             (sgi_url_parse(sgi_flow_text_of(flow, SGI_FT_SET_ISSUER), &issuer) &&
              sgi_url_same_host(&url, &issuer)))
-            /* the application has set this host, so its address need not be public */
+            /* the application has set this host itself, so its address need not be
+             * public */
             exchange->public_only = false;
     }
     if (!exchange->post)
@@ -420,7 +421,7 @@ void sgi_flow_on_http_redirect(sgi_flow *flow, sgi_str location)
         sgi_flow_text_set(flow, SGI_FT_URL, sgi_buf_str(next));
         sgi_flow_begin_exchange(flow, flow->stage);
     } else {
-        /* the redirect is not followed: the URL counts as not found */
+        /* the redirect is not allowed: the URL counts as not found */
         sgi_flow_on_answer(flow, 404, (sgi_str){0});
     }
 }

@@ -23,7 +23,7 @@
 /* The largest body of an answer, in bytes. A larger answer counts as no answer. */
 #define SGI_FLOW_BODY_MAX ((size_t)256 * 1024)
 /* The largest number of entries of scopes_supported that are read, and the largest size
- * of the scopes that are requested, in bytes. The rest is ignored. */
+ * in bytes of the requested scopes. Further scopes are ignored. */
 #define SGI_FLOW_OFFERED_MAX 1000
 #define SGI_FLOW_SCOPES_MAX ((size_t)8 * 1024)
 #define SGI_FLOW_WHY_SIZE 320
@@ -31,8 +31,8 @@
 
 typedef struct sgi_flow sgi_flow;
 
-/* Makes a flow. options: struct of full size; its texts are copied. SEGUE_E_INVALID when
- * options contradict each other. */
+/* Makes a flow. options: a struct of full size; its texts are copied. SEGUE_E_INVALID:
+ * the options contradict each other. */
 segue_status sgi_flow_new(sgi_engine *engine, const char *endpoint,
                           const segue_oauth_options *options, sgi_flow **out);
 void sgi_flow_free(sgi_flow *flow);
@@ -45,7 +45,7 @@ typedef enum sgi_flow_verdict {
     SGI_FLOW_WAIT,
     /* the client can get no token; sgi_flow_failure_text gives the reason */
     SGI_FLOW_NO,
-    /* the refusal does not concern authorization, so the flow does nothing */
+    /* the refusal is not about authorization, so the flow does nothing */
     SGI_FLOW_OTHER
 } sgi_flow_verdict;
 
@@ -53,15 +53,16 @@ typedef enum sgi_flow_verdict {
  * SGI_FLOW_WAIT. */
 sgi_flow_verdict sgi_flow_before_request(sgi_flow *flow);
 /* Returns the value of the Authorization header; empty when there is no token. serial:
- * the number of the token, 0 when there is no token. */
+ * receives the number of the token, 0 when there is no token. */
 sgi_str sgi_flow_header(const sgi_flow *flow, uint64_t *serial);
 /* Handles the status 401 or 403 with which a request was answered. serial: the token of
  * the request. challenge: the header WWW-Authenticate. */
 sgi_flow_verdict sgi_flow_on_token_refused(sgi_flow *flow, int32_t status,
                                            sgi_str challenge, uint64_t serial);
-/* True when the token comes from a grant, and not from a refresh or the vault. */
+/* True when a grant of this flow gave the token; false when a refresh or the vault gave
+ * it. */
 bool sgi_flow_is_granted(const sgi_flow *flow);
-/* Notes that the server has accepted a request with this token. */
+/* Notes that the server has accepted a request with the token of this number. */
 void sgi_flow_on_token_accepted(sgi_flow *flow, uint64_t serial);
 
 /* ---- the needs of the flow ---- */
@@ -83,8 +84,8 @@ sgi_flow_need sgi_flow_next_need(const sgi_flow *flow);
 segue_status sgi_flow_status(const sgi_flow *flow);
 const char *sgi_flow_failure_text(const sgi_flow *flow);
 
-/* Return views that are valid until the flow's next step; key, url and state end in
- * NUL. */
+/* Return texts that are valid until the flow's next step. The texts of key, url and state
+ * end in a NUL. */
 sgi_str sgi_flow_key(const sgi_flow *flow);
 sgi_str sgi_flow_record(const sgi_flow *flow);
 void sgi_flow_on_record_loaded(sgi_flow *flow, sgi_str text);
@@ -92,19 +93,21 @@ void sgi_flow_on_record_saved(sgi_flow *flow);
 
 sgi_str sgi_flow_issuer(const sgi_flow *flow);
 sgi_str sgi_flow_resource(const sgi_flow *flow);
-/* Gives an assertion to the flow. An empty assertion means that there is none. */
+/* Gives an assertion to the flow. An empty text means that the application has no
+ * assertion. */
 void sgi_flow_on_assertion(sgi_flow *flow, sgi_str assertion);
 
 typedef struct sgi_flow_exchange {
     const char *url;
     bool post;
     bool at_endpoint; /* the URL has the origin of the MCP endpoint */
-    /* A server has named the host, so the transport connects only if the address is
-     * public. */
+    /* Another server has named the host, so the transport connects only to a public
+     * address. */
     bool public_only;
-    bool same_host;        /* the host is that of the MCP endpoint; the port may differ */
-    bool is_local;         /* the MCP endpoint is on this machine */
-    sgi_str authorization; /* request headers; empty = the header is not sent */
+    bool same_host; /* the host is that of the MCP endpoint; the port may differ */
+    bool is_local;  /* the MCP endpoint is on this machine */
+    /* the following texts are request headers; an empty text is not sent */
+    sgi_str authorization;
     sgi_str type;
     sgi_str body;
 } sgi_flow_exchange;
@@ -112,19 +115,19 @@ typedef struct sgi_flow_exchange {
 void sgi_flow_get_exchange(const sgi_flow *flow, sgi_flow_exchange *exchange);
 void sgi_flow_on_answer(sgi_flow *flow, int32_t status, sgi_str body);
 void sgi_flow_on_http_redirect(sgi_flow *flow, sgi_str location);
-/* Reports that the exchange brought no answer, or an answer that is larger than the
- * limit. why: one line. passes: true when a later try may succeed. */
+/* Reports that the exchange brought no answer, or an answer larger than
+ * SGI_FLOW_BODY_MAX. why: one line. passes: a later try may succeed. */
 void sgi_flow_on_no_answer(sgi_flow *flow, const char *why, bool passes);
 
 sgi_str sgi_flow_url(const sgi_flow *flow);
 sgi_str sgi_flow_state(const sgi_flow *flow);
-/* Returns the time that the user has to agree, in ms. */
+/* Returns for how long the flow waits for the user's consent, in ms. */
 int64_t sgi_flow_consent_timeout_ms(const sgi_flow *flow);
 /* Stops the flow, because the transport of the endpoint ends. */
 void sgi_flow_stop(sgi_flow *flow);
 /* Ends the flow, because the user has not agreed in time. */
 void sgi_flow_on_consent_timeout(sgi_flow *flow);
-/* Passes the URL with which the browser came back to the flow that waits for its state.
+/* Gives the URL with which the browser came back to the flow whose state the URL has.
  * Returns SEGUE_OK, SEGUE_E_NOT_FOUND, SEGUE_E_INVALID or SEGUE_E_NOMEM. Afterwards
  * `moved` of that flow is called. */
 segue_status sgi_flow_on_browser_redirect(sgi_engine *engine, sgi_str redirect);

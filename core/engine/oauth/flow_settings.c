@@ -90,7 +90,7 @@ static bool is_document(sgi_str text)
     return sgi_url_parse(text, &url) && url.https && url.path.n > 1 && !url.has_fragment;
 }
 
-/* Checks the texts of the options, each by itself. */
+/* Checks each text of the options for itself. */
 static segue_status check_texts(const sgi_flow *flow)
 {
     sgi_url url;

@@ -8,8 +8,8 @@
 #include "wire/scopes.h"
 #include "wire/url.h"
 
-/* The texts of a flow. All are in one table, so that an allocation failure of any text is
- * noticed. */
+/* The texts of a flow. All texts are in one array, so that a failed allocation of any of
+ * them is noticed. */
 typedef enum sgi_flow_text {
     /* The following texts are set by the application. */
     SGI_FT_ENDPOINT = 0,
@@ -23,21 +23,21 @@ typedef enum sgi_flow_text {
     SGI_FT_SET_SCOPE,
     SGI_FT_SET_METHOD,
     /* The following texts come from the challenge that started the flow. */
-    SGI_FT_METADATA_URL, /* resource_metadata; this text is kept for the next flow */
+    SGI_FT_METADATA_URL, /* resource_metadata of the challenge; stays for the next flow */
     SGI_FT_WANTED,       /* the scope that the challenge requires */
-    /* The following texts come from the resource's metadata. */
+    /* The following texts come from the metadata of the resource. */
     SGI_FT_RESOURCE, /* the resource that tokens are valid for */
     SGI_FT_OFFERED,  /* scopes_supported of the resource */
-    /* The following texts come from the authorization server's metadata. */
+    /* The following texts come from the metadata of the authorization server. */
     SGI_FT_ISSUER, /* the issuer that the resource's metadata names */
-    /* the issuer to which the three URLs and SGI_FT_ISS belong; empty = no metadata is
-     * known */
+    /* the issuer to which SGI_FT_ISS and the three URLs below belong; empty = no metadata
+     * is known */
     SGI_FT_KNOWN,
     SGI_FT_ISS, /* the issuer that the authorization server's own metadata names */
     SGI_FT_AUTHORIZE,
     SGI_FT_TOKEN_URL,
     SGI_FT_REGISTER,
-    /* The following texts are the client's registration at that server. */
+    /* The following texts are the client's registration at the authorization server. */
     SGI_FT_CLIENT_ID,
     SGI_FT_SECRET,
     SGI_FT_CLIENT_ISSUER,
@@ -51,7 +51,7 @@ typedef enum sgi_flow_text {
     SGI_FT_ASKED, /* the scopes of the last authorization request */
     SGI_FT_TOKEN_ISSUER,
     SGI_FT_TOKEN_CLIENT,
-    /* The following texts belong to the exchange or record under way. */
+    /* The following texts belong to the exchange or the record that is under way. */
     SGI_FT_URL,
     SGI_FT_BODY,
     SGI_FT_BASIC,
@@ -75,19 +75,21 @@ typedef enum sgi_flow_stage {
 } sgi_flow_stage;
 
 typedef enum sgi_flow_purpose {
-    /* no token is known; the flow begins with the record of the vault */
+    /* no token is known, so the flow first looks into the vault */
     SGI_FLOW_TO_BEGIN = 0,
-    SGI_FLOW_TO_RENEW,  /* the token is about to expire; no user is asked */
+    SGI_FLOW_TO_RENEW,  /* the token is about to expire; the user is not asked */
     SGI_FLOW_TO_ENTER,  /* the server answered with 401 */
     SGI_FLOW_TO_STEP_UP /* the server answered with 403: the token lacks scopes */
 } sgi_flow_purpose;
 
-/* The methods by which a client authenticates (RFC 7591, token_endpoint_auth_method). */
+/* The methods by which a client authenticates at the token endpoint (RFC 7591,
+ * token_endpoint_auth_method). */
 enum { SGI_AUTH_NONE = 1, SGI_AUTH_BASIC = 2, SGI_AUTH_POST = 4, SGI_AUTH_JWT = 8 };
 
 struct sgi_flow {
     sgi_engine *engine;
-    TAILQ_ENTRY(sgi_flow) link; /* link in the engine's list, while the browser is open */
+    /* link in the engine's list of flows, while the browser is open */
+    TAILQ_ENTRY(sgi_flow) link;
     bool listed;
     void (*moved)(void *user);
     void *moved_user;
@@ -97,19 +99,19 @@ struct sgi_flow {
     bool has_load, has_save, no_registration, allows_private;
     sgi_flow_stage stage;
     sgi_flow_purpose purpose;
-    size_t candidate;  /* index of the well-known URL that is tried */
+    size_t candidate;  /* index of the well-known URL that is tried now */
     int32_t redirects; /* number of redirects that were followed in a row */
     bool has_resource; /* the resource's metadata was found */
     bool refreshing;   /* the grant under way is a refresh */
     bool refresh_tried;
     bool registered_anew;
-    /* The code comes from an earlier flow, which failed for a temporary reason. */
+    /* The code was given in an earlier flow, which then failed for a temporary reason. */
     bool code_is_kept;
     bool starved; /* a text could not be stored for lack of memory */
     segue_status status;
     char why[SGI_FLOW_WHY_SIZE];
     /* ---- the authorization server ---- */
-    /* authentication methods of the server's token endpoint; 0 = the metadata names
+    /* authentication methods that the token endpoint accepts; 0 = the metadata names
      * none */
     uint32_t methods;
     bool knows_documents; /* the server accepts client ids that are URLs */
@@ -121,7 +123,8 @@ struct sgi_flow {
     bool is_dynamic;     /* the client was registered dynamically */
     int64_t secret_ends; /* time at which the client's secret expires, in s; 0 = never */
     /* ---- the token ---- */
-    /* number of the token, which increases with each token; 0 = no token yet */
+    /* number of the token; each new token gets the next number; 0 = there was no token
+     * yet */
     uint64_t serial;
     /* wall clock time at which the token is to be renewed; 0 = unknown */
     int64_t renew_ms;
@@ -129,7 +132,8 @@ struct sgi_flow {
     bool is_granted; /* the token comes from a grant of this flow, not from a refresh */
     bool accepted;   /* the server has accepted the token */
     bool renewed_in_vain;
-    /* serial of the last token that the server refused although it was just granted */
+    /* number of the last token that the server refused although it was just granted; 0 =
+     * none */
     uint64_t vain;
 };
 
@@ -145,24 +149,24 @@ static inline bool sgi_flow_text_is_set(const sgi_flow *flow, sgi_flow_text whic
 
 /* ---- flow.c ---- */
 
-/* Empties a text and returns its buffer, so that it can be written again. An earlier
- * failure of the text is noted. */
+/* Empties a text and returns its buffer, to be written again. A failed allocation of the
+ * old text is noted in `starved`. */
 sgi_buf *sgi_flow_text_begin(sgi_flow *flow, sgi_flow_text which);
 /* Replaces a text. The new value must not be a view of the same text. */
 void sgi_flow_text_set(sgi_flow *flow, sgi_flow_text which, sgi_str value);
 void sgi_flow_text_clear(sgi_flow *flow, sgi_flow_text which);
-/* End the flow: sgi_flow_finish with a token or without one, sgi_flow_fail without a
- * token and for good. */
+/* End the flow. sgi_flow_finish: with or without a token. sgi_flow_fail: without a token
+ * and for good. */
 void sgi_flow_finish(sgi_flow *flow);
 void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Ends the flow without a token. A later try may succeed. */
 void sgi_flow_fail_for_now(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* True when some text could not be stored. In this case the flow has failed. */
+/* True when a text could not be stored. The flow has then failed. */
 bool sgi_flow_is_out_of_memory(sgi_flow *flow);
-/* Makes an HTTP exchange the next step of the flow. Its URL and body are in the table.
- * The flow fails when nothing may be sent to the URL. */
+/* Makes an HTTP exchange the next step of the flow. The texts SGI_FT_URL and SGI_FT_BODY
+ * are its URL and body. The flow fails when nothing may be sent to the URL. */
 void sgi_flow_begin_exchange(sgi_flow *flow, sgi_flow_stage stage);
 /* True for a URL with https. When the endpoint is on this machine, also true for other
  * URLs on this machine. */
@@ -175,14 +179,15 @@ const char *sgi_flow_printable(sgi_str text, char shown[SGI_FLOW_SHOWN + 1]);
 
 /* Parses a JSON object. Returns false for any other text. */
 bool sgi_flow_parse_object(sgi_flow *flow, sgi_str body, sgi_json *object);
-/* Stores a member that is a string of visible characters in the table. A missing member
- * or null empties the text. Returns false for any other value. */
+/* Stores a string member of a JSON object in the flow's texts. The string must have
+ * visible characters only. A missing member or null empties the text. Returns false for
+ * any other value. */
 bool sgi_flow_read_member(sgi_flow *flow, sgi_json object, const char *name,
                           sgi_flow_text which);
-/* True for a temporary failure of the server. body: the body of the response, may be
- * empty. */
+/* True when the response shows a temporary failure of the server. body: the body of the
+ * response, may be empty. */
 bool sgi_flow_may_pass(sgi_flow *flow, int32_t status, sgi_str body);
-/* Ends the flow after a response that is an OAuth error, or that cannot be used. */
+/* Ends the flow, because the response is an OAuth error or cannot be used. */
 void sgi_flow_fail_by_answer(sgi_flow *flow, const char *what, int32_t status,
                              sgi_str body);
 bool sgi_flow_error_is(sgi_flow *flow, sgi_str body, const char *code);
@@ -195,13 +200,13 @@ void sgi_flow_take_server(sgi_flow *flow, int32_t status, sgi_str body);
 
 /* ---- registration.c ---- */
 
-/* Finds out the client id. Called when the resource's and the authorization server's
- * metadata are known. */
+/* Finds out the client id. Called when the metadata of the resource and of the
+ * authorization server are known. */
 void sgi_flow_identify(sgi_flow *flow);
 void sgi_flow_take_client(sgi_flow *flow, sgi_str text);
 void sgi_flow_take_registration(sgi_flow *flow, int32_t status, sgi_str body);
-/* Drops the client id that the server does not know, and registers the client again.
- * Returns false when this was done before, or cannot be done. */
+/* Drops a client id that the server does not know, and registers the client again.
+ * Returns false when the flow did so before, or cannot do so. */
 bool sgi_flow_forget_client(sgi_flow *flow);
 uint32_t sgi_flow_method(sgi_str name);
 const char *sgi_flow_method_name(uint32_t method);
@@ -213,7 +218,7 @@ void sgi_flow_stop_waiting(sgi_flow *flow);
 
 /* ---- token_endpoint.c ---- */
 
-/* Gets a token by refresh, by the browser, or directly. Called when the client id is
+/* Gets a token: by a refresh, by the browser, or directly. Called when the client id is
  * known. */
 void sgi_flow_obtain(sgi_flow *flow);
 void sgi_flow_redeem(sgi_flow *flow);
@@ -222,8 +227,8 @@ void sgi_flow_drop_token(sgi_flow *flow);
 
 /* ---- scope_choice.c ---- */
 
-/* Adds the scopes that a set does not have yet. A set of scopes is a text of names with
- * blanks between them. */
+/* Adds to a set the scopes that the set does not have yet. A set of scopes is a text of
+ * names with blanks between them. */
 void sgi_flow_add_scopes(sgi_buf *set, sgi_str more);
 /* Chooses the scopes to be requested, and stores them in SGI_FT_ASKED. */
 void sgi_flow_choose_scopes(sgi_flow *flow);
@@ -234,8 +239,8 @@ void sgi_flow_key_token(sgi_flow *flow);
 void sgi_flow_key_client(sgi_flow *flow);
 void sgi_flow_write_token(sgi_flow *flow);
 void sgi_flow_write_client(sgi_flow *flow);
-/* Read a record. A record that cannot be read is ignored. Return true when the record
- * differs from what the flow already has. */
+/* Read a record of the vault. A record that cannot be read is ignored. Return true when
+ * the record differs from what the flow already has. */
 bool sgi_flow_read_token(sgi_flow *flow, sgi_str text);
 bool sgi_flow_read_client(sgi_flow *flow, sgi_str text);
 

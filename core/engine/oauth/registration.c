@@ -81,7 +81,7 @@ void sgi_flow_identify(sgi_flow *flow)
     if (sgi_flow_text_is_set(flow, SGI_FT_SET_CLIENT_ID)) {
         use_own(flow);
     } else if (flow->grant == SEGUE_OAUTH_ASSERTION) {
-        /* the assertion names the client, so the flow needs no client id of its own */
+        /* the assertion names the client, so the flow gets no client id of its own */
         sgi_flow_text_clear(flow, SGI_FT_CLIENT_ID);
         set_client(flow, SGI_FT_SET_CLIENT_ID, SGI_FT_SET_SECRET);
         sgi_flow_obtain(flow);
@@ -132,7 +132,8 @@ static bool is_web(sgi_str redirect)
 }
 
 /* Returns the authentication method for a new registration. A program whose files others
- * can read cannot keep a secret, so no secret is requested if the server allows that. */
+ * can read cannot keep a secret, so no secret is requested if the server accepts clients
+ * without one. */
 static uint32_t wanted_method(const sgi_flow *flow)
 {
     if (sgi_flow_text_is_set(flow, SGI_FT_SET_METHOD))
@@ -186,7 +187,8 @@ static void ask_registration(sgi_flow *flow)
                                             : "the server offers no registration");
         return;
     }
-    /* the new client has no token that could be renewed, so the flow ends */
+    /* the token of the old client cannot be renewed by the new client, so the flow
+     * ends */
     if (flow->purpose == SGI_FLOW_TO_RENEW) {
         flow->renewed_in_vain = true;
         sgi_flow_finish(flow);

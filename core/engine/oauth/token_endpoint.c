@@ -11,8 +11,8 @@
 #include "engine/oauth/flow_state.h"
 
 #define ASSERTION_MS 60000 /* time for which a signed client assertion is valid */
-/* The time before its expiry at which a token is renewed. A token with a short life is
- * renewed in the last quarter of its life. */
+/* The time before the end of a token's life at which the token is renewed. A token with a
+ * short life is renewed in the last quarter of its life. */
 #define RENEW_EARLY_MS 30000
 #define LIFE_MOST_S (INT64_C(10) * 365 * 24 * 3600)
 
@@ -86,8 +86,8 @@ static void write_claims(sgi_flow *flow, sgi_buf *part, const char *id)
     sgi_jw_close(&w, '}');
 }
 
-/* Writes a signed client assertion, private_key_jwt (RFC 7523, section 2.2). Its only
- * audience is the issuer. */
+/* Writes a client assertion that is signed with the client's key: private_key_jwt (RFC
+ * 7523, section 2.2). The issuer is its only audience. */
 static bool show_key(sgi_flow *flow)
 {
     sgi_str pem = sgi_flow_text_of(flow, SGI_FT_SET_KEY);
@@ -119,7 +119,7 @@ static bool show_key(sgi_flow *flow)
     return ok;
 }
 
-/* Completes the request and sends it. */
+/* Completes the request with the client's authentication and sends it. */
 static void send_request(sgi_flow *flow)
 {
     sgi_buf *body = &flow->text[SGI_FT_BODY];
@@ -128,8 +128,8 @@ static void send_request(sgi_flow *flow)
     sgi_form_add(body, "resource", sgi_flow_text_of(flow, SGI_FT_RESOURCE));
     if (method == SGI_AUTH_BASIC)
         show_basic(flow);
-    /* With Basic the client id is not needed in the body (RFC 6749, 3.2.1), but some
-     * servers, such as that of the Python SDK, read it only there. */
+    /* with Basic, RFC 6749 (3.2.1) needs no client id in the body, but some servers read
+     * the client id only there, such as the server of the Python SDK */
     if (sgi_flow_text_is_set(flow, SGI_FT_CLIENT_ID))
         sgi_form_add(body, "client_id", sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
     if (method == SGI_AUTH_POST)
@@ -161,7 +161,7 @@ static bool can_refresh(const sgi_flow *flow)
                       sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
 }
 
-/* Sends the refresh token. No scope is sent, so the scopes stay the same. */
+/* Sends the refresh token. The request names no scopes, so the scopes stay the same. */
 static void refresh(sgi_flow *flow)
 {
     flow->refreshing = flow->refresh_tried = true;
@@ -191,8 +191,8 @@ static void ask_for_ourselves(sgi_flow *flow)
     send_with_scopes(flow);
 }
 
-/* True for a text that is three parts of base64url, as a JWT is (RFC 7515, section
- * 3.1). */
+/* True for a text of three base64url parts with dots between them, which a JWT is (RFC
+ * 7515, section 3.1). */
 static bool is_jwt(sgi_str text)
 {
     size_t dots = 0;
@@ -229,7 +229,7 @@ void sgi_flow_obtain(sgi_flow *flow)
     if (sgi_flow_text_is_set(flow, SGI_FT_TOKEN_ISSUER) &&
         !sgi_str_eq(sgi_flow_text_of(flow, SGI_FT_TOKEN_ISSUER),
                     sgi_flow_text_of(flow, SGI_FT_ISS)))
-        /* also forgets the scopes that were requested from the other issuer */
+        /* this also forgets the scopes that were requested from the other issuer */
         sgi_flow_drop_token(flow);
     if (sgi_flow_text_is_set(flow, SGI_FT_CODE) && flow->purpose != SGI_FLOW_TO_RENEW) {
         sgi_flow_redeem(flow);
@@ -290,8 +290,8 @@ static void refused(sgi_flow *flow, int32_t status, sgi_str body)
     sgi_flow_fail_by_answer(flow, "the token endpoint", status, body);
 }
 
-/* Reads the lifetime of a token in seconds. Some servers send it as a string. 0 =
- * unknown. */
+/* Reads the lifetime of a token in seconds; 0 = unknown. Some servers send the number as
+ * a string. */
 static int64_t read_life(sgi_json value)
 {
     int64_t seconds = 0;
@@ -360,8 +360,8 @@ void sgi_flow_take_token(sgi_flow *flow, int32_t status, sgi_str body)
     if (!keeps && !sgi_flow_read_member(flow, object, "refresh_token", SGI_FT_REFRESH))
         sgi_flow_text_clear(flow, SGI_FT_REFRESH);
     if (sgi_flow_is_out_of_memory(flow))
-        /* after a failed allocation the texts may belong to two tokens, so all are
-         * dropped */
+        /* after a failed allocation, texts of two different tokens may be mixed, so all
+         * are dropped */
         sgi_flow_drop_token(flow);
     else
         keep_token(flow, object);

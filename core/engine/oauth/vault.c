@@ -8,7 +8,8 @@
 
 static void write_key(sgi_flow *flow, const char *kind, sgi_flow_text whose)
 {
-    /* SGI_FT_SCRATCH is not used here, because the caller may use it */
+    /* SGI_FT_URL is used for the key and not SGI_FT_SCRATCH, which the caller may be
+     * using */
     sgi_flow_text_set(flow, SGI_FT_URL, sgi_str_of(kind));
     sgi_buf_add_str(&flow->text[SGI_FT_URL], sgi_flow_text_of(flow, whose));
     sgi_buf_terminate(&flow->text[SGI_FT_URL]);
@@ -53,8 +54,8 @@ void sgi_flow_write_token(sgi_flow *flow)
     sgi_buf_terminate(record);
 }
 
-/* Reads the token of a record and makes the header. A token that cannot be sent in a
- * header is ignored. */
+/* Reads the token of a record and makes the Authorization header of it. A token that
+ * cannot be sent in a header is ignored. */
 static bool read_header(sgi_flow *flow, sgi_json object)
 {
     sgi_buf *record = sgi_flow_text_begin(flow, SGI_FT_RECORD);
@@ -115,8 +116,8 @@ void sgi_flow_write_client(sgi_flow *flow)
     sgi_buf_terminate(record);
 }
 
-/* Reads the client of a record. A client that was registered for another redirect_uri is
- * not used. */
+/* Reads the client of a record. A client that was registered for another redirect URI is
+ * ignored. */
 bool sgi_flow_read_client(sgi_flow *flow, sgi_str text)
 {
     sgi_json object;

@@ -1,12 +1,12 @@
 /* The host of a session: a server of the application that answers requests of the MCP
  * server. Over a byte stream the host is a source of the session's conversation: it is
- * asked for messages when there is room, so a slow reader slows the host's streams
- * down. Over HTTP each message is an exchange of its own (client/exchange_start.h).
- * The number of these exchanges at a time is limited, and the other messages wait in
- * the host's conversation. These messages have no order, so a request gets one
- * response, and further segments are pulled. The functions that the host calls only
- * note what has to be done. It is done from the ready queue, or when the transport
- * asks for bytes. */
+ * asked for messages when there is room, so a slow reader slows the host's streams down.
+ * Over HTTP each message of the host is an exchange of its own (client/exchange_start.h).
+ * The number of exchanges at a time is limited, and other messages wait in the host's
+ * conversation. Messages over HTTP have no order, so a request gets one response, and the
+ * peer pulls further segments. The functions that the host calls only note what has to be
+ * done. The work itself is done from the ready queue, or when the transport asks for
+ * bytes. */
 #include "engine/reverse/reverse.h"
 
 #include "engine/client/server_questions.h"
@@ -24,14 +24,16 @@ typedef struct hosting {
     segue_session *session; /* the session that the host belongs to */
     /* a counted reference; NULL when the conversation has ended */
     sgi_conn *conn;
-    sgi_peer *peer; /* the MCP server at the other end, as a client of the host */
+    sgi_peer *peer; /* the MCP server at the other end, which is a client for the host */
     /* over a byte stream: a source of the session's conversation */
     sgi_source source;
     sgi_ready ready;
-    /* Lines that were taken from `conn`. Over HTTP the lines from `at` on still wait. */
+    /* Lines that were taken from `conn`. Over HTTP, the lines behind position `at` still
+     * wait to be sent. */
     sgi_buf room;
     size_t at;
-    bool waited_for; /* the session's handshake begins when the host is ready */
+    /* the handshake of the session begins when the host has recovered and is open */
+    bool waited_for;
     bool open;
 } hosting;
 
@@ -86,7 +88,7 @@ static bool fill(sgi_source *source, size_t room)
 {
     hosting *h = SGI_OWNER(source, hosting, source);
     sgi_conn *outer = h->session->conn;
-    /* the limit is not needed: the output of conn has a limit of the same size */
+    /* the limit `room` is not needed: the output of conn has a limit of the same size */
     (void)room;
     if (!h->conn)
         return false;
@@ -94,9 +96,10 @@ static bool fill(sgi_source *source, size_t room)
     sgi_conn_output(h->conn, &h->room);
     sgi_buf_add_str(&outer->out, sgi_buf_str(&h->room));
     if (outer->out.failed)
-        /* the peer must not wait for a message that is lost, so the session ends */
+        /* a message was lost for lack of memory: the session ends, because the peer must
+         * not wait for this message */
         sgi_conn_close(outer);
-    /* the function `output` of the bearer is called when there is more to send */
+    /* when there is more to send, conn calls the function `output` again */
     return false;
 }
 
@@ -124,7 +127,7 @@ static void post_lines(hosting *h)
         sgi_conn *conn = sgi_session_begin_message(session);
         h->at += line.n + 1;
         if (!conn)
-            continue; /* out of memory: the line is lost, and the peer asks again */
+            continue; /* out of memory: the line is lost, and the peer has to ask again */
         sgi_buf_add_str(&conn->out, line);
         if (conn->out.failed)
             sgi_buf_cut(&conn->out, 0);
@@ -147,8 +150,8 @@ static void detach(hosting *h)
     sgi_conn_unref(conn);
 }
 
-/* Ends the conversation when the host has asked for it. The host has closed, does not
- * know this server, or had no memory for an answer for which the peer waits. */
+/* Ends the conversation when the host has asked for its end: the host has closed, does
+ * not know this server, or had no memory for an answer for which the peer waits. */
 static void end_as_wanted(hosting *h)
 {
     segue_session *session = h->session;
@@ -210,7 +213,7 @@ static segue_status hosting_join(segue_session *session, segue_server *host)
     h->ready.run = work;
     sgi_buf_init(&h->room, mem);
     h->peer->is_host = true;
-    /* with the option no_tasks the MCP server gets no tasks */
+    /* with the option no_tasks, the host gives the MCP server no tasks */
     h->peer->stranger = session->options.no_tasks != 0;
     h->conn->apart = session->conn->exchanging;
     sgi_conn_set_outer(h->conn, &h->outer_conn);
@@ -238,8 +241,8 @@ static bool hosting_is_ready(sgi_hosting *base)
     return false;
 }
 
-/* Begins the host's conversation. The modes of SEP-1905 hold for both directions: a side
- * understands each mode that it declared. */
+/* Begins the host's conversation. The response modes of SEP-1905 hold for both
+ * directions: a side understands each mode that it declared. */
 static void hosting_open(sgi_hosting *base)
 {
     hosting *h = of(base);

@@ -1,8 +1,8 @@
-/* A question task contains a session without a transport and without a handshake,
- * because the client's own session has negotiated everything already. The question
- * task's session is open while the question task is connected to a wire session, and
- * lost otherwise. It has one request only. The ids of its messages are the id of its
- * question with numbers. */
+/* A question task contains a session without a transport and without a handshake, because
+ * the client's own session has negotiated everything already. The session of a question
+ * task is open while the question task is connected to a wire session, and lost
+ * otherwise. It has one request only. The ids of its messages are the id of the question
+ * followed by numbers. */
 #include "engine/reverse/reverse.h"
 
 #include "engine/client/request.h"
@@ -11,7 +11,8 @@
 #include "engine/error.h"
 #include "engine/server/server.h"
 
-/* The time limit of one exchange, in ms. The client can answer each exchange at once. */
+/* The time limit of one exchange, in ms. A short limit is enough, because the client can
+ * answer each of these exchanges at once. */
 #define EXCHANGE_MS 60000
 #define TRIES_MAX 20
 #define KEEP_ROOM ((size_t)64 * 1024)
@@ -43,13 +44,13 @@ static void output(sgi_outer_conn *outer_conn)
 
 static void input(sgi_outer_conn *outer_conn)
 {
-    /* no application reads the question task's segments, so its session never stops
+    /* nothing to do: no application reads the segments here, so the session never stops
      * reading */
     (void)outer_conn;
 }
 
-/* Called when a message could not be written for lack of memory. The exchange of that
- * message ends by its time limit. */
+/* Called when a message could not be written for lack of memory. The session is not
+ * closed for this: the exchange of the message ends by its time limit. */
 static void ends(sgi_outer_conn *outer_conn)
 {
     SGI_OWNER(outer_conn, question_task, outer_conn)->session->conn->closing = false;
@@ -57,8 +58,8 @@ static void ends(sgi_outer_conn *outer_conn)
 
 /* ---- the end of the question ---- */
 
-/* Writes the client's error, or an error that describes the failure of the request. When
- * out of memory, `out` fails. */
+/* Writes the error of the client; without one, an error that describes why the request
+ * failed. When out of memory, `out` fails. */
 static sgi_json error_of(sgi_buf *out, const segue_request *request)
 {
     const segue_error *error = request->error;

@@ -20,10 +20,10 @@
 #include "engine/client/hosting.h"
 #include "engine/input/question_task.h"
 
-/* The engine gets these tables before the first session, and before the first server, is
- * made. */
-extern const sgi_hosting_table sgi_reverse_hosting;            /* in host.c */
-extern const sgi_question_task_ops sgi_reverse_question_tasks; /* in
-                                                                       question_task.c */
+/* The tables of functions that the engine holds. The engine gets them before the first
+ * session and the first server are made. */
+extern const sgi_hosting_table sgi_reverse_hosting; /* in host.c */
+/* in question_task.c */
+extern const sgi_question_task_ops sgi_reverse_question_tasks;
 
 #endif
