@@ -20,11 +20,13 @@
 #include "engine/client/trace.h"
 #include "wire/freshness.h"
 
-/* the largest number of members of params; a request with more does not use the cache */
+/* the largest number of members of params; a request with more members does not use the
+ * cache */
 #define MEMBERS_MAX 8
 
 struct sgi_kept {
-    /* the node of the map; the text of its key is stored after the result */
+    /* the node of the map; the text of the key is stored behind the result, in the same
+     * block */
     sgi_map_node node;
     TAILQ_ENTRY(sgi_kept) link;
     int64_t stale_ms; /* time at which the result stops being fresh; monotonic */
@@ -64,7 +66,7 @@ void sgi_cache_free(sgi_cache *cache)
 }
 
 /* Drops cached results of a method. key: drops only the result with this key; empty =
- * drops all of them. */
+ * drops all results of the method. */
 static void forget_some(sgi_cache *cache, const char *method, sgi_str key)
 {
     sgi_kept *kept, *next;
@@ -98,8 +100,8 @@ static bool is_only_trace(sgi_json meta)
     return true;
 }
 
-/* Sorts the members of params. Returns SIZE_MAX for a request that does not use the
- * cache. */
+/* Sorts the members of params by name. Returns SIZE_MAX for a request that does not use
+ * the cache. */
 static size_t sort_params(sgi_json params, sgi_json_member sorted[MEMBERS_MAX])
 {
     sgi_json_member member;
@@ -170,8 +172,8 @@ static bool may_keep(const segue_request *request)
 
 /* ---- reading from the cache ---- */
 
-/* Drops the private results when the credentials have changed, because they belong to
- * another user. */
+/* Drops the private results when the credentials have changed, because these results
+ * belong to another user. */
 static void heed_credentials(segue_session *session)
 {
     sgi_cache *cache = &session->cache;
@@ -225,8 +227,8 @@ bool sgi_cache_find(segue_request *request, sgi_json *result)
 
 /* ---- storing in the cache ---- */
 
-/* Stores the result under the key. An older result with this key is removed in any
- * case. */
+/* Stores the result under the key. An older result with the same key is removed even when
+ * the new one cannot be stored. */
 static void put(sgi_cache *cache, sgi_str key, sgi_json result, sgi_freshness freshness)
 {
     sgi_map_node *before = sgi_map_find(&cache->entries, key);
@@ -240,7 +242,7 @@ static void put(sgi_cache *cache, sgi_str key, sgi_json result, sgi_freshness fr
         drop(cache, TAILQ_FIRST(&cache->by_use));
     sgi_kept *kept = sgi_alloc(sgi_engine_mem(cache->engine), size);
     if (!kept)
-        return; /* without memory the result is not cached */
+        return; /* out of memory: the result is not cached */
     *kept = (sgi_kept){.stale_ms = sgi_time_add(now, freshness.ttl_ms),
                        .scope = freshness.scope,
                        .size = size,
@@ -288,8 +290,8 @@ void sgi_cache_keep(segue_request *request, sgi_json result)
 /* ---- results that became void ---- */
 
 /* Removes the cached results that an error shows to be old. For example, a refused cursor
- * makes all pages of its list void. "Clients MAY re-fetch before the TTL expires if they
- * have reason to believe the data has changed". */
+ * makes all pages of its list void (server/utilities/caching: "Clients MAY re-fetch
+ * before the TTL expires if they have reason to believe the data has changed"). */
 void sgi_cache_refused(segue_request *request, sgi_json error)
 {
     static const char *const found_in[][2] = {{"tools/call", "tools/list"},
@@ -321,7 +323,7 @@ static void forget_resource(sgi_cache *cache, sgi_json uri)
     sgi_jw_close(&w, '}');
     if (!params.failed && write_key("resources/read", sgi_buf_str(&params), &key))
         forget_some(cache, "resources/read", sgi_buf_str(&key));
-    /* the params have no readable URI, so the error may concern any cached resource */
+    /* the URI cannot be read, so the error may be about any cached resource */
     else
         forget_some(cache, "resources/read", (sgi_str){0});
     sgi_buf_free(&key);

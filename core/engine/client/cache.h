@@ -15,27 +15,29 @@ typedef struct sgi_cache {
     sgi_engine *engine;
     sgi_map entries;
     TAILQ_HEAD(, sgi_kept) by_use; /* the entries, the least recently used entry first */
-    size_t bytes, max;             /* max 0 = the cache keeps nothing */
-    /* Number of events that made cached results void; never 0. A result is not cached
-     * when an event happened after its request was sent. */
+    /* number of bytes of the entries, and the limit of this number; max 0 = the cache
+     * keeps nothing */
+    size_t bytes, max;
+    /* Number of events so far that made cached results void, counted from 1. A result is
+     * not cached when such an event happened after its request was sent. */
     uint64_t changes;
-    /* the conversation's number of credentials when the private results were cached */
+    /* the value of conn->credentials when the private results were cached */
     uint32_t credentials;
 } sgi_cache;
 
 void sgi_cache_init(sgi_cache *cache, sgi_engine *engine, int64_t max);
 void sgi_cache_free(sgi_cache *cache);
-/* Removes all results, because the server may be another one. */
+/* Removes all results. Called when the server may be another one than before. */
 void sgi_cache_clear(sgi_cache *cache);
 
 /* Finds a fresh result for this request. *result is a view, valid until the cache
- * changes. Returns false when the request has to be sent. If the answer may be cached,
- * request->cache_mark is set. */
+ * changes. Returns false when there is none, so that the request has to be sent;
+ * request->cache_mark is then set if the answer may be cached. */
 bool sgi_cache_find(segue_request *request, sgi_json *result);
 /* Caches the result with which the request was answered, if the result may be cached. */
 void sgi_cache_keep(segue_request *request, sgi_json result);
-/* Removes from the cache the results that this error shows to be old. The request was
- * answered with the error. */
+/* Removes the results that this error shows to be old. The error is the answer to
+ * `request`. */
 void sgi_cache_refused(segue_request *request, sgi_json error);
 /* Removes the results that a notification of the server reports as changed. */
 void sgi_cache_notified(segue_session *session, sgi_str method, sgi_json params);

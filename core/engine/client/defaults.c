@@ -1,6 +1,6 @@
 /* Uses only those defaults of a form's schema that an answer may contain: strings,
  * numbers, booleans and lists of strings. A default of another type is a mistake of the
- * server and would make the answer invalid. */
+ * server, would make the answer invalid, and is left out. */
 #include "engine/client/defaults.h"
 
 #include "engine/input/answer_form.h"
@@ -146,7 +146,7 @@ static void write_answer(sgi_jw *w, const sgi_defaults *defaults, sgi_json answe
     sgi_jw_close(w, '}');
 }
 
-/* True when the answer accepts the form, so that defaults may be missing in the answer. A
+/* True when the answer accepts the form, so that the library may add missing defaults. A
  * declined form, or a value that is no answer, is not changed. */
 static bool may_lack(sgi_json answer)
 {

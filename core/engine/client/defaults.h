@@ -22,13 +22,13 @@ typedef struct sgi_defaults {
 bool sgi_defaults_remember(sgi_defaults *defaults, const segue_session *session,
                            sgi_str method, sgi_json params);
 void sgi_defaults_free(sgi_defaults *defaults, const sgi_mem *mem);
-/* Returns a copy of the answer. If the answer accepts the form, the missing defaults are
- * filled in. NULL: out of memory. The caller frees the copy with its length + 1. */
+/* Returns a copy of the answer. If the answer accepts the form, missing fields get their
+ * defaults. NULL when out of memory. The caller frees the copy with its length + 1. */
 char *sgi_defaults_fill(const sgi_defaults *defaults, const sgi_mem *mem, sgi_json answer,
                         size_t *len);
 
-/* Checks whether the value can be an answer at all. After an invalid answer the server
- * may wait for another one for ever, while this client regards the question as answered.
+/* True when the value can be an answer at all. After an invalid answer the server may
+ * wait for another one for ever, while this client regards the question as answered.
  * elicits: the question asks a person. */
 bool sgi_answer_is_possible(bool elicits, sgi_json answer);
 

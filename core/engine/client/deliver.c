@@ -1,8 +1,8 @@
 /* Delivers the records of a request to the application. Records wait in `inbox` in the
- * order in which they came. Delivery swaps the inbox out and reads it without the lock,
- * so new records cannot move the bytes being read. A segment waits for credit, and the
- * records behind the segment wait too, so that the order is kept. When the inbox is full,
- * the request stops its stream at the source. */
+ * order in which they came. Delivery takes the whole inbox out and reads it without the
+ * lock, so a new record cannot move the bytes that are being read. A segment waits for
+ * credit, and the records behind it wait too, so that the order is kept. When the inbox
+ * is full, the request stops the stream at its source. */
 #include "engine/client/dialects.h"
 #include "engine/response_modes.h"
 
@@ -21,9 +21,9 @@ bool sgi_deliver_is_full(const segue_request *request)
     return sgi_deliver_waiting_bytes(request) >= INBOX_HIGH;
 }
 
-/* True when segments are delivered without credit, so that on_complete can run. This is
- * so when the request has failed, when the application has cancelled it after its end, or
- * when its session is closed. */
+/* True when segments are delivered without credit, so that on_complete can run: the
+ * request has failed, the application has cancelled it after its end, or its session is
+ * closed. */
 static bool may_ignore_credit(const segue_request *request)
 {
     return sgi_request_is_over(request) &&
@@ -31,8 +31,8 @@ static bool may_ignore_credit(const segue_request *request)
             request->session->stage == SGI_STAGE_CLOSED);
 }
 
-/* True for a plain call over HTTP, which has an exchange to itself. Its pieces cannot be
- * stopped at the source and asked for again later, so the exchange is not read while the
+/* True for a plain call over HTTP, which has an exchange of its own. Its pieces cannot be
+ * stopped at the server and asked for again later, so the exchange is not read while the
  * inbox is full. */
 static bool holds_exchange(const segue_request *request)
 {
@@ -71,8 +71,8 @@ bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str byt
     return true;
 }
 
-/* Notes the segment that is being delivered. A resume token made from now on continues
- * after this segment. */
+/* Notes the segment that is being delivered. A resume token that is made from now on
+ * continues behind this segment. */
 static void note_delivered(segue_request *request, const sgi_inbox_head *head)
 {
     request->delivery.segment = head->covered;
@@ -88,8 +88,8 @@ static void add_segment(segue_request *request, const sgi_inbox_head *head,
         /* an earlier segment could not be stored; a later one would leave a hole */
         return;
     sgi_inbox_head full = *head;
-    /* A void segment may come after the message that makes it void. Only a segment behind
-     * the void ones replaces them. */
+    /* The message that makes segments void may arrive before the last of these segments.
+     * Only a segment behind the void ones replaces them. */
     full.replaces =
         request->numbering.replace_due && head->number > request->numbering.voided;
     request->numbering.replace_due = request->numbering.replace_due && !full.replaces;
@@ -121,9 +121,9 @@ void sgi_deliver_void(segue_request *request, uint64_t number)
     request->numbering.replace_due = true;
 }
 
-/* Makes the delivered segments void when only some of the segments were delivered and the
- * text of some was continued in others. The blocks of the result are then not the
- * segments, so the whole result is delivered in their place. */
+/* Makes the delivered segments void when only some of the result's segments were
+ * delivered and some segments continue the text of others. The blocks of the result are
+ * then not the segments, so all blocks are delivered in their place. */
 static void void_joined(segue_request *request, sgi_json segments)
 {
     int64_t all;
@@ -184,7 +184,7 @@ void sgi_deliver_remaining_blocks(segue_request *request, sgi_json result)
             sgi_deliver_segment(request, request->numbering.next++, 0, block);
 }
 
-/* ---- delivery: runs without the lock ---- */
+/* ---- delivery: these functions run callbacks without the lock ---- */
 
 static void give_status(segue_request *request, const sgi_inbox_head *head,
                         const char *bytes)
@@ -248,8 +248,8 @@ static void give(segue_request *request, const sgi_inbox_head *head, const char 
     }
 }
 
-/* Reads the head of the next record. False when there is none, or when it is a segment
- * without credit. */
+/* Reads the head of the next record. Returns false when there is no record, or when it is
+ * a segment without credit. */
 static bool next_record(segue_request *request, sgi_inbox_head *head)
 {
     if (request->delivery.taken_at == request->delivery.taken.len) {
@@ -284,7 +284,8 @@ static void after_user(segue_request *request, const sgi_inbox_head *head)
         request->follower->task_reported(request);
 }
 
-/* Lets the session read again the input that had to wait for callbacks. */
+/* Lets the session continue to read input that had to wait for the callbacks of this
+ * request. */
 static void let_go(segue_request *request)
 {
     segue_session *session = request->session;

@@ -129,7 +129,8 @@ void sgi_cli_write_plain_capabilities(const segue_session *session, sgi_json giv
     }
 }
 
-/* True for a capability that only a dialect declares. */
+/* True for a capability that a dialect declares, so that the application must not declare
+ * it. */
 static bool is_owned(const sgi_json_member *member)
 {
     EACH_GREETING(row)

@@ -12,44 +12,46 @@
 
 typedef struct sgi_cli_session_hooks sgi_cli_session_hooks;
 
-/* The state of a dialect for one request, or for one session. It is the first member of a
- * struct that the dialect defines. */
+/* The state of a dialect for one request or one session: the first member of a struct
+ * that the dialect defines. */
 struct sgi_cli_state {
     const sgi_cli_dialect *dialect;
     sgi_cli_state *next;
 };
 
-/* The functions with which a dialect follows a task. A request that has become a task, or
- * was made from one, has one such table in request->follower and calls no other. */
+/* The functions by which a dialect follows a task. A request that has become a task, or
+ * was made from one, has one such table in request->follower and calls no other
+ * dialect. */
 struct sgi_cli_following {
-    /* The name of the exchange that carries the answer to a question, for error
-     * messages. */
+    /* The method whose exchange carries the answer to a question; for error messages. */
     const char *answers_by;
     /* True when the tasks of this session belong to this dialect. */
     bool (*fits)(const segue_session *session);
-    /* Makes the state with which the request follows its task, unless the state exists
-     * already. It is called often, and always before a message about the task is sent.
-     * Returns false when out of memory. */
+    /* Makes the state with which the request follows its task, unless the state exists.
+     * Called before each message about the task, so mostly the state exists. Returns
+     * false when out of memory. */
     bool (*begin)(segue_request *request);
     /* Sends the message about the task that is due now. */
     void (*due)(segue_request *request);
-    /* Sends the application's answer to a question of the task, or notes that it has to
-     * be sent. */
+    /* Sends the application's answer to a question of the task, or notes that the answer
+     * has to be sent. */
     void (*answered)(segue_request *request, sgi_question *question);
-    /* Handles the end of the exchange of the call. No more segments come on this
+    /* Handles the end of the exchange of the call: no more segments come on this
      * exchange. */
     void (*pushed)(segue_request *request, const sgi_outcome *outcome);
-    /* Takes a state of the task that the server has sent without being asked. Returns
-     * false when the state has no effect. */
+    /* Takes a description of the task that the server has sent without being asked.
+     * Returns false when the description has no effect. */
     bool (*status)(segue_request *request, sgi_json task);
     /* Called when the application's on_task callback has run. */
     void (*task_reported)(segue_request *request);
     /* Stops the stream of segments, because the application gives no credit for those
      * that have arrived. */
     void (*pause)(segue_request *request);
-    /* True when the server sends parts of the result without a request for each part. */
+    /* True when the server sends parts of the result although the client does not request
+     * each part. */
     bool (*is_streamed)(const segue_request *request);
-    /* Called when the inbox has room for segments. was_full: before, it had none. */
+    /* Called when the inbox has room for segments again. was_full: the inbox was full
+     * until now. */
     void (*has_room)(segue_request *request, bool was_full);
     /* Returns the exchange that brings parts of the result; NULL = there is no such
      * exchange. */
@@ -61,42 +63,43 @@ struct sgi_cli_following {
      * SEGUE_E_CANCELLED or SEGUE_E_TIMEOUT. Returns false when the server was asked
      * before. */
     bool (*cancel)(segue_request *request, segue_status status);
-    /* Drops all exchanges about the task. */
+    /* Drops all exchanges about the task, because the request ends. */
     void (*end)(segue_request *request);
     /* Writes the task's part of a resume token. */
     void (*write_token)(const segue_request *request, sgi_jw *w);
-    /* True when the progress token of the call stays valid as long as the task lives. */
+    /* True when the progress token of the call stays valid while the task lives. */
     bool (*keeps_call_token)(const segue_request *request);
     /* Writes members that each message about the task must have. */
     void (*write_about)(const segue_request *request, sgi_jw *w);
-    /* Returns the text in the server's description of a task that the client sends back
-     * with its next message about the task; empty = there is no such text. */
+    /* Returns a text from the server's description of a task, which the client must send
+     * back with its next message about the task; empty = there is no such text. */
     sgi_json (*echo_of)(sgi_json task);
 };
 
-/* The functions with which a dialect asks the server about a request that is no task, but
- * of which the application has a handle (segue_task). */
+/* The functions by which a dialect asks the server about a request that is no task. The
+ * application has a handle of this request (segue_task). */
 struct sgi_cli_inquiry {
     const char *method;
     void (*write_params)(const segue_task *task, sgi_jw *w);
     /* Returns the state (segue_task_state) that the server's answer shows. */
     int32_t (*state)(sgi_json result);
-    /* Returns the state that an error shows. The error answers the inquiry or the request
-     * itself. SEGUE_TASK_UNKNOWN = the error shows no state. */
+    /* Returns the state that an error shows; SEGUE_TASK_UNKNOWN = the error shows no
+     * state. The error is the answer to the inquiry or to the request itself. */
     int32_t (*refused)(const segue_request *request, sgi_json error);
 };
 
-/* The functions of a dialect for a session and its handshake. */
+/* The functions that a dialect has for a session and its handshake. */
 struct sgi_cli_session_hooks {
     /* The size of the session's state; 0 = the dialect has none, and `state` is NULL. The
-     * engine fills it with zeros. begin initializes it, and free frees what it holds. */
+     * state is zeroed when it is made; `begin` initializes it, and `free` frees what it
+     * holds, but not the state itself. */
     size_t state_size;
     void (*begin)(segue_session *session, sgi_cli_state *state);
     void (*free)(segue_session *session, sgi_cli_state *state);
-    /* The name of a capability without members that the client declares in initialize,
-     * unless the application does, and of one that it declares in each request of
-     * 2026-07-28, where the application cannot; NULL = none. declares: false = the
-     * dialect is off. */
+    /* capability: the name of a capability without members that the client declares in
+     * initialize, unless the application declares it. modern_capability: the name of one
+     * that the client declares in each request of 2026-07-28, where the application
+     * cannot declare it. NULL = none. declares: returns false when the dialect is off. */
     const char *capability, *modern_capability;
     bool (*declares)(const segue_session *session);
     /* The protocol version that only this dialect has. initialize offers the version
@@ -108,13 +111,13 @@ struct sgi_cli_session_hooks {
     /* Returns the name of an experimental capability that the client declares in
      * initialize; NULL = the dialect declares none. */
     const char *(*experimental)(const segue_session *session, sgi_json given);
-    /* Reads the capabilities that the client has written for initialize. */
+    /* Reads the capabilities that the client declares in initialize. */
     void (*declared)(segue_session *session, sgi_json capabilities);
     /* Reads the capabilities that the server has declared. */
     void (*read_server_capabilities)(segue_session *session, sgi_json capabilities);
-    /* Handles a refusal of an exchange that the dialect itself began. The server may be
-     * of another era. Returns true when the request that waits for the exchange may be
-     * sent once more. */
+    /* Handles a refusal of an exchange that the dialect itself has begun: perhaps the
+     * server is of another era. Returns true when the request that waits for the exchange
+     * may be sent once more. */
     bool (*may_be_another_era)(sgi_emitter *emitter);
 };
 
@@ -123,39 +126,40 @@ struct sgi_cli_dialect {
     const sgi_cli_following *following; /* NULL = the dialect has no tasks */
     /* NULL = the dialect does nothing for a session */
     const sgi_cli_session_hooks *session_hooks;
-    /* NULL = the dialect has no requests of which there can be handles */
+    /* NULL = the dialect has no requests that a handle can stand for */
     const sgi_cli_inquiry *inquiry;
     size_t state_size;
     /* Frees what the state holds, but not the state itself. */
     void (*free_state)(segue_request *request, sgi_cli_state *state);
 
-    /* Fills the state of a request that is made from a resume token. Returns false when
-     * out of memory. */
+    /* Fills the state of a request that is made from a resume token: the request was
+     * begun earlier, perhaps by another process. Returns false when out of memory. */
     bool (*take_over)(segue_request *request, const sgi_request_spec *spec);
-    /* write_token writes the dialect's part of a resume token, for a request that has a
-     * state. read_token reads this part. It returns false if the token is not of this
-     * dialect. Otherwise *status says whether the token is valid. */
+    /* write_token writes the dialect's part of a resume token. It is called for a request
+     * that has a state of the dialect. read_token reads this part. It returns false for a
+     * token of another dialect; otherwise *status says whether the token is valid. */
     void (*write_token)(const segue_request *request, sgi_jw *w);
     bool (*read_token)(sgi_json token, sgi_request_spec *spec, segue_status *status);
 
-    /* True when the client can ask for the answer of the request again in this session.
-     * Otherwise the function ends the request. */
+    /* True when the client can ask in this session for the answer of the request again.
+     * Returns false when it cannot: the function has then ended the request. */
     bool (*fits)(segue_request *request);
-    /* Asks for the answer of a request again, under the request's old id. It is called
-     * for a request that has a state, when the request has to be sent again. A dialect
+    /* Asks for the answer of a request again, under the old id of the request. Called
+     * when the request has to be sent again and has a state of the dialect. A dialect
      * with this function makes requests resumable. */
     void (*send_again)(segue_request *request);
-    /* Returns the token (JSON, may be empty) with which the client can ask for the answer
-     * again. It is called only for a request that has a state of this dialect. */
+    /* Returns the token (JSON, may be empty) by which the client can ask for the answer
+     * again. Called only for a request that has a state of the dialect. */
     sgi_str (*resume_token)(const segue_request *request);
-    /* Asks for the answer of a call whose request has ended. Returns NULL when this
-     * session cannot ask for it now. */
+    /* Asks for the answer of a call whose request has ended, with the resume token of the
+     * call. Returns NULL when this session cannot ask now. */
     sgi_emitter *(*resume)(segue_session *session, int64_t id, sgi_str token);
     /* Called before the call is sent. Returns false when the call has to wait, or when
      * the function has ended the request. */
     bool (*prepare)(segue_request *request);
-    /* Adds to the exchange of a call what the dialect asks for, before the exchange is
-     * sent. emitter->repeats: the exchange asks for the answer of an earlier exchange. */
+    /* Adds to the exchange of a call the members by which the dialect is requested.
+     * Called before the exchange is sent. emitter->repeats: the exchange asks for the
+     * answer of an earlier exchange. */
     void (*offer)(segue_request *request, sgi_emitter *emitter);
     /* Write members of params and of _meta for a call. A comma precedes each member of
      * _meta. */
@@ -166,52 +170,53 @@ struct sgi_cli_dialect {
      * belongs to this dialect. */
     bool (*answer)(segue_request *request, sgi_json result);
     /* Handles the error with which the call was answered. Returns true when the dialect
-     * sends the call again with other params. */
+     * sends the call again in another form. */
     bool (*change_form)(segue_request *request, sgi_json error);
-    /* Handles a notification. Returns true when the notification belongs to this dialect.
-     * *taken is set when it concerned a request. */
+    /* Handles a notification. Returns true when the notification belongs to the dialect.
+     * *taken is then set when a request has used it. */
     bool (*notified)(segue_session *session, sgi_str method, const sgi_message *msg,
                      bool *taken);
     /* Over HTTP: position returns the id of the last stream event that was processed, if
-     * a request with this method names it. set_position sets this id. */
+     * a message with this method has to name it (Last-Event-ID). set_position stores this
+     * id. */
     sgi_str (*position)(const segue_request *request, sgi_str method);
     void (*set_position)(segue_request *request, sgi_str id);
     /* Called when the exchange of the call was lost and the request has a state. */
     void (*lost)(segue_request *request);
     /* Called when the application has cancelled the call, before the exchange of the call
-     * is dropped. Returns true when the exchange goes on without its request. */
+     * is dropped. Returns true when the exchange must not be dropped: it continues
+     * without the request. */
     bool (*keep_exchange)(sgi_emitter *emitter);
-    /* asks_for_task: true when the call itself asks to become a task. may_be_task: true
+    /* asks_for_task: true when the message of the call asks for a task. may_be_task: true
      * when the server may answer the call with a task. */
     bool (*asks_for_task)(const segue_request *request);
     bool (*may_be_task)(const segue_request *request);
-    /* True when a result of this type is a round of questions, although the protocol
-     * names such results otherwise. */
+    /* True when a result of this resultType is a round of questions, although the
+     * protocol has another name for rounds. */
     bool (*is_round)(const segue_session *session, sgi_json type);
-    /* Returns the task that the answer of a call names; empty = the answer names no
-     * task. */
+    /* Returns the task in the answer of a call; empty = the answer has no task. */
     sgi_json (*task_in)(const segue_session *session, sgi_json result);
-    /* Called when the call has become a task. The task's result will contain all that was
-     * received before. */
+    /* Called when the call has become a task. Parts of the result that were received
+     * before count no more, because the task's result will contain them. */
     void (*became_task)(segue_request *request);
     /* Reads a description of the request's task, or of the task of the handle from which
      * the request was made. is_answer: the client had asked the server for the
      * description. */
     void (*note_task)(segue_request *request, sgi_json task, bool is_answer);
-    /* Reads a page of a list of tools that the application has asked for. */
+    /* Reads a page of the list of tools. The application has requested the page. */
     void (*tools_listed)(const segue_request *request, sgi_json result);
-    /* Called when a message of the server could not be read, for each request that has a
-     * state. The message may have been a part of the result. */
+    /* Called for each request that has a state, when a message of the server could not be
+     * read. The message may have been a part of the result. */
     void (*note_lost_message)(segue_request *request);
-    /* Called when a user needed ms to decide about a token, for a request that has a
-     * state. */
+    /* Called for a request that has a state, when a user has decided about a token. ms:
+     * the time that the user needed, which does not count as time without a server. */
     void (*exclude_user_time)(segue_request *request, int64_t ms);
-    /* has_received: true when a part of the result was received that the fold (the
-     * collected result) does not have. write_received writes this part as members of an
-     * object. Both are called for a request that has a state. */
+    /* has_received: true when the dialect has received a part of the result that the fold
+     * (the collected result) does not have. write_received writes this part as members of
+     * an object. Both are called for a request that has a state. */
     bool (*has_received)(const segue_request *request);
     void (*write_received)(const segue_request *request, sgi_jw *w);
-    /* Returns the number of the last segment before which no segment is missing; -1 = not
+    /* Returns the number of the last segment up to which no segment is missing; -1 = not
      * known. */
     int64_t (*received_up_to)(const segue_request *request);
 };
@@ -219,15 +224,15 @@ struct sgi_cli_dialect {
 /* All dialects, ended by NULL (engine/dialect/rows.def). */
 extern const sgi_cli_dialect *const sgi_cli_dialects[];
 
-/* Returns the state of a dialect for a request; NULL = the request has no such state. */
+/* Returns the state that a dialect has for a request; NULL = none. */
 void *sgi_cli_state_of(const segue_request *request, const sgi_cli_dialect *dialect);
-/* Returns the state of a dialect for a request. Makes the state if there is none. NULL =
- * out of memory. */
+/* Returns the state that a dialect has for a request. Makes the state if there is none.
+ * NULL when out of memory. */
 void *sgi_cli_state_new(segue_request *request, const sgi_cli_dialect *dialect);
 void sgi_cli_state_drop(segue_request *request, const sgi_cli_dialect *dialect);
 void sgi_cli_states_free(segue_request *request);
 
-/* Returns the state of a dialect for a session; NULL = the session has no such state. */
+/* Returns the state that a dialect has for a session; NULL = none. */
 void *sgi_cli_session_state(const segue_session *session, const sgi_cli_dialect *dialect);
 /* Makes the states of all dialects for a session. Returns false when out of memory. */
 bool sgi_cli_session_states_begin(segue_session *session);
@@ -235,9 +240,9 @@ void sgi_cli_session_states_free(segue_session *session);
 /* Returns the version of a dialect that initialize offers; SGI_VERSION_UNKNOWN = none. */
 sgi_version sgi_cli_own_version(const segue_session *session);
 void sgi_cli_write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w);
-/* The first function writes the capabilities without members of initialize. The second
- * writes the members of `given`, except the one named `except`, and the capabilities
- * without members of 2026-07-28. */
+/* sgi_cli_write_plain_capabilities writes the capabilities without members that
+ * initialize declares. sgi_cli_write_modern_capabilities writes those that requests of
+ * 2026-07-28 declare, and the members of `given`, except the one named `except`. */
 void sgi_cli_write_plain_capabilities(const segue_session *session, sgi_json given,
                                       sgi_jw *w);
 void sgi_cli_write_modern_capabilities(const segue_session *session, sgi_json given,
@@ -252,17 +257,19 @@ void sgi_cli_note_declared(segue_session *session, sgi_json capabilities);
 void sgi_cli_read_server_capabilities(segue_session *session, sgi_json capabilities);
 bool sgi_cli_may_be_another_era(sgi_emitter *emitter);
 
-/* Returns the functions that follow the tasks of this session. */
+/* Returns the table of the dialect that follows the tasks of this session. */
 const sgi_cli_following *sgi_cli_following_of(const segue_session *session);
 
 bool sgi_cli_take_over(segue_request *request, const sgi_request_spec *spec);
-/* Returns false when no dialect has written a part of the request's token. */
+/* Writes the dialects' part of a resume token. Returns false when no dialect has written
+ * anything. */
 bool sgi_cli_write_token(const segue_request *request, sgi_jw *w);
 bool sgi_cli_read_token(sgi_json token, sgi_request_spec *spec, segue_status *status);
 /* True when the client can ask for the answer of this request again. */
 bool sgi_cli_is_resumable(const segue_request *request);
 bool sgi_cli_can_send_again(segue_request *request);
-/* Returns false when no dialect can ask for the answer again. */
+/* Asks for the answer of a request again. Returns false when no dialect can ask for
+ * it. */
 bool sgi_cli_send_again(segue_request *request);
 sgi_str sgi_cli_resume_token(const segue_request *request);
 sgi_emitter *sgi_cli_resume(segue_session *session, int64_t id, sgi_str token);
@@ -272,10 +279,12 @@ void sgi_cli_write_params(const segue_request *request, sgi_jw *w);
 void sgi_cli_write_meta(const segue_request *request, sgi_buf *out, int64_t id);
 bool sgi_cli_take_answer(segue_request *request, sgi_json result);
 bool sgi_cli_change_form(segue_request *request, sgi_json error);
-/* Returns false when the notification belongs to no dialect. */
+/* Passes a notification to the dialects. Returns false when the notification belongs to
+ * none of them. */
 bool sgi_cli_take_notification(segue_session *session, sgi_str method,
                                const sgi_message *msg, bool *taken);
-/* True for a method by which a dialect asks about a request. */
+/* True for a method by which a dialect asks about a request that is no task
+ * (sgi_cli_inquiry). */
 bool sgi_cli_is_inquiry(sgi_str method);
 sgi_str sgi_cli_last_event_id(const segue_request *request, sgi_str method);
 void sgi_cli_set_last_event_id(segue_request *request, sgi_str id);
@@ -295,7 +304,8 @@ void sgi_cli_exclude_user_time(segue_request *request, int64_t ms);
 sgi_emitter *sgi_cli_streaming(const segue_request *request);
 /* True when a dialect has received a part of the result that the fold does not have. */
 bool sgi_cli_has_received(const segue_request *request);
-/* Returns false when no dialect has received anything. */
+/* Writes the parts of a result that dialects have received. Returns false when there are
+ * none. */
 bool sgi_cli_write_received(const segue_request *request, sgi_jw *w);
 int64_t sgi_cli_received_up_to(const segue_request *request);
 

@@ -46,21 +46,23 @@ struct sgi_emitter {
     segue_session *session;
     /* the session's conversation, or the conversation of an HTTP exchange */
     sgi_conn *conn;
-    /* not a counted reference: the request outlives its emitters */
+    /* not a counted reference: a request outlives its emitters; NULL = a message of the
+     * session itself */
     segue_request *request;
     sgi_timer timer;
-    int64_t timeout_ms;   /* time limit; 0 = no limit; it starts again with each answer */
+    /* time limit in ms; 0 = no limit; each answer starts it again */
+    int64_t timeout_ms;
     int32_t http_status;  /* the HTTP status of the answer if it is an error status */
     int32_t wire_session; /* the session's wire session when the request was written */
-    bool begun;           /* an answer that is not the last has arrived */
-    /* the request has ended, but the session still wants the answer */
+    bool begun;           /* an answer has arrived that is not the last one */
+    /* the request has ended, but the session still needs the answer */
     bool late;
-    /* The emitter asks for the answer of an earlier exchange. The answer is lost if this
-     * exchange fails. */
+    /* The emitter asks for the answer of an earlier exchange, and nothing else brings
+     * that answer: it is lost if this exchange fails. */
     bool repeats;
-    /* Takes a result. Returns true when more results follow; the emitter may have been
-     * freed by then. Returns false when the result is the outcome, which then goes to
-     * done. NULL = the only result is the outcome. */
+    /* Takes a result of several. Returns true when more results follow; the emitter may
+     * then have been freed. Returns false when this result is the outcome, which then
+     * goes to `done`. NULL = there is only one result. */
     bool (*more)(sgi_emitter *emitter, sgi_json result);
     void (*done)(sgi_emitter *emitter, const sgi_outcome *outcome);
 };
@@ -69,8 +71,8 @@ struct sgi_emitter {
     "the answer was cut off, and the server cannot send it again because it is too "     \
     "large"
 
-/* Writes a description of what happened, with the server's own words (said) if they are
- * short. */
+/* Writes a description of what happened: `what`, and the server's own words (said) if
+ * they are short. */
 #define SGI_WHY_MAX 2048
 void sgi_explain_failure(char why[SGI_WHY_MAX], const char *what, sgi_str said);
 
@@ -78,18 +80,19 @@ void sgi_explain_failure(char why[SGI_WHY_MAX], const char *what, sgi_str said);
 void sgi_explain_unreachable(const segue_session *session, char text[SGI_WHY_MAX],
                              const char *why);
 
-/* The error code of an outcome of kind ERROR; 0 for any other outcome. */
+/* Returns the error code of an outcome of kind ERROR; 0 for any other outcome. */
 int64_t sgi_outcome_code(const sgi_outcome *outcome);
 
-/* True for an HTTP status or a page that may come from a proxy, or from a server that is
- * starting. Such a response does not show that the requested object does not exist. */
+/* True for an outcome that a proxy, or a server that is starting, may have caused (an
+ * HTTP status or a page). Such an outcome does not show that the requested object does
+ * not exist. */
 static inline bool sgi_outcome_may_pass(const sgi_outcome *outcome)
 {
     return outcome->kind == SGI_OUTCOME_REFUSED &&
            (outcome->is_page || outcome->status == 404 || outcome->status >= 500);
 }
 
-/* The status that the application gets for an outcome of kind REFUSED. */
+/* Returns the status that the application gets for an outcome of kind REFUSED. */
 static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
 {
     if (outcome->too_large)
@@ -97,48 +100,50 @@ static inline segue_status sgi_outcome_status(const sgi_outcome *outcome)
     return outcome->needs_auth ? SEGUE_E_UNAUTHORIZED : SEGUE_E_REFUSED;
 }
 
-/* Begins a request on the wire. The caller writes the params into sending->w, then calls
- * sgi_emitter_send. NULL when out of memory. The session must be up. */
+/* Begins a request on the wire. The caller writes the params into sending->w and then
+ * calls sgi_emitter_send. Returns NULL when out of memory. The session must be
+ * connected. */
 sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
                                sgi_str method);
-/* Like sgi_emitter_begin, with an id that an earlier request had. */
+/* Like sgi_emitter_begin, under the id that an earlier request had. */
 sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
                                   int64_t id, sgi_str method);
 /* True when a request with this id is in flight. */
 bool sgi_emitter_is_out(segue_session *session, int64_t id);
-/* Completes and sends the message, with its _meta. extra: members that the library adds,
- * each preceded by a comma; may be empty. user: the application's own _meta; may be
- * empty. Returns false when nothing was sent: then the emitter has been freed, and done
- * does not run. */
+/* Completes and sends the message, with its _meta. extra: members of _meta that the
+ * library adds, each preceded by a comma; may be empty. user: the application's own
+ * _meta; may be empty. Returns false when nothing was sent: the emitter is then freed,
+ * and `done` does not run. */
 bool sgi_emitter_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
                       sgi_json user);
 /* Returns the emitter of the request with this id; NULL when no such request is in
  * flight. */
 sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id);
-/* Drops an emitter; done does not run. notify: sends notifications/cancelled. */
+/* Drops an emitter without an outcome: `done` does not run. notify: sends
+ * notifications/cancelled. */
 void sgi_emitter_drop(sgi_emitter *emitter, bool notify);
-/* Tells the server that the client no longer wants the answer to a call. The exchange of
- * the call was lost, so the message names the call by its idempotency key or by its
- * resume token. For a call without both, nothing is sent. */
+/* Tells the server that the client no longer wants the answer to a call whose exchange
+ * was lost. The message names the call by its idempotency key or its resume token. For a
+ * call with neither, nothing is sent. */
 void sgi_emitter_withdraw(const segue_request *request);
 /* Restarts the time limit, because the server has shown that it is alive. */
 void sgi_emitter_note_sign_of_life(sgi_emitter *emitter);
 
-/* Report an outcome: done runs, and the emitter is freed. A result that is not the last
- * goes to `more` instead. */
+/* Report an outcome: `done` runs, and the emitter is freed. A result that is not the last
+ * one goes to `more` instead. */
 void sgi_emitter_result(sgi_emitter *emitter, sgi_json result);
 void sgi_emitter_error(sgi_emitter *emitter, sgi_json error);
 /* Reports that the server's answer has neither a result nor an error. */
 void sgi_emitter_malformed(sgi_emitter *emitter);
 /* Reports that the answer is larger than max_message_bytes. */
 void sgi_emitter_too_large(sgi_emitter *emitter);
-/* Report that the exchange ended without a message. why NULL = the status says what
- * happened. */
+/* Report that the exchange ended without a message. why NULL: the HTTP status is the
+ * reason. */
 void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
 void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
 /* Reports that the response is not an MCP message. */
 void sgi_emitter_page(sgi_emitter *emitter, const char *why);
-/* Reports the status 401 or 403. why: the reason for which no token helps. */
+/* Reports the HTTP status 401 or 403. why: says why no token helps. */
 void sgi_emitter_access_refused(sgi_emitter *emitter, int32_t status, const char *why);
 
 #endif

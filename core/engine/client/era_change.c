@@ -25,9 +25,9 @@
 
 typedef enum sgi_era_change { SAME = 0, STARTED_AGAIN, OTHER_ERA } sgi_era_change;
 
-/* Judges an error with which a server refused a modern request. A server that answers
- * under the request's own id (is_ours) has read the request. Then the error means another
- * era only if it says that the version is the reason. */
+/* Judges the error with which a server refused a modern request. A server that answers
+ * under the request's own id (is_ours) has read the request: its error then shows another
+ * era only if it gives the version as the reason. */
 static sgi_era_change change_from_modern(int64_t code, bool is_ours)
 {
     bool known = code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_HEADER_MISMATCH ||
@@ -48,17 +48,17 @@ static sgi_era_change change_of(const sgi_emitter *emitter, sgi_version version,
     if (code == NOT_INITIALIZED && (!id.n || sgi_json_kind_of(id) == SGI_JSON_NULL))
         return STARTED_AGAIN;
     if (sgi_version_repeats_in_headers(version))
-        /* the draft has these headers too, so the error does not show another era */
+        /* the draft has these headers too, so this error does not show another era */
         return SAME;
     return code == SGI_RPC_UNSUPPORTED_VERSION || code == SGI_RPC_HEADER_MISMATCH
                ? OTHER_ERA
                : SAME;
 }
 
-/* Notes that the server may be another one, in the request, or in the session for the
- * session's own requests. Each request and each session notes this once. The server did
- * not run the request, so it does not know the request's idempotency key, unless an
- * earlier attempt was lost. */
+/* Notes that the server may be another one than before. A request notes this once for
+ * itself; the session notes it once for its own requests. The server did not run the
+ * request, so no server has the request's idempotency key, unless an earlier attempt was
+ * lost. */
 static bool doubt(sgi_emitter *emitter)
 {
     segue_request *request = emitter->request;

@@ -25,9 +25,9 @@ typedef enum sgi_exchange_span {
     SGI_EXCHANGE_STANDING /* the exchange is open as long as the session */
 } sgi_exchange_span;
 
-/* The kind of an exchange and the texts of its HTTP headers. An empty text is not sent.
- * The name is sent even when it is empty, unless name.p is NULL. The texts live as long
- * as the exchange. */
+/* The kind of an exchange and the texts of its HTTP headers. A header with an empty text
+ * is not sent. Only the header of `name` is sent even when it is empty, unless name.p is
+ * NULL. The texts live as long as the exchange. */
 typedef struct sgi_exchange_head {
     sgi_exchange_kind kind;
     bool modern;
@@ -37,14 +37,14 @@ typedef struct sgi_exchange_head {
     sgi_str name;       /* Mcp-Name, encoded as a header value */
     sgi_str params;     /* Mcp-Param-*: name NUL value NUL, ... */
     sgi_str last_event; /* Last-Event-ID, for a POST that resumes a request */
-    /* the transport must not send the message again; only the client's request may do
-     * so */
+    /* the transport must not send the message a second time; only the client's request
+     * may do so */
     bool once;
 } sgi_exchange_head;
 
-/* Returns the next exchange that the transport has to handle. It is a new one (its
- * transport is NULL, and the caller gets a reference to it), one whose input may be read
- * again, or one that is over. Returns NULL when there is none. */
+/* Returns the next exchange that the transport has to handle: a new one (its transport is
+ * NULL, and the caller gets a reference to it), one whose input may be read again, or one
+ * that is over. NULL when there is none. */
 sgi_conn *sgi_exchange_next(sgi_conn *parent);
 /* Sets the pointer that sgi_conn_transport returns for this exchange. */
 void sgi_exchange_set_transport(sgi_conn *conn, void *transport);
@@ -58,27 +58,28 @@ bool sgi_exchange_is_awaited(const sgi_conn *conn);
  * arrived. */
 void sgi_exchange_on_status(sgi_conn *conn, int32_t status);
 /* Reports a comment in the stream, which shows that the server is alive. The transport
- * reports what comes back by this function and those below. It passes messages to
- * sgi_conn_message while sgi_conn_wants_input is true. */
+ * reports everything that is no message by this function and the functions below. It
+ * passes messages to sgi_conn_message while sgi_conn_wants_input is true. */
 void sgi_exchange_on_sign_of_life(sgi_conn *conn);
-/* Reports the name of the server process that sends the session's GET stream. When the
- * name differs from the earlier one, this process does not know the settings of the
+/* Reports the name of the server process that sends the session's GET stream. When this
+ * name differs from the last one, the new process does not know the settings of the
  * session, such as its log level. */
 void sgi_exchange_on_server_name(sgi_conn *conn, sgi_str name);
 /* Reports the id of the stream event that brought the last message passed to
  * sgi_conn_message. */
 void sgi_exchange_on_event_id(sgi_conn *conn, sgi_str event);
-/* Reports that the server asks the client to wait for ms before its next message. The
- * transport calls this before it reports the end of the exchange. */
+/* Reports that the server asks the client to wait for ms before its next message. Called
+ * before the end of the exchange is reported. */
 void sgi_exchange_on_retry_after(sgi_conn *conn, int64_t ms);
-/* Reports a response with this body, whose status says that it is no answer. */
+/* Reports a response that is no answer because of its status. body: the body of the
+ * response. */
 void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body);
-/* Reports a response with status 404 and this body: the server does not know the wire
- * session. taken: the server had accepted the message before, and the 404 answers the
- * attempt to reopen the stream of its answer. */
+/* Reports a response with status 404: the server does not know the wire session. taken:
+ * the server had accepted the message, and the 404 answers an attempt to reopen the
+ * stream of the answer. */
 void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body);
-/* Reports that the JSON body, which was passed to sgi_conn_message, did not answer the
- * request. */
+/* Reports that the JSON body was no answer to the request. The body was passed to
+ * sgi_conn_message before. */
 void sgi_exchange_on_no_answer(sgi_conn *conn, sgi_str body);
 /* Reports a success status whose body is neither JSON nor an event stream. */
 void sgi_exchange_on_wrong_type(sgi_conn *conn, const char *why);
@@ -87,33 +88,32 @@ void sgi_exchange_on_wrong_type(sgi_conn *conn, const char *why);
 void sgi_exchange_on_permanent_failure(sgi_conn *conn, const char *why);
 /* Reports that the answer is larger than max_message_bytes. */
 void sgi_exchange_on_too_large(sgi_conn *conn);
-/* Reports status 401 or 403, for which the client can get no token that helps. */
+/* Reports status 401 or 403 when the client can get no token that would help. */
 void sgi_exchange_on_access_refused(sgi_conn *conn, int32_t status, const char *why);
 /* Reports that the client can get no token at present. The server did not run the
- * request, so it may be sent again. The transport calls this before it reports the end of
- * the exchange. */
+ * request, so it may be sent again. Called before the end of the exchange is reported. */
 void sgi_exchange_on_no_token(sgi_conn *conn);
-/* Reports that the message cannot have reached the server. The transport calls this
- * before it reports the end of the exchange. */
+/* Reports that the message cannot have reached the server. Called before the end of the
+ * exchange is reported. */
 void sgi_exchange_on_unsent(sgi_conn *conn);
-/* Gives the transport's reference back; the transport must not use the exchange
- * afterwards. Before, the transport reports the end by sgi_conn_lost, which does nothing
- * to an exchange that is already over. */
+/* Gives the transport's reference back: the transport must not use the exchange
+ * afterwards. The transport reports the end by sgi_conn_lost before; for an exchange that
+ * is over, sgi_conn_lost does nothing. */
 void sgi_exchange_release(sgi_conn *conn);
-/* Reports whether the exchange waits for a token or for a free connection (held). The
- * time limit of the exchange does not run while it waits. */
+/* Reports whether the exchange waits for a token or for a free connection (held). While
+ * it waits, its time limit does not run. */
 void sgi_exchange_set_held(sgi_conn *conn, bool held);
-/* Reports that a user begins (or ends) deciding about a token. During this time neither
- * the time limit of a request that waits for the token nor the limit of reconnecting
- * runs. parent: the conversation of the session. */
+/* Reports that a user begins (or ends) to decide about a token. During this time two
+ * limits do not run: that of a request that waits for the token, and that of
+ * reconnecting. parent: the conversation of the session. */
 void sgi_exchange_set_user_decides(sgi_conn *parent, bool decides);
 /* True for an HTTP status that may change soon: the same request may succeed a little
  * later. */
 bool sgi_http_status_may_pass(int32_t status);
 /* Asks whether the transport may reopen a stream after *ms, for the attempt-th time in a
- * row. Reports the attempt to the application, unless the server had announced the end of
- * the stream (is_polled). Returns false when reconnecting has taken too long. The
- * function may shorten *ms. */
+ * row. Reports the attempt to the application, unless the server had announced that the
+ * stream ends (is_polled). Returns false when reconnecting has taken too long. May
+ * shorten *ms. */
 bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
                              bool is_polled, int64_t *ms);
 

@@ -20,7 +20,8 @@ static void message(void *self, const sgi_message *msg)
     session->hearing = exchange->emitter;
     if (exchange->kind != SGI_EXCHANGE_INITIALIZE &&
         exchange->wire_session == session->wire_session)
-        /* reset, because this wire session has answered a message */
+        /* this wire session has answered a message, so renewals in a row are counted from
+         * 0 */
         session->reach.renewals = 0;
     session->conn->role->message(session, msg);
     session->hearing = NULL;
@@ -57,7 +58,7 @@ static void lost(void *self, const char *why)
 }
 
 /* Returns false while the inbox is full, if the exchange can bring more than its answer.
- * Any other exchange does not wait for the application. */
+ * An exchange that brings only its answer is read in any case. */
 static bool wants_input(void *self)
 {
     sgi_exchange *exchange = self;
@@ -113,10 +114,11 @@ sgi_conn *sgi_exchange_next(sgi_conn *parent)
         TAILQ_REMOVE(&session->exchanges, exchange, link);
         exchange->marked = false;
         if (!exchange->taken && conn->up) {
-            exchange->taken = true; /* the list's reference becomes the transport's */
+            /* the transport takes over the reference of the list */
+            exchange->taken = true;
             return conn;
         }
-        /* Without a transport the list had the last reference, so conn is freed below. */
+        /* Without a transport, sgi_conn_unref drops the last reference and frees conn. */
         bool carried = conn->transport != NULL;
         sgi_conn_unref(conn);
         if (carried)
@@ -142,10 +144,10 @@ bool sgi_exchange_is_awaited(const sgi_conn *conn)
            (exchange->kind == SGI_EXCHANGE_LISTEN && !exchange->over);
 }
 
-/* True when only the client's request may send the message again, not the transport. A
- * call without an idempotency key would run twice. A tasks/result sent a second time
- * would use an id that may still be in use in its wire session, so the request sends it
- * again under another id. */
+/* True when only the client's request may send the message again, and the transport may
+ * not. A call without an idempotency key would run twice. A tasks/result sent again would
+ * use an id that may still be in use in its wire session, so the request sends it under
+ * another id. */
 static bool goes_once(const sgi_exchange *exchange, bool modern)
 {
     const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
@@ -155,9 +157,9 @@ static bool goes_once(const sgi_exchange *exchange, bool modern)
     return !modern && sgi_str_eq(method, SGI_STR("tasks/result"));
 }
 
-/* True for a message that the server answers at once. Some other messages are answered
- * late: a call may wait for the answer to a question, and tasks/result for the end of its
- * task. A message that waits for the handshake may also be answered late. */
+/* True for a message that the server answers at once. A call may wait for the answer to a
+ * question, tasks/result for the end of its task, and any message for the handshake:
+ * these are answered late. */
 static bool is_brief(const sgi_exchange *exchange)
 {
     static const char *const methods[] = {"initialize",   "server/discover",
@@ -167,7 +169,7 @@ static bool is_brief(const sgi_exchange *exchange)
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (sgi_str_eq(method, sgi_str_of(methods[i])))
             return true;
-    /* an answer to the server, or a notification: the server answers it at once */
+    /* the message is an answer or a notification, which the server answers at once */
     return sgi_cli_is_inquiry(method) || !exchange->waited_for;
 }
 
@@ -215,7 +217,7 @@ void sgi_exchange_on_sign_of_life(sgi_conn *conn)
 {
     sgi_emitter *emitter = conn->exchange->emitter;
     conn->exchange->has_response = true;
-    /* a handshake has no request, and its time limit is not restarted */
+    /* an emitter without a request belongs to the handshake, whose time limit goes on */
     if (emitter && emitter->request)
         sgi_emitter_note_sign_of_life(emitter);
 }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* Returns the JSON-RPC error in a body, or empty. An error without an id, or with id
- * null, is taken as the answer to this exchange. */
+ * null, counts as the answer to this exchange. */
 static sgi_json find_error(sgi_exchange *exchange, sgi_str body)
 {
     sgi_json_member members[SGI_MESSAGE_MEMBERS];
@@ -47,8 +47,8 @@ void sgi_exchange_on_status(sgi_conn *conn, int32_t status)
         sgi_withdrawal_resumed(exchange->session, exchange->emitter->id);
 }
 
-/* True for a status that denies access. Such a status decides even when the body is a
- * JSON-RPC error. Status 403 denies access only before the session is open. */
+/* True for a status that denies access. Such a status decides even when the body has a
+ * JSON-RPC error. Status 403 denies access only while the session is not open. */
 static bool is_denied(const sgi_exchange *exchange, int32_t status)
 {
     return status == 401 || status == 407 ||
@@ -67,8 +67,8 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
 {
     sgi_exchange *exchange = conn->exchange;
     if (exchange->kind == SGI_EXCHANGE_LISTEN) {
-        /* a status that does not change soon shows that the server offers no GET
-         * stream */
+        /* for a GET: a status that will not change soon shows that the server offers no
+         * GET stream */
         exchange->over = !sgi_http_status_may_pass(status);
         return;
     }
@@ -80,8 +80,8 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
     bool passes = sgi_http_status_may_pass(status);
     if (sgi_era_changed(exchange->emitter, exchange->version, status, error, id))
         return;
-    /* A server that is starting or about to close may give any error, so its error does
-     * not show its era. */
+    /* during the handshake: a server that starts or is about to close may give any error,
+     * so its error does not show its era */
     bool shakes = !exchange->emitter->request && !sgi_session_is_open(exchange->session);
     exchange->emitter->http_status = status;
     /* a server that is ending has not run the call, so the call is sent to the next
@@ -97,9 +97,9 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
 }
 
 /* True while the request may be sent again. It may be sent max_reconnects times in a row,
- * because several servers may fail one after another. The time limit of the request can
- * end it earlier. While the session is not open, this function counts the failures.
- * Otherwise the function that sends the request again counts them. */
+ * because several servers may fail one after another; its time limit can end it earlier.
+ * This function counts the failures only while the session is not open. Otherwise the
+ * code that sends the request again counts them. */
 static bool may_go_again(segue_request *request)
 {
     bool may = request->tries.failures < request->session->options.max_reconnects;
@@ -116,8 +116,8 @@ static bool is_unknown_method(sgi_json error)
 
 /* Begins a new wire session, because the server does not know the old one any more. A
  * message that was refused for this reason did not run, so it is sent again in the new
- * wire session. A message that the server had accepted may have run and is not sent
- * again. The other exchanges of the old wire session get a 404 of their own (2025-11-25
+ * wire session. A message that the server had accepted may have run, so it is not sent
+ * again. Other exchanges of the old wire session get a 404 of their own (2025-11-25
  * basic/transports, "Session Management", 4). */
 void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
 {
@@ -127,13 +127,14 @@ void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
     sgi_emitter *emitter = exchange->emitter;
     segue_request *request = emitter ? emitter->request : NULL;
     if (exchange->kind == SGI_EXCHANGE_LISTEN && !exchange->has_response) {
-        /* for the first response to a GET, 404 means that the server offers no GET
+        /* as the first response to a GET, 404 means that the server offers no GET
          * stream */
         exchange->over = true;
         return;
     }
     sgi_json error = emitter ? find_error(exchange, body) : (sgi_json){0};
-    /* in 2026-07-28 an unknown method has status 404, so the wire session still exists */
+    /* in 2026-07-28 an unknown method has status 404 too; the wire session still
+     * exists */
     if (is_unknown_method(error)) {
         sgi_emitter_error(emitter, error);
         return;
@@ -156,7 +157,7 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
     if (exchange->emitter && exchange->emitter->late)
         return false;
     exchange->resumed = true;
-    /* the stream is reopened without limit: no request waits, or its end was announced */
+    /* no limit: no request waits for the stream, or the server had announced its end */
     if (exchange->kind == SGI_EXCHANGE_LISTEN || is_polled)
         return true;
     if (attempt <= 1)
@@ -164,8 +165,8 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
     int64_t left = sgi_session_reconnect_ms_left(exchange->session, exchange->lost_ms);
     if (left <= 0) {
         sgi_explain_unreachable(exchange->session, text, why);
-        /* the request has spent this time already, so its own tries have less time
-         * left */
+        /* the request has lost this time already, so less time is left for its own
+         * tries */
         if (request)
             request->tries.lost_ms = exchange->lost_ms;
         if (exchange->emitter)

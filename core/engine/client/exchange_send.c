@@ -1,12 +1,12 @@
-/* The sending side of a client's HTTP exchange: the exchange is made, sends its message,
- * and is given up. The functions that its transport and its conversation call are in
- * exchange_receive.c. */
+/* The sending side of a client's HTTP exchange: makes an exchange, sends its message, and
+ * gives it up. exchange_receive.c has the functions that the transport and the
+ * conversation of the exchange call. */
 #include "engine/client/exchange_state.h"
 
 #include "engine/client/tool_headers.h"
 #include "wire/mcp_headers.h"
 
-/* Adds the exchange to the list of exchanges that the transport has to handle next. */
+/* Adds the exchange to the list of exchanges that the transport has to handle. */
 static void mark(sgi_exchange *exchange)
 {
     segue_session *session = exchange->session;
@@ -45,14 +45,14 @@ sgi_conn *sgi_exchange_new(segue_session *session)
     return exchange->conn;
 }
 
-/* The headers repeat the method in 2026-07-28 and in the draft before it. */
+/* In 2026-07-28 and in the draft, headers repeat the method of the message. */
 bool sgi_exchange_repeats_method(const sgi_exchange *exchange)
 {
     return sgi_version_repeats_in_headers(exchange->version);
 }
 
-/* Returns the name of the member of params whose value is repeated in the header
- * Mcp-Name. The draft repeats only a task's id (core/docs/requirements.md 2.1). */
+/* Returns the name of the member of params that the header Mcp-Name repeats. The draft
+ * repeats only a task's id (core/docs/requirements.md 2.1). */
 static const char *name_member(const sgi_exchange *exchange, sgi_str method)
 {
     const char *member = sgi_mcp_name_member(method);
@@ -60,7 +60,7 @@ static const char *name_member(const sgi_exchange *exchange, sgi_str method)
     return member && (all || !strcmp(member, "taskId")) ? member : NULL;
 }
 
-/* Reads from the message the values that the headers repeat. The library wrote the
+/* Reads the values that the headers repeat from the message. The library wrote the
  * message, so it is well-formed. Returns false when out of memory. */
 static bool read_head(sgi_exchange *exchange)
 {
@@ -100,7 +100,7 @@ bool sgi_exchange_send(sgi_conn *conn, sgi_emitter *emitter)
     sgi_exchange *exchange = conn->exchange;
     bool fits = read_head(exchange);
     exchange->emitter = emitter;
-    /* without an emitter nothing waits for the answer, so the exchange is over */
+    /* nothing waits for an answer without an emitter, so the exchange is over */
     exchange->over = !emitter;
     if (emitter) {
         exchange->waited_for = true;
@@ -119,11 +119,11 @@ void sgi_exchange_end(sgi_conn *conn)
     exchange->emitter = NULL;
     exchange->over = true;
     if (!exchange->taken)
-        /* the message was never sent, so the transport skips the exchange */
+        /* the message was not sent yet, so the transport skips the exchange */
         conn->up = false;
     else if (!conn->answered && conn->transport)
-        /* an answered exchange is not marked: the transport may read its stream to the
-         * end */
+        /* an exchange with an answer is not marked: the transport may read its stream to
+         * the end */
         mark(exchange);
     sgi_conn_unref(exchange->conn);
 }
@@ -132,7 +132,7 @@ void sgi_exchange_open_session_stream(segue_session *session)
 {
     sgi_conn *conn = sgi_exchange_new(session);
     if (!conn)
-        return; /* out of memory: the session works without the stream */
+        return; /* out of memory: the session works without the GET stream */
     session->listening.conn = conn;
     conn->exchange->kind = SGI_EXCHANGE_LISTEN;
     mark(conn->exchange);

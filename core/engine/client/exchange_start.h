@@ -12,13 +12,13 @@
 #include "engine/client/exchange_port.h"
 #include "engine/client/session.h"
 
-/* Makes an exchange for a message of the session. The caller writes the message into
- * the returned conversation, then calls sgi_exchange_send, or sgi_exchange_end to drop
- * it. NULL when out of memory. */
+/* Makes an exchange for a message of the session. The caller writes the message into the
+ * returned conversation and then calls sgi_exchange_send, or sgi_exchange_end to drop the
+ * exchange. Returns NULL when out of memory. */
 sgi_conn *sgi_exchange_new(segue_session *session);
 /* Sends the message that was written into the conversation. emitter: receives the answer;
- * may be NULL. Returns false when out of memory: nothing is sent, and a caller with an
- * emitter must still call sgi_exchange_end. */
+ * may be NULL. Returns false when out of memory: nothing is then sent, and a caller with
+ * an emitter must still call sgi_exchange_end. */
 bool sgi_exchange_send(sgi_conn *conn, sgi_emitter *emitter);
 /* Gives the exchange up: nothing waits for its answer any more. */
 void sgi_exchange_end(sgi_conn *conn);

@@ -25,17 +25,19 @@ struct sgi_exchange {
     sgi_buf params;       /* the headers Mcp-Param-*, packed as name NUL value NUL */
     int32_t wire_session; /* the wire session of `session` when the message was written */
     bool has_response;    /* a part of the response has arrived */
-    /* the response stream broke, and the transport reopens the stream */
+    /* the stream of the response broke, and the transport opens it again */
     bool resumed;
-    /* sum of the pauses before attempts in a row to reopen the stream */
+    /* sum of the pauses of the attempts in a row to open the stream again */
     int64_t lost_ms;
     bool held;   /* the exchange waits for a token or for a free connection */
     bool unsent; /* nothing of the message has reached the server */
-    /* the message is notifications/initialized: the session opens when it is accepted */
+    /* the message is notifications/initialized: the session opens when the server has
+     * accepted it */
     bool announces;
     int64_t withdraws; /* id of the call that this message withdraws; 0 = none */
-    sgi_buf answers;   /* id of the server's question that this message answers */
-    bool settled; /* the server has accepted the message, or has refused it for good */
+    sgi_buf answers;   /* id of the server's question whose answer this message is */
+    /* the server has accepted the message for good, or refused it for good */
+    bool settled;
 };
 
 /* The callbacks of the exchange's conversation (exchange_receive.c). */

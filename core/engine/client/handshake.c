@@ -27,8 +27,8 @@ static void write_client_info(sgi_jw *w, const segue_session *session, const cha
     sgi_jw_close(w, '}');
 }
 
-/* Writes the application's capabilities. Their extensions also get the tasks extension of
- * this library. */
+/* Writes the application's capabilities (given). The library adds its tasks extension to
+ * their extensions. */
 static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json given)
 {
     sgi_json extensions = sgi_json_get(given, "extensions");
@@ -63,7 +63,8 @@ static void write_experimental(sgi_jw *w, const segue_session *session, sgi_json
     sgi_jw_close(w, '}');
 }
 
-/* Writes the capabilities for initialize. The application may declare tasks itself. */
+/* Writes the capabilities for initialize. If the application declares tasks itself, its
+ * declaration is used. */
 static void write_legacy_capabilities(sgi_jw *w, const segue_session *session,
                                       sgi_json given)
 {
@@ -112,8 +113,8 @@ static bool keep_peer(segue_session *session, sgi_json info, sgi_json capabiliti
     return sgi_buf_terminate(peer) && !peer->failed;
 }
 
-/* Remembers which era the server speaks. The next session with a server of a handshake
- * era then begins with initialize. A session whose options name the era remembers
+/* Remembers which era the server speaks, so that the next session with a server of a
+ * handshake era begins with initialize. A session whose options name the era remembers
  * nothing. */
 static void remember(segue_session *session, bool legacy)
 {
@@ -153,8 +154,7 @@ static const char *advice_on(int32_t status)
 }
 
 /* Writes why the handshake failed, with the server's own words. Over HTTP the text also
- * has the URL and the status, because the URL may lead to a server that is not an MCP
- * server. */
+ * has URL and status, because the URL may not lead to an MCP server. */
 static void explain(const segue_session *session, const char *method,
                     const sgi_outcome *outcome, char why[SGI_WHY_MAX])
 {
@@ -177,10 +177,10 @@ static void explain(const segue_session *session, const char *method,
     sgi_explain_failure(why, what, said);
 }
 
-/* True when the outcome shows nothing of the server's era, because no server answered.
- * The session is then lost, or ends. Over a byte stream the session notices a loss by
- * itself, and silence is a sign of the era. Over HTTP a refusal is a sign of the era, and
- * a silent server is busy (2026-07-28 basic/versioning, "Backward Compatibility"). */
+/* True when no server has answered, so that the outcome shows nothing about the server's
+ * era. The session is then lost, or ends. Over a byte stream, the session notices a loss
+ * by itself, and silence is a sign of the era. Over HTTP, a refusal is a sign of the era,
+ * and a silent server is busy (2026-07-28 basic/versioning, "Backward Compatibility"). */
 static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
 {
     bool silent = outcome->kind == SGI_OUTCOME_TIMEOUT && session->conn->exchanging;
@@ -211,8 +211,8 @@ static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
     return true;
 }
 
-/* Sends a message of the handshake. Without memory the connection counts as lost: a byte
- * stream then closes by itself. */
+/* Sends a message of the handshake. When out of memory, the connection counts as lost; a
+ * byte stream is then closed by sgi_send_end. */
 static bool send_it(sgi_emitter *emitter, sgi_sending *sending)
 {
     segue_session *session = emitter->session;
@@ -235,8 +235,8 @@ static void forget_probe(segue_session *session)
     session->handshake.probing = NULL;
 }
 
-/* Finds out the era anew when the session began with a wrong guess, the era that the
- * server spoke in an earlier session. Returns false when the session did not guess. */
+/* Finds out the era anew when the session began with the era that this server spoke
+ * earlier, and this guess was wrong. Returns false when the session did not guess. */
 static bool guessed_wrong(segue_session *session)
 {
     if (!session->handshake.guessed)
@@ -257,8 +257,8 @@ static bool announce(segue_session *session)
     return sgi_session_send_message(session, conn) && sent;
 }
 
-/* Opens the session although the server did not answer notifications/initialized in time.
- * The server may have received it. */
+/* Opens the session although the server did not answer notifications/initialized in time:
+ * the server may have received the message. */
 static void announced_in_vain(sgi_timer *timer)
 {
     sgi_session_initialized_accepted(SGI_OWNER(timer, segue_session, reach.timer));
@@ -293,8 +293,8 @@ static bool speaks(const segue_session *session, sgi_version version)
     return sgi_version_has_handshake(version) || version == version_to_offer(session);
 }
 
-/* Reads the experimental capabilities. The handshake eras declare there what the protocol
- * itself does not have. */
+/* Reads the experimental capabilities, by which the handshake eras declare what the
+ * protocol itself does not have. */
 static void read_experimental(segue_session *session, sgi_json capabilities)
 {
     sgi_json experimental = sgi_json_get(capabilities, "experimental");
@@ -317,9 +317,9 @@ static void was_refused(segue_session *session, const sgi_outcome *outcome)
 static void fell_silent(sgi_timer *timer);
 static bool lists_modern(sgi_json versions);
 
-/* Handles a refusal of initialize. Returns true when the client still waits for a
- * DiscoverResult: a program that starts may have read server/discover late and answer it
- * now. To a server whose error names 2026-07-28, server/discover is sent once more. The
+/* Handles a refusal of initialize. Returns true when the client goes on waiting for a
+ * DiscoverResult: a program that was starting may have read server/discover late and
+ * answer it now. If the error names 2026-07-28, server/discover is sent once more. The
  * refusal is stored, and reported if no answer comes. */
 static bool is_waited_for(segue_session *session, const sgi_outcome *outcome)
 {
@@ -470,8 +470,8 @@ static void fall_back(segue_session *session, const sgi_outcome *outcome)
     }
 }
 
-/* Sends initialize, because server/discover was not answered in time. The answer may
- * still come. */
+/* Sends initialize, because server/discover was not answered in time. An answer that
+ * comes later is still used. */
 static void fell_silent(sgi_timer *timer)
 {
     segue_session *session = SGI_OWNER(timer, segue_session, reach.timer);
@@ -491,15 +491,15 @@ static bool may_ask_again(const segue_session *session, const sgi_outcome *outco
            lists_modern(sgi_json_get(sgi_json_get(outcome->json, "data"), "supported"));
 }
 
-/* True when resultType is "complete" or missing, which means the same (R-2557-5). */
+/* True when resultType is "complete". A missing resultType means the same (R-2557-5). */
 static bool is_complete(sgi_json result)
 {
     sgi_json type = sgi_json_get(result, "resultType");
     return !type.n || sgi_json_string_is(type, SGI_STR("complete"));
 }
 
-/* True when the answer to server/discover came late and is not used: initialize is under
- * way, and the answer is no DiscoverResult. */
+/* True when initialize is under way and the answer to server/discover is no
+ * DiscoverResult: such a late answer is not used. */
 static bool came_late(segue_session *session, bool is_modern)
 {
     if (session->stage != SGI_STAGE_INITIALIZING)

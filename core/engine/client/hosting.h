@@ -13,34 +13,35 @@ typedef struct sgi_hosting sgi_hosting;
 
 /* All functions are called under the lock. */
 typedef struct sgi_hosting_table {
-    /* Joins a session and a host, and sets session->hosting. Their conversation lasts as
-     * long as the session. Errors: SEGUE_E_CLOSED, SEGUE_E_NOMEM. */
+    /* Gives the session a host, and sets session->hosting. The host's conversation lasts
+     * as long as the session. Errors: SEGUE_E_CLOSED, SEGUE_E_NOMEM. */
     segue_status (*join)(segue_session *session, segue_server *host);
     void (*free)(sgi_hosting *hosting);
 
-    /* True when the host can receive messages. If it is false, the session waits, and the
-     * host calls sgi_handshake_begin when it is ready. */
+    /* True when the host can receive messages. Otherwise the handshake of the session
+     * waits: the host calls sgi_handshake_begin when it is ready. */
     bool (*is_ready)(sgi_hosting *hosting);
     /* Begins the host's conversation, because the session's handshake is over. */
     void (*open)(sgi_hosting *hosting);
-    /* Ends the host's use of a connection that is lost. The session may connect again. */
+    /* Ends the host's use of a connection, because the connection is lost. The session
+     * may connect again. */
     void (*cut)(sgi_hosting *hosting, const char *why);
     /* Ends the host's conversation, because the session is over. */
     void (*end)(sgi_hosting *hosting);
     /* Handles a request or a notification of the MCP server. Returns false when the
      * message is not for the host. */
     bool (*takes)(sgi_hosting *hosting, const sgi_message *msg);
-    /* True when more input may be read. It is false while the host has too many unsent
-     * answers. */
+    /* False while the host has too many unsent answers: the session must then read no
+     * more input. */
     bool (*wants_input)(const sgi_hosting *hosting);
-    /* Sends a message that waits. Over HTTP it is called when one more message may be
-     * sent. */
+    /* Sends one of the host's messages that wait. Called over HTTP, when one more message
+     * may be sent. */
     void (*go)(sgi_hosting *hosting);
 
     /* Writes the members requests, cancel and list of the capability tasks. */
     void (*write_tasks)(sgi_jw *w, const segue_server *host);
     /* Writes members of the capabilities of initialize: the questions that the host can
-     * answer and that given does not declare already. */
+     * answer, except those that `given` declares already. */
     void (*write_questions)(sgi_jw *w, const segue_server *host, sgi_json given);
 } sgi_hosting_table;
 
@@ -101,7 +102,8 @@ static inline void sgi_hosting_resume_input(segue_session *session)
         session->hosting->table->go(session->hosting);
 }
 
-/* The write functions use options.host, because they run while the session is made. */
+/* These two functions use options.host, because they also run before session->hosting is
+ * set. */
 
 static inline void sgi_hosting_write_tasks(sgi_jw *w, const segue_session *session)
 {

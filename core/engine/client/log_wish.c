@@ -72,8 +72,8 @@ bool sgi_log_wish_prepare(segue_request *request)
         request->wish_session == session->wire_session)
         return true;
     if (session->log.wishing)
-        /* the logging/setLevel under way may set this level, so the request waits for
-         * it */
+        /* the logging/setLevel that is under way may set the wanted level, so the request
+         * waits for its end */
         return false;
     request->wish_session = session->wire_session;
     return !send_wish(session, request->log_level, level);
@@ -90,8 +90,8 @@ void sgi_log_wish_note_result(segue_request *request)
         session->log.level = level;
 }
 
-/* True when a request wants messages of this level. A message with an invalid level goes
- * to every request. */
+/* True when a request wants log messages of this level. A message with an invalid level
+ * goes to every request. */
 static bool wants(const segue_request *request, int32_t level)
 {
     int32_t least =

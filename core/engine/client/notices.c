@@ -25,8 +25,8 @@ void sgi_requests_on_session_close(segue_session *session, segue_status status,
     segue_request *request, *next;
     SGI_TAILQ_EACH(request, &session->requests, link, next) {
         sgi_request_fail(request, status, text);
-        /* The failure does not change a request that has its result. It may wait for
-         * credit, which it no longer needs. */
+        /* Nothing else changes for a request that has its result. It may wait for credit,
+         * which it needs no more. */
         sgi_request_queue_callbacks(request);
     }
 }
@@ -38,9 +38,9 @@ void sgi_requests_fetch_results(segue_session *session)
         sgi_cli_note_lost_message(request);
 }
 
-/* Finds a call by its progress token. The token stays valid as long as the task that the
- * call became lives (2025-11-25 basic/utilities/tasks), even when the exchange of the
- * call is over. */
+/* Finds a call by its progress token. When the call has become a task, the token stays
+ * valid as long as the task lives, even when the exchange of the call is over (2025-11-25
+ * basic/utilities/tasks). */
 segue_request *sgi_requests_find_by_progress_token(segue_session *session, sgi_json token)
 {
     sgi_emitter *emitter = sgi_emitter_find(session, token);
@@ -56,9 +56,8 @@ segue_request *sgi_requests_find_by_progress_token(segue_session *session, sgi_j
     return NULL;
 }
 
-/* True for a progress value that was reported before. Progress only rises, so a value
- * that does not rise is a repetition (R-975-20), and does not show that the request
- * advances. */
+/* True for a progress value that is not higher than the last one. Progress only rises, so
+ * such a value is a repetition (R-975-20) and does not show that the request advances. */
 static bool is_repeat(segue_request *request, double progress)
 {
     if (progress <= request->last_progress)
@@ -80,7 +79,8 @@ static void take_progress(segue_request *request, sgi_json params)
         sgi_json_decode_without_nul(message, &text);
     if (request->calling)
         sgi_emitter_note_sign_of_life(request->calling);
-    /* without on_progress the request asked for no progress */
+    /* a request without on_progress has asked for no progress, so the notification is
+     * dropped */
     ok = ok && request->events.on_progress && !is_repeat(request, head.progress);
     if (ok && !text.failed && !sgi_deliver_is_full(request))
         sgi_deliver(request, &head, sgi_buf_str(&text));

@@ -9,7 +9,7 @@
 #define KEPT_MAX (256 * 1024)
 #define KEPT_MOST (16 * KEPT_MAX)
 
-/* Appends a record: method, NUL, length of params, params, NUL. */
+/* Appends a notification as a record: method, NUL, length of params, params, NUL. */
 static bool add(sgi_buf *kept, sgi_str method, sgi_json params)
 {
     size_t mark = kept->len;

@@ -1,4 +1,4 @@
-/* The list of the questions of a task or a round: what the client stores of each
+/* The list of the questions of a task or a round: what the client stores for each
  * question, and which answers are sent with the request. */
 #include "engine/client/request.h"
 

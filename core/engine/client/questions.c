@@ -33,7 +33,7 @@ static bool keep_form(const sgi_mem *mem, sgi_question *question, sgi_str method
 }
 
 /* Stores the application's answer, if it fits the form of the question. Otherwise the
- * application gets an error, before anything is sent. The server might keep the question
+ * application gets an error, before anything is sent: a server might keep the question
  * open and send no more than a hint (R-2557-27), while the application believes that it
  * has answered. */
 segue_status sgi_question_answer(const segue_request *request, sgi_question *question,
@@ -88,7 +88,8 @@ static bool tell(segue_request *request, sgi_str key, sgi_str method, sgi_json p
     return ok;
 }
 
-/* Reports a question to the application and puts it into the list, or does neither. */
+/* Reports a question to the application and puts it into the list. When one of the two
+ * fails, neither is done. */
 static segue_status add(segue_request *request, sgi_str key, sgi_str method,
                         sgi_json params)
 {
@@ -136,7 +137,7 @@ segue_status sgi_question_add(segue_request *request, const sgi_json_member *mem
     return add(request, member->key, method, params);
 }
 
-/* Answers a question that has an unknown method with this error. */
+/* Answers a question that has an unknown method with the application's error. */
 static segue_status answer_unknown(segue_request *request, const char *key,
                                    sgi_json error)
 {
@@ -167,9 +168,9 @@ static segue_status answer_without_error(segue_request *request, const char *key
 }
 
 /* Answers a question by an error. In 2026-07-28 an answer is a result and cannot be an
- * error. A form that is not filled in has a result that says so. A refused question for a
- * model or for the roots has no valid result. A question of an unknown method has no
- * valid result either, and gets the error. */
+ * error. For a form that is not filled in, there is a result that says so. For a refused
+ * question for a model or for the roots there is no valid result, so the request fails. A
+ * question of an unknown method gets the error. */
 segue_status sgi_request_answer_error(segue_request *request, const char *key,
                                       int32_t code, sgi_str message, sgi_json data)
 {
@@ -205,8 +206,8 @@ static bool keep_state(segue_request *request, sgi_json state)
     return request->questions.state != NULL;
 }
 
-/* Sends the request again when the server requires this but asks nothing. The first time
- * the request is sent at once, then after growing pauses. */
+/* Sends the request again, because the server requires this although it asks nothing. The
+ * first time, the request is sent at once, later after growing pauses. */
 static void ask_again(segue_request *request)
 {
     if (request->questions.rounds == 1)
@@ -266,8 +267,8 @@ void sgi_questions_take_round(segue_request *request, sgi_json result)
         ask_again(request);
 }
 
-/* True for a request that the server may answer with a round. "Servers MUST NOT send
- * InputRequiredResult responses on any other client requests" (2026-07-28
+/* True for a request that the server may answer with a round of questions. "Servers MUST
+ * NOT send InputRequiredResult responses on any other client requests" (2026-07-28
  * basic/patterns/mrtr, "Supported Requests"). */
 static bool may_have_rounds(const segue_request *request)
 {

@@ -26,9 +26,10 @@ typedef struct sgi_question {
     char *answer; /* JSON text of the application's answer, or NULL */
     size_t answer_len;
     sgi_emitter *updating; /* the exchange that carries the answer, or NULL */
-    /* counts the tries of tasks/update, which carries the answer */
+    /* counts the attempts of tasks/update, which carries the answer */
     sgi_tries tries;
-    /* JSON params of a question that asks a person; NULL = another kind of question */
+    /* params (JSON) of a question that asks a person; NULL = the question asks no
+     * person */
     char *form;
     size_t form_len;
     bool is_unknown; /* the question's method is not known in any protocol revision */
@@ -46,9 +47,10 @@ typedef struct sgi_questions {
     /* the questions that the server asks by requests of its own */
     TAILQ_HEAD(, sgi_server_question) from_server;
     int32_t count; /* number of questions that the server has asked so far */
-    /* number of rounds so far, which are answers of the server that were questions */
+    /* number of rounds so far; a round is an answer of the server that consists of
+     * questions */
     int32_t rounds;
-    /* JSON text of requestState in the last round, which the client sends back to the
+    /* JSON text of requestState from the last round; the client sends it back to the
      * server; or NULL */
     char *state;
     size_t state_len;
@@ -59,8 +61,8 @@ void sgi_questions_clear(segue_request *request);
 void sgi_question_free(const sgi_mem *mem, sgi_question *question);
 /* Returns the question with this key; NULL = there is none. */
 sgi_question *sgi_question_find_any(const segue_request *request, sgi_str key);
-/* Handles a member of inputRequests, which is a question. Returns SEGUE_OK also for a
- * question that the client knows already. Errors: SEGUE_E_PROTOCOL when the member is no
+/* Handles one member of inputRequests, which is a question. Returns SEGUE_OK also when
+ * the client knows the question already. Errors: SEGUE_E_PROTOCOL when the member is no
  * valid question, SEGUE_E_LIMIT, SEGUE_E_NOMEM. */
 segue_status sgi_question_add(segue_request *request, const sgi_json_member *member);
 /* True when the answer of the question has to be sent now. */
@@ -71,9 +73,9 @@ static inline bool sgi_question_is_due(const sgi_question *question)
 }
 /* Closes the question, because the server has acknowledged the answer. */
 void sgi_question_acknowledge(sgi_question *question);
-/* Handles a failed exchange that carried the answer. The answer is sent again later. When
- * the server says that the value does not answer this question, the application is asked
- * again, and the function returns true. */
+/* Handles the failure of an exchange that carried the answer to a question. The answer is
+ * sent again later. When the server says that the value is no answer to this question,
+ * the application is asked again, and the function returns true. */
 bool sgi_question_failed(segue_request *request, sgi_question *question,
                          const sgi_outcome *outcome);
 /* Stops sending answers, because the request ends. */
@@ -89,9 +91,9 @@ bool sgi_questions_are_open(const segue_request *request);
 /* True when an answer with this resultType is a round of questions. */
 bool sgi_questions_is_round(const segue_request *request, sgi_json type);
 void sgi_questions_take_round(segue_request *request, sgi_json result);
-/* write: writes the answers into the params of a request that is sent again. own: true
- * when this member of the application's params has the name of a member that `write`
- * adds. */
+/* sgi_questions_write writes the answers into the params of a request that is sent again.
+ * sgi_questions_writes_member is true for a member of the application's params that
+ * sgi_questions_write replaces. */
 void sgi_questions_write(const segue_request *request, sgi_jw *w);
 bool sgi_questions_writes_member(const segue_request *request,
                                  const sgi_json_member *member);

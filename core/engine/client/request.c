@@ -89,8 +89,8 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
 {
     if (session->stage == SGI_STAGE_CLOSED)
         return sgi_refuse(session->engine, SEGUE_E_CLOSED, "the session is closed");
-    /* a request without a method stands for the session: it sends nothing and is not
-     * counted */
+    /* a request without a method stands for the session: it sends nothing and does not
+     * count as a request */
     bool stands = !spec->method.n;
     bool is_full = stands ? session->standing != NULL
                           : session->request_count >= session->options.max_requests;
@@ -112,7 +112,8 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
         request->task = spec->task;
         spec->task->refs++;
     }
-    /* the reference of the session's list, which ends when on_complete has run */
+    /* counts the reference of the session's list, which is dropped when on_complete has
+     * run */
     request->refs++;
     TAILQ_INSERT_TAIL(&session->requests, request, link);
     if (stands)
@@ -131,7 +132,7 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
 /* ---- cancelling ---- */
 
 /* Cancels the call that is under way. A call that has become a task is cancelled by the
- * task's id instead. */
+ * id of the task instead. */
 static void give_up_call(segue_request *request)
 {
     sgi_emitter *calling = request->calling;
@@ -148,9 +149,9 @@ void sgi_request_withdraw(segue_request *request)
         give_up_call(request);
 }
 
-/* Cancels a request that has ended but whose on_complete has not run. The segments
- * that are left are delivered without credit, because the application may not give any
- * more. */
+/* Cancels a request that has ended but whose on_complete has not run. Its remaining
+ * segments are delivered without credit, because the application may give no more
+ * credit. */
 static segue_status give_up_rest(segue_request *request)
 {
     if (request->phase == SGI_PHASE_REPORTED)
@@ -244,7 +245,9 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
     if (status != SEGUE_OK)
         return status;
     if (!sgi_session_is_open(request->session))
-        return SEGUE_OK; /* the answer is stored, and sent when the session is open */
+        /* the session is not open: the answer is stored, and sent when the session
+         * opens */
+        return SEGUE_OK;
     if (request->phase == SGI_PHASE_FOLLOW)
         request->follower->answered(request, question);
     else
@@ -254,7 +257,7 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
 
 /* ---- the exchange of the request itself ---- */
 
-/* Writes params without _meta. _meta is written later, with all of its members. */
+/* Writes the params without _meta, which write_extra and sgi_emitter_send write later. */
 static void write_params(const segue_request *request, sgi_jw *w, sgi_json params)
 {
     sgi_json_member member;
@@ -269,7 +272,7 @@ static void write_params(const segue_request *request, sgi_jw *w, sgi_json param
     sgi_cli_write_params(request, w);
 }
 
-/* Writes the members of _meta that this request needs, each preceded by a comma. */
+/* Writes the members of _meta that this request needs. A comma precedes each member. */
 static void write_extra(segue_request *request, sgi_buf *out, int64_t id)
 {
     bool modern = sgi_version_is_modern(request->session->version);
@@ -333,7 +336,8 @@ static void send_call(segue_request *request)
     sgi_request_forget_received(request);
     request->call_id = emitter->id;
     request->call_session = emitter->wire_session;
-    /* no time limit: the answer comes at the end, which may be days away */
+    /* no time limit: subscriptions/listen is answered when it ends, which may be days
+     * later */
     if (sgi_str_eq(sgi_str_of(request->method), SGI_STR("subscriptions/listen")))
         emitter->timeout_ms = 0;
     sgi_buf_init(&extra, sgi_engine_mem(request->engine));
@@ -383,7 +387,7 @@ static void take_clean_result(segue_request *request, sgi_json result)
 {
     sgi_buf cleaned;
     sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
-    /* when the result came in pieces, the last piece alone is not the whole list */
+    /* if the result came in pieces, this last piece is not the whole list of tools */
     if (!sgi_cli_has_received(request))
         sgi_tool_lookup_learn(request, result);
     if (!sgi_tool_list_remove_invalid(request, result, &cleaned))
@@ -401,7 +405,7 @@ static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
     sgi_request_take_outcome(emitter->request, outcome);
 }
 
-/* True when the server knows the call and will give its answer again. */
+/* True when the server knows the call and gives its answer again when it is asked. */
 static bool can_repeat(const segue_request *request)
 {
     return request->key.sent || sgi_cli_is_resumable(request);
@@ -431,10 +435,11 @@ bool sgi_error_is_ending(sgi_json error)
     return sgi_json_string_is(reason, SGI_STR(SGI_ENDING_REASON));
 }
 
-/* True when a server that is about to end has refused the call, so that the client sends
- * the call to the next server. A key that the library made is then replaced, since a
- * store may have the refusal as the answer for the old key. A key that the application
- * knows is not replaced, and the refusal is the answer. */
+/* Handles an error by which a server that is about to end has refused the call. Returns
+ * true when the call is to be sent to the next server. An idempotency key that the
+ * library made is then replaced, because a store may have the refusal as the answer for
+ * the old key. A key that the application knows cannot be replaced, so the refusal is the
+ * answer. */
 static bool take_refusal_of_ending_server(segue_request *request, sgi_json error)
 {
     char fresh[SGI_RANDOM_TEXT + 1];

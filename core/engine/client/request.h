@@ -27,8 +27,8 @@ typedef enum sgi_phase {
      * the questions that belong to no other request (segue_session_take_input). */
     SGI_PHASE_STAND,
     SGI_PHASE_FOLLOW,
-    SGI_PHASE_DONE, /* in this phase and the following ones the outcome is known */
-    /* The application has cancelled a request whose outcome was known: the rest of its
+    SGI_PHASE_DONE, /* from this phase on the outcome is known */
+    /* The application cancelled the request after the outcome was known: the rest of the
      * segments is delivered without credit. */
     SGI_PHASE_GIVEN_UP,
     SGI_PHASE_REPORTED /* on_complete has begun */
@@ -41,12 +41,11 @@ typedef enum sgi_phase {
 /* The idempotency key of a call. */
 typedef struct sgi_call_key {
     char *text; /* the key; NULL = the call has no key */
-    /* The key comes from a resume token. Without the key the call would run a second
-     * time. */
+    /* The key comes from a resume token: without it the call would run a second time. */
     bool needed;
     bool sent;
-    /* The application can resume the call later: it chose the key itself, or has the
-     * token. */
+    /* The application can resume the call later: it chose the key itself, or it has a
+     * resume token with the key. */
     bool kept;
 } sgi_call_key;
 
@@ -63,7 +62,7 @@ struct segue_request {
     int32_t refs;
     segue_session *session; /* a counted reference */
     TAILQ_ENTRY(segue_request) link;
-    /* the handle from which the request was made, or NULL; a counted reference */
+    /* the handle from which the request was made: a counted reference; or NULL */
     segue_task *task;
     bool is_call; /* the method is tools/call, so the request may become a task */
     sgi_phase phase;
@@ -73,33 +72,36 @@ struct segue_request {
     segue_request_options options;
     char *log_level;
     sgi_call_key key;
-    /* number of pages of tools/list that were fetched because the tool's headers did not
-     * fit */
+    /* number of pages of tools/list that were fetched because the server refused the
+     * headers of the call */
     int32_t pages;
     /* the wire session in which logging/setLevel was sent for this request */
     int32_t wish_session;
-    /* the request was sent again because its server seemed to be of another era */
+    /* the request was sent again, because the server seemed to be of another era; this
+     * happens once */
     bool era_doubted;
-    /* the id of the last attempt, which progress notifications name */
+    /* the id of the last message that carried the request; progress notifications name
+     * it */
     int64_t call_id;
-    int32_t call_session; /* the wire session of the last attempt */
-    /* the value of cache.changes when the request was sent. The result may be cached if
-     * the number is still the same; 0 = the result must not be cached */
+    int32_t call_session; /* the wire session in which this last message was sent */
+    /* the value of cache.changes when the request was sent: the result may be cached
+     * while cache.changes is the same; 0 = the result must not be cached */
     uint64_t cache_mark;
     segue_request_events events;
     sgi_timer deadline;
-    sgi_tries tries;      /* counts the tries of the call, later the tries of tasks/get */
+    sgi_tries tries;      /* counts the attempts of the call, later those of tasks/get */
     sgi_emitter *calling; /* the exchange that carries the request itself, or NULL */
     sgi_fold fold;
 
-    /* The task that the request has become, or was made from. follower: the functions of
-     * the task's dialect. Both members are NULL without a task. */
+    /* The task that the request has become, or from which it was made. follower: the
+     * functions of the task's dialect. Both members are NULL for a request without a
+     * task. */
     const sgi_cli_following *follower;
     char *task_id;
-    /* the task is to be cancelled: only the answer to tasks/cancel ends the request */
+    /* tasks/cancel is due or under way, and only its answer ends the request */
     bool cancel_due;
-    /* the state that all dialects of tasks share (following/follow.h); NULL = there is no
-     * task */
+    /* the state that all dialects of tasks share (following/follow.h); NULL = the request
+     * has no task */
     sgi_follow *follow;
 
     sgi_questions questions;
@@ -117,8 +119,8 @@ struct segue_request {
     segue_status status;
     sgi_buf result;
     segue_error *error;
-    /* Set for a request that the engine itself made: called under the lock when the
-     * request ends, instead of the events (reverse/question_task.c). */
+    /* Set for a request that the engine itself made (reverse/question_task.c): called
+     * under the lock when the request ends, in place of the events. */
     void (*ended)(segue_request *request);
     void *owner;
 };
@@ -130,29 +132,30 @@ typedef struct sgi_request_spec {
     sgi_json params; /* an object, or empty */
     const segue_request_options *options;
     const segue_request_events *events; /* NULL = no callbacks */
-    /* the idempotency key of a resume token; empty = the options have the key, if any */
+    /* the idempotency key from a resume token; empty = the options have the key, if there
+     * is one */
     sgi_str key;
     /* the task that the request follows; empty = the request sends `method` */
     sgi_str task_id;
-    /* memory for texts of a resume token; members of the spec are views of these texts */
+    /* buffer with the texts of a resume token, to which members of the spec point */
     sgi_buf *room;
     uint64_t next_event;
     uint64_t next_segment;
     /* For a request made from a token: the number of segments that the application
-     * already has. They are not delivered again. */
+     * already has and that are not delivered again. */
     int64_t seen;
     uint64_t void_segments;
-    /* NULL = the version of the session decides which dialect follows the task */
+    /* the dialect that follows the task; NULL = the version of the session decides */
     const sgi_cli_following *follower;
-    /* the functions that ask about a resumable request, which is no task; NULL = the
-     * handle is of a task */
+    /* the functions that ask about a resumable request; NULL = the handle is that of a
+     * task */
     const sgi_cli_inquiry *inquiry;
-    /* JSON text of the server that the client sends back with messages about the task;
-     * may be empty */
+    /* JSON text of the server, which the client sends back with each message about the
+     * task; may be empty */
     sgi_json echo;
     segue_task *task;
-    /* resume token of the call whose answer the request asks for; empty = the request
-     * sends `method` */
+    /* resume token of the call whose answer is requested; empty = the request sends
+     * `method` */
     sgi_json resume_token;
     int64_t resume_id;
     int64_t resume_min_ms;
@@ -175,39 +178,39 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
                              segue_request **out);
 void sgi_request_ref(segue_request *request);
 void sgi_request_unref(segue_request *request);
-/* Frees a request without references. */
+/* Frees a request that has no references. */
 void sgi_request_free(segue_request *request);
-/* Puts the request into the ready queue, because it has something for the application. */
+/* Puts the request into the ready queue, because it has events for the application. */
 void sgi_request_queue_callbacks(segue_request *request);
 
 segue_status sgi_request_cancel(segue_request *request);
-/* Cancels a call when its session closes, unless somebody else knows its idempotency
- * key. */
+/* Cancels a call, because its session closes. A call whose idempotency key is known
+ * outside this session is not cancelled. */
 void sgi_request_withdraw(segue_request *request);
 segue_status sgi_request_detach(segue_request *request);
 segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer);
 /* Answers a question by an error. data: JSON, may be empty. */
 segue_status sgi_request_answer_error(segue_request *request, const char *key,
                                       int32_t code, sgi_str message, sgi_json data);
-/* Returns the status with which a function that answers a question refuses a request that
- * is over: SEGUE_E_TERMINAL when on_complete has begun, else SEGUE_E_NOT_FOUND. */
+/* Returns the status for an answer to a request that is over: SEGUE_E_TERMINAL when
+ * on_complete has begun, else SEGUE_E_NOT_FOUND. */
 static inline segue_status sgi_request_no_question_status(const segue_request *request)
 {
     return request->phase == SGI_PHASE_REPORTED ? SEGUE_E_TERMINAL : SEGUE_E_NOT_FOUND;
 }
 segue_status sgi_request_grant(segue_request *request, int64_t n);
 
-/* Ends the request with this result. Of several calls of the functions that end a
- * request, only the first has an effect. */
+/* Ends the request with this result. Only the first call of a function that ends a
+ * request has an effect. */
 void sgi_request_finish(segue_request *request, sgi_json result);
 /* Like sgi_request_finish, but takes over the buffer of the result and does not copy
  * it. */
 void sgi_request_finish_by(segue_request *request, sgi_buf *result);
-/* Ends the request with the server's error. what: the method of the message that the
- * error answers, if it is not the request's own; else NULL. */
+/* Ends the request with the server's error. what: method of the message that the error
+ * answers, if that is another message than the request itself; else NULL. */
 void sgi_request_finish_error(segue_request *request, const char *what, sgi_json error);
-/* Like sgi_request_finish_error, with another status. The error also has the part of the
- * result that was received. */
+/* Like sgi_request_finish_error, with this status. The error of the request also has the
+ * part of the result that was received. */
 void sgi_request_fail_error(segue_request *request, segue_status status, const char *what,
                             sgi_json error);
 void sgi_request_fail(segue_request *request, segue_status status, const char *text);
@@ -217,7 +220,7 @@ void sgi_request_fail_limit(segue_request *request, segue_status status, const c
 /* Ends the request because the collected result is larger than max_result_bytes. */
 void sgi_request_fail_size(segue_request *request);
 
-/* Drops the part of the result that was received, because the result begins anew. */
+/* Drops the received part of the result, because the result begins anew. */
 void sgi_request_forget_received(segue_request *request);
 /* Handles the outcome of the exchange that carries the call. */
 void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome);
@@ -232,10 +235,10 @@ void sgi_request_send_due(segue_request *request);
 void sgi_requests_on_session_open(segue_session *session);
 void sgi_requests_on_session_close(segue_session *session, segue_status status,
                                    const char *text);
-/* Makes each request fetch its result, because a message of the server could not be read,
- * which may have been an event of a stream. */
+/* Makes each request fetch its result. Called when a message of the server could not be
+ * read: the message may have been an event of a stream. */
 void sgi_requests_fetch_results(segue_session *session);
-/* Finds the running call with this progress token, or the task that the call became. NULL
+/* Finds the running call with this progress token. The call may have become a task. NULL
  * = there is none. */
 segue_request *sgi_requests_find_by_progress_token(segue_session *session,
                                                    sgi_json token);
@@ -247,41 +250,42 @@ bool sgi_requests_take_notification(segue_session *session, sgi_str method,
 /* ---- log_wish.c: the log level that a request needs ---- */
 
 /* Sets the log level that the request needs, before the request is sent. Returns false
- * when the request has to wait for logging/setLevel. */
+ * when the request has to wait for the answer to logging/setLevel. */
 bool sgi_log_wish_prepare(segue_request *request);
-/* Notes the log level that was set by a request of the application. Called when a request
- * was answered with a result. */
+/* Notes the log level when the application itself has set it: the request was a
+ * logging/setLevel and was answered with a result. */
 void sgi_log_wish_note_result(segue_request *request);
-/* Delivers a log message to the request on whose exchange it came. On stdio, where
- * nothing shows the request, the oldest request that wants the message gets it. Returns
- * false when no request wants it. */
+/* Delivers a log message to the request on whose exchange the message came. On stdio
+ * nothing shows this request, so the oldest request that wants the message gets it.
+ * Returns false when no request wants the message. */
 bool sgi_log_wish_take_message(segue_session *session, sgi_json params);
 
 /* ---- result_check.c ---- */
 
-/* Checks a tool's output against the tool's outputSchema, and ends the request with an
- * error when the output does not fit. Runs before on_complete. */
+/* Checks a tool's output against the tool's outputSchema. Ends the request with an error
+ * when the output does not fit. Called before on_complete. */
 void sgi_result_check(segue_request *request);
-/* Returns the name of the list member in results of this request's method; NULL = unknown
- * method. */
+/* Returns the name of the member that is the list of a result of this request's method;
+ * NULL = unknown method. */
 const char *sgi_result_list_name(const segue_request *request);
 
 /* ---- tool_lookup.c ---- */
 
-/* Handles an error with which tools/call was answered. Returns true when the headers of
- * the call did not fit: then the client lists the tools and sends the call again. */
+/* Handles the error that answers tools/call. Returns true when the server has refused the
+ * headers of the call: the client then lists the tools and sends the call again. */
 bool sgi_tool_lookup(segue_request *request, sgi_json error);
 /* Stores the header parameters and the schemas of the tools in a whole result of
  * tools/list. Results of other methods are ignored. */
 void sgi_tool_lookup_learn(segue_request *request, sgi_json result);
-/* Removes invalid tools from a result of tools/list. Returns true when `out` has the
- * changed result. The caller then checks out->failed. */
+/* Removes invalid tools from a result of tools/list. Returns true when a tool was
+ * removed: `out` then has the changed result, and the caller checks out->failed. */
 bool sgi_tool_list_remove_invalid(segue_request *request, sgi_json result, sgi_buf *out);
 
 /* ---- token.c ---- */
 
 segue_status sgi_token_write(segue_request *request, sgi_buf *out);
-/* Makes a request from a resume token. The request continues where the token says. */
+/* Makes a request from a resume token. The request continues at the position that the
+ * token contains. */
 segue_status sgi_request_from_token(segue_session *session, const char *token,
                                     const segue_request_options *options,
                                     const segue_request_events *events,
@@ -301,16 +305,17 @@ struct segue_task {
     sgi_handle handle;
     int32_t refs;
     segue_session *session; /* a counted reference */
-    /* the id of the task; "" = the handle is of a resumable request, which has a
+    /* the id of the task; "" = the handle is that of a resumable request, which has a
      * resume_token */
     char *id;
     int32_t state;
-    /* NULL = the version of the session decides which dialect has the task */
+    /* the dialect of the task; NULL = the version of the session decides */
     const sgi_cli_following *follower;
-    /* the functions that ask about a resumable request, which is no task; NULL = the
-     * handle is of a task */
+    /* the functions that ask about a resumable request; NULL = the handle is that of a
+     * task */
     const sgi_cli_inquiry *inquiry;
-    /* JSON text of the server that the client sends back with messages about the task */
+    /* JSON text of the server, which the client sends back with each message about the
+     * task */
     sgi_buf echo;
     /* the token that the handle was made from; NULL = it was made from an id */
     char *token;
@@ -320,7 +325,7 @@ struct segue_task {
 
 #define SGI_TASK_ID_MAX 4096
 
-/* Returns the state that a status word of the server names. */
+/* Returns the state (segue_task_state) for a status word of the server. */
 int32_t sgi_task_state_of(sgi_json status);
 static inline bool sgi_task_state_is_terminal(int32_t state)
 {
@@ -328,10 +333,10 @@ static inline bool sgi_task_state_is_terminal(int32_t state)
            state == SEGUE_TASK_CANCELLED;
 }
 
-/* Makes a handle from a task's id, or from a token. */
+/* Makes a handle from the id of a task. */
 segue_status sgi_task_handle_new_for_id(segue_session *session, const char *id,
                                         segue_task **out);
-/* Makes a handle. spec: was read from a token, or has only a task_id. token: the text of
+/* Makes a handle. spec: what was read from a token, or only a task_id. token: the text of
  * the token; "" = none. */
 segue_status sgi_task_handle_new(segue_session *session, const sgi_request_spec *spec,
                                  sgi_str token, segue_task **out);
@@ -342,21 +347,22 @@ void sgi_task_handle_set_state(segue_task *task, int32_t state);
 
 /* ---- task_requests.c ---- */
 
-/* True when a request that was made from a task handle may be sent in this session.
- * Otherwise the function ends the request. */
+/* Returns true when a request that was made from a task handle may be sent in this
+ * session. Otherwise ends the request and returns false. */
 bool sgi_task_handle_check_session(segue_request *request);
-/* Stores in the task handle the state that this error shows. The server refused a request
- * made from the handle, or the request ended with the error. */
+/* Stores in the task handle the state that this error shows. The error is the server's
+ * answer to a request of the handle, or the error with which the request ended. */
 void sgi_task_handle_note_error(segue_request *request, sgi_json error);
-/* Sends tasks/get after tasks/cancel was refused, to learn the task's state. Returns
- * false when the request was not tasks/cancel, or when out of memory. */
+/* Sends tasks/get after the server has refused tasks/cancel, to learn the state of the
+ * task. Returns false when the request was not tasks/cancel, or when out of memory. */
 bool sgi_task_handle_get_instead(segue_request *request, sgi_json error);
-/* Stores the state in this result in the task handle from which the request was made, if
- * any. */
+/* Stores the state that this result shows in the handle from which the request was made.
+ * Does nothing without a handle. */
 void sgi_task_handle_note_answer(segue_request *request, sgi_json result);
 segue_status sgi_task_handle_get(segue_task *task, const segue_request_events *events,
                                  segue_request **out);
-/* SEGUE_E_UNSUPPORTED: the handle stands for a resumable request, not for a task. */
+/* Sends tasks/cancel. SEGUE_E_UNSUPPORTED: the handle is that of a resumable request and
+ * not of a task. */
 segue_status sgi_task_handle_cancel(segue_task *task, const segue_request_events *events,
                                     segue_request **out);
 segue_status sgi_task_handle_watch(segue_task *task, const segue_request_options *options,

@@ -66,7 +66,7 @@ void sgi_request_finish_by(segue_request *request, sgi_buf *result)
     end_well(request);
 }
 
-/* Ends the request with an error. what: text that precedes the server's message; NULL =
+/* Ends the request with an error. what: text in front of the server's message; NULL =
  * none. */
 static void end_with(segue_request *request, segue_status status, const char *what,
                      sgi_json error)
@@ -95,7 +95,7 @@ void sgi_request_finish_error(segue_request *request, const char *what, sgi_json
     sgi_request_fail_error(request, SEGUE_E_REMOTE, what, error);
 }
 
-/* Merges the parts of the result that were received, and stores them with the error. */
+/* Merges the received parts of the result and stores them with the error. */
 static void keep_received(segue_request *request)
 {
     if (!sgi_cli_has_received(request) && !request->fold.count &&

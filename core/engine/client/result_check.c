@@ -28,7 +28,7 @@ const char *sgi_result_list_name(const segue_request *request)
 }
 
 /* Copies the schema of the tool, because the session may change its schemas while user
- * code runs. An empty copy means that nothing is to be checked. */
+ * code runs. An empty copy means that there is nothing to check. */
 static void copy_schema(const segue_request *request, const char *tool, sgi_buf *out)
 {
     sgi_buf_add_str(
@@ -67,8 +67,8 @@ static void check(segue_request *request, const char *tool, sgi_json schema)
         refuse(request, validation.reason);
 }
 
-/* False when the list member of the result exists and is not a list. A missing list is
- * left to the application: some servers of the handshake eras omit an empty one. */
+/* False when the list member of the result exists and is no list. A missing list is
+ * accepted: some servers of the handshake eras leave out an empty one. */
 static bool has_list(const segue_request *request)
 {
     const char *name = sgi_result_list_name(request);

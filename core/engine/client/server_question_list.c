@@ -24,9 +24,8 @@ void sgi_server_questions_clear(segue_request *request)
     }
 }
 
-/* A question of a resumable request is still valid in the next wire session, under the
- * same id. The id of such a question is a unique text, so no other question has this
- * id. */
+/* A question of a resumable request stays valid in the next wire session, under the same
+ * id. Its id is unique, so no other question has this id. */
 bool sgi_server_question_is_of_session(const segue_session *session,
                                        const sgi_server_question *server_question)
 {
@@ -50,8 +49,9 @@ bool sgi_server_questions_are_open(const segue_request *request)
     return false;
 }
 
-/* Answers a request of the server. problem NULL: the request was ping. Over HTTP each
- * answer is an exchange. When too many messages are under way, the answer is not sent. */
+/* Answers a request of the server by an error. problem NULL: answers ping by a result.
+ * Over HTTP each answer is an exchange; when too many exchanges are under way, nothing is
+ * sent. */
 void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t code,
                                      const char *problem)
 {
@@ -73,8 +73,8 @@ void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t
 }
 
 /* Closes the questions of a request that has ended. A question that came on the request's
- * own HTTP exchange gets no answer. Any other open question is answered with an error,
- * because it may belong to another request, which waits for the answer. */
+ * own HTTP exchange gets no answer. Any other open question is answered with an error: it
+ * may belong to another request of the server, which waits for the answer. */
 void sgi_server_questions_end(segue_request *request)
 {
     segue_session *session = request->session;

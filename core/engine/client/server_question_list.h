@@ -14,7 +14,8 @@ struct sgi_server_question {
     /* the key by which the application answers the question */
     char *key;
     uint8_t question[SGI_DIGEST_SIZE]; /* digest of the question's method and params */
-    /* JSON text of the id of the task that the question names, or NULL */
+    /* JSON text of the task id that the question names; NULL = the question names no
+     * task */
     char *related;
     sgi_defaults defaults;
     char *answer; /* JSON text of the application's answer, or NULL */
@@ -24,18 +25,19 @@ struct sgi_server_question {
     bool guessed; /* the question named no request, so the client chose one */
     /* the question's request is resumable, so the question outlives the wire session */
     bool resumes;
-    /* the answer is known, and waits because too many messages are under way */
+    /* the answer is known, but waits because too many messages are under way */
     bool due;
     bool failed;            /* the answer is an error object */
     bool elicits;           /* the question asks a person (elicitation) */
     segue_request *request; /* NULL until the question is in the list of a request */
-    sgi_timer again;        /* fires when the answer is to be sent once more */
-    int32_t losses;         /* number of sends of the answer in a row that were lost */
+    sgi_timer again;        /* fires when the answer has to be sent once more */
+    /* number of attempts in a row to send the answer that were lost */
+    int32_t losses;
 };
 
 /* Frees a question that is in no list. */
 void sgi_server_question_free(const sgi_mem *mem, sgi_server_question *server_question);
-/* True when the id of the question is valid in the current wire session. */
+/* True when the id of the question is valid in the present wire session. */
 bool sgi_server_question_is_of_session(const segue_session *session,
                                        const sgi_server_question *server_question);
 /* True when the application has not answered the question yet. */

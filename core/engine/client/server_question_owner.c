@@ -30,8 +30,7 @@ segue_request *sgi_server_question_owner(segue_session *session, sgi_json task_i
             return request;
     request = session->hearing ? session->hearing->request : NULL;
     if (session->hearing && session->hearing->late)
-        /* the question belongs to a call that was given up, so nobody answers the
-         * question */
+        /* the question belongs to a call that was given up, so no request gets it */
         return NULL;
     if (request)
         return can_be_asked(request) ? request : standing(session);

@@ -1,7 +1,7 @@
 /* Receives questions of the server and sends the application's answers. The client stores
- * an answer as long as the question's request lives, because the server may ask again
- * (R-975-16). The request that stands for the session lasts as long as the session, so
- * its oldest answers are dropped. */
+ * an answer as long as the request of the question lives, because the server may ask
+ * again (R-975-16). The request that stands for the session lives as long as the session,
+ * so its oldest answers are dropped at a limit. */
 #include "engine/client/server_question_list.h"
 
 #include "base/backoff.h"
@@ -60,8 +60,8 @@ bool sgi_server_questions_are_declared(const segue_session *session)
     return false;
 }
 
-/* True when the client did not declare the mode of this elicitation. Such a question is
- * refused with -32602 (client/elicitation, "Error Handling"). */
+/* True when the client did not declare the mode of this elicitation. The client refuses
+ * such a question with -32602 (client/elicitation, "Error Handling"). */
 static bool is_undeclared_mode(sgi_json capability, sgi_json params)
 {
     return sgi_json_string_is(sgi_json_get(params, "mode"), SGI_STR("url")) &&
@@ -92,8 +92,8 @@ static void drop(sgi_server_question *server_question)
 }
 
 /* True when the new question is the same as the known question with this id. A restarted
- * server may use an id again for another question. An answer to the old question would
- * not answer the new one, so the old question is closed. */
+ * server may use the id of an old question for a new one. The answer to the old question
+ * would then be wrong, so the old question is closed. */
 static bool is_same(segue_session *session, sgi_server_question *server_question,
                     const sgi_message *msg)
 {
@@ -138,7 +138,8 @@ static sgi_server_question *make(segue_session *session, sgi_str id, sgi_json ta
     return NULL;
 }
 
-/* Reports the question to the application and puts it into the list, or does neither. */
+/* Reports the question to the application and puts it into the list. When one of the two
+ * fails, neither is done. */
 static bool add(segue_request *request, sgi_server_question *server_question,
                 const sgi_message *msg)
 {
@@ -171,7 +172,8 @@ static bool add(segue_request *request, sgi_server_question *server_question,
 static segue_status send_answer(segue_session *session,
                                 sgi_server_question *server_question);
 
-/* True when no answer is still to be given, sent, or sent again. */
+/* True when the question needs nothing more: its answer was given, sent, and need not be
+ * sent again. */
 static bool is_settled(const segue_session *session,
                        const sgi_server_question *server_question)
 {
@@ -281,9 +283,9 @@ static void write_answer(sgi_jw *w, const sgi_server_question *server_question)
     sgi_jw_close(w, '}');
 }
 
-/* Sends the answer to a question. Over HTTP each answer is an exchange. The number of
+/* Sends the answer to a question. Over HTTP each answer is an exchange; the number of
  * these exchanges is limited, and further answers wait. While the session is not open,
- * nothing is sent: the server asks again on its next connection (R-975-16), and gets the
+ * nothing is sent: the server asks again on its next connection (R-975-16) and gets the
  * answer then. */
 static segue_status send_answer(segue_session *session,
                                 sgi_server_question *server_question)
@@ -376,7 +378,8 @@ static void on_again(sgi_timer *timer)
         sgi_server_question_resend_answer(session, sgi_str_of(server_question->id));
 }
 
-/* Sends the answer again until it arrives. Otherwise the server would wait for ever. */
+/* The answer is sent again until it arrives, because the server would otherwise wait for
+ * ever. */
 void sgi_server_question_resend_answer(segue_session *session, sgi_str id)
 {
     sgi_server_question *server_question =
@@ -394,7 +397,7 @@ void sgi_server_questions_send_answers(segue_session *session)
     sgi_server_question *server_question;
     if (!session->answers.due || !sgi_session_is_open(session))
         return;
-    /* send_answer sets `due` again when too many messages are under way */
+    /* cleared first: send_answer sets it again when too many messages are under way */
     session->answers.due = false;
     TAILQ_FOREACH(request, &session->requests, link)
         TAILQ_FOREACH(server_question, &request->questions.from_server, link)
@@ -405,8 +408,8 @@ void sgi_server_questions_send_answers(segue_session *session)
 
 /* ---- all requests of the server ---- */
 
-/* Handles the lack of memory for an answer. A byte stream is closed, and an HTTP exchange
- * is reported as lost, so that neither side waits for ever. */
+/* Handles the lack of memory for an answer: closes a byte stream, or reports an HTTP
+ * exchange as lost, so that neither side waits for ever. */
 static void cannot_answer(segue_session *session)
 {
     if (!session->conn->exchanging)
@@ -415,7 +418,7 @@ static void cannot_answer(segue_session *session)
         sgi_emitter_lost(session->hearing, "out of memory", false);
 }
 
-/* Handles a request of the server, which exists in the handshake eras only. The client
+/* Handles a request of the server. Only the handshake eras have such requests. The client
  * answers ping itself. Questions go to the application. All other requests are
  * refused. */
 void sgi_server_question_handle(segue_session *session, const sgi_message *msg)

@@ -19,7 +19,7 @@ void sgi_server_question_refuse_malformed(segue_session *session, const sgi_mess
  * sgi_server_question_handle answers such a request with an error. */
 bool sgi_server_question_is_undeclared(const segue_session *session,
                                        const sgi_message *msg);
-/* Closes the question that params name, because the server has withdrawn it. Returns
+/* Closes the question that the params name, because the server has withdrawn it. Returns
  * false when the server never asked such a question. */
 bool sgi_server_question_withdraw(segue_session *session, sgi_json params);
 /* Answers the question with this key. SEGUE_E_NOT_FOUND: no open question has the key.
@@ -29,16 +29,16 @@ segue_status sgi_server_question_answer(segue_request *request, const char *key,
 /* Answers the question with this key by an error object. */
 segue_status sgi_server_question_answer_error(segue_request *request, const char *key,
                                               sgi_json error);
-/* Sends answers that had to wait because too many messages were under way. Called when a
+/* Sends answers that waited because too many messages were under way. Called when a
  * message has reached the server. */
 void sgi_server_questions_send_answers(segue_session *session);
-/* Sends the answer to the server's question with this id once more, because the answer
- * may not have reached the server. A server that receives two answers recognizes the id
+/* Sends the answer to the question with this id once more, because the answer may not
+ * have reached the server. A server that receives an answer twice recognizes the id
  * (R-975-16), or drops the second answer. */
 void sgi_server_question_resend_answer(segue_session *session, sgi_str id);
-/* Returns the application's request that a question belongs to
- * (server_question_owner.c). task_id: the task that the question names, or empty. NULL
- * = no request fits. */
+/* Returns the application's request to which a question belongs
+ * (server_question_owner.c). task_id: the task that the question names, or empty. NULL =
+ * no request fits. */
 segue_request *sgi_server_question_owner(segue_session *session, sgi_json task_id);
 /* True when this is the method of a question in at least one protocol revision. */
 bool sgi_server_question_is_known_method(sgi_str method);
@@ -47,8 +47,8 @@ bool sgi_server_questions_are_declared(const segue_session *session);
 /* True when the application has received a question of this request and has not answered
  * it yet. */
 bool sgi_server_questions_are_open(const segue_request *request);
-/* Closes the questions of a request that has ended. Each open question for which the
- * server may still wait is answered with an error. */
+/* Closes the questions of a request that has ended. Each open question whose answer the
+ * server may still need is answered with an error. */
 void sgi_server_questions_end(segue_request *request);
 void sgi_server_questions_clear(segue_request *request);
 

@@ -16,8 +16,8 @@
 
 static const sgi_backoff reconnecting = {.first_ms = 250, .most_ms = 30000, .spread = 50};
 
-/* A server whose connection lasts this long, in ms, counts as working, even if no request
- * was sent. */
+/* time in ms after which a connection shows that its server works, even if no request was
+ * sent */
 #define STEADY_MS 5000
 
 static void start(void *self);
@@ -49,7 +49,7 @@ static bool copy_texts(segue_session *session)
             return false;
         *slots[i] = session->texts[i];
     }
-    /* meta and handshake.capabilities have a copy of the capabilities */
+    /* meta and handshake.capabilities have copies, so the option is not used any more */
     session->options.capabilities = NULL;
     return true;
 }
@@ -62,7 +62,7 @@ static segue_status set_up(segue_session *session, void *transport, sgi_json cap
         !sgi_cli_session_states_begin(session) ||
         !sgi_handshake_prepare(session, capabilities))
         return SEGUE_E_NOMEM;
-    /* cleared, because the host may be freed before the session */
+    /* the option is cleared, because the host may be freed before the session */
     session->options.host = NULL;
     return sgi_hosting_join(session, host);
 }
@@ -100,7 +100,7 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
             sgi_conn_unref(conn);
         return status;
     }
-    session->refs = 2; /* the references of the handle and of the conversation */
+    session->refs = 2; /* one reference of the handle and one of the conversation */
     if (events)
         session->events = *events;
     *out = session;
@@ -138,7 +138,7 @@ static void message(void *self, const sgi_message *msg)
         emitter = sgi_emitter_find(session, msg->id);
         session->reach.answered |= emitter && emitter->request;
         if (!emitter)
-            /* a late answer, or an answer to no request, is dropped (AS-118) */
+            /* an answer that came too late, or answers no request, is dropped (AS-118) */
             session->engine->warnings++;
         else if (msg->kind == SGI_MESSAGE_RESULT)
             sgi_emitter_result(emitter, msg->result);
@@ -286,10 +286,9 @@ static void out_of_reach(segue_session *session, const char *why)
     sgi_session_failed(session, SEGUE_E_DISCONNECTED, text);
 }
 
-/* Resets the count of attempts if the server has worked: it answered, or its connection
- * lasted. The next loss is then the first in a row. A server that dies as soon as it
- * starts is given up like a server that cannot be reached. Lost requests have a count of
- * failures of their own (tries.c). */
+/* Counts attempts from 0 again if the server has worked: it answered, or its connection
+ * lasted STEADY_MS. A server that dies as soon as it starts is therefore given up like
+ * one that cannot be reached. Lost requests count their own failures (tries.c). */
 static void note_works(segue_session *session)
 {
     int64_t up_ms =
@@ -299,9 +298,9 @@ static void note_works(segue_session *session)
         session->reach.attempts = 0;
 }
 
-/* Returns how often the session may try again. The option first_attempts limits the tries
- * for a server that was never reached. It is not used for a server that asks the client
- * to come again. */
+/* Returns how often in a row the session may try to connect. The option first_attempts is
+ * the limit for a server that was never reached, unless that server asks the client to
+ * come again. */
 static int32_t most_attempts(const segue_session *session)
 {
     bool is_asked = sgi_session_retry_delay_ms(session, 0) > 0;
@@ -330,14 +329,15 @@ void sgi_session_lost(segue_session *session, const char *why)
     stop_listening(session);
     sgi_hosting_cut(session, why);
     if (session->handshake.agreed)
-        ; /* nothing to do: the session that carries this one begins it again */
+        /* nothing to do: this session is carried by another one, which begins it again */
+        ;
     else if (!session->conn->can_reopen)
         sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
     else if (++session->reach.attempts > most)
         end_attempts(session, why);
     else if (left <= 0)
         out_of_reach(session, why);
-    else if (asked > ms) /* the server is reachable, and asked for a longer pause */
+    else if (asked > ms) /* the server was reached, and asks for a longer pause */
         try_later(session, asked, why);
     else
         try_later(session, ms < left ? ms : left, why);
@@ -368,8 +368,8 @@ static void detached(void *self)
     sgi_session_unref(session);
 }
 
-/* Reports that the session is open. Drops cached results and schemas, which may be old
- * because notifications of the server were missed. */
+/* Reports that the session is open. Cached results and schemas are dropped: notifications
+ * that they have changed may have been missed. */
 static void tell_open(segue_session *session)
 {
     sgi_cache_clear(&session->cache);
@@ -425,8 +425,8 @@ void sgi_session_failed(segue_session *session, segue_status status, const char 
     if (!session->ready.queued)
         sgi_session_ref(session);
     sgi_ready_add(session->engine, &session->ready);
-    /* requests end with this status, so they are closed before their exchanges are
-     * lost */
+    /* closes the requests first: losing their exchanges would end them with another
+     * status */
     sgi_requests_on_session_close(session, status, text);
     lose_emitters(session, text);
     stop_listening(session);
@@ -455,8 +455,8 @@ static int32_t deliver_closed(segue_session *session)
     return 1;
 }
 
-/* Reports the next attempt to the application. The values are copied, because the engine
- * may write new ones while the callback runs. */
+/* Reports the next attempt to the application. The values are copied first, because the
+ * engine may write new ones while the callback runs without the lock. */
 static int32_t deliver_retry(segue_session *session)
 {
     sgi_engine *engine = session->engine;
@@ -476,7 +476,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     segue_session *session = SGI_OWNER(ready, segue_session, ready);
     sgi_engine *engine = session->engine;
     int32_t ran = 0;
-    (void)budget; /* the budget is not needed: the number of these events is bounded */
+    (void)budget; /* no budget is needed: the number of these events is bounded */
     if (session->retry.due && !session->closed_reported)
         ran += deliver_retry(session);
     if (session->open_due) {

@@ -26,32 +26,36 @@ typedef enum sgi_stage {
     SGI_STAGE_CLOSED
 } sgi_stage;
 
-/* The largest number of messages without an answer that may be under way at once. These
- * are the answers to the server's questions, and notifications. */
+/* The largest number of messages that may be under way at once without being requests:
+ * notifications, and answers to questions of the server. */
 #define SGI_TELLING_MAX 64
 
-/* The largest number of pieces without content that one result may have in a row. */
+/* The largest number of pieces without content in a row that one result may have. */
 #define SGI_EMPTY_PIECES_MAX 10000
 
-/* The longest name of a server on the GET stream, in bytes. A longer name is ignored. */
+/* The longest name of a server process on the GET stream, in bytes. A longer name is
+ * ignored. */
 #define SGI_SERVER_NAME_MAX 63
 
 /* The state of the session's attempts to reach its server. */
 typedef struct sgi_reach {
-    /* fires when server/discover was not answered in time, or at the next attempt */
+    /* fires when server/discover was not answered in time, or when the next attempt is
+     * due */
     sgi_timer timer;
-    int32_t attempts; /* attempts to connect, in a row */
-    int64_t lost_ms;  /* time at which the current series of attempts began; monotonic */
-    /* time at which a user began to decide about a token; monotonic, 0 = no user
-     * decides */
+    int32_t attempts; /* number of attempts to connect, in a row */
+    int64_t lost_ms;  /* time at which this row of attempts began; monotonic */
+    /* time at which a user began to decide about a token; monotonic; 0 = no user is
+     * deciding */
     int64_t user_ms;
-    /* time until which the server asked the client to send nothing; monotonic */
+    /* time before which the client sends nothing, because the server asked for a pause;
+     * monotonic */
     int64_t wait_until_ms;
     int64_t opened_ms; /* time at which the session was opened last; monotonic */
-    /* number of wire sessions in a row that answered only the handshake */
+    /* number of wire sessions in a row that answered nothing but the handshake */
     int32_t renewals;
     bool was_open; /* the session has been open before */
-    bool answered; /* a request has been answered since the session was last opened */
+    /* the server has answered a request since the session was opened last */
+    bool answered;
 } sgi_reach;
 
 /* The GET stream over HTTP, on which the server sends its own requests and
@@ -65,10 +69,9 @@ typedef struct sgi_session_stream {
     char server_name[SGI_SERVER_NAME_MAX + 1];
 } sgi_session_stream;
 
-/* Counts of the answers to questions of the server, and of other messages that get no
- * answer. */
+/* The answers to questions of the server, and other messages that get no answer. */
 typedef struct sgi_answers {
-    /* number of times that the server used the id of one question for another question */
+    /* number of times that the server used the id of one question for another one */
     int32_t ids_reused;
     int32_t under_way; /* number of exchanges whose message gets no answer */
     bool due;          /* answers wait to be sent, because SGI_TELLING_MAX was reached
@@ -83,14 +86,15 @@ typedef struct sgi_cli_handshake {
     /* the session needs no handshake, because another session carries it
      * (reverse/question_task.c) */
     bool agreed;
-    /* the session first tries the era that the server at this endpoint spoke earlier */
+    /* the session tries the era that the server of this endpoint spoke earlier */
     bool guessed;
     bool probed_again;           /* server/discover was sent once more */
     bool own_version_refused;    /* initialize with a dialect's version got an error */
     struct sgi_emitter *probing; /* the exchange of server/discover, or NULL */
-    /* the exchange of initialize, or NULL; over a byte stream both may be under way */
+    /* the exchange of initialize, or NULL; over a byte stream it can be under way
+     * together with `probing` */
     struct sgi_emitter *shaking;
-    /* the server's error for initialize, kept while a late answer to server/discover may
+    /* the server's error for initialize, kept while an answer to server/discover may
      * still come; or NULL */
     char *refusal;
 } sgi_cli_handshake;
@@ -103,23 +107,27 @@ typedef struct sgi_session_tools {
 
 typedef struct sgi_cli_state sgi_cli_state;
 
-/* Calls that are to be withdrawn (withdrawal.h). */
+/* Calls that the client no longer wants, as long as the server has not been told
+ * (withdrawal.h). */
 typedef struct sgi_withdrawals {
     TAILQ_HEAD(, sgi_withdrawal) list;
     int32_t count;
     int32_t max; /* the limit of the list: SGI_WITHDRAWALS_MAX; tests make it small */
 } sgi_withdrawals;
 
-/* What the server has declared. */
+/* What the server has declared that it can do. */
 typedef struct sgi_server_says {
     bool tasks;
     bool streams; /* the server offers event streams of tasks (dialect E) */
     bool idempotency;
     /* the logging capability, in the server's answer to initialize */
     bool logging;
-    bool task_calls;       /* tools/call may be a task of 2025-11-25 */
-    bool pulls_from_start; /* tasks/result takes dev.segue/fromSeqNr (R-1905-32) */
-    uint8_t modes;         /* modes of SEP-1905, a set of sgi_response_mode */
+    bool task_calls; /* the server accepts tools/call as a task of 2025-11-25 */
+    /* the server accepts dev.segue/fromSeqNr in tasks/result (R-1905-32) */
+    bool pulls_from_start;
+    /* the response modes of SEP-1905 that the server has declared, a set of
+     * sgi_response_mode */
+    uint8_t modes;
 } sgi_server_says;
 
 /* Log messages of the handshake eras (log_wish.c). */
@@ -135,7 +143,7 @@ typedef struct sgi_session_log {
  * (notifications.c). */
 typedef struct sgi_waiting_notifications {
     sgi_buf waiting;
-    /* no more input is read until the application has received the waiting
+    /* the session reads no more input until the application has received these
      * notifications */
     bool full;
 } sgi_waiting_notifications;
@@ -145,7 +153,7 @@ typedef struct sgi_retry_notice {
     bool due;
     int32_t attempt;
     int64_t delay_ms;
-    char why[256]; /* the reason for the attempt, cut to this size */
+    char why[256]; /* the reason for the attempt; a longer reason is cut */
 } sgi_retry_notice;
 
 struct segue_session {
@@ -161,8 +169,8 @@ struct segue_session {
     sgi_stage stage;
     sgi_reach reach;
     int64_t last_id;
-    /* for a session that asks a question as a task: the ids of its messages begin with
-     * this id (reverse/question_task.c) */
+    /* for a session that asks a question as a task: the id with which the ids of its
+     * messages begin (reverse/question_task.c) */
     sgi_question_id question;
     /* the host of the session, which answers the MCP server's requests (hosting.h); or
      * NULL */
@@ -173,7 +181,9 @@ struct segue_session {
     sgi_answers answers;
     /* over HTTP: the emitter on whose exchange the current message came */
     struct sgi_emitter *hearing;
-    int32_t wire_session; /* number of wire sessions begun so far */
+    /* number of wire sessions that were begun so far; also the number of the present
+     * one */
+    int32_t wire_session;
     sgi_cli_handshake handshake;
     sgi_session_tools tools;
     sgi_cache cache;
@@ -181,14 +191,16 @@ struct segue_session {
     sgi_map in_flight;        /* the emitters of the requests in flight, by id */
     TAILQ_HEAD(, segue_request) requests;
     sgi_withdrawals withdrawals;
-    int32_t request_count; /* number of requests of the application, without `standing` */
+    /* number of the application's requests; `standing` is not counted */
+    int32_t request_count;
     /* the request of segue_session_take_input, which gets questions for the session; or
      * NULL */
     struct segue_request *standing;
-    /* number of requests whose callbacks have to run before more input is read */
+    /* number of requests whose callbacks have to run before the session reads more
+     * input */
     int32_t behind;
 
-    /* The following members describe the client and the server to each other. */
+    /* The following members are what client and server have declared to each other. */
     sgi_buf meta; /* members of _meta that each request of the modern era has */
     sgi_version version;
     sgi_buf peer; /* the text that segue_session_peer returns */
@@ -204,7 +216,7 @@ struct segue_session {
     bool closed_due;
     bool closed_reported;
     struct segue_error *error;
-    /* called when the last reference is gone */
+    /* called when the last reference to the session is dropped */
     void (*gone)(segue_session *session, void *user);
     void *gone_user;
 };
@@ -214,22 +226,22 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
                              const segue_session_events *events, segue_session **out);
 void sgi_session_ref(segue_session *session);
 void sgi_session_unref(segue_session *session);
-/* Frees a session without references. */
+/* Frees a session that has no references. */
 void sgi_session_free(segue_session *session);
 void sgi_session_close(segue_session *session);
 
-/* Sets the log level again and reports a new connection to the application. Called
- * when another server process has taken over the wire session and does not know its
- * settings. */
+/* Handles that another server process has taken over the wire session: this process does
+ * not know the log level, so the level is set again. Reports a new connection to the
+ * application. */
 void sgi_session_taken_over(segue_session *session);
 
-/* sgi_session_begin_message begins a message that is no request; NULL when out of
- * memory. The caller writes the message into the returned conversation and then calls
- * sgi_session_send_message, which sends it. sgi_session_send_message returns false
- * when the message is not sent. */
+/* sgi_session_begin_message begins a message that is no request; NULL when out of memory.
+ * The caller writes the message into the returned conversation and then calls
+ * sgi_session_send_message. sgi_session_send_message returns false when the message could
+ * not be sent. */
 sgi_conn *sgi_session_begin_message(segue_session *session);
 bool sgi_session_send_message(segue_session *session, sgi_conn *conn);
-/* Reads a batch that came over this conversation, which is the session's or an
+/* Reads a batch. conn: the conversation over which it came, the session's or an
  * exchange's. Returns false when the text is no batch, or when the server may not send
  * batches. */
 bool sgi_session_batch(const segue_session *session, sgi_conn *conn, sgi_str text);
@@ -242,23 +254,25 @@ void sgi_session_resume_input(segue_session *session, const segue_request *reque
 void sgi_notifications_keep(segue_session *session, sgi_str method, sgi_json params);
 int32_t sgi_notifications_deliver(segue_session *session);
 
-/* Returns how much of reconnect_timeout_ms is left after gone_ms. */
+/* Returns how much of reconnect_timeout_ms is left when the server has been gone for
+ * gone_ms. */
 int64_t sgi_session_reconnect_ms_left(const segue_session *session, int64_t gone_ms);
-/* Reports the attempt-th try in a row to the application and to the log. what: a method,
- * or NULL for the session itself. */
+/* Reports a retry to the application and to the log. attempt: its number in a row. what:
+ * a method; NULL = the session itself connects again. */
 void sgi_session_report_retry(segue_session *session, const char *what, int32_t attempt,
                               int64_t ms, const char *why);
 /* Handles the loss of the connection, or a failed handshake: connects again, or ends the
  * session. */
 void sgi_session_lost(segue_session *session, const char *why);
-/* Returns the delay before the next try: ms, or longer if the server asked for it. */
+/* Returns the delay before the next attempt: ms, or more if the server asked for more. */
 int64_t sgi_session_retry_delay_ms(const segue_session *session, int64_t ms);
-/* Begins another wire session for an open session whose wire session is gone. Exchanges
- * under way go on in the old one. */
+/* Begins a new wire session for an open session, because its wire session is gone.
+ * Exchanges under way continue in the old one. */
 void sgi_session_renew(segue_session *session, const char *why);
 /* Opens the session, because the server has accepted notifications/initialized. */
 void sgi_session_initialized_accepted(segue_session *session);
-/* Handles the end of the GET stream. heard: a message had arrived on the stream. */
+/* Handles the end of the GET stream. brought_input: something had arrived on the
+ * stream. */
 void sgi_session_stream_ended(segue_session *session, bool brought_input);
 
 /* True while callbacks of the application have to run before more input is read. */
@@ -272,7 +286,8 @@ static inline bool sgi_session_is_open(const segue_session *session)
     return session->stage == SGI_STAGE_OPEN;
 }
 
-/* Sets the log level, because the server has declared its capabilities (log_wish.c). */
+/* Sets the log level that the session's options ask for. Called when the server has
+ * declared its capabilities (log_wish.c). */
 void sgi_log_wish_begin(segue_session *session, sgi_json capabilities);
 /* Sets the log level again, because another server process has taken over the session. */
 void sgi_log_wish_again(segue_session *session);

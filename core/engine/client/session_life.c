@@ -64,7 +64,8 @@ void sgi_session_report_retry(segue_session *session, const char *what, int32_t 
                    what ? what : "the connection is ", what ? " is " : "", why,
                    (int)attempt, (long long)ms);
     if (!session->events.on_reconnect || (!what && session->retry.due))
-        /* an attempt of a request is to be reported already, and its report says more */
+        /* the attempt of a request waits to be reported already, and that report says
+         * more */
         return;
     session->retry.due = true;
     session->retry.attempt = attempt;

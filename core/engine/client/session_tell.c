@@ -30,7 +30,7 @@ void sgi_session_resume_input(segue_session *session, const segue_request *reque
     if (request->calling)
         sgi_exchange_resume_input(request->calling->conn);
     const sgi_emitter *streaming = sgi_cli_streaming(request);
-    /* of all exchanges of the request, only the streaming one waits for a free inbox */
+    /* only the exchange that streams the result waits until the inbox has room */
     if (streaming)
         sgi_exchange_resume_input(streaming->conn);
 }

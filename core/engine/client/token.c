@@ -15,8 +15,8 @@
 #define PREFIX "sg1."
 #define CHECK_SIZE 8
 
-/* True when the server can find the call again. The server cannot find a call that was
- * sent without a key: the same call with a key would be a second call. */
+/* True when the server can find the call again. A call that was sent without a key cannot
+ * be found: sent again with a key, it would be a second call. */
 static bool is_resumable(const segue_request *request)
 {
     const segue_session *session = request->session;
@@ -30,8 +30,8 @@ static bool is_resumable(const segue_request *request)
 
 /* True when nothing is left to resume: on_complete has reported an end that is also the
  * end at the server. Before on_complete, a resumed request delivers again what the
- * application has not received. Other errors say only that this request has failed, and
- * nothing of the task. */
+ * application has not received. An end by another error is only the end of this request,
+ * not of the task. */
 static bool is_over(const segue_request *request)
 {
     if (request->phase != SGI_PHASE_REPORTED)
@@ -52,7 +52,7 @@ static bool is_over(const segue_request *request)
     }
 }
 
-/* Writes the number of the last delivered segment, and of the void ones. */
+/* Writes the number of the next segment and the number of void segments. */
 static void write_position(const segue_request *request, sgi_jw *w)
 {
     if (!request->delivery.segment)
@@ -120,7 +120,8 @@ static bool verify(sgi_engine *engine, const sgi_buf *bytes, sgi_json *state)
 }
 
 /* Reads which segments were delivered. The client reports void segments together with the
- * next segment. So void segments without a later delivered segment were not reported. */
+ * segment behind them. So void segments without a later delivered segment were not
+ * reported. */
 static bool read_position(sgi_json state, sgi_request_spec *spec)
 {
     int64_t voided = 0;
@@ -150,7 +151,7 @@ static bool is_token(sgi_str text)
     return text.n >= sizeof PREFIX - 1 && memcmp(text.p, PREFIX, sizeof PREFIX - 1) == 0;
 }
 
-/* The contents of a token. The texts of spec are views of the buffers. */
+/* The contents of a token. The texts of spec point into the buffers. */
 typedef struct opened {
     sgi_request_spec spec;
     sgi_buf bytes;
@@ -221,9 +222,9 @@ segue_status sgi_task_handle_watch_token(segue_task *task,
     return resume(task->session, task->token, &o, out);
 }
 
-/* Makes a task handle from a token. A call without a task and without a server token has
- * no state that the client can ask for: such a token can only be used to send the call
- * again. */
+/* Makes a task handle from a token. A call that is no task and has no resume token of the
+ * server has no state that the client can ask for: its token can only be used to send the
+ * call again. */
 segue_status sgi_task_handle_from_token(segue_session *session, const char *token,
                                         segue_task **out)
 {

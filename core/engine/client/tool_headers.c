@@ -1,7 +1,7 @@
-/* The map has one entry per tool with header parameters, by the tool's name. Both the
- * number of entries and the sum of their sizes have a limit. A page of tools/list adds
- * its tools, which replace entries of the same name, because the list may change while it
- * is read page by page. */
+/* The map has one entry for each tool that has header parameters, by the name of the
+ * tool. The number of entries and the sum of their sizes have a limit. A page of
+ * tools/list adds its tools, which replace entries of the same name, because the list may
+ * change while it is read page by page. */
 #include "engine/client/tool_headers.h"
 
 #include "wire/mcp_headers.h"
@@ -98,7 +98,7 @@ static bool learn_tool(sgi_tool_headers *headers, sgi_json definition)
     sgi_json name = sgi_json_get(definition, "name");
     sgi_buf text;
     if (sgi_json_kind_of(name) != SGI_JSON_STRING)
-        return true; /* a tool without a name cannot be called */
+        return true; /* a tool without a name cannot be called, so it needs no entry */
     sgi_buf_init(&text, sgi_engine_mem(headers->engine));
     sgi_json_decode(name, &text);
     bool usable = !text.failed && (!text.len || !memchr(text.p, 0, text.len));

@@ -21,13 +21,13 @@ typedef struct sgi_tool_headers {
 void sgi_tool_headers_init(sgi_tool_headers *headers, sgi_engine *engine);
 void sgi_tool_headers_free(sgi_tool_headers *headers);
 
-/* Reads a result of tools/list. begins: this is the first page, so older entries are
- * dropped. The application must not see tools whose annotations are invalid. When there
- * are any, the result without them is appended to out, unless out is NULL, and the
- * function returns true. The caller then checks out->failed. */
+/* Reads a result of tools/list. begins: the result is the first page, so older entries
+ * are dropped. The application must not see tools whose annotations are invalid. If there
+ * are such tools, the function returns true and, unless out is NULL, appends the result
+ * without them to out; the caller then checks out->failed. */
 bool sgi_tool_headers_learn(sgi_tool_headers *headers, sgi_json result, bool begins,
                             sgi_buf *out);
-/* Appends the headers of a call, packed as name NUL value NUL. */
+/* Appends the headers for a call of this tool, packed as name NUL value NUL. */
 void sgi_tool_headers_write(const sgi_tool_headers *headers, sgi_str tool,
                             sgi_json arguments, sgi_buf *out);
 

@@ -34,7 +34,8 @@ static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
             send_list(request, cursor))
             return;
     }
-    /* if the headers still do not fit, the server's error is the answer */
+    /* sent once more; if the headers still do not fit, the server's error is the
+     * answer */
     sgi_request_send_due(request);
 }
 
@@ -66,7 +67,8 @@ bool sgi_tool_lookup(segue_request *request, sgi_json error)
     return send_list(request, (sgi_json){0});
 }
 
-/* True for a request of tools/list. *begins: the request asks for the first page. */
+/* True for a request of tools/list. *begins: set when the request asks for the first
+ * page. */
 static bool is_list(const segue_request *request, bool *begins)
 {
     sgi_json params = {request->params, request->params_len};

@@ -1,5 +1,5 @@
 /* Decides when an exchange of a request is tried again: at the next interval, or after a
- * failure, with growing pauses. The request ends when no tries are left. */
+ * failure with growing pauses. Ends the request when no attempts are left. */
 #include "base/backoff.h"
 #include "engine/client/request.h"
 
@@ -20,7 +20,7 @@ static void go_again(sgi_timer *timer)
 {
     sgi_tries *tries = SGI_OWNER(timer, sgi_tries, timer);
     segue_request *request = tries->request;
-    /* the random change moved the end of the pause, so the time of this try is set
+    /* the random change moved the end of the pause, so the time of this attempt is set
      * anew */
     if (tries->tried_ms)
         tries->tried_ms = sgi_now(&request->engine->env);
@@ -35,8 +35,8 @@ int64_t sgi_retry_after(sgi_json error)
     return ms < 0 ? 0 : ms > RETRY_AFTER_MAX_MS ? RETRY_AFTER_MAX_MS : ms;
 }
 
-/* Starts the pause, changed by up to a tenth, so that many waiting clients do not send at
- * once. */
+/* Starts the pause. Its length is changed at random by up to a tenth, so that many
+ * waiting clients do not send at the same time. */
 void sgi_tries_set_timer(sgi_tries *tries, int64_t ms)
 {
     sgi_engine *engine = tries->request->engine;
@@ -50,7 +50,8 @@ static int64_t next_pause(sgi_tries *tries, int64_t at_least_ms)
     if (ms < at_least_ms)
         ms = at_least_ms;
     int64_t patience = sgi_session_retry_delay_ms(tries->request->session, ms);
-    /* more than a tenth is added, so that the random change cannot end the pause early */
+    /* the pause that a server asked for is made longer, so that the random change cannot
+     * end it early */
     return patience > ms ? patience + patience / 9 : ms;
 }
 
@@ -67,9 +68,9 @@ static bool are_over(const sgi_tries *tries)
 
 /* ---- lost exchanges ---- */
 
-/* Counts the time without a server and starts the pause before the next try. No time is
- * counted when an exchange had reached the server and was cut later, or when the server
- * itself asked for a pause. */
+/* Counts the time without a server and starts the pause before the next attempt. No time
+ * is counted when the exchange had reached the server before it was cut, or when the
+ * server itself asked for a pause. */
 static void lose(sgi_tries *tries, const sgi_outcome *outcome)
 {
     segue_request *request = tries->request;
@@ -78,7 +79,9 @@ static void lose(sgi_tries *tries, const sgi_outcome *outcome)
     int64_t now = sgi_now(&request->engine->env);
     bool is_asked = sgi_session_retry_delay_ms(session, 0) > 0;
     if (sgi_tries_is_waiting(tries) && tries->tried_ms > now)
-        return; /* another exchange was lost too, and its pause also holds for this one */
+        /* another exchange was lost at the same time: its pause also holds for this
+         * one */
+        return;
     if (tries->failures && outcome->unsent && tries->tried_ms)
         tries->lost_ms = sgi_time_add(tries->lost_ms, now - tries->tried_ms);
     int64_t left = sgi_session_reconnect_ms_left(session, tries->lost_ms);
@@ -121,7 +124,7 @@ void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome)
     if (outcome->kind == SGI_OUTCOME_REFUSED)
         sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
     else if (!sgi_session_is_open(request->session) && request->session->conn->exchanging)
-        return; /* the request is sent again when the session is open */
+        return; /* nothing more to do: the request is sent again when the session opens */
     else if (are_over(tries))
         end_lost(tries, outcome->why);
     else

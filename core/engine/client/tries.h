@@ -13,13 +13,16 @@
 #define SGI_BACKOFF_MOST_MS 30000
 
 typedef struct sgi_tries {
-    segue_request *request; /* not a counted reference: the request contains the tries */
+    /* not a counted reference: the request contains this struct */
+    segue_request *request;
     sgi_engine *engine;
     const char *method; /* method of the exchange, for messages */
-    sgi_timer timer;    /* fires at the next try or the next poll */
+    sgi_timer timer;    /* fires at the next attempt or the next poll */
     int32_t failures;   /* number of failures in a row */
-    int64_t lost_ms;    /* time without a server: the sum of pauses and failed attempts */
-    int64_t tried_ms;   /* time at which the last attempt began or begins; 0 = none */
+    /* time without a server in ms: the sum of pauses and failed attempts */
+    int64_t lost_ms;
+    /* time at which the last attempt began or the next one begins; monotonic; 0 = none */
+    int64_t tried_ms;
 } sgi_tries;
 
 void sgi_tries_init(sgi_tries *tries, segue_request *request, const char *method);
@@ -44,27 +47,27 @@ static inline void sgi_tries_reset(sgi_tries *tries)
     tries->lost_ms = tries->tried_ms = 0;
 }
 
-/* Leaves out the ms that a user needed to decide about a token: they do not count as time
- * without a server. */
+/* Leaves out the time in ms that a user needed to decide about a token: it does not count
+ * as time without a server. */
 static inline void sgi_tries_exclude_time(sgi_tries *tries, int64_t ms)
 {
     if (tries->tried_ms)
         tries->tried_ms += ms;
 }
 
-/* The pause, in ms, that a refusing server asks for in its error; 0 = none. */
+/* Returns the pause in ms that a server asks for in its error; 0 = none. */
 int64_t sgi_retry_after(sgi_json error);
 
 /* Calls sgi_request_send_due after about ms. */
 void sgi_tries_set_timer(sgi_tries *tries, int64_t ms);
-/* Sets the pause after a failure that does not end the request. The first retry comes at
- * once, the later ones after growing pauses (R-2557-63). */
+/* Starts the pause after a failure that does not end the request. The first pause is 0,
+ * later ones grow (R-2557-63). at_least_ms: the pause is not shorter than this. */
 void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms);
 /* Handles a lost or refused exchange: tries it again if that can help, else ends the
  * request. While the session is not open, the next try waits for the session. */
 void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome);
-/* Like sgi_tries_retry_lost, for an exchange that may safely be sent twice. It is tried
- * again also after an error, a missing or invalid answer, or an HTTP status that may
+/* Like sgi_tries_retry_lost, for an exchange that may safely be sent twice: it is also
+ * tried again after an error, a missing or invalid answer, or an HTTP status that may
  * change soon. */
 void sgi_tries_retry_harmless(sgi_tries *tries, const sgi_outcome *outcome);
 

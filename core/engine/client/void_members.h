@@ -6,7 +6,7 @@
 #include "wire/json_read.h"
 #include "wire/json_write.h"
 
-/* True when this _meta says that segments were replaced, or that their text was
+/* True when this _meta says that segments were replaced or that their text was
  * continued. */
 bool sgi_meta_has_void_members(sgi_json meta);
 /* Writes the object without the members of these names, and without the members of _meta

@@ -40,8 +40,9 @@ struct sgi_withdrawal {
     sgi_emitter *resuming; /* the exchange of requests/resume, or NULL */
     int32_t wire_session;  /* the wire session in which the call was sent or resumed */
     const char *reason;    /* the reason for the server, or NULL */
-    int64_t until_ms;      /* time until which the withdrawal is sent again; monotonic */
-    sgi_timer timer;       /* fires at the next try, or at until_ms */
+    /* monotonic time at which the client gives the withdrawal up */
+    int64_t until_ms;
+    sgi_timer timer; /* fires at the next attempt, or at until_ms */
 };
 
 /* ---- the message ---- */
@@ -54,7 +55,7 @@ static void write_key(sgi_jw *w, const char *key)
     sgi_jw_close(w, '}');
 }
 
-/* Sends the withdrawal. false: it could not be sent. */
+/* Sends the withdrawal. Returns false when it could not be sent. */
 static bool tell(segue_session *session, const sgi_withdrawn_call *call)
 {
     char room[SGI_QUESTION_JSON];
@@ -117,7 +118,7 @@ static void timer_fired(sgi_timer *timer)
     drop(w);
 }
 
-/* Sets the timer to fire after ms, or at until_ms if that is sooner. */
+/* Sets the timer to fire after ms, or at until_ms if that is earlier. */
 static void set_timer(struct sgi_withdrawal *w, int64_t ms)
 {
     int64_t left = w->until_ms - sgi_now(&w->session->engine->env);
@@ -134,7 +135,7 @@ static void wait(struct sgi_withdrawal *w)
 
 /* ---- a call of another wire session ---- */
 
-/* True when the server knows the key or the id that names the call. */
+/* True when the server knows the key or the id by which the withdrawal names the call. */
 static bool is_known(const struct sgi_withdrawal *w)
 {
     return w->key || w->wire_session == w->session->wire_session;
@@ -157,9 +158,10 @@ static bool may_be_asked_again(const sgi_outcome *outcome)
             sgi_json_string_is(reason, SGI_STR("elsewhere")));
 }
 
-/* Handles the end of requests/resume. The answer is the answer of the call, or says that
- * there is none, so the server has nothing to cancel. If the answer is lost after the
- * cancellation was sent, the cancellation may have ended it. */
+/* Handles the end of requests/resume. Its answer is the answer of the call, or says that
+ * there is none, so the server has nothing left to cancel. An answer that is lost after
+ * the cancellation was sent counts as the end too: the cancellation may have ended the
+ * exchange. */
 static void resume_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     struct sgi_withdrawal *w = find(emitter->session, emitter->id);
@@ -183,7 +185,7 @@ static void resume_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
     wait(w);
 }
 
-/* Takes a piece of the result. Returns false when the piece is the last. */
+/* Takes a piece of the result. Returns false when this piece is the last one. */
 static bool passes(sgi_emitter *emitter, sgi_json result)
 {
     sgi_json more = sgi_json_get(sgi_json_get(result, "_meta"), "hasMore");
@@ -282,9 +284,9 @@ void sgi_withdraw_call(segue_session *session, const sgi_withdrawn_call *call)
 
 /* ---- events that end a withdrawal ---- */
 
-/* Ends the withdrawal, because the server has given its exchange a final status. 404
- * means that the wire session is gone: a call that has a token is resumed in the next
- * one. While the call is being resumed, resume_ended decides what follows. */
+/* Ends the withdrawal, because the server has answered its message with a final status.
+ * 404 means that the wire session is gone: a call that has a token is then resumed in the
+ * next one. While the call is being resumed, resume_ended decides what follows. */
 void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status)
 {
     struct sgi_withdrawal *w = find(session, id);
@@ -294,8 +296,8 @@ void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status)
         drop(w);
 }
 
-/* Sends the withdrawal again after a pause. When the time of the withdrawal is over,
- * timer_fired drops it and logs this. */
+/* Sends the withdrawal again after a pause. When until_ms is over, timer_fired drops the
+ * withdrawal and logs this. */
 void sgi_withdrawal_lost(segue_session *session, int64_t id)
 {
     struct sgi_withdrawal *w = find(session, id);

@@ -13,11 +13,11 @@
 
 /* The delay, in ms, before a lost withdrawal is sent again. */
 #define SGI_WITHDRAWAL_AGAIN_MS 250
-/* The time, in ms, after which a withdrawal is not sent any more. It runs from the moment
- * at which the application gave the call up. */
+/* The time in ms after which a withdrawal is not sent any more. It begins when the
+ * application gives the call up. */
 #define SGI_WITHDRAWAL_MS 5000
 /* The largest number of withdrawals that a session stores. A call beyond this number is
- * withdrawn by one message, which is not repeated. */
+ * withdrawn by one message, which is sent once only. */
 #define SGI_WITHDRAWALS_MAX 64
 
 /* A call that the application no longer wants. */
@@ -32,12 +32,12 @@ typedef struct sgi_withdrawn_call {
 
 #define SGI_NO_WIRE_SESSION 0
 
-/* Withdraws the call now, or as soon as the server can be reached. A call without a key
- * and a token can be withdrawn only while its wire session lasts, and over a byte stream
- * only once. */
+/* Withdraws the call now, or as soon as the server can be reached. A call with neither a
+ * key nor a token can be withdrawn only while its wire session lasts, and over a byte
+ * stream only once. */
 void sgi_withdraw_call(segue_session *session, const sgi_withdrawn_call *call);
-/* Drops the withdrawal of the call with this key, or with this resume token (JSON),
- * because the application makes the call again. */
+/* Drops the withdrawal of a call, because the application makes the call again. name: the
+ * idempotency key of the call, or its resume token (JSON). */
 void sgi_withdrawals_revoke(segue_session *session, const char *name);
 /* Sends the waiting withdrawals, because the session can be used again. */
 void sgi_withdrawals_opened(segue_session *session);
@@ -45,8 +45,8 @@ void sgi_withdrawals_opened(segue_session *session);
 void sgi_withdrawals_end(segue_session *session);
 
 /* Over HTTP: report the end of the exchange that carries the withdrawal of the call with
- * this id. settled: the server has given a final status. lost: the exchange was lost, or
- * refused for a while. */
+ * this id. settled: the server answered with a final status. lost: the exchange was lost,
+ * or refused for a reason that passes. */
 void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status);
 void sgi_withdrawal_lost(segue_session *session, int64_t id);
 /* Over HTTP: reports that the server has begun to answer the requests/resume of the call
