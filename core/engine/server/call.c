@@ -1,14 +1,14 @@
-/* The state of a call: what is due to its handler. Each event is a flag, so nothing
- * queues. call_events.c delivers the events.
+/* The state of a call: which events are due to its handler. Each event is a flag, so
+ * events do not queue up. call_events.c delivers the events.
  *
- * References to a call: one of the handler (`held`), one of the operation, and one while
- * events are being delivered. */
+ * A call has up to three references: that of the handler (`held`), that of the operation,
+ * and that of the ready queue while events are due. */
 #include "engine/server/call.h"
 
 #include "engine/server/dialects.h"
 #include "engine/server/serving.h"
 
-/* Queues the call for the delivery of events. The queue holds a reference. */
+/* The ready queue holds a reference to the call. */
 void sgi_call_queue_events(segue_call *call)
 {
     if (!call->ready.queued)
@@ -98,8 +98,8 @@ sgi_input *sgi_call_due_answer(const segue_call *call)
     return NULL;
 }
 
-/* True when the handler waits for an answer. The delivery decides whether its question is
- * sent now. */
+/* True when the handler waits for an answer, so its question may have to be sent now. The
+ * delivery of events sends it. */
 static bool waits_for_answer(const sgi_op *op)
 {
     const sgi_input *input;
@@ -146,7 +146,7 @@ void sgi_call_end_turn(segue_call *call)
         sgi_call_tell_turned(call);
 }
 
-/* ---- what has come ---- */
+/* ---- events for the handler ---- */
 
 void sgi_call_cancel(segue_call *call)
 {
@@ -189,7 +189,7 @@ void sgi_call_release(segue_call *call)
     sgi_call_unref(call);
 }
 
-/* ---- for the handler ---- */
+/* ---- functions that a handler calls ---- */
 
 segue_status sgi_call_set_events(segue_call *call, const segue_call_events *events)
 {

@@ -1,14 +1,14 @@
-/* segue_call: the handle by which a handler works on its operation. It appends results,
- * asks the client and ends the operation. It contains nothing of dialects and connections
- * (R-C-13). */
+/* segue_call: the handle by which a handler works on its operation: it appends results,
+ * asks the client and ends the operation. A call knows nothing of dialects and
+ * connections (R-C-13). */
 #ifndef SGI_CALL_H
 #define SGI_CALL_H
 
 #include "engine/server/content.h"
 #include "engine/server/peer.h"
 
-/* A text that segue_call_argument_text returned. It stays in memory as long as the
- * call. */
+/* A text that segue_call_argument_text has decoded. The text stays in memory as long as
+ * the call. */
 typedef struct sgi_decoded {
     TAILQ_ENTRY(sgi_decoded) link;
     size_t len;
@@ -24,11 +24,12 @@ struct segue_call {
     sgi_ready ready;
     bool held; /* the handler has the handle and has not freed it */
     bool invoke_due;
-    /* the handler's first turn is over, and the code that waits for its end was called */
+    /* the handler's first turn is over, and the reply that waited for this was called */
     bool turned;
-    /* the first turn goes on after the handler's callback has returned */
+    /* the handler holds its first turn, which then continues after on_call has
+     * returned */
     bool holds_turn;
-    sgi_timer turn; /* limits the time for which the handler may hold its first turn */
+    sgi_timer turn; /* ends the first turn when the handler holds it for too long */
     bool watched;
     bool cancelled;
     bool cancel_due;
@@ -36,47 +37,49 @@ struct segue_call {
     bool drain_due;
     bool resumed; /* the operation runs again after a restart */
     bool lost;    /* another server has taken the operation over */
-    /* the last entries of the operation (closing) are made and wait to be checked
+    /* the handler has given the last entries (closing), which wait to be checked
      * (tool_check.c) */
     bool is_closing;
     /* the last entries of the operation, until they are checked */
     struct sgi_entry_list closing;
     bool check_due;
     bool has_text; /* for a resource: the handler has begun the text of the resource */
-    uint64_t text; /* index of this text in the list of blocks */
+    uint64_t text; /* index of this text in the list of blocks of the result */
     uint64_t resumed_segment;
-    void *resumed_data; /* the checkpoint of the earlier run */
+    void *resumed_data; /* the checkpoint that an earlier run of the handler stored */
     size_t resumed_len;
     segue_call_events events;
     TAILQ_HEAD(, sgi_decoded) decoded;
 };
 
-/* Makes the call of an operation and queues its handler. */
+/* Makes the call of an operation and queues its handler. again: an earlier run has begun
+ * the operation. */
 segue_status sgi_call_start(sgi_op *op, bool again);
-/* Asks the handler to stop: the operation was cancelled, has expired or was lost. */
+/* Tells the handler to stop: the operation was cancelled, has expired or was lost. */
 void sgi_call_cancel(segue_call *call);
-/* Ends the effect of the handler, because another server has taken over the operation. */
+/* Makes all further functions of the handler fail, because another server has taken over
+ * the operation. */
 void sgi_call_taken_over(segue_call *call);
-/* Lets a handler continue that waits until more of the log is durable, and delivers
- * answers to it. */
+/* Queues the call, because its operation may have room for more entries: a handler that
+ * waits for room continues, and answers are delivered. */
 void sgi_call_has_room(segue_call *call);
-/* Delivers the answers that are due to the handler, then sends the open questions to
- * the client. */
+/* Queues the call: its due events run later, and then its open questions are sent to the
+ * client. */
 void sgi_call_queue_events(segue_call *call);
-/* Makes the last callbacks of the call due, whoever holds the call, because the runtime
- * ends. */
+/* Makes the last callbacks of the call due, because the runtime ends. The handler may
+ * still hold the call. */
 void sgi_call_shut_down(segue_call *call);
 /* Drops the operation's reference to the call. */
 void sgi_call_release(segue_call *call);
-/* Gives up one reference. */
+/* Drops one reference. */
 void sgi_call_unref(segue_call *call);
 /* Runs from the ready queue of a call: delivers its events (call_events.c). */
 int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget);
-/* Returns a question whose answer is durable, or that will never be answered; NULL when
- * there is none. */
+/* Returns a question of which the handler has to be told: its answer is durable, or it
+ * will never be answered. NULL when there is none. */
 sgi_input *sgi_call_due_answer(const segue_call *call);
 
-/* True when the handler can append nothing more to the operation. */
+/* True when the handler cannot append to the operation any more. */
 static inline bool sgi_call_is_over(const segue_call *call)
 {
     return call->is_closing || call->lost || sgi_op_has_ended(call->op);
@@ -85,19 +88,18 @@ static inline bool sgi_call_is_over(const segue_call *call)
 /* Returns SEGUE_E_TERMINAL and notes the reason for the refusal. */
 segue_status sgi_call_refuse_ended(const segue_call *call);
 
-/* Makes the first turn of the handler continue after on_call has returned. The turn ends
- * with sgi_call_end_turn, when the call ends or asks a question, or after first_turn_ms.
- * SEGUE_E_STATE: no answer to the client waits for the end of the turn. */
+/* Lets the first turn of the handler continue after on_call has returned. The turn then
+ * ends by sgi_call_end_turn, when the call ends or asks a question, or after
+ * first_turn_ms. SEGUE_E_STATE: no answer to the client waits for the end of the turn. */
 segue_status sgi_call_hold_turn(segue_call *call);
 void sgi_call_end_turn(segue_call *call);
-/* Calls the reply that waits for the end of the handler's first turn, when the turn is
- * over. */
+/* If the first turn of the handler is over, calls the reply that waits for this. */
 void sgi_call_tell_turned(segue_call *call);
 
 /* Appends the last entries of the operation. The function takes over the list. */
 segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list);
-/* Stores the last entries of the operation, which are checked before they are appended.
- * The function takes over the list. */
+/* Stores the last entries of the operation until they are checked; then they are
+ * appended. The function takes over the list. */
 void sgi_call_check_then_end(segue_call *call, struct sgi_entry_list *list);
 
 segue_status sgi_call_set_events(segue_call *call, const segue_call_events *events);

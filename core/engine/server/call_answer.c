@@ -15,9 +15,9 @@ static void write_unless_set(sgi_jw *w, const sgi_fold *fold, const char *name,
         sgi_jw_member_raw(w, name, value);
 }
 
-/* Writes how long a result stays fresh, unless the handler has set this. A result that
- * depends on answers must not be cached, because a cache key does not contain answers
- * (2026-07-28 server/utilities/caching, "Cache Key"). */
+/* Writes how long a result stays fresh, unless the handler has set it. A result that
+ * depends on answers of the client must not be cached, because a cache key does not
+ * contain answers (2026-07-28 server/utilities/caching, "Cache Key"). */
 static void write_freshness(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 {
     const segue_item_options *options =
@@ -41,7 +41,7 @@ static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold, bo
 }
 
 /* Writes _meta of a result. A client that may have received pieces must be able to match
- * them with the blocks of the whole result. So _meta says how many segments were
+ * these pieces with the blocks of the whole result. So _meta says how many segments were
  * replaced, and whether texts were joined. */
 static void write_meta(sgi_buf *out, const sgi_reply *reply, const sgi_op *op,
                        const sgi_fold *fold)

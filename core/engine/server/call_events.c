@@ -1,6 +1,6 @@
 /* The events of a call are delivered one at a time in a fixed order: the handler itself,
- * cancel, answers to questions, drain, and at last free_user, when the handler and the
- * operation have both given up the call. After them the open questions are sent to the
+ * cancel, answers to questions, drain, and last free_user, when handler and operation
+ * have both given up the call. When no event is left, the open questions are sent to the
  * client. */
 #include "engine/server/call.h"
 
@@ -62,10 +62,10 @@ static void run_answer(segue_call *call, sgi_input *input)
     segue_status status = input->failed ? SEGUE_E_REMOTE : SEGUE_OK;
     input->delivered = true;
     if (!call->lost)
-        /* The question is withdrawn from the client. It was answered in another way, or
-         * it will get no answer. */
+        /* The client need not answer this question any more: it was answered in another
+         * way, or will get no answer. */
         sgi_question_withdraw_sent(input);
-    /* the answer must stay in memory while the callback reads it */
+    /* keeps the answer in memory while the callback reads it */
     sgi_op_lend(call->op);
     sgi_user_code_begin(engine);
     if (call->held)
@@ -140,17 +140,17 @@ int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
     if (ran == budget)
         sgi_call_queue_events(call);
     else
-        /* all questions that the callbacks have asked are sent together */
+        /* the questions of all these callbacks are sent together */
         ask_client(call->op);
     sgi_call_unref(call);
     return ran;
 }
 
-/* ---- the handler gives up the call ---- */
+/* ---- the handler frees its call ---- */
 
-/* True when the server is closed and leaves the operation to the next server. The
- * operation is then released in the store. This applies to tasks, and to calls whose
- * client can come back to the next server with a token or a key. */
+/* True when the server is closed and leaves the operation to the next server: the
+ * operation is released in the store. This applies to tasks, and to calls whose client
+ * can come back to the next server with a token or a key. */
 static bool is_left(const segue_call *call)
 {
     const segue_server *server = sgi_op_server(call->op);

@@ -60,8 +60,8 @@ const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *b
     return NULL;
 }
 
-/* Returns a waiting reply of the modern era. The handshake eras have no rounds; their
- * clients are asked by requests. */
+/* Only replies of the modern era take rounds: clients of the handshake eras are asked by
+ * requests. */
 sgi_reply *sgi_call_find_round_reply(const sgi_op *op)
 {
     sgi_waiter *waiter;

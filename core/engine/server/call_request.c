@@ -1,5 +1,5 @@
-/* The whole request is checked before anything changes (R-1905-9). So a request that is
- * refused leaves no trace. */
+/* The whole request is checked before anything changes, so a request that is refused
+ * leaves no trace (R-1905-9). */
 #include "engine/server/call_request.h"
 
 #include "engine/server/pieces.h"
@@ -39,7 +39,7 @@ static bool find_tool(const sgi_inbound *in, sgi_call_request *request)
 {
     request->tool = sgi_item_find(in->peer->server, SEGUE_ITEM_TOOL, request->name);
     if (request->tool) {
-        /* the name of the tool, without JSON escapes */
+        /* the name of the tool as registered, without JSON escapes */
         request->name = sgi_str_of(request->tool->key);
         return true;
     }
@@ -143,8 +143,8 @@ static void refuse_missing_capability(const sgi_inbound *in)
         sgi_answer_missing_tasks(in);
 }
 
-/* Refuses a call when there are too many tasks and the call cannot be answered plainly.
- * Returns true when it was refused. */
+/* Refuses a call when its principal has too many tasks and the call cannot be answered
+ * without a task. Returns true when it was refused. */
 static bool too_many_tasks(const sgi_inbound *in, sgi_call_request *request)
 {
     if (request->verdict != SGI_VERDICT_TASK ||

@@ -1,5 +1,5 @@
 /* The parts of a tools/call, or of a question: the tool, the idempotency key and the
- * task. It also has the decision how the call is served in its era (dialects.h,
+ * task. It also contains the decision how the call is served (dialects.h,
  * negotiate.h). */
 #ifndef SGI_CALL_REQUEST_H
 #define SGI_CALL_REQUEST_H
@@ -12,36 +12,37 @@ struct sgi_call_request {
     sgi_item *tool;
     sgi_verdict verdict;
     const sgi_srv_dialect *dialect; /* the dialect of the task that this call makes */
-    /* sgi_cap: what the client has declared for this request */
+    /* what the client has declared for this request: a set of sgi_cap */
     uint32_t caps;
     bool has_key;
     uint8_t key[SGI_DIGEST_SIZE];
     uint8_t digest[SGI_DIGEST_SIZE];
     /* time to live that the client requests for the task; 0 = none requested */
     int64_t ttl_ms;
-    uint8_t listed_modes; /* sgi_response_mode: the modes that the request lists */
-    uint8_t modes;        /* the listed modes that may be used */
-    /* how the client receives the result while it grows; NULL = it receives only the
-     * whole result */
+    /* the response modes that the request lists: a set of sgi_response_mode */
+    uint8_t listed_modes;
+    uint8_t modes; /* the listed modes that may be used */
+    /* how the client gets the result while it grows; NULL = it gets only the whole
+     * result */
     const struct sgi_pieces_form *pieces;
-    /* the token by which the client identifies these pieces */
+    /* the token by which the client recognises the pieces */
     sgi_json token;
     /* the functions of a lasting call; NULL = the call is not lasting */
     const sgi_lasting_form *lasting;
 };
 
-/* Reads the request. Returns false when the request was answered with an error. */
+/* Reads a tools/call. Returns false when the request was refused: the error was sent. */
 bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request);
-/* Reads a question that the other end of the connection asks. Returns false when the
- * question was answered with an error. */
+/* Reads a question that the other end of the connection asks this server. Returns false
+ * when the question was refused: the error was sent. */
 bool sgi_call_request_read_question(const sgi_inbound *in, const sgi_call_kind *kind,
                                     sgi_call_request *request);
-/* Fills pieces and token. */
+/* Fills the members `pieces` and `token`. */
 void sgi_call_request_read_pieces(const sgi_inbound *in, sgi_call_request *request);
 /* True when this request may be answered with several responses (dialect P). */
 bool sgi_request_allows_partial(const sgi_inbound *in);
 /* Negotiates how the call is served: fills verdict, dialect, caps and modes. Returns
- * false when the request was answered with an error. */
+ * false when the request was refused: the error was sent. */
 bool sgi_call_request_negotiate(const sgi_inbound *in, sgi_call_request *request);
 
 #endif

@@ -1,5 +1,6 @@
 /* What the reply of a call waits for: the creation when the call is a task, otherwise the
- * end. A call that runs may become a task; its reply then waits for that. */
+ * end. A running call may become a task; its reply then waits for the creation of this
+ * task. */
 #include "engine/server/tool_call.h"
 
 #include "engine/log/refusal.h"
@@ -14,7 +15,8 @@ void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op)
     sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
                     (sgi_json){0});
     sgi_reply_close(reply);
-    /* the operation may be stored: then it ends as soon as there is memory */
+    /* a stored operation cannot be dropped: it ends as soon as there is memory for the
+     * end */
     if (op && sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")) == SEGUE_E_NOMEM)
         sgi_op_end_internal_error(op, "Out of memory");
 }
@@ -49,8 +51,8 @@ static void begin_lasting(sgi_reply *reply, sgi_op *op)
         op->served->lasting->form->created(op->served->lasting, reply);
 }
 
-/* Lets the messages of a lasting call be sent, when the call was stored. If it could not
- * be stored, the reply gets an error. */
+/* Called when a lasting call was stored: its messages may now be sent. If it could not be
+ * stored, the reply gets an error. */
 static void lasting_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
@@ -64,7 +66,8 @@ static void lasting_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
         sgi_op_unref(op);
     } else {
         if (!op->key)
-            /* no client has received the id of the task, so the task is cancelled */
+            /* the client is gone and never got the id of the task, so the task is
+             * cancelled */
             sgi_task_cancel(op);
         sgi_reply_close(reply);
     }
@@ -90,21 +93,21 @@ static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
         return;
     }
     if (!op->key)
-        /* no client has received the id of the task, so the task is cancelled
+        /* the client is gone and never got the id of the task, so the task is cancelled
          * (R-2557-38) */
         sgi_task_cancel(op);
     sgi_reply_close(reply);
 }
 
-/* Handles a reply whose client withdrew the call, or left, before the call was
+/* Called when the client has cancelled a call, or has gone, before the call was
  * answered. */
 static void call_withdrawn(sgi_reply *reply)
 {
     sgi_op *op = reply->user;
-    sgi_op_ref(op); /* keeps the operation: the pieces may have the last reference */
+    sgi_op_ref(op); /* holds the operation: the pieces may have the last reference */
     op->served->reply = NULL;
     sgi_pieces_drop(reply);
-    /* A call with a key, or a lasting call, goes on when only the conversation is lost:
+    /* When only the conversation is lost, a call with a key or a lasting call continues:
      * its client can ask for it again (R-2557-11). */
     if (!reply->lost || !(op->key || op->served->lasting))
         sgi_task_cancel(op);
@@ -118,7 +121,7 @@ void sgi_tool_call_set_waiter(sgi_reply *reply, sgi_op *op, uint32_t caps)
         sgi_call_await(reply, op, call_ended);
         return;
     }
-    /* no pieces are sent when the call becomes a task (R-776-20) */
+    /* a call that is a task sends no pieces (R-776-20) */
     sgi_pieces_drop(reply);
     reply->waiter.fire = task_created;
     sgi_op_wait(op, &reply->waiter, 0);
@@ -134,9 +137,9 @@ void sgi_reply_wait_for_op(sgi_reply *reply, sgi_op *op)
     sgi_tool_call_set_waiter(reply, op, op->served->caps);
 }
 
-/* ---- a call that becomes a task ---- */
+/* ---- a running call becomes a task ---- */
 
-/* The call answers its request with the task. */
+/* Answers the open request of the call with its task. */
 static void became_task(segue_call *call)
 {
     sgi_reply *reply = call->op->served->reply;
@@ -160,7 +163,7 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
     if (!(op->served->caps & SGI_CAP_TASKS))
         return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
                           "the client has not declared that it supports tasks");
-    /* no request waits that could be answered with the task */
+    /* no request is open that could be answered with the task */
     if (sgi_round_is_awaited(op))
         return sgi_refuse(call->handle.engine, SEGUE_E_STATE,
                           "the call waits for answers of its client");

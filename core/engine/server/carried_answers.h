@@ -17,7 +17,7 @@
 typedef struct sgi_carried_answer {
     STAILQ_ENTRY(sgi_carried_answer) link;
     char *key;
-    /* the question was not asked yet, so the answer is for any question with this key */
+    /* the answer came before any question, so it is for any question with this key */
     bool is_early;
     /* digest of the question's method and params */
     uint8_t question[SGI_CARRIED_ANSWERS_DIGEST];
@@ -26,20 +26,20 @@ typedef struct sgi_carried_answer {
     size_t answer_len;
 } sgi_carried_answer;
 
-/* Appends the questions of an operation and their answers as a JSON object. */
+/* Appends the questions of an operation with their answers, as a JSON object. */
 void sgi_carried_answers_write(const sgi_op *op, sgi_buf *out);
-/* Reads the state of another server and the answers that a request brings for its
- * operation. Returns false when out of memory. */
+/* Reads the carried answers of a request for its operation: those in the requestState of
+ * another server, and those of this request. Returns false when out of memory. */
 bool sgi_carried_answers_read(sgi_op *op, const sgi_inbound *in);
-/* Finds an earlier question that was not asked again yet; NULL when there is none. key
- * NULL = under any key. */
+/* Finds a carried question that the tool has not asked again yet; NULL when there is
+ * none. key NULL = under any key. */
 const sgi_carried_answer *sgi_carried_answers_find(const sgi_op *op, const char *key,
                                                    const char *method, sgi_json params);
-/* Returns the answer to an earlier question, whether it was asked again or not; empty
- * when there is none. */
+/* Returns the answer to a carried question, whether the question was asked again or not;
+ * empty when there is none. */
 sgi_json sgi_carried_answers_get(const sgi_op *op, const char *key, const char *method,
                                  sgi_json params);
-/* True when an earlier question has this key. */
+/* True when a carried question has this key. */
 bool sgi_carried_answers_has_key(const sgi_op *op, const char *key);
 void sgi_carried_answers_free(sgi_op *op);
 

@@ -7,8 +7,8 @@
 
 /* Runs a forwarded command. SEGUE_E_NOMEM: the command has to be run again later. */
 segue_status sgi_command_run(sgi_op *op, sgi_str command);
-/* True when the client's request for a command on this operation is answered as soon as
- * the command is durable. */
+/* True when the client gets its answer as soon as the forwarded command on this operation
+ * is durable. */
 bool sgi_command_is_acknowledged(const sgi_op *op);
 
 #endif

@@ -62,7 +62,7 @@ static segue_status check_text(segue_content *content, const char *what, sgi_str
                : refuse(content, "%s is not UTF-8 at byte %zu", what, at);
 }
 
-/* True when the new block is wrapped in a message. */
+/* True when the new block has to be wrapped in a message of a prompt. */
 static bool is_wrapped(const segue_content *content, uint32_t shape)
 {
     return content->role && shape == SGI_SHAPE_BLOCK;
@@ -81,7 +81,7 @@ static size_t begin_block(segue_content *content, uint32_t shape)
     return mark;
 }
 
-/* Ends the new block. On failure the content is unchanged. */
+/* Completes the new block. If that fails, the content is as it was before the block. */
 static segue_status end_block(segue_content *content, uint32_t shape, size_t mark)
 {
     if (is_wrapped(content, shape))
@@ -199,8 +199,8 @@ static bool is_contents(sgi_json value)
     return is_text(value, "uri") && (is_text(value, "text") || is_text(value, "blob"));
 }
 
-/* The members that the schema requires of known blocks, and their kinds. A block of
- * another type passes unchanged (AS-26). */
+/* The members that the schema requires of the known types of blocks. A block of another
+ * type is passed on unchanged (AS-26). */
 enum member_kind { MEMBER_TEXT = 0, MEMBER_OBJECT, MEMBER_LIST, MEMBER_CONTENTS };
 
 static const char *const member_kinds[] = {
@@ -251,7 +251,7 @@ static segue_status check_block(segue_content *content, sgi_json block)
     return SEGUE_OK;
 }
 
-/* Checks a value and sets *shape to its kind. */
+/* Checks a value of the application and sets *shape to the form that it has. */
 static segue_status check_item(segue_content *content, sgi_json value, uint32_t *shape)
 {
     sgi_json inner = sgi_json_get(value, "content");

@@ -9,13 +9,14 @@
 struct segue_content {
     sgi_handle handle;
     sgi_buf blocks; /* the blocks, joined by commas */
-    /* a size_t for each block: the position in `blocks` at which the block ends */
+    /* for each block a size_t: the position in `blocks` at which the block ends */
     sgi_buf ends;
     sgi_buf structured; /* structuredContent: JSON or empty */
     bool is_error;
-    /* new content blocks are messages with this role; NULL = they are plain blocks */
+    /* new content blocks become messages with this role; NULL = they stay plain blocks */
     const char *role;
-    uint32_t shapes; /* sgi_shape: the kinds of the blocks that were added so far */
+    /* the forms of the blocks that were added so far: a set of sgi_shape */
+    uint32_t shapes;
     char refusal[SGI_REFUSAL]; /* why the last block was not added */
 };
 
@@ -31,7 +32,7 @@ segue_status sgi_content_add_resource(segue_content *content, const char *uri,
                                       const char *mime_type, const char *member,
                                       sgi_str text, bool encode);
 segue_status sgi_content_set_role(segue_content *content, const char *role);
-/* True when a call of this kind can send this content. */
+/* True when the blocks have the forms that a call of this kind may send. */
 bool sgi_content_fits(const segue_content *content, const sgi_call_kind *kind);
 size_t sgi_content_count(const segue_content *content);
 sgi_json sgi_content_block(const segue_content *content, size_t index);

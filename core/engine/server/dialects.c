@@ -1,5 +1,5 @@
-/* Each dialect is a row, a table of functions. This file calls the functions of all rows
- * in the order of sgi_srv_dialects. */
+/* Each dialect is a row: a struct of functions. This file calls the functions of all
+ * rows, in the order of sgi_srv_dialects. */
 #include "engine/server/dialects.h"
 
 #include "engine/server/call_request.h"

@@ -4,7 +4,7 @@ struct sgi_digest_ring {
     const sgi_mem *mem;
     size_t places;
     size_t next;                        /* index at which the next digest is stored */
-    uint8_t digests[][SGI_DIGEST_SIZE]; /* the digests; one that is all zeros is empty */
+    uint8_t digests[][SGI_DIGEST_SIZE]; /* the digests; an entry of zeros is empty */
 };
 
 static size_t size_of(size_t places)

@@ -1,5 +1,5 @@
-/* A ring of the newest digests, of keys or of names. When the ring is full, the oldest
- * digest is replaced. */
+/* A ring of the newest digests (of keys, or of names). When the ring is full, a new
+ * digest replaces the oldest one. */
 #ifndef SGI_DIGEST_RING_H
 #define SGI_DIGEST_RING_H
 
@@ -7,7 +7,7 @@
 
 typedef struct sgi_digest_ring sgi_digest_ring;
 
-/* Makes a ring for `places` digests. NULL when out of memory. */
+/* Makes a ring for this number of digests. NULL when out of memory. */
 sgi_digest_ring *sgi_digest_ring_new(const sgi_mem *mem, size_t places);
 /* Frees a ring, which may be NULL. */
 void sgi_digest_ring_free(sgi_digest_ring *ring);

@@ -1,6 +1,6 @@
-/* The functions by which a handler acts on its operation. Each appends entries to the
- * log, or sends a notification while the request is open. A limit that is reached ends
- * the operation with a clear error (R-C-10). */
+/* The functions by which a handler acts on its operation. Each one appends entries to the
+ * log, or sends a notification while the request is open. When a limit is reached, the
+ * operation ends with an error that names the limit (R-C-10). */
 #include "engine/server/call.h"
 
 #include "engine/server/dialects.h"
@@ -9,7 +9,8 @@
 
 #include <stdio.h>
 
-#define COMPLETION_MAX 100 /* the limit of CompleteResult in the schema */
+/* the largest number of values in a CompleteResult, by the schema */
+#define COMPLETION_MAX 100
 #define FINAL_LONGEST "{\"isError\":true,\"immediate\":true}"
 
 /* ---- arguments ---- */
@@ -77,9 +78,9 @@ static segue_status check_text(const segue_call *call, const char *what, const c
 }
 
 /* Returns the advice for the error of a result that is too large (R-776-16). Only tools
- * and questions can be tasks, and only results with a list have pieces. Under 2026-07-28
- * every answer has the whole result. Under the draft before it the server keeps the whole
- * result for a round that may follow. */
+ * and questions can be tasks, and only results with a list have pieces. In 2026-07-28
+ * every answer has the whole result. In the draft the server keeps the whole result for a
+ * round that may follow. */
 static const char *other_ways(const sgi_op *op)
 {
     const sgi_reply *reply = op->served->reply;
@@ -107,14 +108,15 @@ static const char *other_ways(const sgi_op *op)
            "server";
 }
 
-/* Describes the limit that stopped a result, and what to do about it. */
+/* Describes the limit that a result has reached, and what its author can do about it. */
 static sgi_limit_text tell_size(const sgi_op *op)
 {
     if (sgi_op_is_logged(op))
         return sgi_limit_describe_with_advice(
             "The result is larger than the server keeps", op->reached, "log_overflow",
             "raise the limit on the server");
-    if (op->frees_consumed) /* pieces that were sent and freed do not count */
+    /* pieces that were sent and freed do not count for this limit */
+    if (op->frees_consumed)
         return sgi_limit_describe_with_advice(
             "A part of the result is too large", op->reached, "limit",
             "send it in smaller blocks, or raise the limit on the "
@@ -142,9 +144,9 @@ static bool fits_plain(const sgi_op *op, size_t more)
     return op->head.log_bytes + more <= op->limits.max_result_bytes;
 }
 
-/* Makes a plain call a task, if it may become one, when its result with these bytes is
- * larger than the limit for plain calls. A call that cannot become a task ends when the
- * bytes are appended. */
+/* Turns a plain call into a task when its result, with `more` further bytes, would exceed
+ * the limit for plain calls. A call that cannot become a task exceeds the limit when the
+ * bytes are appended, and ends. */
 static segue_status turn_in_time(segue_call *call, size_t more)
 {
     const sgi_op *op = call->op;
@@ -164,7 +166,7 @@ static size_t bytes_of(const struct sgi_entry_list *list)
     return bytes;
 }
 
-/* Appends the entries, or frees them. */
+/* Appends the entries; frees them if that fails. */
 static segue_status append_list(segue_call *call, struct sgi_entry_list *list)
 {
     segue_status status = turn_in_time(call, bytes_of(list));
@@ -222,8 +224,8 @@ static bool add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str n
     return ok;
 }
 
-/* True when a new segment must name the index of its block (its place). The number of a
- * segment shows the index unless an earlier segment continued a block. */
+/* True when a new segment must name the index of its block. Otherwise the number of the
+ * segment shows the index, because no earlier segment has continued a block. */
 static bool needs_place(const sgi_op *op)
 {
     return op->head.blocks != op->head.next_seg - 1 - op->head.voided_seg;
@@ -295,8 +297,7 @@ segue_status sgi_call_send(segue_call *call, const segue_content *content)
     return append_list(call, &list);
 }
 
-/* Writes a piece of the text of a resource. Only the first piece has the MIME type of the
- * resource. */
+/* Writes a piece of the text of a resource. Only the first piece has the MIME type. */
 static void write_contents(sgi_buf *out, const sgi_op *op, bool begins, sgi_str text)
 {
     const sgi_item *item = op->served->item;
@@ -312,7 +313,8 @@ static void write_contents(sgi_buf *out, const sgi_op *op, bool begins, sgi_str 
     sgi_jw_close(&w, '}');
 }
 
-/* Appends a text segment, with the index of its block when place is not NULL. */
+/* Appends a text segment. place: the index of its block; NULL = the segment names no
+ * index. */
 static segue_status append_text(segue_call *call, const uint64_t *place, sgi_str text)
 {
     sgi_buf *scratch = &call->handle.engine->scratch;
@@ -374,9 +376,9 @@ segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text)
         (long long)index, (unsigned long long)count);
 }
 
-/* True when replaced segments must stay in the result. SEP-1905 cannot withdraw segments
- * that were sent, so a client that merges them has all of them, except a client that
- * declared SGI_CAP_REPLACE (R-1905-34). */
+/* True when segments that were replaced must stay in the result. SEP-1905 cannot withdraw
+ * segments that were sent, so a client that merges segments has all of them. Only a
+ * client that declared SGI_CAP_REPLACE drops replaced ones (R-1905-34). */
 static bool keeps_segments(const sgi_op *op)
 {
     return op->served->streams && !(op->served->caps & SGI_CAP_REPLACE);
@@ -405,7 +407,7 @@ segue_status sgi_call_replace(segue_call *call)
     return status;
 }
 
-/* True when the value is a valid hint for caches of this name. */
+/* True when the value is valid for the cache hint of this name. */
 static bool is_hint(const char *name, sgi_json value)
 {
     int64_t ttl;
@@ -415,7 +417,7 @@ static bool is_hint(const char *name, sgi_json value)
     return strcmp(name, "cacheScope") != 0 || sgi_scope_read(value, &scope);
 }
 
-/* True for a hint for caches that is not sent: answers before 2026-07-28 have no such
+/* True for a cache hint that is not sent, because answers before 2026-07-28 have no cache
  * hints. */
 static bool is_untold(const sgi_op *op, const char *name)
 {
@@ -509,9 +511,9 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
 
 /* ---- ending the operation ---- */
 
-/* Returns the payload of the final entry. It says when the result is the plain answer of
- * a call that asked for a task (immediate). A result that is too large for a plain call
- * is not immediate. */
+/* Returns the payload of the final entry. The payload says whether the result is the
+ * plain answer to a call that asked for a task (immediate). A result that is too large
+ * for a plain call is not immediate. */
 static sgi_str final_payload(const segue_call *call, bool is_error, size_t more)
 {
     const sgi_op *op = call->op;
@@ -565,16 +567,16 @@ segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list)
     return SEGUE_OK;
 }
 
-/* True when a handler may send this error code. Codes that MCP reserves and does not
- * define must not be sent (R-0-4). */
+/* True when a handler may send this error code. A handler must not send codes that MCP
+ * reserves without defining them (R-0-4). */
 static bool may_send_code(int32_t code)
 {
     return !(code >= -32099 && code <= -32000) || code == SGI_RPC_HEADER_MISMATCH ||
            code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_UNSUPPORTED_VERSION;
 }
 
-/* Ends the operation with "resource not found". The code depends on the revision; the
- * message and the data always name the URI. */
+/* Ends the operation with the error "Resource not found". The code depends on the
+ * revision. Message and data always name the URI. */
 static segue_status fail_not_found(segue_call *call, const char *message)
 {
     const sgi_op *op = call->op;

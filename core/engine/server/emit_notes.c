@@ -1,6 +1,6 @@
 /* Sends progress and log messages of a handler to the client that made the call, over the
- * conversation of its request or task. Messages of a lasting call go into the log first,
- * because its client may ask for them later. */
+ * conversation of the request or of the task. Messages of a lasting call go into the log
+ * first, because the client may ask for them later. */
 #include "engine/server/call.h"
 
 #include "engine/server/task_form.h"
@@ -11,9 +11,9 @@
 
 #include <math.h>
 
-/* Returns the conversation for messages to the client: that of the request while it is
- * open, or that of the creator for a task of 2025-11-25. NULL: no client receives
- * messages, or too much is unsent. */
+/* Returns the conversation for messages to the client: that of the request while the
+ * request is open, or that of the creator for a task of 2025-11-25. NULL: no client gets
+ * messages, or too much output is unsent. */
 static sgi_conn *way_back(const sgi_op *op)
 {
     const sgi_reply *reply = op->served->reply;
@@ -49,7 +49,7 @@ static segue_status end_note(sgi_sending *sending, const sgi_op *op)
     return sgi_send_end(sending) ? SEGUE_OK : SEGUE_E_NOMEM;
 }
 
-/* Writes the changing members of a message into its open params. */
+/* Writes the members of a note into the open params. */
 typedef void (*write_note_fn)(sgi_jw *w, const void *what);
 
 static segue_status keep_note(sgi_op *op, const char *method, write_note_fn write,
@@ -79,7 +79,7 @@ static segue_status tell_note(sgi_op *op, const char *method, write_note_fn writ
         return keep_note(op, method, write, what);
     sgi_conn *conn = way_back(op);
     if (!conn)
-        return SEGUE_OK; /* the message is dropped: a later message is more recent */
+        return SEGUE_OK; /* this message is dropped, because a later one is more recent */
     sgi_send_notification(&sending, conn, method);
     write(&sending.w, what);
     return end_note(&sending, op);

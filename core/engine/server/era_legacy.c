@@ -1,13 +1,14 @@
-/* The handshake eras, 2024-11-05 to 2025-11-25, and the draft DRAFT-2026-v1 where the
- * application has switched it on: initialize, then the requests of the session. This file
- * handles lists and plain calls of items. The dialects handle the other features of these
- * revisions. */
+/* The handshake eras: 2024-11-05 to 2025-11-25, and the draft DRAFT-2026-v1 if the
+ * application has switched it on. First comes initialize, then the requests of the
+ * session. This file handles lists and plain calls of items. The dialects handle the
+ * other features of these revisions. */
 #include "engine/server/dialects.h"
 #include "wire/log_level.h"
 #include "engine/server/session_name.h"
 
-/* Returns the version for the answer: the client's, or the server's newest one when the
- * server does not support the client's. Then the client decides. */
+/* Returns the version for the answer to initialize: the client's version, or the server's
+ * newest one if the server does not support the client's. The client then decides whether
+ * it goes on. */
 static sgi_version agree(const segue_server *server, sgi_str asked)
 {
     sgi_version version = sgi_version_parse(asked);
@@ -32,7 +33,7 @@ static void initialize(const sgi_inbound *in)
     peer->handshake->version = version;
     peer->handshake->lists = sgi_lists_served(server);
     peer->handshake->caps = sgi_read_caps(capabilities) & SGI_CAPS_ASK;
-    /* the capabilities are valid for the whole session (R-C-14) */
+    /* capabilities are declared once, for the whole session (R-C-14) */
     sgi_srv_read_capabilities(peer->handshake, capabilities);
     if (peer->session && !sgi_wire_session_give_name(peer->session)) {
         peer->handshake->version = SGI_VERSION_UNKNOWN;
@@ -92,8 +93,8 @@ static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
     return method ? method : sgi_srv_method(peer, version, name);
 }
 
-/* Returns the method for a request of a server to the host of its client. The server
- * cannot use the host's items. */
+/* Returns the method for a request of a server to the host of its client. Only the host's
+ * answers to questions can be used, not its items. */
 static const sgi_method *find_host_method(const sgi_peer *peer, sgi_str name)
 {
     const sgi_method *method = sgi_question_method(peer->server, name);

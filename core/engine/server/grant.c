@@ -84,8 +84,7 @@ void sgi_op_set_grant_of(sgi_op *op, const sgi_peer *peer)
 
 /* ---- scopes ---- */
 
-/* Answers with an error whose data are
- * {"reason":"insufficient_scope","scope":<scopes>}. */
+/* Sends an error with the data {"reason":"insufficient_scope","scope":<scopes>}. */
 static void answer_refusal(const sgi_inbound *in, sgi_str scopes)
 {
     sgi_conn *conn = in->peer->conn;

@@ -1,6 +1,6 @@
 /* The rights of a bearer token: its principal, its scopes and its end. The transport that
- * has checked the token makes the grant. A grant is a reference-counted object and never
- * changes: a request keeps its grant, whatever token the caller sends next. */
+ * has checked the token makes the grant. A grant is reference-counted and never changes:
+ * a request keeps its grant, whatever token the caller sends later. */
 #ifndef SGI_GRANT_H
 #define SGI_GRANT_H
 
@@ -17,24 +17,24 @@ struct sgi_grant {
     char scopes[]; /* scopes separated by blanks, NUL-terminated */
 };
 
-/* Makes a grant. who: may be NULL; the grant takes a reference of its own. Returns NULL
- * when out of memory. */
+/* Makes a grant. who: may be NULL; the grant takes its own reference. Returns NULL when
+ * out of memory. */
 sgi_grant *sgi_grant_new(sgi_engine *engine, sgi_principal *who, sgi_str scopes,
                          int64_t expires_ms);
 
 /* True when the caller has the scopes that the item requires. Over a byte stream there
- * are no tokens, and each caller may use all items. item: NULL = no scope is required. */
+ * are no tokens, and every caller may use all items. item NULL = no scope is required. */
 bool sgi_peer_may_use(const sgi_peer *peer, const sgi_item *item);
-/* Like sgi_peer_may_use, for the caller of this request. Returns false when the request
- * was answered with an error. */
+/* Like sgi_peer_may_use, for the caller of a request. Returns false when the request was
+ * refused: the error was sent. */
 bool sgi_inbound_may_use(const sgi_inbound *in, const sgi_item *item);
 
 /* Sets the peer's grant; NULL = none. */
 void sgi_peer_set_grant(sgi_peer *peer, sgi_grant *grant);
 /* Gives the operation the grant of its request. */
 void sgi_op_set_grant_of(sgi_op *op, const sgi_peer *peer);
-/* True when the operation's request had this scope. A request over a byte stream has all
- * scopes. */
+/* True when the caller who made the operation had this scope. A caller over a byte stream
+ * has all scopes. */
 bool sgi_op_has_scope(const sgi_op *op, sgi_str scope);
 
 #endif

@@ -56,15 +56,17 @@ static const char *check_name(const sgi_http_head *head, const sgi_inbound *in,
     if (member)
         name = strcmp(member, "name") == 0 ? in->name : sgi_json_get(in->params, member);
     if (sgi_json_kind_of(name) != SGI_JSON_STRING)
-        return NULL; /* a wrong type is found when the parameters are checked */
+        /* nothing to compare: a name of a wrong type is refused when the parameters are
+         * checked */
+        return NULL;
     if (!head->name.p)
         return problem_of(NAME, SGI_MCP_MISSING);
     return problem_of(NAME, sgi_mcp_match_name(head->name, name,
                                                sgi_engine_mem(in->peer->server->engine)));
 }
 
-/* Returns the header name mcp-param-<suffix>. It is in lower case, because header names
- * are compared in lower case. */
+/* Returns the header name mcp-param-<suffix> in lower case, because header names are
+ * compared in lower case. */
 static sgi_str param_header(sgi_buf *room, sgi_str suffix)
 {
     sgi_buf_reset(room, KEEP_NAME);
@@ -76,7 +78,8 @@ static sgi_str param_header(sgi_buf *room, sgi_str suffix)
     return sgi_buf_str(room);
 }
 
-/* Checks one argument that the tool's schema requires to be repeated in a header. */
+/* Compares an argument of a call with the header that the tool's schema requires for
+ * it. */
 static const char *check_param(const sgi_http_head *head, const sgi_inbound *in,
                                sgi_str suffix, sgi_json value)
 {

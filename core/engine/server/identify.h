@@ -5,9 +5,10 @@
 
 #include "engine/server/server.h"
 
-/* Asks the application. Called under the lock, which is released while the application's
- * function runs. The caller keeps the transport in memory. When the status is SEGUE_OK,
- * *who is set, with a reference for the caller. *named: the application gave a name. */
+/* Asks the application for the principal. Called under the lock, which is released while
+ * the application's function runs. The caller keeps the transport in memory. On SEGUE_OK,
+ * *who is set, with a reference for the caller. *named: set when the application gave a
+ * name. */
 segue_status sgi_identify(segue_server *server, void *transport, sgi_principal **who,
                           bool *named);
 

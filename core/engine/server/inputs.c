@@ -13,8 +13,9 @@
 
 /* ---- asking questions ---- */
 
-/* Returns the same question of an earlier run of the handler, perhaps with its answer;
- * NULL when there is none. key NULL = the question may have any key. */
+/* Returns the question of an earlier run of the handler that is the same as this one,
+ * perhaps with its answer; NULL when there is none. key NULL = the question may have any
+ * key. */
 static sgi_input *asked_before(sgi_op *op, const char *key, const char *method,
                                sgi_json params)
 {
@@ -27,7 +28,8 @@ static sgi_input *asked_before(sgi_op *op, const char *key, const char *method,
     return NULL;
 }
 
-/* True when the key is valid: it needs no escapes in JSON, headers or ids. */
+/* True when the key is valid: only characters that need no escapes in JSON, headers or
+ * ids. */
 static bool is_key(const char *key)
 {
     size_t n = 0;
@@ -40,7 +42,8 @@ static bool is_key(const char *key)
     return n > 0 && n <= SGI_INPUT_KEY_MAX;
 }
 
-/* Makes the first free key input-<n>. Tools also choose keys. */
+/* Makes a key of the form input-<n> that no question has. Tools may have chosen such keys
+ * too. */
 static void make_key(sgi_op *op, char key[SGI_INPUT_KEY_MAX + 1])
 {
     int n = (int)op->head.input_count;
@@ -58,8 +61,8 @@ static bool any_open(const sgi_op *op)
     return false;
 }
 
-/* Appends an entry together with a change of the status. Either both are appended or
- * none. */
+/* Appends an entry and a change of the status together: both are appended, or neither
+ * is. */
 static segue_status append_with_status(sgi_op *op, int32_t kind, sgi_str payload,
                                        const char *status_entry)
 {
@@ -98,8 +101,8 @@ static segue_status ask(sgi_op *op, const char *key, const char *method, sgi_jso
     sgi_jw_member_string(&w, "method", sgi_str_of(method));
     sgi_jw_member_raw(&w, "params", params);
     sgi_jw_close(&w, '}');
-    /* The status is written for each question, because a client on a stream looks for
-     * questions only when a status comes. */
+    /* each question writes the status again, because a client on a stream looks for
+     * questions only when a status comes */
     segue_status status =
         payload.failed
             ? SEGUE_E_NOMEM
@@ -133,7 +136,7 @@ static segue_status append_answer(sgi_op *op, sgi_input *input, const char *memb
     sgi_buf payload;
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
     write_answer(&payload, input, member, value);
-    /* set for any_open, which checks whether another question is open */
+    /* set for a moment, so that any_open looks only for other open questions */
     input->answered = UINT64_MAX;
     const char *change = any_open(op) ? NULL : "{\"status\":\"working\"}";
     input->answered = 0;
@@ -147,8 +150,8 @@ static segue_status append_answer(sgi_op *op, sgi_input *input, const char *memb
     return status;
 }
 
-/* Asks a question. If it was asked before the call came to this server, it keeps its key
- * and gets its earlier answer. */
+/* Asks a question. If the question was asked before the call came to this server, it
+ * keeps its key and gets its earlier answer. */
 static segue_status ask_or_recall(sgi_op *op, const char *key, const char *method,
                                   sgi_json params, sgi_input **out)
 {
@@ -204,7 +207,7 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     input->on_input = on_input;
     input->user = user;
     input->free_user = free_user;
-    /* a call that asks a question cannot end in its first turn */
+    /* a call that asks a question cannot end within its first turn */
     sgi_call_end_turn(call);
     sgi_call_has_room(call);
     return SEGUE_OK;
@@ -238,8 +241,8 @@ static sgi_input *open_input(sgi_op *op, sgi_str key)
     return is_open ? input : NULL;
 }
 
-/* Forwards an answer that does not fit to the server that runs the operation, which
- * counts the answer and reports it to the client. */
+/* Forwards an answer that does not fit its form to the server that runs the operation.
+ * That server counts the answer and tells the client. */
 static segue_status send_misfit(sgi_op *op, const sgi_input *input, sgi_json response)
 {
     sgi_buf payload;

@@ -1,6 +1,6 @@
 /* resources/read, prompts/get and completion/complete: plain calls of a handler. They are
- * operations like those of tools/call (tool_call.c), but are never tasks and have no key.
- * A client that lost the answer sends the request again. */
+ * operations like those of tools/call (tool_call.c), but are never tasks and have no
+ * idempotency key. A client that has lost the answer sends the request again. */
 #include "engine/server/call.h"
 #include "engine/server/carried_answers.h"
 #include "engine/server/grant.h"
@@ -17,7 +17,7 @@ static void refuse(const sgi_inbound *in, const char *why)
 /* ---- reading the parameters ---- */
 
 /* Decodes a name or URI into `room`, as a C string. Returns false when the request was
- * refused. */
+ * refused: the error was sent. */
 static bool read_name(const sgi_inbound *in, sgi_json value, const char *what,
                       sgi_buf *room)
 {
@@ -34,8 +34,8 @@ static bool read_name(const sgi_inbound *in, sgi_json value, const char *what,
 
 /* ---- making the operation ---- */
 
-/* Makes the operation. The function takes ownership of own_arguments; NULL = the
- * arguments are in params. */
+/* Makes the operation. own_arguments: the function takes ownership; NULL = the arguments
+ * are in params. */
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request,
                        char *own_arguments)
 {
@@ -78,8 +78,9 @@ static void run(const sgi_inbound *in, sgi_call_request *request, char *own_argu
 
 /* ---- resources/read ---- */
 
-/* Returns the values of a template's variables as a JSON object, decoded. NULL when a
- * value cannot be decoded (*is_none true) or when memory ran out (*is_none false). */
+/* Returns the decoded values of a template's variables as a JSON object. NULL when a
+ * value cannot be decoded (*is_none is true) or when out of memory (*is_none is
+ * false). */
 static char *write_values(const sgi_inbound *in, const sgi_uri_template *t,
                           const sgi_str *values, bool *is_none)
 {
@@ -107,8 +108,8 @@ static char *write_values(const sgi_inbound *in, const sgi_uri_template *t,
     return copy;
 }
 
-/* Finds the first template that matches the URI, and its values. SEGUE_E_NOT_FOUND when
- * no template does. */
+/* Finds the first template that matches the URI, and the values of its variables.
+ * SEGUE_E_NOT_FOUND when no template matches. */
 static segue_status find_template(const sgi_inbound *in, sgi_str uri, sgi_item **found,
                                   char **values)
 {
@@ -188,8 +189,8 @@ static bool has_member(sgi_json object, sgi_json name, sgi_buf *room)
     return false;
 }
 
-/* Checks that all required arguments are given. Returns false when one is missing; then
- * *room has its name. */
+/* True when all required arguments are given. Otherwise *room has the name of a missing
+ * one. */
 static bool has_required(sgi_json prompt, sgi_json given, sgi_buf *room)
 {
     sgi_json arguments = sgi_json_get(prompt, "arguments");
@@ -259,9 +260,9 @@ static void answer_nothing(const sgi_inbound *in)
     sgi_send_end(&sending);
 }
 
-/* Starts a completion. The arguments of the handler are the argument to be completed,
- * with "name" and "value"; the rest is in the handler's params. A resource without
- * variables has nothing to complete. */
+/* Starts a completion. The handler's arguments are the argument that is completed ("name"
+ * and "value"); its params have the rest. A resource that is no template has nothing to
+ * complete. */
 static void complete(const sgi_inbound *in, bool is_prompt, sgi_str name)
 {
     segue_server *server = in->peer->server;
@@ -317,8 +318,7 @@ static const sgi_method *find(const sgi_method *table, sgi_str name)
     return NULL;
 }
 
-/* Returns a method of this name. A method for items that the server never had counts as
- * unknown. */
+/* A method for a type of item that the server never had counts as unknown. */
 const sgi_method *sgi_item_method(const segue_server *server, sgi_version version,
                                   sgi_str name)
 {

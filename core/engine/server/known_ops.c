@@ -1,9 +1,10 @@
-/* The operations that clients can name, by task id or by idempotency key.
+/* The operations that clients can name, by task id or by idempotency key, and their time
+ * to live.
  *
- * An operation is in the maps (`known`) from its creation until it is purged. An
+ * An operation is in the maps (sgi_op_is_known) from its creation until it is purged. An
  * operation that has ended and is stored leaves the maps earlier, when no client has
- * asked for it for a while. Later requests look it up in the store. The operation's timer
- * runs until the next of these moments. */
+ * asked for it for a while. Later requests find it in the store. The timer of an
+ * operation fires at the next of these moments. */
 #include "engine/server/call.h"
 #include "engine/cluster/following.h"
 #include "engine/cluster/recovery.h"
@@ -97,7 +98,7 @@ void sgi_server_take_from_maps(sgi_op *op)
 
 void sgi_server_op_release(sgi_op *op)
 {
-    /* this server owns the operation, but has not read all of its log */
+    /* the store gave this operation to this server, which has not read its whole log */
     if (op->shared->claimed) {
         op->shared->claimed = false;
         sgi_op_set_hold(op, SGI_HOLD_HERE);
@@ -131,16 +132,16 @@ static void on_timer(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_shared, timer)->op;
     if (sgi_op_has_ended(op)) {
-        /* An end that is not stored yet is known only here. A client that looked in the
-         * store would find an operation that still runs, and would not receive the end.
-         * So the operation stays in memory. */
+        /* An end that is not stored yet is known only here. A client that looked into the
+         * store would find an operation that still runs, and would never get the end. So
+         * such an operation stays in the maps. */
         if (op->head.final_seq <= sgi_op_horizon(op))
             sgi_server_take_from_maps(op);
         return;
     }
     sgi_op_ref(op);
     sgi_task_expire(op);
-    /* there was no memory to end the operation, so it is tried again later */
+    /* no memory to end the operation: the timer tries again later */
     if (!sgi_op_has_ended(op) && sgi_op_is_known(op))
         sgi_engine_set_timer(op->engine, &op->shared->timer, EXPIRE_RETRY_MS, on_timer);
     sgi_op_unref(op);
@@ -183,8 +184,9 @@ void sgi_server_op_closed(sgi_op *op)
 typedef struct finding {
     segue_server *server; /* a counted reference */
     bool has_owner;
-    uint8_t owner[SGI_DIGEST_SIZE]; /* the owner that the operation must have */
-    /* an operation that is known already, a counted reference; or NULL */
+    /* the owner (principal) that the operation must have */
+    uint8_t owner[SGI_DIGEST_SIZE];
+    /* an operation in memory: a counted reference; NULL = only the store may have it */
     sgi_op *op;
     sgi_found_fn found;
     void *user;
@@ -217,11 +219,12 @@ static void record_found(sgi_job *job)
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK &&
         found->record.purge_ms <= sgi_wall_now(&server->engine->env))
-        /* the time of the record is over; only the purge has not run yet */
+        /* the record has passed its purge time and is not purged yet */
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK && find->has_owner &&
         memcmp(found->record.principal, find->owner, SGI_DIGEST_SIZE) != 0)
-        /* checked now, because reading the log may take long */
+        /* the owner is checked now and not later, because reading the log may take
+         * long */
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK)
         sgi_rebuild(&server->cluster, &found->record, rebuilt, find);
@@ -257,8 +260,8 @@ static void ask_store(segue_server *server, const sgi_principal *who, sgi_str ta
 
 static void caught_up(sgi_job *job);
 
-/* Reads the newest entries of a known operation before the operation is returned. Returns
- * false when out of memory. */
+/* Reads the newest entries of an operation in memory, before the operation is returned.
+ * Returns false when out of memory. */
 static bool read_on(finding *find)
 {
     const sgi_op *op = find->op;
@@ -274,9 +277,9 @@ static bool read_on(finding *find)
     return true;
 }
 
-/* Returns the operation when the read has ended. The client may have received more of the
- * log at another server, so it must not receive less here. Another server may also know a
- * commit of an own operation earlier than this server does. */
+/* Returns the operation when its newest entries were read. The client may have received
+ * more of the log at another server, and must not get less here. Even for an operation of
+ * this server, another server may know of a commit earlier. */
 static void caught_up(sgi_job *job)
 {
     finding *find = job->user;
@@ -290,7 +293,7 @@ static void caught_up(sgi_job *job)
     if (status == SEGUE_OK && more && read_on(find))
         return;
     if (sgi_op_runs_elsewhere(op) && sgi_op_is_known(op) && (status != SEGUE_OK || more))
-        sgi_followed_read_more(op); /* the rest of the log is read later */
+        sgi_followed_read_more(op); /* the log has more entries, which are read later */
     sgi_followed_note_use(op);
     tell(find, status == SEGUE_E_NOT_FOUND ? NULL : op,
          status == SEGUE_E_NOT_FOUND ? status : SEGUE_OK);
@@ -304,7 +307,7 @@ static void catch_up(sgi_op *op, sgi_found_fn found, void *user)
     finding *find = op->shared->stale ? NULL : sgi_alloc(mem, sizeof *find);
     if (find)
         *find = (finding){.server = server, .op = op, .found = found, .user = user};
-    /* out of memory: the operation is returned without the newest entries */
+    /* out of memory: the operation is returned without its newest entries */
     if (!find || !read_on(find)) {
         sgi_release(mem, find, sizeof *find);
         found(user, op, SEGUE_OK);
@@ -324,8 +327,8 @@ static bool is_task_id(sgi_str id)
     return true;
 }
 
-/* Finds a task. A task of another owner is handled like a missing one, so neither the
- * answer nor its time shows a difference (R-0-5). */
+/* A task of another owner is handled like a missing one, so neither the answer nor the
+ * time that it takes shows a difference (R-0-5). */
 void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_str task_id,
                           sgi_found_fn found, void *user)
 {

@@ -103,7 +103,8 @@ bool sgi_peer_confirm_written(sgi_peer *peer)
     for (; lasting && !peer->is_exchange; lasting = next) {
         sgi_op *op = lasting->op;
         next = LIST_NEXT(lasting, by_peer);
-        sgi_op_ref(op); /* the call may end, which drops references */
+        /* holds the operation: the call may end here, which drops references */
+        sgi_op_ref(op);
         more |= lasting->form->passed(lasting);
         sgi_op_unref(op);
     }

@@ -11,62 +11,64 @@
 
 typedef struct sgi_lasting sgi_lasting;
 
-/* The functions of a dialect for its lasting calls. No function is NULL. */
+/* The functions of a dialect for its lasting calls. No function is NULL, except where a
+ * comment says so. */
 struct sgi_lasting_form {
     /* ---- the call ---- */
 
-    /* Makes the state of an operation's lasting call, before the operation is stored.
-     * Returns NULL when out of memory. */
+    /* Makes the state of a lasting call. Called before the operation is stored. Returns
+     * NULL when out of memory. */
     sgi_lasting *(*make)(sgi_op *op, const sgi_reply *reply,
                          const sgi_call_request *request);
     void (*free)(sgi_lasting *lasting);
-    /* Called when the call is durable, as a task or as a plain call: notes that the
-     * client is present, and tells it how it can come back, before any other message.
-     * Called again when the call becomes a task; then nothing is done. */
+    /* Called when the call is durable, as a task or as a plain call. Notes that the
+     * client is present, and sends, before any other message, how the client can come
+     * back. When the call becomes a task later, the function is called again and does
+     * nothing. */
     void (*created)(sgi_lasting *lasting, sgi_reply *reply);
-    /* Write and read the dialect's member of the stored record. *out is NULL for an
-     * operation without the member. read returns false when out of memory or when the
-     * member is corrupt. */
+    /* Write and read the dialect's member of the stored record. read: *out is NULL for an
+     * operation without the member; returns false when out of memory or when the member
+     * is corrupt. */
     void (*write)(const sgi_lasting *lasting, sgi_jw *w);
     bool (*read)(sgi_op *op, sgi_json data, sgi_lasting **out);
-    /* Returns the time for which the record is kept after the end, beside the server's
-     * grace. */
+    /* Returns for how long the record is kept after the end of the call, in addition to
+     * the server's grace. */
     int64_t (*kept_ms)(const sgi_lasting *lasting);
 
     /* ---- the call's log ---- */
 
     /* Appends a progress or log message of the handler to the log. */
     segue_status (*note)(sgi_lasting *lasting, sgi_str message);
-    /* Called when an entry was appended to the log. */
+    /* Called when an entry was appended to the log of the call. */
     void (*joined)(sgi_lasting *lasting, const sgi_entry *entry);
     /* Drops entries that may be dropped, because more bytes are to be appended. */
     void (*make_room)(sgi_lasting *lasting, size_t bytes, size_t limit);
 
     /* ---- the call's client ---- */
 
-    /* Called when no transport carries the peer's conversation any more, perhaps for
-     * good. */
+    /* Called when no transport carries the peer's conversation any more. A transport may
+     * carry it again later. */
     void (*parted)(sgi_lasting *lasting);
     /* Called when a transport carries the peer's conversation again. */
     void (*rejoined)(sgi_lasting *lasting);
-    /* Called when the output that the transport took before was written, and the
-     * transport is about to take more. Returns true to be called again after that. */
+    /* Called when the transport has written the output that it took earlier, and is about
+     * to take more. Returns true to be called again when the next output was written. */
     bool (*passed)(sgi_lasting *lasting);
-    /* Called when another server reports that the client has connected there, or has
-     * disconnected from it (away). */
+    /* Called when another server reports that the client has connected there, or (away)
+     * has disconnected from there. */
     void (*elsewhere)(sgi_lasting *lasting, bool away);
     /* True when the client has been away for too long, according to the log. */
     bool (*is_over)(const sgi_lasting *lasting);
 
     /* ---- the call's channel ---- */
 
-    /* Sends an entry that is a message to the client of its own. */
+    /* Sends an entry that is a message of its own to the client. */
     void (*send)(sgi_segment_reader *cursor, const sgi_entry *entry);
     /* Withdraws the questions that need no answer any more, before the answer of the call
      * is sent. */
     void (*withdraw)(const sgi_pieces *pieces);
 
-    /* ---- several servers (cluster.h) ---- */
+    /* ---- several servers: see sgi_cluster_observer in cluster.h ---- */
 
     void (*rebuilt)(sgi_lasting *lasting);
     void (*adopted)(sgi_lasting *lasting, const sgi_lasting *fresh);
@@ -77,8 +79,8 @@ struct sgi_lasting_form {
 struct sgi_lasting {
     const sgi_lasting_form *form;
     sgi_op *op;
-    /* how the client receives the result while it grows; NULL = it receives only the
-     * whole result */
+    /* how the client gets the result while it grows; NULL = it gets only the whole
+     * result */
     const sgi_pieces_form *pieces;
     char *progress_token; /* JSON text or NULL */
     int32_t log_level;    /* index of the level; -1 = no log messages */
@@ -86,21 +88,21 @@ struct sgi_lasting {
     uint64_t confirmed;
     uint64_t sent;      /* position up to which the log was written into the output */
     sgi_reply *channel; /* the reply on which the messages are sent, or NULL */
-    /* the peer of the channel, or of the last channel; NULL = this peer is gone */
+    /* the peer of the present channel, or of the last one; NULL = that peer is gone */
     sgi_peer *peer;
     LIST_ENTRY(sgi_lasting) by_peer;
 };
 
-/* Makes the call of an operation lasting if the request allows it. False when out of
- * memory. */
+/* Makes the call of an operation a lasting one, if the request allows it. Returns false
+ * when out of memory. */
 bool sgi_lasting_make(sgi_op *op, const sgi_reply *reply,
                       const sgi_call_request *request);
-/* Reads the member of a lasting call from a stored record, if there is one. Returns false
- * when out of memory or when the member is corrupt. */
+/* Reads the state of a lasting call from a stored record. Returns true also for a record
+ * without such a state, and false when out of memory or when the state is corrupt. */
 bool sgi_lasting_read(sgi_op *op, sgi_json data);
 void sgi_lasting_free(sgi_op *op);
 
-/* True for a lasting call that is no task. The messages of its handler are stored in the
+/* True for a lasting call that is not a task: the messages of its handler go into the
  * log, and the handler starts when the call is durable. */
 static inline bool sgi_op_is_lasting_call(const sgi_op *op)
 {
@@ -111,21 +113,22 @@ static inline bool sgi_op_is_lasting_call(const sgi_op *op)
  * sgi_lasting_leave_peer removes it. */
 void sgi_lasting_join_peer(sgi_lasting *lasting, sgi_peer *peer);
 void sgi_lasting_leave_peer(sgi_lasting *lasting);
-/* Notes that the reply is no channel any more. */
+/* Notes that the reply is no longer the channel of a lasting call. */
 void sgi_lasting_leave_reply(sgi_reply *reply);
-/* Notes that a message which ends at this position of the log is about to be written on
- * the reply, if the reply is a channel. */
+/* Notes that the next message on the reply contains the log up to this position. Does
+ * nothing for a reply that is no channel. */
 void sgi_lasting_note_position(sgi_reply *reply, uint64_t seq);
 
 /* ---- functions called for a peer ---- */
 
-/* Report a change of the peer's conversation: no transport carries it any more (parted),
- * a transport carries it again (rejoined), or it is lost. */
+/* Report a change of the peer's conversation to its lasting calls: no transport carries
+ * it any more (parted), a transport carries it again (rejoined), or it is lost. */
 void sgi_peer_parted(sgi_peer *peer);
 void sgi_peer_rejoined(sgi_peer *peer);
 void sgi_peer_lost(sgi_peer *peer);
-/* Reports that the output which the transport took before was written, and that the
- * transport is about to take more. Returns true to be called again after that. */
+/* Reports to the peer's lasting calls that the transport has written the output that it
+ * took earlier, and is about to take more. Returns true to be called again when the next
+ * output was written. */
 bool sgi_peer_confirm_written(sgi_peer *peer);
 
 #endif

@@ -34,8 +34,8 @@ static void free_late(late *l)
     sgi_server_unref(server);
 }
 
-/* Finds the question whose entry is at this position. NULL when the question is not open,
- * or not visible to clients. */
+/* Finds the question whose entry is at this position. NULL when the question has its
+ * answer, or when its entry is not visible to clients. */
 static sgi_input *find(sgi_op *op, uint64_t position)
 {
     sgi_input *input = sgi_op_input_at(op, position);
@@ -75,8 +75,9 @@ static late *make(segue_server *server, const sgi_question_parts *parts, bool is
     return l;
 }
 
-/* Handles an answer to a question of a plain call, which only the asking process knows.
- * When servers share a key, this may be another server, where the question is open. */
+/* Handles an answer to a question of a plain call that this process did not ask: only the
+ * asking process knows the question. When servers share a key, another server may have
+ * asked. */
 static sgi_answered elsewhere(const segue_server *server, sgi_str of)
 {
     return server->seal.shared && !sgi_str_eq(of, sgi_str_of(server->name))

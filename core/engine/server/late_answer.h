@@ -12,7 +12,7 @@
 
 sgi_answered sgi_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
                              bool is_error, sgi_json answer);
-/* Counts and logs a dropped answer. No question with its id is open. */
+/* Counts and logs an answer that is dropped, because no open question has its id. */
 void sgi_answer_dropped(sgi_engine *engine, sgi_json id);
 
 #endif

@@ -1,14 +1,14 @@
-/* Counts the answers of clients whose question is being looked up in the store or that
- * are being forwarded to another server, and their bytes. late_answer.c and mailbox.c
- * share the counts. */
+/* Counts the answers of clients (and their bytes) while their question is looked up in
+ * the store, or while they are forwarded to another server. late_answer.c and mailbox.c
+ * share these counts. */
 #ifndef SGI_LATE_USE_H
 #define SGI_LATE_USE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The largest number of such answers at once, and of their bytes. A single answer is
- * accepted whatever its size. */
+/* The largest number of such answers at a time, and of their bytes. When there is no
+ * other, an answer is accepted whatever its size is. */
 #define SGI_LATE_ANSWERS_MAX 64
 #define SGI_LATE_ANSWERS_BYTES ((size_t)16 * 1024 * 1024)
 

@@ -4,9 +4,9 @@
 #include "engine/server/gather.h"
 #include "wire/json_copy.h"
 
-/* A cursor is the order number of the last item on the page, so removed items cause no
- * gaps and no repeats. The cursor is sealed for its list, and for its caller, or for all
- * callers if the page is the same for all. */
+/* A cursor is the order number of the last item on the page, so that removed items cause
+ * neither gaps nor repeats. The cursor is sealed for its list, and for its caller if the
+ * page depends on the caller. */
 #define CURSOR 8
 
 static sgi_sealed_for good_for(const sgi_inbound *in, const sgi_str *list)
@@ -52,8 +52,8 @@ static bool read_cursor(const sgi_inbound *in, sgi_str list, uint64_t *after)
     return ok;
 }
 
-/* Writes the members of an item. Before 2026-07-28 structured content had to be an
- * object, so an outputSchema that allows more is left out. */
+/* Writes the members of an item. Before 2026-07-28, structured content had to be an
+ * object, so an outputSchema that allows more is left out for older clients. */
 static void write_members(sgi_jw *w, sgi_json json, bool modern_output,
                           bool bare_of_annotations)
 {
@@ -66,16 +66,15 @@ static void write_members(sgi_jw *w, sgi_json json, bool modern_output,
     sgi_jw_members(w, json, except);
 }
 
-/* True when this client can receive the results of this tool while they grow
- * (R-776-17). */
+/* True when this client can get the results of this tool while they grow (R-776-17). */
 static bool is_streamed(const sgi_inbound *in, const sgi_item *item)
 {
     return item->type == SEGUE_ITEM_TOOL && sgi_srv_marks_growing(in) &&
            item->options.flags & SEGUE_TOOL_INCREMENTAL;
 }
 
-/* Writes the application's annotations and the library's hint. A hint that the
- * application has set itself is not changed. */
+/* Writes the application's annotations and the library's hint. If the application has set
+ * this hint itself, its value is written. */
 static void write_hint(sgi_jw *w, sgi_json annotations)
 {
     sgi_jw_key(w, "annotations");
@@ -113,10 +112,12 @@ static void write_item(sgi_jw *w, const sgi_inbound *in, const sgi_item *item)
 
 /* ---- pages ---- */
 
-/* A page: the items after number `after`, of which at most `left` are still to be
- * written. */
+/* One page of a list: the items whose order number is above `after`, at most `left` of
+ * them. */
 typedef struct page {
-    sgi_inbound in; /* the request, without views into the message */
+    /* the request; its views into the message are cleared, because the page outlives the
+     * message */
+    sgi_inbound in;
     int32_t type;
     const char *member;
     uint64_t after;
@@ -148,8 +149,8 @@ static sgi_item *first_behind(const page *p)
     return item;
 }
 
-/* Writes the list: at most `most` items, and no further one after most_bytes. Returns
- * their number. *rest: the next item that was not written; NULL = there is none. */
+/* Writes items of the list: at most `most` of them, and none after most_bytes are
+ * written. Returns their number. *rest: the next item; NULL = the list has no more. */
 static int32_t write_items(page *p, sgi_jw *w, int32_t most, size_t most_bytes,
                            sgi_item **rest)
 {
@@ -171,7 +172,7 @@ static int32_t write_items(page *p, sgi_jw *w, int32_t most, size_t most_bytes,
     return count;
 }
 
-/* True when the page is larger than one piece. */
+/* True when the page is too large for one piece. */
 static bool is_long(const page *p)
 {
     const sgi_item *item = first_behind(p);
@@ -209,7 +210,8 @@ typedef struct listing {
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     page page;
-    int64_t next; /* number of the first item of the next piece, counted from 1 */
+    /* number of the first item of the next piece; the first item of the page has 1 */
+    int64_t next;
 } listing;
 
 static void free_listing(listing *l)
@@ -228,7 +230,7 @@ static void listing_cancelled(sgi_reply *reply)
 }
 
 /* Writes _meta of a piece: hasMore unless the piece is the last, and the number of the
- * piece if the client may receive the piece twice (C-9). */
+ * piece when the client may receive a piece twice (C-9). */
 static void write_piece_meta(const listing *l, sgi_jw *w, bool last, int32_t count)
 {
     bool is_numbered = count && l->reply->peer->session;
@@ -245,8 +247,8 @@ static void write_piece_meta(const listing *l, sgi_jw *w, bool last, int32_t cou
     sgi_jw_close(w, '}');
 }
 
-/* Sends one piece. Returns false when nothing more is to be sent; then the listing may
- * have been freed. */
+/* Sends one piece. Returns false when nothing more has to be sent: the listing may have
+ * been freed. */
 static bool send_piece(listing *l)
 {
     sgi_sending sending;
@@ -261,7 +263,7 @@ static bool send_piece(listing *l)
     sending.last = last;
     l->next += count;
     if (!sgi_send_end(&sending))
-        return false; /* the conversation closes, and its loss ends the listing */
+        return false; /* the conversation closes: its callback `lost` frees the listing */
     if (last)
         free_listing(l);
     return !last;
@@ -280,8 +282,8 @@ static bool fill_listing(sgi_source *source, size_t room)
     return more;
 }
 
-/* Begins to answer in pieces. The first piece is sent here, because over HTTP a source is
- * asked only when the form of the answer is known. */
+/* Begins to answer in pieces. The first piece is sent here: over HTTP, a source is asked
+ * only when the form of the answer is decided. */
 static void answer_in_pieces(const sgi_inbound *in, const page *p)
 {
     sgi_reply *reply = sgi_reply_open(in, false);

@@ -1,5 +1,5 @@
-/* A forwarded answer is the JSON object {"session","by","message"}: the session in which
- * the answer came, the digest of its principal, and the answer as received. */
+/* A forwarded answer is the JSON object {"session","by","message"}: the wire session in
+ * which the answer came, the digest of its principal, and the answer as received. */
 #include "engine/server/mailbox.h"
 
 #include "engine/error.h"
@@ -40,8 +40,8 @@ static void look_at_calls(const segue_server *server)
         sgi_call_queue_events(call);
 }
 
-/* Sends the waiting questions when the mailbox was created or could not be. Without a
- * mailbox an answer is received only if its client sends it to this server. */
+/* Sends the waiting questions when the mailbox was created, or could not be created.
+ * Without a mailbox, an answer arrives only if its client sends it to this server. */
 static void box_made(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     segue_server *server = sgi_op_server(op);
@@ -79,7 +79,7 @@ void sgi_mailbox_create(segue_server *server)
         return;
     sgi_op *box = make_box(server);
     if (!box)
-        return; /* the next session that begins tries it again */
+        return; /* not created: the next session that begins tries again */
     server->mailbox.box = box;
     sgi_server_put_in_maps(box);
     server->mailbox.waits.fire = box_made;
@@ -109,8 +109,8 @@ void sgi_mailbox_delete(segue_server *server)
     sgi_mailbox_delete_claimed(box);
 }
 
-/* Replaces the mailbox. The server gets a new name, because questions that were sent
- * under the old name can no longer be answered. */
+/* Replaces the mailbox. The server gets a new name with it, because questions that were
+ * sent under the old name cannot be answered any more. */
 void sgi_mailbox_replace(sgi_op *box)
 {
     segue_server *server = sgi_op_server(box);
@@ -119,7 +119,7 @@ void sgi_mailbox_replace(sgi_op *box)
         server->mailbox.box = NULL;
         sgi_op_wait_cancel(&server->mailbox.waits);
     }
-    /* deletes the old mailbox if this server still owns it */
+    /* deletes the old mailbox, if this server still owns it */
     sgi_mailbox_delete_claimed(box);
     if (was_ours && sgi_engine_random_text(server->engine, server->name))
         sgi_mailbox_create(server);
@@ -131,13 +131,13 @@ void sgi_mailbox_renew(segue_server *server)
         sgi_mailbox_replace(server->mailbox.box);
 }
 
-/* ---- sending a letter ---- */
+/* ---- sending an answer to another server ---- */
 
 typedef struct mail {
     segue_server *server; /* a counted reference */
     /* the conversation that brought the answer, a counted reference */
     sgi_conn *conn;
-    size_t len; /* number of bytes that are counted in server->late */
+    size_t len; /* number of bytes that server->late counts for this answer */
     sgi_buf answer;
 } mail;
 
@@ -248,14 +248,14 @@ bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg)
     *m = (mail){server, peer->conn, answer.len, answer};
     sgi_server_ref(server);
     sgi_conn_ref(peer->conn);
-    /* the POST is answered by a status alone, without an event stream */
+    /* the POST gets only a status as its answer, and no event stream */
     peer->conn->no_events = true;
     sgi_late_use_begin(&server->late, answer.len);
     sgi_committer_add_job(&server->committer, job);
     return true;
 }
 
-/* ---- reading a letter ---- */
+/* ---- receiving an answer from another server ---- */
 
 segue_status sgi_mailbox_take_answer(segue_server *server, sgi_str answer)
 {

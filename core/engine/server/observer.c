@@ -33,13 +33,13 @@ static void linger(sgi_op *op)
 /* Called when more of the operation's log became visible, perhaps its end. */
 static void became_visible(sgi_op *op)
 {
-    /* Starts the handler when the creation is durable. A keyed call starts now, because
-     * no other operation has its key. A lasting call starts now, because its client can
-     * come back for it. */
+    /* A call with a key and a lasting call start only now that their creation is durable:
+     * before, another operation might have had the key, or the client might not have been
+     * able to come back. */
     bool waited = op->key || sgi_op_is_lasting_call(op);
     if (waited && op->hold == SGI_HOLD_NEW && !op->served->call &&
         !sgi_op_has_ended(op) && sgi_op_server(op)->stage < SGI_SERVER_DEAD) {
-        /* set first, so that the handler is started only once, even if the start fails */
+        /* set first, so that the handler is not started twice if the start fails */
         sgi_op_set_hold(op, SGI_HOLD_HERE);
         if (sgi_call_start(op, false) != SEGUE_OK)
             sgi_op_end_internal_error(op, "Out of memory");
@@ -50,29 +50,31 @@ static void became_visible(sgi_op *op)
         return;
     if (sgi_op_runs_elsewhere(op)) {
         sgi_followed_end(op);
-        /* the operation has ended, and no server runs it any more */
+        /* the operation has ended, so no server runs it any more and this one may keep
+         * it */
         sgi_op_set_hold(op, SGI_HOLD_HERE);
         op->shared->stale = false;
     }
-    /* logged only once, by the server that ran the task */
+    /* the server that ran the task logs its end once */
     if (op->served->counted && op->served->is_task)
         sgi_task_log_end(op);
     uncount(op);
-    /* the questions are withdrawn before the end is sent */
+    /* questions are withdrawn first, because the client gets the end later */
     sgi_question_requests_withdraw(op);
-    /* an awaited round stays, so that the next request of the round gets the end */
+    /* a round that a client will answer stays: the client's next request gets the end */
     if (!sgi_round_is_awaited(op))
         sgi_round_end(op);
     if (sgi_op_is_known(op))
         linger(op);
     if (op->served->call && op->head.final == SGI_FINAL_CANCELLED)
-        /* the last chance to cancel the handler of a plain call */
+        /* the last moment at which the handler of a plain call can be cancelled */
         sgi_call_cancel(op->served->call);
     if (op->served->call)
         sgi_call_release(op->served->call);
 }
 
-/* Stops the handler of an operation that another server has taken over. */
+/* Called when another server has taken the operation over: its handler here is
+ * stopped. */
 static void fenced(sgi_op *op)
 {
     if (sgi_op_is_mailbox(op)) {
@@ -88,7 +90,7 @@ static void fenced(sgi_op *op)
 
 static void not_created(sgi_op *op, segue_status status)
 {
-    /* a key that exists is normal: it means a repeated request */
+    /* an existing key is normal: the request was sent before */
     if (status != SEGUE_E_EXISTS || !op->key)
         sgi_engine_log(op->engine, SEGUE_LOG_WARNING,
                        "the store could not create an operation: %s",
@@ -183,7 +185,7 @@ static void recovered(sgi_cluster *cluster)
         sgi_server_open(server);
 }
 
-/* Makes the mailbox anew, because another server may have claimed and deleted it. */
+/* Replaces the mailbox, because another server may have claimed and deleted it. */
 static void doubted(sgi_cluster *cluster)
 {
     sgi_mailbox_renew(sgi_cluster_server(cluster));

@@ -54,7 +54,8 @@ sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who
 void sgi_peer_open(sgi_peer *peer)
 {
     if (!peer->who)
-        return; /* sgi_peer_open is called again when the principal is known */
+        /* the principal is not known yet; sgi_peer_open is called again when it is */
+        return;
     peer->reading = true;
     sgi_conn_resume_input(peer->conn);
 }

@@ -26,7 +26,7 @@ static void leave(sgi_reply *reply, sgi_pieces *pieces)
     sgi_segment_reader_end(&pieces->cursor);
     op->frees_consumed = false;
     if (op->served->call)
-        /* a handler that waits until entries have left memory may continue */
+        /* the pieces are freed, so a handler that waits for room may continue */
         sgi_call_has_room(op->served->call);
     sgi_op_unref(op);
 }
@@ -53,7 +53,7 @@ void sgi_pieces_drop(sgi_reply *reply)
 
 /* ---- the end of the pieces ---- */
 
-/* Answers the request as if there had been no pieces. */
+/* Answers the request as if no pieces had been sent. */
 static void answer(sgi_pieces *pieces)
 {
     sgi_reply *reply = pieces->reply;
@@ -73,8 +73,8 @@ static void close_reply(sgi_pieces *pieces)
     sgi_reply_close(reply);
 }
 
-/* Ends the pieces with the answer. Only an answer with a result may leave out the pieces
- * that were sent. */
+/* Ends the pieces with the answer. Only an answer with a result may leave out what the
+ * pieces have sent. */
 static void finish(sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;
@@ -97,11 +97,11 @@ static void fail(sgi_pieces *pieces)
     sgi_engine_log(reply->engine, SEGUE_LOG_ERROR,
                    "the store cannot read back the pieces of a result");
     if (ended) {
-        answer(pieces); /* the answer contains all of the result, so nothing is lost */
+        answer(pieces); /* this answer has the whole result, so nothing is missing */
         return;
     }
-    /* on a channel only the form can report replaced segments, so the client has to
-     * resume */
+    /* on a channel, only the dialect's form can report replaced segments: the client has
+     * to resume */
     if (pieces->resumes)
         sgi_conn_close(pieces->conn);
     sgi_pieces_drop(reply);
@@ -109,12 +109,12 @@ static void fail(sgi_pieces *pieces)
 
 /* ---- sending pieces ---- */
 
-/* Sends one piece. Returns false when there is nothing more now, or when the pieces have
- * been freed. */
+/* Sends one piece. Returns false when there is nothing to send now, or when the pieces
+ * were freed. */
 static bool send_piece(sgi_pieces *pieces)
 {
     sgi_op *op = pieces->cursor.reader.op;
-    /* form is not NULL: only pieces with a form are open */
+    /* form is not NULL: pieces without a form are never open */
     switch (pieces->form->send(pieces)) {
     case SGI_PIECES_SENT:
         pieces->begun = true;
@@ -166,10 +166,10 @@ static bool fill(sgi_source *source, size_t room)
     return more;
 }
 
-/* Sends pieces when there may be more to read. Over HTTP a source is asked only when the
- * form of the answer is known, so the first piece is sent here. No piece is sent before
- * the handler's first turn is over, because the whole result may be ready then and fit
- * into one message. */
+/* Sends pieces when there may be more to read. Over HTTP, a source is asked only when the
+ * form of the answer is decided, so the first piece is sent here. No piece is sent in the
+ * handler's first turn: the whole result may be ready at the end of the turn and fit into
+ * one message. */
 static void more_to_read(sgi_reader *reader)
 {
     sgi_pieces *pieces = SGI_OWNER(reader, sgi_pieces, cursor.reader);
@@ -178,7 +178,7 @@ static void more_to_read(sgi_reader *reader)
         return;
     if (conn->frames != SGI_FRAMES_OPEN ||
         (sgi_conn_transport(conn) && send_next(pieces)))
-        /* called also when the client is away but may come back */
+        /* also while the client is away, because it may come back */
         sgi_source_queue(conn, &pieces->source);
 }
 
@@ -196,8 +196,8 @@ static void turned(sgi_reply *reply, sgi_op *op)
     more_to_read(&reply->pieces->cursor.reader);
 }
 
-/* True when the transport left the exchange before the exchange had an event id. No
- * client can resume it, so the answer does not wait for a client. */
+/* True when the transport left the exchange before any event with an id was sent. No
+ * client can resume such an exchange, so its answer waits for no client. */
 static bool is_deserted(const sgi_pieces *pieces)
 {
     return !sgi_conn_transport(pieces->conn) && pieces->conn->frames == SGI_FRAMES_OPEN;
@@ -264,8 +264,8 @@ void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request)
         sgi_pieces_drop(reply);
 }
 
-/* True when the memory of sent pieces may be freed, because no further request can ask
- * for them. Since DRAFT-2026-v1 another request may come: for the task that the call
+/* True when the memory of sent pieces may be freed, because no later request can ask for
+ * them. Since DRAFT-2026-v1 there may be a later request: for the task that the call
  * becomes, or with answers to a round of questions. */
 static bool may_pass(const sgi_pieces *pieces, const sgi_op *op)
 {
@@ -311,7 +311,8 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
         pieces->cursor.counts = true;
         pieces->cursor.has = *has;
     }
-    /* while `begun` is false, the answer is whole, as if there had been no pieces */
+    /* `begun` stays false when the client has nothing: the answer is then the whole
+     * result */
     pieces->begun = lasting->pieces && (has ? *has > 0 || !sgi_op_log_has_result(op)
                                             : lasting->confirmed > 0);
     more_to_read(&pieces->cursor.reader);
@@ -330,7 +331,7 @@ void sgi_pieces_end(sgi_reply *reply)
     if (!reply->peer)
         close_reply(pieces);
     else if (!pieces->begun && !pieces->resumes)
-        answer(pieces); /* one message is enough for all of the result */
+        answer(pieces); /* one message has room for the whole result */
     else
         more_to_read(&pieces->cursor.reader);
 }

@@ -22,30 +22,29 @@ typedef struct sgi_pieces sgi_pieces;
 
 typedef enum sgi_pieces_outcome {
     SGI_PIECES_SENT = 0,
-    SGI_PIECES_LAST, /* a piece was sent, and it is the answer */
-    /* no memory: no further piece is sent, and the answer contains all of the result */
+    SGI_PIECES_LAST, /* a piece was sent, and it was also the answer */
+    /* out of memory: no further piece is sent, and the answer has the whole result */
     SGI_PIECES_STOP,
-    /* no memory, and the answer would lack a piece: nothing more is sent */
+    /* out of memory, and the answer would lack a piece: nothing more is sent */
     SGI_PIECES_LOST
 } sgi_pieces_outcome;
 
 typedef struct sgi_pieces_form {
-    /* Writes the beginning of all messages. token: the client's name for the pieces, may
-     * be empty. NULL = the form has no common beginning. Returns false when out of
-     * memory. */
+    /* Writes the common beginning of all messages. token: the client's name for the
+     * pieces, may be empty. Returns false when out of memory. NULL = the form has no
+     * common beginning. */
     bool (*begin)(sgi_pieces *pieces, sgi_json token);
-    /* Writes one message, which begins with the segment at the cursor. */
+    /* Writes one message that begins with the segment at the cursor. */
     sgi_pieces_outcome (*send)(sgi_pieces *pieces);
     /* Answers the request with the rest of the result, when all pieces were sent. NULL =
-     * the request is answered as if there had been no pieces. */
+     * the answer has the whole result. */
     void (*finish)(sgi_pieces *pieces);
-    /* Pieces that were sent are not repeated in the answer, so their memory can be
-     * freed. */
+    /* the answer does not repeat pieces that were sent, so their memory can be freed */
     bool frees_consumed;
-    bool is_for_lists; /* pages of lists are sent in the same form */
-    /* a message has several segments, except on the channel of a lasting call */
+    bool is_for_lists; /* long pages of lists are sent in the same form */
+    /* a message may have several segments, except on the channel of a lasting call */
     bool gathers;
-    bool lasts; /* the form is used on the channel of a lasting call */
+    bool lasts; /* the form can be used on the channel of a lasting call */
 } sgi_pieces_form;
 
 struct sgi_pieces {
@@ -56,37 +55,42 @@ struct sgi_pieces {
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     bool resumes; /* the reply is the channel of a lasting call */
-    bool again;   /* the client may have received some pieces of an earlier request */
-    bool open;    /* pieces may be sent now */
-    bool begun;   /* at least one piece was sent */
-    bool ended;   /* the operation has ended: the pieces own the reply */
-    /* the last message ended before a segment that belongs to another index of the
-     * list */
+    /* an earlier request has asked for the same call, so the client may have some
+     * pieces */
+    bool again;
+    bool open;  /* pieces may be sent now */
+    bool begun; /* at least one piece was sent */
+    bool ended; /* the operation has ended, and the pieces own the reply */
+    /* the next segment belongs to another index of the list than the one after the last
+     * message */
     bool broken;
     sgi_buf head; /* dialect PN: the common beginning of the messages */
 };
 
-/* True when more than one message can be sent for this request of the conversation. */
+/* True when this request can be answered by more than one message. */
 bool sgi_pieces_are_allowed(const sgi_conn *conn, sgi_str id);
-/* Makes pieces for the reply, if they were negotiated for the request. Without memory the
- * reply gets no pieces. */
+/* Makes pieces for the reply, if pieces were negotiated for the request. When out of
+ * memory, the reply gets no pieces. */
 void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request);
 /* Begins the pieces of the reply, if it has any. Called before the reply waits for the
  * operation. again: an earlier request has asked for the same operation. */
 void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again);
-/* Detaches the reply from its operation, because another operation has the key. The reply
- * can still get pieces. */
+/* Separates the pieces from their operation, because another operation has the key. The
+ * reply can get pieces of that operation. */
 void sgi_pieces_detach(sgi_reply *reply);
-/* Begins the pieces on the channel of a lasting call, after the last piece that the
- * client has. has: the number of segments that the client reports; NULL = up to the
- * confirmed position. Without memory the conversation is closed, so that the client
- * resumes again. */
+/* Begins the pieces on the channel of a lasting call, behind the last piece that the
+ * client has. has: the number of segments that the client reports; NULL = the pieces
+ * begin at the confirmed position. When out of memory, the conversation is closed, so
+ * that the client resumes again. */
 void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has);
-/* Sends more pieces, because a transport carries the conversation of the reply again. */
+/* Sends further pieces, because a transport carries the conversation of the reply
+ * again. */
 void sgi_pieces_continue(sgi_reply *reply);
-/* Gives the reply to its pieces, because its operation has ended. */
+/* Gives the reply to its pieces, because the operation has ended: the pieces answer
+ * it. */
 void sgi_pieces_end(sgi_reply *reply);
-/* Ends the pieces. The caller still has the reply. */
+/* Frees the pieces without an answer. The caller still has to answer and close the
+ * reply. */
 void sgi_pieces_drop(sgi_reply *reply);
 
 /* Notes that the next message contains the log up to this position. */

@@ -49,7 +49,7 @@ static void time_to_forget(sgi_timer *timer)
     forget(SGI_OWNER(timer, sgi_principal, forgotten));
 }
 
-/* Returns the time in ms until the bucket is full again. */
+/* Returns the time in ms until the bucket is full. */
 static int64_t time_to_fill(const sgi_bucket *bucket)
 {
     if (bucket->tokens < 0 || bucket->tokens >= bucket->full)
@@ -57,8 +57,8 @@ static int64_t time_to_fill(const sgi_bucket *bucket)
     return (int64_t)((bucket->full - bucket->tokens) * 1000 / bucket->full) + 1;
 }
 
-/* Drops a reference. A client must not get more look-ups by opening new connections, so a
- * principal is kept until its buckets are full again. */
+/* A principal without references stays until its buckets are full again: otherwise a
+ * client would get more look-ups by opening new connections. */
 void sgi_principal_unref(sgi_principal *who)
 {
     if (--who->refs)

@@ -1,16 +1,16 @@
-/* The owner of operations: a name that the application gives to connections, stored as a
- * digest. Limits are counted for each principal, so that one caller cannot use up the
- * resources for all callers. */
+/* The person or program for which requests come, and which owns operations: a name that
+ * the application gives to connections, stored as a digest. Limits are counted for each
+ * principal, so that one cannot use up the resources for all. */
 #ifndef SGI_PRINCIPAL_H
 #define SGI_PRINCIPAL_H
 
 #include "engine/engine.h"
 #include "engine/server/budget.h"
 
-/* A token bucket: it limits a rate per second, and allows the events of one second at
- * once. */
+/* A token bucket: limits events to a rate per second, and allows the events of one second
+ * at once. */
 typedef struct sgi_bucket {
-    double tokens; /* tokens left; -1 = not used yet */
+    double tokens; /* tokens that are left; -1 = the bucket was not used yet */
     double full;
     int64_t refilled_ms; /* monotonic time of the last refill */
 } sgi_bucket;
@@ -21,19 +21,20 @@ typedef struct sgi_principal {
     sgi_map *map;
     sgi_engine *engine;
     sgi_map_node node;
-    int32_t refs; /* number of references, of operations and connections */
+    int32_t refs; /* number of references that operations and connections have */
     uint8_t digest[SGI_DIGEST_SIZE];
-    char *name; /* the name; NULL = not known, or a caller without a name */
+    char *name; /* the name; NULL = not known, or a principal without a name */
     int32_t live_tasks;
     sgi_use use;
     /* number of open event streams and subscriptions */
     int32_t streams;
-    /* the sessions, the least recently used first */
+    /* the wire sessions, the least recently used first */
     TAILQ_HEAD(, sgi_wire_session) sessions;
     int32_t session_count;
     sgi_bucket lookups; /* limits failed look-ups of tasks */
     sgi_bucket fetches; /* limits fetches by lastSeqNr */
-    /* frees a principal without references when its buckets are full again */
+    /* when it fires, the buckets are full again, and a principal without references is
+     * freed */
     sgi_timer forgotten;
 } sgi_principal;
 
@@ -41,7 +42,7 @@ typedef struct sgi_principal {
  * memory. */
 sgi_principal *sgi_principal_get(sgi_map *map, sgi_engine *engine,
                                  const uint8_t digest[SGI_DIGEST_SIZE]);
-/* Sets the name of a principal. The first name stays. False when out of memory. */
+/* Sets the name of a principal that has none. Returns false when out of memory. */
 bool sgi_principal_set_name(sgi_principal *who, sgi_str name);
 void sgi_principal_ref(sgi_principal *who);
 void sgi_principal_unref(sgi_principal *who);
@@ -53,7 +54,7 @@ int64_t sgi_principal_count_miss(sgi_principal *who, int32_t per_second);
  * try again. */
 int64_t sgi_principal_count_fetch(sgi_principal *who, int32_t per_second);
 
-/* Frees all principals in the map. None may have references any more. */
+/* Frees all principals of the map. No principal may have references. */
 void sgi_principals_clear(sgi_map *map);
 
 #endif

@@ -1,7 +1,7 @@
-/* The questions that a server sends to the host of a session: sampling/createMessage and
- * elicitation/create. They run like tools/call (tool_call.c). If the server sends
- * params.task, they are tasks of 2025-11-25, streamed or not. They differ in their
- * results (call_kind.h), and their handlers cannot ask questions themselves. */
+/* The questions that a server asks the host of a session: sampling/createMessage and
+ * elicitation/create. They run like tools/call (tool_call.c). If the asking server sends
+ * params.task, they are tasks of 2025-11-25, with segments or without. Their results
+ * differ from those of tools (call_kind.h), and their handlers cannot ask questions. */
 #include "engine/server/tool_call.h"
 
 static void ask(const sgi_inbound *in, const sgi_call_kind *kind)
@@ -10,7 +10,7 @@ static void ask(const sgi_inbound *in, const sgi_call_kind *kind)
     sgi_inbound asked = *in;
     const sgi_item *item =
         sgi_item_find(in->peer->server, SEGUE_ITEM_QUESTION, sgi_str_of(kind->method));
-    /* The client declared no tasks for this method, so params.task is ignored (2025-11-25
+    /* The host declared no tasks for this method, so params.task is ignored (2025-11-25
      * basic/utilities/tasks, "Task Support and Handling"). */
     if (item->options.task == SEGUE_TASK_NEVER)
         asked.task = (sgi_json){0};

@@ -6,7 +6,7 @@
 
 static const struct {
     const char *method;
-    const char *name; /* name of the capability that the client needs */
+    const char *name; /* name of a capability that the client must declare */
     uint32_t cap;
 } askable[] = {
     {"elicitation/create", "elicitation", SGI_CAP_ELICITATION},

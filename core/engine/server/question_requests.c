@@ -29,7 +29,7 @@
 
 #include <stdio.h>
 
-/* The largest number of requests in one session that were sent and not answered. */
+/* The largest number of requests in one session that were sent and have no answer. */
 #define OUT_MAX 256
 
 struct sgi_question_request {
@@ -37,11 +37,12 @@ struct sgi_question_request {
     sgi_question_requests *questions;
     sgi_op *op; /* a counted reference */
     sgi_input *input;
-    /* the conversation on which it was sent, a counted reference; NULL = it waits */
+    /* the conversation on which the request was sent: a counted reference; NULL = it
+     * waits to be sent */
     sgi_conn *conn;
     sgi_question_id id;
-    sgi_map_node by_id; /* node of the server's table, when the request was sent */
-    bool cancels;       /* the client lets its tasks be cancelled */
+    sgi_map_node by_id; /* node of server->questions, once the request was sent */
+    bool cancels;       /* the client has declared that its tasks can be cancelled */
 };
 
 void sgi_question_requests_init(sgi_question_requests *questions,
@@ -52,7 +53,8 @@ void sgi_question_requests_init(sgi_question_requests *questions,
     TAILQ_INIT(&questions->waiting);
 }
 
-/* Frees a request, so that another one may be sent. The caller holds the operation. */
+/* Frees a request, so that another one may be sent. The caller holds a reference to the
+ * operation. */
 static void forget(sgi_question_request *question)
 {
     sgi_question_requests *questions = question->questions;
@@ -72,10 +74,10 @@ static void forget(sgi_question_request *question)
 
 /* ---- asking a question ---- */
 
-/* True when the question was sent on a stream that no client reads and that the client
- * may never resume, so that the question is asked again on a stream that the client
- * reads. In the same session this happens only after the client has repeated the call or
- * waits for the result again. */
+/* True when the question was sent on a stream that no client reads, and that the client
+ * may never resume. The question is then asked again on a stream that the client reads.
+ * Within one session this happens only after the client has repeated the call, or waits
+ * for the result again. */
 static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
 {
     sgi_question_target where;
@@ -89,8 +91,8 @@ static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
                      sgi_question_target_is_awaited(op, question->questions);
 }
 
-/* True when the question has to be sent: its handler waits for the answer, its entry is
- * visible, and it was not sent yet. */
+/* True when the question has to be sent: a handler waits for its answer, its entry is
+ * visible, and it has no answer. */
 static bool is_due(const sgi_op *op, const sgi_input *input)
 {
     return (input->bound || sgi_op_runs_elsewhere(op)) && !input->answered &&
@@ -100,8 +102,8 @@ static bool is_due(const sgi_op *op, const sgi_input *input)
            !(input->question_task && sgi_question_task_is_over(input->question_task));
 }
 
-/* True when the question is due and a client that can answer it is reachable. *where is
- * set. */
+/* True when the question has to be sent, and a client that can answer it is connected.
+ * Sets *where. */
 static bool can_be_sent(const sgi_op *op, const sgi_input *input,
                         sgi_question_target *where)
 {
@@ -110,8 +112,7 @@ static bool can_be_sent(const sgi_op *op, const sgi_input *input,
            !(sgi_input_required_caps(input->method, params) & ~where->caps);
 }
 
-/* Returns the conversation on which the question task of a question can send now; NULL
- * = none. */
+/* Returns the conversation on which a question task can send now; NULL = none. */
 static sgi_conn *way_of(const sgi_question_request *question)
 {
     sgi_question_target where;
@@ -139,8 +140,8 @@ static bool has_asker(const sgi_op *op)
            (op->served->call && !op->served->call->cancelled);
 }
 
-/* True when an answer can reach the operation from each server to which the client may
- * send it. */
+/* True when an answer reaches the operation, to whatever server the client sends the
+ * answer. */
 static bool can_be_answered(const sgi_op *op)
 {
     return sgi_op_is_logged(op) || !sgi_mailbox_is_being_stored(sgi_op_server(op));
@@ -151,7 +152,7 @@ bool sgi_question_requests_are_due(const sgi_op *op)
     const sgi_input *input;
     sgi_question_target where;
     if (sgi_op_is_lasting_call(op))
-        /* the questions of a lasting call are sent on its channel (server/pieces.c) */
+        /* the questions of a lasting call are sent on its channel by pieces.c */
         return false;
     if (TAILQ_EMPTY(&op->head.inputs) || sgi_op_has_ended(op) || !has_asker(op) ||
         sgi_op_server(op)->stage == SGI_SERVER_DEAD || !can_be_answered(op))
@@ -165,8 +166,8 @@ bool sgi_question_requests_are_due(const sgi_op *op)
     return false;
 }
 
-/* Sends the first waiting request that can be sent now. Requests before it have no stream
- * in this session. They become due again, like questions that were not sent. */
+/* Sends the first waiting request that can be sent now. Waiting requests in front of it
+ * have no stream in this session: they leave the list and become due again. */
 static void let_next_go(sgi_question_requests *questions)
 {
     bool goes = false;
@@ -218,13 +219,13 @@ static void send_question(const sgi_question_request *question)
                         sgi_question_id_json(&question->id, 0, room),
                         sgi_str_of(input->method));
     sgi_question_write_params(&sending.w, question->op, input);
-    /* without memory the conversation closes, and the request is lost with it */
+    /* when out of memory, the conversation closes and the request is lost with it */
     sgi_send_end(&sending);
 }
 
-/* Connects the question task of a question with its new stream. Over HTTP the client's
- * messages have no order: the client gives one response to each request, and the rest of
- * its answer is fetched by requests. */
+/* Connects the question task with a new stream. Over HTTP, messages of the client have no
+ * order: the client then gives one response to each request, and the rest of its answer
+ * is fetched by requests. */
 static void join_asker(const sgi_question_request *question,
                        const sgi_question_target *where)
 {
@@ -237,7 +238,7 @@ static void join_asker(const sgi_question_request *question,
 }
 
 /* Decides whether the question is asked as a task. A question that is a task already
- * stays a task if the client accepts tasks. Returns false when out of memory. */
+ * stays one, if the client accepts tasks. Returns false when out of memory. */
 static bool choose_form(sgi_op *op, sgi_input *input, const sgi_question_target *where)
 {
     bool as_task = sgi_question_is_task(op, input, where);
@@ -258,8 +259,8 @@ static bool make_id(const sgi_op *op, const sgi_input *input, sgi_question_id *i
                                 lasts ? input->asked : 0);
 }
 
-/* Removes the request from its session. late_answer.c handles an answer that still comes
- * there. */
+/* Removes the request from its session. late_answer.c handles an answer that arrives in
+ * this session later. */
 static void leave(sgi_question_request *question)
 {
     sgi_question_requests *questions = question->questions;
@@ -269,8 +270,8 @@ static void leave(sgi_question_request *question)
     let_next_go(questions);
 }
 
-/* Sends the question, or queues it when too many are unanswered. Returns false when out
- * of memory. */
+/* Sends the question, or lets it wait when too many have no answer. Returns false when
+ * out of memory. */
 static bool put_out(sgi_op *op, sgi_input *input, const sgi_question_target *where)
 {
     sgi_question_requests *questions = where->questions;
@@ -390,7 +391,7 @@ static sgi_question_request *find(const segue_server *server,
     return is_one ? question : NULL;
 }
 
-/* Stores a result in the form that the handler expects. */
+/* Stores the result of an answer, in the form that the handler expects. */
 static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
 {
     sgi_buf answer;
@@ -401,24 +402,25 @@ static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
     return status;
 }
 
-/* Continues the operation after an answer to a question was handled with this status. The
- * caller holds the operation. */
+/* Continues the operation after an answer to one of its questions. status: how the answer
+ * was handled. The caller holds a reference to the operation. */
 static void settle(sgi_op *op, segue_status status)
 {
     if (sgi_op_runs_elsewhere(op) && sgi_task_is_put_off(op, status))
-        /* the answer was not accepted, so the question is sent again */
+        /* the answer was not accepted, so the question is sent once more */
         sgi_question_requests_send_soon(op);
-    /* the client cannot be asked to send its answer again, so the operation ends */
+    /* the answer cannot be kept, and the client cannot be asked to send it again: the
+     * operation ends */
     else if (status == SEGUE_E_NOMEM)
         sgi_op_end_internal_error(
             op, "Out of memory: the server cannot keep the answer to a question");
     sgi_round_take_other_answer(op);
     if (op->served->call)
-        /* a question whose answer did not fit is sent again */
+        /* if the answer did not fit, this also sends the question again */
         sgi_call_queue_events(op->served->call);
 }
 
-/* True when the result names this task in related-task, or names no task (2025-11-25
+/* True when the result names this task in related-task, or names none (2025-11-25
  * basic/utilities/tasks, "Associating Task-Related Messages"). */
 static bool is_about(const sgi_op *op, sgi_json result)
 {
@@ -441,7 +443,7 @@ bool sgi_question_take_answer(sgi_op *op, sgi_input *input, bool is_error,
 {
     if (!is_error && !is_about(op, answer))
         return false;
-    /* the question may also have been sent in another session */
+    /* the same question may have been sent in another session, too */
     sgi_question_withdraw_sent(input);
     settle(op, take(op, input, is_error, answer));
     return true;
@@ -522,8 +524,8 @@ bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,
            hear(question, msg) == SGI_ANSWERED_ONE;
 }
 
-/* Handles a malformed answer like an error, because no further answer with its id will
- * come (R-0-2). */
+/* A malformed answer counts as an error, because no other answer with its id will come
+ * (R-0-2). */
 bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg)
 {
     char cut[160];
@@ -544,7 +546,7 @@ bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg
 
 /* ---- questions that are tasks ---- */
 
-/* Frees the question task of a question, and its entry in the table. */
+/* Frees the question task of a question, and its entry in server->questions. */
 static void drop_asker(sgi_input *input)
 {
     sgi_question_request *question = input->question_request;
@@ -599,8 +601,8 @@ void sgi_question_requests_abandon(sgi_question_requests *questions)
     }
 }
 
-/* Asks the client to cancel the task by which it answers the question, if the client has
- * made one. */
+/* Asks the client to cancel the task that it has made for the question, if there is
+ * one. */
 static bool cancel_task(const sgi_question_request *question)
 {
     sgi_question_task *question_task = question->input->question_task;

@@ -36,60 +36,63 @@ TAILQ_HEAD(sgi_question_request_list, sgi_question_request);
 typedef struct sgi_question_requests {
     /* requests that were sent and not answered */
     struct sgi_question_request_list out;
-    /* requests that wait because too many are out */
+    /* requests that wait, because `out` is full */
     struct sgi_question_request_list waiting;
     int32_t out_count;
-    sgi_wire_session *session; /* the session over HTTP; NULL = a byte stream */
+    /* the wire session; NULL = the requests go over a byte stream */
+    sgi_wire_session *session;
 } sgi_question_requests;
 
 void sgi_question_requests_init(sgi_question_requests *questions,
                                 sgi_wire_session *session);
-/* Ends the requests of a session that has ended: they get no answer any more. */
+/* Ends the requests of a session that has ended, because they will get no answer. */
 void sgi_question_requests_abandon(sgi_question_requests *questions);
-/* How a response to the server's requests was handled. */
+/* What became of a response to one of the server's requests. */
 typedef enum sgi_answered {
     /* the response answers no request of the server to this client */
     SGI_ANSWERED_NOTHING = 0,
-    /* the response was accepted, or its question is being looked up */
+    /* the response was accepted, or its question is looked up in the store */
     SGI_ANSWERED_ONE,
-    /* The client has to send the response again: another server asked, or too many
+    /* The client has to send the response again: another server has asked, or too many
      * answers are being handled now. */
     SGI_ANSWERED_LATER
 } sgi_answered;
 
 sgi_answered sgi_question_requests_take_answer(sgi_peer *peer, const sgi_message *msg);
-/* Handles a response that came to another server (mailbox.h), in this session, from the
- * principal with this digest. Returns false when it answers no request of this server. */
+/* Handles a response that another server has received and forwarded (mailbox.h). session,
+ * who: its session, and the digest of its principal. Returns false when it answers no
+ * request of this server. */
 bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,
                                           const uint8_t *who, const sgi_message *msg);
-/* Handles a malformed response (INVALID): its question gets an error as the answer. */
+/* Handles a malformed response: its question gets an error as the answer. Returns false
+ * when there is no such question. */
 bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg);
 
 /* Handles a notification of the client about a task that the client runs. */
 void sgi_question_requests_take_notification(sgi_peer *peer, const sgi_message *msg);
 
-/* True when the operation has an open question that was not sent, and can be sent now. */
+/* True when the operation has an open question that has to be sent and can be sent
+ * now. */
 bool sgi_question_requests_are_due(const sgi_op *op);
 /* Sends the open questions of the operation that were not sent yet. */
 void sgi_question_requests_send(sgi_op *op);
-/* Sends the operation's questions soon, because a stream for them may have become
- * available. */
+/* Sends the operation's questions when the callbacks have run, because a stream for them
+ * may have become available. */
 void sgi_question_requests_send_soon(sgi_op *op);
-/* Handles growth of the log of an operation that another server runs. Sends the new
- * questions of the operation to its client here, and withdraws questions that have an
- * answer. */
+/* Called when the log of an operation of another server has grown: sends its new
+ * questions to the client here, and withdraws questions that have an answer. */
 void sgi_question_requests_send_followed(sgi_op *op);
 /* Handles the answer to a question of the handshake eras: an error object, or a result.
- * The caller holds the operation and has checked that the client owns it. Returns false
- * when the answer names another task. */
+ * The caller holds a reference to the operation and has checked that the client owns the
+ * operation. Returns false when the answer names another task. */
 bool sgi_question_take_answer(sgi_op *op, sgi_input *input, bool is_error,
                               sgi_json answer);
-/* Calls sgi_question_requests_send_soon for all operations that can ask in this session,
- * because the session has opened its stream. */
+/* Calls sgi_question_requests_send_soon for each operation that can ask in this session,
+ * because the session has opened its GET stream. */
 void sgi_question_requests_send_all_soon(const sgi_wire_session *session);
-/* sgi_question_requests_withdraw withdraws the requests of an operation that has ended,
- * sgi_question_withdraw_sent the request of one question that has its answer. The client
- * need not answer any more. */
+/* Tell the client that it need not answer any more. sgi_question_requests_withdraw: all
+ * requests of an operation that has ended. sgi_question_withdraw_sent: the request of one
+ * question that has its answer. */
 void sgi_question_requests_withdraw(sgi_op *op);
 void sgi_question_withdraw_sent(sgi_input *input);
 

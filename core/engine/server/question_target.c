@@ -1,7 +1,7 @@
 /* A task's questions are sent where the task was made: on the conversation of that
- * request, or on the GET stream of its session. Otherwise they are sent, like those of a
- * plain call, on a stream that waits for the end or receives the segments, for example on
- * the stream of a client that repeated the call with its key. */
+ * request, or on the GET stream of its session. If that is impossible, they are sent like
+ * those of a plain call: on a stream that waits for the end or receives the segments, for
+ * example the stream of a client that repeated the call with its key. */
 #include "engine/server/question_target.h"
 
 #include "engine/server/dialects.h"
@@ -25,14 +25,14 @@ sgi_conn *sgi_question_target_session_stream(const sgi_wire_session *session)
     return peer && sgi_question_target_is_read(peer->conn) ? peer->conn : NULL;
 }
 
-/* Finds a target on the conversation of a request. now: a client must read the
- * conversation at this moment. Otherwise a parked stream, which the client may resume
- * later, is accepted too. */
+/* Finds a target on the conversation of a request. now: a client must be reading the
+ * conversation at this moment. Otherwise a parked stream, which the client may resume, is
+ * accepted too. */
 static bool find_in(const sgi_peer *peer, bool now, sgi_question_target *found)
 {
     sgi_conn *conn = peer->conn;
     if (peer->is_exchange && !peer->session)
-        return false; /* the session has ended, so no answer could come */
+        return false; /* the session has ended, so no answer can come */
     if (!(now && peer->is_exchange ? sgi_question_target_is_read(conn)
                                    : sgi_question_target_is_open(conn)))
         conn = peer->session ? sgi_question_target_session_stream(peer->session) : NULL;
@@ -76,8 +76,8 @@ bool sgi_question_target_is_awaited(const sgi_op *op,
     return false;
 }
 
-/* Finds a request of the operation whose stream is read now. Several requests may wait
- * for one operation with a key. */
+/* Finds a request of the operation whose stream a client reads now. Several requests may
+ * wait for an operation with a key. */
 static bool find_reading_call(const sgi_op *op, sgi_question_target *found)
 {
     const sgi_reply *reply = NULL;

@@ -5,25 +5,27 @@
 #include "engine/server/peer.h"
 
 typedef struct sgi_question_target {
-    /* the table of requests of the session to which the stream belongs */
+    /* the requests of the session to which the stream belongs */
     sgi_question_requests *questions;
     sgi_conn *conn;
-    uint32_t caps; /* sgi_cap: the kinds of questions that the client can be asked */
-    uint8_t modes; /* sgi_response_mode: the modes that the client declared */
+    /* the kinds of questions that the client can be asked: a set of sgi_cap */
+    uint32_t caps;
+    /* the response modes that the client declared: a set of sgi_response_mode */
+    uint8_t modes;
 } sgi_question_target;
 
-/* Finds a stream for the operation's questions (a target). Returns false when there
- * is none now. */
+/* Finds a stream on which questions of the operation can be sent now. Returns false when
+ * there is none. */
 bool sgi_question_target_find(const sgi_op *op, sgi_question_target *found);
-/* True when more than one message can be sent on this conversation. */
+/* True when this conversation can send more than one message. */
 bool sgi_question_target_is_open(const sgi_conn *conn);
 /* True when a client reads this conversation's output now. */
 bool sgi_question_target_is_read(const sgi_conn *conn);
-/* True when a request of that session waits for the end of the operation, or reads its
- * segments, on a stream that its client reads now. */
+/* True when a client of this session reads a stream on which a request waits for the end
+ * of the operation or receives its segments. */
 bool sgi_question_target_is_awaited(const sgi_op *op,
                                     const sgi_question_requests *questions);
-/* Returns the conversation of the GET stream of a session over HTTP, or NULL. */
+/* Returns the conversation of the GET stream of a wire session, or NULL. */
 sgi_conn *sgi_question_target_session_stream(const sgi_wire_session *session);
 
 #endif

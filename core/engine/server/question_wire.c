@@ -1,6 +1,6 @@
-/* Handlers ask questions and get answers without the members that depend on tasks and
- * protocol revisions. This file adds these members to a question and removes them from an
- * answer. */
+/* Handlers ask questions and get answers without the members that depend on tasks and on
+ * the protocol revision. This file adds these members to questions and removes them from
+ * answers. */
 #include "engine/server/question_wire.h"
 
 #include "engine/response_modes.h"

@@ -6,19 +6,19 @@
 #include "engine/server/question_target.h"
 
 /* Writes the members of the question's params: those that the tool gave, and in _meta the
- * task that asks, if any. A member `task` from the tool is left out. */
+ * task that asks, if there is one. A member `task` of the tool is left out. */
 void sgi_question_write_params(sgi_jw *w, const sgi_op *op, const sgi_input *input);
-/* True when the question is sent on this stream as a task: the server is set to do so,
- * and the client accepts it. */
+/* True when the question is sent on this stream as a task: the server has this switched
+ * on, and the client accepts it. */
 bool sgi_question_is_task(const sgi_op *op, const sgi_input *input,
                           const sgi_question_target *where);
-/* Writes the member task of a question: its ttl, and the modes of SEP-1905 that both
- * sides know. */
+/* Writes the member `task` of a question: its ttl, and the response modes of SEP-1905
+ * that both sides know. */
 void sgi_question_write_task(sgi_jw *w, const sgi_op *op,
                              const sgi_question_target *where);
 
-/* Removes the members of a result that concern its task. So the handler gets the answer
- * in the same form as in other revisions. When out of memory, `out` fails. */
+/* Removes the members of a result that are about its task, so that the handler gets the
+ * answer in the same form in each revision. When out of memory, `out` fails. */
 sgi_json sgi_question_clean_answer(sgi_json result, sgi_buf *out);
 
 #endif

@@ -7,12 +7,12 @@
 #include "wire/scopes.h"
 #include "wire/json_copy.h"
 
-/* The description of an item type: its word in messages, its key member and its check
- * function. */
+/* What is different for each type of item: its word in messages, its key member and its
+ * check function. */
 typedef struct sgi_item_type {
     const char *word;
-    /* The member by which an item is found. If it is not "name", the item needs a name as
-     * well. */
+    /* The member by which an item of this type is found. If this is not "name", an item
+     * needs a name as well. */
     const char *key;
     segue_status (*check)(sgi_item *item, sgi_json json, segue_error **error);
 } sgi_item_type;
@@ -123,8 +123,8 @@ static bool is_of_objects(sgi_json schema)
     return sgi_json_string_is(sgi_json_get(schema, "type"), SGI_STR("object"));
 }
 
-/* Reads the arguments that are repeated in headers. A tool with invalid headers, which
- * clients over HTTP would have to ignore, is refused. */
+/* Reads which arguments of a tool are repeated in headers. A tool whose headers are
+ * invalid is refused, because clients over HTTP would have to ignore it. */
 static segue_status read_params(sgi_item *tool, sgi_json schema, segue_error **error)
 {
     sgi_mcp_fault fault =
@@ -246,9 +246,9 @@ static segue_status read_key(segue_server *server, int32_t type, sgi_json json,
 }
 
 /* Returns the JSON that lists show. A tool without inputSchema gets one that accepts any
- * object, because the wire requires it. The member execution is left out: the item's
- * options decide whether it runs as a task, and each revision writes that in its own
- * form. */
+ * object, because the protocol requires the member. The member `execution` is left out:
+ * the item's options decide whether a tool runs as a task, and each revision writes that
+ * in its own form. */
 static char *listed_form(sgi_item *item, sgi_json json)
 {
     const sgi_mem *mem = sgi_engine_mem(item->engine);
@@ -286,7 +286,7 @@ static sgi_item *new_item(segue_server *server, int32_t type, sgi_str key, sgi_j
     return NULL;
 }
 
-/* Copies the scopes, because their text belongs to the application. */
+/* Copies the scopes, because the application owns the text. */
 static segue_status take_scopes(sgi_item *item, const char *scopes, segue_error **error)
 {
     sgi_str text = sgi_str_of(scopes);

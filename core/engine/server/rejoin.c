@@ -12,15 +12,14 @@
 
 #define UNKNOWN_STATE "Unknown requestState"
 
-/* True when the operation has this key and was made for the same request. The check is
- * needed because the store is not trusted. */
+/* True when the operation has this key and was made by the same request. The digest is
+ * checked, because the store is not trusted. */
 static bool is_same(const sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE])
 {
     return op->key && memcmp(op->key->digest, digest, SGI_DIGEST_SIZE) == 0;
 }
 
-/* Makes the reply wait for an operation that is known. The pieces of the reply were set
- * before. */
+/* Makes the reply wait for an operation that exists. Its pieces must be set already. */
 static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE],
                  uint32_t caps)
 {
@@ -36,7 +35,7 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
     sgi_pieces_begin(reply, op, true);
     sgi_tool_call_set_waiter(reply, op, caps);
     if (op->served->call && sgi_round_is_due(op))
-        /* the client of this request also gets the open questions */
+        /* the open questions are sent to the client of this request, too */
         sgi_call_queue_events(op->served->call);
     if (sgi_op_runs_elsewhere(op))
         sgi_round_send_followed(op);
@@ -45,18 +44,18 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
 }
 
 /* A reply whose new operation could not be created, because another operation in the
- * store has its key: another process, or an earlier run of this one, made it. The reply
- * joins the stored operation. */
+ * store has its key: another process made that one, or an earlier run of this process.
+ * The reply then joins the stored operation. */
 typedef struct sgi_rejoin {
     sgi_reply *reply;
     uint8_t digest[SGI_DIGEST_SIZE];
     uint32_t caps;
-    bool retries; /* the request has a requestState, so an operation must exist */
-    /* the new operation, which is not needed, a counted reference; or NULL */
+    bool retries; /* the request brings a requestState, so its operation must exist */
+    /* the new operation, which is not needed: a counted reference; or NULL */
     sgi_op *made;
 } sgi_rejoin;
 
-/* Passes the answers that the request brought to the existing operation. */
+/* Gives the answers that the request brought to the existing operation. */
 static void pass_answers(sgi_op *made, sgi_op *op)
 {
     struct sgi_carried_answers *carried = made->served->carried;
@@ -91,7 +90,7 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
     }
     if (again->made)
         sgi_op_unref(again->made);
-    /* the reply is not used here, because it may have been freed */
+    /* the reply must not be used any more: it may have been freed */
     sgi_release(mem, again, sizeof *again);
 }
 
@@ -114,7 +113,8 @@ void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
 {
     sgi_rejoin wanted = {.caps = op->served->caps, .made = op};
     memcpy(wanted.digest, op->key->digest, sizeof wanted.digest);
-    sgi_pieces_detach(reply); /* the new operation is given up, so it gets no pieces */
+    /* the reply gets no pieces of the new operation, which is given up */
+    sgi_pieces_detach(reply);
     rejoin_by(reply, &wanted, sgi_op_server(op), op->key->key);
 }
 
@@ -134,8 +134,8 @@ sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request)
 
 /* ---- the answers of a round ---- */
 
-/* Returns an open question that the client cannot be asked again, because this request
- * lacks the capability for it; NULL when there is none. */
+/* Returns an open question that this request cannot show to its client, because the
+ * client lacks the capability; NULL when there is none. */
 static const sgi_input *not_askable(const sgi_op *op, uint32_t caps)
 {
     const sgi_input *input;
@@ -157,8 +157,8 @@ static void answer_not_askable(sgi_reply *reply, const sgi_input *input)
     sgi_reply_close(reply);
 }
 
-/* Stores the answers. If the status is not SEGUE_OK, the client has to send all answers
- * again; those that were stored are then ignored. */
+/* Stores the answers. If the status is not SEGUE_OK, the client has to send all of them
+ * again, and those that are stored already are then ignored. */
 static segue_status take_answers(sgi_op *op, sgi_json responses)
 {
     sgi_json_member member;
@@ -181,11 +181,10 @@ static void go_on(sgi_op *op, sgi_reply *reply, const sgi_call_request *request)
     if (op->served->call)
         sgi_call_queue_events(op->served->call);
     else if (op->served->round && !op->served->round->out)
-        sgi_round_end(op); /* the operation has ended, and the client receives the end */
+        sgi_round_end(op); /* the operation has ended, and this client gets the end */
 }
 
-/* Handles the answers of a request. The reply of the request then waits for the
- * operation. */
+/* Handles a request that brings answers: its reply then waits for the operation. */
 static void answer_round(sgi_op *op, const sgi_inbound *in,
                          const sgi_call_request *request, const sgi_srv_dialect *dialect)
 {
@@ -202,7 +201,7 @@ static void answer_round(sgi_op *op, const sgi_inbound *in,
     if (status == SEGUE_OK) {
         if (op->served->round)
             op->served->round->stale = sgi_op_server(op)->seal.shared;
-        /* each request declares the capabilities of its client anew */
+        /* each request declares its client's capabilities anew */
         op->served->caps = in->caps;
         op->served->dialect = dialect;
         go_on(op, reply, request);
@@ -228,8 +227,8 @@ static bool is_retry_readable(const sgi_inbound *in)
     return false;
 }
 
-/* Stores the answers of a request whose key finds the operation and whose requestState is
- * from an earlier run of the operation. The answers apply to questions that are asked
+/* Stores the answers of a request whose key finds the operation, but whose requestState
+ * is from an earlier run of the operation. They answer the questions that this run asks
  * again. */
 static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known,
                           const sgi_call_request *request)
@@ -251,8 +250,8 @@ static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known
     sgi_op_unref(known);
 }
 
-/* Retries a call by its key. Then a requestState that is no longer valid is ignored: the
- * key finds the operation, and its open questions are sent again. */
+/* Handles a repeated call whose key finds the operation. A requestState that is no longer
+ * valid is ignored: the open questions are then sent again. */
 static void retry_by_key(const sgi_inbound *in, const sgi_call_request *request,
                          sgi_op *known, bool elsewhere)
 {
@@ -284,7 +283,8 @@ bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request)
     sgi_op *known = sgi_rejoin_find(in, request);
     sgi_op *op = sgi_round_find(in, request->kind, request->name, &elsewhere);
     if (op && op->served->item && !sgi_inbound_may_use(in, op->served->item))
-        /* the token of this request has fewer scopes than that of the first request */
+        /* refused: the token of this request has fewer scopes than that of the first
+         * request */
         return true;
     if (op && (!request->has_key || op == known))
         answer_round(op, in, request, sgi_srv_task_dialect(in));

@@ -1,6 +1,6 @@
-/* Requests in flight are in `in_flight` by their canonical id. A reply leaves the table
- * when it is closed or cancelled, or when the conversation is lost. Then its peer is
- * NULL, and messages sent by the reply are dropped. So the owner of a reply need not
+/* Requests in flight are in the table `in_flight`, by their canonical id. A reply leaves
+ * the table when it is closed or cancelled, or when the conversation is lost. Its peer is
+ * then NULL, and messages sent by the reply are dropped. So the owner of a reply need not
  * check whether the client is still connected. */
 #include "engine/server/peer.h"
 
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WHICH_MAX 120 /* the largest part of a name that a message shows, in bytes */
+#define WHICH_MAX 120 /* the largest number of bytes of a name that a message shows */
 
 /* ---- making and ending replies ---- */
 
@@ -38,7 +38,8 @@ static char *copy_token(const sgi_mem *mem, const sgi_inbound *in, bool *ok)
     sgi_json token = in->progress;
     *ok = true;
     if (!sgi_id_is_usable(token))
-        /* a message with this token would not be valid, so there is no token */
+        /* with a malformed token the message would be invalid, so the token is left
+         * out */
         return NULL;
     char *copy = sgi_text_dup(mem, token);
     *ok = copy != NULL;
@@ -54,13 +55,13 @@ static void free_reply(sgi_reply *reply)
     sgi_release(mem, reply, sizeof *reply);
 }
 
-/* The sort of a request, which decides which limits apply and whether the reply is put
- * into the table. */
+/* The sort of a request: decides which limits apply, and whether the reply is put into
+ * the table. */
 typedef enum reply_sort {
     SORT_PLAIN,
     SORT_CALL,   /* a request that begins an operation */
     SORT_STREAM, /* a request that is answered by many messages */
-    SORT_APART,  /* a request that may have the id of another one */
+    SORT_APART,  /* a request that may have the id of another request in flight */
 } reply_sort;
 
 static const char *over_limit(const sgi_peer *peer, reply_sort sort, sgi_limit *limit)
@@ -93,7 +94,7 @@ bool sgi_refuse_ending(const sgi_inbound *in)
     return true;
 }
 
-/* Checks the limits. Returns true when the request was refused with an error. */
+/* Checks the limits. Returns true when the request was refused: the error was sent. */
 static bool refuse_reply(const sgi_inbound *in, reply_sort sort)
 {
     sgi_peer *peer = in->peer;
@@ -227,7 +228,7 @@ static void unlink_reply(sgi_reply *reply)
     LIST_REMOVE(reply, by_peer);
     sgi_reply_remove_from_flight(reply);
     reply->peer = NULL;
-    /* has an effect only if the batch has no answer to this request yet */
+    /* no effect if the batch has the answer to this request already */
     sgi_batch_drop(peer->conn, sgi_str_of(reply->id));
 }
 
@@ -247,12 +248,11 @@ void sgi_reply_cancel(sgi_reply *reply)
     unlink_reply(reply);
     reply->cancelled = NULL;
     if (op)
-        /* keeps the operation, which may be freed with the pieces; the reply may be
-         * freed, too */
+        /* holds the operation, which the pieces may keep in memory; the reply may be
+         * freed below */
         sgi_op_ref(op);
     if (reply->pieces && !reply->pieces->ended)
-        /* The pieces are freed, because no client receives them any more. They also keep
-         * a reference to the operation. */
+        /* The pieces are freed, because no client receives them any more. */
         sgi_pieces_drop(reply);
     if (cancelled)
         cancelled(reply);
@@ -280,7 +280,7 @@ void sgi_write_unknown_name(sgi_buf *message, sgi_str why, sgi_str which)
 {
     size_t n = which.n < WHICH_MAX ? which.n : WHICH_MAX;
     while (n > 0 && n < which.n && ((unsigned char)which.p[n] & 0xc0) == 0x80)
-        n--; /* a UTF-8 character is not cut within */
+        n--; /* the text is not cut within a UTF-8 character */
     sgi_buf_add(message, why.p, why.n);
     if (!which.n || contains(why, which))
         return;

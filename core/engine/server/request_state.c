@@ -9,8 +9,8 @@
 
 #include "engine/server/carried_answers.h"
 
-/* The largest length of a requestState that a server can have written. It is checked
- * first. */
+/* The largest length of a requestState that a server can have written. The length is
+ * checked before the text is opened. */
 #define TEXT_MAX ((SGI_RECALL_MAX + 256) / 3 * 4)
 #define HEAD (SGI_SERVER_MARK + SGI_RANDOM_TEXT)
 
@@ -48,7 +48,8 @@ static segue_status open_text(const sgi_inbound *in, const sgi_sealed_for *good_
 {
     sgi_str text;
     if (!sgi_json_plain_string(in->state, &text) || text.n > TEXT_MAX)
-        return SEGUE_E_INVALID; /* a valid requestState has no escapes */
+        /* a requestState of a server has no escapes, so this one is not valid */
+        return SEGUE_E_INVALID;
     segue_status status = sgi_seal_open(&in->peer->server->seal, good_for, text, bytes);
     return status == SEGUE_OK && bytes->len < HEAD ? SEGUE_E_INVALID : status;
 }

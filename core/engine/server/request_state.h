@@ -13,25 +13,24 @@
 
 #include "engine/server/peer.h"
 
-/* the largest size of the questions and answers in a requestState, in bytes */
+/* the largest number of bytes of questions and answers in a requestState */
 #define SGI_RECALL_MAX 16384
 
-/* Appends the requestState of a round with this id. False when out of memory. */
+/* Appends the requestState of a round with this id. Returns false when out of memory. */
 bool sgi_request_state_write(const sgi_op *op, const char *id, int64_t expires_ms,
                              sgi_buf *out);
 
 typedef struct sgi_request_state {
-    /* this server made the requestState: the call waits here, or has waited here */
+    /* this server made the requestState: the call waits here, or did so earlier */
     bool is_ours;
     sgi_str id; /* id of the round */
-    /* the questions and answers so far; empty = the call cannot be taken over */
+    /* the carried questions and answers; empty = this server cannot take the call over */
     sgi_json carried;
-    sgi_buf bytes; /* the memory of id and recall, which are views */
+    sgi_buf bytes; /* the memory to which id and carried point */
 } sgi_request_state;
 
-/* Opens the requestState of a call. With SEGUE_OK the caller frees *state.
- * SEGUE_E_INVALID, SEGUE_E_TIMEOUT or SEGUE_E_NOMEM when the requestState cannot be
- * used. */
+/* Opens the requestState of a request. On SEGUE_OK the caller frees *state. Otherwise the
+ * requestState cannot be used: SEGUE_E_INVALID, SEGUE_E_TIMEOUT or SEGUE_E_NOMEM. */
 segue_status sgi_request_state_open(const sgi_inbound *in, const sgi_call_kind *kind,
                                     sgi_str name, sgi_request_state *state);
 void sgi_request_state_free(sgi_request_state *state);

@@ -7,9 +7,9 @@
 #include "engine/server/call.h"
 #include "engine/server/wire_session.h"
 
-/* True when the client of this call can come back. An operation has its call until the
- * end of the operation is stored. After that the client receives the end, or finds it in
- * the store. */
+/* True when the client of this call can come back. An operation has its call until its
+ * end is stored. After that, the client has received the end, or finds it in the
+ * store. */
 static bool can_come_back(const segue_call *call)
 {
     const sgi_op *op = call->op;
@@ -18,8 +18,8 @@ static bool can_come_back(const segue_call *call)
                                     op->served->reply->peer->session));
 }
 
-/* True when only this server has the end of the operation, and no client has received
- * it. */
+/* True when no other server has the end of the operation, and no client has received the
+ * end. */
 static bool is_unheard(const sgi_op *op)
 {
     return sgi_op_server(op)->forgets && op->head.final != SGI_FINAL_CANCELLED &&

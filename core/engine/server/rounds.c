@@ -41,7 +41,8 @@ bool sgi_round_is_awaited(const sgi_op *op)
     return is_out(op) && op->served->round->told;
 }
 
-/* Makes the requestState invalid. The caller holds the operation. */
+/* Makes the requestState of the round invalid. The caller holds a reference to the
+ * operation. */
 static void take_in(sgi_round *round)
 {
     if (!round->out)
@@ -58,7 +59,7 @@ void sgi_round_end(sgi_op *op)
     sgi_round *round = op->served->round;
     if (!round)
         return;
-    /* cleared first, because the operation may be freed below */
+    /* cleared first, because take_in may free the operation */
     op->served->round = NULL;
     op->served->who->live_tasks--;
     take_in(round);
@@ -98,15 +99,17 @@ bool sgi_round_is_due(const sgi_op *op)
         return false;
     TAILQ_FOREACH(input, &op->head.inputs, link) {
         if (!input->bound)
-            continue; /* the question of an earlier run, which was not asked again */
+            /* a question of an earlier run that the handler did not ask again is
+             * skipped */
+            continue;
         if (input->asked > sgi_op_horizon(op) || (input->answered && !input->delivered))
             return false;
     }
     return !op->served->round->out || sgi_call_find_round_reply(op);
 }
 
-/* Answers with "input_required" and the open questions. In the draft the member had
- * another name (core/docs/requirements.md 2.1). */
+/* Answers with "input_required" and the open questions. In the draft, the member with the
+ * questions has another name (core/docs/requirements.md 2.1). */
 static void write_round(sgi_reply *reply, const sgi_op *op)
 {
     const sgi_input *input;
@@ -136,8 +139,8 @@ static bool seal_state(sgi_round *round)
                                    &round->state);
 }
 
-/* Begins another round and its time. Returns false when there are no random bytes, or no
- * memory, for a requestState. */
+/* Puts the round out: makes a new id and starts the time limit. Returns false when there
+ * are no random bytes or no memory for a requestState. */
 static bool put_out(sgi_round *round)
 {
     sgi_op *op = round->op;
@@ -152,7 +155,7 @@ static bool put_out(sgi_round *round)
     }
     sgi_map_put(&sgi_op_server(op)->rounds, &round->node, sgi_str_of(round->id));
     sgi_engine_set_timer(op->engine, &round->timer, wait_ms, time_over);
-    round->out = true; /* from now on the round has a reference to the operation */
+    round->out = true; /* from now on, the round holds a reference to the operation */
     round->shown = op->head.input_count;
     return true;
 }
@@ -209,13 +212,14 @@ void sgi_round_take_other_answer(sgi_op *op)
         take_in(op->served->round);
 }
 
-/* ---- no client comes ---- */
+/* ---- the client does not come back ---- */
 
 static void give_up_waiting(sgi_op *op)
 {
     sgi_op_ref(op);
     take_in(op->served->round);
-    /* the operation has ended, or the server that runs it limits the time of the round */
+    /* only the round ends: the operation has ended, or the server that runs it limits the
+     * time */
     if (sgi_op_has_ended(op) || sgi_op_runs_elsewhere(op))
         sgi_round_end(op);
     else

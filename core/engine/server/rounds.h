@@ -35,45 +35,47 @@ typedef struct sgi_round {
     int64_t expires_ms;           /* wall clock time at which the round expires, in ms */
     sgi_op *op;                   /* a counted reference while the round is out */
     sgi_timer timer;
-    /* number of the operation's questions that were sent in a round so far */
+    /* number of the operation's questions that were sent in rounds so far */
     int32_t shown;
     bool out;
-    bool told;  /* a client has received this id */
-    bool stale; /* answers have come that the requestState does not contain */
+    bool told;  /* a client has received the id of this round */
+    bool stale; /* answers have come that the sent requestState does not contain */
 } sgi_round;
 
-/* Counts the operation among the live tasks of its principal, before the operation asks.
- * SEGUE_E_LIMIT when there are too many of them. */
+/* Counts the operation among the live tasks of its principal, before the operation asks
+ * its first question. SEGUE_E_LIMIT when the principal has too many of them. */
 segue_status sgi_round_begin(sgi_op *op);
-/* True when a waiting client has not received all open questions, and no answer that
- * might change them is about to be delivered to the handler. */
+/* True when the open questions have to be sent: a waiting client has not received all of
+ * them, and no answer is about to be delivered that might change them. */
 bool sgi_round_is_due(const sgi_op *op);
-/* Sends the open questions of an operation that runs at another server to the clients
- * that wait for it here. */
+/* Sends the open questions of an operation of another server to the clients that wait for
+ * it at this server. */
 void sgi_round_send_followed(sgi_op *op);
-/* Answers the requests that wait for the operation with the open questions, if that is
- * due. */
+/* Answers the requests that wait for the operation with its open questions, if
+ * sgi_round_is_due. */
 void sgi_round_send(sgi_op *op);
-/* True when the round is out and its client is expected to send the answers, while no
- * request waits. */
+/* True when the round is out and no request waits: its client is expected to come with
+ * the answers. */
 bool sgi_round_is_awaited(const sgi_op *op);
-/* Handles an answer that did not come by a request with a requestState. The caller holds
- * the operation. */
+/* Handles an answer that did not come with a requestState of the round. The caller holds
+ * a reference to the operation. */
 void sgi_round_take_other_answer(sgi_op *op);
-/* Ends the round, because the operation has ended and the client has received the end, or
- * because the operation has become a task. */
+/* Ends the round: the operation has ended and the client has received the end, or the
+ * operation has become a task. */
 void sgi_round_end(sgi_op *op);
 
-/* Returns the operation that waits for a request with this requestState, made for the
- * same principal, item and arguments. NULL when there is none. *elsewhere: a server with
- * the same key made the requestState, and the call can be taken over. */
+/* Returns the operation that waits for a request with this requestState and with the same
+ * principal, item and arguments; NULL when there is none. *elsewhere: set when another
+ * server with the same key made the requestState, and this server can take over the
+ * call. */
 sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name,
                        bool *elsewhere);
-/* True when a round shows this question: a handler, here or at another server, waits for
- * the answer, and there is none. */
+/* True when a round has to show this question: a handler, here or at another server,
+ * waits for its answer. */
 bool sgi_round_shows(const sgi_op *op, const sgi_input *input);
 
-/* Cancels all waiting operations, because no client can connect again. */
+/* Cancels all operations that wait for a round, because no client can connect any
+ * more. */
 void sgi_rounds_cancel_all(segue_server *server);
 /* Ends all rounds, because the runtime ends. */
 void sgi_rounds_end_all(segue_server *server);

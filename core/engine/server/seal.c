@@ -160,7 +160,8 @@ segue_status sgi_seal_open(const sgi_seal *seal, const sgi_sealed_for *good_for,
         sgi_buf_add_base64(&again, sealed.p, sealed.len, true);
     if (sealed.failed || again.failed)
         status = SEGUE_E_NOMEM;
-    /* each text has only one valid spelling */
+    /* decoded and encoded again, the text must be the same: each sealed text has one
+     * valid spelling */
     else if (sgi_str_eq(sgi_buf_str(&again), text) && again.len)
         status = open_bytes(seal, good_for, sgi_buf_str(&sealed), out);
     sgi_buf_free(&again);

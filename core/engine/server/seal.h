@@ -13,7 +13,7 @@
 
 #include "engine/engine.h"
 
-/* The purpose of a text. The numbers are part of the sealed content, so they never
+/* What a sealed text is for. The numbers are part of the sealed content, so they never
  * change. */
 typedef enum sgi_seal_kind {
     SGI_SEAL_ROUND = 1,  /* requestState of a round (server/rounds.h) */
@@ -30,28 +30,30 @@ typedef struct sgi_seal {
     bool shared;
 } sgi_seal;
 
-/* The owner and the subject for which a text is valid. */
+/* The owner and the subject for which a sealed text is valid. */
 typedef struct sgi_sealed_for {
     sgi_seal_kind kind;
     const uint8_t *owner; /* digest of the principal */
-    const sgi_str *what;  /* the subject, in parts */
+    const sgi_str *what;  /* the subject: several texts, in this order */
     size_t count;         /* at most SGI_SEAL_PARTS */
 } sgi_sealed_for;
 
 #define SGI_SEAL_PARTS 4
 
-/* Initializes a seal. key, older: SGI_AEAD_KEY bytes or NULL, copied. Without a key a
- * random one is made. Returns false when the system gives no random bytes. */
+/* Initializes a seal. key, older: SGI_AEAD_KEY bytes, which are copied, or NULL. Without
+ * a key, a random one is made. Returns false when the system gives no random bytes. */
 bool sgi_seal_init(sgi_seal *seal, sgi_engine *engine, const void *key,
                    const void *older);
 
-/* Seals these bytes and appends the text, made of A-Z a-z 0-9 - _. expires_ms: wall
- * clock; 0 = never. Returns false when out of memory; then `out` has failed. */
+/* Seals these bytes and appends the text, which has the characters A-Z a-z 0-9 - _.
+ * expires_ms: wall clock; 0 = never. Returns false when out of memory: `out` has then
+ * failed. */
 bool sgi_seal_write(const sgi_seal *seal, const sgi_sealed_for *good_for,
                     int64_t expires_ms, sgi_str bytes, sgi_buf *out);
 
-/* Opens a text and appends its bytes. SEGUE_E_INVALID when the text was not sealed by one
- * of the keys for this purpose, SEGUE_E_TIMEOUT when it has expired, SEGUE_E_NOMEM. */
+/* Opens a sealed text and appends its bytes to `out`. SEGUE_E_INVALID: no key of this
+ * server sealed the text for this purpose. SEGUE_E_TIMEOUT: the text has expired.
+ * SEGUE_E_NOMEM. */
 segue_status sgi_seal_open(const sgi_seal *seal, const sgi_sealed_for *good_for,
                            sgi_str text, sgi_buf *out);
 

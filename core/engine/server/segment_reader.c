@@ -20,10 +20,10 @@ void sgi_segment_reader_end(sgi_segment_reader *cursor)
     sgi_fold_free(&cursor->fields);
 }
 
-/* Decides whether a replacement has to be reported with this segment. It is reported with
- * the next segment, because an entry between the two may be the last that was delivered.
- * If that segment has left the log, the next one has a higher number, and the report is
- * no longer needed. */
+/* Decides whether a replacement is reported with this segment. The report goes with the
+ * next segment, because an entry between the two may be the last that was delivered. If
+ * that segment has left the log, the next one in the log has a higher number, and the
+ * client needs no report. */
 static void meet_segment(sgi_segment_reader *cursor, uint64_t number)
 {
     if (cursor->just_voided && number > cursor->voided + 1)
@@ -31,8 +31,8 @@ static void meet_segment(sgi_segment_reader *cursor, uint64_t number)
     cursor->just_voided = false;
 }
 
-/* Reads an entry that is no segment. Returns false when the message must end before this
- * entry. */
+/* Reads an entry that is no segment. Returns false when the message must end in front of
+ * this entry. */
 static bool take_other(sgi_segment_reader *cursor, const sgi_entry *entry, bool fresh)
 {
     if (entry->kind == SGI_ENTRY_FIELDS) {
@@ -70,7 +70,8 @@ const sgi_entry *sgi_segment_reader_next(sgi_segment_reader *cursor, bool fresh)
         if (!take_other(cursor, entry, fresh))
             return NULL;
         if (entry->kind == SGI_ENTRY_SEGMENT)
-            /* the replacement was reported with this segment, so the report is over */
+            /* the replacement was reported together with this segment, so the report is
+             * done */
             cursor->voided = 0;
         sgi_reader_advance(&cursor->reader);
     }

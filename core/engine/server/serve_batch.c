@@ -1,5 +1,5 @@
-/* Over HTTP the exchanges of a session share the map of requests in flight, so an id
- * counts as repeated only when the same exchange has it. */
+/* Over HTTP the exchanges of a session share the table of requests in flight. So an id in
+ * a batch counts as repeated only when the same exchange has it already. */
 #include "engine/server/serve_batch.h"
 
 #include "engine/conversation/batch.h"
@@ -10,11 +10,12 @@ static void refuse(sgi_conn *conn, sgi_batch_answer *batch, sgi_str id, int32_t 
     if (sgi_batch_expect(batch, id))
         sgi_send_error(conn, id, code, sgi_str_of(problem), (sgi_json){0});
     else
-        /* no answer is possible, and the client must not wait for one */
+        /* out of memory for the error: the conversation closes, so that the client does
+         * not wait */
         sgi_conn_close(conn);
 }
 
-/* True when the id is in flight in the same exchange. A second answer would look like the
+/* True when the id is in flight in the same exchange: a second answer would look like the
  * answer to the first request (C-3). */
 static bool is_repeated(const sgi_peer *peer, sgi_str id)
 {
@@ -73,7 +74,7 @@ void sgi_serve_batch(sgi_peer *peer, sgi_str text)
     sgi_batch_answer *batch = NULL;
     size_t at = 0;
     if (peer->server->stage == SGI_SERVER_DEAD)
-        return; /* the runtime has ended, so nothing would end work that is begun now */
+        return; /* the runtime has ended, so no new work is begun */
     if (problem) {
         peer->server->engine->warnings++;
         sgi_send_error(conn, (sgi_str){0}, SGI_RPC_INVALID_REQUEST, sgi_str_of(problem),

@@ -5,10 +5,10 @@
 
 #include "engine/server/serving.h"
 
-/* The function for batches of sgi_role: serves a batch. Returns false when the handshake
- * does not allow batches. */
+/* The function `batch` of the server's role: serves a batch. Returns false when the
+ * negotiated revision has no batches. */
 bool sgi_peer_batch(void *peer, sgi_str text);
-/* Serves a text that sgi_conn_is_batch has found to be a batch. */
+/* Serves a text for which sgi_conn_is_batch is true. */
 void sgi_serve_batch(sgi_peer *peer, sgi_str text);
 
 #endif

@@ -17,20 +17,22 @@
 #include "engine/server/withdrawn.h"
 
 static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of memory"};
-/* Used when the server has closed while the application was naming the principal. */
+/* The verdict when the server has closed while the application was naming the
+ * principal. */
 static const sgi_http_verdict closing = {.status = 503, .ending = true};
-/* Makes the client send the answer again, which may then reach the server that asked. */
+/* The verdict for an answer to another server's question: the client sends the answer
+ * again, and may then reach the server that asked. */
 static const sgi_http_verdict another_server = {
     .status = 503,
     .problem = "The answer belongs to a question of another server, or this server has "
                "no room for it now: send it again"};
-/* The verdict for a lost stream: status 410, which does not ask the client to try again.
- * 404 would say that the session is over, 405 that there are no streams. */
+/* The verdict for a stream that is lost. Status 410 does not ask the client to try again;
+ * 404 would say that the session is over, and 405 that there are no streams. */
 static const sgi_http_verdict gone = {
     .status = 410,
     .problem = "The stream that Last-Event-ID names has ended, and the server keeps none "
                "of its events"};
-/* The verdict for a stream that has lost events. Without this error the client would get
+/* The verdict for a stream of which events were dropped: otherwise the client would get
  * an answer with a gap that it cannot notice. */
 static const sgi_http_verdict partly_gone = {
     .status = 410,
@@ -47,7 +49,8 @@ static sgi_http_verdict too_many_sessions(const sgi_http_head *head)
 
 /* ---- conversations ---- */
 
-/* Returns the spare peer, which serves requests without a session. */
+/* Returns the peer of the spare conversation, which serves requests without a session.
+ * Makes one if there is none. */
 static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
                             const sgi_http_head *head, void *transport, sgi_conn **spare)
 {
@@ -113,7 +116,8 @@ static bool is_known_version(sgi_str version)
     return !version.n || sgi_version_parse(version) != SGI_VERSION_UNKNOWN;
 }
 
-/* Makes a session that began at another server, if the id of the session shows that. */
+/* Continues a session that began at another server, if the session's id is a valid name
+ * of such a session. */
 static sgi_wire_session *adopt_session(segue_server *server, sgi_principal *who,
                                        const sgi_http_head *head,
                                        sgi_http_verdict *verdict)
@@ -152,7 +156,7 @@ static sgi_wire_session *find_session(segue_server *server, sgi_principal *who,
     return session;
 }
 
-/* Makes a new exchange of the session for the answer. NULL when out of memory. */
+/* Makes a new exchange of the session for this request. NULL when out of memory. */
 static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *head,
                                 void *transport, sgi_http_verdict *verdict)
 {
@@ -173,7 +177,7 @@ static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *
     return peer;
 }
 
-/* Checks a header of the draft: a request about a task must repeat the id of the task
+/* Checks a header of the draft: a request about a task must repeat the task's id
  * (R-2557-48). */
 static const char *draft_mismatch(const sgi_http_head *head, const sgi_inbound *in,
                                   const sgi_message *msg)
@@ -221,8 +225,8 @@ static void serve_legacy(segue_server *server, sgi_principal *who,
         sgi_inbound_handle(&in, msg);
 }
 
-/* Lends the state of a session to a peer that handles a message without an answer.
- * session NULL = ends the loan. */
+/* Lets a peer use the tables of a session while it handles a message that has no answer.
+ * session NULL = the peer uses its own tables again. */
 static void lend(sgi_peer *peer, sgi_wire_session *session)
 {
     peer->questions = session ? &session->questions : &peer->own_questions;
@@ -230,8 +234,8 @@ static void lend(sgi_peer *peer, sgi_wire_session *session)
     peer->handshake = session ? &session->handshake : &peer->own_handshake;
 }
 
-/* Forwards an answer to the server that asked. The POST is answered when the forwarded
- * answer is in the store. */
+/* Forwards an answer to the server that asked. The POST gets its status when the
+ * forwarded answer is in the store. */
 static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **spare,
                            sgi_http_verdict *verdict)
 {
@@ -241,8 +245,8 @@ static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **sp
         *verdict = another_server;
 }
 
-/* Handles a notification, or an answer to a question of this server. Without a session
- * the only notification with an effect is one that withdraws a call. */
+/* Handles a notification, or an answer to a question of this server. Without a session,
+ * only one notification has an effect: the one that withdraws a call. */
 static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                  const sgi_message *msg, sgi_peer *peer, sgi_conn **spare,
                  sgi_http_verdict *verdict)
@@ -270,8 +274,8 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
     lend(peer, NULL);
 }
 
-/* Refuses a malformed message. If it is the answer to a question, the question gets an
- * error as its answer (R-0-2). */
+/* Refuses a malformed message. If the message has the id of a question, the question gets
+ * an error as its answer (R-0-2). */
 static void hear_malformed(segue_server *server, sgi_principal *who,
                            const sgi_http_head *head, const sgi_message *msg,
                            sgi_peer *peer)
@@ -287,8 +291,8 @@ static void hear_malformed(segue_server *server, sgi_principal *who,
     lend(peer, NULL);
 }
 
-/* Serves a batch. Returns false when the body is not a batch, or when the session's
- * revision has no batches. */
+/* Serves a batch. Returns false when the body is no batch, or when the session's revision
+ * has no batches. */
 static bool serve_batch(segue_server *server, sgi_principal *who,
                         const sgi_http_head *head, sgi_str body, sgi_peer *peer,
                         sgi_http_verdict *verdict)
@@ -361,7 +365,8 @@ void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_hea
 }
 
 /* Returns the exchange that a GET asks for: the exchange that its event id names, or the
- * GET stream of the session. NULL without a verdict: a new GET stream has to be made. */
+ * GET stream of the session. NULL without a verdict: the caller makes a new GET
+ * stream. */
 static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event,
                              uint64_t *event, sgi_http_verdict *verdict)
 {
@@ -378,15 +383,16 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
     if (peer)
         return peer;
     if (is_ours && sgi_wire_session_is_lost(session, stream)) {
-        /* a GET stream would never carry the answer of the lost stream */
+        /* an error, because a GET stream would never bring the answer of the lost
+         * stream */
         *verdict = gone;
         return NULL;
     }
-    /* an unknown event id is ignored (R-975-18), so the GET stream is resumed */
+    /* an unknown event id is ignored (R-975-18): the GET stream is resumed */
     peer = session->listening;
     if (peer && peer->conn->closing && !peer->conn->transport)
-        peer = NULL; /* the stream ran out of memory and sends no more messages */
-    /* A client that names a GET stream of another server has received no event of this
+        peer = NULL; /* that stream ran out of memory and will send nothing more */
+    /* A client that names the GET stream of another server has no event of this server's
      * stream. */
     bool is_new = is_ours && session->is_named && stream & SGI_STREAM_OF_GET;
     *event = peer && !is_new ? peer->conn->replay->next - 1 : 0;
@@ -517,7 +523,7 @@ sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport)
         sgi_wire_session_detach_transport(peer);
         return NULL;
     }
-    if (conn->replay) { /* the exchange belongs to a session that has ended */
+    if (conn->replay) { /* an exchange with stored events whose session has ended */
         sgi_conn_detach(conn);
         return NULL;
     }

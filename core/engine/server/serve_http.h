@@ -7,8 +7,8 @@
 
 #include "engine/server/peer.h"
 
-/* Compares the headers with the body. Returns NULL when they match, otherwise the problem
- * (header_check.c). */
+/* Compares the headers of a request with its body. Returns NULL when they match,
+ * otherwise what is wrong (header_check.c). */
 const char *sgi_header_mismatch(const sgi_http_head *head, const sgi_inbound *in,
                                 sgi_json method);
 

@@ -1,6 +1,6 @@
-/* The data that the server has for each operation: the call that made it, who may access
- * it, and how it is represented. This data follows the operation in the same memory
- * block, so op->served lives as long as the operation. */
+/* The data that the server keeps with each operation: the call that made it, who may
+ * access it, and in which dialect it is shown. This data follows the operation in the
+ * same memory block, so op->served lives as long as the operation. */
 #ifndef SGI_SERVED_H
 #define SGI_SERVED_H
 
@@ -11,28 +11,29 @@ typedef struct sgi_item sgi_item;
 typedef struct sgi_round sgi_round;
 typedef struct sgi_srv_dialect sgi_srv_dialect;
 
-/* What the client declared with the request that made the operation. */
+/* What the client declared with the request that made the operation: bits of a set. */
 enum sgi_cap {
     SGI_CAP_TASKS = 1,
     SGI_CAP_ELICITATION = 2,
     SGI_CAP_SAMPLING = 4,
     SGI_CAP_ROOTS = 8,
     SGI_CAP_PARTIAL = 16,
-    /* questions by URL; SGI_CAP_ELICITATION itself means forms */
+    /* questions that open a URL; SGI_CAP_ELICITATION itself means forms */
     SGI_CAP_ELICITATION_URL = 32,
     SGI_CAP_SAMPLING_TOOLS = 64,
-    SGI_CAP_SAMPLING_TASK = 128, /* in 2025-11-25: sampling can be requested as a task */
+    SGI_CAP_SAMPLING_TASK = 128, /* 2025-11-25: sampling can be requested as a task */
     SGI_CAP_ELICITATION_TASK = 256,
-    SGI_CAP_TASK_CANCEL = 512, /* in 2025-11-25: the client lets its tasks be cancelled */
-    /* in 2026-07-28: the client declared the tasks of 2025-11-25 */
+    /* 2025-11-25: the client lets the server cancel tasks of the client */
+    SGI_CAP_TASK_CANCEL = 512,
+    /* 2026-07-28: the client declared the tasks of 2025-11-25 */
     SGI_CAP_TASKS_2025 = 1024,
-    /* in 2025-11-25: segments that the client received may be made void */
+    /* 2025-11-25: segments that the client has received may become void */
     SGI_CAP_REPLACE = 2048,
-    /* A capability that no client has. It is the requirement of a question that no client
-     * can be asked. */
+    /* A capability that no client has: questions that no client can be asked require
+     * it. */
     SGI_CAP_NOBODY = 1 << 30
 };
-/* The capabilities that concern questions to the client. */
+/* The capabilities that are about questions to the client. */
 #define SGI_CAPS_ASK                                                                     \
     ((uint32_t)(SGI_CAP_ELICITATION | SGI_CAP_ELICITATION_URL | SGI_CAP_SAMPLING |       \
                 SGI_CAP_SAMPLING_TOOLS | SGI_CAP_ROOTS))
@@ -42,18 +43,19 @@ typedef struct sgi_served {
 
     /* ---- the call ---- */
     const sgi_call_kind *kind;
-    sgi_item *item; /* a counted reference; NULL when the item was removed */
-    /* the name of a tool or prompt, the template to be completed, or the URI to be
-     * read */
+    /* the item that the operation runs: a counted reference; NULL = the item was
+     * removed */
+    sgi_item *item;
+    /* name of the tool or prompt, URI that is read, or template that is completed */
     char *item_name;
     char *params; /* the params of the call: a JSON object, as the client sent it */
     size_t params_len;
-    /* a view of params or of own_arguments; empty = the arguments were not looked up
+    /* points into params or own_arguments; empty = the arguments were not looked up
      * yet */
     sgi_json arguments;
-    /* the arguments as a JSON object that is not in params, or NULL */
+    /* JSON object of arguments that are not a part of params; NULL = they are */
     char *own_arguments;
-    /* before 2025-11-25: arguments that do not fit are refused with -32602 */
+    /* before 2025-11-25: arguments that do not fit the schema are refused with -32602 */
     bool refuses_arguments;
     segue_call *call; /* the handler's handle, or NULL */
 
@@ -61,45 +63,46 @@ typedef struct sgi_served {
     struct sgi_principal *who; /* a counted reference */
     /* grant of the access token of the request; a counted reference, or NULL */
     struct sgi_grant *grant;
-    bool is_scoped; /* the operation has only the scopes of its grant */
-    uint32_t caps;  /* sgi_cap: what the client has declared */
+    bool is_scoped; /* the operation may use only the scopes of its grant */
+    uint32_t caps;  /* what the client has declared: a set of sgi_cap */
     /* the operation is counted among the live tasks of its principal */
     bool counted;
 
     /* ---- how the operation is represented ---- */
-    /* the dialect in which it was created; NULL = the operation cannot be a task */
+    /* the dialect of the task; NULL = the operation cannot be a task */
     const sgi_srv_dialect *dialect;
     bool is_task;
-    /* the operation began as a plain call and may become a task */
+    /* the operation began as a plain call and may still become a task */
     bool may_turn;
-    /* dialect S: the segments are sent while the operation runs */
+    /* dialect S: the segments are sent while the handler runs */
     bool streams;
-    /* dialect S: the response modes that the request lists, a set of sgi_response_mode */
+    /* dialect S: the response modes that the request lists: a set of sgi_response_mode */
     uint8_t listed_modes;
     uint8_t modes; /* the listed modes that may be used */
-    /* before 2026-07-28: a structuredContent that is no object is left out */
+    /* before 2026-07-28: a structuredContent that is no object is left out of the
+     * result */
     bool only_objects;
     int64_t asked_ttl_ms; /* the ttl that the client requested; 0 = none */
     int64_t poll_ms;      /* the poll interval that is sent to clients */
-    /* number of segments that were appended together with the end */
+    /* number of segments that were appended together with the final entry */
     uint64_t closing_segments;
-    /* fires when a plain call becomes a task because it takes long */
+    /* makes the plain call a task when it has run for promote_after_ms */
     sgi_timer promote;
 
     /* ---- clients that receive messages about the operation ---- */
-    /* the open request, on which progress and log messages are sent */
+    /* the open request of the call: progress and log messages are sent on it */
     struct sgi_reply *reply;
     /* the state of a plain call that asks its client (rounds.h) */
     sgi_round *round;
-    /* the earlier questions and answers, or NULL (carried_answers.h) */
+    /* the carried questions and answers (carried_answers.h), or NULL */
     struct sgi_carried_answers *carried;
     struct sgi_lasting *lasting; /* the state of a lasting call, or NULL (lasting.h) */
     /* the conversation that made the task, or NULL (task_creator.h) */
     struct sgi_task_creator *creator;
 } sgi_served;
 
-/* Makes an operation for a tools/call. The caller may change its kind. The operation has
- * a reference to the server. */
+/* Makes an operation for a tools/call; the caller may change its kind. The operation
+ * holds a reference to the server. */
 sgi_op *sgi_served_op_new(segue_server *server, sgi_str item_name, sgi_str params);
 /* Sets the item that the operation runs and takes a reference to it; NULL = the item was
  * removed. */
@@ -118,8 +121,8 @@ void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold);
 void sgi_served_write(const sgi_op *op, segue_store_record *head, sgi_jw *w);
 segue_status sgi_served_made(sgi_committer *committer, const segue_store_record *record,
                              sgi_json data, sgi_op **out);
-/* True when the record is of a task of this dialect. False also when the record cannot be
- * read. */
+/* True when this is the record of a task of this dialect. False also for a record that
+ * cannot be read. */
 bool sgi_record_is_of(sgi_engine *engine, const segue_store_record *record,
                       const sgi_srv_dialect *dialect);
 

@@ -44,8 +44,8 @@ static bool copy_texts(segue_server *server)
     return true;
 }
 
-/* Makes the seal from the keys in the options, then clears their pointers, because the
- * memory belongs to the application. */
+/* Makes the seal from the keys in the options, then clears the pointers to the keys,
+ * because the application owns that memory. */
 static segue_status make_seal(segue_server *server)
 {
     segue_server_options *o = &server->options;
@@ -59,7 +59,7 @@ static segue_status make_seal(segue_server *server)
     return ok ? SEGUE_OK : SEGUE_E_FATAL;
 }
 
-/* Makes the private state of the server's modules. False when out of memory. */
+/* Makes the state of the server's parts. Returns false when out of memory. */
 static bool make_parts(segue_server *server)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
@@ -80,8 +80,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
     server->refs = 1;
     server->serving = serving;
     server->options = *options;
-    /* set after the last step that can fail, because then the caller still frees
-     * `user` */
+    /* cleared after the last step that can fail: on a failure, the caller frees `user` */
     server->options.free_user = NULL;
     server->idempotency = idempotency;
     server->dialects =
@@ -196,7 +195,7 @@ sgi_principal *sgi_server_principal(segue_server *server, const char *name)
     return NULL;
 }
 
-/* No client is connected, and none can connect: the application is told. */
+/* Reports to the application that no client is connected and none can connect. */
 static int32_t run_idle(sgi_ready *ready, int32_t budget)
 {
     segue_server *server = SGI_OWNER(ready, segue_server, idle);

@@ -27,9 +27,10 @@ typedef struct sgi_peer sgi_peer;
 typedef struct sgi_wire_session sgi_wire_session;
 typedef struct sgi_serving_ops sgi_serving_ops;
 
-/* A tool, resource, resource template, prompt or question that the application serves. */
+/* A tool, resource, resource template, prompt or question that the application has
+ * added. */
 struct sgi_item {
-    /* the registry, and each call that runs the item, have one reference each */
+    /* one reference of the registry, and one of each call that runs the item */
     int32_t refs;
     sgi_engine *engine;
     int32_t type; /* the type, a segue_item */
@@ -39,15 +40,16 @@ struct sgi_item {
     char *scopes; /* scopes that callers need over HTTP; NULL = none */
     char *json;   /* the item's JSON description in lists */
     size_t json_len;
-    /* number of the item among the items of its type: 1, 2, 3, ...; cursors of lists
+    /* number of the item among the items of its type: 1, 2, 3, ...; the cursors of lists
      * contain it */
     uint64_t order;
     segue_item_options options;
     sgi_ready ready; /* queued when free_user is due */
-    /* for a tool: the arguments that are repeated in headers */
+    /* for a tool: the arguments that headers repeat */
     sgi_mcp_params params;
     bool has_output; /* for a tool: it has an outputSchema */
-    /* for a tool: its outputSchema allows more than objects, as since 2026-07-28 */
+    /* for a tool: its outputSchema allows more than objects, which is allowed since
+     * 2026-07-28 */
     bool has_modern_output;
     /* for a resource template: the parsed template, with views of `key` */
     sgi_uri_template *pattern;
@@ -65,7 +67,7 @@ typedef struct sgi_typed_items {
 } sgi_typed_items;
 
 #define SGI_ITEM_TYPES 5
-/* The number of names of ended sessions, and of keys of withdrawn calls, that a server
+/* How many names of ended sessions, and how many keys of withdrawn calls, a server
  * remembers. */
 #define SGI_ENDED_SESSIONS 256
 #define SGI_WITHDRAWN_MAX 64
@@ -74,15 +76,15 @@ typedef enum sgi_server_stage {
     SGI_SERVER_NEW = 0,
     SGI_SERVER_RECOVERING,
     SGI_SERVER_OPEN,
-    /* the server accepts no new conversations; operations that run continue */
+    /* the server accepts no new conversations; running operations continue */
     SGI_SERVER_CLOSED,
-    SGI_SERVER_DEAD /* the runtime has ended, and nothing is appended any more */
+    SGI_SERVER_DEAD /* the runtime has ended: nothing is appended any more */
 } sgi_server_stage;
 
 /* The mailbox of a server; see mailbox.h. */
 typedef struct sgi_mailbox {
-    sgi_op *box;      /* the operation, or NULL */
-    sgi_waiter waits; /* waits until it is in the store */
+    sgi_op *box;      /* the operation that is the mailbox, or NULL */
+    sgi_waiter waits; /* waits until the mailbox is in the store */
 } sgi_mailbox;
 
 /* Counts since the server was made (stats.c). */
@@ -92,7 +94,8 @@ typedef struct sgi_counts {
     uint64_t refused;    /* number of requests that were refused because of a limit */
     uint64_t resumes;    /* number of streams that a client resumed */
     uint64_t sent_again; /* number of bytes that were sent again on resumed streams */
-    uint64_t repaired;   /* number of fetches of segments that a client had missed */
+    /* number of times that a client has fetched segments which it had missed */
+    uint64_t repaired;
     /* number of operations that were taken over from servers that had gone */
     uint64_t taken_over;
 } sgi_counts;
@@ -107,19 +110,19 @@ struct segue_server {
     /* the options, with default numbers filled in; the texts belong to the server */
     segue_server_options options;
     char *texts[4];
-    bool abandoned; /* the application has freed the handle */
-    bool is_idle;   /* no client is connected or can connect, and on_idle was queued */
-    /* the server has a store, which keeps idempotency keys (sgi_peer_keeps_keys) */
+    bool abandoned; /* the application has freed its handle of the server */
+    bool is_idle;   /* no client is connected and none can connect: on_idle was queued */
+    /* the server has a store for idempotency keys (sgi_peer_keeps_keys) */
     bool idempotency;
-    bool forgets; /* the store is in memory, so its content ends with the process */
+    bool forgets; /* the store is in memory: its content is lost with the process */
     /* the store can list tasks, so tasks/list works (sgi_peer_may_list_tasks) */
     bool lists;
     uint32_t dialects;
     sgi_buf info;            /* "io.modelcontextprotocol/serverInfo":{...} */
     sgi_buf legacy_info;     /* "serverInfo":{...} */
-    sgi_freshness freshness; /* how long answers to list requests stay fresh */
+    sgi_freshness freshness; /* for how long answers to list requests stay fresh */
     sgi_typed_items shelves[SGI_ITEM_TYPES];
-    bool completes; /* an item with on_completion was added at some time */
+    bool completes; /* at least one item with on_completion was added */
     TAILQ_HEAD(, sgi_peer) peers;
     LIST_HEAD(, sgi_server_listener) listeners;
     sgi_wire_sessions sessions; /* sessions of the handshake eras over HTTP */
@@ -127,9 +130,9 @@ struct segue_server {
     sgi_map principals;
     sgi_use use;
     sgi_counts counts;
-    size_t call_count; /* number of calls in the list calls */
+    size_t call_count; /* number of calls in the list `calls` */
     sgi_map by_key;
-    /* the rounds (sgi_round) of plain calls that wait for input, by id */
+    /* the rounds (sgi_round) of plain calls that wait for answers, by id */
     sgi_map rounds;
     /* the requests to clients (sgi_question_request) that have no answer yet, by id
      * (question_requests.c) */
@@ -140,18 +143,20 @@ struct segue_server {
     sgi_seal seal;                   /* seals texts that clients send back */
     sgi_digest_ring *ended_sessions; /* names of ended sessions (session_name.c) */
     sgi_digest_ring *withdrawn;      /* keys of withdrawn calls (withdrawn.c) */
-    /* name of the server, in ids of questions and on GET streams */
+    /* name of the server, a random text: part of the ids of its questions and of its GET
+     * streams */
     char name[SGI_RANDOM_TEXT + 1];
     /* ended operations that stay in memory, the oldest first */
     struct sgi_shared_list lingering;
     int32_t linger_count;
     sgi_committer committer;
     sgi_cluster cluster;
-    /* reports to the API layer that the last reference is gone */
+    /* called when the last reference to the server is dropped */
     void (*gone)(segue_server *server, void *user);
     void *gone_user;
     sgi_ready ready; /* queued when free_user is due */
-    sgi_ready idle;  /* queued when on_idle is due; the queue holds a reference */
+    /* queued when on_idle is due; the queue holds a reference to the server */
+    sgi_ready idle;
 };
 
 static inline segue_server *sgi_cluster_server(sgi_cluster *cluster)
@@ -166,7 +171,7 @@ static inline segue_server *sgi_op_server(const sgi_op *op)
 
 /* ---- life (server.c), stages (stages.c) ---- */
 
-/* Makes a server. options: of full size, already checked by the API layer. */
+/* Makes a server. options: a struct of full size, which the API layer has checked. */
 segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
                             const segue_server_options *options, bool idempotency,
                             segue_server **out);
@@ -175,10 +180,10 @@ void sgi_server_unref(segue_server *server);
 void sgi_server_close(segue_server *server);
 /* Drops the application's reference, because the application has freed its handle. */
 void sgi_server_handle_freed(segue_server *server);
-/* Notes that a conversation has left the server's list. */
+/* Reports that a conversation has left the server's list. */
 void sgi_server_note_peer_gone(segue_server *server);
-/* Frees ended operations in memory when no client can ask for them any more, so that they
- * do not keep the server alive. */
+/* If no client can ask for them any more, frees the ended operations in memory, so that
+ * they do not keep the server alive. */
 void sgi_server_free_lingering(segue_server *server);
 /* Cancels handlers and stops timers, because the runtime ends. Stored operations stay in
  * the store. */
@@ -191,13 +196,14 @@ segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
 segue_status sgi_item_remove(segue_server *server, int32_t type, const char *key);
 sgi_item *sgi_item_find(segue_server *server, int32_t type, sgi_str key);
 /* Returns the item that reads this URI: the resource, or else the first template that
- * matches. NULL when there is none. */
+ * matches; NULL when there is none. */
 sgi_item *sgi_resource_of(segue_server *server, sgi_str uri);
 void sgi_item_ref(sgi_item *item);
 void sgi_item_unref(sgi_item *item);
 void sgi_items_clear(segue_server *server);
-/* True when the server serves this type: an item of the type was added at some time.
- * Tools are always served. Resources and their templates are served together. */
+/* True when the server serves this type of item: at least one item of it was added at
+ * some time. Tools are always served. Resources and resource templates are served
+ * together. */
 bool sgi_items_served(const segue_server *server, int32_t type);
 
 static inline sgi_typed_items *sgi_items_of_type(segue_server *server, int32_t type)
@@ -208,11 +214,11 @@ static inline sgi_typed_items *sgi_items_of_type(segue_server *server, int32_t t
 /* ---- conversations ---- */
 
 /* Makes the server's side of a conversation. The caller attaches the transport. The first
- * conversation begins the recovery. */
+ * conversation starts the recovery. */
 segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn **out);
-/* Begins the recovery, unless it was begun before. */
+/* Starts the recovery, if it was not started yet. */
 void sgi_server_begin(segue_server *server);
-/* Opens conversations and listeners that wait, because recovery has ended. */
+/* Opens the conversations and listeners that wait, because recovery has ended. */
 void sgi_server_open(segue_server *server);
 /* Returns the principal of this name, with a reference for the caller. NULL when out of
  * memory. */
@@ -220,32 +226,32 @@ sgi_principal *sgi_server_principal(segue_server *server, const char *name);
 
 /* ---- operations (known_ops.c) ---- */
 
-/* Puts a task or a keyed operation into the maps by which clients find it. */
+/* Puts a task or an operation with a key into the maps by which clients find it. */
 void sgi_server_put_in_maps(sgi_op *op);
 /* Removes the operation from the maps. */
 void sgi_server_take_from_maps(sgi_op *op);
-/* Releases an operation when the runtime ends. If the operation has not ended, it is
- * released in the store, so that a later server continues it. */
+/* Drops the maps' reference to an operation, because the runtime ends. An operation that
+ * has not ended is released in the store, so that a later server continues it. */
 void sgi_server_op_release(sgi_op *op);
-/* Continues or ends an operation here, because this server has taken it over and has read
- * all of its log (taking_over.c). */
+/* Continues or ends an operation that this server has taken over and whose whole log it
+ * has read (taking_over.c). */
 void sgi_server_op_taken_over(sgi_op *op);
-/* Keeps an ended operation in memory for a while. Only the newest ones stay; the store
- * has them longer. An operation that is not in the store stays as long as its record
- * would have. False when it lingers already, or is kept in another way. */
+/* Keeps an ended operation in memory for a while. Only the newest ones stay there; the
+ * store has a stored operation longer. An operation that is not in the store stays as
+ * long as its record would. Returns false when it is kept already. */
 bool sgi_server_op_linger(sgi_op *op);
 /* Returns the wall clock time at which the store may delete the operation. */
 int64_t sgi_server_purge_time(const sgi_op *op);
-/* Keeps an ended operation in memory for a while, so that later requests find it. Called
- * when its client has received everything. */
+/* Called when the client has received everything of an operation: keeps it in memory for
+ * a while, so that later requests find it. */
 void sgi_server_op_closed(sgi_op *op);
-/* Starts the timer of the operation's time to live. */
+/* Starts the timer that ends the operation when its time to live is over. */
 void sgi_server_start_ttl(sgi_op *op);
 
 /* Find an operation by task id or by key, in memory or in the store. found runs once,
- * perhaps before the call returns. Its op is not a counted reference; it is NULL when
- * there is no such operation (SEGUE_E_NOT_FOUND) or when the store failed. who: the
- * owner; operations of other owners are not found. */
+ * perhaps before the call returns; its op is not a counted reference, and NULL when there
+ * is no such operation (SEGUE_E_NOT_FOUND) or when the store failed. who: the owner;
+ * operations of other owners are not found. */
 void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_str task_id,
                           sgi_found_fn found, void *user);
 void sgi_server_find_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],

@@ -1,5 +1,5 @@
-/* The functions by which the transports of HTTP use a server. Every function here is
- * called with the runtime's lock held. */
+/* The functions by which the HTTP transport uses a server. Every function here is called
+ * with the runtime's lock held. */
 #ifndef SGI_SERVER_PORT_H
 #define SGI_SERVER_PORT_H
 
@@ -11,34 +11,34 @@ typedef struct sgi_grant sgi_grant;
 
 /* ---- listeners (stages.c) ---- */
 
-/* A listener is a listening socket, through which new conversations come. Its functions
- * are called under the lock and must not call the engine. */
+/* A listening socket, through which new conversations come. Its functions are called
+ * under the lock and must not call the engine. */
 typedef struct sgi_server_listener {
     LIST_ENTRY(sgi_server_listener) link;
-    /* called when recovery has ended: accepts connections */
+    /* called when recovery has ended: the listener begins to accept connections */
     void (*open)(struct sgi_server_listener *listener);
-    /* called when the server closes: accepts no more connections */
+    /* called when the server closes: the listener accepts no more connections */
     void (*close)(struct sgi_server_listener *listener);
 } sgi_server_listener;
 
 /* Adds a listener. SEGUE_E_CLOSED: the server has closed. The server lives as long as it
- * has listeners. `open` is called when recovery has ended, perhaps before this function
- * returns. */
+ * has listeners. When recovery has ended, `open` is called; that may be before this
+ * function returns. */
 segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *listener);
 void sgi_server_remove_listener(segue_server *server, sgi_server_listener *listener);
 /* True when the server accepts no new work. */
 bool sgi_serve_is_closed(const segue_server *server);
-/* True when a client may still come back to this server: for a call that runs here, or
- * for an end that no other server has and that the client has not received
+/* True while a client may come back to this server: its call runs here, or its call has
+ * ended, the client has not received the outcome, and no other server has the outcome
  * (returning.c). */
 bool sgi_serve_client_may_return(const segue_server *server);
 
 /* ---- the caller over HTTP (identify.c) ---- */
 
-/* One request to the application for the principal of a transport. `told` runs from the
- * queue of callbacks, perhaps not on the loop thread, with the lock held. Until then the
- * caller keeps this struct and the transport in memory. who: not a counted reference;
- * NULL unless the status is SEGUE_OK. named: the application gave a name. */
+/* One request to the application for the principal of a transport. `identified` runs from
+ * the queue of callbacks, perhaps not on the loop thread, with the lock held. Until it
+ * runs, the caller keeps this struct and the transport in memory. who: not a counted
+ * reference; NULL unless the status is SEGUE_OK. named: the application gave a name. */
 typedef struct sgi_serve_identifying {
     sgi_ready ready;
     segue_server *server;
@@ -47,17 +47,17 @@ typedef struct sgi_serve_identifying {
                        sgi_principal *who, bool named);
 } sgi_serve_identifying;
 
-/* True when the application has a function that names principals. Otherwise callers have
- * no names. */
+/* True when the application has a function that names principals. Otherwise no caller has
+ * a name. */
 bool sgi_serve_identifies_callers(const segue_server *server);
-/* Queues the request. Until `told` runs, the transport must stay in memory, and the
- * server must have a listener. */
+/* Queues the request to the application. Until `identified` runs, the transport must stay
+ * in memory, and the server must have a listener. */
 void sgi_serve_identify_caller(segue_server *server, sgi_serve_identifying *identifying,
                                void *transport);
-/* Ends a request, before or after `told` has run. */
+/* Ends a request to the application, whether `identified` has run or not. */
 void sgi_serve_cancel_identifying(sgi_serve_identifying *identifying);
-/* Returns the principal of callers without a name, with a reference for the caller. NULL
- * when out of memory. */
+/* Returns the principal of callers without a name. The caller gets a reference. NULL when
+ * out of memory. */
 sgi_principal *sgi_serve_anonymous(segue_server *server);
 void sgi_serve_ref_principal(sgi_principal *who);
 /* Drops a reference to a principal; who may be NULL. */
@@ -80,8 +80,8 @@ sgi_str sgi_grant_scopes(const sgi_grant *grant);
 
 /* ---- serving HTTP (serve_http.c) ---- */
 
-/* The headers of an HTTP request, as views. A text is empty when the request lacks the
- * header. */
+/* The headers of an HTTP request, as views. A header that the request lacks is an empty
+ * text. */
 typedef struct sgi_http_head {
     sgi_str version;    /* MCP-Protocol-Version */
     sgi_str method;     /* Mcp-Method */
@@ -91,7 +91,7 @@ typedef struct sgi_http_head {
     bool takes_events;  /* the header Accept has text/event-stream */
     /* the client is on another machine and has no principal, so it gets no tasks */
     bool stranger;
-    bool ending; /* the listener closes, so no new work is begun */
+    bool ending; /* the listener is closing, so no new work is begun */
     /* grant of the access token; not a counted reference; NULL = the request has no
      * token */
     sgi_grant *grant;
@@ -100,55 +100,60 @@ typedef struct sgi_http_head {
     int64_t session_idle_ms;
     /* largest number of bytes of stored events of one stream; 0 = the default */
     int64_t max_replay;
-    /* Returns any other header by its name in lower case. *more: set when the request has
-     * the header more than once. */
+    /* Returns the value of any other header. name: its name in lower case. *more: set
+     * when the request has the header more than once. */
     sgi_str (*find)(void *user, sgi_str name, bool *more);
     void *user;
 } sgi_http_head;
 
-/* The result of serving a request. status 0: the answer comes through conn, now or later.
- * Otherwise there is no conn, and the answer has this status and the text `problem` (NULL
- * for 2xx). */
+/* What the server decides about a request. status 0: the answer comes through conn, now
+ * or later. Otherwise conn is NULL, and the answer is this status with the text `problem`
+ * (NULL for 2xx). */
 typedef struct sgi_http_verdict {
     int32_t status;
-    bool ending; /* the server is ending and has refused the request (wire/ending.h) */
+    bool ending; /* the server is closing and has refused the request (wire/ending.h) */
     const char *problem;
     sgi_conn *conn;
     /* the limit that `problem` names; its name is NULL when `problem` names no limit */
     sgi_limit limit;
 } sgi_http_verdict;
 
-/* The state of an exchange's answer. The transport reads it before sgi_conn_output and
- * again after it. */
+/* The state of an exchange's answer. The transport reads it before and after each
+ * sgi_conn_output. */
 typedef struct sgi_http_answer {
-    /* the form of the answer is open, so no HTTP head can be written yet */
+    /* it is not decided whether the answer is a body or a stream, so no HTTP head can be
+     * written */
     bool open;
     bool is_events; /* the answer is an event stream; false = one JSON text */
-    /* true when the output taken so far, or the next output, ends the answer */
+    /* the output taken so far, or the next output, ends the answer */
     bool answered;
-    /* a client that is cut off can resume the answer, or send the request again */
+    /* a client that is cut off can resume the answer, or can safely send the request
+     * again */
     bool resumable;
-    /* the exchange answers a call that runs here, so no other server has the answer */
+    /* the exchange answers a call that runs here, so no other server can give the
+     * answer */
     bool calls;
-    /* the stream carries only messages that the server sends on its own */
+    /* the stream carries no answer, only messages that the server sends on its own */
     bool listens;
     int32_t status;
     const char *session; /* value of the header Mcp-Session-Id in the answer, or NULL */
-    /* value of the header Dev-Segue-Server, or NULL. It is set on a stream for messages
-     * of the server's own, in a session that other servers may continue. */
+    /* value of the header Dev-Segue-Server, or NULL. It names the server process on a
+     * stream of the server's own messages, in a session that other servers may
+     * continue. */
     const char *server;
-    /* for status 403: scopes that the caller's token lacks, or NULL */
+    /* for status 403: the scopes that the caller's token lacks, or NULL */
     const char *lacks;
 } sgi_http_answer;
 
-/* Serves a POST with this body. who: not a counted reference. spare: a conversation
- * that sgi_serve_end_exchange returned for reuse, or NULL. A spare that is used is
- * returned by sgi_serve_end_exchange again. When the verdict has no conn, the caller
- * keeps the spare. */
+/* Serves a POST with this body. who: not a counted reference. spare: a conversation that
+ * an earlier sgi_serve_end_exchange has returned for reuse, or NULL. When the spare is
+ * used, the next sgi_serve_end_exchange returns it again. When the verdict has no conn,
+ * the caller keeps the spare. */
 void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                     sgi_str body, void *transport, sgi_conn **spare,
                     sgi_http_verdict *verdict);
-/* Serves a GET: a client of the handshake eras opens its stream, or resumes one. */
+/* Serves a GET: a client of the handshake eras opens its GET stream, or resumes a
+ * stream. */
 void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                    void *transport, sgi_http_verdict *verdict);
 /* Serves a DELETE: a client of the handshake eras ends its session. Returns the HTTP
@@ -156,11 +161,12 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
 int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
                          const sgi_http_head *head);
 void sgi_serve_describe_answer(const sgi_conn *conn, sgi_http_answer *answer);
-/* Makes the answer an event stream if possible, because the answer takes long. */
+/* Makes the answer an event stream, if its form is not decided, because the answer takes
+ * long. */
 void sgi_serve_open_stream(sgi_conn *conn);
-/* Ends the transport's part in an exchange, which the transport has finished, or which
- * was cut off. Ignored when another transport carries the exchange now. Returns a spare
- * conversation, or NULL. */
+/* Ends the transport's part in an exchange: the transport has finished the exchange, or
+ * its connection was cut. Does nothing when another transport carries the exchange now.
+ * Returns a spare conversation, or NULL. */
 sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport);
 void sgi_serve_free_spare(sgi_conn *spare);
 

@@ -26,7 +26,7 @@ static int32_t ask_application(sgi_ready *ready, int32_t budget)
     sgi_principal *who = NULL;
     bool named;
     (void)budget;
-    /* keeps both, because all other references may be dropped while user code runs */
+    /* holds both, because all other references may be dropped while user code runs */
     sgi_conn_ref(conn);
     sgi_server_ref(server);
     sgi_conn *carrier = conn->outer_conn ? conn->outer_conn->outer : conn;
@@ -71,7 +71,7 @@ segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn *
 
 static void start(void *self)
 {
-    (void)self; /* nothing to send: the client begins */
+    (void)self; /* nothing to send: the client sends the first message */
 }
 
 static bool wants_input(void *self)
@@ -81,8 +81,8 @@ static bool wants_input(void *self)
 
 /* ---- messages ---- */
 
-/* Marks replies with this id that are not in the table as cancelled. They are cancelled
- * when they are put into the table. */
+/* Marks the replies with this id that are not in the table as cancelled. They are
+ * cancelled when they would be put into the table. */
 static void cancel_apart(const sgi_in_flight *in_flight, sgi_str id)
 {
     sgi_reply *reply;
@@ -91,16 +91,16 @@ static void cancel_apart(const sgi_in_flight *in_flight, sgi_str id)
             reply->place = SGI_REPLY_APART_CANCELLED;
 }
 
-/* Handles a request that the client has cancelled. It gets no answer, but its exchange
- * has to end (2025-11-25 basic/utilities/cancellation; R-776-26). A batch ends with its
- * other answers. */
+/* Ends a request that the client has cancelled. The request gets no answer, but its
+ * exchange has to end (2025-11-25 basic/utilities/cancellation; R-776-26). A batch ends
+ * with its other answers. */
 void sgi_peer_cancel(sgi_reply *reply)
 {
     sgi_conn *conn = reply->peer->conn;
     if (reply->peer->is_exchange) {
         sgi_op *op = sgi_reply_awaited_op(reply);
         if (op)
-            /* withdrawn now, while there is a stream for the message */
+            /* questions are withdrawn while there is still a stream for the message */
             sgi_question_requests_withdraw(op);
         if (!conn->batches)
             sgi_send_no_answer(conn);
@@ -136,7 +136,7 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
     /* other notifications are ignored (R-0-3) */
 }
 
-/* Reads the members of params, and those of _meta, in one pass each. */
+/* Reads the members of params in one pass, and those of _meta in another. */
 static void read_params(sgi_inbound *in, const sgi_message *msg)
 {
     static const sgi_str of_params[] = {
@@ -158,7 +158,8 @@ static void read_params(sgi_inbound *in, const sgi_message *msg)
     in->name = found[1];
     in->arguments = found[2];
     if (sgi_json_kind_of(in->arguments) == SGI_JSON_NULL)
-        in->arguments = (sgi_json){0}; /* some languages write an empty map as null */
+        /* null counts as no arguments: some languages write an empty map as null */
+        in->arguments = (sgi_json){0};
     in->state = found[3];
     in->responses = found[4];
     in->task = found[5];
@@ -182,8 +183,8 @@ bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg)
     return true;
 }
 
-/* Refuses a request whose id is in flight. Over a byte stream an error would look like
- * the answer to the first request, so the conversation closes (C-3). */
+/* Refuses a request whose id is in flight. Over a byte stream, an error would look like
+ * the answer to the first request, so the request is ignored and logged (C-3). */
 static void refuse_id(const sgi_inbound *in)
 {
     sgi_peer *peer = in->peer;
@@ -232,7 +233,8 @@ static void handle_request(sgi_peer *peer, const sgi_message *msg)
     if (sgi_inbound_read(&in, peer, msg))
         sgi_inbound_handle(&in, msg);
     else
-        /* no answer is possible, and the client must not wait for one */
+        /* out of memory for any answer: the conversation closes, so that the client does
+         * not wait */
         sgi_conn_close(peer->conn);
 }
 
@@ -255,7 +257,7 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
 {
     sgi_engine *engine = peer->server->engine;
     if (peer->server->stage == SGI_SERVER_DEAD)
-        return; /* the runtime has ended, so nothing would end work that is begun now */
+        return; /* the runtime has ended, so no new work is begun */
     switch (msg->kind) {
     case SGI_MESSAGE_REQUEST:
         handle_request(peer, msg);
@@ -271,7 +273,8 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
         break;
     default:
         if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
-            /* the client cannot be asked to send the answer again */
+            /* over a byte stream the client cannot be asked to send the answer again, so
+             * it is dropped */
             sgi_answer_dropped(engine, msg->id);
     }
 }

@@ -8,9 +8,9 @@
 struct sgi_serving_ops {
     /* the role of each conversation, whose `self` is the sgi_peer */
     const sgi_role *role;
-    /* Asks the application for the principal of a peer. Runs from the ready queue. */
+    /* Asks the application for the principal of a peer. Called from the ready queue. */
     int32_t (*identify)(sgi_ready *ready, int32_t budget);
-    /* Runs from the ready queue of a call: delivers its events. */
+    /* Delivers the events of a call. Called from the ready queue. */
     int32_t (*run_call)(sgi_ready *ready, int32_t budget);
     /* Fills the source `updates` of a peer. */
     bool (*fill_updates)(sgi_source *source, size_t room);
@@ -19,7 +19,7 @@ struct sgi_serving_ops {
 /* The functions that serve MCP, in all revisions. */
 extern const sgi_serving_ops sgi_serving_mcp;
 
-/* Handles a message of the client. */
+/* Handles any message of the client. */
 void sgi_peer_message(sgi_peer *peer, const sgi_message *msg);
 /* Handles a response of the client. */
 sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg);
@@ -27,11 +27,12 @@ sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg);
  * answered. */
 bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg);
 void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg);
-/* True when the request is of the modern era: its _meta names a version that applies. In
- * a session with a handshake (shaken), or in the handshake itself, a handshake version in
- * _meta is ignored, and the session's version applies (2026-07-28 basic/versioning). */
+/* True when the request is of the modern era: its _meta names a modern version. shaken:
+ * the request belongs to a session with a handshake, or is its initialize; then a
+ * handshake version in _meta is ignored, and the version of the session applies
+ * (2026-07-28 basic/versioning). */
 bool sgi_inbound_is_modern(const sgi_inbound *in, sgi_json method, bool shaken);
-/* Handles a request that the client has cancelled. */
+/* Ends a request that the client has cancelled. */
 void sgi_peer_cancel(sgi_reply *reply);
 
 #endif

@@ -15,7 +15,8 @@
 #define LIFE_MS ((int64_t)24 * 60 * 60 * 1000)
 #define CHANCE 16
 #define SIZE (8 + CHANCE)
-#define NUMBERS 20 /* number of bits for the streams that one session has at one server */
+/* number of low bits for the streams that one session opens at one server */
+#define NUMBERS 20
 
 static sgi_sealed_for good_for(const sgi_principal *who)
 {
@@ -41,7 +42,7 @@ static void read_handshake(sgi_handshake *handshake, const uint8_t bytes[SIZE])
     handshake->declared = bytes[3];
     for (int i = 0; i < 4; i++)
         handshake->caps = handshake->caps << 8 | bytes[4 + i];
-    /* true, because only the first server knows whether the client has sent
+    /* assumed, because only the first server knows whether the client has sent
      * notifications/initialized */
     handshake->initialized = true;
 }
@@ -104,8 +105,8 @@ static bool is_good(const uint8_t *bytes, size_t size)
            !sgi_version_is_modern((sgi_version)bytes[0]);
 }
 
-/* Chooses the first number of the session's streams at random, so that no other server
- * uses the same numbers. */
+/* Chooses the first number of the session's streams at random, so that two servers do not
+ * use the same numbers. */
 static bool begin_numbers(sgi_wire_session *session)
 {
     uint8_t chance[4];
@@ -114,7 +115,7 @@ static bool begin_numbers(sgi_wire_session *session)
         return false;
     for (size_t i = 0; i < sizeof chance; i++)
         number = number << 8 | chance[i];
-    /* limits the number to 15 digits, with the bit of GET streams */
+    /* keeps the number below 16 digits, including the bit of GET streams */
     number &= (INT64_C(1) << 28) - 1;
     session->first_stream = session->next_stream = (number + 1) << NUMBERS;
     return true;

@@ -7,16 +7,16 @@
 
 #include "engine/server/wire_session.h"
 
-/* Gives the session its name after the handshake, if its server shares a key. False when
- * out of memory. */
+/* Gives the session its name when the handshake is over, if its server shares a key.
+ * Returns false when out of memory. */
 bool sgi_wire_session_give_name(sgi_wire_session *session);
-/* Makes a session from a name that another server gave. SEGUE_E_NOT_FOUND when the text
- * is not such a name, belongs to another principal, is too old, or names a session that
- * was ended here. SEGUE_E_LIMIT and SEGUE_E_NOMEM as for sgi_wire_session_new. */
+/* Makes a session from a name that another server has given. SEGUE_E_NOT_FOUND: the text
+ * is no such name, belongs to another principal, is too old, or names a session that was
+ * ended at this server. SEGUE_E_LIMIT and SEGUE_E_NOMEM: as for sgi_wire_session_new. */
 segue_status sgi_wire_session_from_name(segue_server *server, sgi_principal *who,
                                         sgi_str name, int32_t most, int64_t idle_ms,
                                         sgi_wire_session **out);
-/* Remembers the name of a session that the client has ended, so that this server does not
+/* Remembers the name of a session that its client has ended, so that this server does not
  * continue it again. */
 void sgi_wire_session_note_ended(const sgi_wire_session *session);
 

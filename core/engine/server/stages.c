@@ -1,7 +1,7 @@
-/* The stages of a server, its listeners, and the clean-up when they close.
+/* The stages of a server, its listeners, and what is cleaned up when they close.
  *
- * The stages are NEW -> (first accept) RECOVERING -> OPEN -> CLOSED, and DEAD when the
- * runtime ends. */
+ * The stages are NEW -> (first conversation) RECOVERING -> OPEN -> CLOSED, and DEAD when
+ * the runtime ends. */
 #include "engine/server/call.h"
 #include "engine/cluster/recovery.h"
 #include "engine/server/mailbox.h"
@@ -41,7 +41,8 @@ void sgi_server_close(segue_server *server)
     sgi_wire_sessions_end(server);
     TAILQ_FOREACH(peer, &server->peers, link)
         if (peer->is_exchange)
-            /* only subscriptions end: the listener still sends the other answers */
+            /* only subscriptions end here: the listener sends the other answers before it
+             * closes */
             sgi_subscriptions_close(peer);
         else
             sgi_peer_close(peer);
@@ -64,8 +65,8 @@ segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *
     return SEGUE_OK;
 }
 
-/* True when only parked exchanges are left and no client can connect any more to resume
- * them. */
+/* True when no client can connect any more, and only parked exchanges are left: nobody
+ * can resume them. */
 static bool has_parted(const segue_server *server)
 {
     const sgi_peer *peer;
@@ -90,23 +91,22 @@ void sgi_server_note_peer_gone(segue_server *server)
 void sgi_server_remove_listener(segue_server *server, sgi_server_listener *listener)
 {
     LIST_REMOVE(listener, link);
-    /* the last conversation may have left before the door */
+    /* the last conversation may have ended before the last listener */
     sgi_server_note_peer_gone(server);
     sgi_server_unref(server);
 }
 
 /* ---- the end ---- */
 
-/* True when no client is connected, and none can connect any more. */
+/* True when no client is connected and none can connect any more. */
 static bool is_deserted(const segue_server *server)
 {
     return server->abandoned && TAILQ_EMPTY(&server->peers) &&
            LIST_EMPTY(&server->listeners);
 }
 
-/* Frees ended operations that stay in memory when no client can connect any more.
- * Operations have a reference to their server, and so have exchanges that wait for their
- * client. They must not keep such a server alive. */
+/* Operations hold a reference to their server, and so do exchanges that wait for their
+ * client. When no client can connect any more, they must not keep the server alive. */
 void sgi_server_free_lingering(segue_server *server)
 {
     sgi_server_ref(server);
@@ -144,8 +144,8 @@ void sgi_server_shut_down(segue_server *server)
         sgi_call_shut_down(call);
     while ((node = sgi_map_any(&server->cluster.by_task)))
         sgi_server_op_release(sgi_op_by_task(node));
-    /* plain operations are in no map: each has a reference to its call, and the call to
-     * it */
+    /* plain operations are in no map; each holds its call, and the call holds the
+     * operation */
     for (call = LIST_FIRST(&server->calls); call;) {
         segue_call *next = LIST_NEXT(call, link);
         if (call->op->served->call == call)

@@ -1,4 +1,4 @@
-/* Counts are kept where they change, so that reading them takes constant time. Only the
+/* Counts are updated where they change, so reading them takes constant time. Only the
  * operations that wait for the store are counted when the statistics are read. */
 #include "engine/server/stats.h"
 

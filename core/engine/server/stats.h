@@ -1,5 +1,5 @@
-/* The statistics of a server: which resources are in use, what waits, and what has
- * happened. */
+/* The statistics of a server: which resources are in use, what is waiting, and what has
+ * happened so far. */
 #ifndef SGI_STATS_H
 #define SGI_STATS_H
 

@@ -1,13 +1,13 @@
-/* The resources that one client has subscribed to, and which of them have changed since
- * the client was last notified. A change only sets a mark, so nothing queues, however
- * often a resource changes and however slowly its subscriber reads. */
+/* The resources to which one client has subscribed, and which of them have changed since
+ * the client was last notified. A change only sets a mark, so nothing queues up, however
+ * often a resource changes and however slowly the client reads. */
 #ifndef SGI_SUBSCRIBED_URIS_H
 #define SGI_SUBSCRIBED_URIS_H
 
 #include "base/map.h"
 #include "base/limit.h"
 
-/* Limits for one subscriber: the number of URIs, and their bytes. */
+/* Limits for one client: the number of its URIs, and their bytes. */
 #define SGI_SUBSCRIBED_URIS_MAX 1000
 #define SGI_SUBSCRIBED_URIS_BYTES ((size_t)256 * 1024)
 
@@ -34,15 +34,15 @@ typedef struct sgi_subscribed_uris {
 sgi_subscribed_uris *sgi_subscribed_uris_new(const sgi_env *env);
 /* Frees the set; NULL is allowed. */
 void sgi_subscribed_uris_free(sgi_subscribed_uris *uris);
-/* Adds a URI. SEGUE_OK also when the URI was added before. SEGUE_E_LIMIT: there are too
- * many; sgi_subscribed_uris_describe_limit then names the limit. */
+/* Adds a URI. Returns SEGUE_OK also when the set has the URI. SEGUE_E_LIMIT: the set is
+ * full; sgi_subscribed_uris_describe_limit names the limit. */
 segue_status sgi_subscribed_uris_add(sgi_subscribed_uris *uris, sgi_str uri);
 sgi_limit_text sgi_subscribed_uris_describe_limit(const sgi_subscribed_uris *uris);
 void sgi_subscribed_uris_remove(sgi_subscribed_uris *uris, sgi_str uri);
-/* Marks a resource as changed. Returns false when the client has not subscribed to it.
- * uris may be NULL. */
+/* Marks a resource as changed. Returns false when the set does not have the URI. uris may
+ * be NULL. */
 bool sgi_subscribed_uris_mark_changed(sgi_subscribed_uris *uris, sgi_str uri);
-/* Returns the next URI that has changed and clears its change; NULL when there is
+/* Returns the next URI that is marked as changed and clears its mark; NULL when there is
  * none. Valid until the next call. uris may be NULL. */
 const sgi_subscribed_uri *sgi_subscribed_uris_take_changed(sgi_subscribed_uris *uris);
 

@@ -17,7 +17,7 @@
 #define MAX_TASK_IDS 256
 
 /* The lists whose changes can be reported. In a set of lists, the bit 1 << index stands
- * for a list. */
+ * for the list at this index. */
 static const struct {
     int32_t type;
     const char *filter;
@@ -34,8 +34,9 @@ typedef struct sgi_listen sgi_listen;
 typedef struct task_watch {
     sgi_watch watch;
     LIST_ENTRY(task_watch) link;
-    sgi_listen *listen; /* NULL = the subscription is gone */
-    sgi_op *op;         /* a counted reference */
+    /* the subscription to which this watch belongs; NULL = the subscription is gone */
+    sgi_listen *listen;
+    sgi_op *op; /* a counted reference */
     bool marked;
     bool folding;
 } task_watch;
@@ -46,14 +47,16 @@ struct sgi_listen {
     sgi_conn *conn; /* a counted reference */
     sgi_source source;
     LIST_HEAD(, task_watch) tasks;
-    /* number of look-ups under way, plus 1 while they are being started */
+    /* number of look-ups of tasks under way, plus 1 while they are being started */
     int32_t looking;
     uint8_t wanted_lists;
     uint8_t marked_lists;
-    sgi_subscribed_uris *uris; /* the resources that the subscription names, or NULL */
+    /* the resources that the subscription names; NULL = none */
+    sgi_subscribed_uris *uris;
     bool wants_tasks;
     bool acknowledged;
-    bool unlisted; /* the subscription was withdrawn while tasks were looked up */
+    /* the subscription has ended while tasks were looked up: the last look-up frees it */
+    bool unlisted;
 };
 
 /* ---- the end of a subscription ---- */
@@ -92,7 +95,7 @@ static void withdrawn(sgi_reply *reply)
         free_listen(listen);
         return;
     }
-    /* the last look-up frees the subscription; the peer may be gone by then */
+    /* the peer may be gone when the last look-up frees the subscription */
     LIST_REMOVE(listen, link);
     listen->unlisted = true;
 }
@@ -245,7 +248,8 @@ static unsigned list_of(int32_t type)
 {
     unsigned list = 0;
     if (type == SEGUE_ITEM_RESOURCE_TEMPLATE)
-        type = SEGUE_ITEM_RESOURCE; /* templates have no notification of their own */
+        /* templates have no notification of their own: that of resources is sent */
+        type = SEGUE_ITEM_RESOURCE;
     while (lists[list].type != type)
         list++;
     return list;
@@ -257,7 +261,7 @@ void sgi_items_changed(segue_server *server, int32_t type)
     sgi_peer *peer;
     sgi_listen *listen;
     if (type == SEGUE_ITEM_QUESTION)
-        return; /* questions are in no list */
+        return; /* questions are in no list, so nothing is reported */
     unsigned list = list_of(type);
     TAILQ_FOREACH(session, &server->sessions.by_use, by_use) {
         mark_handshake(&session->handshake, list);
@@ -364,15 +368,15 @@ static void task_found(void *user, sgi_op *op, segue_status status)
     if (is_visible && !watches(listen, op)) {
         watch = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *watch);
     } else if (peer && !is_visible) {
-        /* The task is left out without an error. The failed look-up is counted, so that a
-         * subscription cannot be used to guess ids. */
+        /* The task is left out without an error. The failed look-up is counted, so that
+         * nobody can guess ids by subscriptions. */
         sgi_principal_count_miss(peer->who, peer->server->options.lookups_per_second);
     }
     if (watch) {
         watch->op = op;
         sgi_op_ref(op);
         watch->listen = listen;
-        watch->marked = true; /* the present state of the task is sent once (R-2557-45) */
+        watch->marked = true; /* sends the present state of the task once (R-2557-45) */
         watch->watch.changed = task_changed;
         LIST_INSERT_HEAD(&op->watches, &watch->watch, link);
         LIST_INSERT_HEAD(&listen->tasks, watch, link);
@@ -380,8 +384,7 @@ static void task_found(void *user, sgi_op *op, segue_status status)
     look_up_done(listen);
 }
 
-/* True when the array is absent, or has at most `most` items, all of which are
- * strings. */
+/* True when the array is missing, or has only strings and at most `most` of them. */
 static bool are_texts(sgi_json array, int32_t most)
 {
     sgi_json item;
@@ -408,8 +411,8 @@ static bool check_filter(const sgi_inbound *in, sgi_json filter, sgi_json ids)
     return false;
 }
 
-/* Marks the resources of a subscription. Texts that are not URIs, and resources that the
- * caller may not read, are left out, like unknown tasks. */
+/* Adds the resources that a subscription names. Texts that are no URIs, and resources
+ * that the caller may not read, are left out, as unknown tasks are. */
 static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
 {
     const sgi_peer *peer = listen->reply->peer;
@@ -503,7 +506,7 @@ void sgi_subscriptions_listen(const sgi_inbound *in)
     for (size_t at = 0; ids.n && sgi_json_next_item(ids, &at, &id);) {
         listen->looking++;
         if (!sgi_json_plain_string(id, &text))
-            /* the id keeps its quotes and escapes, so it matches no id of this server */
+            /* an id with quotes and escapes matches no id of this server */
             text = id;
         sgi_server_find_task(in->peer->server, in->peer->who, text, task_found, listen);
     }

@@ -6,8 +6,8 @@
 #include "engine/server/lasting.h"
 #include "engine/server/task.h"
 
-/* Ends the operation. When memory is short, messages that only a returning client could
- * receive are left out. */
+/* Ends the operation with an error. When memory is short, messages that only a returning
+ * client could get are left out. */
 static void give_up(sgi_op *op)
 {
     const char *text = op->torn ? "The store has lost the end of the operation's log"
@@ -18,10 +18,9 @@ static void give_up(sgi_op *op)
         sgi_op_end_internal_error(op, text);
 }
 
-/* Decides once whether the operation continues here. Its time to live may have passed
- * while no server ran it. Its tool may have been removed, or may not be able to run
- * twice. The store may have lost its last entries, which cannot be made again under the
- * same numbers. */
+/* Decides, once, whether the operation continues here. It ends if its time to live passed
+ * while no server ran it, if its tool was removed or may not run twice, or if the store
+ * has lost its last entries: those cannot be made again under the same numbers. */
 void sgi_server_op_taken_over(sgi_op *op)
 {
     sgi_lasting *lasting = op->served->lasting;

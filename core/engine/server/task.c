@@ -9,7 +9,7 @@ static int64_t clamp_ttl(const sgi_op *op, int64_t wanted)
     int64_t most = sgi_op_server(op)->options.max_ttl_ms;
     int64_t ttl = wanted ? wanted : op->served->item->options.ttl_ms;
     if (most < 0)
-        return ttl; /* the server allows an unlimited time to live */
+        return ttl; /* the server sets no limit to the time to live */
     return ttl < 0 || ttl > most ? most : ttl;
 }
 
@@ -35,7 +35,7 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
         return SEGUE_E_NOMEM;
     op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
     if (op->served->lasting && !as_task && !op->key)
-        op->ttl_ms = -1; /* the dialect of the lasting call limits its time */
+        op->ttl_ms = -1; /* the dialect of the lasting call limits its time to live */
     op->served->poll_ms = op->served->item->options.poll_ms;
     op->served->is_task = as_task;
     segue_status status = sgi_op_make_stored(op);

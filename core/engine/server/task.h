@@ -1,30 +1,30 @@
 /* The task state machine (core/docs/requirements.md 5.4.1): the changes of an operation
- * that outlives its request. Each change is an entry that is appended to the log. The
+ * that outlives its request. Each change is an entry that is appended to the log, and the
  * order of the log decides races. */
 #ifndef SGI_TASK_H
 #define SGI_TASK_H
 
 #include "engine/log/op.h"
 
-/* Makes the operation a task with an id and a time to live, and stores it. SEGUE_E_LIMIT
- * when its principal has too many tasks. ttl_ms 0 = the time that the tool sets, -1 =
- * unlimited. */
+/* Makes the operation a task with an id and a time to live, and stores it. ttl_ms: 0 =
+ * the time that the tool sets, -1 = unlimited. SEGUE_E_LIMIT: its principal has too many
+ * tasks. */
 segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms);
 
-/* Write a log message that a task has begun, or how it has ended. */
+/* Log that a task has begun, or how it has ended. */
 void sgi_task_log_begin(const sgi_op *op);
 void sgi_task_log_end(const sgi_op *op);
 
-/* Stores a plain operation, because it has a key or is lasting. */
+/* Stores a plain operation that is no task, because it has a key or is lasting. */
 segue_status sgi_op_store_without_task(sgi_op *op);
 
 /* ---- changes (task_change.c) ---- */
 
-/* Appends a STATUS entry. status (a literal) or message may be absent. */
+/* Appends a STATUS entry. status: a literal, or NULL. message: may be absent. */
 segue_status sgi_task_append_status(sgi_op *op, const char *status, sgi_str message);
 
-/* Ends the operation as cancelled; does nothing after the end. If another server runs the
- * operation, that server gets a forwarded command (forwarding.h). SEGUE_E_NOMEM and
+/* Ends the operation as cancelled. Does nothing when it has ended. If another server runs
+ * the operation, that server gets a forwarded command (forwarding.h); SEGUE_E_NOMEM and
  * SEGUE_E_LIMIT: the command could not be sent. */
 segue_status sgi_task_cancel(sgi_op *op);
 
@@ -35,9 +35,9 @@ bool sgi_task_is_unstoppable(const sgi_op *op);
 /* Ends the operation because its time to live has passed. */
 void sgi_task_expire(sgi_op *op);
 
-/* Stops the handler, because the result is not needed any more. This is done even when
- * there was no memory for the final entry. The operation then ends when the handler gives
- * up the call. */
+/* Stops the handler, because its result is not needed any more. status: the outcome of
+ * appending the final entry. When there was no memory for that entry, the operation ends
+ * later, when the handler frees the call. */
 void sgi_task_stop_handler(sgi_op *op, segue_status status);
 
 #endif

@@ -39,7 +39,7 @@ segue_status sgi_task_cancel(sgi_op *op)
 {
     if (sgi_op_runs_elsewhere(op))
         return sgi_op_has_ended(op) ? SEGUE_OK : sgi_forward_cancel(op);
-    /* keeps the operation: the call, which ends with it, may have the last reference */
+    /* holds the operation: its call, which ends here too, may have the last reference */
     sgi_op_ref(op);
     sgi_task_stop_handler(op, sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")));
     sgi_op_unref(op);

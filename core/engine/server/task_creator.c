@@ -16,7 +16,7 @@ static void lose_session(sgi_task_creator *creator)
     creator->session = NULL;
 }
 
-/* Makes a creator. peer or session may be NULL. NULL when out of memory. */
+/* Makes a creator. peer or session may be NULL. Returns NULL when out of memory. */
 static sgi_task_creator *make(sgi_op *op, sgi_peer *peer, sgi_wire_session *session)
 {
     sgi_task_creator_free(op);
@@ -54,7 +54,7 @@ void sgi_task_creator_set(sgi_op *op, sgi_reply *reply,
     reply->progress_token = NULL;
 }
 
-/* True when a client reads the messages of this creator now. */
+/* True when a client is connected that receives the messages to this creator. */
 static bool is_heard(const sgi_task_creator *creator)
 {
     const sgi_peer *listening = creator->session ? creator->session->listening : NULL;
@@ -89,7 +89,7 @@ void sgi_task_creator_free(sgi_op *op)
     sgi_release(mem, creator, sizeof *creator);
 }
 
-/* True when the conversation can send more than the answer to its request. */
+/* True when the conversation can send messages besides the answer to its request. */
 static bool is_open(const sgi_conn *conn)
 {
     return conn->up && !conn->closing && !conn->answered && !conn->no_events &&

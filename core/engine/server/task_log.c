@@ -1,11 +1,11 @@
-/* Log messages about tasks, at level info: the begin, the end and the owner of each task
- * (R-2557-54). Look-ups are not logged, because clients poll. */
+/* Log messages about tasks, at level info: that a task has begun, how it has ended, and
+ * its owner (R-2557-54). Look-ups are not logged, because clients poll. */
 #include "engine/server/principal.h"
 #include "engine/server/server.h"
 #include "engine/server/task.h"
 
-/* Number of characters of a task id in the log. They are enough to find the lines of one
- * task, and too few to use the id. */
+/* Number of characters of a task id that the log shows: enough to find the lines of one
+ * task, too few to use the id. */
 #define TOLD_OF_ID 8
 
 static void tell(const sgi_op *op, const char *what)

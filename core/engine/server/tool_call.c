@@ -13,15 +13,16 @@
 static void promote(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_served, promote)->shared.op;
-    /* a question to the client is open, so the call is tried again later */
+    /* SEGUE_E_STATE: a question to the client is open, so the call cannot become a task
+     * now: the timer is set again */
     if (op->served->call &&
         sgi_call_defer(op->served->call, op->served->asked_ttl_ms) == SEGUE_E_STATE)
         sgi_engine_set_timer(op->engine, &op->served->promote,
                              op->served->item->options.promote_after_ms, promote);
 }
 
-/* Makes a call a task when it has not ended in the handler's first turn (immediate
- * mode). */
+/* Called at the end of the handler's first turn: a call that has not ended becomes a task
+ * (immediate mode). */
 static void turned_without_end(sgi_reply *reply, sgi_op *op)
 {
     (void)reply;
@@ -96,8 +97,8 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     return op;
 }
 
-/* True when a call that asks for a task may begin as a plain call, whose result may be
- * the answer. */
+/* True when a call that asks for a task may begin as a plain call, and be answered with
+ * its result. */
 static bool begins_plain(const sgi_op *op)
 {
     if (op->key)
@@ -108,8 +109,8 @@ static bool begins_plain(const sgi_op *op)
            op->served->item->options.task == SEGUE_TASK_MAY;
 }
 
-/* True when such a call stays plain for promote_after_ms. A call that can stream becomes
- * a task at once (SEP-1905, "Server Response Decision Process"). */
+/* True when a call that asks for a task stays plain for promote_after_ms. A call that can
+ * stream becomes a task at once (SEP-1905, "Server Response Decision Process"). */
 static bool takes_its_time(const sgi_op *op)
 {
     return begins_plain(op) && op->served->item->options.promote_after_ms > 0 &&
@@ -117,9 +118,8 @@ static bool takes_its_time(const sgi_op *op)
 }
 
 /* Makes the operation a task or a stored call if needed, and starts its handler. A call
- * with a key starts only when it is durable, because another process may have created it.
- * A lasting call also starts only then, because its client first learns how it can come
- * back. */
+ * with a key, and a lasting call, starts only when it is durable: another process may
+ * have created the key, and the client must first learn how it can come back. */
 static segue_status launch(sgi_op *op, sgi_verdict verdict)
 {
     int64_t promote_ms = op->served->item->options.promote_after_ms;
@@ -142,7 +142,8 @@ static void begin_waiting(sgi_reply *reply, sgi_op *op, const sgi_call_request *
 {
     if (sgi_op_is_lasting_call(op)) {
         if (op->key)
-            /* set before the pieces begin: the reply may join another operation */
+            /* set before the pieces begin, because the reply may then join another
+             * operation */
             sgi_pieces_offer(reply, request);
         sgi_tool_call_wait_stored(reply, op);
     } else {

@@ -6,8 +6,9 @@
 
 #include "engine/server/call_request.h"
 
-/* Makes the reply wait for its operation: for the creation of a task, if the client can
- * receive a task, otherwise for the end. */
+/* Makes the reply wait for its operation: for the creation of the task, if the call is a
+ * task that the client can receive, otherwise for the end. caps: what the client has
+ * declared (sgi_cap). */
 void sgi_tool_call_set_waiter(sgi_reply *reply, sgi_op *op, uint32_t caps);
 /* Makes the reply wait until its operation, a lasting call, is stored. */
 void sgi_tool_call_wait_stored(sgi_reply *reply, sgi_op *op);
@@ -15,21 +16,22 @@ void sgi_tool_call_wait_stored(sgi_reply *reply, sgi_op *op);
 void sgi_call_answer_reply(sgi_reply *reply, sgi_op *op);
 /* Begins the operation of a request. The reply waits for the operation. */
 void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request);
-/* Answers that the call failed for lack of memory, and closes the reply. op may be
- * NULL. */
+/* Answers that there was no memory for the call, and closes the reply. op: the operation,
+ * which is given up; may be NULL. */
 void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op);
 
-/* Returns the operation with the request's idempotency key if it is in memory, otherwise
- * NULL. */
+/* Returns the operation in memory that has the request's idempotency key; NULL when there
+ * is none. */
 sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request);
-/* Answers a further request with a known key by the same task or the same result. */
+/* Answers a repeated request with the task or the result of the operation that has the
+ * same key. */
 void sgi_rejoin_answer(sgi_reply *reply, sgi_op *op, const sgi_call_request *request);
-/* Answers the reply from the operation in the store that has the key. Called when a new
- * operation could not be created because of that key. */
+/* Makes the reply join the stored operation that has the key. Called when a new operation
+ * could not be created because of this key. */
 void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op);
-/* Handles a request that brings answers to a round of questions. Returns true when it was
- * handled. Returns false when it brings none, or when the round began at another server
- * and the call has to begin here. */
+/* Handles a request that brings answers to a round of questions. Returns true when the
+ * request was handled. Returns false when it brings none, or when the round began at
+ * another server, so that the call has to begin here. */
 bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request);
 
 #endif

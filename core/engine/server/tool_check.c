@@ -128,7 +128,7 @@ segue_status sgi_tool_result_needs_check(const segue_call *call,
     return sgi_op_server(op)->options.on_validate ? SEGUE_E_STATE : SEGUE_OK;
 }
 
-/* Returns the structured content in the last entries: the one that was set last. */
+/* Returns the structured content that the last entries set; the last one counts. */
 static sgi_json structured_of(const segue_call *call)
 {
     const sgi_entry *entry;
@@ -159,11 +159,12 @@ void sgi_tool_check_result(segue_call *call)
     sgi_op *op = call->op;
     sgi_validation validation = validation_of(op, SEGUE_VALIDATE_RESULT);
     validation.value = structured_of(call);
-    /* the structured content must stay in memory while the validator reads it */
+    /* the structured content must stay in memory while the validator reads it without the
+     * lock */
     sgi_op_lend(op);
     segue_status verdict = sgi_validate(op->engine, &validation);
     sgi_op_give_back(op);
-    /* the operation has ended in another way while the validator ran */
+    /* while the validator ran, the operation has ended in another way */
     if (sgi_op_has_ended(op))
         sgi_entry_list_free(sgi_engine_mem(op->engine), &call->closing);
     else if (verdict != SEGUE_OK)

@@ -32,7 +32,7 @@ static bool read_uri(const sgi_inbound *in, sgi_buf *uri)
     return false;
 }
 
-/* Subscribes to a URI, which may belong to a resource that is added later. */
+/* Subscribes to a URI. No resource with this URI need exist yet. */
 static segue_status subscribe(const sgi_inbound *in, sgi_str uri)
 {
     sgi_subscribed_uris **uris = subscribed_uris_of(in->peer);
@@ -75,7 +75,7 @@ static void handle(const sgi_inbound *in,
     sgi_buf uri;
     sgi_buf_init(&uri, sgi_engine_mem(in->peer->server->engine));
     bool ok = read_uri(in, &uri);
-    /* a caller that may not read the resource gets no updates about it */
+    /* refused: the caller may not read the resource, so it gets no updates about it */
     if (ok &&
         sgi_inbound_may_use(in, sgi_resource_of(in->peer->server, sgi_buf_str(&uri))))
         answer(in, change(in, sgi_buf_str(&uri)));
@@ -110,7 +110,7 @@ bool sgi_updates_fill(sgi_source *source, size_t room)
         sgi_send_notification(&sending, peer->conn, "notifications/resources/updated");
         sgi_jw_member_string(&sending.w, "uri", (sgi_str){mark->uri, mark->len});
         if (!sgi_send_end(&sending))
-            return false; /* the message was not sent: the client is gone */
+            return false; /* not sent, because the client is gone */
     }
     return uris != NULL;
 }

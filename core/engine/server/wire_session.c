@@ -16,11 +16,11 @@
 #include "engine/server/lasting.h"
 #include "wire/sse.h"
 
-/* The largest number of ended streams of one session that are stored for clients that ask
- * again. */
+/* The largest number of ended streams that one session keeps for clients that ask for
+ * them again. */
 #define SETTLED_MAX 16
-/* The largest number of entries that a search for something to drop reads, because the
- * search runs within a request. */
+/* The largest number of entries that one search for something to drop looks at, because
+ * the search runs within a request. */
 #define LOOK_AT_MOST 256
 
 /* True when a parked exchange will get no more events: it was answered, or it closed when
@@ -30,8 +30,8 @@ static bool is_settled(const sgi_peer *peer)
     return !peer->conn->transport && (peer->conn->answered || peer->conn->closing);
 }
 
-/* True when the rest of a parked exchange comes from a source, which is read only when
- * the client comes back. */
+/* True when the rest of a parked exchange comes from a source. The source is read only
+ * when the client comes back. */
 static bool waits_for_client(const sgi_peer *peer)
 {
     return !peer->conn->transport && !TAILQ_EMPTY(&peer->conn->sources);
@@ -42,7 +42,7 @@ static bool can_be_taken_up(const sgi_peer *peer)
     return peer->conn->frames == SGI_FRAMES_EVENTS && !peer->conn->closing;
 }
 
-/* Sets the number of bytes that are counted for a parked exchange. */
+/* Sets the number of bytes by which a parked exchange counts in sessions.parked_bytes. */
 static void count_parked(sgi_peer *peer, size_t bytes)
 {
     peer->server->sessions.parked_bytes += bytes - peer->parked_bytes;
@@ -54,7 +54,7 @@ static void count_replay(sgi_peer *peer)
     count_parked(peer, sgi_replay_size(peer->conn->replay));
 }
 
-/* Removes an exchange from its session. From then on the exchange does not use the
+/* Removes an exchange from its session. From now on the exchange uses nothing of the
  * session. */
 static void set_apart(sgi_peer *peer)
 {
@@ -76,7 +76,8 @@ static void set_apart(sgi_peer *peer)
 }
 
 /* Ends one exchange of a session and cancels its requests in flight. If a transport still
- * carries the exchange, the transport is asked to close and leaves the exchange later. */
+ * carries the exchange, the transport is asked to close, and leaves the exchange
+ * later. */
 static void discard(sgi_peer *peer)
 {
     sgi_conn *conn = peer->conn;
@@ -98,7 +99,8 @@ void sgi_wire_session_end_answered_exchange(sgi_peer *peer)
         sgi_conn_close(peer->conn);
 }
 
-/* True when a transport waits for an answer that is ready or may still come. */
+/* True when a transport waits for the answer of the exchange. drains: an answer that is
+ * not ready counts too. */
 static bool is_awaited(const sgi_peer *peer, bool drains)
 {
     return peer->conn->transport && (peer->conn->answered || drains) &&
@@ -205,9 +207,9 @@ static sgi_wire_session *find_idle_of(const sgi_principal *who)
     return NULL;
 }
 
-/* Ends one session to make room for a new one: an idle session of the same principal, if
- * there is one. So a caller that opens many sessions does not end those of other callers.
- * A caller that has half of the maximum does not end those of others either. */
+/* Ends one session to make room for a new one. An idle session of the same principal is
+ * taken first, so that a caller that opens many sessions does not end those of others. A
+ * caller that has half of the maximum does not end sessions of others at all. */
 static bool make_room(const segue_server *server, const sgi_principal *who, int32_t most)
 {
     sgi_wire_session *session = find_idle_of(who);
@@ -281,8 +283,8 @@ static void trim(sgi_wire_session *session)
 /* ---- the events that parked exchanges store ---- */
 
 /* Drops all stored events of an exchange. If the exchange was answered, its client cannot
- * come back for the answer, so the exchange closes. It is freed by the next trim, because
- * the caller may be using it now. */
+ * get the answer any more, so the exchange closes. The next trim frees it, because the
+ * caller may be using it now. */
 static void forget_all(sgi_peer *peer)
 {
     if (is_settled(peer))
@@ -291,8 +293,8 @@ static void forget_all(sgi_peer *peer)
     count_replay(peer);
 }
 
-/* Drops the older half of the stored events of an exchange. Its client then finds a
- * gap. */
+/* Drops the older half of the stored events of an exchange. A client that resumes it then
+ * finds a gap. */
 static void forget_half(sgi_peer *peer)
 {
     if (is_settled(peer)) {
@@ -303,7 +305,7 @@ static void forget_half(sgi_peer *peer)
     count_replay(peer);
 }
 
-/* Drops settled exchanges, beginning with the sessions that were unused for the longest
+/* Drops settled exchanges, first those of the sessions that were unused for the longest
  * time. */
 static void give_up_settled(const segue_server *server)
 {
@@ -322,7 +324,8 @@ static void give_up_settled(const segue_server *server)
     }
 }
 
-/* Returns the exchange that stores the most bytes, which may be this one. */
+/* Returns the exchange that stores the most bytes. peer: an exchange that takes part in
+ * the comparison. */
 static sgi_peer *find_largest(sgi_peer *peer)
 {
     sgi_wire_session *session;
@@ -338,8 +341,8 @@ static sgi_peer *find_largest(sgi_peer *peer)
     return peer;
 }
 
-/* Drops events when all parked exchanges together store too much. Settled exchanges are
- * dropped first. Then the running exchange that stores the most loses events. */
+/* Settled exchanges are dropped first. Then the running exchange that stores the most
+ * loses events. */
 void sgi_wire_session_drop_excess_events(sgi_peer *peer)
 {
     const segue_server *server = peer->server;
@@ -411,7 +414,8 @@ bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream)
     if (session->is_named && stream & SGI_STREAM_OF_GET)
         return false;
     if (session->is_named && stream > 0 && stream < session->first_stream)
-        return true; /* the stream was at another server, so its events are not here */
+        /* the number belongs to a stream at another server, whose events are not here */
+        return true;
     if (stream < 1 || stream >= session->next_stream || stream == session->listened)
         return session->is_named && stream >= session->next_stream;
     TAILQ_FOREACH(peer, &session->exchanges, by_session)
@@ -436,7 +440,7 @@ bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *tran
         sgi_buf_free(&again);
         return false;
     }
-    /* The new transport replaces an earlier one, which is closed. */
+    /* The new transport replaces the one that carried the exchange, which is closed. */
     if (conn->transport)
         conn->engine->host.close(conn->engine->host.user, conn);
     conn->output_notified = conn->parting = false;
@@ -466,10 +470,11 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
     conn->transport = NULL;
     conn->parting = false;
     peer->left_at = conn->replay->next;
-    /* the output is dropped: events that can be sent again are in the replay */
+    /* unsent output is dropped, because the replay has all events that can be sent
+     * again */
     sgi_buf_reset(&conn->out, 0);
     if (conn->frames == SGI_FRAMES_OPEN)
-        /* the call continues, but no client can ask for its answer */
+        /* the call continues, although no client can ask for its answer */
         conn->no_events = true;
     for (reply = LIST_FIRST(&peer->replies); reply; reply = next) {
         next = LIST_NEXT(reply, by_peer); /* `parked` may answer and free the reply */
@@ -482,11 +487,13 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
     trim(session);
     if (session->handshake.version == SGI_VERSION_UNKNOWN &&
         TAILQ_EMPTY(&session->exchanges))
-        sgi_wire_session_end(session); /* initialize failed, so the session ends */
+        /* this was the exchange of initialize, and it failed: the session ends */
+        sgi_wire_session_end(session);
 }
 
-/* Ends the stream for now. A client can connect again when it has received an event id:
- * that of the empty first event of the stream, or any other. */
+/* Ends the stream of an exchange for now. The client can connect again only when it has
+ * received an event id, at least that of the event without data with which the stream
+ * begins. */
 segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
 {
     sgi_conn *conn = peer->conn;
@@ -498,14 +505,15 @@ segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
         return SEGUE_E_UNSUPPORTED;
     sgi_send_open_events(conn);
     if (primes && conn->out.len == before)
-        /* the stream continues, because the client has no event id */
+        /* the stream stays open, because the client has no event id to come back with */
         return SEGUE_E_NOMEM;
     if (!conn->transport || conn->parting)
-        return SEGUE_OK; /* the client is not connected, so there is nothing to end */
+        return SEGUE_OK; /* nothing to end, because no client is connected */
     before = conn->out.len;
     sgi_sse_write_retry(&conn->out, retry_ms);
     if (conn->out.failed)
-        /* the client is only not told how long to wait */
+        /* without memory the client is not told how long to wait; the stream ends all the
+         * same */
         sgi_buf_cut(&conn->out, before);
     conn->parting = true;
     sgi_conn_notify_output(conn);

@@ -13,81 +13,84 @@
 
 #define SGI_SESSION_ID_MAX 160
 /* This bit is set in the number of each GET stream of a session that may move between
- * servers: such a stream can begin anew at each of them. */
+ * servers, because such a stream can begin anew at each server. */
 #define SGI_STREAM_OF_GET (INT64_C(1) << 49)
 
 struct sgi_wire_session {
     segue_server *server; /* not a counted reference: the server ends its sessions */
     sgi_map_node node;
     char id[SGI_SESSION_ID_MAX];
-    bool is_named; /* the id is a text that other servers can open (session_name.h) */
+    /* the id of the session is a text that other servers can open (session_name.h) */
+    bool is_named;
     TAILQ_ENTRY(sgi_wire_session) by_use;
     TAILQ_ENTRY(sgi_wire_session) by_who;
     sgi_principal *who; /* a counted reference */
     sgi_handshake handshake;
-    sgi_in_flight in_flight;          /* the requests in flight of all exchanges */
+    /* the requests in flight of all exchanges of this session */
+    sgi_in_flight in_flight;
     TAILQ_HEAD(, sgi_peer) exchanges; /* the exchanges, the oldest first */
     sgi_peer *listening;              /* the exchange of the GET stream, or NULL */
     /* number of the newest GET stream; 0 = there was none */
     int64_t listened;
     /* the resources that the client has subscribed to, or NULL (updates.c) */
     sgi_subscribed_uris *uris;
-    /* the origins of tasks that this session has made (task_creator.c) */
+    /* the creators of tasks that this session has made (task_creator.c) */
     LIST_HEAD(, sgi_task_creator) creators;
     sgi_question_requests questions;
-    /* the lowest number of a stream of this session at this server */
+    /* the lowest stream number that this server uses for the session */
     int64_t first_stream;
     int64_t next_stream;
     int64_t idle_ms;
-    int64_t used_ms; /* monotonic time of the last use */
+    int64_t used_ms; /* monotonic time at which the session was used last */
     sgi_timer expiry;
 };
 
-/* Makes a session. SEGUE_E_LIMIT when the principal has `most` sessions and none of them
- * is idle. */
+/* Makes a session. most: the largest number of sessions of one principal. SEGUE_E_LIMIT:
+ * the principal has so many, and none of them is idle. */
 segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int32_t most,
                                   int64_t idle_ms, sgi_wire_session **out);
-/* Finds a session by id. NULL when there is none, or when it belongs to another
+/* Finds a session by its id. NULL when there is none, or when it belongs to another
  * principal. */
 sgi_wire_session *sgi_wire_session_find(segue_server *server, const sgi_principal *who,
                                         sgi_str id);
-/* Cancels the requests of the session and closes its streams. */
+/* Ends the session: cancels its requests and closes its streams. */
 void sgi_wire_session_end(sgi_wire_session *session);
 /* Ends all sessions, because no client can connect any more. Exchanges that a transport
- * still carries may be answered. */
+ * still carries may be answered first. */
 void sgi_wire_sessions_end(segue_server *server);
 
-/* Makes a new exchange of the session. It stores at most max_replay bytes of events for a
- * client that resumes (replay.h). Returns NULL when out of memory. */
+/* Makes a new exchange of the session. max_replay: largest number of bytes of events that
+ * it stores for a client that resumes (replay.h). Returns NULL when out of memory. */
 sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, size_t max_replay,
                                     void *transport);
-/* Returns the exchange that sent this event. NULL when there is none, or when its events
- * are not stored any more. */
+/* Returns the exchange that has sent this event. NULL when there is none, or when its
+ * events are not stored any more. */
 sgi_peer *sgi_wire_session_stream(const sgi_wire_session *session, int64_t stream,
                                   uint64_t event);
-/* True when this stream existed and its events are lost. False for a GET stream, because
- * a new one may continue it. */
+/* True when a stream of this number existed and its events are lost. False for a GET
+ * stream, because a new one can take its place. */
 bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream);
-/* Drops the oldest events when all exchanges without a transport together store too much.
- * Called when such an exchange has stored another event. */
+/* Drops stored events when all exchanges without a transport together store too much.
+ * Called when `peer`, such an exchange, has stored another event. */
 void sgi_wire_session_drop_excess_events(sgi_peer *peer);
-/* Lets a transport resume an exchange, which may still have another transport. Events
- * after number `after` are sent again. Returns false when out of memory; then nothing has
+/* Lets a transport resume an exchange, which may still have another transport. The events
+ * after number `after` are sent again. Returns false when out of memory: nothing has then
  * changed. */
 bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *transport);
-/* Counts the exchange as a stream of its principal until the transport leaves it, because
- * a GET carries it. */
+/* Counts the exchange as a stream of its principal, because a GET carries it, until the
+ * transport leaves it. */
 void sgi_wire_session_count_get_stream(sgi_peer *peer);
-/* Ends the stream of an exchange for now. The client is asked to connect again after
- * retry_ms, and later events are stored for it. SEGUE_E_UNSUPPORTED, without effect, when
- * the client could not resume. */
+/* Ends the stream of an exchange for now: the client is asked to connect again after
+ * retry_ms, and later events are stored for it. SEGUE_E_UNSUPPORTED: the client could not
+ * resume, so nothing was done. */
 segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms);
 /* True when the session has an answer that was made while its client was not
  * connected. */
 bool sgi_wire_session_has_unsent(const sgi_wire_session *session);
-/* Ends an exchange whose request is answered on another exchange. */
+/* Ends an exchange whose request gets its answer on another exchange. */
 void sgi_wire_session_end_answered_exchange(sgi_peer *peer);
-/* Removes the transport of an exchange, which has finished, or was cut off. */
+/* Separates an exchange from its transport, which has finished the exchange or was cut
+ * off. */
 void sgi_wire_session_detach_transport(sgi_peer *peer);
 
 #endif

@@ -1,5 +1,5 @@
-/* Keys of withdrawals that belonged to no call are kept in a ring, where the newest
- * replaces the oldest. */
+/* The key of a withdrawal for which there is no call is remembered in a ring, in which
+ * the newest key replaces the oldest one. */
 #include "engine/server/withdrawn.h"
 
 #include "engine/server/call.h"
@@ -38,8 +38,7 @@ static void cancel(sgi_op *op)
             "told, because too many commands wait for other servers: the call goes on");
 }
 
-/* Remembers the key when the look-up has ended. A call that is not in the store either
- * comes later or never. */
+/* Remembers the key when the look-up has found no call: the call comes later or never. */
 static void found(void *user, sgi_op *op, segue_status status)
 {
     (void)user;

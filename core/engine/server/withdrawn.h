@@ -12,17 +12,17 @@
 
 #include "engine/server/peer.h"
 
-/* True when this text of a client is a valid idempotency key. */
+/* True when a text of a client is valid as an idempotency key. */
 bool sgi_call_key_is(sgi_str text);
-/* Computes the digest under which a call of this client is found. False when out of
- * memory. */
+/* Computes the digest under which a call of this client is found. Returns false when out
+ * of memory. */
 bool sgi_call_key_digest(segue_server *server, const sgi_principal *who, sgi_str key,
                          uint8_t digest[SGI_DIGEST_SIZE]);
 
-/* Cancels the call that the notification names by its key. Does nothing when the
- * notification has no key. */
+/* Cancels the call whose key the notification names. Does nothing when the notification
+ * has no key. */
 void sgi_withdrawn_cancel_call(const sgi_peer *peer, const sgi_message *msg);
-/* True when the client withdrew the call before the call came. */
+/* True when the client has withdrawn the call before the call came. */
 bool sgi_is_withdrawn(const segue_server *server, const uint8_t key[SGI_DIGEST_SIZE]);
 
 #endif
