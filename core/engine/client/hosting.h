@@ -102,8 +102,8 @@ static inline void sgi_hosting_resume_input(segue_session *session)
         session->hosting->table->go(session->hosting);
 }
 
-/* These two functions use options.host, because they also run before session->hosting is
- * set. */
+/* The next two functions run while the session is made, before session->hosting is set,
+ * so they use options.host. */
 
 static inline void sgi_hosting_write_tasks(sgi_jw *w, const segue_session *session)
 {

@@ -30,7 +30,7 @@
 typedef struct sgi_round {
     /* node of the server's map of rounds, while the round is out */
     sgi_map_node node;
-    char id[SGI_RANDOM_TEXT + 1]; /* id of the round; each round has a new id */
+    char id[SGI_RANDOM_TEXT + 1]; /* id of the round; each new round gets a new id */
     sgi_buf state;                /* the requestState that contains the id */
     int64_t expires_ms;           /* wall clock time at which the round expires, in ms */
     sgi_op *op;                   /* a counted reference while the round is out */

@@ -16,8 +16,8 @@ sgi_json sgi_tasks_named(sgi_json result)
 
 /* ---- functions for a request ---- */
 
-/* Makes the state of a request that is made from a task id of the application, or from
- * the resume token of a task. */
+/* Makes the state of a request that follows a task whose id came from the application or
+ * from a resume token. */
 static bool take_over(segue_request *request, const sgi_request_spec *spec)
 {
     if (!spec->task_id.n)
@@ -25,8 +25,7 @@ static bool take_over(segue_request *request, const sgi_request_spec *spec)
     if (!sgi_follow_new(request, spec->task_id))
         return false;
     request->tries.method = "tasks/get";
-    /* the task may have asked questions before the token was made: tasks/get brings them
-     * again */
+    /* a task with events may have open questions: only tasks/get brings them again */
     request->follow->look_due = spec->next_event > 0;
     request->follow->partial = spec->next_event > 0;
     if (spec->follower)
@@ -42,8 +41,8 @@ static void free_state(segue_request *request, sgi_cli_state *state)
     request->follow = NULL;
 }
 
-/* True when the request itself asked for an existing task. A task in the answer is then
- * not a new one, even with resultType "task": the examples of SEP-2663 (R-2557-20) and
+/* True when the request itself asks for an existing task. A task in its answer is then
+ * not a new task, even with resultType "task": examples of SEP-2663 (R-2557-20) and of
  * the draft have this resultType there. */
 static bool is_asked(const segue_request *request)
 {
@@ -101,8 +100,8 @@ static void free_session(segue_session *session, sgi_cli_state *state)
     sgi_early_status_free(session, &((sgi_session_tasks *)state)->early);
 }
 
-/* Sets server.tasks to false. The dialects after this one set it to true when they find
- * tasks in the capabilities. */
+/* Sets server.tasks to false. The dialects that are called later set it to true when the
+ * capabilities have tasks. */
 static void read_server_capabilities(segue_session *session, sgi_json capabilities)
 {
     (void)capabilities;

@@ -18,7 +18,7 @@ void sgi_early_status_free(segue_session *session, sgi_early_list *list)
 }
 
 /* True when a request waits whose answer may make it a task, and the dialect has
- * notifications that report the status of tasks. */
+ * notifications about the status of tasks. */
 static bool is_awaited(const segue_session *session)
 {
     const segue_request *request;
@@ -40,7 +40,7 @@ static sgi_early *find(const sgi_early_list *list, sgi_str task_id)
     return NULL;
 }
 
-/* Stores the status. Without memory the status is not stored, and the client asks for it
+/* Stores the status. When out of memory, the status is not stored: the client asks for it
  * at the next interval. */
 void sgi_early_status_keep(segue_session *session, sgi_json params)
 {

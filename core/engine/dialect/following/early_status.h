@@ -1,13 +1,14 @@
 /* Stores notifications about a task that come before the answer that creates the task.
  * Over HTTP a notification and an answer travel on different connections, and the
  * notification may be faster. The latest status of each task that no request follows is
- * stored as long as a request waits that may become a task. */
+ * stored, as long as a request waits that may become a task. */
 #ifndef SGI_EARLY_STATUS_H
 #define SGI_EARLY_STATUS_H
 
 #include "engine/client/dialects.h"
 
-#define SGI_EARLY_MAX 32     /* number of tasks; a new one replaces the oldest */
+/* largest number of tasks; a new task replaces the oldest one */
+#define SGI_EARLY_MAX 32
 #define SGI_EARLY_BYTES 4096 /* largest size of one status; a larger one is not stored */
 
 typedef struct sgi_early {
@@ -17,15 +18,16 @@ typedef struct sgi_early {
 } sgi_early;
 
 typedef struct sgi_early_list {
-    TAILQ_HEAD(, sgi_early) all; /* the statuses, the oldest first */
+    TAILQ_HEAD(, sgi_early) all; /* the stored statuses, the oldest first */
     int32_t count;
 } sgi_early_list;
 
-/* Stores params of notifications/tasks/status about a task that no request follows. */
+/* Stores the params of a notifications/tasks/status whose task no request follows. */
 void sgi_early_status_keep(segue_session *session, sgi_json params);
-/* Passes the stored status to the request, which has begun to follow its task. */
+/* Passes the stored status of its task to a request that has just begun to follow the
+ * task. */
 void sgi_early_status_apply(segue_request *request);
-/* Frees all statuses, because the session ends or no waiting request can become a
+/* Frees all stored statuses: the session ends, or no waiting request can become a
  * task. */
 void sgi_early_status_free(segue_session *session, sgi_early_list *list);
 

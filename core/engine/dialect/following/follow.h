@@ -6,36 +6,35 @@
 
 #include "engine/client/dialects.h"
 
-/* The functions in which dialects differ when they ask for a task's state by tasks/get
- * (follow_look.c). A NULL function is skipped. */
+/* The functions in which dialects differ when they ask for the state of a task by
+ * tasks/get (follow_look.c). A NULL function is skipped. */
 typedef struct sgi_look {
-    /* write: writes the dialect's members of tasks/get. unsent: undoes what write has
-     * noted, because tasks/get could not be sent. */
+    /* write: writes the members of tasks/get that only this dialect has. unsent: undoes
+     * what `write` has noted, because tasks/get could not be sent. */
     void (*write)(segue_request *request, sgi_emitter *emitter, sgi_jw *w);
     void (*unsent)(segue_request *request, const sgi_emitter *emitter);
-    /* Handles the end of a tasks/get. Returns true when the server refused an answer of
-     * the application that was part of it, so that tasks/get is sent once more. */
+    /* Handles the end of a tasks/get. Returns true when tasks/get has to be sent once
+     * more: the server has refused an answer of the application that was part of it. */
     bool (*came)(segue_request *request, const sgi_emitter *emitter,
                  const sgi_outcome *outcome);
-    /* True when the description of the task is older than the state that the client
+    /* True when this description of the task is older than the state that the client
      * knows. */
     bool (*is_overtaken)(segue_request *request, sgi_json task);
-    /* Called when the task is completed. Returns true when the result does not come by
-     * this tasks/get. */
+    /* Called when the task is completed. Returns true when the result does not come with
+     * this answer to tasks/get. */
     bool (*completed)(segue_request *request);
     /* Called when the task has not ended. */
     void (*goes_on)(segue_request *request);
-    /* True when tasks/get is sent after each interval. NULL = tasks/get is always
-     * polled. */
+    /* True when tasks/get is sent at each interval. NULL = always. */
     bool (*is_polled)(const segue_request *request);
 } sgi_look;
 
-/* What a request knows of the task that it follows. It is made when the request gets a
- * task, and freed with the request. */
+/* What a request knows of the task that it follows. The struct is made when the request
+ * gets a task, and freed with the request. */
 struct sgi_follow {
     sgi_cli_state base;
     const sgi_look *look; /* NULL = the dialect has its own functions for tasks/get */
-    /* the conversation's number of credentials when the task was made or resumed */
+    /* the value of conn->credentials when the task was made or resumed */
     uint32_t credentials;
     char *meta; /* JSON text of _meta in the answer that made the task; NULL = none */
     size_t meta_len;
@@ -52,11 +51,11 @@ struct sgi_follow {
     sgi_emitter *cancelling;
     segue_status cancel_status;
     bool look_due; /* tasks/get has to be sent, even if a stream is open */
-    /* on_task has not run; no message about the task is sent before (R-2557-60) */
+    /* on_task has not run yet: no message about the task may be sent (R-2557-60) */
     bool hook_pending;
     /* the stream was stopped, because the inbox is full and no credit is left */
     bool paused;
-    /* the fold has not all segments of the task, so the result is fetched */
+    /* the fold lacks segments of the task, so the result has to be fetched */
     bool partial;
 };
 
@@ -68,8 +67,8 @@ static inline int32_t sgi_follow_state(const segue_request *request)
 
 /* ---- follow_begin.c: a request that is a task ---- */
 
-/* The table for a request that knows only the id of its task. The session's version
- * decides later which dialect follows the task. */
+/* The table for a request that knows only the id of its task. When the session is open,
+ * its version decides which dialect follows the task. */
 extern const sgi_cli_following sgi_follow_unknown;
 
 /* Gives the request a task with this id. Returns false when out of memory. */
@@ -80,11 +79,11 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta);
 /* Returns a view of a member of the _meta that came with the task; empty when there is no
  * such member. */
 sgi_json sgi_follow_meta(const segue_request *request, const char *key);
-/* Chooses the dialect that follows the task: the dialect in which the task was made.
- * Returns false when this session cannot follow the task; then the request has ended. */
+/* Chooses the dialect that follows the task: the one in which the task was made. Returns
+ * false when this session cannot follow the task: the request has then ended. */
 bool sgi_follow_choose_dialect(segue_request *request);
-/* True when messages about the task may be sent now. If tasks/cancel is due, the function
- * sends it and returns false. */
+/* Returns true when other messages about the task may be sent now. If tasks/cancel is
+ * due, sends it and returns false. */
 bool sgi_follow_send_cancel_or_allow(segue_request *request);
 /* Sends the message about the task that is due now. */
 static inline void sgi_follow_send_due(segue_request *request)
@@ -101,16 +100,17 @@ bool sgi_follow_is_held(const segue_request *request);
 bool sgi_follow_returns_false(const segue_request *request);
 void sgi_follow_end(segue_request *request);
 void sgi_follow_write_token(const segue_request *request, sgi_jw *w);
-/* Reads the task's part of a resume token, except which dialect follows the task. */
+/* Reads the task's part of a resume token. The caller finds out which dialect follows the
+ * task. */
 bool sgi_follow_read_token(sgi_json token, sgi_request_spec *spec, segue_status *status);
 
 /* ---- follow_look.c: tasks/get ---- */
 
 /* Asks for the task's state now, without waiting for the interval. */
 void sgi_follow_get_now(segue_request *request);
-/* Sends tasks/get. If a tasks/get is under way, another is sent after its answer. */
+/* Sends tasks/get. If one is under way, another one is sent after its answer. */
 void sgi_follow_get(segue_request *request);
-/* True for an error code that says that the server does not have the method. */
+/* True for an error code by which the server says that it does not have the method. */
 static inline bool sgi_follow_is_missing_method(int64_t code)
 {
     return code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY;
@@ -118,38 +118,38 @@ static inline bool sgi_follow_is_missing_method(int64_t code)
 
 /* ---- follow_cancel.c ---- */
 
-/* Asks the server to cancel the task. The answer ends the request with SEGUE_E_CANCELLED
- * or SEGUE_E_TIMEOUT. Returns false when the server was asked before. */
+/* Asks the server to cancel the task. Its answer ends the request with this status,
+ * SEGUE_E_CANCELLED or SEGUE_E_TIMEOUT. Returns false when the server was asked
+ * before. */
 bool sgi_follow_cancel(segue_request *request, segue_status status);
 /* Sends tasks/cancel as soon as possible. */
 void sgi_follow_send_cancel(segue_request *request);
-/* Cancels the task of a request that has already ended. The answer of the server is not
- * used. */
+/* Cancels the task of a request that has ended. The answer of the server is not used. */
 void sgi_follow_abandon(segue_request *request);
-/* Ends the request, because the server has reported that the task is cancelled. It does
- * not matter which client cancelled it. */
+/* Ends the request, because the server says that the task is cancelled, whichever client
+ * has cancelled it. */
 void sgi_follow_cancelled(segue_request *request);
 
 /* ---- task_state.c: a server's description of a task ---- */
 
-/* Stores status and statusMessage, and reports them to on_status when they have
+/* Stores status and statusMessage of a task, and reports them by on_status when they have
  * changed. */
 void sgi_task_note_status(segue_request *request, sgi_json object);
-/* Stores the poll interval and the time to live. */
+/* Stores the poll interval and the time to live from a description of the task. */
 void sgi_task_note_poll(segue_request *request, sgi_json task);
 /* True when the task's time to live is over by this client's clock. */
 bool sgi_task_is_overdue(const segue_request *request);
-/* Returns the error text for a task that the server does not know. If another user may
- * have logged in since, to whom the task does not belong, the text says so. */
+/* Returns the error text for a task that the server does not know. If the credentials
+ * have changed, the text says that the task may belong to another user. */
 const char *sgi_task_unknown_text(const segue_request *request);
-/* True when the message about the task is older than the known state. A terminal state
+/* True when this message about the task is older than the known state: a terminal state
  * never changes; otherwise lastUpdatedAt decides (R-2557-47). */
 bool sgi_task_is_stale(segue_request *request, sgi_json task);
-/* True when the message names a task that is not the request's. */
+/* True when the message names another task than that of the request. */
 bool sgi_task_is_another(const segue_request *request, sgi_json task);
 /* Schedules tasks/get after the poll interval. */
 void sgi_task_poll_later(segue_request *request);
-/* Returns the poll interval in milliseconds, within this client's limits. */
+/* Returns the poll interval in ms, within the limits of this client. */
 int64_t sgi_task_poll_interval(const segue_request *request);
 /* Begins a request about the task, with its taskId; NULL when out of memory. */
 sgi_emitter *sgi_task_begin_request(segue_request *request, sgi_sending *sending,

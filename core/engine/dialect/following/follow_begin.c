@@ -1,11 +1,11 @@
-/* Makes a request follow a task. The id is stored, on_task runs before any message about
- * the task is sent (R-2557-60), and the session's version must be the version in which
- * the task was made (R-2557-62). */
+/* Makes a request follow a task. The id is stored first. on_task runs before any message
+ * about the task is sent (R-2557-60), and the session must have the version in which the
+ * task was made (R-2557-62). */
 #include "engine/dialect/rows.h"
 #include "engine/client/exchange_start.h"
 #include "engine/dialect/following/follow.h"
 
-#define POLL_MS 1000 /* the poll interval in ms if the server gives no interval */
+#define POLL_MS 1000 /* the poll interval in ms when the server gives none */
 
 bool sgi_follow_new(segue_request *request, sgi_str task_id)
 {
@@ -49,8 +49,9 @@ bool sgi_follow_send_cancel_or_allow(segue_request *request)
     return !request->follow->hook_pending && sgi_follow_choose_dialect(request);
 }
 
-/* Stores _meta of the answer that made the task, with the server's hints for the model
- * (R-2557-12). They are only advice: without memory for them the request goes on. */
+/* Stores _meta of the answer that made the task: it has the server's hints for the model
+ * (R-2557-12). The hints are only advice, so the request goes on when there is no memory
+ * for them. */
 static void keep_meta(segue_request *request, sgi_json meta)
 {
     if (sgi_json_kind_of(meta) != SGI_JSON_OBJECT)
@@ -101,7 +102,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
     sgi_request_set_phase(request, SGI_PHASE_FOLLOW);
     request->tries.method = "tasks/get";
     keep_meta(request, meta);
-    /* drops the questions of rounds; the task has its own questions */
+    /* drops the questions of rounds: a task has questions of its own */
     sgi_questions_clear(request);
     sgi_task_note_poll(request, task);
     sgi_cli_note_task(request, task, true);
@@ -114,7 +115,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
         return;
     }
     sgi_task_note_status(request, task);
-    /* the answer has given the task's state, so the first tasks/get can wait */
+    /* the answer already has the state of the task, so the first tasks/get can wait */
     if (!request->follow->look)
         sgi_task_poll_later(request);
     if (!request->follow->hook_pending)
@@ -218,8 +219,8 @@ static bool begin_none(segue_request *request)
     return true;
 }
 
-/* Called for messages about the task until its dialect is known. Finds out the dialect,
- * and then calls the dialect's table. */
+/* Called for messages about the task while its dialect is not known. Finds out the
+ * dialect and calls its table. */
 static void due(segue_request *request)
 {
     if (sgi_follow_send_cancel_or_allow(request))

@@ -32,9 +32,9 @@ void sgi_follow_cancelled(segue_request *request)
     end(request, "the task was cancelled");
 }
 
-/* Sends tasks/cancel again after a short pause. The growing pauses of other exchanges are
- * not used: the time for cancelling is short, and limits the tries. A session that is not
- * open sends the message when it is open again. */
+/* Sends tasks/cancel again after a short pause. The pause does not grow as for other
+ * exchanges, because the time for cancelling is short and limits the number of attempts.
+ * If the session is not open, the message is sent when it opens. */
 static void try_again(segue_request *request, int64_t at_least_ms)
 {
     if (sgi_session_is_open(request->session))

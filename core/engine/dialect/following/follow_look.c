@@ -28,15 +28,15 @@ static void take_question(segue_request *request, const sgi_json_member *member)
                                "the server asks too many questions",
                                (sgi_limit){"max_questions", SGI_QUESTIONS_MAX});
     } else if (status != SEGUE_OK) {
-        /* the questions may be readable the next time: tasks/get is sent again after a
-         * pause */
+        /* the questions may be readable in the next answer, so tasks/get is sent again
+         * after a pause */
         request->follow->look_due = true;
         sgi_tries_back_off(&request->tries, SGI_BACKOFF_FIRST_MS);
     }
 }
 
-/* Reads the questions of a task that waits for input (R-2557-13). When the list of
- * questions is malformed, the client asks for it again. */
+/* Reads the questions of a task that waits for input (R-2557-13). When their list is
+ * malformed, the client asks again. */
 static void take_questions(segue_request *request, sgi_json task)
 {
     sgi_json inputs = sgi_json_get(task, "inputRequests");
@@ -115,7 +115,8 @@ static void take_task(segue_request *request, sgi_json task)
         if (sgi_tries_is_waiting(&request->tries))
             break;
         if (request->follow->look_due)
-            /* a newer change of the task was reported while tasks/get was under way */
+            /* the server has reported a newer change of the task, so tasks/get is sent
+             * again */
             sgi_follow_get(request);
         else if (is_polled(request))
             sgi_task_poll_later(request);
@@ -127,8 +128,8 @@ static void take_task(segue_request *request, sgi_json task)
     }
 }
 
-/* Handles a failed tasks/get. If the task's time to live is over, the client does not ask
- * again, because the server will not know the task later either (R-2557-43). */
+/* Handles a failed tasks/get. If the task's time to live is over, the client asks no
+ * more, because the server will not know the task later either (R-2557-43). */
 static void take_get_failure(segue_request *request, const sgi_outcome *outcome)
 {
     int64_t code = sgi_outcome_code(outcome);
@@ -161,8 +162,8 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
     if (!is_answer)
         request->follow->look_due = true;
     if (refused)
-        /* the server refused an answer or does not know the task: tasks/get shows
-         * which */
+        /* the server refused an answer of the application or does not know the task:
+         * tasks/get shows which of the two */
         sgi_follow_get_now(request);
     else if (!is_answer)
         take_get_failure(request, outcome);
@@ -183,8 +184,8 @@ void sgi_follow_get(segue_request *request)
     const sgi_look *look = request->follow->look;
     request->follow->look_due = true;
     if (request->follow->getting)
-        /* the answer under way may be older than the event that made tasks/get due, so
-         * look_due stays set */
+        /* look_due stays set: the answer under way may be older than the event that made
+         * tasks/get due */
         return;
     sgi_emitter *emitter = sgi_task_begin_request(request, &sending, "tasks/get", got);
     if (emitter && look->write)

@@ -8,7 +8,7 @@
 
 #include "engine/dialect/following/tasks.h"
 
-/* The time, in ms, in which a slow server may answer after the cancel. */
+/* The time in ms for which the client waits for the answer to a cancelled call. */
 #define LATE_MS 30000
 
 static void nobody_waits(sgi_emitter *emitter, const sgi_outcome *outcome)

@@ -3,12 +3,12 @@
 
 #include "engine/client/dialects.h"
 
-/* The largest number of cancelled calls of a session whose answers the client still waits
+/* The largest number of cancelled calls of a session whose answers the client waits
  * for. */
 #define SGI_LATE_CALLS_MAX 64
 
-/* Lets the emitter of a cancelled call wait for the answer, because the answer may name a
- * task. Returns true when the emitter waits, false when it must be dropped. */
+/* Lets the emitter of a cancelled call wait for its answer, because the answer may name a
+ * task. Returns true when the emitter waits; false when the caller has to drop it. */
 bool sgi_cancelled_call_await_task(sgi_emitter *emitter);
 
 #endif

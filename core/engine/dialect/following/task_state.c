@@ -20,7 +20,7 @@ static void write_status(sgi_buf *text, sgi_json status, sgi_json message, int32
         sgi_json_decode_without_nul(message, text);
 }
 
-/* Stores the status word and the status text. A missing word or text changes nothing. */
+/* A description without a status word or text leaves the stored one as it is. */
 void sgi_task_note_status(segue_request *request, sgi_json object)
 {
     sgi_json status = sgi_json_get(object, "status");
@@ -52,8 +52,8 @@ void sgi_task_note_status(segue_request *request, sgi_json object)
     sgi_buf_free(&text);
 }
 
-/* Reads ttl, which is in seconds in the draft and in milliseconds in other revisions.
- * null = unlimited. */
+/* Reads the time to live (null = unlimited). Its unit is seconds in the draft and
+ * milliseconds in other revisions. */
 static void note_ttl(segue_request *request, sgi_json task)
 {
     bool in_seconds = request->session->version == SGI_VERSION_DRAFT_2026_V1;
@@ -74,15 +74,16 @@ static void note_ttl(segue_request *request, sgi_json task)
     }
 }
 
-/* True when the time to live is over. ttl counts from the task's creation, which was
- * before the task became known here. */
+/* The time to live counts from the creation of the task, which was earlier than the time
+ * at which the client learnt of it. */
 bool sgi_task_is_overdue(const segue_request *request)
 {
     int64_t known = sgi_now(&request->engine->env) - request->follow->known_ms;
     return request->follow->ttl_ms > 0 && known >= request->follow->ttl_ms;
 }
 
-/* Reads ttlMs, ttlSeconds, ttl and the poll intervals by field name (R-2557-2). */
+/* Reads time to live and poll interval. Their member names differ between revisions
+ * (R-2557-2). */
 void sgi_task_note_poll(segue_request *request, sgi_json task)
 {
     note_ttl(request, task);
@@ -107,7 +108,8 @@ int64_t sgi_task_poll_interval(const segue_request *request)
 void sgi_task_poll_later(segue_request *request)
 {
     if (request->cancel_due)
-        return; /* the answer to tasks/cancel ends the request, so no tasks/get is due */
+        /* the answer to tasks/cancel ends the request, so no tasks/get is scheduled */
+        return;
     sgi_tries_set_timer(&request->tries, sgi_task_poll_interval(request));
 }
 
@@ -155,7 +157,7 @@ static bool read_char(sgi_str *text, char c)
     return true;
 }
 
-/* Returns the days since 1970 of a day of the Gregorian calendar. */
+/* Returns the number of days from 1970-01-01 to a day of the Gregorian calendar. */
 static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
     /* in this calculation years begin in March */
@@ -164,7 +166,8 @@ static int64_t days_of(int64_t year, int64_t month, int64_t day)
     return 365 * y + y / 4 - y / 100 + y / 400 + (m * 306 + 5) / 10 + day - 1 - 719468;
 }
 
-/* Reads the part of the time after the seconds: a fraction, and the offset from UTC. */
+/* Reads the part of a time that follows the seconds: a fraction, and the offset from
+ * UTC. */
 static bool read_rest(sgi_str *text, int64_t *ms)
 {
     int64_t digit, hours, minutes;
@@ -192,7 +195,7 @@ static bool read_rest(sgi_str *text, int64_t *ms)
     return text->n == 0;
 }
 
-/* Reads an RFC 3339 time in ms since 1970. "Z" and "+00:00" mean the same (R-0-6).
+/* Converts an RFC 3339 time to ms since 1970. "Z" and "+00:00" mean the same (R-0-6).
  * Returns 0 for any other text. */
 static int64_t instant_of(sgi_json value)
 {
@@ -226,9 +229,8 @@ bool sgi_task_is_stale(segue_request *request, sgi_json task)
     return false;
 }
 
-/* True when the description has the id of another task. Some servers leave the id out,
- * because the id of the answer is enough; such a description belongs to the request's
- * task. */
+/* Some servers leave the id out of the answer to a request about the task: such a
+ * description belongs to the task of the request. */
 bool sgi_task_is_another(const segue_request *request, sgi_json task)
 {
     sgi_json id = sgi_json_get(task, "taskId");

@@ -1,5 +1,5 @@
 /* The state that all dialects of tasks share in a session (sgi_cli_tasks): statuses that
- * come before their task, and calls that were cancelled before their task came. */
+ * came before their task, and calls that were cancelled before their task came. */
 #ifndef SGI_CLI_TASKS_H
 #define SGI_CLI_TASKS_H
 
@@ -19,8 +19,8 @@ static inline sgi_session_tasks *sgi_session_tasks_of(const segue_session *sessi
     return sgi_cli_session_state(session, &sgi_cli_tasks);
 }
 
-/* Returns the object that names the task in the answer of a call; empty = the answer
- * names no task. */
+/* Returns the object in the answer of a call that describes a task; empty = the answer
+ * has no task. */
 sgi_json sgi_tasks_named(sgi_json result);
 
 #endif

@@ -13,14 +13,16 @@
 
 #include <stdio.h>
 
-/* The pieces of one request. Made when the first piece comes. */
+/* The pieces that one request has received. Made when the first piece comes. */
 typedef struct partial {
     sgi_cli_state state;
     sgi_partial_merge merge; /* the merge of the responses so far */
-    bool begun;              /* `merge` has at least one response */
+    bool begun;              /* at least one response was merged */
     int32_t empty;           /* number of pieces in a row that had no content */
-    uint64_t gone;           /* the server no longer has the segments up to this number */
-    /* number of segments that the process which made the token has handled */
+    /* the server no longer has the segments up to this number, and this process did not
+     * get them */
+    uint64_t gone;
+    /* number of segments that the earlier process has handled, which made the token */
     uint64_t handled;
 } partial;
 
@@ -29,7 +31,7 @@ static partial *part_of(const segue_request *request)
     return sgi_cli_state_of(request, &sgi_cli_partial);
 }
 
-/* Returns the merge of the received pieces; NULL = no piece was merged. */
+/* Returns the merge of the received responses; NULL = no response was merged. */
 static sgi_partial_merge *merge_of(const segue_request *request)
 {
     partial *part = part_of(request);
@@ -69,8 +71,7 @@ static bool is_true(sgi_json value)
     return sgi_json_kind_of(value) == SGI_JSON_TRUE;
 }
 
-/* Returns the number of the first segment of a response; 0 = the response has no
- * number. */
+/* Returns the number that a response gives its first segment; 0 = it gives none. */
 static int64_t first_of(sgi_json result)
 {
     int64_t number = 0;
@@ -86,8 +87,8 @@ static sgi_json asked_for(const segue_request *request)
     return sgi_json_get(sgi_json_get(params, "_meta"), "allowPartial");
 }
 
-/* True when the library asks for pieces by itself. It does so when the application's
- * params do not decide it. */
+/* True when the library asks for pieces although the application did not: the params of
+ * the application leave it open. */
 static bool is_added(const segue_request *request)
 {
     return !sgi_version_is_modern(request->session->version) &&
@@ -105,8 +106,8 @@ static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
 static bool take_piece(sgi_emitter *emitter, sgi_json result);
 
 /* Prepares an exchange of the call. Pieces begin anew with each exchange, and segments
- * that were delivered before are skipped. An exchange that asks for the answer of an
- * earlier exchange adds to the pieces of that one. */
+ * that were delivered before are skipped. Only an exchange that asks for the answer of an
+ * earlier one continues its pieces. */
 static void offer(segue_request *request, sgi_emitter *emitter)
 {
     bool wanted = is_added(request) || is_true(asked_for(request));
@@ -120,8 +121,8 @@ static void offer(segue_request *request, sgi_emitter *emitter)
 
 /* ---- numbers of segments ---- */
 
-/* Numbers the blocks of the responses of one exchange. When the server gives numbers, a
- * repeated piece is recognized by its number (C-9). */
+/* Counts the blocks of the responses of one exchange. When the server numbers its
+ * segments, a repeated piece is recognized by its number (C-9). */
 typedef struct numbering {
     segue_request *request;
     uint64_t number; /* number of the next block */
@@ -154,12 +155,14 @@ static numbering begin_numbering(segue_request *request, sgi_json result)
         at.number >= request->numbering.next)
         sgi_deliver_void(request, at.number - 1);
     if (numbered && merge && number < merge->next)
-        /* the merge skips the blocks before its next number */
+        /* the merge skips blocks that it has already, so counting begins at its next
+         * block */
         at.number = (uint64_t)merge->next;
     return at;
 }
 
-/* True when pieces before this one are missing. The answer then counts as cut off. */
+/* True when pieces in front of this one are missing. The answer then counts as cut
+ * off. */
 static bool skips(const segue_request *request, sgi_json result)
 {
     int64_t number = first_of(result);
@@ -185,8 +188,8 @@ static bool lacks(const segue_request *request, sgi_json result)
     return request->taken_over && first_of(result) > 1;
 }
 
-/* Notes that earlier pieces went to another process, which made the token. The indexes in
- * this response count from the first block after those pieces. */
+/* Notes that an earlier process, which made the token, has received the first pieces.
+ * Indexes in this response count from the first block behind those pieces. */
 static void note_lack(segue_request *request, sgi_json result)
 {
     partial *part = part_of(request);
@@ -198,8 +201,8 @@ static void note_lack(segue_request *request, sgi_json result)
     part->handled = request->delivery.segment;
 }
 
-/* Ends the request as incomplete. Each use of the token ends in this way, because the
- * server no longer has the lost segments. */
+/* Ends the request as incomplete, because the server no longer has the missing segments.
+ * Every request that is made from this token ends so. */
 static void fail_partial(segue_request *request, const partial *part)
 {
     char text[240];
@@ -254,10 +257,10 @@ static bool has_more(sgi_json result)
     return is_true(sgi_json_get(sgi_json_get(result, "_meta"), "hasMore"));
 }
 
-/* Takes one of several responses. Returns false when the response is the last. A server
- * may repeat its answer from the first piece, so the merge drops repeated pieces. A pipe
- * that other requests share is read even if the application grants no credit. The server
- * does not send the pieces again, so the amount that waits for credit is limited. */
+/* Takes one of several responses. Returns false when it is the last one. A server may
+ * repeat its answer from the first piece, so the merge drops repeated pieces. A pipe that
+ * other requests share is read even without credit, and the server does not send the
+ * pieces again: so the size of pieces that wait for credit is limited. */
 static bool take_piece(sgi_emitter *emitter, sgi_json result)
 {
     segue_request *request = emitter->request;
@@ -307,7 +310,7 @@ static void finish(segue_request *request, sgi_json result)
     sgi_buf_free(&merged);
 }
 
-/* Takes the last of several responses, or the only one. */
+/* Takes the last of several responses, or the only response. */
 static bool answer(segue_request *request, sgi_json result)
 {
     if (!merge_of(request) && !lacks(request, result))
@@ -328,8 +331,7 @@ static void write_received(const segue_request *request, sgi_jw *w)
     sgi_partial_merge_write(merge_of(request), w);
 }
 
-/* Returns the number of the last received segment. The server sends the segments after
- * this number. */
+/* The server sends the segments after this number. */
 static int64_t received_up_to(const segue_request *request)
 {
     const sgi_partial_merge *merge = merge_of(request);
@@ -343,8 +345,8 @@ const sgi_cli_dialect sgi_cli_partial = {
     .offer = offer,
     .write_meta = write_meta,
     .answer = answer,
-    /* no pieces come after the call has become a task (R-776-20); the task's result has
-     * all of them */
+    /* a call that has become a task gets no more pieces (R-776-20), and the task's result
+     * has all of them */
     .became_task = drop,
     .has_received = has_received,
     .write_received = write_received,

@@ -1,43 +1,46 @@
 /* Merges several responses to one request into one result (PR 776; R-776-7 to R-776-12).
  * The lists of blocks are concatenated, unless an index says that a piece continues the
- * text of an earlier block. Of each other member the last value is used. This file does
- * not use requests. */
+ * text of an earlier block. Of each other member, the last value is used. The merge does
+ * not know requests. */
 #ifndef SGI_MERGE_H
 #define SGI_MERGE_H
 
 #include "engine/log/fold.h"
 
-/* The largest number of blocks in one result. More blocks are an error that names this
- * limit. */
+/* The largest number of blocks in one result. A result with more blocks is refused by an
+ * error that names this limit. */
 #define SGI_MERGE_BLOCKS_MAX 1000000
 
-/* A text block that came in pieces, which are appended to each other. */
+/* A text block that came in several pieces, which are appended to each other. */
 typedef struct sgi_partial_merge_text {
     sgi_fields others; /* the members of the block except the text */
     sgi_buf inside;    /* the escaped text without its quotes */
 } sgi_partial_merge_text;
 
 typedef struct sgi_partial_merge_block {
-    sgi_buf json; /* the block; empty when `text` is set */
+    sgi_buf json; /* the block as JSON; empty when `text` is set */
     sgi_partial_merge_text
-        *text; /* the text and its pieces; NULL = the block has no piece */
+        /* the text of the block and its pieces; NULL = the block came in one piece */
+        *text;
 } sgi_partial_merge_block;
 
 typedef struct sgi_partial_merge {
     const sgi_env *env;
-    const char *list; /* the list member that has the blocks */
+    const char *list; /* name of the member that is the list of blocks */
     sgi_partial_merge_block *blocks;
-    size_t count, room; /* number of blocks, and capacity of the array */
+    size_t count, room; /* number of stored blocks, and capacity of the array */
     size_t max_blocks;  /* the limit SGI_MERGE_BLOCKS_MAX; tests make it small */
     sgi_fold fields;    /* the merge of the members beside the list */
-    int64_t base;       /* number of earlier blocks of the list that are not stored */
-    bool forgets;       /* blocks are reported but not stored; base counts them */
-    /* earlier blocks are missing, so a piece cannot continue any of them */
+    /* number of blocks at the beginning of the list that are not stored */
+    int64_t base;
+    /* blocks are reported by `each` and not stored; `base` counts them */
+    bool forgets;
+    /* the first blocks are missing, so a piece cannot continue one of them */
     bool lacks;
     bool full;    /* max_blocks is reached */
     int64_t next; /* number of the next segment; 0 = the server gives no numbers */
-    size_t bytes; /* size of all stored blocks */
-    /* why the last response was refused: a text for the error message */
+    size_t bytes; /* number of bytes of all stored blocks */
+    /* why the last response was refused, for the error message */
     const char *wrong;
     uint64_t replacements; /* how often the earlier blocks were replaced */
     uint32_t warnings;
@@ -50,17 +53,17 @@ typedef enum sgi_merged {
     SGI_MERGE_NOMEM
 } sgi_merged;
 
-/* Receives each block in the form in which it came, without index members. index: the
- * index of the block in the list. */
+/* Receives a block in the form in which it came, without the members about indexes.
+ * index: index of the block in the list. */
 typedef void (*sgi_partial_merge_block_fn)(void *user, uint64_t index, sgi_json block);
 
 void sgi_partial_merge_init(sgi_partial_merge *merge, const sgi_env *env,
                             const char *list);
 void sgi_partial_merge_free(sgi_partial_merge *merge);
 
-/* Merges a response. `each` is called for each of its blocks in order; NULL = no call.
- * After an error the blocks of earlier responses are still stored, and perhaps a part of
- * this response. Segments whose numbers were merged before are skipped (C-9). */
+/* Merges a response. `each` is called for each of its blocks in order; NULL = not called.
+ * After an error, the blocks of earlier responses are still stored, perhaps also some of
+ * this response. Segments that were merged before are skipped by their numbers (C-9). */
 sgi_merged sgi_partial_merge_add(sgi_partial_merge *merge, sgi_json result,
                                  sgi_partial_merge_block_fn each, void *user);
 /* Writes the members of the result into an open object. When out of memory, w->buf

@@ -6,15 +6,16 @@
 #include "engine/dialect/rows.h"
 #include "engine/server/pieces.h"
 
-/* The segments of one piece. */
+/* The segments that one response contains. */
 typedef struct run {
     uint64_t first; /* number of the first segment */
-    /* index of the first segment in the list; the other segments follow it */
+    /* index of the first segment in the list of blocks; the others have the next
+     * indexes */
     uint64_t place;
     int32_t count;
 } run;
 
-/* Writes the members of _meta that describe the piece. */
+/* Writes the members of _meta that describe this piece. */
 static void write_flags(sgi_pieces *pieces, sgi_buf *meta, const run *r, bool last)
 {
     const sgi_op *op = pieces->cursor.reader.op;
@@ -29,7 +30,7 @@ static void write_flags(sgi_pieces *pieces, sgi_buf *meta, const run *r, bool la
         sgi_jw_member_string(&w, "mergeStrategy", SGI_STR("replace"));
     if (r->count && sgi_op_server(op)->dialects & SGI_DIALECT_PARTIAL_INDEX)
         sgi_jw_member_int(&w, "index", (int64_t)r->place);
-    /* a client that may get a piece twice recognizes the piece by its number (C-9) */
+    /* a client that may get this piece twice recognizes it by its number (C-9) */
     if (r->count && (pieces->reply->peer->session || op->key || op->served->lasting))
         sgi_jw_member_int(&w, "dev.segue/seq", (int64_t)r->first);
 }
@@ -51,8 +52,8 @@ static void write_meta(sgi_pieces *pieces, sgi_jw *w, const run *r, bool last)
     sgi_buf_free(&meta);
 }
 
-/* Adds the segment to the run. Returns false when the segment belongs to another index,
- * so that it needs a piece of its own. */
+/* Adds the segment to the run. Returns false when its index is not the next one of the
+ * list, so that the segment needs a response of its own. */
 static bool follows(run *r, const sgi_entry *entry, uint64_t place)
 {
     if (!r->count)
@@ -60,7 +61,7 @@ static bool follows(run *r, const sgi_entry *entry, uint64_t place)
     return place == r->place + (uint64_t)r->count;
 }
 
-/* Writes the next segments, as many as fit into one response. */
+/* Writes the next segments: as many as fit into one response. */
 static run write_segments(sgi_pieces *pieces, sgi_buf *out)
 {
     const sgi_entry *entry;
@@ -110,15 +111,16 @@ static sgi_pieces_outcome send_piece(sgi_pieces *pieces)
     sending.last = last;
     sgi_pieces_note_position(pieces, pieces->cursor.reader.seq);
     if (!sgi_send_end(&sending)) {
-        /* the response was not sent: a client that asks again gets its segments */
+        /* the response could not be sent, so a client that asks again gets these segments
+         * again */
         sgi_pieces_note_position(pieces, before);
         return SGI_PIECES_LOST;
     }
     return last ? SGI_PIECES_LAST : SGI_PIECES_SENT;
 }
 
-/* Ends the answer by an empty response without hasMore, because the last response was a
- * piece (R-776-4). */
+/* Ends the answer by an empty response without hasMore, because the last response was
+ * sent as a piece (R-776-4). */
 static void finish(sgi_pieces *pieces)
 {
     send_piece(pieces);
@@ -133,8 +135,8 @@ static const sgi_pieces_form form = {
     .lasts = true,
 };
 
-/* Returns the capability of partial results if the client has sent allowPartial with this
- * call (R-776-1). */
+/* Returns SGI_SAYS_ALLOW_PARTIAL if the client has sent allowPartial with this call
+ * (R-776-1). */
 static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
 {
     sgi_json_kind partial = sgi_json_kind_of(in->partial);
@@ -150,7 +152,7 @@ static bool takes(const sgi_inbound *in, const sgi_call_request *request)
     return request->kind->list != NULL;
 }
 
-/* Without its index the dialect cannot say that a text continues a block. */
+/* When no index is sent, the dialect cannot say that a text continues a block. */
 static bool keeps_apart(const segue_server *server)
 {
     return !(server->dialects & SGI_DIALECT_PARTIAL_INDEX);

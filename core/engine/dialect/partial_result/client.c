@@ -7,14 +7,15 @@
 #include "engine/client/dialects.h"
 #include "engine/client/pieces.h"
 
-/* The notifications of one exchange. Made when the exchange has asked for them. */
+/* The pieces that came by the notifications of one exchange. Made when an exchange asks
+ * for them. */
 typedef struct piece_notes {
     sgi_cli_state state;
     int64_t next;    /* the number of the next notification */
     uint64_t count;  /* number of segments that came with this exchange */
-    uint64_t blocks; /* number of blocks of the result that these segments make */
+    uint64_t blocks; /* number of blocks that these segments make */
     int32_t empty;   /* number of pieces in a row that had no content */
-    /* pieces are missing, so the later ones are delivered with the result */
+    /* pieces are missing, so later pieces are not delivered now but with the result */
     bool broken;
 } piece_notes;
 
@@ -35,8 +36,8 @@ static bool is_asked_for(const segue_request *request)
 }
 
 /* Prepares an exchange of the call. Pieces begin anew with each exchange, and segments
- * that were delivered before are skipped. Without memory the exchange does not ask for
- * pieces. */
+ * that were delivered before are skipped. When out of memory, the exchange does not ask
+ * for pieces. */
 static void offer(segue_request *request, sgi_emitter *emitter)
 {
     (void)emitter;
@@ -55,7 +56,7 @@ static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
 
 /* ---- notifications ---- */
 
-/* True for the piece with the next number. After a missing piece no more pieces are
+/* True for the piece with the next number. After a missing piece, no more pieces are
  * delivered as they come (R-776-18): the rest is delivered with the result. */
 static bool is_next(segue_request *request, piece_notes *notes, sgi_json seq)
 {
@@ -65,7 +66,7 @@ static bool is_next(segue_request *request, piece_notes *notes, sgi_json seq)
         return false;
     }
     if (number < notes->next) {
-        request->delivery.dropped++; /* the piece has come before */
+        request->delivery.dropped++; /* this piece has come before */
         return false;
     }
     if (number > notes->next) {
@@ -76,8 +77,8 @@ static bool is_next(segue_request *request, piece_notes *notes, sgi_json seq)
     return !notes->broken;
 }
 
-/* Checks the size of the stored pieces. Returns false when the function has ended the
- * request. */
+/* Checks the size of the stored pieces. Returns false when they are too large: the
+ * request has then ended. */
 static bool has_room(segue_request *request)
 {
     bool fits = sgi_fold_size(&request->fold) <=
@@ -87,9 +88,9 @@ static bool has_room(segue_request *request)
     return fits;
 }
 
-/* Stores a delivered piece for an error that may end the call; the result contains the
- * piece anyway. Returns false when no more pieces are to be delivered, or when the
- * request has ended. */
+/* Stores a delivered piece for an error that may end the call; a result has the piece
+ * anyway. Returns false when no more pieces are delivered, or when the request has
+ * ended. */
 static bool keep_notified(segue_request *request, piece_notes *notes, uint64_t place,
                           sgi_json block)
 {
@@ -102,8 +103,8 @@ static bool keep_notified(segue_request *request, piece_notes *notes, uint64_t p
     return false;
 }
 
-/* Finds the index of a piece in the list. A piece without an index comes after the
- * others. Returns false when the given index is invalid. */
+/* Finds the index of a piece in the list of blocks. A piece that names none is appended.
+ * Returns false when the index is invalid. */
 static bool find_place(segue_request *request, piece_notes *notes, sgi_json params,
                        uint64_t *place)
 {
@@ -186,7 +187,7 @@ static void take_piece(segue_request *request, piece_notes *notes, sgi_json para
     if (structured.n && !keep_structured(request, params))
         return;
     bool is_final = sgi_json_kind_of(sgi_json_get(params, "final")) == SGI_JSON_TRUE;
-    /* Later pieces are not delivered as they come; the result brings them. */
+    /* From now on pieces are not delivered as they come: the result brings them. */
     notes->broken |= !sgi_cli_pieces_keep_pace(request) || is_final;
 }
 
@@ -202,7 +203,7 @@ static bool notified(segue_session *session, sgi_str method, const sgi_message *
     if (notes && request->calling)
         take_piece(request, notes, msg->params);
     else
-        /* no request waits for this notification (R-776-19) */
+        /* no request waits for the pieces of this token (R-776-19) */
         session->engine->warnings++;
     *taken = true;
     return true;

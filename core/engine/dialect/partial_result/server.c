@@ -39,8 +39,8 @@ static void write_meta(sgi_buf *out, uint64_t voided, const uint64_t *place)
     sgi_jw_close(&w, '}');
 }
 
-/* Writes a notification. It does not use sgi_jw, because a streaming server spends much
- * of its time here. */
+/* The text is written without sgi_jw, because a streaming server spends much of its time
+ * here. */
 static void write_piece(sgi_pieces *pieces, sgi_buf *out, const sgi_entry *entry)
 {
     sgi_str block;
@@ -92,14 +92,14 @@ static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
                : 0;
 }
 
-/* True for calls of tools. Other requests cannot have the notification. */
+/* True for tools/call. There is no such notification for other requests. */
 static bool takes(const sgi_inbound *in, const sgi_call_request *request)
 {
     (void)in;
     return request->kind == &sgi_call_tool;
 }
 
-/* True when this client can receive parts of a call's result (R-776-17). */
+/* True when this client can get parts of the result of a call (R-776-17). */
 static bool hints(const sgi_inbound *in)
 {
     return sgi_version_is_modern(in->version) && in->caps & SGI_CAP_PARTIAL &&

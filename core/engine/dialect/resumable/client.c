@@ -14,8 +14,9 @@ typedef struct resumable {
     sgi_cli_state state;
     char *token; /* JSON text */
     int64_t min_ms;
-    int64_t due_ms; /* monotonic; the answer must not be asked for earlier */
-    /* over HTTP: event id of the last message that was taken, or NULL */
+    /* monotonic time before which the client must not ask for the answer (minWait) */
+    int64_t due_ms;
+    /* over HTTP: event id of the last message that was processed, or NULL */
     char *last_event;
 } resumable;
 
@@ -32,9 +33,9 @@ static void free_state(segue_request *request, sgi_cli_state *state)
     sgi_text_free(mem, part->last_event);
 }
 
-#define WAIT_MOST_S 86400 /* maximum of a wait, in seconds; a longer one is ignored */
+#define WAIT_MOST_S 86400 /* largest wait in seconds; a longer one counts as malformed */
 
-/* The client ignores a malformed wait, and logs it (R-975-3). */
+/* Logs a malformed wait of the server, which is ignored (R-975-3). */
 static void warn_of_bound(segue_session *session)
 {
     session->engine->warnings++;
@@ -57,18 +58,18 @@ static bool read_wait(segue_session *session, sgi_json value, int64_t *ms)
     return true;
 }
 
-/* Stores the token. The server sends it again after a resume, and then it is known
- * already. A call that asks for a task is about to become one, whose token on_task
- * gives. */
+/* Stores the token. After a resume, the server sends a token that the client knows
+ * already. A call that asks for a task is about to become one: on_task then gives the
+ * application a token. */
 static void take_token(segue_request *request, resumable *part, char *token)
 {
     sgi_inbox_head head = {.kind = SGI_RECORD_RESUMABLE};
     bool is_new = !part->token || strcmp(part->token, token) != 0;
     sgi_text_free(sgi_engine_mem(request->engine), part->token);
-    part->token = token; /* a second one replaces the first */
+    part->token = token; /* a new token replaces the old one */
     if (!is_new || sgi_cli_asks_for_task(request) || !request->events.on_resumable)
         return;
-    /* the request can be resumed nevertheless */
+    /* if the event is lost, the request can be resumed nevertheless */
     if (sgi_deliver_is_full(request) || !sgi_deliver(request, &head, (sgi_str){0}))
         request->delivery.dropped++;
 }
@@ -83,7 +84,7 @@ static void take_policy(segue_session *session, sgi_json params)
     if (!request || request->calling != emitter ||
         !(session->options.dialects_on & SEGUE_DIALECT_RESUMABLE) ||
         sgi_json_kind_of(token) != SGI_JSON_STRING) {
-        session->engine->warnings++; /* no request waits for it (R-975-3) */
+        session->engine->warnings++; /* no request waits for this token (R-975-3) */
         return;
     }
     bool has_max = read_wait(session, sgi_json_get(params, "maxWait"), &max_ms);
@@ -95,7 +96,8 @@ static void take_policy(segue_session *session, sgi_json params)
     char *copy = sgi_text_dup(mem, token);
     resumable *part = copy ? sgi_cli_state_new(request, &sgi_cli_resumable) : NULL;
     if (!part) {
-        sgi_text_free(mem, copy); /* the request goes on without a position */
+        /* out of memory: the request goes on without a position */
+        sgi_text_free(mem, copy);
         return;
     }
     part->min_ms = min_ms;
@@ -122,7 +124,9 @@ static void set_position(segue_request *request, sgi_str id)
         sgi_tries_reset(&request->tries);
     char *copy = sgi_text_dup(mem, id);
     if (!copy)
-        return; /* a repeated message is recognized by its number */
+        /* the position stays: over other transports, a repeated message is recognized by
+         * its number */
+        return;
     sgi_text_free(mem, part->last_event);
     part->last_event = copy;
 }
@@ -134,14 +138,14 @@ static sgi_str position(const segue_request *request, sgi_str method)
     return sgi_str_of(part_of(request)->last_event);
 }
 
-/* The exchange was lost: minWait starts. */
+/* The exchange was lost: the wait before resuming (minWait) begins. */
 static void lost(segue_request *request)
 {
     resumable *part = part_of(request);
     part->due_ms = sgi_time_add(sgi_now(&request->engine->env), part->min_ms);
 }
 
-/* True when another server of the same store runs the request. */
+/* True when the error says that another server of the same store runs the request. */
 static bool is_elsewhere(const segue_request *request, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
@@ -171,7 +175,8 @@ static bool can_resume(const segue_session *session)
            session->options.dialects_on & SEGUE_DIALECT_RESUMABLE;
 }
 
-/* Checks that this session can resume. A token may come from another server. */
+/* Checks that this session can resume requests: a token may come from a session with
+ * another server. */
 static bool fits(segue_request *request)
 {
     bool ok = can_resume(request->session);
@@ -181,8 +186,8 @@ static bool fits(segue_request *request)
     return ok;
 }
 
-/* Writes which segments have come. A server of this library sends the ones after them
- * that it still has, whatever was acknowledged. Nothing is written when segments have no
+/* Writes which segments have arrived. A server of this library then sends the later ones
+ * that it still has, whatever was acknowledged. Writes nothing when the segments have no
  * numbers. */
 static void write_has(const segue_request *request, sgi_buf *out)
 {
@@ -214,7 +219,8 @@ static void send_again(segue_request *request)
         return;
     int64_t left = part_of(request)->due_ms - sgi_now(&request->engine->env);
     if (left > 0) {
-        /* a random tenth must not make it too early */
+        /* adds a tenth, so that the random change of the pause cannot make the resume too
+         * early */
         sgi_tries_set_timer(&request->tries, left + left / 9 + 1);
         return;
     }
@@ -230,7 +236,8 @@ static void send_again(segue_request *request)
         emitter->done = resumed;
         emitter->repeats = true;
         sgi_cli_offer(request, emitter);
-        request->calling = emitter; /* its Last-Event-ID is the last event */
+        /* last_event is sent as Last-Event-ID of this exchange */
+        request->calling = emitter;
         request->call_session = emitter->wire_session;
         if (send_resume(request, emitter, &sending))
             return;
@@ -255,7 +262,7 @@ static sgi_emitter *resume(segue_session *session, int64_t id, sgi_str token)
             : NULL;
     if (!emitter)
         return NULL;
-    emitter->timeout_ms = 0; /* the caller has a time limit of its own */
+    emitter->timeout_ms = 0; /* no time limit here: the caller has one */
     sgi_jw_member_raw(&sending.w, "resumeToken", token);
     return sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}) ? emitter
                                                                             : NULL;
@@ -269,8 +276,8 @@ static void write_inquiry(const segue_task *task, sgi_jw *w)
     sgi_jw_member_raw(w, "resumeToken", sgi_str_of(task->resume_token));
 }
 
-/* Translates a status (R-975-22). "processing" stands for two states of
- * segue_task_state. */
+/* Translates a status of requests/getStatus (R-975-22). "processing" means one of two
+ * states of segue_task_state. */
 static int32_t state_of(sgi_json result)
 {
     sgi_json asks = sgi_json_get(result, "hasInputRequest");
@@ -281,8 +288,8 @@ static int32_t state_of(sgi_json result)
                                                    : SEGUE_TASK_WORKING;
 }
 
-/* The reason in the error names the state (R-975-12, R-975-14). Any other error is the
- * request's own outcome, if its answer was asked for and not only its state. */
+/* The reason in the error shows the state (R-975-12, R-975-14). Any other error is the
+ * outcome of the request, if its answer was requested and not only its state. */
 static int32_t state_of_refusal(const segue_request *request, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
@@ -309,9 +316,9 @@ static const sgi_cli_inquiry inquiry = {
 
 /* ---- tokens ---- */
 
-/* Writes the token. When the result comes in pieces, the server has to send all of them
- * again, because the result is made of them; those that were handled are not shown
- * again. */
+/* Writes the dialect's part of a resume token. When the result comes in pieces, the
+ * server has to send all of them again, because the result is merged of them; pieces that
+ * the application has handled are not delivered again. */
 static void write_token(const segue_request *request, sgi_jw *w)
 {
     const resumable *part = part_of(request);
@@ -375,9 +382,9 @@ static bool declares(const segue_session *session)
     return session->options.dialects_on & SEGUE_DIALECT_RESUMABLE;
 }
 
-/* Begins with a random id. Requests of an earlier process may still be under way and be
- * resumed, so the ids of this session must differ from the ids of that process
- * (R-975-30). A double can represent the value exactly. */
+/* Begins with a random request id. Requests of an earlier process may still run and be
+ * resumed, so the ids of this session must differ from theirs (R-975-30). The id is small
+ * enough for a double to be exact. */
 static void begin(segue_session *session, sgi_cli_state *state)
 {
     uint8_t bytes[5] = {0};

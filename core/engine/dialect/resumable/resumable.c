@@ -1,9 +1,9 @@
 /* The token is "<the operation's id in the store>.<secret>". Only the digest of the
- * secret is kept, so the content of the store does not give access. The first half finds
- * the operation with one look-up, in memory or in the store.
+ * secret is stored, so the content of the store does not give access to requests. The
+ * first half finds the operation by one look-up, in memory or in the store.
  *
- * A closed resumable operation stays for a while to say why it was closed. It keeps only
- * that reason (R-975-12). */
+ * A resumable operation that was closed stays for a while, only to tell its client why it
+ * was closed (R-975-12). */
 #include "engine/dialect/resumable/resumable.h"
 
 #include "engine/server/pieces.h"
@@ -14,9 +14,10 @@
 #include "engine/server/task.h"
 #include "engine/server/wire_session.h"
 
-#define NOTE_SHARES 16 /* number of shares of the log */
+#define NOTE_SHARES 16 /* number of shares into which the log's limit is divided */
 #define PIECE_SHARE 65536
-#define LEAST_KEPT_MS 600000 /* how long an ended request is kept at least */
+/* the shortest time in ms for which an ended request is kept */
+#define LEAST_KEPT_MS 600000
 
 /* ---- making ---- */
 
@@ -163,8 +164,8 @@ static bool read_record(sgi_op *op, sgi_json data, sgi_lasting **out)
     return true;
 }
 
-/* Twice the time that the client was promised, and LEAST_KEPT_MS, so that it still gets
- * the reason why nothing is kept. */
+/* Twice the time that the client was promised, and at least LEAST_KEPT_MS, so that a late
+ * client still learns why nothing is left. */
 static int64_t kept_ms(const sgi_lasting *lasting)
 {
     int64_t waits_ms = sgi_time_mul(sgi_resumable_at(lasting)->max_wait_ms, 2);
@@ -179,7 +180,7 @@ static void write_seconds(sgi_jw *w, const char *name, int64_t ms)
         sgi_jw_member_int(w, name, ms / 1000 + (ms % 1000 != 0));
 }
 
-/* Sends the resume token to the client, as the first message, once (R-975-2). */
+/* Sends the resume token to the client, once and as the first message (R-975-2). */
 static void tell(sgi_resumable *r, sgi_reply *reply)
 {
     sgi_sending sending;
@@ -221,7 +222,7 @@ static void parted(sgi_resumable *r)
     sgi_resumable_append_presence(r, true);
 }
 
-/* Called when the client is attached: stops the clock. */
+/* Called when a client is attached to the call again: stops the clock. */
 static void arrived(sgi_resumable *r)
 {
     r->detached = false;
@@ -232,8 +233,8 @@ static void arrived(sgi_resumable *r)
 
 /* ---- its channel ---- */
 
-/* Leaves the current channel. The earlier conversation gets no more messages, and the
- * stream of an exchange ends (R-975-13). */
+/* Leaves the present channel. Its conversation gets no more messages, and the stream of
+ * its exchange ends (R-975-13). */
 static void leave_channel(sgi_resumable *r, const sgi_peer *next)
 {
     sgi_peer *before = r->lasting.peer;
@@ -261,14 +262,16 @@ bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
     sgi_lasting_join_peer(&r->lasting, peer);
     arrived(r);
     if (replay) {
-        replay->primes = false; /* no empty first event, because each event has an id */
+        /* no empty first event is needed, because each event has an id */
+        replay->primes = false;
         replay->at = r->lasting.confirmed;
         memcpy(replay->tag, r->tag, sizeof replay->tag);
     }
     return true;
 }
 
-/* A call that has or had a channel, or was read from the store, is not new. */
+/* Does nothing for a call that has or had a channel, or was read from the store: such a
+ * call is not new. */
 static void created(sgi_lasting *lasting, sgi_reply *reply)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
@@ -276,9 +279,9 @@ static void created(sgi_lasting *lasting, sgi_reply *reply)
         tell(r, reply);
 }
 
-/* Drops confirmed notes, because no client asks for them again (R-975-19). Segments stay
- * while there is room: if the client's process dies before it has handled them, the next
- * process needs all of them for the whole result. */
+/* Drops notes that the client has confirmed, because no client asks for them again
+ * (R-975-19). Confirmed segments stay while there is room: if the client's process dies
+ * before it has handled them, the next process needs all of them for the whole result. */
 static void drop_confirmed(sgi_resumable *r)
 {
     sgi_op *op = r->lasting.op;
@@ -286,10 +289,10 @@ static void drop_confirmed(sgi_resumable *r)
         sgi_op_drop(op, SGI_DROP_NOTES, r->notes.dropped);
 }
 
-/* Makes room in the log by dropping confirmed segments once half of it is full. The other
- * half is for messages that are not confirmed, because after a restart the handler runs
- * on before its client comes back. Segments of a task are kept, because clients also ask
- * for them by the task (C-12). */
+/* Drops confirmed segments when they fill half of the log. The other half is for messages
+ * that are not confirmed, because after a restart the handler runs on before its client
+ * comes back. Segments of a task are kept, because clients also ask for them by the task
+ * (C-12). */
 static void make_room(sgi_lasting *lasting, size_t bytes, size_t limit)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
@@ -328,7 +331,7 @@ static segue_status note(sgi_lasting *lasting, sgi_str message)
     if (sgi_op_is_full(op) ||
         message.n > 2 * op->limits.max_log_bytes - notes->all_bytes ||
         notes->all_bytes > 2 * op->limits.max_log_bytes)
-        return SEGUE_OK; /* dropped: a later message is more recent */
+        return SEGUE_OK; /* the note is dropped: a later one is more recent */
     segue_status status = sgi_op_append(op, SGI_ENTRY_NOTIFY, message);
     return status == SEGUE_E_LIMIT ? SEGUE_OK : status;
 }
@@ -358,7 +361,7 @@ static void joined(sgi_lasting *lasting, const sgi_entry *entry)
 static void elsewhere(sgi_lasting *lasting, bool away)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
-    leave_channel(r, NULL); /* the client is at the other server now */
+    leave_channel(r, NULL); /* the client is connected to the other server now */
     r->lasting.sent = r->handed = r->lasting.confirmed;
     r->detached = true;
     sgi_resumable_begin_clock(r);

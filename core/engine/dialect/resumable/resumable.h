@@ -22,23 +22,26 @@
 
 typedef struct sgi_resumable {
     sgi_lasting lasting;
-    char *id;                         /* id of the request, canonical JSON */
-    char secret[SGI_RANDOM_TEXT + 1]; /* half of the token, until the client has
-                                         received it */
-    uint8_t hash[SGI_DIGEST_SIZE];    /* digest of that half */
-    char tag[SGI_RESUME_TAG + 1];     /* tag in the ids of its events */
-    int64_t min_wait_ms;              /* 0 = no minimum was promised */
-    int64_t max_wait_ms;              /* 0 = no maximum was promised */
+    char *id; /* id of the request, as canonical JSON */
+    /* the secret half of the token; empty when the client has received it */
+    char secret[SGI_RANDOM_TEXT + 1];
+    uint8_t hash[SGI_DIGEST_SIZE]; /* digest of the secret */
+    char tag[SGI_RESUME_TAG + 1];  /* tag in the ids of the stream's events */
+    /* the wait that was promised at least (minWait); 0 = none */
+    int64_t min_wait_ms;
+    /* the wait that was promised at most (maxWait); 0 = none */
+    int64_t max_wait_ms;
     sgi_notes notes;
-    sgi_notes pieces;      /* P: segments, which may leave when they are confirmed */
+    sgi_notes pieces;      /* P: counts confirmed segments, which may leave the log */
     uint64_t last_message; /* position of the newest entry that is a message */
     uint64_t handed;       /* position up to which the log was given to the transport */
     bool detached;
-    bool away;           /* its log says that the client is away */
-    int64_t away_ms;     /* when the client left; wall clock */
-    uint64_t marked_seq; /* position of the PRESENCE entry that says so; 0 = none */
+    bool away;           /* the log says that the client is away */
+    int64_t away_ms;     /* wall clock time at which the client left */
+    uint64_t marked_seq; /* position of the newest PRESENCE entry; 0 = none */
     sgi_timer clock;
-    const char *closed; /* why nothing more is sent; NULL = not closed */
+    /* why nothing more is sent for this request; NULL = it is not closed */
+    const char *closed;
 } sgi_resumable;
 
 extern const sgi_lasting_form sgi_resumable_form;
@@ -48,7 +51,8 @@ static inline sgi_resumable *sgi_resumable_at(const sgi_lasting *lasting)
     return SGI_OWNER(lasting, sgi_resumable, lasting);
 }
 
-/* Returns the resumable request of an operation; NULL when it has none. */
+/* Returns the resumable state of an operation; NULL when the operation is not
+ * resumable. */
 static inline sgi_resumable *sgi_resumable_of(const sgi_op *op)
 {
     const sgi_lasting *lasting = op->served->lasting;
@@ -56,17 +60,17 @@ static inline sgi_resumable *sgi_resumable_of(const sgi_op *op)
                                                            : NULL;
 }
 
-/* Makes the reply its channel. The earlier channel gets no more messages. False when
- * another request in flight has the same id. */
+/* Makes the reply the channel of the call. The earlier channel gets no more messages.
+ * Returns false when another request in flight has the same id. */
 bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply);
-/* True when the token is the right one. */
+/* True when this is the digest of the right token. */
 bool sgi_resumable_is_token(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_SIZE]);
-/* Confirms that the log was delivered up to this position. */
+/* Notes that the client has received the log up to this position. */
 void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq);
-/* True when a message was not delivered yet. */
+/* True when the client has not received all messages. */
 bool sgi_resumable_has_pending(const sgi_resumable *r);
 
-/* resumable_channel.c: functions of the form. */
+/* resumable_channel.c: functions of the dialect's sgi_lasting_form. */
 void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry);
 void sgi_resumable_withdraw_questions(const sgi_pieces *pieces);
 

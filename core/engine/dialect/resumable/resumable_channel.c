@@ -43,14 +43,15 @@ void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry
     if (is_new)
         sgi_lasting_note_position(pieces->reply, entry->seq);
     if (entry->kind == SGI_ENTRY_INPUT_ASK)
-        send_question(pieces, entry); /* sent again even if it was delivered, because
-                                         it has no answer */
+        /* a question without an answer is sent again, even if the client has received
+         * it */
+        send_question(pieces, entry);
     else if (is_new && entry->seq > r->notes.dropped)
         sgi_send_notification_members(pieces->conn, text);
 }
 
-/* Withdraws the questions that were sent on this or an earlier channel and no longer need
- * an answer. */
+/* Withdraws the questions that were sent to the client, on this channel or an earlier
+ * one, and need no answer any more. */
 void sgi_resumable_withdraw_questions(const sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;

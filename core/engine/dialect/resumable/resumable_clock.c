@@ -8,8 +8,8 @@
 #include "engine/cluster/forwarding.h"
 #include "engine/server/task.h"
 
-/* Closes the request. An operation that is neither a task nor has a key is deleted from
- * the store. */
+/* An operation that is no task and has no key is deleted from the store, because no
+ * client can ask for it any more. */
 void sgi_resumable_close(sgi_resumable *r, const char *why)
 {
     sgi_op *op = r->lasting.op;
@@ -39,7 +39,8 @@ static void time_over(sgi_timer *timer)
     sgi_op_ref(op);
     if (sgi_op_has_ended(op))
         sgi_resumable_close(r, "expired");
-    else if (!op->served->is_task) /* a task has its own time to live (C-8) */
+    /* a task does not expire here: it has its own time to live (C-8) */
+    else if (!op->served->is_task)
         sgi_task_expire(op);
     sgi_op_unref(op);
 }
@@ -76,9 +77,9 @@ void sgi_resumable_end_clock(sgi_resumable *r)
         sgi_engine_set_timer(engine, &r->clock, wait_of(r) / 3 + 1, still_here);
 }
 
-/* Appends whether the client is away. Nothing can be appended after the end; then the
- * time of the end counts. If there is no room or memory for the entry, the last one stays
- * valid. */
+/* Appends to the log whether the client is away. Nothing can be appended after the end;
+ * then the time of the end counts. Without room or memory for the entry, the last one
+ * stays valid. */
 void sgi_resumable_append_presence(sgi_resumable *r, bool away)
 {
     sgi_op *op = r->lasting.op;
@@ -91,9 +92,9 @@ void sgi_resumable_append_presence(sgi_resumable *r, bool away)
                       away ? SGI_STR("{\"away\":1}") : SGI_STR("{\"away\":0}"));
 }
 
-/* Not every contact is written to the log. The written time may be older than the last
- * contact by this slack, and readers of the log add it, so that no request ends too
- * early. */
+/* Returns the slack of the times in the log. Not every contact with the client is logged,
+ * so a logged time may be older than the last contact by this slack. Readers of the log
+ * add the slack, so that no request ends too early. */
 static int64_t slack_of(const sgi_resumable *r)
 {
     return wait_of(r) / 8;
@@ -109,9 +110,9 @@ void sgi_resumable_touch(sgi_resumable *r)
         sgi_resumable_append_presence(r, true);
 }
 
-/* Returns how long the request still waits for a client that is away, according to the
- * log. Without such an entry it is the whole time. An ended operation counts from its end
- * at the latest. */
+/* Returns how long the request still waits for its client, according to the log. While
+ * the client is not away, this is the whole time. After the end of the operation, the
+ * wait begins at the end at the latest. */
 static int64_t left_of(const sgi_resumable *r)
 {
     int64_t now = sgi_wall_now(&r->lasting.op->engine->env);
@@ -123,7 +124,7 @@ static int64_t left_of(const sgi_resumable *r)
                         : wait_of(r);
 }
 
-/* A task is never over, because it has its own time to live (C-8). */
+/* A task never counts as over, because it has its own time to live (C-8). */
 bool sgi_resumable_is_over(const sgi_lasting *lasting)
 {
     const sgi_resumable *r = sgi_resumable_at(lasting);
@@ -136,8 +137,8 @@ void sgi_resumable_close_if_over(sgi_lasting *lasting)
         sgi_resumable_close(sgi_resumable_at(lasting), "expired");
 }
 
-/* After a restart the client counts as away since an unknown time. A client that was
- * attached here before this server took over stays attached. */
+/* After a restart, the client counts as away since an unknown time. A client that was
+ * attached here before this server took the call over stays attached. */
 void sgi_resumable_start_clock(sgi_lasting *lasting)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
@@ -159,9 +160,9 @@ void sgi_resumable_note_presence(sgi_resumable *r, const sgi_entry *entry)
     sgi_json_int(sgi_json_get((sgi_json){entry->data, entry->len}, "away"), &away);
     r->away = away != 0;
     r->away_ms = entry->at_ms;
-    if (r->marked_seq) { /* the earlier entry is no longer needed */
+    if (r->marked_seq) { /* only the newest PRESENCE entry is needed */
         sgi_op_drop(op, SGI_DROP_MARKS, r->marked_seq);
-        op->head.log_bytes -= entry->len; /* all such entries have the same length */
+        op->head.log_bytes -= entry->len; /* all PRESENCE entries have the same length */
     }
     r->marked_seq = entry->seq;
 }

@@ -6,28 +6,30 @@
 
 #include "engine/dialect/resumable/resumable.h"
 
-/* How long a request is kept when its client was promised no time. */
+/* How long, in ms, a request waits for its client when no maximum was promised. */
 #define SGI_UNTOLD_WAIT_MS 600000
 
-/* Start the clock when the client leaves, and stop it when the client is back. Neither
- * function appends to the log. */
+/* sgi_resumable_begin_clock starts the clock, because the client has left;
+ * sgi_resumable_end_clock stops it, because the client is back. Neither appends to the
+ * log. */
 void sgi_resumable_begin_clock(sgi_resumable *r);
 void sgi_resumable_end_clock(sgi_resumable *r);
-/* Called when a client with the right token has sent a request about it: its clock starts
- * anew. */
+/* Starts the clock anew, because a client with the right token has asked about the
+ * request. */
 void sgi_resumable_touch(sgi_resumable *r);
-/* Starts the clock after a restart, when no client is attached yet. */
+/* Starts the clock after a restart, because no client is attached yet. */
 void sgi_resumable_start_clock(sgi_lasting *lasting);
-/* True when its client has been away for too long, according to the log. */
+/* True when the client has been away for too long, according to the log. */
 bool sgi_resumable_is_over(const sgi_lasting *lasting);
-/* Closes the resumable request of an operation read from the store, if it has ended and
- * its client did not come back in time. */
+/* Closes the request of an operation that was read from the store, if the operation has
+ * ended and its client did not come back in time. */
 void sgi_resumable_close_if_over(sgi_lasting *lasting);
 /* Appends to the log that the client is away, or is back. */
 void sgi_resumable_append_presence(sgi_resumable *r, bool away);
 /* Applies a PRESENCE entry that was read from the log. */
 void sgi_resumable_note_presence(sgi_resumable *r, const sgi_entry *entry);
-/* Closes the resumable request: nothing more is sent of it. */
+/* Closes the request: nothing more is sent for it. why: the reason, for a client that
+ * asks. */
 void sgi_resumable_close(sgi_resumable *r, const char *why);
 
 #endif

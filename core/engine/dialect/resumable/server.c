@@ -16,15 +16,16 @@
 
 #define UNKNOWN "Unknown request or resume token"
 
-/* A search for the request that a client names. */
+/* A search for the request that a client names by its token. */
 typedef struct looking {
     sgi_engine *engine;
     sgi_reply *reply;
-    char *id; /* id of the request that the client asks for; canonical */
+    char *id; /* canonical id of the request whose answer the client asks for */
     uint8_t hash[SGI_DIGEST_SIZE];
-    char after_tag[9]; /* over HTTP: the client has the events up to after_seq */
+    /* over HTTP: Last-Event-ID says that the client has the events up to after_seq */
+    char after_tag[9];
     uint64_t after_seq;
-    bool says_has; /* the client says how many segments it has, see `has` */
+    bool says_has; /* the client says how many segments it has: `has` */
     uint64_t has;
     void (*known)(struct looking *looking, sgi_op *op);
 } looking;
@@ -44,7 +45,8 @@ static void refuse(sgi_reply *reply, const char *text, const char *reason)
     sgi_reply_close(reply);
 }
 
-/* Returns why the request has no answer any more; NULL = it has one. */
+/* Returns why the request has no answer any more; NULL = it has its answer, or will have
+ * it. */
 static const char *what_became(const sgi_op *op)
 {
     bool visible = sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
@@ -57,9 +59,9 @@ static const char *what_became(const sgi_op *op)
                : NULL;
 }
 
-/* Like what_became, for this client. A request with a key is kept after its answer was
- * delivered. So a client that says how many segments it has gets the answer again, in
- * case the process that received it has died. */
+/* Like what_became, for the client that asks. A request with a key is kept after its
+ * answer was delivered. A client that says how many segments it has gets the answer
+ * again, because the process that received the answer may have died. */
 static const char *refusal_of(const looking *look, const sgi_op *op)
 {
     const char *closed = sgi_resumable_of(op)->closed;
@@ -68,8 +70,8 @@ static const char *refusal_of(const looking *look, const sgi_op *op)
     return again ? NULL : what_became(op);
 }
 
-/* The client would mistake an error with an id in flight on this connection for the
- * answer of that request (C-3). So the error has no id. */
+/* Leaves the id out of an error. An error with an id that is in flight on this connection
+ * would look like the answer of that request (C-3). */
 static void spare_id(sgi_reply *reply)
 {
     const sgi_peer *peer = reply->peer;
@@ -112,7 +114,8 @@ static void found(void *user, sgi_op *op, segue_status status)
     end_looking(look);
 }
 
-/* Reads the id and the digest of the secret, the two halves of a token. */
+/* Splits a token into the operation's id and the secret, and computes the digest of the
+ * secret. */
 static bool read_token(const sgi_inbound *in, sgi_str *id, uint8_t hash[SGI_DIGEST_SIZE])
 {
     sgi_str token = {0};
@@ -124,7 +127,7 @@ static bool read_token(const sgi_inbound *in, sgi_str *id, uint8_t hash[SGI_DIGE
     return sgi_engine_digest(in->peer->server->engine, hash, &secret, 1);
 }
 
-/* Reads how many segments the client has. The client's own count is used, whatever was
+/* Reads how many segments the client has. This number counts, whatever was
  * acknowledged. */
 static bool read_has(const sgi_inbound *in, uint64_t *has)
 {
@@ -134,8 +137,7 @@ static bool read_has(const sgi_inbound *in, uint64_t *has)
     return number >= 0;
 }
 
-/* Searches for the request. A malformed token gets the same answer as an unknown one
- * (R-0-5). */
+/* A malformed token gets the same answer as an unknown one (R-0-5). */
 static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
                     void (*known)(looking *, sgi_op *))
 {
@@ -163,8 +165,8 @@ static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
 
 /* ---- requests/resume ---- */
 
-/* Ignores a resume of an id that is in flight on this connection, because an error would
- * be mistaken for the answer of that request (R-975-13, C-3). */
+/* Ignores a resume whose id is in flight on this connection: an error would look like the
+ * answer of the request in flight (R-975-13, C-3). */
 static void pass_over(sgi_reply *reply)
 {
     reply->engine->warnings++;
@@ -237,7 +239,7 @@ static bool has_input(const sgi_op *op)
     return false;
 }
 
-/* Answers requests/getStatus, and changes nothing (R-975-21). */
+/* Answers requests/getStatus. Nothing changes by this (R-975-21). */
 static void tell_status(looking *look, sgi_op *op)
 {
     sgi_resumable *r = sgi_resumable_of(op);
@@ -290,7 +292,7 @@ static void read_capabilities(sgi_handshake *handshake, sgi_json capabilities)
         handshake->declared |= SGI_SAYS_RESUMABLE;
 }
 
-/* Has the client declared resumableRequests, and is the dialect on? */
+/* True when the client has declared resumableRequests and the dialect is on. */
 static bool is_for(const sgi_peer *peer)
 {
     return sgi_negotiate(peer->handshake->version, peer->handshake->declared,
@@ -298,10 +300,11 @@ static bool is_for(const sgi_peer *peer)
            SGI_DIALECT_Z;
 }
 
-/* True for a peer that may resume requests. A host's peer is a server, which cannot. */
+/* True for a peer that may resume requests. The peer of a host is a server, which may
+ * not. */
 static bool serves(const sgi_peer *peer, sgi_version version)
 {
-    (void)version; /* the version of the handshake is used instead */
+    (void)version; /* peer->handshake->version is used instead */
     return !peer->is_host && is_for(peer);
 }
 
@@ -316,8 +319,8 @@ static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
     return in->peer->handshake->declared & SGI_SAYS_RESUMABLE;
 }
 
-/* True when the call is resumable. A call that becomes a task is not, because the task id
- * is enough, unless segments are sent while it runs (C-15). */
+/* True when the call is resumable. A call that becomes a task needs no resuming, because
+ * its task id is enough, unless segments are sent while it runs (C-15). */
 static bool lasts(const sgi_inbound *in, const sgi_call_request *request)
 {
     const sgi_conn *conn = in->peer->conn;

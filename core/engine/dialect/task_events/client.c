@@ -11,8 +11,8 @@
 
 #define META "io.modelcontextprotocol/"
 
-/* The number of streams in a row without an event after which the task is polled as
- * well. */
+/* After this number of streams in a row that brought no event, the task is also
+ * polled. */
 #define STREAM_TRIES_MAX 3
 
 static bool has_stream(const segue_request *request)
@@ -20,7 +20,8 @@ static bool has_stream(const segue_request *request)
     return request->session->server.streams && !sgi_task_stream_of(request)->off;
 }
 
-/* True when there is no stream, or it breaks too often, so that the task is polled. */
+/* True when the task has to be polled, because there is no stream or it breaks too
+ * often. */
 bool sgi_task_stream_is_missing(const segue_request *request)
 {
     return !has_stream(request) ||
@@ -52,9 +53,9 @@ static void forget_all_left(segue_session *session, sgi_open_streams *streams)
         forget_left(session, &streams->left[i]);
 }
 
-/* Notes a stream that is being dropped, because its events may still come. A stream that
- * has brought nothing is not noted: its late events fit into the next stream. Over HTTP
- * no stream is noted: the exchange shows to which stream an event belongs. */
+/* Notes a stream that is dropped, because its events may still arrive. A stream that has
+ * brought nothing is not noted: its late events fit into the next stream. Over HTTP no
+ * stream is noted, because the exchange shows to which stream an event belongs. */
 static void note_left(const segue_request *request)
 {
     sgi_open_streams *streams = sgi_open_streams_of(request->session);
@@ -73,8 +74,8 @@ static void note_left(const segue_request *request)
 }
 
 /* True when the event belongs to the dropped stream. The late events of a dropped stream
- * go on from its next number. An event with another number belongs to the new stream, and
- * so do all events after it. */
+ * continue its numbers. The first event with another number shows that the new stream has
+ * begun, to which all later events belong. */
 bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq)
 {
     sgi_left_stream *left = find_left(request);
@@ -88,8 +89,8 @@ bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq)
 
 /* ---- opening and ending ---- */
 
-/* Removes the stream of the request from the session's streams. It has ended, or is being
- * dropped. */
+/* Removes the stream of the request from the open streams of the session, because it has
+ * ended or is dropped. */
 static void forget_stream(segue_request *request)
 {
     if (sgi_task_stream_of(request)->emitter)
@@ -114,8 +115,8 @@ void sgi_task_stream_reopen(segue_request *request)
     sgi_tries_set_timer(&sgi_task_stream_of(request)->tries, 0);
 }
 
-/* Ends the request when the stream has ended and reported the task's end. The merged
- * events are the result if no event is missing. */
+/* Ends the request when the stream has reported the end of the task. The merged events
+ * are the result if no event is missing. */
 static bool complete_from_events(segue_request *request, sgi_json result)
 {
     sgi_json final = sgi_json_get(sgi_json_get(result, "_meta"), "dev.segue/final");
@@ -139,7 +140,7 @@ static bool complete_from_events(segue_request *request, sgi_json result)
     return ok;
 }
 
-/* Continues the stream after events that the server no longer has (R-E-3). */
+/* Continues the stream behind events that the server has no longer (R-E-3). */
 static bool skip_gone(segue_request *request, sgi_json data)
 {
     int64_t earliest;
@@ -151,8 +152,8 @@ static bool skip_gone(segue_request *request, sgi_json data)
     return true;
 }
 
-/* Handles a failure of the stream. tasks/get may still work, and shows whether the task
- * is lost. */
+/* Handles a failure of the stream. tasks/get may still work, and it shows whether the
+ * task is lost. */
 static void stream_failed(segue_request *request, const char *why, int64_t at_least_ms)
 {
     sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
@@ -164,7 +165,8 @@ static void stream_failed(segue_request *request, const char *why, int64_t at_le
     if (sgi_session_is_open(request->session) || !request->session->conn->exchanging)
         sgi_tries_back_off(&sgi_task_stream_of(request)->tries, at_least_ms);
     else
-        /* counted here, because the stream is opened again when the session is open */
+        /* no pause begins, because the stream is opened when the session opens: only the
+         * failure is counted */
         sgi_task_stream_of(request)->tries.failures++;
     if (request->session->options.max_reconnects < 0)
         sgi_task_stream_of(request)->off = true;
@@ -186,15 +188,16 @@ static void take_stream_error(segue_request *request, const sgi_outcome *outcome
         return;
     }
     if (is_gone) {
-        /* the stream cannot go on; the result of tasks/get contains all segments */
+        /* the stream cannot be continued, so the result is taken from tasks/get, which
+         * has all segments */
         sgi_task_stream_of(request)->off = request->follow->partial = true;
         sgi_follow_get(request);
     } else if (sgi_follow_is_missing_method(code)) {
         request->session->server.streams = false;
         sgi_follow_get(request);
     } else if (code == SGI_RPC_INVALID_PARAMS) {
-        /* another request has the stream of the task, or the task is gone: tasks/get
-         * shows which */
+        /* another request has the stream of this task, or the task is gone: tasks/get
+         * shows which of the two */
         sgi_task_stream_of(request)->off = true;
         sgi_follow_get(request);
     } else {
@@ -204,7 +207,7 @@ static void take_stream_error(segue_request *request, const sgi_outcome *outcome
 
 /* Sends tasks/get, because the server does not stream the task now. If the task goes on,
  * the stream is opened after an interval, so that a server cannot make the client send
- * one message after the other. */
+ * messages without a pause. */
 static void look_instead(segue_request *request)
 {
     sgi_tries_set_timer(&sgi_task_stream_of(request)->tries,
@@ -216,7 +219,7 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
     forget_stream(request);
-    /* a stream that was dropped before this one sends no more events */
+    /* a stream that was dropped earlier will bring no more events */
     forget_left(request->session, find_left(request));
     if (request->phase != SGI_PHASE_FOLLOW || request->cancel_due)
         return;
@@ -238,7 +241,7 @@ static void send_stream(segue_request *request)
     sgi_sending sending;
     sgi_map *streams = &sgi_open_streams_of(request->session)->open;
     sgi_str id = sgi_str_of(request->task_id);
-    /* only one stream per task and connection is allowed (R-E-4) */
+    /* one connection may have only one stream of a task (R-E-4) */
     if (sgi_map_find(streams, id)) {
         look_instead(request);
         return;
@@ -246,7 +249,7 @@ static void send_stream(segue_request *request)
     sgi_emitter *emitter =
         sgi_task_begin_request(request, &sending, "tasks/stream", stream_ended);
     if (emitter) {
-        /* the stream has no time limit, because it lasts as long as the task */
+        /* no time limit: the stream lasts as long as the task */
         emitter->timeout_ms = 0;
         if (sgi_task_stream_of(request)->next)
             sgi_jw_member_int(&sending.w, "after",
@@ -316,9 +319,9 @@ void sgi_task_stream_end(segue_request *request)
 
 /* ---- the dialect's table ---- */
 
-/* Finds the request whose stream brings an event of this task. Over HTTP this is the
- * stream whose exchange brought the event: a dropped stream may bring events until its
- * exchange is closed. */
+/* Finds the request whose stream brings the events of this task. Over HTTP the event must
+ * have come on the exchange of this stream, because a dropped stream may bring events
+ * until its exchange is closed. */
 static segue_request *find_by_stream(segue_session *session, sgi_str task_id)
 {
     sgi_map_node *node = sgi_map_find(&sgi_open_streams_of(session)->open, task_id);
@@ -328,8 +331,8 @@ static segue_request *find_by_stream(segue_session *session, sgi_str task_id)
     return stream->request;
 }
 
-/* Handles an event whose task is not known. The event may belong to any stream that can
- * bring it. */
+/* Handles an event whose task is not known: any stream that can bring it may have lost an
+ * event. */
 static void lose_event(segue_session *session)
 {
     session->engine->warnings++;
@@ -369,14 +372,14 @@ static bool notified(segue_session *session, sgi_str method, const sgi_message *
     else if ((request = find_by_stream(session, id)))
         sgi_task_stream_take_event(request, &event);
     else
-        /* the event belongs to a closed stream, and is dropped */
+        /* the event belongs to a stream that was closed, and is dropped */
         session->engine->warnings++;
     *taken = true;
     return true;
 }
 
-/* Makes the request fetch its result, because a message could not be read that may have
- * been an event. */
+/* A message that could not be read may have been an event of the stream. Marks the merged
+ * result as incomplete, so that the result is fetched at the end. */
 static void note_lost_message(segue_request *request)
 {
     if (sgi_task_stream_emitter(request))
@@ -408,8 +411,8 @@ static void read_server_capabilities(segue_session *session, sgi_json capabiliti
                               session->server.tasks &&
                               (sgi_json_get(tasks, "eventStreams").n > 0 ||
                                sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);
-    /* the dropped streams were on an earlier connection, so their events do not come any
-     * more */
+    /* the dropped streams were on an earlier connection, so their events cannot arrive
+     * any more */
     forget_all_left(session, sgi_open_streams_of(session));
 }
 

@@ -1,7 +1,7 @@
-/* Merges the events of a task's stream (E) in the way in which the server merges its
- * segments. Each event is merged once (R-E-7). Segments have the same numbers as on the
- * server when the server gives their numbers. So a segment that was delivered as a piece
- * before the call became a task is not delivered again. */
+/* Merges the events of a task's stream (E) as the server merges its segments. Each event
+ * is merged once (R-E-7). When the server gives the numbers of segments, the client uses
+ * the same numbers: a segment that was delivered as a piece before the call became a task
+ * is then not delivered again. */
 #include "engine/dialect/task_events/stream.h"
 
 static void lose_count(segue_request *request)
@@ -10,8 +10,8 @@ static void lose_count(segue_request *request)
         sgi_task_stream_of(request)->count = SGI_COUNT_LOST;
 }
 
-/* Handles a malformed event. The result that is merged here lacks the event, so the
- * server's result is fetched. */
+/* Handles a malformed event. The merge lacks this event, so the server's result is
+ * fetched. */
 static void lack_something(segue_request *request)
 {
     request->engine->warnings++;
@@ -36,10 +36,10 @@ void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_even
     lose_count(request);
 }
 
-/* Handles an event that came before its predecessor. Returns true when the event is not
- * used. The stream is opened again once. An event that is still missing after that does
- * not come any more. On a byte stream, late events of the dropped stream may still come,
- * after those that have come. */
+/* Handles an event that came although earlier events are missing. Returns true when the
+ * event is not used: the stream is then opened again, once for each gap. An event that is
+ * still missing afterwards will not come. On a byte stream, late events of the dropped
+ * stream may still arrive. */
 static bool waits_for_hole(segue_request *request, uint64_t seq)
 {
     bool is_left =
@@ -58,8 +58,8 @@ static bool waits_for_hole(segue_request *request, uint64_t seq)
     return true;
 }
 
-/* Returns the number of the first block of an event. When the server gives no numbers,
- * the client counts the blocks. */
+/* Returns the number of the first block of an event. When the server gives no number, the
+ * client counts. */
 static uint64_t next_number(segue_request *request, sgi_json segment)
 {
     int64_t number;
@@ -81,9 +81,8 @@ static void lack_segments(segue_request *request)
     lose_count(request);
 }
 
-/* Stores a block. place: the index of the block in the list, -1 = after the others. The
- * index is used only while no segment is missing. Returns false when the index is
- * invalid. */
+/* Stores a block. place: index of the block in the list; -1 = it is appended. The index
+ * is used only while no segment is missing. Returns false when the index is invalid. */
 static bool keep_block(segue_request *request, int64_t place, sgi_json block)
 {
     if (request->options.discard)
@@ -125,15 +124,15 @@ static void take_segments(segue_request *request, uint64_t seq,
             return;
         }
         sgi_task_stream_of(request)->segment = number;
-        /* a block with a smaller number was delivered before, as a piece */
+        /* a block with a lower number was delivered earlier, as a piece of the call */
         if (number >= request->numbering.next)
             show_block(request, number, seq + 1, place, block);
         place += place >= 0;
     }
 }
 
-/* Handles an event whose position among the other events is not known. The event is not
- * used, and the result is fetched. */
+/* Handles an event whose number is missing or malformed. The event is not used, and the
+ * result is fetched. */
 static void lack_place(segue_request *request)
 {
     request->engine->warnings++;
@@ -166,7 +165,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
                                       ? sgi_task_stream_of(request)->segment
                                       : request->numbering.next - 1);
         if (sgi_task_stream_of(request)->count != SGI_COUNT_ALL)
-            /* the next segment has the number after those that were delivered */
+            /* the next segment gets the number after those that were delivered */
             sgi_task_stream_of(request)->count = SGI_COUNT_ON;
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
         sgi_task_note_status(request, payload);
@@ -184,13 +183,13 @@ void sgi_task_stream_take_event(segue_request *request, const sgi_task_event *ev
         return;
     }
     if ((uint64_t)seq < sgi_task_stream_of(request)->next) {
-        request->delivery.dropped++; /* the event has come before (R-E-7) */
+        request->delivery.dropped++; /* this event has come before (R-E-7) */
         return;
     }
-    /* Without a cursor the stream begins with the earliest event that the server has. If
-     * a stream of the task was dropped, the event may also belong to that one, because an
-     * event names its task and not its stream. An event that is skipped here is also in
-     * the result. */
+    /* Without a cursor, the stream begins with the earliest event that the server has. If
+     * an earlier stream of the task was dropped, the event may belong to that one,
+     * because an event names its task and not its stream. An event that is skipped here
+     * is also in the result. */
     if (!sgi_task_stream_of(request)->next &&
         sgi_task_stream_is_stale_event(request, (uint64_t)seq)) {
         sgi_task_stream_of(request)->unsure = true;

@@ -17,7 +17,7 @@ typedef struct sgi_stream {
     sgi_source source;
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
-    /* number of the next event to be sent, plus 1; 0 = the earliest retained event */
+    /* 1 + the number of the next event; 0 = the earliest event that is retained */
     uint64_t expect;
     sgi_buf head; /* the text with which each event of the stream begins */
     sgi_buf tail; /* the text with which each event of the stream ends */
@@ -69,8 +69,8 @@ static void write_segment(const sgi_op *op, sgi_buf *out, const sgi_entry *entry
     sgi_buf_add_char(out, '}');
 }
 
-/* Writes an event. It does not use sgi_jw, because a streaming server spends much of its
- * time here. */
+/* The text is written without sgi_jw, because a streaming server spends much of its time
+ * here. */
 static void write_event(sgi_stream *stream, sgi_buf *out, const sgi_entry *entry)
 {
     const char *type = event_type(entry->kind);
@@ -106,8 +106,8 @@ static bool prepare_envelope(sgi_stream *stream, const char *task_id)
     return !head->failed && !tail->failed;
 }
 
-/* Sends the end of the stream with the task's outcome, so that a client that received
- * every event needs no tasks/get. */
+/* Ends the stream with the outcome of the task, so that a client that has received every
+ * event needs no tasks/get. */
 static void send_end(sgi_stream *stream)
 {
     const sgi_op *op = stream->reader.op;
@@ -134,7 +134,8 @@ static void send_failure(sgi_stream *stream)
     sgi_reply_store_error(stream->reply, SGI_UNREADABLE, SEGUE_E_STORE);
 }
 
-/* Reports that events between the cursor and this event are no longer kept (R-E-3). */
+/* Reports that the server does not keep the events between the client's cursor and this
+ * event any more (R-E-3). */
 static void send_gone(sgi_stream *stream, uint64_t event)
 {
     char data[160];
@@ -173,8 +174,8 @@ static step send_next(sgi_stream *stream)
     if (entry->event && entry->event >= stream->expect && entry->event >= earliest) {
         write_event(stream, out, entry);
         if (out->failed) {
-            /* out of memory: the stream is closed and no event is skipped, so the client
-             * can resume it with its cursor */
+            /* out of memory: the stream ends without skipping an event, so the client can
+             * resume at its cursor */
             sgi_buf_cut(out, before);
             send_failure(stream);
             return STEP_END;
@@ -205,8 +206,7 @@ static void more_to_read(sgi_reader *reader)
 
 static void withdrawn(sgi_reply *reply)
 {
-    /* the client has cancelled the stream: the stream ends, and the task goes on
-     * (R-E-5) */
+    /* only the stream was cancelled: the task goes on (R-E-5) */
     end_stream(reply->user);
 }
 
@@ -245,7 +245,7 @@ static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
     sgi_send_open_events(stream->conn);
     sgi_buf_init(&stream->head, mem);
     sgi_buf_init(&stream->tail, mem);
-    /* event n is at log position n + 1 or later, so the earlier positions need not be
+    /* event n is at position n + 1 of the log or later, so earlier positions need not be
      * read */
     sgi_reader_init(&stream->reader, op, expect ? expect - 1 : 0, more_to_read);
     stream->reader.tells = true;
@@ -300,8 +300,8 @@ static void tasks_stream(const sgi_inbound *in)
         sgi_reply_close(reply);
         return;
     }
-    /* the next event has number after + 1; expect is this number plus 1, because 0 has
-     * another meaning */
+    /* `after` is the last event that the client has, so after + 1 is next; `expect` is
+     * one more, because 0 has another meaning */
     *open = (opening){reply, cursor.n ? (uint64_t)after + 2 : 0};
     sgi_server_find_task(in->peer->server, in->peer->who, id, stream_found, open);
 }

@@ -1,20 +1,20 @@
-/* The event stream of a task (E, SEP-2694) on the client, used by the dialect that
- * follows the task. The stream brings segments, and reports when tasks/get is due. */
+/* The event stream of a task (E, SEP-2694) on the client. The dialect that follows the
+ * task uses it. The stream brings segments, and shows when tasks/get is due. */
 #ifndef SGI_TASK_STREAM_H
 #define SGI_TASK_STREAM_H
 
 #include "engine/dialect/rows.h"
 #include "engine/dialect/following/follow.h"
 
-/* How the client counts the segments of a stream when the server gives no numbers. */
+/* How the client numbers the segments of a stream when the server gives no numbers. */
 typedef enum sgi_count {
     /* the next segment has the number after those that were delivered */
     SGI_COUNT_ON = 0,
-    /* the stream was read from its first event on, so all of its segments are counted */
+    /* the stream was read from its first event on, so every segment is counted */
     SGI_COUNT_ALL,
-    SGI_COUNT_LOST, /* events are missing that may have contained segments */
-    /* Like SGI_COUNT_LOST, and segments were delivered since: the whole result is
-     * delivered again. */
+    SGI_COUNT_LOST, /* events are missing, which may have been segments */
+    /* Like SGI_COUNT_LOST, and segments were delivered afterwards: the whole result has
+     * to be delivered again. */
     SGI_COUNT_WRONG
 } sgi_count;
 
@@ -22,39 +22,40 @@ typedef enum sgi_count {
 typedef struct sgi_task_stream {
     sgi_cli_state state;
     segue_request *request; /* not a counted reference: the request contains this state */
-    sgi_tries tries;        /* counts the tries of tasks/stream */
+    sgi_tries tries;        /* counts the attempts of tasks/stream */
     sgi_emitter *emitter;   /* the exchange of the open stream, or NULL */
     sgi_map_node node;      /* node of the map of the session's open streams */
-    /* no stream is opened for this task any more, although the server has streams */
+    /* no stream is opened for this task any more, although the server offers streams */
     bool off;
     uint64_t next; /* number of the next event */
-    /* the value of `next` when the stream was reopened because of a missing event */
+    /* the value of `next` when the stream was opened again because of a missing event */
     uint64_t gap;
-    uint64_t gap_end; /* number of the last event that came after the missing one */
-    bool end_seen;    /* tasks/get has reported the task's end, and the stream has not */
+    uint64_t gap_end; /* number of the last event that arrived behind the missing one */
+    /* tasks/get has reported the end of the task, but the stream has not */
+    bool end_seen;
     uint64_t segment; /* number of the last segment of the stream */
     sgi_count count;  /* how the segments are counted */
-    /* events were skipped that may belong to this stream (follow_events.c) */
+    /* events were skipped that may have belonged to this stream (follow_events.c) */
     bool unsure;
 } sgi_task_stream;
 
 /* The largest number of dropped streams that a session remembers; a new one replaces the
- * oldest. For a forgotten stream, the next stream of the task may begin with a late event
- * of the dropped one. */
+ * oldest. After an entry was replaced, a late event of its stream may be taken for the
+ * first event of the task's next stream. */
 #define SGI_STREAMS_LEFT_MAX 16
 
-/* A stream that was dropped on a byte stream. Its events may still come. */
+/* A stream that was dropped on a byte stream, so that its events may still arrive. */
 typedef struct sgi_left_stream {
     char *task_id; /* id of the task; NULL = the entry is free */
     uint64_t next; /* number of the next event of the dropped stream */
 } sgi_left_stream;
 
-/* The streams of a session, open and dropped. */
+/* The open and the dropped streams of a session. */
 typedef struct sgi_open_streams {
     sgi_cli_state state;
     sgi_map open; /* the open streams (sgi_task_stream), by task id */
     sgi_left_stream left[SGI_STREAMS_LEFT_MAX];
-    size_t left_at; /* index of the entry that is used next */
+    size_t left_at; /* index of the entry that is used for the next dropped stream */
 } sgi_open_streams;
 
 /* Returns the stream state of a request; NULL before sgi_task_stream_begin. */
@@ -69,20 +70,23 @@ static inline sgi_open_streams *sgi_open_streams_of(const segue_session *session
 
 /* ---- client.c ---- */
 
-/* Makes the stream state of a request. Returns false when out of memory. */
+/* Makes the stream state of a request, if there is none. Returns false when out of
+ * memory. */
 bool sgi_task_stream_begin(segue_request *request);
 /* Opens the stream if it is due. */
 void sgi_task_stream_open_if_due(segue_request *request);
 void sgi_task_stream_drop(segue_request *request);
 void sgi_task_stream_end(segue_request *request);
-/* Returns the exchange of the stream; NULL = the stream is not open. */
+/* Returns the exchange of the open stream; NULL = no stream is open. */
 sgi_emitter *sgi_task_stream_emitter(const segue_request *request);
-/* True when there is no stream, or it breaks too often, so that the task is polled. */
+/* True when the task has to be polled, because there is no stream or it breaks too
+ * often. */
 bool sgi_task_stream_is_missing(const segue_request *request);
-/* Drops the stream and opens it again, after the last received event. */
+/* Drops the stream and opens it again behind the last received event. */
 void sgi_task_stream_reopen(segue_request *request);
 /* True when the event may belong to an earlier stream of the task, which was dropped.
- * Called for an event of a stream that has brought nothing and has no cursor. */
+ * Called for an event of a stream that has brought nothing and was opened without a
+ * cursor. */
 bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq);
 
 /* ---- follow_events.c ---- */
@@ -90,12 +94,13 @@ bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq);
 /* The members of notifications/tasks/event, as views. */
 typedef struct sgi_task_event {
     sgi_json seq, type, payload;
-    const sgi_json_part *part; /* a description of payload, or NULL */
+    /* the place of payload in the text that was read ahead, or NULL */
+    const sgi_json_part *part;
 } sgi_task_event;
 
 void sgi_task_stream_take_event(segue_request *request, const sgi_task_event *event);
-/* Notes that the events before this one will not come. The merged result is then
- * incomplete, so the result is fetched. */
+/* Notes that the missing events in front of next_event will not come. The merged result
+ * is then incomplete, so the result is fetched. */
 void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_event);
 
 #endif

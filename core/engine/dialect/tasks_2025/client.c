@@ -12,11 +12,12 @@
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
 #define PAGES_MAX 100
-#define LOOKS_MAX 4 /* the largest number of attempts to read tools/list for one call */
+/* the largest number of times that tools/list is tried for one call */
+#define LOOKS_MAX 4
 
 /* ---- modes of SEP-1905 ---- */
 
-/* Returns the modes in a list. A malformed list has no modes. */
+/* Returns the set of modes in a list. A malformed list gives no modes. */
 static uint8_t modes_of(sgi_json list)
 {
     uint8_t bits;
@@ -62,7 +63,7 @@ segue_status sgi_task_calls_may_list(segue_session *session, uint32_t modes)
 
 /* ---- the handshake ---- */
 
-/* Writes capabilities.tasks, unless the application declares tasks itself. */
+/* If the application declares tasks itself, nothing is written. */
 static void write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w)
 {
     if (session->options.no_tasks || sgi_json_get(given, "tasks").n)
@@ -77,8 +78,8 @@ static void write_capabilities(const segue_session *session, sgi_json given, sgi
     sgi_jw_close(w, '}');
 }
 
-/* Returns the capability for void segments, if the client declares streaming: a client
- * that receives segments also accepts that segments become void. */
+/* Returns the capability for void segments when the client declares streaming: this
+ * client accepts that segments become void. */
 static const char *experimental(const segue_session *session, sgi_json given)
 {
     return modes_to_declare(session, given) & SGI_MODE_STREAMING ? SGI_REPLACE : NULL;
@@ -113,12 +114,13 @@ static sgi_call_2025 *call_of(const segue_request *request)
 
 static bool send_list(segue_session *session, sgi_json cursor);
 
-/* Sends the calls that waited for the list of tools, because the list was read. */
+/* Sends the calls that waited for the list of tools, because it was read. */
 static void look_ended(segue_session *session)
 {
     sgi_session_2025 *own = sgi_session_2025_of(session);
     segue_request *request, *next;
-    /* a tool that was on no page is called without asking for a task */
+    /* the whole list was read: a tool that was on no page is called without asking for a
+     * task */
     own->tools.whole = true;
     SGI_TAILQ_EACH(request, &session->requests, link, next) {
         if (!sgi_session_is_open(session))
@@ -133,8 +135,8 @@ static void look_ended(segue_session *session)
 
 #define LOOKING "tools/list, which shows whether the tool runs as a task, failed"
 
-/* Reads tools/list again for a call that waits, or ends the call. Nothing of the call was
- * sent, so a further attempt is safe. */
+/* Reads tools/list again for a call that waits, or ends the call when no attempt is left.
+ * Nothing of the call was sent, so another attempt is safe. */
 static void look_again(segue_request *request, const sgi_outcome *outcome)
 {
     bool may = request->tries.failures + 1 < LOOKS_MAX;
@@ -178,7 +180,7 @@ static void look_failed(segue_session *session, const sgi_outcome *outcome)
 }
 
 /* Handles a refusal of tools/list, perhaps by a server of another era. Notes this in the
- * calls that wait. Returns false when all of them had noted it before. */
+ * calls that wait for the list. Returns false when all of them have noted it before. */
 static bool may_be_another_era(sgi_emitter *emitter)
 {
     segue_session *session = emitter->session;
@@ -194,8 +196,8 @@ static bool may_be_another_era(sgi_emitter *emitter)
     return is_new;
 }
 
-/* Drops what is known of the tools when the server reports that its list has changed. The
- * notification goes to the application, too. */
+/* Forgets the tools when the server reports that their list has changed. The application
+ * gets the notification too. */
 static bool notified(segue_session *session, sgi_str method, const sgi_message *msg,
                      bool *taken)
 {
@@ -217,13 +219,15 @@ static bool is_page(const sgi_outcome *outcome)
            sgi_json_kind_of(sgi_json_get(outcome->json, "tools")) == SGI_JSON_ARRAY;
 }
 
-/* Takes a page of tools/list, and asks for the next one if there is one. */
+/* Takes a page of tools/list, and requests the next page if there is one. */
 static void take_page(segue_session *session, sgi_json result)
 {
     sgi_session_2025 *own = sgi_session_2025_of(session);
     sgi_json next = sgi_json_get(result, "nextCursor");
     bool more = sgi_json_kind_of(next) == SGI_JSON_STRING;
-    sgi_buf cursor = own->cursor; /* the buffer is freed below */
+    /* own->cursor is written again below, so the old text is taken out first and freed at
+     * the end */
+    sgi_buf cursor = own->cursor;
     sgi_buf_init(&own->cursor, sgi_engine_mem(session->engine));
     sgi_tool_tasks_learn(&own->tools, sgi_buf_str(&cursor), result);
     sgi_tool_schemas_learn(&session->tools.schemas, result, !cursor.len);
@@ -241,8 +245,8 @@ static void take_page(segue_session *session, sgi_json result)
         look_failed(session, &unsent);
 }
 
-/* True for error -32601: the server has no tools/list, so the client learns nothing of
- * its tools. */
+/* True for error -32601: the server has no tools/list, so it does not say which tools are
+ * tasks. */
 static bool has_no_list(const sgi_outcome *outcome)
 {
     int64_t code = 0;
@@ -255,7 +259,7 @@ static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
     segue_session *session = emitter->session;
     sgi_session_2025_of(session)->listing = NULL;
     if (!sgi_session_is_open(session))
-        return; /* tools/list is sent again when the session is open */
+        return; /* tools/list is sent again when the session opens */
     if (is_page(outcome))
         take_page(session, outcome->json);
     else if (has_no_list(outcome))
@@ -285,7 +289,8 @@ static bool send_list(segue_session *session, sgi_json cursor)
     return true;
 }
 
-/* Begins to read tools/list unless that is under way. false: out of memory. */
+/* Begins to read tools/list, unless that is under way. Returns false when out of
+ * memory. */
 static bool looks(segue_session *session)
 {
     sgi_session_2025 *own = sgi_session_2025_of(session);
@@ -296,7 +301,7 @@ static bool looks(segue_session *session)
     return send_list(session, (sgi_json){0});
 }
 
-/* Reads a page of tools/list that the application has asked for. */
+/* Reads a page of tools/list that the application has requested. */
 static void tools_listed(const segue_request *request, sgi_json result)
 {
     segue_session *session = request->session;
@@ -320,9 +325,9 @@ static bool tool_may(const segue_request *request, sgi_json params)
     return may;
 }
 
-/* Returns those of the chosen modes that the server has. If the server has none of them,
- * all chosen ones are returned: the server then reports that it uses another mode
- * (R-1905-3, R-1905-6). */
+/* Returns which of the chosen modes the call lists: those that the server has. If the
+ * server has none of them, all are listed, and the server reports that it uses another
+ * one (R-1905-3, R-1905-6). */
 static uint8_t modes_to_list(const segue_request *request)
 {
     const segue_session *session = request->session;
@@ -330,13 +335,13 @@ static uint8_t modes_to_list(const segue_request *request)
                          ? (uint8_t)request->options.response_modes
                          : session->handshake.modes;
     if (!session->server.modes)
-        return 0; /* the server does not have SEP-1905 */
+        return 0; /* the server has no response modes (SEP-1905) */
     chosen &= SGI_MODES_ALL;
     return chosen & session->server.modes ? chosen & session->server.modes : chosen;
 }
 
-/* Decides by the tool whether the call asks for a task. Returns false when the call has
- * to wait until tools/list was read, or has ended. */
+/* Decides by the tool whether the call asks for a task. Returns false when the call waits
+ * for tools/list, or has ended. */
 static bool ask_tool(segue_request *request, sgi_call_form *form, sgi_json params)
 {
     segue_session *session = request->session;
@@ -369,7 +374,7 @@ static bool prepare(segue_request *request)
     }
     sgi_call_form *form = &call->form;
     form->modes = modes_to_list(request);
-    if (own.n) { /* the application's params contain the member task */
+    if (own.n) { /* the application's params have the member `task` */
         form->wish = SGI_TASK_WISH_OWN;
         form->modes = modes_of(sgi_json_get(own, "responseModes"));
     } else if (!ask_tool(request, form, params)) {
@@ -452,8 +457,8 @@ static bool read_token(sgi_json token, sgi_request_spec *spec, segue_status *sta
     return true;
 }
 
-/* Fills the state of a request made from a token. Such a request lacks the segments
- * before the token's cursor. */
+/* Fills the state of a request that is made from a token. Such a request lacks the
+ * segments before the token's position. */
 static bool take_over(segue_request *request, const sgi_request_spec *spec)
 {
     if (spec->follower == &sgi_2025_following && spec->next_segment > 1)

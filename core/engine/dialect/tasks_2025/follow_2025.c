@@ -85,8 +85,8 @@ void sgi_2025_free(segue_request *request, sgi_call_2025 *call)
 
 /* ---- the next step ---- */
 
-/* Makes a pull of the missing segments due, or a fetch of the whole result if pulling
- * cannot help. */
+/* Requests the missing segments by tasks/result with a number; if that cannot help, the
+ * whole result. */
 static void want_rest(sgi_task_2025 *task)
 {
     if (sgi_2025_can_pull(task))
@@ -95,11 +95,11 @@ static void want_rest(sgi_task_2025 *task)
         task->fetch_due = true;
 }
 
-/* Waits one more interval for pushed segments. */
+/* Waits for pushed segments for one more interval. */
 static void listen_on(segue_request *request)
 {
-    /* no segments are read while the inbox is full, so they may still come: wait once
-     * more */
+    /* a full inbox counts as segments that came: none are read now, so they may still
+     * arrive */
     sgi_2025_of(request)->got_segments = request->delivery.behind;
     sgi_2025_of(request)->backing_off = false;
     sgi_task_poll_later(request);
@@ -122,7 +122,7 @@ void sgi_2025_send_due(segue_request *request)
     else if (due == SGI_STEP_LISTEN)
         listen_on(request);
     else if (due == SGI_STEP_FETCH && request->follow->state == SEGUE_TASK_CANCELLED)
-        /* the result would only say that the task is cancelled, so it is not fetched */
+        /* the result would say only that the task is cancelled, so it is not fetched */
         sgi_follow_cancelled(request);
     else if (due == SGI_STEP_FETCH)
         fetch(request);
@@ -155,7 +155,7 @@ static void pause(segue_request *request)
     request->calling = NULL;
     task->pull_due = sgi_2025_can_pull(task);
     if (request->follow->state == SEGUE_TASK_CANCELLED)
-        /* a cancelled task delivers nothing more, so it does not wait for credit */
+        /* a cancelled task delivers nothing more, so its end does not wait for credit */
         sgi_follow_cancelled(request);
 }
 
@@ -166,7 +166,8 @@ static void gap_is_old(sgi_timer *timer)
     sgi_task_2025 *task = SGI_OWNER(timer, sgi_task_2025, gap);
     if (!sgi_2025_is_live(task->request) || !sgi_tracker_has_hole(&task->tracker))
         return;
-    /* a gap that cannot be pulled stays until the task has ended */
+    /* missing segments that tasks/result cannot bring (sgi_2025_can_pull) come with the
+     * result at the end of the task */
     if (sgi_2025_can_pull(task))
         task->pull_due = true;
     sgi_2025_send_due(task->request);
@@ -183,7 +184,7 @@ static void watch_gap(segue_request *request)
 
 void sgi_2025_end_or_send(segue_request *request)
 {
-    /* false also when the task could not be followed for lack of memory */
+    /* false when the request has ended or when there was no memory to follow the task */
     if (!sgi_2025_is_live(request))
         return;
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -205,8 +206,8 @@ void sgi_2025_end_or_send(segue_request *request)
     sgi_2025_send_due(request);
 }
 
-/* Handles the end of the task. The remaining segments are asked for before the result,
- * because the result may be only an error. */
+/* Handles the end of the task. Missing segments are requested before the result, because
+ * the result may be only an error. */
 static void take_ended(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -233,10 +234,10 @@ static bool can_be_asked(const segue_request *request)
            sgi_server_questions_are_declared(request->session);
 }
 
-/* True when the client has to send tasks/result so that the server asks its question.
- * Some servers send the question only while tasks/result waits (2025-11-25
- * basic/utilities/tasks, "Input Required Status"). No segments come during such a wait,
- * so a streaming server first gets time to ask in another way. */
+/* True when the client must send tasks/result before the server asks its question. Some
+ * servers send the question only while tasks/result waits (2025-11-25
+ * basic/utilities/tasks, "Input Required Status"). During this wait no segments come, so
+ * a server that streams first gets time to ask in another way. */
 static bool is_asked_by_result(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -244,7 +245,8 @@ static bool is_asked_by_result(segue_request *request)
                  !request->calling && can_be_asked(request) &&
                  !sgi_server_questions_are_open(request);
     task->unasked = waits ? task->unasked + 1 : 0;
-    task->idle = waits; /* tasks/get goes on until the question has come */
+    /* tasks/get is sent at each interval until the question has come */
+    task->idle = waits;
     bool may_come = sgi_2025_can_pull(task) || task->waiting;
     return waits && (!may_come || task->unasked > 1);
 }
@@ -255,7 +257,7 @@ void sgi_2025_act_on_state(segue_request *request)
         take_ended(request);
     } else {
         sgi_2025_of(request)->fetch_due |= is_asked_by_result(request);
-        /* the stored result came before the task's end, so it is dropped */
+        /* a result that came before the end of the task is dropped */
         sgi_buf_free(&sgi_2025_of(request)->kept);
         if (!sgi_tries_is_waiting(&request->tries))
             sgi_task_poll_later(request);
@@ -268,8 +270,8 @@ void sgi_2025_act_on_state(segue_request *request)
 static void take_look(segue_request *request, sgi_json task)
 {
     sgi_tries_reset(&request->tries);
-    /* the server process that answers tasks/get also pushes the segments, so it is
-     * alive */
+    /* the process that answers tasks/get also pushes the segments, so the call's time
+     * limit starts again */
     if (request->calling)
         sgi_emitter_note_sign_of_life(request->calling);
     if (sgi_task_is_another(request, task)) {
@@ -288,7 +290,7 @@ static void take_look(segue_request *request, sgi_json task)
 }
 
 /* Handles an answer that says that the server does not know the task. If segments have
- * come, they are incomplete, and the client asks once for the rest (R-1905-41). */
+ * come, they are incomplete, so the client asks once for the rest (R-1905-41). */
 static void take_unknown(segue_request *request, sgi_json error)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -342,8 +344,8 @@ static void look(segue_request *request)
     sgi_sending sending;
     request->follow->look_due = true;
     if (request->follow->getting)
-        /* the answer under way may be older than the event that made tasks/get due, so
-         * look_due stays set */
+        /* look_due stays set: the answer under way may be older than the event that made
+         * tasks/get due */
         return;
     sgi_emitter *emitter = sgi_task_begin_request(request, &sending, "tasks/get", looked);
     if (emitter && sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0})) {
@@ -356,7 +358,7 @@ static void look(segue_request *request)
 
 /* ---- tasks/result ---- */
 
-/* Stops pulling, because further pulls would bring nothing. */
+/* Stops pulling segments, because no further pull would bring any. */
 static void stop_pulling(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -402,7 +404,7 @@ static void take_fetched(segue_request *request, const sgi_response *reply)
         return;
     }
     sgi_2025_take_response(request, reply, true);
-    /* this answer shows the reason of the error, so the client stops asking for it */
+    /* this answer has the reason of the error, so the client need not ask for it */
     sgi_2025_stop_asking_reason(request);
     if (sgi_2025_is_live(request) && !sgi_tracker_is_whole(&task->tracker))
         sgi_request_fail(request, task->some ? SEGUE_E_INCOMPLETE : SEGUE_E_PROTOCOL,
@@ -411,8 +413,8 @@ static void take_fetched(segue_request *request, const sgi_response *reply)
 }
 
 /* True when the server refuses to answer now. A failed task also has an error as its
- * result, which may ask for a pause, too. The reason in the error distinguishes the
- * two. */
+ * result, and that error may ask for a pause too. The reason in the error tells the two
+ * apart. */
 static bool is_refusal(const segue_request *request, sgi_json error)
 {
     static const char *const reasons[] = {"rate_limited", SGI_ENDING_REASON, "elsewhere",
@@ -425,8 +427,8 @@ static bool is_refusal(const segue_request *request, sgi_json error)
            (is_named || request->follow->state != SEGUE_TASK_FAILED);
 }
 
-/* Asks again later, because the server refused to answer. If the task was still running,
- * tasks/get first shows whether it has failed since. Returns false when no attempt is
+/* Asks again later, because the server refused to answer. If the task was running,
+ * tasks/get shows first whether it has failed since. Returns false when no attempt is
  * left. */
 static bool ask_later(segue_request *request, sgi_json error)
 {
@@ -454,11 +456,11 @@ static void take_pull_error(segue_request *request, sgi_json error)
                                "the server does not support tasks/result", error);
     } else if (code == SGI_RPC_INVALID_PARAMS) {
         stop_pulling(request);
-        /* tasks/get shows whether the server refused the number or does not know the
-         * task */
+        /* the server refused the number or does not know the task: tasks/get shows which
+         * of the two */
         request->follow->look_due = true;
     } else if (sgi_json_string_is(reason, SGI_STR("segments_gone")) ||
-               /* the error is the result of the failed task */
+               /* or the task has failed, and this error is its result */
                (!task->after && request->follow->state == SEGUE_TASK_FAILED) ||
                ++task->tries >= TRIES_MAX) {
         stop_pulling(request);
@@ -504,7 +506,7 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
         task->pull_due = !task->is_fetch;
         if (task->pull_due && outcome->kind == SGI_OUTCOME_REFUSED &&
             ++task->tries >= TRIES_MAX)
-            /* no segments can be pulled any more, so the whole result is fetched */
+            /* segments can be pulled no more, so the whole result is fetched */
             stop_pulling(request);
         try_again(request, outcome);
     }
@@ -532,7 +534,7 @@ static void ask_result(segue_request *request, bool is_fetch)
     }
 }
 
-/* Fetches the whole result, unless a wait has brought it already. */
+/* Fetches the whole result, unless a waiting tasks/result has brought it. */
 static void fetch(segue_request *request)
 {
     sgi_response reply;
@@ -580,7 +582,8 @@ static void pushed(segue_request *request, const sgi_outcome *outcome)
     bool ended = sgi_task_state_is_terminal(request->follow->state);
     if (sgi_2025_is_live(request) && !task->tracker.complete &&
         (ended || sgi_2025_can_pull(task)))
-        /* the push broke, and no other message would report the rest (R-1905-42) */
+        /* the push broke, and no other message will report the missing segments
+         * (R-1905-42) */
         want_rest(task);
     sgi_2025_end_or_send(request);
 }
@@ -597,8 +600,8 @@ static bool is_streamed(const segue_request *request)
     return sgi_2025_of(request) != NULL;
 }
 
-/* Pulls segments, because the inbox has room again. Nothing was pulled while the inbox
- * was full. */
+/* Pulls segments, because the inbox has room again: while it was full, nothing was
+ * pulled. */
 static void has_room(segue_request *request, bool was_full)
 {
     if (!request->follow->paused && was_full && sgi_2025_of(request) &&

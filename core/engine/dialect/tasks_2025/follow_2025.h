@@ -11,30 +11,31 @@
 #include "engine/dialect/tasks_2025/tool_tasks.h"
 #include "engine/dialect/tasks_2025/tracker.h"
 
-/* Where the member params.task of a call comes from, if the call has one. */
+/* Where params.task of a call comes from, if the call has it. */
 typedef enum sgi_task_wish {
     SGI_TASK_WISH_NONE = 0,
-    SGI_TASK_WISH_OWN,  /* the application's params contain params.task */
+    SGI_TASK_WISH_OWN,  /* the application's params have params.task */
     SGI_TASK_WISH_ADDED /* the library adds params.task */
 } sgi_task_wish;
 
-/* The members of a call that concern tasks (client.c). */
+/* The members of a call that are about tasks (client.c). */
 typedef struct sgi_call_form {
     sgi_task_wish wish;
-    uint8_t modes;   /* modes of SEP-1905 that params.task lists */
-    bool may_stream; /* the call may get several answers (SEP-1905) */
+    uint8_t modes;   /* response modes of SEP-1905 that params.task lists */
+    bool may_stream; /* the call may get several responses (SEP-1905) */
     bool waits;      /* the call waits until the session has read tools/list */
-    /* the call was sent again, with or without params.task, as its tool requires */
+    /* the call was sent a second time, because its tool requires params.task, or forbids
+     * it */
     bool reformed;
 } sgi_call_form;
 
-/* What the client knows of the reason why a stream of segments ended with an error. */
+/* What the client still has to ask when a stream of segments has ended with an error. */
 typedef enum sgi_why {
     SGI_WHY_KNOWN = 0, /* the reason is known, or there was no error */
-    /* tasks/get has to be sent, to show whether the task was cancelled */
+    /* tasks/get has to be sent: it shows whether the task was cancelled */
     SGI_WHY_LOOK,
-    /* tasks/result has to be sent, to show whether the task ended with an error or with a
-     * result that has isError */
+    /* tasks/result has to be sent: it shows whether the task ended with an error, or with
+     * a result that has isError */
     SGI_WHY_FETCH
 } sgi_why;
 
@@ -42,67 +43,70 @@ typedef struct sgi_task_2025 {
     segue_request *request; /* not a counted reference: the request contains this state */
     sgi_tracker tracker;
     sgi_emitter *asking; /* the exchange of tasks/result, or NULL */
-    /* the tasks/result in `asking` asks for the whole result, without a number */
+    /* the tasks/result in `asking` requests the whole result, and no segments by
+     * number */
     bool is_fetch;
-    /* The tasks/result in `asking` asks for the segments after this number. Not used when
+    /* The tasks/result in `asking` requests the segments after this number. Not used when
      * is_fetch is set. */
     uint64_t after;
-    /* the exchange of a tasks/result that is answered when the task ends, or NULL */
+    /* the exchange of a tasks/result that waits for the end of the task, or NULL */
     sgi_emitter *waiting;
     int64_t waiting_since; /* time at which the exchange in `waiting` began; monotonic */
-    int32_t vain_waits;    /* number of waits in a row that ended before the task did */
-    /* the plain result that the answer to a wait has brought, or empty */
+    /* number of waits in a row that were answered before the task had ended */
+    int32_t vain_waits;
+    /* the plain result that a wait has brought; empty = none */
     sgi_buf kept;
     sgi_timer gap;
-    int32_t tries; /* number of pulls in a row that brought nothing */
-    /* number of refused tasks/result in a row; each is followed by a pause */
+    int32_t tries; /* number of pulls in a row that brought no segment */
+    /* number of tasks/result in a row that the server refused; a pause follows each */
     int32_t refusals;
-    /* The last pull brought nothing, so tasks/get has to show whether the task asks a
-     * question. */
+    /* The last pull brought nothing, so tasks/get has to show whether the task is asking
+     * a question. */
     bool idle;
-    /* number of tasks/get in a row that reported a question while no question has come */
+    /* number of tasks/get in a row that reported a question, although no question has
+     * come */
     int32_t unasked;
     bool pull_due; /* a pull is due now, not at the next interval */
     /* the whole result has to be fetched, because pulling cannot bring the missing
      * segments */
     bool fetch_due;
-    /* the server does not store the missing segments, so nothing is pulled any more */
+    /* the server no longer has the missing segments, so nothing is pulled any more */
     bool no_pull;
     sgi_why why;      /* what is known of the reason why the stream ended with an error */
     bool backing_off; /* nothing is sent before the timer fires */
-    /* the server does not know the task any more, and the client makes one last
+    /* the server does not know the task any more, and the client makes its last
      * attempt */
     bool unknown;
     bool some; /* at least one segment has come */
-    /* segments have come since the client last began to wait for pushed ones */
+    /* segments have come since the client began its present wait for pushed ones */
     bool got_segments;
     bool is_error;   /* the value of isError in the result */
     uint64_t voided; /* segments up to this number are void */
 } sgi_task_2025;
 
-/* The state of dialect L for a request: the members of its call, and the task that the
- * request follows. */
+/* The state of dialect L for a request: the members of its call, and the task that it
+ * follows. */
 typedef struct sgi_call_2025 {
     sgi_cli_state state;
     sgi_call_form form;
-    sgi_task_2025 *task; /* NULL = the call is not a task */
+    sgi_task_2025 *task; /* NULL = the request follows no task of this dialect */
 } sgi_call_2025;
 
-/* The exchanges of a session that wait for results of tasks (wait_2025.c). */
+/* The exchanges of a session that wait for the end of tasks (wait_2025.c). */
 typedef struct sgi_result_waits {
     int32_t count;
     int32_t max; /* the limit SGI_WAITS_MAX; tests make it small */
 } sgi_result_waits;
 
-/* The state of dialect L for a session: which tools run as tasks, and how far tools/list
- * was read to find that out. */
+/* The state of dialect L for a session: which tools can be called as tasks, and how far
+ * tools/list was read to find this out. */
 typedef struct sgi_session_2025 {
     sgi_cli_state state;
     sgi_tool_tasks tools;
     sgi_emitter *listing; /* the exchange of tools/list, or NULL */
     sgi_buf cursor;       /* cursor of the page that is being read */
     int32_t pages;
-    bool stale; /* the list of tools has changed while it was read */
+    bool stale; /* the list of tools has changed while it was being read */
     sgi_result_waits waits;
 } sgi_session_2025;
 
@@ -111,16 +115,16 @@ static inline sgi_session_2025 *sgi_session_2025_of(const segue_session *session
     return sgi_cli_session_state(session, &sgi_cli_tasks_2025);
 }
 
-/* Returns the state of the task that a request follows; NULL = it follows no task of
- * 2025-11-25. */
+/* Returns the state of the task that a request follows; NULL = the request follows no
+ * task of 2025-11-25. */
 static inline sgi_task_2025 *sgi_2025_of(const segue_request *request)
 {
     const sgi_call_2025 *call = sgi_cli_state_of(request, &sgi_cli_tasks_2025);
     return call ? call->task : NULL;
 }
 
-/* Returns the members of the call that concern tasks. A request without a state asks for
- * no task. */
+/* Returns the members of the call that are about tasks. A request without a state asks
+ * for no task. */
 static inline sgi_call_form sgi_2025_form(const segue_request *request)
 {
     const sgi_call_2025 *call = sgi_cli_state_of(request, &sgi_cli_tasks_2025);
@@ -143,49 +147,51 @@ static inline bool sgi_2025_can_pull(const sgi_task_2025 *task)
 /* ---- next_2025.c ---- */
 
 typedef enum sgi_step {
-    SGI_STEP_NONE = 0, /* nothing: wait for the exchange or the timer under way */
-    SGI_STEP_LOOK,     /* send tasks/get */
-    SGI_STEP_PULL,     /* send tasks/result with a number */
-    SGI_STEP_FETCH,    /* send tasks/result without a number */
-    SGI_STEP_LISTEN    /* wait: the task has ended, but pushed segments may still come */
+    /* nothing to do before the exchange or the timer under way has ended */
+    SGI_STEP_NONE = 0,
+    SGI_STEP_LOOK,  /* send tasks/get */
+    SGI_STEP_PULL,  /* send tasks/result with a number */
+    SGI_STEP_FETCH, /* send tasks/result without a number */
+    /* the task has ended; wait, because pushed segments may still come */
+    SGI_STEP_LISTEN
 } sgi_step;
 
 sgi_step sgi_2025_next(const segue_request *request);
-/* True when the client may send a tasks/result that waits for the end, beside the polls
- * by tasks/get. */
+/* True when the client may send a tasks/result that waits for the end, in addition to
+ * polling by tasks/get. */
 bool sgi_2025_may_wait(const segue_request *request);
-/* True when a message about the task may overtake pushed segments. This is so over HTTP
- * while the call is under way. */
+/* True when a message about the task may arrive before segments that were pushed earlier:
+ * over HTTP, while the call is under way. */
 bool sgi_2025_is_overtaken(const segue_request *request);
 
 /* ---- segments_2025.c ---- */
 
-/* Handles a response that is not a whole result. pulled: the response answers
+/* Handles a response that is not a whole result. pulled: it is the answer to
  * tasks/result. Returns false when the response was dropped. */
 bool sgi_2025_take_response(segue_request *request, const sgi_response *reply,
                             bool pulled);
-/* Stores the state in a description of the task, unless the description is older than the
- * known state. */
+/* Stores the state from a description of the task, unless the description is older than
+ * the known state. */
 void sgi_2025_note_state(segue_request *request, sgi_json task);
-/* End the request. sgi_2025_finish uses a whole result, sgi_2025_conclude the merge of
- * all segments. */
+/* End the request: sgi_2025_finish with a whole result, sgi_2025_conclude with the merge
+ * of all segments. */
 void sgi_2025_finish(segue_request *request, const sgi_response *reply);
 void sgi_2025_conclude(segue_request *request);
-/* Stops asking why the stream ended with an error, because the next answer of the server
- * will show the reason. */
+/* Stops asking why the stream ended with an error, because the server's next answer shows
+ * it. */
 void sgi_2025_stop_asking_reason(segue_request *request);
 void sgi_2025_fail(segue_request *request, sgi_json error);
 
 /* ---- wait_2025.c ---- */
 
-/* From this poll interval on, the client also sends a tasks/result that is answered when
- * the task ends. Polling with tasks/get alone would show the end late. */
+/* From this poll interval on (in ms), the client also sends a tasks/result that waits for
+ * the end of the task, because polling alone would show the end late. */
 #define SGI_WAIT_POLL_MS 1001
-/* The largest number of such tasks/result that a session has under way, because over HTTP
+/* The largest number of such waiting tasks/result that a session has under way: over HTTP
  * each needs a connection. Further tasks are only polled. */
 #define SGI_WAITS_MAX 16
-/* The number of waits of a task in a row that ended before the next poll, after which the
- * client does not wait again. */
+/* When this number of waits of a task in a row were answered before the next poll, the
+ * client waits no more. */
 #define SGI_VAIN_WAITS_MAX 3
 
 /* Sends a tasks/result that waits for the task's end, if sgi_2025_may_wait allows it. */
@@ -193,20 +199,20 @@ void sgi_2025_wait_begin(segue_request *request);
 /* Drops the exchange that waits for the task's end. */
 void sgi_2025_wait_drop(segue_request *request, sgi_task_2025 *task);
 /* Returns the result that a wait has brought; empty when there is none. The caller frees
- * the result. */
+ * the buffer. */
 sgi_buf sgi_2025_wait_take(segue_request *request);
 
 /* ---- answer_2025.c ---- */
 
-/* Handles the first answer of a request. Returns true when the answer is not a plain
- * result and was handled. */
+/* Handles the first answer of a request. Returns true when the answer was handled; false
+ * for a plain result. */
 bool sgi_2025_answer(segue_request *request, sgi_json result);
-/* Handles one of several answers. Returns false when the answer is the last. */
+/* Handles one of several responses. Returns false when it is the last. */
 bool sgi_2025_take_partial_answer(sgi_emitter *emitter, sgi_json result);
 
 /* ---- client.c ---- */
 
-/* Returns the modes of SEP-1905 that the capabilities declare. */
+/* Returns the response modes (SEP-1905) that these capabilities declare. */
 uint8_t sgi_task_calls_modes(sgi_json capabilities);
 /* Check the option response_modes. sgi_task_calls_may_declare: whether a session may
  * declare these modes. sgi_task_calls_may_list: whether a call may list them. */
@@ -217,16 +223,16 @@ segue_status sgi_task_calls_may_list(segue_session *session, uint32_t modes);
 
 /* ---- follow_2025.c ---- */
 
-/* The table with which a request follows a task of this dialect. */
+/* The table of functions by which a request follows a task of this dialect. */
 extern const sgi_cli_following sgi_2025_following;
 /* Does the next step that is due. */
 void sgi_2025_send_due(segue_request *request);
-/* Frees the state of a call's task, with all that is known of its segments. */
+/* Frees what is known of the task of a call, with its segments. */
 void sgi_2025_free(segue_request *request, sgi_call_2025 *call);
-/* Ends the request if nothing is missing, else sends what is due. Called after each
+/* Ends the request if nothing is missing; otherwise does what is due. Called after each
  * answer or notification. */
 void sgi_2025_end_or_send(segue_request *request);
-/* Decides what to do next, because the task's state may have changed. */
+/* Decides what to do next, because the state of the task may have changed. */
 void sgi_2025_act_on_state(segue_request *request);
 
 #endif

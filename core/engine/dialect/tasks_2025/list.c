@@ -14,8 +14,8 @@
 #include "engine/log/refusal.h"
 
 #define PAGE_MAX 50
-#define CHUNK 64 /* number of records that are read from the store at once */
-/* number of records that are read for one request, including those of other dialects */
+#define CHUNK 64 /* number of records that one job reads from the store */
+/* number of records that one request may read, those of other dialects included */
 #define LOOK_AT_MOST 1024
 #define STAMP_SIZE 8
 #define CURSOR_MAX 8192 /* the longest cursor, in bytes */
@@ -23,12 +23,13 @@
 typedef struct listing {
     segue_server *server; /* a counted reference */
     sgi_reply *reply;
-    sgi_job *job;        /* the job that reads records from the store */
-    sgi_found *at;       /* the next record to be checked */
-    int64_t created_ms;  /* creation time of the last record that was checked */
-    sgi_buf position;    /* task id of that record; empty = the beginning of the list */
+    sgi_job *job;       /* the job that reads records from the store */
+    sgi_found *at;      /* the next record to be checked */
+    int64_t created_ms; /* creation time of the last record that was checked */
+    /* task id of this last record; empty = the beginning of the list */
+    sgi_buf position;
     sgi_buf tasks;       /* the listed tasks as JSON, with commas between them */
-    segue_status status; /* the error that stops the listing */
+    segue_status status; /* the error that has stopped the listing */
     int32_t shown;
     int32_t looked;
     bool more;
@@ -58,7 +59,7 @@ static sgi_sealed_for good_for(const sgi_peer *peer)
     return (sgi_sealed_for){SGI_SEAL_CURSOR, peer->who->digest, what, 1};
 }
 
-/* Writes the cursor, which contains the creation time and the task id, encrypted. */
+/* Writes the cursor: the creation time and the task id, sealed. */
 static void write_cursor(const listing *list, sgi_jw *w)
 {
     const sgi_peer *peer = list->reply->peer;
@@ -186,13 +187,13 @@ static void rebuilt(void *user, sgi_op *op, segue_status status)
     if (op && list->reply->peer)
         show(list, op);
     else if (!op && status != SEGUE_E_NOT_FOUND && status != SEGUE_E_STORE_CORRUPT)
-        /* a missing or damaged record does not stop the listing of the others */
+        /* a missing or damaged record stops only its own line of the list */
         list->status = status;
     look(list);
 }
 
-/* Finds out whether there are more records, when all records of the chunk were
- * checked. */
+/* All records of the chunk were checked: reads another chunk, or answers when there is
+ * none. */
 static void chunk_done(listing *list)
 {
     bool full = list->job->found_count == CHUNK;
@@ -224,8 +225,8 @@ static void move_past(listing *list, const sgi_found *found)
     list->at = TAILQ_NEXT(found, link);
 }
 
-/* Checks the records until one has to be rebuilt, until another chunk is needed, or to
- * the end. */
+/* Checks the records one by one, until one has to be rebuilt, another chunk is needed, or
+ * the list is complete. */
 static void look(listing *list)
 {
     int32_t page = list->server->options.page_size;

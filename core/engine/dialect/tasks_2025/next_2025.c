@@ -1,5 +1,5 @@
-/* Decides the next step for a task of 2025-11-25. All conditions are checked in this
- * file, and nothing is changed. */
+/* Decides the next step for a task of 2025-11-25. These functions only check conditions
+ * and change nothing. */
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
 bool sgi_2025_is_overtaken(const segue_request *request)
@@ -16,7 +16,7 @@ static bool may_ask(const segue_request *request)
            !backs_off && sgi_session_is_open(request->session);
 }
 
-/* Delays a step that brings segments while the inbox is full. */
+/* While the inbox is full, a step that brings segments is not done. */
 static sgi_step unless_full(const segue_request *request, sgi_step step)
 {
     return request->delivery.behind ? SGI_STEP_NONE : step;
@@ -46,8 +46,8 @@ sgi_step sgi_2025_next(const segue_request *request)
     return unless_full(request, can_pull ? SGI_STEP_PULL : SGI_STEP_FETCH);
 }
 
-/* True when a tasks/result may wait for the task's end. A task whose segments are pushed
- * or pulled has no such wait. */
+/* A task whose segments are pushed or pulled needs no tasks/result that waits for the
+ * end. */
 bool sgi_2025_may_wait(const segue_request *request)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);

@@ -1,6 +1,5 @@
-/* Reads a response of 2025-11-25 and SEP-1905. The members of the response show
- * (R-1905-52) whether it is a plain result, a task, or segments of a task. All texts are
- * views. */
+/* Reads a response of 2025-11-25 and SEP-1905. Its members show whether it is a plain
+ * result, a task, or segments of a task (R-1905-52). All texts are views. */
 #ifndef SGI_RESPONSE_2025_H
 #define SGI_RESPONSE_2025_H
 
@@ -18,29 +17,31 @@ typedef struct sgi_response {
     sgi_response_kind kind;
     sgi_json result;
     sgi_json task;     /* the member task of the response, or empty */
-    sgi_json named;    /* an object of the response that has a taskId, or empty */
+    sgi_json named;    /* an object of the response that has a taskId; empty = none */
     sgi_json segments; /* the list of segments */
     bool complete;
     bool is_error;
-    /* the server made a plain task, because it has no mode that the call listed */
+    /* the server has made a plain task, because it supports no mode that the call
+     * listed */
     bool fell_back;
-    /* the error that ended the task, sent by servers of this library; or empty */
+    /* the error that ended the task (only servers of this library send it); empty =
+     * none */
     sgi_json error;
     uint64_t voided; /* segments up to this number are void */
 } sgi_response;
 
 void sgi_response_read(sgi_json result, sgi_response *reply);
 
-/* True when each segment is an object with a seqNr from 1 to 2^53 - 1. A list with any
- * other segment is dropped as a whole (R-1905-61). */
+/* True when each segment is an object with a seqNr from 1 to 2^53 - 1. Otherwise the
+ * whole list is dropped (R-1905-61). */
 bool sgi_response_has_good_segments(const sgi_response *reply);
 uint64_t sgi_response_number(sgi_json segment);
-/* Writes the segment without its number, as it is in the result. */
+/* Writes a segment as it is in the result: without its number. */
 void sgi_response_block(sgi_json segment, sgi_buf *out);
-/* Writes the members of the response beside the list (R-1905-64) as an object; "{}" when
+/* Writes the members of the response beside the list (R-1905-64) as one object; "{}" when
  * there are none. */
 void sgi_response_fields(const sgi_response *reply, sgi_buf *out);
-/* Writes a whole result without the members that only this dialect has. Returns false
- * when the result has none of them. */
+/* Writes a whole result without the members that only this dialect has. Returns false,
+ * and writes nothing, when the result has no such members. */
 bool sgi_response_clean(const sgi_response *reply, sgi_buf *out);
 #endif

@@ -1,13 +1,13 @@
-/* Handles the messages of a server of 2025-11-25 about a task: segments in the order of
- * their numbers, whether pushed or pulled, the members beside them, and the end. Segments
- * are merged as on the server (fold.c). If a part is missing here, the whole result is
- * fetched instead. */
+/* Handles the messages of a server of 2025-11-25 about a task: pushed and pulled segments
+ * in the order of their numbers, the members beside them, and the end. Segments are
+ * merged as on the server (fold.c). If something is missing at the end, the whole result
+ * is fetched. */
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
 /* ---- the end of the task ---- */
 
 /* Ends the request with the server's error. The error also has the segments that have
- * come. */
+ * arrived. */
 void sgi_2025_fail(segue_request *request, sgi_json error)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);
@@ -19,7 +19,7 @@ void sgi_2025_fail(segue_request *request, sgi_json error)
         sgi_request_finish_error(request, NULL, error);
 }
 
-/* Delivers the blocks of a whole result that have not come as segments. */
+/* Delivers the blocks of a whole result that did not arrive as segments. */
 static void deliver_whole(segue_request *request, const sgi_response *reply)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);
@@ -53,15 +53,16 @@ void sgi_2025_stop_asking_reason(segue_request *request)
     request->follow->look_due = false;
 }
 
-/* True when the last answer has the error object, and not only the text of the error. */
+/* True when the last response has the error object. Other servers send only the text of
+ * the error. */
 static bool is_told(const sgi_response *reply)
 {
     return reply->complete && reply->is_error &&
            sgi_json_kind_of(reply->error) == SGI_JSON_OBJECT;
 }
 
-/* True when the last answer reports a failure of a request other than tools/call. Such a
- * request has no results with isError, so the server is asked for the error. */
+/* True when the last response reports the failure of a request other than tools/call.
+ * Results of such a request have no isError, so the server is asked for the error. */
 static bool is_failure(const segue_request *request, const sgi_response *reply)
 {
     return sgi_2025_of(request) && !request->is_call && reply->complete &&
@@ -81,7 +82,7 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
         return;
     }
     if (sgi_follow_state(request) == SEGUE_TASK_CANCELLED) {
-        /* the result would only say that the task is cancelled, so the request ends as
+        /* the result would say only that the task is cancelled: the request ends as
          * cancelled */
         sgi_follow_cancelled(request);
         return;
@@ -97,9 +98,9 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
     sgi_buf_free(&cleaned);
 }
 
-/* Ends the request with the merge of the segments (R-1905-34), because all have come. If
- * the task ended with an error that the segments do not contain, the client first asks
- * for it. */
+/* Ends the request with the merge of the segments (R-1905-34), because all have arrived.
+ * If the task ended with an error that the segments do not contain, the client first asks
+ * for the error. */
 void sgi_2025_conclude(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -116,7 +117,7 @@ void sgi_2025_conclude(segue_request *request)
     if (task->why != SGI_WHY_KNOWN)
         return;
     if (request->follow->partial || sgi_fold_failed(&request->fold)) {
-        /* the merge of the client is incomplete, so the server's result is fetched */
+        /* the client's merge lacks something, so the server's result is fetched */
         task->fetch_due = true;
         return;
     }
@@ -134,7 +135,7 @@ void sgi_2025_conclude(segue_request *request)
 
 /* ---- segments ---- */
 
-/* Merges and delivers a segment before which none is missing. */
+/* Merges and delivers the next segment: no earlier one is missing. */
 static void hand_on(segue_request *request, uint64_t number, sgi_str block)
 {
     if (number > sgi_2025_of(request)->voided && !request->options.discard)
@@ -174,7 +175,7 @@ static void take_block(segue_request *request, uint64_t number, sgi_str block)
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
     }
     if (!is_new)
-        /* a segment for which there was no room is asked for again */
+        /* no room to hold this segment: it is requested again later */
         request->delivery.dropped++;
     else if (request->options.unordered)
         sgi_deliver_numbered(request, number, sgi_tracker_prefix(&task->tracker), block);
@@ -192,7 +193,7 @@ static void take_segment(segue_request *request, sgi_json segment)
     sgi_buf_free(&block);
 }
 
-/* Drops the segments that the handler has replaced from the result. They are void. */
+/* Drops the void segments, which the handler has replaced, from the merged result. */
 static void take_void(segue_request *request, uint64_t voided)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -202,7 +203,7 @@ static void take_void(segue_request *request, uint64_t voided)
     sgi_deliver_void(request, voided);
     if (sgi_tracker_prefix(&task->tracker) <= voided)
         sgi_fold_replace(&request->fold, request->fold.segments);
-    /* later segments were already merged with the void ones, so the result is fetched */
+    /* later segments were merged with the void ones already, so the result is fetched */
     else
         request->follow->partial = true;
 }
@@ -224,9 +225,9 @@ static void take_end(segue_request *request, const sgi_response *reply, bool pul
     task->tracker.complete = true;
     task->is_error |= reply->is_error;
     /* A push whose last segment is the error is complete (R-1905-44). Without such a
-     * segment the task may have been cancelled, or have failed as a whole. A request
-     * other than tools/call has no results with isError, so isError means that it has
-     * failed. */
+     * segment, the task may have been cancelled, or may have failed as a whole. Results
+     * of requests other than tools/call have no isError, so isError then means a
+     * failure. */
     bool is_whole = !pulled && !is_empty && request->is_call && !is_told(reply);
     if (reply->is_error && !is_whole && task->why == SGI_WHY_KNOWN)
         ask_why(request);
@@ -246,8 +247,7 @@ void sgi_2025_note_state(segue_request *request, sgi_json task)
         sgi_task_note_status(request, task);
 }
 
-/* True when no segment is missing before the error. The text of the error may be the last
- * segment. */
+/* True when every segment has arrived, and the last one is the text of the error. */
 static bool is_told_behind_all(const segue_request *request, const sgi_response *reply,
                                sgi_json last)
 {

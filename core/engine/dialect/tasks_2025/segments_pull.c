@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-/* The largest size of the segments in one response. The client asks again for more. */
+/* The largest number of bytes of segments in one response. The client then asks again for
+ * more. */
 #define FETCH_BYTES ((size_t)4 * 1024 * 1024)
 
 typedef struct sgi_pull {
@@ -14,11 +15,11 @@ typedef struct sgi_pull {
     uint64_t next; /* number of the next segment to be sent */
     sgi_buf segments;
     sgi_fold fields;
-    uint64_t voided; /* segments up to this number were replaced */
+    uint64_t voided; /* segments up to this number are void */
     bool full;
-    bool whole; /* the end of the task is visible to the client */
-    /* true while segments are read, because a chunk that arrives at once calls the
-     * function again */
+    bool whole; /* the end of the task is visible, so the answer can be the last one */
+    /* true while segments are read: a chunk that arrives at once must not start a second
+     * reading */
     bool running;
 } sgi_pull;
 
@@ -120,7 +121,7 @@ static void answer(sgi_pull *fetch)
 /* ---- reading the segments ---- */
 
 /* Adds a segment to the answer. Returns false when the wanted segment is no longer
- * stored; then the answer says so. */
+ * stored: the answer says so. */
 static bool take_segment(sgi_pull *fetch, const sgi_entry *entry)
 {
     if (entry->segment < fetch->next)
@@ -130,7 +131,7 @@ static bool take_segment(sgi_pull *fetch, const sgi_entry *entry)
         return false;
     }
     sgi_str block;
-    /* the index is not sent, because S has no member for it
+    /* the index is left out, because S has no member for it
      * (sgi_op_keeps_segments_apart) */
     uint64_t place;
     sgi_entry_read_placed_block(entry, &block, &place);
@@ -168,8 +169,7 @@ static void read_more(sgi_reader *reader)
     }
     fetch->running = false;
     if (there && !fetch->full && reader->job)
-        /* a chunk is being read from the store, and the function is called again
-         * afterwards */
+        /* a chunk is being read from the store; its arrival calls this function again */
         return;
     if (there && reader->failed)
         sgi_task_answer_unreadable(fetch->reply);
@@ -200,8 +200,8 @@ void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
     fetch->fields.only_objects = op->served->only_objects;
     reply->user = fetch;
     reply->cancelled = withdrawn;
-    /* Segment n is at log position n or later, so the earlier positions are skipped. The
-     * last response also has the fields, which may be earlier in the log. */
+    /* Segment n is at position n of the log or later, so earlier positions are skipped.
+     * The last response also has the fields, which may be earlier in the log. */
     uint64_t from = after < newest ? after : newest;
     if (fetch->whole && op->head.first_fields && op->head.first_fields <= from)
         from = op->head.first_fields - 1;

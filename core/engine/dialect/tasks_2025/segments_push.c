@@ -21,10 +21,10 @@ typedef struct sgi_push {
     sgi_gather gather;
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
-    uint64_t sent; /* number of the last segment sent */
+    uint64_t sent; /* number of the last segment that was sent */
     bool open;     /* the first response may be sent */
     bool begun;    /* the first response was sent */
-    bool at_end;   /* segments are sent only after the task has ended */
+    bool at_end;   /* segments are sent only when the task has ended */
 } sgi_push;
 
 typedef enum step { STEP_WAIT, STEP_SENT, STEP_END } step;
@@ -46,21 +46,21 @@ static void end_push(sgi_push *push)
     sgi_reply_close(reply);
     sgi_release(mem, push, sizeof *push);
     if (begun)
-        /* reports the task's end to the client, after the last response */
+        /* reports the end of the task by a notification, behind the last response */
         sgi_tasks_2025_start_notifying(op);
     sgi_op_unref(op);
 }
 
 /* ---- responses ---- */
 
-/* True when only one response can be sent. The client asks for the rest by
+/* True when the request can get only one response. The client fetches the rest by
  * tasks/result. */
 static bool is_single(const sgi_push *push)
 {
     return push->conn->no_events || push->conn->apart;
 }
 
-/* Begins a response. Whether it is the last is decided when it ends. Over HTTP each
+/* Begins a response; whether it is the last is decided when it ends. Over HTTP each
  * response is an event of the stream, unless only one response can be sent. */
 static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
 {
@@ -72,8 +72,8 @@ static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
     return true;
 }
 
-/* Adds the error that ended the call, for clients of this library. The segments have only
- * the text of the error. */
+/* Adds the error that ended the call, for clients of this library: in segments, an error
+ * is only a text. */
 static void add_error(sgi_buf *meta, const sgi_op *op)
 {
     if (op->head.final != SGI_FINAL_ERROR && op->head.final != SGI_FINAL_EXPIRED)
@@ -111,8 +111,8 @@ static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool co
     sgi_buf_free(&meta);
 }
 
-/* Ends a response. Returns false when no other response follows. This is also so when the
- * response could not be sent for lack of memory. */
+/* Ends a response. Returns false when no response follows: it was the last, or there was
+ * no memory to send it. */
 static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
 {
     sgi_jw *w = &sending->w;
@@ -148,8 +148,8 @@ static bool send_task_only(sgi_push *push)
 
 /* ---- the error that ended the call ---- */
 
-/* Adds the error that ended the call as a last segment, so that the error is in the same
- * list as the segments (R-1905-44). */
+/* Adds the error that ended the call as the last segment, so that the error is in the
+ * same list as the segments (R-1905-44). */
 static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, bool first)
 {
     sgi_buf block;
@@ -167,7 +167,7 @@ static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, boo
     sgi_buf_free(&block);
 }
 
-/* True when the call failed before it made a segment. The error is then sent as a plain
+/* True when the call failed before it made a segment: its error is then sent as a plain
  * result (R-1905-45). */
 static bool made_nothing(const sgi_push *push)
 {
@@ -192,7 +192,7 @@ static void send_cut(sgi_push *push)
 
 /* ---- segments ---- */
 
-/* Writes the next segments, as many as fit into one response. */
+/* Writes the next segments: as many as fit into one response. */
 static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
 {
     const sgi_entry *entry;
@@ -201,7 +201,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
     while (count < SGI_GATHER_SEGMENTS && out->len - mark < SGI_GATHER_BYTES &&
            (entry = sgi_segment_reader_next(&push->cursor, !count))) {
         sgi_str block;
-        /* the index is not sent, because S has no member for it
+        /* the index is left out, because S has no member for it
          * (sgi_op_keeps_segments_apart) */
         uint64_t place;
         sgi_entry_read_placed_block(entry, &block, &place);
@@ -217,7 +217,7 @@ static int32_t write_segments(sgi_push *push, sgi_buf *out, bool numbered)
     return count;
 }
 
-/* Writes a list of segments. Returns true when the list has the last segment. */
+/* Writes a list of segments. Returns true when the last segment is in the list. */
 static bool write_content(sgi_push *push, sgi_jw *w, bool numbered)
 {
     sgi_jw_key(w, numbered ? "partial-content" : "content");
@@ -234,7 +234,8 @@ static step send_segments(sgi_push *push)
 {
     sgi_sending sending;
     bool numbered = !made_nothing(push);
-    /* a response with a task and content would be read as a plain task (R-1905-52) */
+    /* the task and `content` are not sent in one response: clients would read it as a
+     * plain task (R-1905-52) */
     bool with_task = !push->begun && numbered;
     if (!begin_response(push, &sending, with_task))
         return STEP_END;
@@ -270,8 +271,8 @@ static bool fill(sgi_source *source, size_t room)
     return done == STEP_SENT;
 }
 
-/* True when the HTTP exchange was closed before it had sent an event id, so that the
- * client cannot resume the exchange. */
+/* True when the exchange lost its transport before any event with an id was sent: the
+ * client cannot resume such an exchange. */
 static bool is_deserted(const sgi_push *push)
 {
     return !sgi_conn_transport(push->conn) && push->conn->frames == SGI_FRAMES_OPEN;
@@ -281,8 +282,8 @@ static void more_to_read(sgi_reader *reader)
 {
     sgi_push *push = SGI_OWNER(reader, sgi_push, cursor.reader);
     if (sgi_segments_are_withheld(reader->op)) {
-        /* The response is sent at once: it is the last one, and must come before the
-         * notification that the task was cancelled or has expired. */
+        /* Sent at once, because the last response must come before the notification that
+         * the task was cancelled or has expired. */
         send_cut(push);
         end_push(push);
     } else if (push->open && is_deserted(push)) {
@@ -298,7 +299,7 @@ static void more_to_read(sgi_reader *reader)
 static void withdrawn(sgi_reply *reply)
 {
     sgi_push *push = reply->user;
-    /* the client has cancelled the stream: the stream ends, and the task goes on */
+    /* only the stream was cancelled: the task goes on */
     end_push(push);
 }
 
@@ -312,11 +313,11 @@ static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_push *push = reply->user;
-    /* a failed write has ended the task; the client learns of it by the task's end */
+    /* after a failed write the task ends, and its end tells the client */
     (void)status;
     push->open = true;
-    /* The first response is sent here and not by the source: over HTTP the transport asks
-     * the source only when it knows whether the answer is a stream. */
+    /* The first response is sent here and not by the source: over HTTP, the source is
+     * asked only when it is decided whether the answer is a stream. */
     if (sgi_segments_are_withheld(op))
         more_to_read(&push->cursor.reader);
     else if (send_next(push) == STEP_END)
@@ -373,14 +374,14 @@ static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
     push->cursor.from = from;
     sgi_op_server(op)->counts.resumes += from > 0;
     push->begun = from > 0;
-    /* only sent > 0 matters, and any number above 0 has the same effect */
+    /* only whether sent is 0 matters here, so true (1) stands for any number */
     push->sent = from > 0;
     reply->user = push;
     reply->cancelled = withdrawn;
     reply->parked = parked;
     push->cursor.reader.conn = push->conn;
     if (!op->served->reply)
-        /* progress is sent on the exchange that carries the segments */
+        /* progress of the call is sent on the reply that gets the segments */
         op->served->reply = reply;
     if (op->served->call && !op->served->call->turned && op->served->reply == reply)
         reply->turned = turned;
@@ -424,7 +425,8 @@ bool sgi_push_is_unfinished(const sgi_op *op, const sgi_peer *peer)
 {
     const sgi_reader *reader;
     if (peer->is_exchange)
-        return false; /* two HTTP exchanges have no order between them */
+        /* two HTTP exchanges have no order between them, so nothing has to wait */
+        return false;
     TAILQ_FOREACH(reader, &op->readers, link)
         if (reader->ready == more_to_read &&
             SGI_OWNER(reader, sgi_push, cursor.reader)->reply->peer == peer)

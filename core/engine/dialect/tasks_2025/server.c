@@ -1,7 +1,7 @@
-/* Tasks of 2025-11-25 (L) on the server. The client asks for a task by params.task. It
- * gets the state by tasks/get, and the result by tasks/result, which waits for the end of
- * the task. The field names are those of this revision: ttl and pollInterval, in
- * milliseconds; never resultType. */
+/* Tasks of 2025-11-25 (L) on the server. A client asks for a task by params.task. It gets
+ * the state by tasks/get, and the result by tasks/result, which waits for the end of the
+ * task. Member names are those of this revision: ttl and pollInterval, in milliseconds;
+ * never resultType. */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
@@ -19,9 +19,9 @@ static const sgi_task_names names = {.ttl = "ttl", .poll = "pollInterval"};
 /* ---- writing a task ---- */
 
 /* Returns the status word of a task for a client. A result with isError counts as failed
- * here (R-1905-49), except when it was the plain answer of the call (R-1905-13). A client
- * that has not yet received the last response of its stream does not see the end before
- * that response (R-1905-36). */
+ * (R-1905-49), except when it was the plain answer of the call (R-1905-13). A client
+ * whose stream has not got its last response is not told of the end before that response
+ * (R-1905-36). */
 static const char *status_of(const sgi_op *op, const sgi_peer *question_task)
 {
     sgi_state state = sgi_op_state(op);
@@ -86,16 +86,16 @@ static void answer_running(sgi_reply *reply, sgi_op *op)
     sgi_reply_close(reply);
 }
 
-/* True when the call is a task from the start: a client that asks again with the call's
- * idempotency key must find the task. */
+/* True when a call is a task from the start although its result may be the answer: a
+ * client that asks again with the call's key must find the task. */
 static bool tracks(const sgi_op *op)
 {
     return op->served->is_task && op->served->modes & SGI_MODE_IMMEDIATE &&
            (op->key || sgi_op_server(op)->dialects & SGI_DIALECT_TRACKING);
 }
 
-/* Answers a call that is a task from the start, when its handler has run once. If the
- * result is ready, the result is the answer. Otherwise the task is. */
+/* Answers a call that is a task from the start, after the first turn of its handler: with
+ * the result if the result is ready, else with the task. */
 static void tracked(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
@@ -126,8 +126,8 @@ static void left(sgi_reply *reply)
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_tasks_2025_notify_creator(op, reply);
-    /* without a conversation the task could not ask questions or send notifications, so
-     * it ends */
+    /* the task could neither ask questions nor send notifications without a creator, so
+     * it is given up */
     if (!op->served->creator) {
         sgi_tool_call_give_up(reply, op->key ? NULL : op);
         return;
@@ -154,7 +154,7 @@ static void get_found(void *user, sgi_op *op, segue_status status)
     op = sgi_task_check_found(reply, op, status, &sgi_srv_tasks_2025);
     if (op) {
         answer_task(reply, op);
-        /* a task that another server runs asks its questions on that server */
+        /* the server that runs the task asks its questions, not this one */
         if (!sgi_op_runs_elsewhere(op))
             sgi_tasks_2025_on_request(op, reply);
     }
@@ -222,8 +222,8 @@ static void tasks_cancel(const sgi_inbound *in)
 
 /* ---- tasks/result ---- */
 
-/* Answers tasks/result of a cancelled call with the segments that it made, and says that
- * the call was cancelled (R-1905-48). */
+/* Answers tasks/result of a cancelled task: the segments that were made, and that the
+ * call was cancelled (R-1905-48). */
 static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str meta)
 {
     sgi_jw *w = &sending->w;
@@ -239,7 +239,7 @@ static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str 
     sgi_jw_bool(w, true);
 }
 
-/* Adds the number of void segments, because the client may have received segments that
+/* Adds the number of void segments for a client that may have received segments which
  * were replaced later. */
 static void add_shown(sgi_buf *meta, const sgi_reply *reply, const sgi_op *op,
                       const sgi_fold *fold)
@@ -295,7 +295,7 @@ static void result_there(sgi_waiter *waiter, sgi_op *op, segue_status status)
         sgi_tasks_2025_answer_result(reply, op);
         return;
     }
-    /* the task was removed while the request waited */
+    /* the task was removed while the request waited for its end */
     sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
     sgi_reply_close(reply);
 }
@@ -303,11 +303,11 @@ static void result_there(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void wait_for_result(sgi_reply *reply, sgi_op *op)
 {
     reply->waiter.fire = result_there;
-    /* the client's cancel ends the wait and not the task (R-1905-35) */
+    /* cancelling tasks/result ends the wait only, and not the task (R-1905-35) */
     reply->cancelled = sgi_reply_close;
     sgi_op_ref(op);
     sgi_op_wait(op, &reply->waiter, SGI_WAIT_FINAL);
-    /* the task's questions may be sent on the stream of this request */
+    /* the stream of this request can now carry the task's questions */
     sgi_question_requests_send_soon(op);
     sgi_op_unref(op);
 }
@@ -340,15 +340,15 @@ static void result_found(void *user, sgi_op *op, segue_status status)
         sgi_tasks_2025_on_request(op, f.reply);
     if (!op)
         sgi_reply_close(f.reply);
-    /* for a task without segments the number is ignored */
+    /* the number has a meaning only for a task with segments */
     else if (f.by_number && op->served->streams)
         sgi_pull_begin(f.reply, op, f.after);
     else
         wait_for_result(f.reply, op);
 }
 
-/* Reads lastSeqNr, or dev.segue/fromSeqNr, the library's own member with which a client
- * starts at segment 1 (R-1905-32). */
+/* Reads lastSeqNr, or dev.segue/fromSeqNr: this member of the library lets a client start
+ * at segment 1 (R-1905-32). */
 static bool read_cursor(const sgi_inbound *in, fetching *fetch)
 {
     sgi_json last = sgi_json_get(in->params, "lastSeqNr");

@@ -15,9 +15,9 @@ typedef struct sgi_tool_tasks {
     sgi_engine *engine;
     sgi_map tools; /* the tools that may be called as tasks */
     size_t bytes;
-    /* the whole list was read, and the server has not reported a change since */
+    /* the whole list was read, and the server has not reported a change since then */
     bool whole;
-    bool in_turn;    /* the pages that were read so far have come in order */
+    bool in_turn;    /* the pages that were read so far came in the order of the list */
     uint64_t cursor; /* hash of the cursor with which the next page is requested */
 } sgi_tool_tasks;
 

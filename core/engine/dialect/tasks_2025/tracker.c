@@ -1,5 +1,5 @@
-/* Segments that wait for a missing one (held segments) are in an array sorted by number.
- * They are few and nearly always come in order. A number is found by binary search. */
+/* Segments that wait for a missing one (held segments) are in an array, sorted by number.
+ * They are few, and nearly always arrive in order. A number is found by binary search. */
 #include "engine/dialect/tasks_2025/tracker.h"
 
 #include "base/map.h"
@@ -45,8 +45,8 @@ void sgi_tracker_free(sgi_tracker *tracker)
 
 /* ---- segments that were passed on ---- */
 
-/* Remembers the hash of a segment. Without memory older hashes are dropped, and a
- * repeated segment without a hash counts as equal. */
+/* Remembers the hash of a segment. When out of memory, older hashes are dropped; a
+ * repeated segment whose hash was dropped counts as equal. */
 static void hand_on(sgi_tracker *tracker, uint64_t hash)
 {
     sgi_buf *hashes = &tracker->hashes;
@@ -73,7 +73,7 @@ static sgi_tracked take_known(const sgi_tracker *tracker, uint64_t number, uint6
 {
     uint64_t known;
     if (number < tracker->first_hash)
-        /* the hash of this segment was dropped, so the segment counts as equal */
+        /* the hash of this segment was dropped, so the repetition counts as equal */
         return SGI_TRACKED_REPEAT;
     memcpy(&known, tracker->hashes.p + (number - tracker->first_hash) * sizeof known,
            sizeof known);
@@ -106,7 +106,7 @@ static sgi_tracked hold(sgi_tracker *tracker, size_t at, uint64_t number, uint64
         return SGI_TRACKED_FULL;
     sgi_held *held = sgi_alloc(tracker->mem, sizeof *held + bytes.n);
     if (!held || !sgi_buf_reserve(all, sizeof held)) {
-        /* only the segment was not added; the array is unchanged and still valid */
+        /* the segment could not be added, but the array is unchanged and valid */
         all->failed = false;
         sgi_release(tracker->mem, held, sizeof *held + bytes.n);
         return SGI_TRACKED_NOMEM;
@@ -128,7 +128,8 @@ sgi_tracked sgi_tracker_add(sgi_tracker *tracker, uint64_t number, sgi_str bytes
         return take_known(tracker, number, hash);
     if (number > tracker->highest)
         tracker->highest = number;
-    /* the next segment is not among the held ones: sgi_tracker_pop has removed those */
+    /* no held segment has this number, because sgi_tracker_pop has returned those that
+     * followed */
     if (number == tracker->next) {
         hand_on(tracker, hash);
         return SGI_TRACKED_NEXT;

@@ -1,9 +1,9 @@
-/* Tracks which segments of a task have come (SEP-1905, R-1905-57). Segments may come by
- * push or by pull. Each number is accepted once, and segments are passed on in order. A
- * segment above a missing one is held, within limits. A segment that does not fit is
- * dropped and asked for again, like a lost one. A number always means the same bytes. The
- * tracker stores the hash of at least the last SGI_TRACKER_WINDOW segments, so that it
- * detects a repeat with other bytes (R-1905-58). */
+/* Tracks which segments of a task have arrived (SEP-1905, R-1905-57), by push or by pull.
+ * Each number is accepted once, and segments are passed on in order. A segment is held,
+ * within limits, while an earlier one is missing. A segment that does not fit is dropped
+ * and requested again, like a lost one. A number always means the same bytes: the tracker
+ * stores the hash of at least the last SGI_TRACKER_WINDOW segments, to detect a repeated
+ * number with other bytes (R-1905-58). */
 #ifndef SGI_TRACKER_H
 #define SGI_TRACKER_H
 
@@ -22,46 +22,47 @@ typedef struct sgi_held {
 typedef struct sgi_tracker {
     const sgi_mem *mem;
     uint64_t seed[2];
-    uint64_t next;    /* all segments below this number were passed on */
+    /* number of the next segment to pass on; all earlier ones were passed on */
+    uint64_t next;
     uint64_t highest; /* the highest number that is known to exist */
-    bool complete;    /* no segment above `highest` exists */
+    bool complete;    /* the highest number is that of the last segment */
     size_t max_bytes; /* the limit of held_bytes */
     size_t held_bytes;
     sgi_buf held; /* the held segments: array of sgi_held *, sorted by number */
-    /* array of uint64_t: hashes of the segments from first_hash up to next */
+    /* array of uint64_t: hashes of the segments from number first_hash up to next - 1 */
     sgi_buf hashes;
     uint64_t first_hash;
 } sgi_tracker;
 
 typedef enum sgi_tracked {
-    /* The segment is the next one: the caller passes it on, and then each segment of
-     * sgi_tracker_pop. */
+    /* This is the next segment: the caller passes it on, and then each segment that
+     * sgi_tracker_pop returns. */
     SGI_TRACKED_NEXT = 0,
     SGI_TRACKED_HELD,
     SGI_TRACKED_REPEAT,
-    /* the segment has come before with other bytes; the first ones are valid */
+    /* the number has arrived before with other bytes; the first bytes are valid */
     SGI_TRACKED_OTHER,
     SGI_TRACKED_FULL, /* the segment was dropped: too many segments are held */
     SGI_TRACKED_NOMEM /* the segment was dropped: out of memory */
 } sgi_tracked;
 
-/* Initializes a tracker. next: the number of the first expected segment. */
+/* Initializes a tracker. next: the number of the segment that is expected first. */
 void sgi_tracker_init(sgi_tracker *tracker, const sgi_mem *mem, const uint64_t seed[2],
                       uint64_t next, size_t max_bytes);
 void sgi_tracker_free(sgi_tracker *tracker);
 
-/* Notes a segment that has come, and holds it if an earlier one is missing. number: 1 or
- * more. */
+/* Notes a segment that has arrived, and holds it if an earlier one is missing. number: at
+ * least 1. */
 sgi_tracked sgi_tracker_add(sgi_tracker *tracker, uint64_t number, sgi_str bytes);
-/* Returns the held segment that is the next one to be passed on, or NULL. The caller
- * releases it by sgi_tracker_release. */
+/* Returns the held segment that comes next, and removes it; NULL = the next segment has
+ * not arrived. The caller releases it by sgi_tracker_release. */
 sgi_held *sgi_tracker_pop(sgi_tracker *tracker);
 void sgi_tracker_release(sgi_tracker *tracker, sgi_held *held);
 
-/* True when the segment with this number was passed on, or is held. */
+/* True when the segment with this number has arrived: it was passed on, or is held. */
 bool sgi_tracker_has(const sgi_tracker *tracker, uint64_t number);
 
-/* True when a segment with a number below the highest is missing. */
+/* True when a segment is missing, although one with a higher number is known. */
 static inline bool sgi_tracker_has_hole(const sgi_tracker *tracker)
 {
     return tracker->highest >= tracker->next;
@@ -72,8 +73,8 @@ static inline bool sgi_tracker_is_whole(const sgi_tracker *tracker)
     return tracker->complete && !sgi_tracker_has_hole(tracker);
 }
 
-/* Returns the highest number up to which no segment is missing. 0 = none: then the client
- * cannot ask for the segments after it (R-1905-32). */
+/* Returns the highest number up to which no segment is missing; 0 = the first is missing,
+ * and the client cannot ask for the segments after 0 (R-1905-32). */
 static inline uint64_t sgi_tracker_prefix(const sgi_tracker *tracker)
 {
     return tracker->next - 1;

@@ -19,7 +19,7 @@ static void keep(sgi_task_2025 *task, sgi_json result)
     if (reply.kind == SGI_RESPONSE_PLAIN)
         sgi_buf_add_str(&task->kept, result);
     if (task->kept.failed)
-        /* without memory the result is not stored, and is fetched later */
+        /* out of memory: the result is dropped here and fetched later */
         sgi_buf_free(&task->kept);
 }
 
@@ -59,8 +59,8 @@ void sgi_2025_wait_begin(segue_request *request)
     sgi_emitter *emitter =
         sgi_task_begin_request(request, &sending, "tasks/result", ended);
     if (!emitter)
-        return; /* the next tasks/get is followed by another attempt */
-    /* the wait has no time limit: tasks/get shows whether the server is alive */
+        return; /* no wait now: the next tasks/get leads to another attempt */
+    /* no time limit: tasks/get shows whether the server is alive */
     emitter->timeout_ms = 0;
     if (!sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}))
         return;

@@ -18,7 +18,8 @@ static bool may_be_task(const segue_request *request)
     return fits(request->session) && request->is_call && request->session->server.tasks;
 }
 
-/* The draft has a resultType of its own for a round (core/docs/requirements.md 2.1). */
+/* The draft has its own resultType for a round of questions (core/docs/requirements.md
+ * 2.1). */
 static bool is_round(const segue_session *session, sgi_json type)
 {
     return fits(session) && sgi_json_string_is(type, SGI_STR("incomplete"));
@@ -109,8 +110,8 @@ static bool take_status(segue_request *request, sgi_json task)
     return true;
 }
 
-/* Sends tasks/get again when the answer is older than a notification. Returns true in
- * this case. */
+/* Returns true when the answer to tasks/get is older than a notification: tasks/get is
+ * then sent again. */
 static bool is_overtaken(segue_request *request, sgi_json task)
 {
     if (!sgi_task_is_stale(request, task))
@@ -133,7 +134,7 @@ static bool begin(segue_request *request)
     return true;
 }
 
-/* Sends tasks/get if it is due, or if answers of the application have to be sent. */
+/* Sends tasks/get if it is due, or if answers of the application wait to be sent. */
 static void due(segue_request *request)
 {
     sgi_question *question;
@@ -207,7 +208,7 @@ static bool read_token(sgi_json token, sgi_request_spec *spec, segue_status *sta
     return true;
 }
 
-/* Writes params of a request that was made from a task handle. */
+/* Writes the params of a request that was made from a task handle. */
 static void write_params(const segue_request *request, sgi_jw *w)
 {
     if (request->task)

@@ -32,7 +32,7 @@ static const sgi_task_names names = {
 
 /* ---- requestState ---- */
 
-/* Makes the key that authenticates requestState. Returns false when no digest is
+/* Makes the key that protects the requestState of a task. Returns false when no digest is
  * available. */
 static bool make_seal(const sgi_op *op, sgi_seal *seal)
 {
@@ -61,8 +61,8 @@ static void write_state(sgi_jw *w, const sgi_op *op)
     w->comma = true;
 }
 
-/* Checks a requestState that a client has sent. The age of the requestState does not
- * matter, because clients that ask in parallel have old ones. */
+/* Checks a requestState that a client has sent. Its age does not matter, because a client
+ * that asks in parallel has old ones. */
 static segue_status check_state(const sgi_op *op, sgi_json state)
 {
     const sgi_str id = sgi_str_of(op->task_id);
@@ -73,8 +73,8 @@ static segue_status check_state(const sgi_op *op, sgi_json state)
     if (!state.n)
         return SEGUE_OK;
     if (!sgi_json_plain_string(state, &text) || text.n > STATE_MAX)
-        /* a requestState of this server has no escapes, so this one is not from this
-         * server */
+        /* a requestState of this server has no escapes, so another program made this
+         * one */
         return SEGUE_E_INVALID;
     if (!make_seal(op, &seal))
         return SEGUE_E_NOMEM;
@@ -93,7 +93,7 @@ static void write_head(sgi_jw *w, const sgi_op *op, sgi_state state)
 }
 
 /* Writes the open questions. Each question names its task, as every message about a task
- * does. The question's own _meta, from the handler, is preserved. */
+ * does. The _meta that the handler gave a question is preserved. */
 static void write_inputs(sgi_jw *w, const sgi_op *op)
 {
     const sgi_input *input;
@@ -130,7 +130,7 @@ static void write_task(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
     }
 }
 
-/* Begins an answer about a task. False when the client is gone. */
+/* Begins an answer about a task. Returns false when the client is gone. */
 static bool begin_task(sgi_sending *sending, sgi_reply *reply)
 {
     if (!sgi_reply_result(sending, reply, NULL))
@@ -141,8 +141,8 @@ static bool begin_task(sgi_sending *sending, sgi_reply *reply)
 
 /* ---- notifications/tasks/status ---- */
 
-/* Sends the current state to the client. If that is not possible, nothing is sent: the
- * client can ask for the state (R-2557-44). */
+/* Sends the present state of the task to its client. If that is impossible, nothing is
+ * sent: the client can ask for the state (R-2557-44). */
 static void tell(void *user, sgi_op *op, const sgi_fold *fold)
 {
     sgi_sending sending;
@@ -155,8 +155,8 @@ static void tell(void *user, sgi_op *op, const sgi_fold *fold)
     sgi_send_end(&sending);
 }
 
-/* Reports a change of the task, except over HTTP: there the notification would belong to
- * the stream of a tasks/get, which has ended by then. */
+/* Reports a change of the task by a notification. Not over HTTP: there the notification
+ * would belong to the stream of a tasks/get, which has ended. */
 static void changed(sgi_watch *watch, sgi_op *op)
 {
     const sgi_task_creator *creator = op->served->creator;
@@ -171,8 +171,8 @@ static void changed(sgi_watch *watch, sgi_op *op)
 
 /* ---- making a task ---- */
 
-/* Answers a call with its new task. A new task is always reported as "working"
- * (R-2557-9). Its later state is reported after that. */
+/* Answers a call with its new task. A new task is always reported as "working" first
+ * (R-2557-9); its present state follows. */
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
@@ -191,8 +191,8 @@ static void created(sgi_reply *reply, sgi_op *op)
 
 /* ---- the parameters of tasks/get and tasks/cancel ---- */
 
-/* A copy of the parameters, which are needed when the message has been freed and the
- * store still looks for the task. */
+/* A copy of the parameters: they are still needed when the store has found the task, and
+ * the message is freed by then. */
 typedef struct asking {
     sgi_reply *reply;
     size_t state_len, responses_len;
@@ -221,7 +221,8 @@ static void refuse_memory(sgi_reply *reply)
     sgi_reply_close(reply);
 }
 
-/* Checks the types of the parameters. False when the request was refused. */
+/* Checks the types of the parameters. Returns false when the request was refused: the
+ * error was sent. */
 static bool are_readable(const sgi_inbound *in, sgi_json responses)
 {
     const char *problem = NULL;
@@ -234,7 +235,7 @@ static bool are_readable(const sgi_inbound *in, sgi_json responses)
     return !problem;
 }
 
-/* Finds the task and continues with `found`. */
+/* Searches for the task, then calls `found`. */
 static void ask_for_task(const sgi_inbound *in, sgi_json responses, sgi_found_fn found)
 {
     sgi_str id;
@@ -256,8 +257,8 @@ static void ask_for_task(const sgi_inbound *in, sgi_json responses, sgi_found_fn
     sgi_server_find_task(in->peer->server, in->peer->who, id, found, ask);
 }
 
-/* Returns the task if this client may access it. Otherwise the function answers the
- * request and returns NULL. */
+/* Returns the task if this client may access it. Otherwise answers the request with an
+ * error and returns NULL. */
 static sgi_op *let_in(const asking *ask, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = ask->reply;
@@ -333,7 +334,8 @@ static void take_answers(sgi_reply *reply, sgi_op *op, sgi_json responses)
                         sgi_json_next_member(responses, &at, &member);)
         status = sgi_task_answer(op, member.key, member.value);
     if (sgi_task_is_put_off(op, status)) {
-        /* the client may send the answers again: no answer is stored twice */
+        /* not stored: the client may send the answers again, because no answer is stored
+         * twice */
         refuse_unstored(reply, status);
     } else {
         reply->waiter.fire = answers_stored;
@@ -368,7 +370,7 @@ static void tasks_get(const sgi_inbound *in)
 
 /* ---- tasks/cancel ---- */
 
-/* Answers tasks/cancel when the cancel is durable. The task may go on nevertheless
+/* Answers tasks/cancel when the cancel is durable. The task may continue nevertheless
  * (R-2557-35). */
 static void cancel_stored(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
@@ -422,7 +424,7 @@ static void tasks_cancel(const sgi_inbound *in)
     ask_for_task(in, (sgi_json){0}, cancel_found);
 }
 
-/* True for the draft, in which every server has these methods (R-2557-35), also for
+/* True for the draft. Every server of the draft has these methods (R-2557-35), also for
  * clients that get no tasks. */
 static bool serves(const sgi_peer *peer, sgi_version version)
 {
@@ -430,7 +432,7 @@ static bool serves(const sgi_peer *peer, sgi_version version)
     return version == SGI_VERSION_DRAFT_2026_V1;
 }
 
-/* True when this conversation speaks the draft and may have tasks. */
+/* True when this conversation uses the draft and its client may have tasks. */
 static bool is_for(const sgi_peer *peer, sgi_version version)
 {
     return version == SGI_VERSION_DRAFT_2026_V1 && !peer->stranger;
@@ -450,7 +452,7 @@ static const char *task_support(const sgi_inbound *in, int32_t policy)
     return is_for(in->peer, in->version) ? "true" : NULL;
 }
 
-/* True when the client accepts tasks (R-2557-53). */
+/* True when the client may have tasks (R-2557-53). */
 static bool takes(const sgi_inbound *in, const sgi_call_request *request)
 {
     (void)in;

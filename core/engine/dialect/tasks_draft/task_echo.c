@@ -1,6 +1,6 @@
 /* The client stores requestState in the form in which it came, because decoding and
- * encoding could change its spelling. It uses the last requestState that came, whatever
- * else the message says. requestState exists only in this draft: the tasks extension
+ * encoding could change its spelling. The last requestState that came is used, whatever
+ * else its message says. Only this draft has a requestState of tasks: the tasks extension
  * ignores it (R-2557-34). */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/tasks_draft/task_echo.h"
@@ -18,8 +18,8 @@ static sgi_buf *room_of(const segue_request *request)
     return own ? &own->echo : NULL;
 }
 
-/* Returns the buffer for the requestState of a request's task, and makes it if necessary.
- * NULL: out of memory. */
+/* Returns the buffer for the requestState of a request's task, and makes it if there is
+ * none. NULL when out of memory. */
 static sgi_buf *make_room(segue_request *request)
 {
     sgi_buf *room = room_of(request);
@@ -32,8 +32,8 @@ static sgi_buf *make_room(segue_request *request)
     return &own->echo;
 }
 
-/* Sets the text; empty clears it. Returns false when out of memory; then the text is
- * empty. */
+/* Stores a requestState; an empty one clears it. Returns false when out of memory: the
+ * stored text is then empty. */
 static bool set(sgi_buf *room, sgi_json text)
 {
     sgi_buf_free(room);
@@ -61,8 +61,8 @@ void sgi_task_echo_take(segue_request *request, sgi_json task, bool is_answer)
     }
     if (!state.n && (!is_answer || !room_of(request)))
         return;
-    /* Without memory no text is stored or sent back: the server finds the task by its id
-     * alone, and would refuse an old text. */
+    /* When out of memory, no text is stored or sent back: the server finds the task by
+     * its id alone, and would refuse an old text. */
     sgi_buf *room = make_room(request);
     if (!room || !set(room, state))
         request->engine->warnings++;

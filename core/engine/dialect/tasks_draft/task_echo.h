@@ -1,7 +1,7 @@
 /* requestState of a task of DRAFT-2026-v1 (D): a text of the server that the client sends
  * back unchanged with its next request about the task (R-2557-32). The text belongs to
- * the task: the application's handle of a task has it for all requests made from the
- * handle. */
+ * the task: a task handle of the application keeps it for all requests that are made from
+ * the handle. */
 #ifndef SGI_TASK_ECHO_H
 #define SGI_TASK_ECHO_H
 
@@ -15,8 +15,8 @@ typedef struct sgi_draft_task {
 
 /* Returns the requestState of the request's task; may be empty. */
 sgi_json sgi_task_echo_of(const segue_request *request);
-/* Stores the requestState in a message about the task. An answer without requestState
- * clears the stored text. A notification without it does not. */
+/* Stores the requestState from a message about the task. An answer without requestState
+ * clears the stored text; a notification without it does not. */
 void sgi_task_echo_take(segue_request *request, sgi_json task, bool is_answer);
 /* Writes the member requestState into the params of a request about the task. */
 void sgi_task_echo_write(const segue_request *request, sgi_jw *w);

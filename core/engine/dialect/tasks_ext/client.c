@@ -36,7 +36,7 @@ static void updated(sgi_emitter *emitter, const sgi_outcome *outcome)
                                "question of the task cannot be answered",
                                outcome->json);
     else if (is_taken || sgi_question_failed(request, question, outcome))
-        /* tasks/get shows whether the question is still open */
+        /* tasks/get shows whether this question is still open */
         sgi_follow_get_now(request);
 }
 
@@ -73,7 +73,7 @@ static void due(segue_request *request)
         return;
     bool waits = sgi_tries_is_waiting(&request->tries);
     if (waits && request->tries.failures)
-        return; /* the request pauses, because the server was lost */
+        return; /* the server was lost: nothing is sent before the pause is over */
     sgi_task_stream_open_if_due(request);
     if (waits)
         return;
@@ -81,8 +81,8 @@ static void due(segue_request *request)
         sgi_follow_get(request);
 }
 
-/* Handles the end of a task that has a stream. The stream also ends, and reports replaced
- * segments. If the stream stays open, tasks/get is sent once more. */
+/* Called at the end of a task that has a stream. The stream also ends, and reports
+ * replaced segments. If the stream stays open, tasks/get is sent once more. */
 static bool completed(segue_request *request)
 {
     sgi_task_stream *stream = sgi_task_stream_of(request);
@@ -91,7 +91,7 @@ static bool completed(segue_request *request)
         sgi_task_poll_later(request);
         return true;
     }
-    /* nobody knows which segments of the result were delivered, so all of them are
+    /* it is not known which segments of the result were delivered, so all of them become
      * void */
     if (stream->count == SGI_COUNT_WRONG)
         sgi_deliver_void(request, request->numbering.next - 1);

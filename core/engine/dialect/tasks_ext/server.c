@@ -35,7 +35,7 @@ static void write_task(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 }
 
 /* Answers a call with its new task. A new task is always reported as "working"
- * (R-2557-9). The first tasks/get shows its state. */
+ * (R-2557-9); the first tasks/get shows its present state. */
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
@@ -88,7 +88,8 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_sending sending;
-    /* after a timeout the command that was forwarded to another server is durable */
+    /* on a timeout the command is durable all the same: it was forwarded to the server
+     * that runs the task */
     if (status != SEGUE_OK && status != SEGUE_E_TIMEOUT) {
         sgi_reply_store_error(reply, SGI_UNSTORED, status);
     } else if (sgi_reply_result(&sending, reply, "complete")) {
@@ -98,7 +99,7 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
     sgi_reply_close(reply);
 }
 
-/* Acknowledges the request when all entries that the log has now are durable. */
+/* Acknowledges a request when all entries that the log has now are durable. */
 static void ack_when_durable(sgi_reply *reply, sgi_op *op)
 {
     reply->waiter.fire = send_ack;
@@ -130,8 +131,8 @@ static void tasks_cancel(const sgi_inbound *in)
         sgi_server_find_task(in->peer->server, in->peer->who, id, cancel_found, reply);
 }
 
-/* A copy of the answers, which are needed when the message has been freed and the store
- * still looks for the task. */
+/* A copy of the answers: they are still needed when the store has found the task, and the
+ * message is freed by then. */
 typedef struct updating {
     sgi_reply *reply;
     size_t len;
@@ -156,7 +157,9 @@ static void update_found(void *user, sgi_op *op, segue_status status)
     if (op && !put_off) {
         ack_when_durable(reply, op);
     } else {
-        if (op) /* the client may send the answers again: no answer is stored twice */
+        /* not stored: the client may send the answers again, because no answer is stored
+         * twice */
+        if (op)
             sgi_reply_store_error(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
     }
