@@ -18,11 +18,11 @@ TABLE = ".ci/lanes"
 # A lane that hangs and has a process in a session of its own, as test servers have.
 PLANTED = """
 set all 5 300 10
-lane good all 5 1 - echo "kill matrix x: 3 kills"; echo "5 passed, 1 skipped in 3.2s"
-lane bad all 5 1 - echo "ends badly"; exit 3
+lane good all 60 1 - echo "kill matrix x: 3 kills"; echo "5 passed, 1 skipped in 3.2s"
+lane bad all 60 1 - echo "ends badly"; exit 3
 lane hangs all 0 1 - setsid sleep 777 & echo $! >"$PLACE/pid"; wait; sleep 777
-lane behind all 5 1 hangs touch "$PLACE/ran"
-lane ordered all 5 2 good test -n "$JOBS"
+lane behind all 60 1 hangs touch "$PLACE/ran"
+lane ordered all 60 2 good test -n "$JOBS"
 lane slow all 1 1 - sleep 2
 """
 WRONG = [
