@@ -194,13 +194,13 @@ typedef struct sgi_head {
     char *structured;
     size_t structured_len;
     bool structured_lost; /* there was no memory for structuredContent */
+    bool immediate; /* dialect S: the result was sent as the plain answer to the call */
 
     /* The following members describe the end of the operation. */
     sgi_final final;
     uint64_t final_seq;
     char *final_data; /* the error object of an ERROR or EXPIRED entry */
     size_t final_len;
-    bool immediate; /* dialect S: the result was sent as the plain answer to the call */
 
     /* the visible status message, and later ones that are not visible yet */
     struct sgi_remark_list remarks;
@@ -235,14 +235,14 @@ struct sgi_op {
     /* the server's data of the operation; the observer's function freed() frees both */
     struct sgi_served *served;
     int32_t refs;
+    /* number of running callbacks of the application that read bytes of the head */
+    int32_t lent;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     /* id of the task; NULL = the operation is no task and is not stored */
     char *task_id;
-    sgi_op_key *key;    /* the idempotency key, or NULL */
-    int64_t created_ms; /* wall clock time of the creation */
-    int64_t ttl_ms;     /* time to live; -1 = unlimited */
-    /* number of running callbacks of the application that read bytes of the head */
-    int32_t lent;
+    sgi_op_key *key;     /* the idempotency key, or NULL */
+    int64_t created_ms;  /* wall clock time of the creation */
+    int64_t ttl_ms;      /* time to live; -1 = unlimited */
     sgi_timer end_again; /* set while the engine has to try again to end the operation */
 
     /* The following members are the log. */
@@ -272,26 +272,27 @@ struct sgi_op {
     /* entries may leave the log before the operation ends, so the observer is called for
      * each entry */
     bool drops;
+    bool end_received; /* a client has received the end of the operation */
 
     /* The following members describe the operation in the store. */
     sgi_stored stored;
     sgi_hold hold;
     sgi_writing writing;
-    TAILQ_ENTRY(sgi_op) dirty_link;
     /* Another server may own the operation, or the store may have lost entries of it. The
      * outcome of the next commit shows whether this is so. */
     bool doubted;
     /* the store has lost the end of the log, so the operation can do nothing but end */
     bool torn;
+    /* this server goes away: the store may let another server claim the operation */
+    bool releasing;
+    /* no client can ask for the operation any more, so it is deleted from the store */
+    bool deleting;
+    TAILQ_ENTRY(sgi_op) dirty_link;
     /* number of the first entry behind those that the store lost; 0 = no entry is lost */
     uint64_t behind_hole;
     /* number of the last forwarded command that was run */
     uint64_t commands_taken;
     uint64_t commands_taken_stored; /* the value of commands_taken that the store has */
-    /* this server goes away: the store may let another server claim the operation */
-    bool releasing;
-    /* no client can ask for the operation any more, so it is deleted from the store */
-    bool deleting;
     /* the operation's record, until the operation is created (record.h) */
     struct sgi_record *record;
 
@@ -299,7 +300,6 @@ struct sgi_op {
     TAILQ_HEAD(, sgi_reader) readers;
     TAILQ_HEAD(, sgi_waiter) waiters;
     LIST_HEAD(, sgi_watch) watches;
-    bool end_received; /* a client has received the end of the operation */
 };
 
 /* Code that waits until the operation is created and its log is visible up to seq, or

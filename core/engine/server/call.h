@@ -19,17 +19,19 @@ struct segue_call {
     sgi_handle handle;
     /* the handler, the operation and the ready queue have one reference each */
     int32_t refs;
-    sgi_op *op;                  /* a counted reference */
+    bool check_due;
+    bool has_text; /* for a resource: the handler has begun the text of the resource */
+    sgi_op *op;    /* a counted reference */
     LIST_ENTRY(segue_call) link; /* link in the list of all calls of the server */
     sgi_ready ready;
-    bool held; /* the handler has the handle and has not freed it */
+    sgi_timer turn; /* ends the first turn when the handler holds it for too long */
+    bool held;      /* the handler has the handle and has not freed it */
     bool invoke_due;
     /* the handler's first turn is over, and the reply that waited for this was called */
     bool turned;
     /* the handler holds its first turn, which then continues after on_call has
      * returned */
     bool holds_turn;
-    sgi_timer turn; /* ends the first turn when the handler holds it for too long */
     bool watched;
     bool cancelled;
     bool cancel_due;
@@ -42,8 +44,6 @@ struct segue_call {
     bool is_closing;
     /* the last entries of the operation, until they are checked */
     struct sgi_entry_list closing;
-    bool check_due;
-    bool has_text; /* for a resource: the handler has begun the text of the resource */
     uint64_t text; /* index of this text in the list of blocks of the result */
     uint64_t resumed_segment;
     void *resumed_data; /* the checkpoint that an earlier run of the handler stored */

@@ -130,7 +130,6 @@ typedef enum sgi_reply_state {
 struct sgi_reply {
     sgi_map_node node;
     LIST_ENTRY(sgi_reply) by_place; /* link in the list in_flight->apart */
-    sgi_reply_state place;
     LIST_ENTRY(sgi_reply) by_peer;
     sgi_peer *peer; /* NULL = the request was cancelled, or the conversation is lost */
     sgi_engine *engine;
@@ -138,13 +137,20 @@ struct sgi_reply {
      * there */
     char *id;
     char id_room[24];
+    char *progress_token; /* JSON text or NULL */
+    sgi_reply_state place;
+    int32_t log_level;
     bool modern;
     /* the client takes rounds: an answer may consist of questions; false = questions are
      * sent as requests */
     bool takes_rounds;
     bool is_stream;
-    char *progress_token; /* JSON text or NULL */
-    int32_t log_level;
+    /* the client may have received pieces that were replaced later, and has to be told
+     * so */
+    bool tells_void;
+    /* says why `cancelled` runs: true = the conversation is lost, false = the client has
+     * cancelled */
+    bool lost;
     void (*cancelled)(sgi_reply *reply);
     /* called when the first turn of the handler is over; NULL = nothing waits for this */
     void (*turned)(sgi_reply *reply, sgi_op *op);
@@ -154,9 +160,6 @@ struct sgi_reply {
     /* called when no transport carries the conversation any more, perhaps only for now;
      * may be NULL */
     void (*parked)(sgi_reply *reply);
-    /* says why `cancelled` runs: true = the conversation is lost, false = the client has
-     * cancelled */
-    bool lost;
     void *user;
     /* for the owner of the reply: waits for a part of the log of an operation */
     sgi_waiter waiter;
@@ -164,9 +167,6 @@ struct sgi_reply {
     struct sgi_pieces *pieces;
     /* the lasting call whose channel this reply is, or NULL */
     struct sgi_lasting *lasting;
-    /* the client may have received pieces that were replaced later, and has to be told
-     * so */
-    bool tells_void;
 };
 
 /* Makes a peer and its conversation, and adds the peer to the server's list. who: the

@@ -55,16 +55,14 @@ typedef struct sgi_served {
     sgi_json arguments;
     /* JSON object of arguments that are not a part of params; NULL = they are */
     char *own_arguments;
-    /* before 2025-11-25: arguments that do not fit the schema are refused with -32602 */
-    bool refuses_arguments;
     segue_call *call; /* the handler's handle, or NULL */
 
     /* ---- the caller ---- */
     struct sgi_principal *who; /* a counted reference */
     /* grant of the access token of the request; a counted reference, or NULL */
     struct sgi_grant *grant;
-    bool is_scoped; /* the operation may use only the scopes of its grant */
     uint32_t caps;  /* what the client has declared: a set of sgi_cap */
+    bool is_scoped; /* the operation may use only the scopes of its grant */
     /* the operation is counted among the live tasks of its principal */
     bool counted;
 
@@ -79,6 +77,8 @@ typedef struct sgi_served {
     /* dialect S: the response modes that the request lists: a set of sgi_response_mode */
     uint8_t listed_modes;
     uint8_t modes; /* the listed modes that may be used */
+    /* before 2025-11-25: arguments that do not fit the schema are refused with -32602 */
+    bool refuses_arguments;
     /* before 2026-07-28: a structuredContent that is no object is left out of the
      * result */
     bool only_objects;

@@ -1,4 +1,5 @@
 /* How a server is made and freed. stages.c has its stages, known_ops.c its operations. */
+#include "engine/server/dialects.h"
 #include "engine/server/peer.h"
 
 #define MAX_PARKED ((size_t)64 * 1024 * 1024)
@@ -86,6 +87,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
     server->dialects =
         ((SGI_DIALECTS_DEFAULT | options->dialects_on) & ~options->dialects_off) ^
         SGI_DIALECTS_FLIPPED(options->draft_ways);
+    server->keeps_apart = sgi_srv_keeps_apart(server);
     sgi_committer_init(&server->committer, engine, &sgi_server_observer);
     sgi_cluster_init(&server->cluster, &server->committer, &sgi_server_cluster_observer);
     server->use.account.limit =
