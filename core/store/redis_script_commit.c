@@ -171,7 +171,7 @@ const char sgi_redis_lua_check[] =
     "  if kind == 'C' then return create(i, s, id, ARGV[i + 3]) end\n"
     "  if not s.o then\n"
     "    same[i] = true\n"
-    "    return (kind == 'A' or kind == 'B' or kind == 'E') and -8 or 0\n"
+    "    return kind:match('[ABET]') and -8 or 0\n"
     "  end\n"
     "  if kind == 'D' then\n"
     "    local h = s.head or head(stored(id))\n"

@@ -93,6 +93,28 @@ static void one_that_lost_its_end_fails_everywhere(void **state)
     redis_pair_end(&pair);
 }
 
+/* A task that waits, and that the other server never had, ends at once: it would wait for
+ * nothing. */
+static void one_that_waits_and_is_gone_ends_at_once(void **state)
+{
+    (void)state;
+    redis_pair pair;
+    world w;
+    redis_pair_begin(&pair);
+    /* this store renews its lease, so it notices that Redis is another one */
+    begin(&w, redis_kit_open(pair.url));
+    wire *c = world_connect(&w, "Ada");
+    redis_pair_part(&pair);
+    char *gone = strdup(wire_make_task(c, "1", "slow_compute", "\"ms\":3000000", NULL));
+    world_advance(&w, 1000);
+    redis_pair_fail_over(&pair);
+    const char *r = until_state(c, gone, "\"failed\"");
+    assert_at(r, "result.error.data.reason", "\"store_lost\"");
+    free(gone);
+    world_end(&w);
+    redis_pair_end(&pair);
+}
+
 /* Its server ended with the primary, so it is unknown whether there was more. */
 static void one_whose_server_went_as_well_is_not_run_again(void **state)
 {
@@ -129,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_lost_its_end_fails_everywhere),
+        cmocka_unit_test(one_that_waits_and_is_gone_ends_at_once),
         cmocka_unit_test(one_whose_server_went_as_well_is_not_run_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,9 +259,9 @@ static segue_status apply(shared_store *s, const segue_store_write *w, undo *u)
     shared_op *o = u->of = shared_find_id(s->place, w->id);
     if (!o) {
         u->kind = 0;
-        return w->kind == SEGUE_STORE_APPEND || w->kind == SEGUE_STORE_END
-                   ? SEGUE_E_NOT_FOUND
-                   : SEGUE_OK;
+        int needed = w->kind == SEGUE_STORE_APPEND || w->kind == SEGUE_STORE_END ||
+                     w->kind == SEGUE_STORE_TAKEN;
+        return needed ? SEGUE_E_NOT_FOUND : SEGUE_OK;
     }
     u->ended = o->record.ended;
     u->purge_ms = o->record.purge_ms;

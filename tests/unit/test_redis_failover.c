@@ -89,6 +89,8 @@ static void one_that_lives_finds_the_hole(void **state)
     /* Nothing is appended behind the hole, and none of its numbers is used again. */
     assert_int_equal(vouch(store, 1, 3), SEGUE_E_STATE);
     assert_int_equal(append(store, 1, 4), SEGUE_E_STATE);
+    /* An operation that is missing entirely is known by its owner's confirmation. */
+    assert_int_equal(vouch(store, 5, 1), SEGUE_E_NOT_FOUND);
     assert_int_equal(append(store, 5, 1), SEGUE_E_NOT_FOUND);
     /* A final entry that names the hole is accepted. When it is sent again, it already
      * exists. */

@@ -396,11 +396,12 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
     }
     if (status == SEGUE_E_STORE && committer->leased && put_off(committer, op))
         return;
+    bool gone = row->doubted && status == SEGUE_E_NOT_FOUND;
     if (row->doubted)
         op->doubted = false;
     if (status == SEGUE_E_NOT_FOUND && again)
         return; /* the store has purged the operation, and no code waits for its end */
-    bool only_drops = sgi_op_has_ended(op) || (!op->releasing && !op->deleting);
+    bool only_drops = sgi_op_has_ended(op) || (!gone && !op->releasing && !op->deleting);
     if (status != SEGUE_E_STATE && sgi_op_is_created(op) && !op->pending && !again &&
         only_drops) {
         /* For this operation the failed commit contained only deletions. A later drop

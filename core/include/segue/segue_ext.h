@@ -223,8 +223,10 @@ enum segue_store_write_kind {
     SEGUE_STORE_TAKEN = 7    /* the letters (forwarded commands) of operation id up to
                                 number entry.seq have been carried out, and their effects
                                 are in this or an earlier commit. entry.event: the last
-                                number of the log, including this commit; a store whose
-                                log is shorter returns SEGUE_E_STATE */
+                                number of the log, including this commit. A store that
+                                can lose commits returns SEGUE_E_STATE when its log is
+                                shorter, and SEGUE_E_NOT_FOUND when it lacks the
+                                operation */
 };
 
 typedef struct segue_store_write {
