@@ -54,11 +54,16 @@ static void run_server(const redis_server *server)
 {
     char port[8];
     const redis_server_options *options = &server->options;
-    const char *args[ARGS_MAX] = {
-        "redis-server",    "--bind",       "127.0.0.1",    "--port", port, "--dir",
-        server->directory, "--unixsocket", server->socket, "--save", "",   "--loglevel",
-        "warning",         "--logfile",    "log"};
-    int n = 15;
+    const char *const usual[] = {
+        "--bind",          "127.0.0.1",    "--port",       port,     "--dir",
+        server->directory, "--unixsocket", server->socket, "--save", "",
+        "--loglevel",      "warning",      "--logfile",    "log"};
+    const char *args[ARGS_MAX] = {"redis-server"};
+    int n = 1;
+    if (options->config)
+        args[n++] = options->config;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        args[n++] = usual[i];
     snprintf(port, sizeof port, "%d", server->port);
     if (options->password) {
         args[n++] = "--requirepass";
@@ -103,12 +108,17 @@ static bool is_ready(redis_server *server)
     return redis_server_do(server, "PING") >= 0;
 }
 
-bool redis_server_again(redis_server *server)
+void redis_server_launch(redis_server *server)
 {
     unlink(server->socket);
     server->pid = fork();
     if (!server->pid)
         run_server(server);
+}
+
+bool redis_server_again(redis_server *server)
+{
+    redis_server_launch(server);
     for (int waited = 0; server->pid > 0 && waited < STARTING_MS; waited += 5) {
         if (is_ready(server))
             return true;
@@ -178,6 +188,11 @@ void redis_server_stop(redis_server *server)
 uint16_t redis_server_port(const redis_server *server)
 {
     return server->port;
+}
+
+const char *redis_server_directory(const redis_server *server)
+{
+    return server->directory;
 }
 
 const char *redis_server_url(const redis_server *server)

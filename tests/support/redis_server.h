@@ -14,6 +14,7 @@ typedef struct redis_server_options {
     const char *password;
     const char *appendfsync;  /* "always", "everysec" or "no": use an append-only file */
     const char *const *extra; /* more arguments, NULL at the end */
+    const char *config;       /* a configuration file that the server may change */
 } redis_server_options;
 
 /* Starts a server; options may be NULL. Returns false with a message on standard
@@ -34,6 +35,10 @@ uint16_t redis_server_free_port(void);
 void redis_server_signal(redis_server *server, int number);
 /* Starts the server again with the same port, directory and options. */
 bool redis_server_again(redis_server *server);
+/* Does the same, and does not wait until the server answers. */
+void redis_server_launch(redis_server *server);
+/* Returns the directory with the server's files. */
+const char *redis_server_directory(const redis_server *server);
 
 /* Runs one command, formatted as printf does; spaces separate its arguments. Returns
  * the integer of the reply, or its number of elements or bytes; -1 = an error or no

@@ -26,7 +26,8 @@ static int64_t fake_now(void *user)
 
 static int64_t fake_wall(void *user)
 {
-    return WORLD_EPOCH + ((world *)user)->clock_ms;
+    const world *w = user;
+    return WORLD_EPOCH + w->clock_ms + w->wrong_ms;
 }
 
 uint32_t world_chance(world *w, uint32_t n)

@@ -32,6 +32,7 @@ typedef struct world {
     world_drive drive;
     uint64_t chance;  /* state of the random generator */
     int64_t clock_ms; /* HERE: both clocks; the wall clock is WORLD_EPOCH + clock_ms */
+    int64_t wrong_ms; /* HERE: the wall clock shows this much more than the right time */
     test_mem mem;
     segue_runtime *runtime;
     segue_server *server;

@@ -34,6 +34,15 @@ static segue_status append(segue_store *store, uint32_t n, uint64_t seq)
     return test_commit_one(store, test_write_append(n, seq, data, len));
 }
 
+/* Makes an operation with one entry. */
+static segue_status append_new(segue_store *store, uint32_t n)
+{
+    test_record r;
+    test_record_init(&r, n);
+    segue_status status = test_commit_one(store, test_write_create(&r));
+    return status ? status : append(store, n, 1);
+}
+
 static void begin(segue_store *store)
 {
     test_record r;
@@ -160,6 +169,43 @@ static void busy_server_is_waited_for(void **state)
     sgi_store_unref(store);
 }
 
+/* A server that was restarted answers LOADING until it has read its file. A store waits
+ * for its time limit, and what it has stored is there afterwards. */
+static void loading_server_is_waited_for(void **state)
+{
+    (void)state;
+    enum { OPERATIONS = 400 };
+    static const char *const extra[] = {"--key-load-delay", "20000",
+                                        "--loading-process-events-interval-bytes", "1024",
+                                        NULL};
+    redis_server_options options = {.extra = extra};
+    redis_server *own;
+    assert_true(redis_server_start(&options, &own));
+    segue_store *calm = redis_kit_open_lasting(redis_server_url(own));
+    segue_store *hurried = redis_kit_open_hurried(redis_server_url(own), PATIENCE_MS);
+    for (uint32_t n = 1; n <= OPERATIONS; n++)
+        redis_kit_until(append_new(calm, n) == SEGUE_OK);
+    test_record r;
+    test_record_init(&r, OPERATIONS + 1);
+    redis_kit_commit(hurried, test_write_create(&r));
+    assert_true(redis_server_do(own, "SAVE") >= 0);
+    redis_server_signal(own, SIGKILL);
+    redis_server_launch(own);
+    redis_kit_until(redis_server_info(own, "loading") == 1);
+    assert_int_equal(append(hurried, OPERATIONS + 1, 1), SEGUE_E_STORE);
+    assert_int_equal(redis_server_info(own, "loading"), 1);
+    assert_true(redis_server_do(own, "CONFIG SET key-load-delay 0") >= 0);
+    assert_int_equal(append(calm, 1, 2), SEGUE_OK);
+    assert_int_equal(redis_server_info(own, "loading"), 0);
+    redis_kit_until(append(hurried, OPERATIONS + 1, 1) == SEGUE_OK);
+    test_assert_log(calm, 1, 2);
+    for (uint32_t n = 2; n <= OPERATIONS; n++)
+        test_assert_log(calm, n, 1);
+    sgi_store_unref(hurried);
+    sgi_store_unref(calm);
+    redis_server_stop(own);
+}
+
 /* ---- is it the same server ---- */
 
 static void node_of_a_cluster_is_refused(void **state)
@@ -255,6 +301,7 @@ int main(void)
         cmocka_unit_test(lost_user_may_come_back),
         cmocka_unit_test(disk_that_fails_is_waited_for),
         cmocka_unit_test(busy_server_is_waited_for),
+        cmocka_unit_test(loading_server_is_waited_for),
         cmocka_unit_test(node_of_a_cluster_is_refused),
         cmocka_unit_test(servers_are_known_by_what_they_say),
         cmocka_unit_test(only_what_cannot_have_lost_anything_continues),
