@@ -1,11 +1,12 @@
-/* Commands that are forwarded to the owner of an operation. All commands of a store
- * handle are in one list, in the order in which they are delivered. Each listener
- * remembers its position in the list. The list is short (SGI_STORE_COMMANDS_MAX), so it
- * is searched from the beginning.
+/* Forwarded commands: commands that a server sends to the owner of an operation. All
+ * commands of a store handle are in one list, in the order in which they are
+ * delivered. Each listener remembers up to which position it has received the list.
+ * The list is short (SGI_STORE_COMMANDS_MAX), so it is searched from the beginning.
  *
- * If the store itself stores no commands, a command stays in this list until its owner
- * has taken it. If the store does store them, a command is dropped from this list as
- * soon as all listeners have received it. */
+ * A store that keeps no commands leaves them all to this list: a command stays here
+ * until the owner of its operation has taken it. A store that keeps commands itself
+ * (vtable.post) needs the list only for delivery: a command is dropped here as soon as
+ * all listeners have received it. */
 #include "store/commands.h"
 
 void sgi_store_commands_init(sgi_store_commands *commands, const sgi_mem *mem)
@@ -109,7 +110,7 @@ bool sgi_store_commands_redeliver(sgi_store_commands *commands, const uint8_t *i
     bool any = false;
     SGI_TAILQ_EACH(command, &commands->list, link, next) {
         if (command->place > last)
-            break; /* the rest of the list was moved there by this loop */
+            break; /* this loop has moved this command and all after it to the end */
         if (!is_of(command, id))
             continue;
         TAILQ_REMOVE(&commands->list, command, link);

@@ -1,20 +1,20 @@
-/* Commands that are forwarded to the owner of an operation and wait in memory, for all
- * listeners of one store handle. The functions are called under the lock of
- * listeners.c. */
+/* The forwarded commands that wait in memory, for all listeners of one store handle. A
+ * forwarded command goes to the owner of an operation. The functions are called under
+ * the lock of listeners.c. */
 #ifndef SGI_STORE_COMMANDS_H
 #define SGI_STORE_COMMANDS_H
 
 #include "base/base.h"
 
-/* Limits of the waiting commands: their number per operation, their number in all, and
- * their bytes in all. */
+/* Limits of the waiting commands: the number per operation, the number of all, and the
+ * bytes of all. */
 #define SGI_STORE_COMMANDS_EACH 64
 #define SGI_STORE_COMMANDS_MAX 1024
 #define SGI_STORE_COMMANDS_BYTES (64 * 1024 * 1024)
 
 typedef struct sgi_store_command {
     TAILQ_ENTRY(sgi_store_command) link;
-    uint64_t place; /* position of the forwarded command in the order of delivery */
+    uint64_t place; /* position of the command in the order of delivery */
     segue_store_news news;
     char data[];
 } sgi_store_command;
@@ -37,21 +37,21 @@ bool sgi_store_commands_has_room(const sgi_store_commands *commands);
 /* Appends a copy of a forwarded command. Returns SEGUE_E_NOMEM when out of memory. */
 segue_status sgi_store_commands_add(sgi_store_commands *commands,
                                     const segue_store_news *news);
-/* Gives a new forwarded command its number and appends it. When the list is full, it
- * first drops the oldest commands that every listener has received (place <= heard).
- * Returns SEGUE_E_LIMIT when no command can be dropped, or when too many commands wait
- * for the operation. */
+/* Gives a new forwarded command its number and appends it. When the list is full, the
+ * function first drops the oldest commands that every listener has received (place <=
+ * received). Returns SEGUE_E_LIMIT when no command can be dropped, or when too many
+ * commands wait for the operation. */
 segue_status sgi_store_commands_post(sgi_store_commands *commands,
                                      const segue_store_news *news, uint64_t received);
 /* Removes the operation's forwarded commands up to `number`. */
 void sgi_store_commands_remove(sgi_store_commands *commands, const uint8_t *id,
                                uint64_t number);
-/* Removes all forwarded commands that every listener has received (place <= heard). */
+/* Removes all forwarded commands that every listener has received (place <= received). */
 void sgi_store_commands_trim(sgi_store_commands *commands, uint64_t received);
 /* Moves the operation's forwarded commands to the end of the list, so that all
- * listeners receive them again. False when no command waits for the operation. */
+ * listeners receive them again. Returns false when no command waits for the operation. */
 bool sgi_store_commands_redeliver(sgi_store_commands *commands, const uint8_t *id);
-/* Returns the first forwarded command after `place`, or NULL. */
+/* Returns the first forwarded command behind the position `place`, or NULL. */
 const sgi_store_command *sgi_store_commands_next(const sgi_store_commands *commands,
                                                  uint64_t place);
 

@@ -1,18 +1,20 @@
 /* The listeners of a store handle. A map has each operation that at least one listener
  * follows. A `follow` connects one listener with one operation. When another listener
  * or process writes to the operation, the `follow` is marked. So the news "this
- * operation grew" is a flag: it needs no memory, however many commits there are. Only
+ * operation grew" is a flag: it needs no memory, even after many commits. Only
  * forwarded commands are queued, and their number is limited (commands.c).
  *
- *   commit --> follow.grew --> listener->grown --> hand
- *   post ----> commands -----> listener->received --> hand
+ *     commit --> follow.grew --> listener->grown --> sgi_listeners_deliver
+ *     post ----> commands -----> listener->received --> sgi_listeners_deliver
  *
- * A listener is due when there is news for it. The store then calls its wake-up
- * callback (wake) once, and not again until the listener asks for its news. The
- * callback runs without any lock, because it may wait for a thread that is inside the
- * store. sgi_listeners_remove waits until `waking` is 0.
+ * A listener is due when there is news for it. Its callback `wake` is then called
+ * once, and again only after the listener has asked for its news. `wake` runs without
+ * the lock of this file, but a lock of the store or of its vtable may be held, so
+ * `wake` must only signal. sgi_listeners_remove waits until no call of `wake` runs
+ * (`waking` counts them).
  *
- * Lock order: the mutex of the store, then `lock`. hand calls fn under `lock`. */
+ * Lock order: the mutex of the store, then the lock of this file.
+ * sgi_listeners_deliver calls fn under the lock of this file. */
 #include "store/listeners.h"
 
 #include "base/crypto.h"
@@ -125,8 +127,8 @@ static operation *add_operation(sgi_listeners *listeners, const uint8_t *id)
     return op;
 }
 
-/* Removes the operation from the map. If a listener still follows the operation, it
- * does nothing and returns false. */
+/* Removes the operation from the map if no listener follows it any more. Returns false
+ * when a listener still follows it. */
 static bool drop_if_unfollowed(sgi_listeners *listeners, operation *op)
 {
     if (!TAILQ_EMPTY(&op->follows))
@@ -343,7 +345,7 @@ void sgi_listeners_report_writes(sgi_listeners *listeners, const sgi_store_liste
     pthread_mutex_unlock(&listeners->lock);
 }
 
-/* Returns the position up to which every listener has received the forwarded commands. */
+/* Returns the position up to which every listener has received forwarded commands. */
 static uint64_t received_by_all(const sgi_listeners *listeners)
 {
     const sgi_store_listener *listener;
@@ -402,9 +404,8 @@ int32_t sgi_listeners_take_change(void *user, const segue_store_news *news)
     case SEGUE_STORE_DOUBT:
         mark_doubt(listeners);
         break;
-    /* the kind is unknown, so a newer store sent it: every listener reads everything
-     * again */
-    default:
+    case SEGUE_STORE_MISSED:
+    default: /* a kind that a newer store sends counts as MISSED */
         mark_missed(listeners);
         break;
     }
@@ -421,8 +422,9 @@ void sgi_listeners_rearm(sgi_listeners *listeners, sgi_store_listener *listener)
     pthread_mutex_unlock(&listeners->lock);
 }
 
-/* Reports that operations grew. This comes before the forwarded commands, so that a
- * listener that gets a command already knows of everything written before the command. */
+/* Reports the operations that grew. Growth is reported before the forwarded commands.
+ * So a listener that gets a command already knows every entry that was written before
+ * the command. */
 static bool hand_growth(sgi_store_listener *listener, segue_store_news_fn fn, void *user)
 {
     follow *f;

@@ -1,6 +1,6 @@
-/* The listeners of a store handle, the operations they follow, and their undelivered
- * news. store.c has the functions that other folders call. This file does not use the
- * store's vtable. */
+/* The listeners of a store handle, the operations that they follow, and their
+ * undelivered news. store.c has the functions that other folders call. This file does
+ * not use the store's vtable. */
 #ifndef SGI_LISTENERS_H
 #define SGI_LISTENERS_H
 
@@ -18,22 +18,23 @@ typedef struct sgi_listeners {
     /* maps an operation id to the listeners that follow the operation */
     sgi_map followed;
     sgi_store_commands commands;
-    /* the store itself stores the forwarded commands; `commands` only passes them on */
+    /* true = the vtable keeps forwarded commands; `commands` only passes them on */
     bool lends;
 } sgi_listeners;
 
 segue_status sgi_listeners_init(sgi_listeners *listeners, const sgi_mem *mem, bool lends);
-/* Frees the lists. All listeners must have been removed before. */
+/* Frees the lists. The caller has removed all listeners. */
 void sgi_listeners_free(sgi_listeners *listeners);
 
 segue_status sgi_listeners_add(sgi_listeners *listeners, segue_store *store,
                                void (*wake)(void *user), void *user,
                                sgi_store_listener **out);
-/* Removes a listener, which must not follow any operation. Waits while its wake-up
+/* Removes a listener that follows no operation. Waits while the listener's wake-up
  * callback runs. */
 void sgi_listeners_remove(sgi_listeners *listeners, sgi_store_listener *listener);
 segue_store *sgi_listeners_store(const sgi_store_listener *listener);
-/* Gives the id of one operation that the listener follows. False when it follows none. */
+/* Gives the id of one operation that the listener follows. Returns false when it
+ * follows no operation. */
 bool sgi_listeners_find_followed(sgi_listeners *listeners,
                                  const sgi_store_listener *listener,
                                  uint8_t id[SEGUE_STORE_ID_SIZE]);
@@ -43,26 +44,28 @@ bool sgi_listeners_find_followed(sgi_listeners *listeners,
 segue_status sgi_listeners_follow(sgi_listeners *listeners, sgi_store_listener *listener,
                                   const uint8_t *id, bool on, bool *changed);
 
-/* Reports these writes to all listeners except `by`, which committed them (NULL = no
- * listener committed them). */
+/* Reports writes that were committed to all listeners except `by`, the listener that
+ * committed them. NULL = no listener of this handle committed them. */
 void sgi_listeners_report_writes(sgi_listeners *listeners, const sgi_store_listener *by,
                                  const segue_store_write *writes, size_t count);
 /* Forwards a command to the listener that runs the operation in this process. */
 segue_status sgi_listeners_post(sgi_listeners *listeners, const uint8_t *id,
                                 const char *data, size_t len);
-/* Called when a listener of this handle has claimed the operation. */
+/* Called when a listener of this handle has claimed the operation. The commands that
+ * wait for the operation are then delivered again to all listeners. */
 void sgi_listeners_report_claim(sgi_listeners *listeners, const uint8_t *id);
-/* Records news that the store itself reports. It makes no wake-up call. The function is
- * a segue_store_news_fn whose user is a sgi_listeners. */
+/* Records news that the store itself reports, and wakes no listener. The function is a
+ * segue_store_news_fn whose user is a sgi_listeners. */
 int32_t sgi_listeners_take_change(void *user, const segue_store_news *news);
-/* The callback that the store gets by set_wake. It tells every listener to ask for
- * news. user is a sgi_listeners. */
+/* The callback that the store gets by set_wake. It wakes every listener, which then
+ * asks for its news. user is a sgi_listeners. */
 void sgi_listeners_wake_all(void *user);
-/* Calls the wake-up callback of each listener that has news and was not called yet. */
+/* Calls the wake-up callback of each listener that has news and was not woken since it
+ * last asked for its news. */
 void sgi_listeners_wake(sgi_listeners *listeners);
 
-/* Called when the listener asks for its news. From then on the listener is woken up
- * again. */
+/* Called when the listener begins to ask for its news. The next news wakes the
+ * listener again. */
 void sgi_listeners_rearm(sgi_listeners *listeners, sgi_store_listener *listener);
 /* Delivers the listener's news. Returns true when fn stopped before the end. */
 bool sgi_listeners_deliver(sgi_listeners *listeners, sgi_store_listener *listener,

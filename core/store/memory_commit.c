@@ -152,8 +152,8 @@ static segue_status stage_release(sgi_memory_store *store, sgi_memory_operation 
     return SEGUE_OK;
 }
 
-/* Applies one write. *recent: the operation of the write before. It often is the
- * operation of this write too, which saves the look-up. */
+/* Applies one write. *recent is the operation of the preceding write. Many writes are
+ * to the same operation as the preceding one, so *recent saves the look-up. */
 static segue_status stage(sgi_memory_store *store, const segue_store_write *write,
                           sgi_memory_operation **recent)
 {
@@ -216,9 +216,9 @@ static void apply_touch(sgi_memory_store *store, sgi_memory_saved_op *t)
     }
 }
 
-/* Evicts ended operations, oldest first, until the store is within max_bytes. If
- * evicting all of them is not enough, it evicts nothing. Operations that this commit
- * changes are not evicted. */
+/* Evicts ended operations, oldest first, until the store is within max_bytes. Evicts
+ * no operation when even evicting all of them is not enough. Operations that this
+ * commit changes are not evicted. */
 static bool make_room(sgi_memory_store *store)
 {
     sgi_memory_operation *op, *next;
@@ -248,8 +248,8 @@ static bool is_over(const sgi_memory_store *store, int64_t operations, int64_t b
            (store->max_bytes_each && bytes > store->max_bytes_each);
 }
 
-/* True when the principal of a new operation is within its limits, perhaps after its
- * ended operations are evicted. They are evicted only if `evict` is set. */
+/* True when the principal of a new operation is within its limits. With `evict`, ended
+ * operations of the principal are evicted if that is necessary. */
 static bool fits_principal(sgi_memory_store *store, const sgi_memory_operation *made,
                            bool evict)
 {

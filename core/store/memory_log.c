@@ -1,13 +1,15 @@
 /* Packed logs. The first chunk is small, because most operations have two or three
- * entries. Each further chunk is as large as all chunks before it, up to CHUNK_MAX: a
- * log wastes at most half of its memory, and a long log at most one chunk. An entry is
- * never split; an entry that is too large gets a chunk of its own size.
+ * entries. Each further chunk is as large as all chunks before it together, up to
+ * CHUNK_MAX. So a log wastes at most half of its memory, and a long log at most one
+ * chunk. An entry is never split; an entry that is larger than a chunk gets a chunk of
+ * its own size.
  *
- * Chunks are only appended to, so one position describes a state of the log. Entries do
- * not store their numbers. Each chunk has the number of its first entry, and a head
- * without payload (a gap) says how many entries were dropped at this position. Dropping
- * moves the remaining entries of a chunk together. An empty chunk is freed, and a chunk
- * that is mostly empty is reallocated smaller when there is memory for that. */
+ * Appending changes only the end of the last chunk, so one position describes a state
+ * of the log. Entries do not store their numbers: each chunk has the number of its
+ * first entry. A gap, which is a head without payload, says how many entries were
+ * dropped at its position. Dropping moves the remaining entries of a chunk together.
+ * An empty chunk is freed. A chunk that is mostly empty is reallocated smaller when
+ * there is memory for that. */
 #include "store/memory_log.h"
 
 #define CHUNK_FIRST 256
@@ -19,8 +21,8 @@
 struct sgi_memory_chunk {
     struct sgi_memory_chunk *next;
     uint64_t first_seq;
-    size_t used; /* number of bytes of the chunk that are in use */
-    size_t size; /* number of bytes of the chunk */
+    size_t used; /* bytes of the chunk that are in use */
+    size_t size; /* bytes that the chunk can hold */
     char bytes[];
 };
 
@@ -38,8 +40,8 @@ typedef struct entry_head {
 
 #define GAP UINT32_MAX
 
-/* Returns how many entry numbers a head covers: 1 for an entry, the number of dropped
- * entries for a gap. */
+/* Returns how many entry numbers a head stands for: 1 for an entry, the number of
+ * dropped entries for a gap. */
 static uint64_t numbers_of(const entry_head *head)
 {
     return head->len == GAP ? head->segment : 1;
@@ -123,9 +125,9 @@ void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
     log->bytes = mark->bytes;
 }
 
-/* Returns the chunk that has the entry after number `after`. The last chunk and the
- * chunk of the last read are tried first, so that readers of a long log do not walk it
- * from the beginning each time. */
+/* Returns the chunk that has the first entry after number `after`. The last chunk and
+ * the chunk of the last read are tried first, so that readers of a long log do not
+ * search it from the beginning each time. */
 static chunk *seek(const sgi_memory_log *log, uint64_t after)
 {
     chunk *at = log->first;
@@ -164,8 +166,8 @@ void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_
 
 /* ---- dropping ---- */
 
-/* The state of packing a chunk. Packing moves the remaining entries to the beginning of
- * the chunk. */
+/* The state of packing a chunk. Packing moves the remaining entries of the chunk to
+ * its beginning. */
 typedef struct packing {
     chunk *at;
     size_t used;
@@ -203,7 +205,8 @@ static void pack(chunk *at, int32_t kind, uint64_t upto, bool is_last)
         memmove(at->bytes + p.used, at->bytes + pos, size);
         p.used += size;
     }
-    /* other chunks need no gap here: the first number of the next chunk shows it */
+    /* no gap is needed at the end of another chunk: the first number of the next chunk
+     * tells how many entries were dropped */
     if (is_last)
         write_gap(&p);
     at->used = p.used;

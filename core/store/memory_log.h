@@ -16,7 +16,7 @@ typedef struct sgi_memory_log {
     size_t bytes; /* memory that the log occupies */
 } sgi_memory_log;
 
-/* A saved state of a log; sgi_memory_log_cut restores it. */
+/* A saved state of a log, to which sgi_memory_log_cut returns. */
 typedef struct sgi_memory_mark {
     sgi_memory_chunk *last;
     size_t used;
@@ -36,8 +36,8 @@ void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
  * nonzero. */
 void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_fn fn,
                          void *user);
-/* Removes entries of a kind up to number `upto`. It needs no memory. Marks that were
- * made before are invalid afterwards. */
+/* Removes entries of one kind up to number `upto`. The function needs no memory. Marks
+ * of the log that were made earlier are invalid afterwards. */
 void sgi_memory_log_drop(sgi_memory_log *log, const sgi_mem *mem, int32_t kind,
                          uint64_t upto);
 void sgi_memory_log_free(sgi_memory_log *log, const sgi_mem *mem);

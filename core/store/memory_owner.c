@@ -1,22 +1,21 @@
-/* The ordered list of each principal's operations. An entry of the list, which is a
- * member of its operation, is called a place.
+/* The ordered list of each principal's operations. A member of each operation is its
+ * entry in the list (`place`).
  *
- * Places with the newest creation time are in the list `fresh`, unsorted. They are
- * sorted and merged into `places` when a place with a later time is added or when the
- * list is read. A busy server creates hundreds of operations in one millisecond;
- * without `fresh` it would search the position of each of them. The position of a
- * single place is searched only when the clock went back. */
+ * The entries with the newest creation time are in the list `fresh`, unsorted. They
+ * are sorted and merged into `places` when an entry with a later creation time is
+ * added or when the list is read. A busy server creates hundreds of operations in one
+ * millisecond; without `fresh` the list would be searched for the position of each of
+ * them. The position of a single entry is searched only when the clock went back. */
 #include "store/memory_owner.h"
 
 TAILQ_HEAD(place_list, sgi_memory_owner_entry);
 
 struct sgi_memory_owner {
     sgi_map_node node;
-    struct place_list places; /* the places, sorted by creation time, newest first */
-    /* places that all have the same creation time; none is older than a place in
-     * `places` */
+    struct place_list places; /* the entries, sorted by creation time, newest first */
+    /* entries with one common creation time; none is older than an entry in `places` */
     struct place_list fresh;
-    size_t count; /* number of places that refer to this owner */
+    size_t count; /* number of operations that hold a reference to this list */
     uint8_t principal[SEGUE_STORE_HASH_SIZE];
 };
 
@@ -86,8 +85,8 @@ static void merge(struct place_list *into, struct place_list *from)
     }
 }
 
-/* Sorts `fresh` by merge sort and merges it into `places`. Each heaps[i] is empty or
- * has 2^i places. */
+/* Sorts `fresh` by merge sort and merges it into `places`. heaps[i] is empty or has
+ * 2^i entries. */
 static void settle(sgi_memory_owner *owner)
 {
     struct place_list heaps[64], one = TAILQ_HEAD_INITIALIZER(one);

@@ -16,12 +16,13 @@ typedef struct sgi_memory_operation {
     TAILQ_ENTRY(sgi_memory_operation) link;
     sgi_timer purge;
     sgi_memory_log log;
-    /* the operation's entry in the sorted list of its principal, which has the creation
+    /* the operation's entry in the sorted list of its principal; it has the creation
      * time */
     sgi_memory_owner_entry place;
     size_t data_len;
     uint32_t task_len;
-    /* the index in `touches` + 1; 0 = the current commit has not changed the operation */
+    /* index of the operation's saved state in `touches`, plus 1; 0 = the current
+     * commit has not changed the operation */
     uint32_t touch;
     bool has_key;
     bool ended;
@@ -84,12 +85,13 @@ sgi_memory_operation *sgi_memory_find(const sgi_memory_store *store, const uint8
 struct sgi_memory_list *sgi_memory_list_of(sgi_memory_store *store, bool ended,
                                            bool loose);
 size_t sgi_memory_size(const sgi_memory_operation *op);
-/* Returns the number of bytes that the operation adds to `used`. */
+/* Returns the number of bytes by which the operation increases `used`. */
 size_t sgi_memory_weight(const sgi_memory_operation *op);
 void sgi_memory_free(sgi_memory_store *store, sgi_memory_operation *op);
 void sgi_memory_put_in_maps(sgi_memory_store *store, sgi_memory_operation *op);
 void sgi_memory_take_from_maps(sgi_memory_store *store, sgi_memory_operation *op);
-/* Deletes the operation. It is called outside of a commit, and nothing can undo it. */
+/* Deletes the operation. The deletion cannot be undone, so it is done outside of a
+ * commit. */
 void sgi_memory_drop(sgi_memory_store *store, sgi_memory_operation *op);
 
 segue_status sgi_memory_commit(void *self, const segue_store_write *writes, size_t count);

@@ -2,20 +2,20 @@
  * closing and the vtable. redis_script.c describes the keys and the atomic scripts;
  * redis_store.h lists the other files.
  *
- * Each instance is an owner. Its name has two parts: a number that Redis gives out
- * once, and a random part. The random part makes the name unique even when Redis has
- * lost its data. The owner is alive while its lease is in Redis; the instance's thread
- * renews the lease. The script of each commit checks that the operation belongs to this
- * owner: no clock decides whether an instance may write.
+ * Each instance is an owner. The owner's name has two parts: a number that Redis gives
+ * out once, and a random part. The random part makes the name unique even when Redis
+ * has lost its data. The owner is alive while its lease is in Redis; the thread of the
+ * instance renews the lease. The script of each commit checks that the operation
+ * belongs to this owner: no clock decides whether an instance may write.
  *
  *     open:  connect (right server? which data?) -> become an owner -> start the thread
  *     close: end the thread -> give up the lease, so others claim at once -> disconnect
  *
- * The settings of the Redis server decide which data survive when Redis stops.
- * appendfsync always keeps every commit that was answered. everysec may lose the last
- * second; a server of this library then finds a hole in its log (SEGUE_E_STATE) and
- * ends the operation. Without AOF everything since the last snapshot is lost. This
- * library changes no setting. */
+ * The settings of the Redis server decide which data survive when Redis stops. With
+ * "appendfsync always" every commit that was answered survives. With "everysec" the
+ * last second may be lost; a server of this library then finds a hole in the log of an
+ * operation (SEGUE_E_STATE) and ends the operation. Without AOF everything since the
+ * last snapshot is lost. This library changes no setting of Redis. */
 #include "store/redis_store.h"
 
 #include <stdarg.h>
@@ -205,8 +205,8 @@ static segue_status start(opening *o, const segue_store_options *options)
     if (status)
         return status;
     sgi_redis_scripts_add(&store->loading);
-    /* Memory for the largest command of the thread: one step of FOLLOW, 25 bytes for
-     * each operation. */
+    /* Reserves memory for the largest command of the thread: one step of FOLLOW, with
+     * 25 bytes for each operation. */
     sgi_buf_reserve(&store->beat_commands, 1024 + SGI_REDIS_FOLLOW_STEP * 32);
     sgi_buf_reserve(&store->commands, 4096);
     if (store->loading.failed || store->beat_commands.failed || store->commands.failed)

@@ -1,14 +1,14 @@
 /* Commands on the connection that the vtable's calls use. A command is repeated until
- * it succeeds or the time limit is over.
+ * it succeeds or until the time limit is over.
  *
  *     send -> replies -> done
- *       \-> connection lost, or a temporary error -> pause -> connect -> again
+ *        \-> connection lost, or a temporary error -> pause -> connect -> again
  *
  * A call that changes something has a number. Each try sends the same bytes with the
- * same number, and the script can see whether that number was applied, so repeating is
- * always safe. Calls that only read may be repeated anyway. When the time limit is
- * over, the outcome of the last try is unknown, and the status says that the store
- * failed. */
+ * same number, and the script sees whether the call with this number was applied
+ * already. So repeating a call is always safe. Calls that only read need no number.
+ * When the time limit is over, the outcome of the last try is unknown, and the
+ * returned status says that the store failed. */
 #include "store/redis_store.h"
 
 #include <stdio.h>
@@ -65,16 +65,16 @@ typedef enum deed {
 } deed;
 
 typedef struct fault {
-    /* the first word of the error; within a script, the error is a part of a longer
-     * text */
+    /* the first word of the error text */
     const char *word;
     deed deed;
     segue_status status;
 } fault;
 
-/* The errors that Redis replies before it has written anything. Faults of a disk, a
- * replica or a configuration may be repaired soon, so the call is repeated. OOM is not
- * repeated: memory is only freed when operations end or are purged. */
+/* The errors that Redis replies when it has written nothing for the call. A fault of a
+ * disk, a replica or a configuration may be repaired soon, so the call is repeated.
+ * OOM is not repeated, because Redis gets free memory only when operations end or are
+ * purged. */
 static const fault FAULTS[] = {
     {"OOM", GIVE_UP, SEGUE_E_STORE_FULL},     {"LOADING", TRY_AGAIN, SEGUE_E_STORE},
     {"BUSY", TRY_AGAIN, SEGUE_E_STORE},       {"MISCONF", TRY_AGAIN, SEGUE_E_STORE},

@@ -4,16 +4,16 @@
  *
  * The thread stores what it receives in lists of fixed size and calls the wake-up
  * callback. When a list is full, the flag `missed` or `mail_all` is set instead.
- * Forwarded commands stay in Redis until their owner
- * takes them; the list `mail` only has the operations for which commands came. An
- * operation's mark (sgi_redis_known_op) has in `told` the number of the last command that
- * was delivered since this instance owns the operation. News that the thread stores
- * during a call of news() is delivered by the next call, so that other users of the
- * store get their turn.
+ * Forwarded commands stay in Redis until their owner takes them; the list `mail` only
+ * has the ids of the operations for which commands came. An operation's mark
+ * (sgi_redis_known_op) has in `delivered` the number of the last command that was
+ * delivered since this instance owns the operation. News that the thread stores during
+ * a call of news() is delivered by the next call, so that other users of the store get
+ * their turn.
  *
- * A mark exists while its operation is followed, or while commands for it were
- * delivered and not taken. Only calls of the vtable create, change and free marks, one
- * at a time. The thread reads under the lock which of them are followed. */
+ * A mark exists while its operation is followed, or while commands for the operation
+ * were delivered and not taken. Only calls of the vtable create, change and free
+ * marks, one call at a time. The thread reads under the lock which marks are followed. */
 #include "store/redis_store.h"
 
 #include "base/crypto.h"
@@ -27,7 +27,8 @@ sgi_redis_known_op *sgi_redis_known_op_of(sgi_redis_store *store, const uint8_t 
     return node ? SGI_OWNER(node, sgi_redis_known_op, node) : NULL;
 }
 
-/* Returns the operation's mark, which it makes if needed. NULL when out of memory. */
+/* Returns the operation's mark, and makes the mark if there is none. Returns NULL when
+ * out of memory. */
 static sgi_redis_known_op *make_mark(sgi_redis_store *store, const uint8_t *id)
 {
     sgi_redis_known_op *mark = sgi_redis_known_op_of(store, id);
@@ -45,7 +46,7 @@ static sgi_redis_known_op *make_mark(sgi_redis_store *store, const uint8_t *id)
     return mark;
 }
 
-/* Removes the mark and frees it. The caller holds the lock. */
+/* Removes and frees the mark. The caller holds the lock. */
 static void free_mark(sgi_redis_store *store, sgi_redis_known_op *mark)
 {
     sgi_map_remove(&store->marks, &mark->node);
@@ -175,9 +176,9 @@ static segue_status say_follow(sgi_redis_store *store, const uint8_t *id, bool o
 }
 
 /* Tells Redis that this instance no longer follows the operation, to save needless
- * messages. On failure the command is not repeated, so that a listener that closes does
- * not wait for an unreachable server once per operation. When news of the operation
- * still comes, the command is sent again. */
+ * messages. After a failure the command is not repeated at once: a listener that
+ * closes would wait once per operation for an unreachable server. Redis gets the
+ * command again when it still sends news of the operation. */
 static void say_left(sgi_redis_store *store, const uint8_t *id)
 {
     if (sgi_redis_link_is_up(&store->link) && say_follow(store, id, false) != SEGUE_OK)
@@ -192,8 +193,8 @@ segue_status sgi_redis_follow(void *self, const uint8_t *id, int32_t on)
         on ? make_mark(store, id) : sgi_redis_known_op_of(store, id);
     if (!mark)
         return on ? SEGUE_E_NOMEM : SEGUE_OK;
-    /* The mark is set first, because the thread may at this time follow all marked
-     * operations again on a new connection. It then includes this operation. */
+    /* The mark is set first: on a new connection the thread follows all marked
+     * operations again, perhaps during this call, and then includes this operation. */
     set_followed(store, mark, on != 0);
     if (on)
         status = say_follow(store, id, true);
@@ -216,7 +217,8 @@ segue_status sgi_redis_post(void *self, const uint8_t *id, const char *data, siz
     segue_status status = sgi_redis_execute_for_status(store);
     if (status <= 0)
         return status;
-    /* this instance owns the operation, so no message through Redis is needed */
+    /* this instance owns the operation itself, so Redis sends it no message about the
+     * command */
     put_back(store, &store->mail, id, &store->mail_all);
     sgi_redis_wake(store);
     return SEGUE_OK;
@@ -237,8 +239,7 @@ static bool tell(telling *t, const segue_store_news *news)
     return !t->stopped;
 }
 
-/* Delivers one kind of news that belongs to no particular operation. The flag says
- * whether there is such news. */
+/* Delivers one kind of news that is not about a certain operation, if its flag is set. */
 static void tell_flag(telling *t, bool *flag, int32_t kind)
 {
     segue_store_news news = {.kind = kind, .data = ""};
@@ -325,7 +326,7 @@ static segue_status pass_commands_of(telling *t, const uint8_t *id)
     segue_status status = sgi_redis_execute(store, 1, &reply);
     if (status)
         return status;
-    /* the reply is a number: this instance does not own the operation any more */
+    /* a number as reply means that this instance no longer owns the operation */
     if (reply->type == REDIS_REPLY_INTEGER)
         sgi_redis_commands_taken(store, id, UINT64_MAX);
     else
@@ -349,7 +350,7 @@ static segue_status pass_commands(telling *t)
     return status;
 }
 
-/* Delivers all waiting forwarded commands to the operations that this instance owns. */
+/* Delivers all waiting forwarded commands of the operations that this instance owns. */
 static segue_status pass_all_commands(telling *t)
 {
     sgi_redis_store *store = t->store;
@@ -391,8 +392,8 @@ segue_status sgi_redis_read_changes(void *self, segue_store_news_fn fn, void *us
         status = pass_all_commands(&t);
     if (!status)
         status = pass_commands(&t);
-    /* The result -1 means that no further call is needed: the thread calls the wake-up
-     * callback when there is more news. After an error the caller tries again in 1 s. */
+    /* -1 = no further call is needed, because the thread calls the wake-up callback
+     * when there is more news. After an error the caller asks again in 1 s. */
     *within_ms = t.stopped ? 0 : status ? 1000 : -1;
     return status;
 }

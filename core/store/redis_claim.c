@@ -4,14 +4,14 @@
  * operations in a separate set until the next call acknowledges that fn was called for
  * them. If the answer of a claim is lost, repeating the claim gives the same
  * operations. If the acknowledgement is lost, the next claim on this handle sends it
- * again: `store->shown` has the operations for which fn must not be called twice. An
+ * again: `store->shown` has the operations that fn has got and must not get twice. An
  * operation that was claimed but not passed to fn is given back and then has no owner.
  * A claim allocates nothing after it has begun, so it cannot fail halfway for lack of
  * memory.
  *
- * Keys have no expiry time in Redis, because one half of an operation could expire
- * before the other. Any server's purge deletes all keys of an operation at once; Redis
- * frees the memory in the background. */
+ * Keys have no expiry time in Redis, because one key of an operation could expire
+ * before the others. The purge of any server deletes all keys of an operation at once;
+ * Redis frees the memory in the background. */
 #include "store/redis_store.h"
 
 #define PURGE_STEP 1000
@@ -41,8 +41,8 @@ static segue_status next_claim(sgi_redis_store *store, redisReply **reply)
     return SEGUE_E_STORE_CORRUPT;
 }
 
-/* Passes the claimed operations to fn. True when fn stopped. An operation that was
- * deleted in the meantime is skipped and counts as passed. */
+/* Passes the claimed operations to fn. Returns true when fn stopped the claim. A
+ * claimed operation that has been deleted since is skipped and counts as passed. */
 static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
                          segue_store_record_fn fn, void *user)
 {
@@ -61,7 +61,7 @@ static bool show_claimed(sgi_redis_store *store, const redisReply *reply,
         if (row->elements > 4 && sgi_redis_is_text(row->element[4]) &&
             *row->element[4]->str == '1')
             record.ended = SEGUE_STORE_TORN;
-        /* the operation's forwarded commands are delivered again to the new owner */
+        /* commands that wait for the operation are delivered again, to its new owner */
         sgi_redis_commands_taken(store, record.id, UINT64_MAX);
         stop = fn(user, &record) != 0;
     }
@@ -81,7 +81,9 @@ static void end_claim(sgi_redis_store *store)
     if (sgi_redis_execute_for_status(store) == SEGUE_OK)
         store->shown_count = 0;
     else
-        sgi_redis_set_flag(store, &store->orphans); /* the others are claimed again */
+        sgi_redis_set_flag(store, &store->orphans); /* the claimed operations that fn
+                                                     * did not get have no owner now,
+                                                     * so they are reported as orphans */
 }
 
 segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
@@ -96,8 +98,8 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
             return SEGUE_E_NOMEM;
         segue_status status = next_claim(store, &reply);
         if (status) {
-            /* This instance owns the operations that were passed to fn. The next claim
-             * passes the others to fn. */
+            /* This instance keeps the operations that were passed to fn. The next
+             * claim passes the others to fn, so orphans are reported. */
             sgi_redis_set_flag(store, &store->orphans);
             return any ? SEGUE_OK : status;
         }
@@ -111,8 +113,7 @@ segue_status sgi_redis_claim(void *self, segue_store_record_fn fn, void *user)
             end_claim(store);
     }
     if (any)
-        /* the wake-up leads to a delivery of the commands that wait for the claimed
-         * operations */
+        /* this wake-up call delivers the commands that wait for the claimed operations */
         sgi_redis_wake(store);
     return SEGUE_OK;
 }

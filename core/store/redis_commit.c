@@ -151,8 +151,7 @@ static void add_number(sgi_buf *commands, uint64_t value)
     sgi_redis_arg(commands, text + n, sizeof text - n);
 }
 
-/* Adds a number as text. The number 0 means that it is unknown, and becomes an empty
- * argument. */
+/* Adds a number as text. 0 stands for "unknown" and becomes an empty argument. */
 static void add_known(sgi_buf *commands, uint64_t number)
 {
     if (number)
@@ -163,7 +162,7 @@ static void add_known(sgi_buf *commands, uint64_t number)
 
 static void add_write(sgi_buf *commands, const segue_store_write *write)
 {
-    /* The letter that stands for each kind of write. Kind 0 does not exist. */
+    /* The letter of each kind of write in the script. Kind 0 does not exist. */
     static const char letters[] = " CAEDRXT";
     uint8_t bytes[8];
     sgi_redis_arg(commands, &letters[write->kind], 1);
@@ -199,13 +198,14 @@ static void add_write(sgi_buf *commands, const segue_store_write *write)
 
 /* ---- one script call ---- */
 
-/* The writes of one call: the elements of `writes` whose indexes are order[0..count),
- * or its first `count` elements when order is NULL. */
+/* The writes of one call. When order is not NULL, they are the elements of `writes`
+ * with the indexes order[0] to order[count - 1]; otherwise they are the first `count`
+ * elements. */
 typedef struct part {
     const segue_store_write *writes;
     const size_t *order;
     size_t count;
-    bool split; /* the entries are sent one by one, without bundles */
+    bool split; /* true = the entries are sent one by one, without bundles */
 } part;
 
 static const segue_store_write *nth(const part *p, size_t i)
@@ -213,8 +213,9 @@ static const segue_store_write *nth(const part *p, size_t i)
     return &p->writes[p->order ? p->order[i] : i];
 }
 
-/* Updates the memory of this instance after a call: it removes the forwarded commands
- * that the writes have removed, and remembers the operations that ended. */
+/* Updates what this instance remembers, after a call was applied: it forgets the
+ * forwarded commands that the writes have removed, and remembers the operations that
+ * ended. */
 static void note_done(sgi_redis_store *store, const part *p)
 {
     for (size_t i = 0; i < p->count; i++) {
@@ -274,9 +275,9 @@ static void add_bundle(sgi_buf *commands, const part *p, size_t i, size_t n, siz
     sgi_redis_arg_end(commands);
 }
 
-/* Adds each write or bundle as four arguments, or only counts them when commands is
- * NULL. Returns the number of writes and bundles. *found (found may be NULL) receives
- * the index of the first write in number `at` of them. */
+/* Adds four arguments for each write or bundle, or only counts the writes and bundles
+ * when commands is NULL. Returns their number. *found (may be NULL) receives the index
+ * in `writes` of the first write of the write or bundle number `at`. */
 static size_t add_writes(sgi_buf *commands, const part *p, size_t at, size_t *found)
 {
     size_t count = 0, bytes = 0;

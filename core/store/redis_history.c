@@ -4,30 +4,30 @@
  *     open -> INFO (redis_server_info.c) -> scripts -> HISTORY -> ready
  *
  * The key `history` says which server process wrote the data (r) and counts the breaks
- * (n). A break is found when another server process has the data, or a process that may
- * have lost some of them. Field h of each operation has the break count at which its
- * owner last knew that the log was complete. A living owner notices lost entries with
- * its next commit, because the numbers are then not consecutive. To notice it soon,
- * this instance reports SEGUE_STORE_DOUBT, and its servers check all operations that
- * they run. When an owner died before it could check, the newest entries of its
- * operation may be missing although clients have seen them. A claim reports such an
- * operation as SEGUE_STORE_TORN: it must be ended and not run again.
+ * (n). A break is counted when another server process has the data, or a process that
+ * may have lost some of the data. Field h of each operation has the break count at
+ * which its owner last knew that the log was complete. A living owner notices lost
+ * entries with its next commit, because the entry numbers are then not consecutive. To
+ * notice them soon, this instance reports SEGUE_STORE_DOUBT, and its servers check all
+ * operations that they run. When an owner died before that check, the newest entries
+ * of its operation may be missing although clients have seen them. A claim reports
+ * such an operation as SEGUE_STORE_TORN: it must be ended and not run again.
  *
  * The data are complete when all owners had closed before a server with an append-only
- * file stopped: their closing is the last write in the data, so everything before it is
- * in the file too. (One case goes unnoticed: an instance opened, claimed and wrote in
- * the very last moments, and all of this was lost.)
+ * file stopped. The closing of the last owner is then the last write in the data, so
+ * all earlier writes are in the file too. (One case goes unnoticed: an instance
+ * opened, claimed and wrote in the very last moments, and all of this was lost.)
  *
- * The end of an operation may be lost too. Then the operation is open again, but its
- * owner has finished with it. So each instance remembers the operations that ended
- * lately and releases those that are open again.
+ * The end of an operation may be lost too. Then the operation is open again in Redis,
+ * but its owner has finished with it. So each instance remembers the operations that
+ * ended lately and releases those that are open again.
  *
  * Claims may be lost as well. Then an operation again belongs to an owner whose lease
- * had lapsed, while another instance had already continued it. The remaining data show
- * this unless more than a sixth of a lease is missing: the other instances prolonged
- * their leases (`seen`, by the clock of one Redis server) half a lease or more after
- * that owner did. Such an owner is recorded in `away`, and its operations count as
- * torn. */
+ * had lapsed, although another instance had already continued the operation. The
+ * remaining data show this unless more than a sixth of a lease is missing: the other
+ * instances prolonged their leases (`seen`, by the clock of one Redis server) half a
+ * lease or more after that owner did. Such an owner is recorded in `away`, and its
+ * operations count as torn. */
 #include "store/redis_store.h"
 
 #include <stdio.h>
@@ -40,8 +40,8 @@ static void lose(sgi_redis_link *link, const char *why)
     sgi_redis_link_close(link);
 }
 
-/* Sets `doubt` and `retell` when Redis may have lost data since this instance last
- * checked, on any of its connections. */
+/* Sets `doubt` and `retell` when Redis may have lost data since the last check of this
+ * instance, on any of its connections. */
 static void note(sgi_redis_store *store, const sgi_redis_server_info *peer,
                  long long breaks)
 {
@@ -111,7 +111,7 @@ segue_status sgi_redis_release_reopened_ops(sgi_redis_store *store)
             return status;
     }
     if (all)
-        /* orphans are reported, because there may be operations to claim */
+        /* the released operations can be claimed, so orphans are reported */
         sgi_redis_set_flag(store, &store->orphans);
     return SEGUE_OK;
 }

@@ -234,8 +234,8 @@ redisReply *sgi_redis_link_execute(sgi_redis_link *link, int count, const char *
     return NULL;
 }
 
-/* Runs one command while connecting and ignores the content of its reply. False when
- * the command fails. */
+/* Runs one command while the link connects. Ignores what the reply says, unless it is
+ * an error: then the function returns false. */
 static bool demand(sgi_redis_link *link, int count, const char **args, int64_t deadline)
 {
     redisReply *reply = sgi_redis_link_execute(link, count, args, deadline);

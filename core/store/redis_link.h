@@ -17,26 +17,27 @@ typedef struct sgi_redis_link {
     sgi_str loading;
     /* a descriptor that ends every wait of the link when it is readable; -1 = none */
     int stop_fd;
-    redisContext *context; /* hiredis's connection; NULL = not connected */
+    redisContext *context; /* the connection object of hiredis; NULL = not connected */
     void *tls;
-    /* the result of INFO at opening; only filled if the link runs scripts */
+    /* what INFO said when the link opened; only filled if the link runs scripts */
     sgi_redis_server_info peer;
     char shas[SGI_REDIS_SCRIPTS][SGI_REDIS_SHA];
     char fault[200]; /* says why the link is not connected */
 } sgi_redis_link;
 
-/* Returns the monotonic time in ms. The store has its own clock (not the injected one),
- * because its calls really wait. */
+/* Returns the monotonic time in ms. The store uses this real clock, not the injected
+ * one, because its calls really wait. */
 int64_t sgi_redis_monotonic_ms(void);
 
 /* Initialises a link. stop_fd: a descriptor that ends waits, or -1. loading must live
  * as long as the link. */
 void sgi_redis_link_init(sgi_redis_link *link, const sgi_redis_url *url, sgi_str loading,
                          int stop_fd);
-/* Connects, signs in, selects the database, checks what kind of server it is and loads
- * the scripts. deadline is a time of sgi_redis_monotonic_ms. On failure `fault` says why.
- * Returns SEGUE_E_UNSUPPORTED for TLS when the library was built without it, and for a
- * server that cannot be used as a store; otherwise SEGUE_E_STORE. */
+/* Connects, signs in, selects the database, checks whether the server can be used as a
+ * store, and loads the scripts. deadline is a time of sgi_redis_monotonic_ms. On failure
+ * `fault` says why. Returns SEGUE_E_UNSUPPORTED for TLS when the library was built
+ * without TLS, and for a server that cannot be used as a store; otherwise
+ * SEGUE_E_STORE. */
 segue_status sgi_redis_link_open(sgi_redis_link *link, int64_t deadline);
 void sgi_redis_link_close(sgi_redis_link *link);
 static inline bool sgi_redis_link_is_up(const sgi_redis_link *link)
@@ -47,15 +48,16 @@ static inline bool sgi_redis_link_is_up(const sgi_redis_link *link)
 /* Queues complete commands. The next call of flush, reply or poll sends them. */
 bool sgi_redis_link_send(sgi_redis_link *link, const char *bytes, size_t len);
 bool sgi_redis_link_flush(sgi_redis_link *link, int64_t deadline);
-/* Waits for the next reply, which the caller frees with freeReplyObject. Returns NULL
- * when no reply comes in time. The connection is then closed. */
+/* Waits for the next reply, which the caller frees with freeReplyObject. When no reply
+ * comes in time, closes the connection and returns NULL. */
 redisReply *sgi_redis_link_reply(sgi_redis_link *link, int64_t deadline);
-/* Gives a reply that has already arrived, without waiting. *reply is NULL when none
- * has. Returns false when the connection was lost; it is then closed. */
+/* Gives a reply that has already arrived, without waiting. *reply is NULL when no
+ * reply has arrived. Returns false when the connection was lost; the function has then
+ * closed it. */
 bool sgi_redis_link_poll(sgi_redis_link *link, redisReply **reply);
 
-/* Sends one command and waits for its reply, which the caller frees. Returns NULL on an
- * error reply or a timeout. The connection is then closed. */
+/* Sends one command and waits for its reply, which the caller frees. On an error reply
+ * or a timeout, closes the connection and returns NULL. */
 redisReply *sgi_redis_link_execute(sgi_redis_link *link, int count, const char **args,
                                    int64_t deadline);
 
@@ -75,8 +77,8 @@ void sgi_redis_arg_end(sgi_buf *commands);
 /* ---- TLS ---- */
 
 /* Starts TLS on a connection. redisFree frees the TLS session together with the
- * context. The caller frees *tls with sgi_redis_tls_free. In a library without TLS,
- * start fails and free does nothing. */
+ * context. The caller frees *tls with sgi_redis_tls_free. In a library that was built
+ * without TLS, sgi_redis_tls_start fails and sgi_redis_tls_free does nothing. */
 bool sgi_redis_tls_start(redisContext *context, const sgi_redis_url *url, void **tls,
                          char *fault, size_t size);
 void sgi_redis_tls_free(void *tls);

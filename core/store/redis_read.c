@@ -1,7 +1,8 @@
 /* Finding, reading and listing in Redis. Long results come in pages, so that neither
- * side holds all of them. A page of entries begins after an entry number, a page of a
- * list after the position of the last record of the page before. Replies are checked; a
- * reply in another form than this store writes gives SEGUE_E_STORE_CORRUPT. */
+ * this process nor Redis holds all of a result. A page of entries begins after an
+ * entry number. A page of a list begins after the last record of the preceding page.
+ * Replies are checked: a reply that does not have the form that this store writes
+ * gives SEGUE_E_STORE_CORRUPT. */
 #include "store/redis_store.h"
 
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static bool show_entry(reading *r, uint64_t seq, const char *packed, size_t len)
 {
     if (len < ENTRY_HEAD)
         return false;
-    /* the entry is before the one that the caller asked for, but in the same bundle */
+    /* the bundle begins before the first entry that the caller asked for */
     if (seq <= r->last)
         return true;
     segue_store_entry entry = {.seq = seq,
@@ -107,8 +108,8 @@ static bool show_entry(reading *r, uint64_t seq, const char *packed, size_t len)
     return true;
 }
 
-/* Reads the length of the part at *at and moves *at to the end of the part. False when
- * the bundle is cut off. */
+/* Reads the length of the part of the bundle at *at and moves *at to the end of the
+ * part. Returns false when the bundle is cut off. */
 static bool next_part(const redisReply *bundle, size_t *at, size_t *len)
 {
     if (bundle->len - *at < 4)
@@ -121,7 +122,8 @@ static bool next_part(const redisReply *bundle, size_t *at, size_t *len)
     return true;
 }
 
-/* Passes the entries of a bundle to the callback. seq is the number of the last entry. */
+/* Passes the entries of a bundle to the callback. seq is the number of the bundle's
+ * last entry. */
 static bool show_bundle(reading *r, uint64_t seq, const redisReply *bundle)
 {
     uint64_t count = 0;
@@ -191,8 +193,8 @@ segue_status sgi_redis_read(void *self, const uint8_t *id, uint64_t after,
 {
     sgi_redis_store *store = self;
     bool more = true;
-    /* `after` is lowered if it is UINT64_MAX, because a stream id cannot come after
-     * that. No entry has such a number. */
+    /* `after` is lowered if it is UINT64_MAX, because no stream id comes after
+     * UINT64_MAX. No entry has this number, so the result is the same. */
     reading r = {.fn = fn, .user = user, .last = after < UINT64_MAX ? after : after - 1};
     while (more) {
         redisReply *replies[2];
@@ -262,7 +264,8 @@ segue_status sgi_redis_list(void *self, const uint8_t *principal, int64_t create
     list_end end = {.bytes = "+", .len = 1};
     if (task_id) {
         char place[8 + SGI_REDIS_TASK_MAX + 1];
-        /* the NUL is included, so that the position comes before that of every id */
+        /* the NUL is included, so that the position comes before that of every id with
+         * this task id */
         size_t len = strlen(task_id) + 1;
         if (len > SGI_REDIS_TASK_MAX + 1)
             return SEGUE_E_INVALID;

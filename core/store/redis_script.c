@@ -78,9 +78,9 @@ static const char LIFE[] =
     "local function anyway() call('DEL', P .. 'none') end\n"
     "local function began() call('HSET', P .. 'done', me, number) live() end\n";
 
-/* Collects news for the followers of operations and sends one message to each follower.
- * A follower that does not receive the message is gone, or follows the operations again
- * when it reconnects. */
+/* Collects news of operations for the owners that follow them, and sends one message
+ * to each of these owners. A follower that does not receive the message is gone, or
+ * follows the operations again when it reconnects. */
 static const char TELL[] =
     "local news = {}\n"
     "local function grew(id)\n"
@@ -137,12 +137,12 @@ static const char SHOW[] = "local call, P = redis.call, KEYS[1]\n"
                            "  return {id, call('GET', P .. 'rec:' .. id), v[1], v[2]}\n"
                            "end\n";
 
-/* Finds an operation. ARGV: "task" or "key", the name. */
+/* Finds an operation. ARGV: "task" or "key", then the task id or the idempotency key. */
 static const char FIND[] = "local id = call('HGET', P .. ARGV[1], ARGV[2])\n"
                            "return id and show(id) or -8\n";
 
-/* Lists a page. ARGV: principal, the position at which the page before ended, maximum
- * count. The reply is the position and the record of each operation. */
+/* Lists one page. ARGV: principal, the position at which the preceding page ended,
+ * maximum count. The reply has the position and the record of each operation. */
 static const char LIST[] =
     "local page = call('ZREVRANGEBYLEX', P .. 'list:' .. ARGV[1], ARGV[2], '-',\n"
     "  'LIMIT', 0, ARGV[3])\n"
@@ -152,8 +152,8 @@ static const char LIST[] =
 
 /* ---- owners ---- */
 
-/* An owner is gone when its lease has expired. If a lease expired while Redis itself
- * was down, its owner gets one full lease of time after Redis is back. */
+/* An owner is gone when its lease has expired. A lease that expired while Redis itself
+ * was down does not count: its owner gets one full lease of time after Redis is back. */
 static const char GONE[] =
     "local uptime\n"
     "local function gone(o, ms)\n"
@@ -180,10 +180,10 @@ static const char GONE[] =
     "  call('UNLINK', P .. 'mail:' .. o, P .. 'claimed:' .. o)\n"
     "end\n";
 
-/* Counts breaks. ARGV: format, the history of this server, the data that the server
- * keeps when it stops (2 = all that it answered, 1 = all except the last moments, 0 =
- * unknown), whether it was a replica. The reply is the number of breaks. Data of
- * another format are not changed. */
+/* Counts breaks. ARGV: format, the history of this server, which data the server keeps
+ * when it stops (2 = all that it answered, 1 = all except the last moments, 0 =
+ * unknown), whether the server was a replica. The reply is the number of breaks. Data
+ * of another format are not changed. */
 static const char HISTORY[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local format = call('GET', P .. 'format')\n"
@@ -213,8 +213,8 @@ static const char HISTORY[] =
     "call('HSET', P .. 'history', 'r', ARGV[2], 'n', n)\n"
     "return n\n";
 
-/* Makes a new owner. ARGV: random part of its name, format, lease. When the data have
- * another format, the reply is that format. */
+/* Makes a new owner. ARGV: random part of its name, format, lease. The reply is the
+ * format of the data instead when that is another format. */
 static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
                            "local format = call('GET', P .. 'format')\n"
                            "if format and format ~= ARGV[2] then return format end\n"
@@ -224,12 +224,12 @@ static const char OPEN[] = "local call, P = redis.call, KEYS[1]\n"
                            "hold(me, ARGV[3])\n"
                            "return {me}\n";
 
-/* Claims operations. ARGV: owner, call number, lease, maximum count, ids to acknowledge
- * (operations of the last claim that were passed to the callback). When the call is
- * repeated, the reply has the same operations and no new ones. It lacks operations that
- * were released in the meantime, and operations that another owner claimed after the
- * lease had lapsed. After each record, the reply says whether the end of its log may be
- * missing. */
+/* Claims operations. ARGV: owner, call number, lease, maximum count, ids to
+ * acknowledge (operations of the last claim that were passed to the callback). A
+ * repeated call replies with the operations of its first try and claims no further
+ * ones. Its reply lacks operations that were released in the meantime, and operations
+ * that another owner claimed after the lease had lapsed. After each record, the reply
+ * says whether the end of the operation's log may be missing. */
 static const char CLAIM[] =
     "local again, mine = done(), P .. 'claimed:' .. me\n"
     "anyway()\n"
@@ -275,8 +275,9 @@ static const char CLAIM[] =
     "end\n"
     "return out\n";
 
-/* Ends a claim: acknowledges the operations that were passed to the callback, and gives
- * the others back. ARGV: owner, call number, lease, ids to acknowledge. */
+/* Ends a claim: acknowledges the operations that were passed to the callback, and
+ * gives the other claimed operations back. ARGV: owner, call number, lease, ids to
+ * acknowledge. */
 static const char UNCLAIM[] =
     "if done() then return 0 end\n"
     "anyway()\n"
@@ -294,8 +295,8 @@ static const char UNCLAIM[] =
     "return 0\n";
 
 /* Purges. ARGV: owner, call number, lease, now, maximum work (1 for each operation and
- * each log entry). The reply is the number of purged operations, and the time at which
- * the next operation is due. */
+ * each log entry). The reply has the number of purged operations, and the time at
+ * which the next operation is due. */
 static const char PURGE[] =
     "local left, n = tonumber(ARGV[5]), 0\n"
     "local upto = '[' .. ARGV[4] .. string.rep('\\255', 17)\n"
@@ -334,8 +335,9 @@ static const char FOLLOW[] = "local status = 0\n"
                              "end\n"
                              "return status\n";
 
-/* Posts a forwarded command. ARGV: owner, call number, lease, id, data, maximum number
- * of waiting commands. The reply is 1 when the caller itself owns the operation. */
+/* Stores a forwarded command. ARGV: owner, call number, lease, id, data, maximum
+ * number of waiting commands. The reply is 1 when the caller itself owns the
+ * operation. */
 static const char POST[] =
     "local id = ARGV[4]\n"
     "if done() then return 1 end\n"
@@ -351,8 +353,9 @@ static const char POST[] =
     "call('PUBLISH', P .. 'news:' .. v[1], 'L' .. id)\n"
     "return 0\n";
 
-/* Reads forwarded commands. ARGV: owner, id. The reply is the number of the last
- * command and all waiting commands, or -8 when this owner does not own the operation. */
+/* Reads the forwarded commands of an operation. ARGV: owner, id. The reply has the
+ * number of the last command and all waiting commands. It is -8 when this owner does
+ * not own the operation. */
 static const char COMMANDS[] =
     "local call, P = redis.call, KEYS[1]\n"
     "local v = call('HMGET', P .. 'op:' .. ARGV[2], 'o', 'm', 'e')\n"

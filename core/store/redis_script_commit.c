@@ -1,22 +1,21 @@
-/* The script of a commit, in parts. redis_script.c joins them with parts that other
- * scripts use too, and describes the keys.
+/* The script of a commit, in parts. redis_script.c joins the parts with others that
+ * several scripts use, and describes the keys.
  *
- *     haste: the most common commit, applied at once -> done
- *     check: each write, in view of the writes before it (ops) -> a status
- *     room:  principals with limits -> operations to evict, or "full"
- *     apply: all writes; cannot fail any more
+ *     haste:  the most common commit, applied at once -> done
+ *     check:  each write, in view of the writes before it (ops) -> a status
+ *     room:   principals with limits -> operations to evict, or "full"
+ *     apply:  all writes; cannot fail any more
  *
  * `same` marks writes that were applied already or change nothing. The write that ends
- * an operation may have a number: the entries from this number on come after a hole
- * (`behind`). The missing entries are lost, and the new numbers are higher than any
- * number that a client has seen. */
+ * an operation may have a number: entries were lost (a hole), and this number is
+ * higher than any number that a client has seen (`behind`). */
 #include "store/redis_script.h"
 
 /* A fast path for the most common commit: entries with consecutive numbers, to
- * operations that belong to this owner and that no instance follows. It comes first,
- * because creating the Lua functions below takes time too. It needs no call number: a
- * repeated call fails the checks, because its entry numbers are no longer the next
- * ones. */
+ * operations that belong to this owner and that no instance follows. The fast path
+ * comes first, because creating the Lua functions below takes time. A call of the fast
+ * path needs no call number: when such a call is repeated, its entry numbers are no
+ * longer the next ones, so the checks refuse it. */
 const char sgi_redis_lua_haste[] =
     "local function haste(call, P, me)\n"
     "  local breaks\n"
@@ -194,8 +193,8 @@ const char sgi_redis_lua_check[] =
     "end\n";
 
 /* Chooses ended operations to evict, oldest first, so that the principals of new
- * operations stay within their limits. It examines only a limited number of
- * operations. */
+ * operations stay within their limits. The number of operations that are examined is
+ * limited. */
 const char sgi_redis_lua_room[] =
     "local victims = {}\n"
     "local function room(p, n, bytes)\n"

@@ -1,18 +1,20 @@
-/* Reads INFO and checks the server at each connect, so that a server that replaced
- * another is checked as thoroughly as the first one.
+/* Reads INFO and checks the server. This is done at each connect, so that a server
+ * that took the place of another one is checked as thoroughly as the first one.
  *
  * A history consists of a process (run_id) and a line of replicated data
  * (master_replid, which changes when a replica becomes the primary). When either has
- * changed, answered commits may be missing. Nothing is missing if the same server was
- * only restarted and syncs each write before it answers, or if it is the same process
- * that has only dropped its replicas. In all other cases the data are in doubt. */
+ * changed, commits that were answered may be missing. No commit is missing in two
+ * cases: the same server was only restarted and syncs each write before it answers, or
+ * it is the same process and has only dropped its replicas. In all other cases the
+ * data are in doubt. */
 #include "store/redis_server_info.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* the first version of Redis with streams and with scripts replicated by their effects */
+/* The oldest version of Redis that can be a store: the first one with streams, and
+ * with scripts that are replicated by their effects. */
 #define MAJOR_LEAST 5
 
 /* Gives the value of a line "name:value" in INFO, truncated to `size`. */

@@ -22,7 +22,7 @@ typedef struct sgi_redis_server_info {
 segue_status sgi_redis_server_info_read(sgi_redis_server_info *peer, const char *info,
                                         const char *appendfsync, char *fault,
                                         size_t size);
-/* True when this server still has all data of the server with that history. */
+/* True when this server still has all data that the server with the given history had. */
 bool sgi_redis_server_info_continues(const sgi_redis_server_info *peer,
                                      const char *history);
 

@@ -28,7 +28,7 @@ typedef struct sgi_redis_known_op {
     bool followed;
     /* number of the last forwarded command that was delivered; 0 = none */
     uint64_t delivered;
-    /* The number of the last round of the thread that handled this operation. In each
+    /* The number of the last round in which the thread handled this operation. In each
      * round, after a new subscription, the thread follows all its operations in Redis
      * again. */
     uint64_t round;
@@ -54,7 +54,7 @@ typedef struct sgi_redis_store {
     int64_t max_bytes;
     uint64_t calls; /* the number of the last call of a script that changes something */
     sgi_buf loading;
-    /* The following members are used by calls of the vtable, one call at a time. */
+    /* Only calls of the vtable use the following members, one call at a time. */
     sgi_redis_link link;
     sgi_buf commands;
     /* operations that a claim has passed to its callback and not yet acknowledged to
@@ -67,33 +67,37 @@ typedef struct sgi_redis_store {
     uint8_t ends[SGI_REDIS_ENDS][SEGUE_STORE_ID_SIZE];
     /* number of operations of this instance that have ended since the store was opened */
     uint64_t end_count;
-    /* The following members are shared by the calls and the thread, under `lock`. */
+    /* The calls of the vtable and the thread share the following members, under
+     * `lock`. */
     pthread_mutex_t lock;
     sgi_map marks; /* only calls of the vtable add, change and remove marks */
-    struct sgi_redis_known_op_list mark_list; /* the watch thread may change the order */
+    struct sgi_redis_known_op_list mark_list; /* `marks` as a list; the watch thread
+                                               * may change its order */
     /* operations that grew and are not yet reported */
     sgi_redis_ids grown;
-    /* operations for which forwarded commands came that are not yet delivered */
+    /* operations for which forwarded commands came that are not delivered yet */
     sgi_redis_ids mail;
-    /* forwarded commands may wait for operations that are not in `mail` */
+    /* true = forwarded commands may also wait for operations that are not in `mail` */
     bool mail_all;
     bool missed;
     bool orphans;
-    /* true when the server may have lost forwarded commands and given out their numbers
-     * twice: the waiting commands are delivered again */
+    /* true = the server may have lost forwarded commands and given their numbers to
+     * new ones, so all waiting commands are delivered again */
     bool retell;
-    bool doubt; /* the server may have lost commits, which is not yet reported */
+    bool doubt; /* the server may have lost commits, and the listeners were not told
+                 * yet */
     /* the history of the server's data when this instance last checked it */
     char history[sizeof((sgi_redis_server_info *)0)->history];
-    long long breaks;   /* the break count in Redis when this instance last checked it */
+    long long breaks;   /* the break count in Redis when this instance last checked the
+                         * count */
     int64_t operations; /* number of operations in Redis; -1 = unknown */
     pthread_mutex_t wake_lock;
     void (*wake)(void *user);
     void *wake_user;
-    /* The following members are used by the thread only. */
+    /* Only the thread uses the following members. */
     pthread_t thread;
     bool has_thread;
-    /* The thread has tried to subscribe for the first time. Written under `lock`;
+    /* true = the first try of the thread to subscribe is over. Written under `lock`;
      * has_tried signals the change. */
     bool tried;
     /* says why Redis refused to subscribe; the thread writes it before it sets `tried` */
@@ -102,14 +106,15 @@ typedef struct sgi_redis_store {
     int stop_fd; /* an eventfd that is readable once the store closes */
     sgi_redis_link beat;
     sgi_redis_link ear;
-    /* a buffer of fixed size, because the thread allocates nothing */
+    /* the commands of the thread; its size is fixed, because the thread allocates
+     * nothing */
     sgi_buf beat_commands;
 } sgi_redis_store;
 
 /* ---- connecting (redis_history.c) ---- */
 
-/* As sgi_redis_link_open, for a connection that runs scripts. It also records whether
- * Redis may have lost data. */
+/* Opens a link for a connection that runs scripts, as sgi_redis_link_open does. Also
+ * records whether Redis may have lost data. */
 segue_status sgi_redis_connect(sgi_redis_store *store, sgi_redis_link *link,
                                int64_t deadline);
 
@@ -121,8 +126,8 @@ segue_status sgi_redis_release_reopened_ops(sgi_redis_store *store);
 
 /* ---- sending commands (redis_call.c) ---- */
 
-/* Begins the call of a script, with `count` arguments, in `commands`. The call must be
- * sent on `link`. */
+/* Begins the call of a script with `count` arguments in `commands`. The call must be
+ * sent on `link`, because each link knows its own hashes of the scripts. */
 void sgi_redis_begin_script_on(const sgi_redis_store *store, const sgi_redis_link *link,
                                sgi_buf *commands, sgi_redis_script script, size_t count);
 /* Begins the call of a script in store->commands, for the connection store->link. */
@@ -132,17 +137,17 @@ void sgi_redis_begin_script(sgi_redis_store *store, sgi_redis_script script,
  * owner, the call number and the lease. */
 void sgi_redis_begin_write_script(sgi_redis_store *store, sgi_redis_script script,
                                   size_t count);
-/* Adds one argument to the command: the key of this name and id (NULL = no id), with
- * the prefix. */
+/* Adds one argument to the command: the key with this name and id (NULL = without an
+ * id), after the prefix of the store. */
 void sgi_redis_arg_key(const sgi_redis_store *store, sgi_buf *commands, const char *name,
                        const uint8_t *id);
 /* Sends store->commands, which has `count` complete commands, and waits for the
- * replies. A lost connection or a temporary error is retried until the time limit.
- * SEGUE_OK means that all replies came and none is an error; the caller frees each
- * reply. */
+ * replies. After a lost connection or a temporary error the commands are sent again,
+ * until the time limit. SEGUE_OK means that all replies came and none is an error; the
+ * caller frees each reply. */
 segue_status sgi_redis_execute(sgi_redis_store *store, size_t count,
                                redisReply **replies);
-/* As sgi_redis_execute, for one script whose reply is a status. */
+/* Does what sgi_redis_execute does, for one script whose reply is a status. */
 segue_status sgi_redis_execute_for_status(sgi_redis_store *store);
 
 static inline bool sgi_redis_is_array(const redisReply *reply, size_t least)
@@ -167,16 +172,16 @@ uint64_t sgi_redis_get_uint(const char *from);
 #define SGI_REDIS_RECORD_HEAD 75
 #define SGI_REDIS_TASK_MAX 1024
 
-/* Fills record with views into the reply. False when the operation was deleted (its
- * record is missing), or when the bytes are not a record. */
+/* Fills the record with views into the reply. Returns false when the operation was
+ * deleted (the reply has no record), or when the bytes are not a record. */
 bool sgi_redis_fill_record(redisReply *const *shown, segue_store_record *record,
                            char task_id[SGI_REDIS_TASK_MAX + 1]);
 
 /* ---- marks and news (redis_changes.c) ---- */
 
 sgi_redis_known_op *sgi_redis_known_op_of(sgi_redis_store *store, const uint8_t *id);
-/* Records that the forwarded commands up to seq (UINT64_MAX: all) were taken, or that
- * this instance no longer owns the operation. */
+/* Called when the owner has taken the operation's forwarded commands up to number seq.
+ * UINT64_MAX = all commands were taken, or this instance no longer owns the operation. */
 void sgi_redis_commands_taken(sgi_redis_store *store, const uint8_t *id, uint64_t seq);
 void sgi_redis_known_ops_free(sgi_redis_store *store);
 bool sgi_redis_ids_add(sgi_redis_ids *list, const uint8_t *id);

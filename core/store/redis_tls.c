@@ -51,7 +51,7 @@ bool sgi_redis_tls_start(redisContext *context, const sgi_redis_url *url, void *
                  *url->ca_file ? "the file of certificate authorities (ca) cannot be read"
                                : "TLS cannot be set up");
     } else if (redisInitiateSSL(context, ssl) != REDIS_OK) {
-        ok = false; /* redisFree frees `ssl` in either case */
+        ok = false; /* redisFree frees `ssl` after success and after failure */
         snprintf(fault, size, "TLS: %s", context->errstr);
     }
     ERR_clear_error();

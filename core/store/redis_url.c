@@ -1,7 +1,7 @@
-/* URLs of Redis servers. All parts are copied into fields of fixed size, so parsing
- * cannot fail for lack of memory. The store wipes the fields when it closes. Unknown
- * parts and options are refused, so that a mistyped option does not become a silent
- * default. */
+/* URLs of Redis servers. All parts of a URL are copied into fields of fixed size, so
+ * parsing cannot fail for lack of memory. The store wipes the fields when it closes.
+ * An unknown part or option is refused; otherwise a mistyped option would silently
+ * have its default. */
 #include "store/redis_url.h"
 
 #include <stdio.h>
@@ -89,7 +89,7 @@ static bool take_option(sgi_redis_url *url, sgi_str name, sgi_str value)
     if (sgi_str_eq(name, SGI_STR("ca")))
         return url->tls && value.n && take(url->ca_file, sizeof url->ca_file, value);
     if (url->port)
-        /* a URL with a host has these parts before its question mark */
+        /* a URL with a host has its database and password before the question mark */
         return false;
     if (sgi_str_eq(name, SGI_STR("db")))
         return take_number(value, 65535, &url->db);
@@ -134,7 +134,7 @@ static const char *take_network(sgi_redis_url *url, sgi_str rest)
 {
     sgi_str place, db, who, user, password;
     split(rest, '/', &place, &db);
-    /* The last @ ends the password, which may contain an @ itself. */
+    /* The last @ ends the password, because a password may contain an @. */
     const char *at = place.n ? memrchr(place.p, '@', place.n) : NULL;
     if (at) {
         who = (sgi_str){place.p, (size_t)(at - place.p)};

@@ -1,9 +1,9 @@
-/* The thread of a Redis store. It has two connections of its own:
+/* The thread of a Redis store. The thread has two connections of its own:
  *
- *     beat   runs a script every third of a lease: prolongs this instance's lease, and
- *            searches for operations whose owners are gone
- *     ear    SUBSCRIBE: receives that a followed operation grew, that a forwarded
- *            command came, or that an operation was released
+ *     beat  runs a script every third of a lease: prolongs this instance's lease, and
+ *           searches for operations whose owners are gone
+ *     ear   SUBSCRIBE: receives that a followed operation grew, that a forwarded
+ *           command came, or that an operation was released
  *
  * A lost connection is opened again after ever longer pauses. When `ear` is connected
  * again, the thread follows all followed operations again and reports `missed`.
@@ -16,8 +16,8 @@
  * other owners' leases lapsed too. They get one lease of time to reconnect before this
  * thread reports orphans (operations without an owner).
  *
- * This code allocates nothing, so that the counted allocations of a program stay the
- * same; hiredis does allocate. */
+ * This code allocates nothing, so that the number of allocations of a program does not
+ * depend on this thread. hiredis does allocate. */
 #include "store/redis_store.h"
 
 #include <poll.h>
@@ -29,7 +29,7 @@
 
 #include "base/backoff.h"
 
-/* number of messages after which the listeners are woken up, even if more arrive */
+/* number of messages after which the listeners are woken, even if more messages arrive */
 #define HEAR_MOST 256
 
 static const sgi_backoff PACE = {.first_ms = 20, .most_ms = 1000};
@@ -56,8 +56,8 @@ static int64_t limit_of(const sgi_redis_store *store)
            (store->timeout_ms < third ? store->timeout_ms : third);
 }
 
-/* Begins the call of a script that changes something. It has no call number, because
- * all scripts that the thread runs may be repeated. */
+/* Begins the call of a script that changes something, with the call number 0: every
+ * script that the thread runs may be repeated. */
 static void begin(sgi_redis_store *store, sgi_redis_script script, size_t count)
 {
     sgi_buf_reset(&store->beat_commands, SIZE_MAX);
@@ -77,7 +77,8 @@ static redisReply *ask(sgi_redis_store *store)
     if (reply && reply->type == REDIS_REPLY_ERROR) {
         snprintf(link->fault, sizeof link->fault, "%s", reply->str);
         freeReplyObject(reply);
-        sgi_redis_link_close(link); /* the next connection loads the scripts */
+        sgi_redis_link_close(link); /* the script may be unknown to Redis; the next
+                                     * connection loads it */
         return NULL;
     }
     return reply;
@@ -112,7 +113,8 @@ static bool beat_once(watch *w)
     bool ok = sgi_redis_is_array(reply, 3);
     if (ok && reply->element[0]->integer < 0) {
         freeReplyObject(reply);
-        /* the next connection checks whether the server has lost data */
+        /* the server has another line of data now; the next connection checks whether
+         * it has lost data */
         sgi_redis_link_close(&store->beat);
         return false;
     }
@@ -149,7 +151,8 @@ static void beat(watch *w)
                                                                : third);
     if (sgi_redis_link_is_up(&w->store->ear)) {
         if (sgi_redis_monotonic_ms() - w->heard_at > w->store->lease_ms)
-            sgi_redis_link_close(&w->store->ear); /* not even the reply to a PING came */
+            sgi_redis_link_close(&w->store->ear); /* the server did not even reply to a
+                                                   * PING */
         else if (sgi_redis_link_send(&w->store->ear, "*1\r\n$4\r\nPING\r\n", 14))
             sgi_redis_link_flush(&w->store->ear, limit_of(w->store));
     }
@@ -157,8 +160,8 @@ static void beat(watch *w)
 
 /* ---- ear: the subscription ---- */
 
-/* Collects up to FOLLOW_STEP followed operations that this round of following again has
- * not handled yet. */
+/* Collects up to FOLLOW_STEP followed operations that the current round has not
+ * followed again yet. */
 static size_t next_followed(watch *w, uint8_t ids[][SEGUE_STORE_ID_SIZE])
 {
     sgi_redis_store *store = w->store;
@@ -196,7 +199,8 @@ static bool follow_all(watch *w)
     return true;
 }
 
-/* Subscribes to the two channels. Redis confirms both before it sends any message. */
+/* Subscribes to the two channels. Redis confirms both subscriptions before it sends
+ * any message. */
 static bool subscribe(watch *w)
 {
     sgi_redis_store *store = w->store;
@@ -236,7 +240,7 @@ static void open_ear(watch *w)
     if (ok) {
         w->ear_failures = 0;
         w->heard_at = sgi_redis_monotonic_ms();
-        if (w->was_deaf) /* no news was missed before the first subscription */
+        if (w->was_deaf) /* no news can be missed before the first try to subscribe */
             note_all(store, false);
         w->was_deaf = true;
     } else {
@@ -248,7 +252,7 @@ static void open_ear(watch *w)
 }
 
 /* Records one message. The caller holds the lock. Orphans are recorded only after
- * quiet_until; the beat reports them as well. */
+ * quiet_until; the script on `beat` finds orphans as well. */
 static void note(const watch *w, const char *p, size_t len)
 {
     sgi_redis_store *store = w->store;
@@ -290,8 +294,8 @@ static bool is_closing(const sgi_redis_store *store)
 }
 
 /* Handles all messages that have arrived, then wakes the listeners once. Messages may
- * come without end. So after every HEAR_MOST messages the function wakes the listeners,
- * prolongs the lease and checks whether the store closes. */
+ * come without end. So after every HEAR_MOST messages the function wakes the
+ * listeners, prolongs the lease and checks whether the store closes. */
 static void listen_to(watch *w)
 {
     bool any = false;
@@ -319,8 +323,8 @@ static void listen_to(watch *w)
 
 /* ---- the thread ---- */
 
-/* Waits for a message, for the next deadline or for the closing. False when the store
- * closes. */
+/* Waits for a message or for the time of the next task of the thread. Returns false
+ * when the store closes. */
 static bool await(watch *w)
 {
     sgi_redis_store *store = w->store;
@@ -377,8 +381,8 @@ bool sgi_redis_watch_start(sgi_redis_store *store)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     store->has_thread = pthread_create(&store->thread, NULL, run, store) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    /* The opening waits for the first subscription, so that normally no later message
-     * is missed. */
+    /* The opening of the store waits for the first try to subscribe, so that normally
+     * no later message is missed. */
     pthread_mutex_lock(&store->lock);
     while (store->has_thread && !store->tried)
         pthread_cond_wait(&store->has_tried, &store->lock);

@@ -1,21 +1,22 @@
 /* News of what other instances did in a SQLite store.
  *
  * SQLite sends no notifications, so this file polls. It reads SQLite's data version,
- * which takes 2 us, because the version is in shared memory. The version changes when
- * another connection has committed. Only then this file examines the followed logs,
- * with one search in each of two trees per log. It polls every NEWS_MS while an
+ * which takes 2 us because the version is in shared memory. The version changes when
+ * another connection has committed. Only then does this file examine the followed
+ * logs, with one search in each of two trees per log. It polls every NEWS_MS while an
  * operation is followed or another instance lives (a lock, one system call), otherwise
- * every IDLE_MS. IDLE_MS is thus the longest time until a new instance is noticed.
+ * every IDLE_MS. So a new instance is noticed after IDLE_MS at the latest.
  *
- * Forwarded commands are rows. The owner of an operation
- * gets its commands in the order of their numbers. last_command is the number of the
- * last command, of any operation, that was examined. After a claim, older commands must
- * be delivered too: `retell`. News that the callback refused is examined again
- * (`look`).
+ * Forwarded commands are rows. The owner of an operation gets its commands in the
+ * order of their numbers. last_command is the number of the last command that was
+ * examined, whichever operation it is for. After a claim, older commands of the
+ * operation must be delivered too: `retell` has such operations. When the callback
+ * refused news, the next poll examines everything again (`look`).
  *
  * An owner that dies commits nothing, so the locks of the owners are checked every
  * ORPHANS_MS. This is also the longest wait before a take-over. The locks are also
- * checked at each change, since a release is a change. */
+ * checked after each change of the data version, because a release of operations
+ * changes the version too. */
 #include "store/sqlite_store.h"
 
 #include <time.h>
@@ -75,8 +76,8 @@ static void wake(sgi_sqlite_store *store)
 
 /* ---- following ---- */
 
-/* Reads the operation's state: whether it has ended, its owner, the key of its last log
- * row, or that it is gone. */
+/* Reads the state of a followed operation: whether the operation was deleted, whether
+ * it has ended, its owner, and the key of its last log row. */
 static int look_at(sgi_sqlite_store *store, sgi_sqlite_follow *follow)
 {
     sqlite3_stmt *statement = store->statements[SGI_SQLITE_STATE];
@@ -144,7 +145,8 @@ segue_status sgi_sqlite_follow_log(void *self, const uint8_t *id, int32_t on)
 }
 
 /* True when another instance wrote to the operation between the states `before` and
- * `now`. While this instance owned the operation, all writes were its own. */
+ * `now`. While this instance owned the operation, all writes to it came from this
+ * instance. */
 static bool has_grown(const sgi_sqlite_store *store, const sgi_sqlite_follow *before,
                       const sgi_sqlite_follow *now)
 {
@@ -216,9 +218,9 @@ segue_status sgi_sqlite_post(void *self, const uint8_t *id, const char *data, si
     return status;
 }
 
-/* Delivers the forwarded commands that a bound statement gives for operations of this
- * instance. *last: the number of the last command that needs no further delivery.
- * *stopped: fn refused a command. */
+/* Delivers the forwarded commands that a bound statement finds, if this instance owns
+ * their operations. *last: the number of the last command that needs no further
+ * delivery. *stopped: fn refused a command. */
 static segue_status pass_commands(sgi_sqlite_store *store, sgi_sqlite_statement which,
                                   segue_store_news_fn fn, void *user, int64_t *last,
                                   bool *stopped)
@@ -327,9 +329,9 @@ static segue_status look_for_orphans(sgi_sqlite_store *store, bool *found)
     return SEGUE_OK;
 }
 
-/* Reports orphans (operations whose owner is gone) once. The next report comes after a
- * claim, or after a time without orphans. So an instance that cannot run the orphans
- * does not get the same report again and again. */
+/* Reports orphans (operations whose owner is gone) once. Orphans are reported again
+ * only after a claim, or after there were none for a while. So an instance that cannot
+ * run the orphans does not get the same report again and again. */
 static segue_status tell_orphans(sgi_sqlite_store *store, segue_store_news_fn fn,
                                  void *user)
 {

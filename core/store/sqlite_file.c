@@ -127,7 +127,7 @@ int sgi_sqlite_exec(sqlite3 *db, const char *sql)
 
 /* ---- opening ---- */
 
-/* Changes to WAL mode; *wal is set when the file is then in WAL mode. The pragma
+/* Changes to WAL mode; *wal is set when the file is in WAL mode afterwards. The pragma
  * returns its row before the change is written, so only the end of the statement shows
  * whether the change succeeded. */
 static int change_to_wal(sqlite3 *db, bool *wal)
@@ -162,10 +162,11 @@ static segue_status set_wal(sgi_sqlite_opening *o)
     }
 }
 
-/* Creates a new file with permissions for its owner only, because it contains inputs
- * and results of tasks. SQLite would create it readable for everybody. (SQLite gives
- * its side files the same permissions as the file.) The file is created under another
- * name and moved, so that no descriptor of the database is ever closed in this process.
+/* Creates a new file with permissions for its owner only, because the file will
+ * contain inputs and results of tasks. SQLite would create a file that everybody can
+ * read. (SQLite gives its side files the same permissions as the file.) The file is
+ * created under another name and then renamed, because closing a descriptor of the
+ * database would drop the locks that SQLite holds on it in this process (fcntl(2)).
  * When this function fails, SQLite creates the file. */
 static void make_private(const char *path)
 {
@@ -225,7 +226,7 @@ static segue_status open_checked(sgi_sqlite_opening *o)
     return status ? status : sgi_sqlite_upgrade(o);
 }
 
-/* True when a write-ahead log that is not empty lies beside the file. */
+/* True when a write-ahead log lies beside the file and is not empty. */
 static bool has_wal(sqlite3 *db)
 {
     char wal[PATH_MAX];
@@ -234,8 +235,8 @@ static bool has_wal(sqlite3 *db)
     return n > 0 && (size_t)n < sizeof wal && !stat(wal, &info) && info.st_size > 0;
 }
 
-/* Checks the numbers of the options. When one is out of its range, returns false, and
- * `why` says which. */
+/* Checks the numbers of the options. Returns false when a number is out of its range;
+ * `why` then says which number. */
 static bool check_numbers(const segue_store_options *o, char *why, size_t size)
 {
     const sgi_range numbers[] = {
@@ -274,9 +275,9 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
     if (!status)
         status = sgi_sqlite_become_owner(&o);
     if (status) {
-        /* Reading a file in WAL mode creates an empty log beside it. A checkpoint of an
-         * empty log writes nothing and removes the log. So the checkpoint is off only
-         * if there was a log before. */
+        /* Reading a file in WAL mode creates an empty log beside it. The checkpoint at
+         * close writes nothing for an empty log, and removes the log. So the
+         * checkpoint is switched off only if there was a log that is not empty. */
         if (file->db && !wal)
             sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
         sgi_sqlite_file_close(file);
@@ -286,8 +287,8 @@ segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
 
 void sgi_sqlite_file_close(sgi_sqlite_file *file)
 {
-    /* The database is closed first: while it is open, this instance must keep its owner
-     * lock. */
+    /* The database is closed first, because this instance must keep its owner lock
+     * while the database is open. */
     sqlite3_close(file->db);
     if (file->owners >= 0)
         close(file->owners);

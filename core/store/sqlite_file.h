@@ -1,5 +1,5 @@
-/* The SQLite file of a store: opening, checking and creating it, and the side file that
- * shows which of its owners are alive. sqlite.c has the store itself. */
+/* The SQLite file of a store: opening, checking and creating the file, and the side
+ * file that shows which owners of the store are alive. sqlite.c has the store itself. */
 #ifndef SGI_SQLITE_FILE_H
 #define SGI_SQLITE_FILE_H
 
@@ -22,20 +22,20 @@ typedef struct sgi_sqlite_file {
 #define SGI_SQLITE_SEQ_MAX ((INT64_C(1) << SGI_SQLITE_SEQ_BITS) - 1)
 #define SGI_SQLITE_OP_MAX (INT64_MAX >> SGI_SQLITE_SEQ_BITS)
 
-/* The bytes that count for an operation and for an entry in addition to their data. */
+/* The bytes that an operation and an entry each cost in addition to their data. */
 #define SGI_SQLITE_RECORD_COST 256
 #define SGI_SQLITE_ENTRY_COST 32
 
-/* Opens or creates the file. A file that cannot be used is not changed, and message
- * (may be NULL; it has size bytes) receives a line with the reason. After a failure the
- * caller need not close anything. */
+/* Opens or creates the file. A file that cannot be used is not changed; message (may
+ * be NULL; it has size bytes) then receives a line with the reason. After a failure
+ * the caller need not close anything. */
 segue_status sgi_sqlite_file_open(sgi_sqlite_file *file, const char *path,
                                   const segue_store_options *options, char *message,
                                   size_t size);
-/* Closes the file. All statements must be finalised before. */
+/* Closes the file. The caller has finalised all statements. */
 void sgi_sqlite_file_close(sgi_sqlite_file *file);
-/* True when the instance with that owner number may still write, or when the lock
- * cannot be read. */
+/* True when the instance with this owner number may still write to the file, or when
+ * its lock cannot be read. */
 bool sgi_sqlite_owner_lives(const sgi_sqlite_file *file, int64_t owner);
 /* True when any other instance may write to the file, or when the locks cannot be
  * read. */

@@ -1,21 +1,21 @@
 /* The format of a store's SQLite file: its tables and their versions.
  *
- * Format 1 has the operations and their logs. Format 2 adds a table of forwarded
- * commands, which several processes on one file need, and the number of
- * operations and of bytes of each principal, which its limits need. Triggers keep both
- * numbers right for every statement. An operation's `bytes` includes its own data from
- * the start and its log only after its end: updating the sum with each append would
- * write two more pages in every commit.
+ * Format 1 has the operations and their logs. Format 2 adds two things: a table of
+ * forwarded commands, which several processes on one file need, and the number of
+ * operations and of bytes of each principal, which the limits of a principal need.
+ * Triggers keep these two numbers right for every statement. The `bytes` of an
+ * operation include its own data from the start, and its log only after its end:
+ * updating the sum with each append would write two more pages in every commit.
  *
- * A new file gets all steps from format 0 on, an older file the steps that it lacks, in
- * one transaction. So if a process is killed in between, or the disk is full, the file
- * stays unchanged. A library of format 1 refuses a file of format 2 with a message. A
- * process of format 1 that has the file open during the upgrade continues, since all
- * that it writes is still valid.
+ * A new file gets all steps from format 0 on, an older file the steps that it lacks,
+ * in one transaction. So the file stays unchanged if a process is killed during the
+ * upgrade, or if the disk is full. A library of format 1 refuses a file of format 2
+ * with a message. A process of format 1 that has the file open during the upgrade
+ * continues, because everything that it writes is still valid.
  *
- * Checking only reads: application_id, user_version (the format) and both ends of every
- * tree. A few page reads find a missing table and a damaged root; a full integrity
- * check would read the whole file. */
+ * Checking only reads: application_id, user_version (the format) and both ends of
+ * every tree. These few page reads find a missing table and a damaged root; a full
+ * integrity check would read the whole file. */
 #include "store/sqlite_open.h"
 
 #include <stdio.h>
@@ -23,8 +23,9 @@
 #define APPLICATION_ID 0x53656775
 #define FORMAT 2
 
-/* The SQL of format 1. AUTOINCREMENT: the number of a deleted operation is not used
- * again, so log rows that still wait for removal never belong to another operation. */
+/* The SQL of format 1. Because of AUTOINCREMENT, the number of a deleted operation is
+ * not used again. So log rows that still wait for their removal never belong to
+ * another operation. */
 static const char STEP_1[] =
     "CREATE TABLE owners (last INTEGER NOT NULL);"
     "INSERT INTO owners VALUES (0);"
@@ -54,7 +55,7 @@ static const char STEP_1[] =
     "CREATE TABLE garbage (op INTEGER PRIMARY KEY);"
     "PRAGMA application_id = 1399154549;";
 
-/* The SQL contains the values of these constants of sqlite_file.h too. */
+/* These constants of sqlite_file.h also stand in the SQL as numbers. */
 _Static_assert(SGI_SQLITE_SEQ_BITS == 26, "a log key is op << 26 | seq");
 _Static_assert(SGI_SQLITE_RECORD_COST == 256 && SGI_SQLITE_ENTRY_COST == 32, "costs");
 _Static_assert(APPLICATION_ID == 1399154549, "set by step 1");
@@ -97,7 +98,8 @@ typedef struct tree {
     const char *select;
 } tree;
 
-/* A query for every tree (table or index). Together they read every column once. */
+/* A query for every tree (table or index). Together the queries read every column
+ * once. */
 static const tree TREES[] = {
     {1, "last FROM owners ORDER BY rowid"},
     {1, "op, id, task_id, idempotency_key, principal, owner, ended, created, purge, data"
@@ -130,7 +132,8 @@ static segue_status check_trees(sgi_sqlite_opening *o)
             snprintf(sql, sizeof sql, "SELECT %s%s LIMIT 1", TREES[i].select,
                      end ? " DESC" : "");
             int code = sgi_sqlite_query_int(o->file->db, sql, NULL);
-            if (code == SQLITE_ERROR) /* a table, index or column is missing */
+            if (code == SQLITE_ERROR) /* SQLite reports a missing table, index or
+                                       * column by this code */
                 return sgi_sqlite_fail(o, SEGUE_E_STORE_CORRUPT, "damaged: %s",
                                        sqlite3_errmsg(o->file->db));
             if (code)
@@ -140,8 +143,8 @@ static segue_status check_trees(sgi_sqlite_opening *o)
     return SEGUE_OK;
 }
 
-/* Reads the format into o->format. It runs inside a transaction, so that no other
- * process creates the tables between two of the queries. */
+/* Reads the format into o->format. The function runs inside a transaction, so that no
+ * other process creates the tables between two of the queries. */
 static segue_status look_at_format(sgi_sqlite_opening *o)
 {
     sqlite3 *db = o->file->db;

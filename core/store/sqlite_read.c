@@ -1,7 +1,7 @@
-/* Finding, reading and listing in a SQLite store, and reading and binding of columns.
+/* Finding, reading and listing in a SQLite store, and reading and binding columns.
  *
  * Callbacks get views of SQLite's own memory, which are valid while the callback runs.
- * Each statement is reset before its function returns. */
+ * Each statement is reset before the function that ran it returns. */
 #include "store/sqlite_store.h"
 
 /* Binds bytes to a parameter of a statement. sqlite3_bind_blob64 treats a NULL pointer
@@ -123,8 +123,8 @@ segue_status sgi_sqlite_read(void *self, const uint8_t *id, uint64_t after,
         int64_t op = sqlite3_column_int64(lookup, 0);
         sgi_sqlite_bind_range(store, SGI_SQLITE_READ, op);
         sqlite3_bind_int64(statement, 1, sgi_sqlite_key(op, (int64_t)after + 1));
-        /* The statement `lookup` is reset only after this call, so that both statements
-         * read the same state of the file. */
+        /* The statement `lookup` is reset only after show_entries, so that both
+         * statements read the same state of the file. */
         status = show_entries(store, fn, user);
         sqlite3_reset(statement);
     }

@@ -82,8 +82,8 @@ typedef struct sgi_sqlite_follow {
     int64_t owner;
     bool ended;
     bool gone;
-    /* this instance claimed the operation after its state was last read, so other
-     * instances may have written to it before the claim */
+    /* true = this instance claimed the operation after the state above was read, so
+     * other instances may have written to the operation before the claim */
     bool claimed;
 } sgi_sqlite_follow;
 
@@ -94,9 +94,10 @@ typedef struct sgi_sqlite_watch {
     sgi_map followed;
     TAILQ_HEAD(sgi_sqlite_follow_list, sgi_sqlite_follow) follows;
     int64_t version;      /* SQLite's data version when news was last searched */
-    bool look;            /* news is searched even if the data version is the same */
+    bool look;            /* true = the next search looks for news even if the data
+                           * version is the same */
     int64_t last_command; /* number of the last forwarded command that was examined */
-    /* operations that were claimed lately: their waiting forwarded commands are
+    /* operations that were claimed lately; their waiting forwarded commands are
      * delivered again */
     sgi_sqlite_ops retell;
     /* number of the last forwarded command that was delivered again to the first
@@ -113,11 +114,12 @@ typedef struct sgi_sqlite_store {
     sqlite3_stmt *statements[SGI_SQLITE_STATEMENTS];
     unsigned version; /* SQLite's data version after the last transaction of this store */
     int error;        /* errno after the last step that failed */
-    uint64_t epoch;   /* a slot that was filled under an older epoch is looked up again */
+    uint64_t epoch;   /* the current epoch of the slots; a slot that was filled under
+                       * an older epoch is looked up again */
     int64_t max_operations; /* maximum number of operations per principal; 0 = no limit */
     int64_t max_bytes;
     segue_store_stats stats;
-    int64_t stats_ms; /* the time at which `stats` was last read */
+    int64_t stats_ms; /* the time at which `stats` was last read from the file */
     int64_t page_size;
     sgi_sqlite_watch watch;
     sgi_sqlite_slot slots[SGI_SQLITE_SLOTS];
@@ -126,15 +128,15 @@ typedef struct sgi_sqlite_store {
 /* ---- statements; they return SQLite's codes ---- */
 
 int sgi_sqlite_prepare(sgi_sqlite_store *store);
-/* Runs sqlite3_step and stores errno in store->error when it fails. */
+/* Runs sqlite3_step and stores errno in store->error when the step fails. */
 int sgi_sqlite_step(sgi_sqlite_store *store, sqlite3_stmt *statement);
 /* Runs a bound statement that returns no rows. */
 int sgi_sqlite_run(sgi_sqlite_store *store, sgi_sqlite_statement which);
 int sgi_sqlite_run_with(sgi_sqlite_store *store, sgi_sqlite_statement which, int64_t a);
 int sgi_sqlite_run_with_two(sgi_sqlite_store *store, sgi_sqlite_statement which,
                             int64_t a, int64_t b);
-/* Reads the first column of the first row of a bound statement. *value is unchanged
- * when there is no row. */
+/* Reads the first column of the first row that a bound statement finds. *value is
+ * unchanged when there is no row. */
 int sgi_sqlite_query(sgi_sqlite_store *store, sgi_sqlite_statement which, int64_t *value);
 /* Binds the lowest and the highest possible key of the operation's log rows. */
 void sgi_sqlite_bind_range(sgi_sqlite_store *store, sgi_sqlite_statement which,
@@ -153,8 +155,8 @@ static inline int64_t sgi_sqlite_key(int64_t op, int64_t seq)
 /* ---- transactions ---- */
 
 segue_status sgi_sqlite_begin(sgi_sqlite_store *store);
-/* Ends the transaction. It commits when status is SEGUE_OK and rolls back otherwise.
- * Returns status, or the error of the commit. */
+/* Ends the transaction: commits it when status is SEGUE_OK, and rolls it back
+ * otherwise. Returns status, or the error of the commit. */
 segue_status sgi_sqlite_finish(sgi_sqlite_store *store, segue_status status);
 /* Makes all slots invalid, so that they are looked up again. */
 void sgi_sqlite_invalidate_slots(sgi_sqlite_store *store);
@@ -163,8 +165,8 @@ void sgi_sqlite_invalidate_slots(sgi_sqlite_store *store);
 
 int sgi_sqlite_bind_bytes(sqlite3_stmt *statement, int column, const void *bytes,
                           size_t len);
-/* Reads a column of bytes. SQLite returns NULL for an empty value and also when it is
- * out of memory. False means out of memory. */
+/* Reads a column of bytes. Returns false when out of memory. (SQLite returns NULL for
+ * an empty value too; the function tells the two cases apart.) */
 bool sgi_sqlite_column_bytes(sqlite3_stmt *statement, int column, const char **bytes,
                              size_t *len);
 /* Copies a column to `to`. False when the column does not have exactly this size. */

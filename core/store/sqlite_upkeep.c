@@ -5,10 +5,11 @@
  * Operations that were claimed but not passed to fn are given back (owner 0 = no
  * owner). sqlite_owners.c knows which owners are gone.
  *
- * Operations are deleted in bounded steps, since a log may be long and SQLite has only
- * one writer at a time. The row of an operation is deleted at once, so it can no longer
- * be found. Log rows beyond the bound are noted in the table `garbage`, and later
- * purges delete them. Freed pages are used again; the file does not shrink. */
+ * Operations are deleted in bounded steps, because a log may be long and SQLite has
+ * only one writer at a time. The row of an operation is deleted at once, so the
+ * operation can no longer be found. Log rows that one step cannot delete are noted in
+ * the table `garbage`, and later purges delete them. Freed pages are used again; the
+ * file does not shrink. */
 #include "store/sqlite_store.h"
 
 #define REMOVE_STEP 1000
@@ -72,8 +73,8 @@ static segue_status adopt_all(sgi_sqlite_store *store, sgi_sqlite_ops *list)
     }
 }
 
-/* Passes the claimed operations to fn. *count receives the number of operations of the
- * list that were passed. */
+/* Passes the operations of the list to fn. *count receives the number of operations
+ * that fn has got. */
 static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_ops *list,
                              size_t *count, segue_store_record_fn fn, void *user)
 {
@@ -90,8 +91,8 @@ static segue_status show_all(sgi_sqlite_store *store, const sgi_sqlite_ops *list
     return SEGUE_OK;
 }
 
-/* Gives the operations from index `from` on back. If this fails, this instance owns
- * them until the store closes; then any instance can claim them. */
+/* Gives the operations of the list from index `from` on back. If this fails, this
+ * instance owns them until the store closes; then any instance can claim them. */
 static void disown(sgi_sqlite_store *store, const sgi_sqlite_ops *list, size_t from)
 {
     if (from == list->count || sgi_sqlite_begin(store))
@@ -126,10 +127,10 @@ segue_status sgi_sqlite_claim(void *self, segue_store_record_fn fn, void *user)
 
 /* ---- removing ---- */
 
-/* Removes the oldest log rows of an operation, at most *budget, and lowers *budget by
- * their number. *done is set when no row is left. Each pass of the loop covers a range
- * of row numbers, which may have holes, so a pass can remove fewer rows than the budget
- * allows. */
+/* Removes the oldest log rows of an operation, at most *budget rows, and lowers
+ * *budget by the number of removed rows. *done is set when no row is left. Each pass
+ * of the loop covers a range of row numbers, which may have holes, so a pass can
+ * remove fewer rows than the budget allows. */
 static int remove_log(sgi_sqlite_store *store, int64_t op, int64_t *budget, bool *done)
 {
     int64_t most = sgi_sqlite_key(op, SGI_SQLITE_SEQ_MAX);
@@ -181,8 +182,9 @@ static segue_status count_principal(sgi_sqlite_store *store, const uint8_t *prin
 }
 
 /* Evicts ended operations of the principal, the oldest first, at most EVICT_STEP per
- * call. A new operation is accepted although a lowered limit is still exceeded, unless
- * no ended operation is left to evict. */
+ * call. When so many operations were evicted and the limit is still exceeded (it was
+ * lowered), the new operation is accepted. It is refused only when no ended operation
+ * is left to evict. */
 segue_status sgi_sqlite_make_room(sgi_sqlite_store *store, const uint8_t *principal,
                                   int64_t newest)
 {
@@ -226,8 +228,8 @@ static int next_due(sgi_sqlite_store *store, int64_t *due_ms, int64_t *op)
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* Does one step of a purge: removes more of a deleted operation's log, or the next
- * operation that is due. */
+/* Does one step of a purge: removes more log rows of an operation that is deleted
+ * already, or deletes the next operation that is due. */
 static int purge_piece(sgi_sqlite_store *store, int64_t now_ms, int64_t *budget,
                        bool *idle)
 {

@@ -3,12 +3,12 @@
  * The application holds one reference and each server one more. Dropping the last
  * reference frees the store. The mutex serialises calls from all threads; it is held
  * while the callbacks of find, read, claim and list run. The store has its own copy of
- * the allocator, because it may outlive every runtime that used it.
+ * the allocator, because the store may outlive every runtime that used it.
  *
- * listeners.c has the listeners. If other processes write to a store, the store reports
- * their changes as news. The first listener that asks takes this news from the store,
- * and it is passed to all listeners. If no other process writes to a store, the store
- * does not keep commands; listeners.c keeps them in memory until they are taken. */
+ * listeners.c has the listeners. A store whose vtable has `news` reports what other
+ * processes wrote. The first listener that asks takes this news from the vtable, and
+ * the news is passed to all listeners. A store whose vtable has no `post` does not
+ * keep forwarded commands; listeners.c then keeps them in memory until they are taken. */
 #include "store/listeners.h"
 
 #include <pthread.h>
@@ -23,12 +23,12 @@ struct segue_store {
     sgi_listeners listeners;
 };
 
-/* The time to wait before a forwarded command is delivered again, after there was no
- * space or memory for it. */
+/* The pause before the store is asked for its news again, after there was no space or
+ * no memory for a forwarded command. */
 #define LETTER_RETRY_MS 50
 
-/* Copies the members of the vtable that this library knows. A longer vtable is refused
- * if one of its further members is set. */
+/* Copies the members of the vtable that this library knows. A vtable with further
+ * members is refused if one of them is set. */
 static segue_status copy_vtable(segue_store_vtable *to, const segue_store_vtable *from)
 {
     size_t size = from->struct_size;
@@ -109,8 +109,8 @@ bool sgi_store_is_volatile(const segue_store *store)
     return store->vtable.forgets != 0;
 }
 
-/* Commits all writes except those of kind TAKEN. It is used for a store that does not
- * forward commands, because such a store does not know TAKEN. */
+/* Commits all writes except those of kind TAKEN, to a store that keeps no forwarded
+ * commands: such a store does not know TAKEN. */
 static segue_status commit_without_taken(segue_store *store,
                                          const segue_store_write *writes, size_t count,
                                          size_t left)
@@ -263,8 +263,7 @@ static int32_t stop_at_once(void *user, const segue_store_entry *entry)
     return 1;
 }
 
-/* Checks, by reading, that the operation exists. It is used for a store that reports no
- * news. */
+/* Checks by a read that the operation exists, in a store that has no `follow`. */
 static segue_status look_for(segue_store *store, const uint8_t *id)
 {
     return store->vtable.read(store->self, id, 0, stop_at_once, NULL);
@@ -293,8 +292,9 @@ segue_status sgi_store_follow(sgi_store_listener *listener, const uint8_t *id, b
     return on ? status : SEGUE_OK;
 }
 
-/* Removes a listener. It stops following operations one by one. When the store fails
- * for one operation, the others are skipped, since each such call may take long. */
+/* Stops following the listener's operations one by one, then removes the listener.
+ * When the store fails for one operation, the other operations are skipped, because
+ * each such call may take long. */
 void sgi_store_unlisten(sgi_store_listener *listener)
 {
     segue_store *store = sgi_listeners_store(listener);
