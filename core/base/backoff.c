@@ -1,5 +1,6 @@
-/* The wait is doubled step by step and compared before each step, so no number of
- * failures makes it overflow. The result has no random spread: it is the average wait. */
+/* The wait is doubled step by step and compared with the maximum before each step, so
+ * it cannot overflow, however many failures there are. sgi_backoff_ms gives the
+ * average wait, without a random spread. */
 #include "base/backoff.h"
 
 int64_t sgi_backoff_ms(const sgi_backoff *backoff, int32_t failures)

@@ -15,8 +15,8 @@ typedef struct sgi_backoff {
 /* Returns the wait before the next try after `failures` failures in a row. It is 0 when
  * there was no failure. */
 int64_t sgi_backoff_ms(const sgi_backoff *backoff, int32_t failures);
-/* As sgi_backoff_ms, with a random spread, so that clients that failed together do not
- * retry together. */
+/* Returns the same wait as sgi_backoff_ms with a random spread, so that clients that
+ * failed together do not try again together. */
 int64_t sgi_backoff_random_ms(const sgi_backoff *backoff, int32_t failures,
                               const sgi_env *env);
 /* Spreads a wait of `ms` randomly by `percent`. */

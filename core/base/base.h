@@ -52,7 +52,7 @@ typedef struct sgi_str {
 
 #define SGI_STR(literal) ((sgi_str){(literal), sizeof(literal) - 1})
 
-/* As SGI_STR, but usable in the initialiser of a static table. */
+/* The same as SGI_STR, for the initialiser of a static table. */
 #define SGI_STR_INIT(literal)                                                            \
     {                                                                                    \
         (literal), sizeof(literal) - 1                                                   \
@@ -80,8 +80,8 @@ size_t sgi_text_fitting_bytes(sgi_str text, size_t most);
  * bytes of the copy. `to` may be the text itself. If `to` is NULL, the function only
  * counts the bytes. */
 size_t sgi_text_drop_broken_chars(char *to, sgi_str text);
-/* As snprintf, but it never cuts a UTF-8 character: neither at the end of `out` nor
- * where a precision cuts a string. */
+/* Formats as snprintf does, but never cuts a UTF-8 character: neither at the end of
+ * `out` nor where a precision cuts a string. */
 void sgi_text_vformat(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 void sgi_text_format(char *out, size_t size, const char *format, ...)

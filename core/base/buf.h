@@ -1,6 +1,6 @@
-/* A growing array of bytes. When it cannot grow, `failed` is set and stays set, and
- * later appends do nothing. So a writer appends a whole message and checks `failed`
- * once. */
+/* A growing array of bytes. When the buffer cannot grow, `failed` is set and stays
+ * set, and later appends do nothing. So a writer appends a whole message and checks
+ * `failed` once. */
 #ifndef SGI_BUF_H
 #define SGI_BUF_H
 
@@ -53,8 +53,8 @@ void sgi_buf_add_int(sgi_buf *buf, int64_t value);
 void sgi_buf_add_uint(sgi_buf *buf, uint64_t value);
 /* Drops the first n bytes of the buffer. */
 void sgi_buf_drop(sgi_buf *buf, size_t n);
-/* Removes the bytes after len and clears `failed`. The caller withdraws a message that
- * it could not write to the end. */
+/* Removes the bytes after len and clears `failed`. Used to withdraw a message that
+ * could not be written to its end. */
 void sgi_buf_cut(sgi_buf *buf, size_t len);
 /* Removes the bytes after len from a message that is still being written. `failed` is
  * not changed. */

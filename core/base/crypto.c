@@ -99,7 +99,9 @@ const sgi_aead sgi_crypto_aead = {seal, open_sealed};
 /* ---- checking signatures ---- */
 
 #define RSA_MIN_BITS 2048
-#define RSA_MAX_BITS 8192 /* checking a signature with a larger key would take too long */
+#define RSA_MAX_BITS                                                                     \
+    8192 /* the largest key that is accepted, because checking a
+                           * signature with a larger key takes too long */
 #define RSA_MAX_EXPONENT 64
 
 /* Makes a key from the builder's parameters and frees the builder. Returns NULL when
@@ -115,8 +117,8 @@ static sgi_crypto_key *make_key(const char *type, OSSL_PARAM_BLD *builder, bool 
     OSSL_PARAM_free(params);
     OSSL_PARAM_BLD_free(builder);
     EVP_PKEY_CTX_free(context);
-    /* the error queue belongs to the thread: other users of OpenSSL must not find our
-     * error */
+    /* OpenSSL keeps the errors of a thread in a queue. The queue is cleared, so that
+     * other users of OpenSSL on this thread do not find an error of this library. */
     ERR_clear_error();
     return (sgi_crypto_key *)key;
 }
@@ -209,7 +211,7 @@ static const struct {
 static bool verify(EVP_PKEY *key, sgi_crypto_scheme scheme, sgi_str text,
                    const unsigned char *signature, size_t len)
 {
-    EVP_PKEY_CTX *options = NULL; /* `context` owns this pointer */
+    EVP_PKEY_CTX *options = NULL; /* `context` owns `options` */
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     bool ok =
         context && EVP_DigestVerifyInit_ex(context, &options, schemes[scheme].digest,
@@ -224,8 +226,8 @@ static bool verify(EVP_PKEY *key, sgi_crypto_scheme scheme, sgi_str text,
     return ok;
 }
 
-/* Checks an ECDSA signature. A JWT contains the numbers r and s one after the other;
- * OpenSSL needs them as ASN.1. */
+/* Checks an ECDSA signature. A JWT has the numbers r and s one after the other;
+ * OpenSSL needs the two numbers as ASN.1. */
 static bool verify_ec(EVP_PKEY *key, sgi_crypto_scheme scheme, sgi_str text,
                       sgi_str signature)
 {
@@ -292,9 +294,8 @@ static EVP_PKEY *read_pem(sgi_str pem)
     return key;
 }
 
-/* True when an EC key is on one of the two NIST curves of JWT, and for keys of other
- * kinds. The number of bits does not show the curve, because other curves have 256 bits
- * too. */
+/* True for an EC key on one of the two NIST curves of JWT, and for keys of other
+ * kinds. The curve is asked for by name, because other curves have 256 bits too. */
 static bool is_nist(const EVP_PKEY *key)
 {
     char group[32] = "";

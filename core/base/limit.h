@@ -1,5 +1,6 @@
 /* The error text and the error data for a limit that was reached: what there is too
- * much of, the name of the option (or of the measured value), and the limit's value. */
+ * much of, the name of the limit (an option or a measured value), and the limit's
+ * value. */
 #ifndef SGI_LIMIT_H
 #define SGI_LIMIT_H
 
@@ -21,11 +22,12 @@ typedef struct sgi_limit_text {
 #define SGI_TEXT_OF(name) SGI_TEXT_OF_NUMBER(name)
 
 sgi_limit_text sgi_limit_describe(const char *what, sgi_limit limit, const char *reason);
-/* As sgi_limit_describe, with advice at the end of the text: "raise it on the server". */
+/* Describes a limit as sgi_limit_describe does, with advice at the end of the text,
+ * such as "raise it on the server". */
 sgi_limit_text sgi_limit_describe_with_advice(const char *what, sgi_limit limit,
                                               const char *reason, const char *advice);
 
-/* The number that an option has, and the range of values that are allowed. */
+/* The value of an option, and the range of values that are allowed. */
 typedef struct sgi_range {
     const char *name;
     int64_t value, least, most;

@@ -81,7 +81,8 @@ static void grow(sgi_map *map)
     size_t size = map->size ? map->size * 2 : 8;
     sgi_map_node **table = sgi_zalloc(map->mem, size * sizeof *table);
     if (!table)
-        return; /* out of memory: the map still works, with longer chains */
+        return; /* the table stays small when out of memory; the map still works, with
+                 * longer chains */
     for (size_t i = 0; i < (map->size ? map->size : 1); i++) {
         sgi_map_node *node = map->size ? map->table[i] : map->lone;
         while (node) {

@@ -19,7 +19,7 @@ typedef struct sgi_map {
     size_t size; /* number of chains in the table: a power of two, or 0 */
     size_t count;
     uint64_t seed[2];
-    sgi_map_node *lone; /* the only chain of nodes while `table` is not allocated */
+    sgi_map_node *lone; /* all nodes, in one chain, while `table` is not allocated */
 } sgi_map;
 
 void sgi_map_init(sgi_map *map, const sgi_env *env);

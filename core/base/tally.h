@@ -11,7 +11,8 @@ typedef struct sgi_tally {
     uint64_t count;
     uint64_t sum_us;
     uint64_t max_us;
-    uint64_t buckets[SGI_TALLY_BUCKETS]; /* [n]: durations from 2^(n-1) to below 2^n us */
+    uint64_t buckets[SGI_TALLY_BUCKETS]; /* buckets[n] counts durations from 2^(n-1) us
+                                          * to below 2^n us */
 } sgi_tally;
 
 void sgi_tally_add(sgi_tally *tally, uint64_t us);

@@ -12,10 +12,11 @@ typedef void (*sgi_timer_fn)(sgi_timer *timer);
 
 struct sgi_timer {
     int64_t at_ms; /* the time at which the timer is due; monotonic clock, ms */
-    /* index of the timer in the heap + 1; 0 = not set; SIZE_MAX = in the spilled list */
+    /* index of the timer in the heap, plus 1; 0 = not set; SIZE_MAX = in the list
+     * `spilled` */
     size_t slot;
     sgi_timer_fn fn; /* runs each time the timer is due; may set the timer again */
-    sgi_timer *next; /* the next timer in the spilled list */
+    sgi_timer *next; /* the next timer in the list `spilled` */
 };
 
 typedef struct sgi_timers {
@@ -31,7 +32,7 @@ void sgi_timers_free(sgi_timers *timers);
 /* Sets or moves a timer. Returns false when out of memory. Moving a timer that is
  * already set never fails. */
 bool sgi_timer_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms, sgi_timer_fn fn);
-/* As sgi_timer_set, but it never fails. */
+/* Sets or moves a timer as sgi_timer_set does, but never fails. */
 void sgi_timer_must_set(sgi_timers *timers, sgi_timer *timer, int64_t at_ms,
                         sgi_timer_fn fn);
 void sgi_timer_clear(sgi_timers *timers, sgi_timer *timer);

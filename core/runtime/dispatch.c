@@ -1,18 +1,20 @@
-/* Callbacks: which thread runs them, and how the host (the application's event loop) is
- * notified that callbacks are due. The functions run, start and dispatch are here too.
+/* Callbacks: which thread runs them, and how the host (the application's event loop)
+ * is notified that callbacks are due. The functions run, start and dispatch are here
+ * too.
  *
- *   inline       the thread in run or dispatch is the loop thread. It runs callbacks
- *                between two waits, at most TURN_BUDGET of them, so that reading input
- *                is not delayed too long
- *   background   the I/O thread runs the loop; callbacks run in dispatch, on the host's
- *                thread
+ *     inline      the thread in run or dispatch is the loop thread. It runs callbacks
+ *                 between two waits, at most TURN_BUDGET of them, so that reading input
+ *                 is not delayed too long
+ *     background  the I/O thread runs the loop; callbacks run in dispatch, on the host's
+ *                 thread
  *
  * In background mode, the first object in the ready queue notifies the host
  * (`notified`): ready_fd becomes readable and on_wake is called. There is no further
- * notification until a dispatch has emptied the queue and cleared ready_fd; if an
- * object is left, dispatch notifies again. Both happen under the lock, so ready_fd is
- * readable exactly while callbacks are due. After the runtime was stopped it stays
- * readable, so that a waiting host notices the stop. */
+ * notification until a dispatch has emptied the queue and cleared ready_fd. If the
+ * dispatch leaves an object in the queue, it notifies the host again. Both happen
+ * under the lock, so ready_fd is readable exactly while callbacks are due. After the
+ * runtime was stopped, ready_fd stays readable, so that a waiting host notices the
+ * stop. */
 #include "runtime/state.h"
 
 #include <errno.h>
@@ -21,8 +23,9 @@
 #include <unistd.h>
 
 #define TURN_BUDGET 1024
-/* Maximum number of turns in a dispatch without a limit of callbacks. It ends the
- * dispatch when a peer in the same process causes a new callback for each callback. */
+/* Maximum number of successive turns in a dispatch that has no limit of callbacks. The
+ * maximum ends the dispatch when each callback causes another one, as with a peer in
+ * the same process. */
 #define MAX_TURNS 1024
 
 void sgi_dispatch_notify(segue_runtime *rt)
@@ -95,13 +98,14 @@ static int32_t dispatch_inline(segue_runtime *rt, int64_t timeout_ms, int32_t ma
             continue;
         if (ran || time_left(timeout_ms, deadline) == 0)
             break;
-        turns = 0; /* only successive turns without a wait are counted */
+        turns = 0; /* a turn with a wait begins the count of successive turns anew */
     }
     return ran;
 }
 
-/* Blocks SIGPIPE on the thread of run, so that a broken pipe only gives EPIPE. Blocking
- * it around each write would cost a fifth of a small write. */
+/* Blocks SIGPIPE on the thread that runs the loop, so that a broken pipe only gives
+ * EPIPE. Blocking the signal around each write would take a fifth of the time of a
+ * small write. */
 static bool block_sigpipe(sigset_t *old)
 {
     sigset_t set, pending;
@@ -206,7 +210,8 @@ static int host_fd(const segue_runtime *rt)
     return rt->lending.front_fd >= 0 ? rt->lending.front_fd : rt->dispatch.ready_fd;
 }
 
-/* Waits with the lock released. False when the time is over. */
+/* Waits until callbacks are due, with the lock released. Returns false when the time
+ * is over. */
 static bool wait_for_ready(segue_runtime *rt, int64_t left_ms)
 {
     struct pollfd poller = {.fd = host_fd(rt), .events = POLLIN};
@@ -230,8 +235,8 @@ static void clear_notice(segue_runtime *rt)
     } else if (rt->dispatch.notified && atomic_load(&rt->open)) {
         rt->dispatch.notified = rt->dispatch.notify_due = false;
         ssize_t got = read(rt->dispatch.ready_fd, &count, sizeof count);
-        /* with EAGAIN the descriptor was not readable yet, so there is nothing to
-         * clear */
+        /* EAGAIN means that the descriptor was not readable yet, so there is nothing
+         * to clear */
         (void)got;
     }
     if (!TAILQ_EMPTY(&rt->loop.awaiting))
@@ -292,9 +297,9 @@ segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms,
     return status;
 }
 
-/* Gives the descriptor that the host waits for. An inline runtime has no descriptor:
- * libev does not give out the one it waits on, and a descriptor only for callbacks
- * would miss the input that leads to callbacks. */
+/* Gives the descriptor that the host waits for. An inline runtime has no such
+ * descriptor: libev does not give out the descriptor that it waits on, and a
+ * descriptor only for callbacks would miss the input that leads to callbacks. */
 segue_status sgi_runtime_fd(segue_runtime *rt, int32_t *fd)
 {
     segue_status status = SEGUE_OK;

@@ -4,23 +4,24 @@
  * When messages go to and fro, this second wake-up takes longer than everything else.
  * So a background runtime may lend its inlets (descriptors to read): the application
  * waits for `front`, an epoll descriptor with these inlets and ready_fd, and its
- * dispatch reads them before it runs callbacks.
+ * dispatch reads the inlets before it runs callbacks.
  *
- *   with the loop --two dispatches within patience_ms--> lent
- *         \<------------ none for patience_ms -----------/
+ *     with the loop --two dispatches within patience_ms--> lent
+ *          \<------------ none for patience_ms -----------/
  *
  * Lending only changes which thread reads. While the application computes or does not
  * dispatch, the loop takes the inlets back, reads, answers pings and notes
- * cancellations, at most patience_ms late. A deadline cannot overtake an answer that is
- * still in a pipe, because the loop reads lent inlets before it handles timers
+ * cancellations, at most patience_ms late. A deadline cannot overtake an answer that
+ * is still in a pipe, because the loop reads lent inlets before it handles timers
  * (sgi_inlets_read_all).
  *
  * libev's watchers belong to the loop thread; any thread may use epoll under the lock.
  * So dispatch asks the loop to lend. When dispatch finds the end of a pipe or a flood
- * (much input), it takes the inlet out of the front and gives it back to the loop
- * (`regroup`). Only the loop reads an inlet without the lock, and only while it waits
- * for that inlet itself. An inlet changes hands only while no thread reads it. The loop
- * thread changes it, or the thread that has read it under the lock.
+ * (much input), it takes the inlet out of the front and gives the inlet back to the
+ * loop (`regroup`). The loop reads an inlet without the lock, but only an inlet for
+ * which the loop itself waits; all other reads are under the lock. An inlet moves
+ * between loop and application only while no thread reads it. The loop thread moves
+ * it, or the thread that has just read it under the lock.
  *
  * A descriptor that epoll refuses, such as a file, stays with the loop. */
 #include "runtime/inlet.h"
@@ -34,11 +35,11 @@
  * long enough for one turn of an application's event loop, and short enough for a peer
  * that waits for the answer to a ping. */
 #define PATIENCE_MS 50
-/* Number of inlets that one dispatch reads at most. While more inlets have input, the
+/* Maximum number of inlets that one dispatch reads. While more inlets have input, the
  * front stays readable. */
 #define AT_ONCE 16
 /* Maximum number of passes that read the lent inlets before a deadline. Input that is
- * left after them counts as late. */
+ * left after these passes counts as late. */
 #define ALL_TURNS 64
 /* A flood (much input) is over after this many small reads in a row. */
 #define CALM_READS 8
@@ -103,7 +104,7 @@ static void take_from_front(sgi_inlet *inlet)
 }
 
 /* Moves the inlet to the front or back to the loop, depending on whether inlets are
- * lent now. It is called on the loop thread. */
+ * lent now. Only the loop thread calls this. */
 static void place(sgi_inlet *inlet)
 {
     segue_runtime *rt = inlet->rt;
@@ -163,7 +164,7 @@ static void give_back(sgi_inlet *inlet)
     sgi_loop_request_turn(inlet->rt);
 }
 
-/* Reads up to AT_ONCE inlets. False when more inlets may be readable. */
+/* Reads up to AT_ONCE inlets. Returns false when more inlets may be readable. */
 static bool read_some(segue_runtime *rt)
 {
     struct epoll_event events[AT_ONCE];
@@ -171,7 +172,7 @@ static bool read_some(segue_runtime *rt)
         return true;
     int count = epoll_wait(rt->lending.front_fd, events, AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
-        /* an event without inlet: ready_fd is readable, because callbacks are due */
+        /* an event without an inlet comes from ready_fd: callbacks are due */
         sgi_inlet *inlet = events[i].data.ptr;
         if (inlet && !inlet->ops->read_here(inlet, rt->lending.room) && inlet->open)
             give_back(inlet);

@@ -1,28 +1,28 @@
 /* The loop: libev, the list of carriers (transports) with work, and one turn.
  *
  * Only the loop thread starts and stops watchers. Other threads set flags under the
- * lock (sgi_carrier_request_work, a timer, the ready queue), which the loop checks
- * before and after it waits. So the loop must be woken only while `asleep` is set, and
- * once per turn is enough.
+ * lock (sgi_carrier_request_work, a timer, the ready queue), and the loop checks the
+ * flags before and after it waits. So the loop must be woken only while `asleep` is
+ * set, and once per turn is enough.
  *
  * Output often needs no wake-up at all: if the carrier can be flushed without the loop
- * (flush_here), the thread that releases the lock writes, while the loop keeps waiting.
- * This saves a switch between two threads for each small message. While the runtime is
- * corked, output is held back for one larger write; a loop that is awake writes the
- * output anyway.
+ * (flush_here), the thread that releases the lock writes, while the loop keeps
+ * waiting. This saves a switch between two threads for each small message. While the
+ * runtime is corked, output is held back for one larger write; a loop that is awake
+ * writes the output anyway.
  *
- * A retired carrier stays in memory until the end of the turn, so the code that retires
- * the carrier may use it until it returns.
+ * A retired carrier stays in memory until the end of the turn, so the function that
+ * retires a carrier may use it until the function returns.
  *
  * Timeouts are measured by the real clock, the engine's deadlines by the injected
- * clock. When a test moves the injected clock, a wait may end too early; nothing is due
- * then and the wait begins again. */
+ * clock. When a test moves the injected clock, a wait may end too early; then no timer
+ * is due and the wait begins again. */
 #include "runtime/state.h"
 
 #include <unistd.h>
 
-/* The callbacks of both watchers. They only end the wait; the work to do is in flags
- * under the lock. */
+/* The callbacks of both watchers end the wait and do nothing else. The work to do is
+ * in flags under the lock. */
 static void on_wake(struct ev_loop *loop, ev_async *watcher, int revents)
 {
     (void)loop;
@@ -96,7 +96,8 @@ void sgi_loop_request_turn(segue_runtime *rt)
         rt->loop.kick_due = true;
 }
 
-/* Flushes output on this thread. If bytes are left, the loop is woken to write them. */
+/* Flushes output on the calling thread. If bytes are left, the loop is woken to write
+ * them. */
 static void flush_here(segue_runtime *rt)
 {
     sgi_carrier *carrier;
@@ -114,8 +115,8 @@ static void flush_here(segue_runtime *rt)
         sgi_loop_request_turn(rt);
 }
 
-/* Wakes the threads that must be woken. It must be called under the lock: without the
- * lock, another thread could free the loop and the descriptor before. */
+/* Wakes the threads that must be woken. The caller holds the lock: without the lock,
+ * another thread could free the loop and the descriptor during this call. */
 void sgi_loop_wake_threads(segue_runtime *rt)
 {
     if (rt->loop.flush_due && !rt->loop.corks)
@@ -127,7 +128,8 @@ void sgi_loop_wake_threads(segue_runtime *rt)
     if (rt->dispatch.notify_due) {
         uint64_t one = 1;
         ssize_t written = write(rt->dispatch.ready_fd, &one, sizeof one);
-        (void)written; /* EAGAIN: the counter is full, so the descriptor is readable */
+        (void)written; /* EAGAIN: the counter is full, so the descriptor is readable
+                        * already */
         rt->dispatch.notify_due = false;
         if (rt->on_wake)
             rt->on_wake(rt->user);
@@ -247,9 +249,9 @@ static void raise_quiet(segue_runtime *rt)
     }
 }
 
-/* Does the work of the carriers that have work now. Work that they raise on each other
- * waits for the next turn, so a connected pair does not keep descriptors from being
- * read. */
+/* Does the work of the carriers that have work now. Work that two carriers cause for
+ * each other waits for the next turn, so a connected pair does not keep the loop from
+ * reading descriptors. */
 static void work_carriers(segue_runtime *rt)
 {
     sgi_carrier *carrier;
@@ -328,9 +330,9 @@ bool sgi_loop_is_due(const segue_runtime *rt)
 }
 
 /* Returns the time that the loop may wait; -1 = until it is woken. The loop is armed
- * for one deadline, which stays until it has passed, even if its timer is cleared.
- * Later deadlines then need no wake-up: successive calls each have a deadline after
- * it. */
+ * for one deadline. This deadline stays until it has passed, even if its timer is
+ * cleared. So a series of calls, each with a later deadline, causes no wake-ups of the
+ * loop. */
 static int64_t plan_wait(segue_runtime *rt, int64_t wait_ms)
 {
     int64_t next = sgi_timers_next(&rt->engine.timers);
@@ -349,7 +351,7 @@ static int64_t plan_wait(segue_runtime *rt, int64_t wait_ms)
     return wait_ms < 0 || left < wait_ms ? left : wait_ms;
 }
 
-/* Waits without the lock. True when the wait lasted as long as was allowed. */
+/* Waits without the lock. Returns true when the wait was not ended early. */
 static bool wait_for_events(segue_runtime *rt, int64_t wait_ms)
 {
     if (wait_ms == 0) {
@@ -375,7 +377,7 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
     sgi_runtime_unlock(rt);
     bool lasted = wait_for_events(rt, wait);
     sgi_runtime_lock(rt);
-    if (lasted) /* by the real clock the armed deadline has passed */
+    if (lasted) /* the wait was as long as planned, so the armed deadline has passed */
         rt->loop.armed_ms = INT64_MAX;
     rt->loop.asleep = rt->loop.kick_due = rt->loop.flush_due = false;
     if (sgi_timers_next(&rt->engine.timers) <= sgi_now(&rt->engine.env))

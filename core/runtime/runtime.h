@@ -29,22 +29,23 @@ segue_status sgi_runtime_dispatch(segue_runtime *rt, int64_t timeout_ms,
 segue_status sgi_runtime_stop(segue_runtime *rt);
 segue_status sgi_runtime_cork(segue_runtime *rt);
 segue_status sgi_runtime_uncork(segue_runtime *rt);
-/* Shuts the runtime down and drops the application's reference. Ignored inside a
- * callback. */
+/* Shuts the runtime down and drops the application's reference. A call inside a
+ * callback does nothing. */
 void sgi_runtime_free(segue_runtime *rt);
 
-/* References to the runtime. The struct, its allocator and its lock live until the last
- * reference is dropped. The functions must not be called with the lock held. A caller
- * with the lock uses engine.host.retain and release instead; the unlock that follows
- * frees the struct after the last reference. */
+/* Adds and drops a reference to the runtime. The struct, its allocator and its lock
+ * live until the last reference is dropped. The two functions must not be called with
+ * the lock held. A caller with the lock uses engine.host.retain and release instead;
+ * the unlock that follows frees the struct after the last reference. */
 void sgi_runtime_ref(segue_runtime *rt);
 void sgi_runtime_unref(segue_runtime *rt);
 
 sgi_engine *sgi_runtime_engine(segue_runtime *rt);
 void sgi_runtime_lock(segue_runtime *rt);
-/* Releases the lock and wakes the threads that have something to do now. */
+/* Releases the lock and wakes the threads that have work to do now. */
 void sgi_runtime_unlock(segue_runtime *rt);
-/* False after stop was called. Any thread may call this, with or without the lock. */
+/* Returns false after the runtime was stopped. Any thread may call this, with or
+ * without the lock. */
 bool sgi_runtime_is_open(const segue_runtime *rt);
 /* True when the calling thread is inside a callback of this runtime, or inside a
  * function of a custom transport. Any thread may call this, with or without the lock. */
@@ -60,23 +61,25 @@ typedef struct sgi_stop_hook {
     void (*fn)(struct sgi_stop_hook *hook);
 } sgi_stop_hook;
 
-/* Add and remove a stop hook. The second may be called for a hook that is not set. The
+/* Add and remove a stop hook. Removing a hook that was not added does nothing. The
  * caller holds the lock. */
 void sgi_runtime_add_stop_hook(segue_runtime *rt, sgi_stop_hook *hook);
 void sgi_runtime_remove_stop_hook(segue_runtime *rt, sgi_stop_hook *hook);
 
 /* ---- stores ---- */
 
-/* Adds a committer (the operations of a server) to a store; the runtime then does its
- * store work. committer->host_user belongs to the runtime. Returns SEGUE_E_IO when no
- * thread can be started, and SEGUE_E_CLOSED after the runtime was freed. The caller
- * holds the lock. */
+/* Connects a committer, which writes the operations of one server, with its store.
+ * From then on the runtime does the commits and jobs of this committer.
+ * committer->host_user belongs to the runtime. Returns SEGUE_E_IO when no thread can
+ * be started, and SEGUE_E_CLOSED after the runtime was freed. The caller holds the
+ * lock. */
 segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_committer *committer,
                                    segue_store *store);
-/* Removes a committer. Dirty operations are committed first, as far as the store accepts
- * the commits; on the worker's own thread only the running commit is finished. On
- * return no thread works on the committer. May be called for a committer that was never
- * added. The caller holds the lock, which is released while waiting for the worker. */
+/* Disconnects a committer from its store. Dirty operations are committed first, as far
+ * as the store accepts the commits; on the worker's own thread only the running commit
+ * is finished. On return no thread works on the committer. May be called for a
+ * committer that was never added. The caller holds the lock, which is released while
+ * waiting for the worker. */
 void sgi_runtime_remove_store(segue_runtime *rt, sgi_committer *committer);
 
 /* ---- for transports ---- */
@@ -86,8 +89,8 @@ enum {
     SGI_WORK_START = 1,  /* the transport was attached */
     SGI_WORK_REOPEN = 2, /* connect again */
     SGI_WORK_RESUME = 4, /* read input again */
-    SGI_WORK_OWN = 8,    /* do the work for which the transport itself asked */
-    /* the quiet turn has come for which sgi_carrier_await_quiet asked */
+    SGI_WORK_OWN = 8,    /* do the work that the transport itself requested */
+    /* no callback is due or running (sgi_carrier_await_quiet) */
     SGI_WORK_QUIET = 16,
     SGI_WORK_FLUSH = 32, /* write the output */
     SGI_WORK_CLOSE = 64  /* write the output, then close */
@@ -99,11 +102,11 @@ typedef struct sgi_carrier sgi_carrier;
  * unless a comment says otherwise. They may release the lock for a time. */
 typedef struct sgi_carrier_ops {
     void (*work)(sgi_carrier *carrier, uint32_t work);
-    /* Writes the output without the loop, while the loop waits. Any thread may call it;
-     * the lock is held throughout. False when output is left, which the loop then
-     * writes. NULL: only the loop can write. */
+    /* Writes the output without the loop, while the loop waits. Any thread may call
+     * the function; the lock is held throughout. Returns false when output is left,
+     * which the loop then writes. NULL = only the loop can write. */
     bool (*flush_here)(sgi_carrier *carrier);
-    /* Called when the runtime ends: releases everything except memory now. An attached
+    /* Called when the runtime ends: releases everything except memory. An attached
      * carrier also detaches its conversation and retires. */
     void (*abandon)(sgi_carrier *carrier);
     void (*destroy)(sgi_carrier *carrier); /* frees the memory */
@@ -116,14 +119,15 @@ struct sgi_carrier {
     segue_runtime *runtime;
     const sgi_carrier_ops *ops;
     sgi_conn *conn; /* the conversation; set between attach and detach */
-    bool attached;  /* the carrier belongs to the runtime */
+    bool attached;  /* true = the runtime owns the carrier; false = the application
+                     * does */
     bool can_reopen;
     /* the time in ms for which sgi_runtime_free waits for the carrier to close by
      * itself */
     int64_t grace_ms;
     uint32_t work;
     bool queued;   /* the carrier is in the list of carriers with work */
-    bool awaiting; /* the carrier is in the list of carriers that wait for quiet */
+    bool awaiting; /* the carrier is in the list of carriers that wait for QUIET */
     bool listed;
     bool retired; /* the carrier is destroyed at the end of this turn, if `held` is 0 */
     int32_t held; /* number of application calls that may still use the carrier */
@@ -132,38 +136,39 @@ struct sgi_carrier {
     TAILQ_ENTRY(sgi_carrier) quiet_link;
 };
 
-/* Adds a carrier to the runtime. The transport has set magic, ops, can_reopen and
- * grace_ms. For this and the next functions the caller holds the lock. */
+/* Adds a carrier to the runtime. The transport has already set magic, ops, can_reopen
+ * and grace_ms. For this and the next functions the caller holds the lock. */
 void sgi_carrier_add(segue_runtime *rt, sgi_carrier *carrier);
 /* Removes a carrier that was not attached, and destroys it. */
 void sgi_carrier_drop(sgi_carrier *carrier);
-/* Finds a carrier with these ops that has not retired; NULL when the runtime has none.
- * It serves kinds of carriers of which a runtime has at most one. */
+/* Finds a carrier with these ops that has not retired. Returns NULL when the runtime
+ * has none. The function is for kinds of carriers of which a runtime has at most one. */
 sgi_carrier *sgi_carrier_find(segue_runtime *rt, const sgi_carrier_ops *ops);
-/* Asks the loop to do this work in its next turn. FLUSH alone may be done earlier by
- * flush_here. */
+/* Asks the loop to do this work in its next turn. If the work is only FLUSH,
+ * flush_here may do it earlier. */
 void sgi_carrier_request_work(sgi_carrier *carrier, uint32_t work);
-/* Raises QUIET in the first turn in which no callback is due or running. By then the
- * application has seen, and may have answered, everything that the peer has sent. */
+/* Requests QUIET for the first turn in which no callback is due or running. By then
+ * the application has seen, and may have answered, everything that the peer has sent. */
 void sgi_carrier_await_quiet(sgi_carrier *carrier);
 /* Retires the carrier: it gets no more work and is destroyed at the end of the turn.
- * For the loop thread. */
+ * Only the loop thread may call this. */
 void sgi_carrier_retire(sgi_carrier *carrier);
 
-/* These two functions are called before and after the application's code on the loop
- * thread, outside the queue of callbacks. sgi_runtime_user_code_begin releases the
- * lock, sgi_runtime_user_code_end takes it. */
+/* Surround the application's code that runs on the loop thread outside of the queue of
+ * callbacks. sgi_runtime_user_code_begin releases the lock, sgi_runtime_user_code_end
+ * takes it again. */
 void sgi_runtime_user_code_begin(segue_runtime *rt);
 void sgi_runtime_user_code_end(segue_runtime *rt);
 
 struct ev_loop;
-/* Returns libev's loop. For the loop thread only. */
+/* Returns libev's loop. Only the loop thread may call this. */
 struct ev_loop *sgi_runtime_loop(segue_runtime *rt);
-/* Returns a buffer of SGI_READ_SIZE bytes for one read. For the loop thread only. */
+/* Returns a buffer of SGI_READ_SIZE bytes for one read. Only the loop thread may call
+ * this. */
 #define SGI_READ_SIZE ((size_t)64 * 1024)
 char *sgi_runtime_scratch(segue_runtime *rt);
-/* True when all signals are blocked on the loop thread, because the runtime started it.
- * For the loop thread only. */
+/* True when all signals are blocked on the loop thread. Only the loop thread may call
+ * this. */
 bool sgi_runtime_blocks_signals(const segue_runtime *rt);
 
 #endif

@@ -8,10 +8,11 @@ void sgi_standard_fds_occupy(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
-        /* open gives the lowest free number, which is fd */
+        /* open returns the lowest free number; it is fd unless another thread opens a
+         * file at the same time */
         int held = open("/dev/null", O_PATH | O_CLOEXEC);
         if (held > STDERR_FILENO)
-            close(held); /* another thread has taken the number first */
+            close(held); /* another thread has occupied the number */
     }
 }
 

@@ -4,13 +4,13 @@
 
 #include <stdbool.h>
 
-/* Occupies the free numbers among 0, 1 and 2, so that no descriptor that is opened later
- * gets one: a socket with the number 2 would receive what the program writes to standard
- * error. The occupying descriptors cannot be read or written, so they still look closed
- * to the program. */
+/* Occupies the free numbers among 0, 1 and 2. Otherwise a descriptor that is opened
+ * later could get one of them, and a socket with the number 2 would receive what the
+ * program writes to standard error. The occupying descriptors cannot be read or
+ * written, so they look closed to the program, as before. */
 void sgi_standard_fds_occupy(void);
 
-/* True when the descriptor is open and is not one of these placeholders. */
+/* True when the descriptor is open and was not opened by sgi_standard_fds_occupy. */
 bool sgi_fd_is_open(int fd);
 
 #endif

@@ -23,8 +23,9 @@ TAILQ_HEAD(sgi_carrier_list, sgi_carrier);
 typedef struct sgi_store_slot sgi_store_slot;
 TAILQ_HEAD(sgi_store_slot_list, sgi_store_slot);
 
-/* The thread that is inside the application's code. Only that thread writes this, and
- * any thread reads it: a thread finds its own id here only if it is inside. */
+/* The thread that is inside the application's code. Only that thread writes the
+ * members, and any thread reads them. So a thread finds its own id here only if it is
+ * inside the application's code. */
 typedef struct sgi_outside {
     atomic_uintptr_t thread;
     atomic_int depth;
@@ -38,11 +39,12 @@ typedef struct sgi_loop {
     ev_timer timeout;
     char *scratch;
     bool asleep;   /* the loop waits or is about to wait */
-    bool kick_due; /* the loop must be woken */
-    /* the loop must be woken, unless the output can be written without the loop */
+    bool kick_due; /* the loop must be woken at the next unlock */
+    /* output must be written at the next unlock; the loop is woken only if it must
+     * write */
     bool flush_due;
     int64_t corks; /* output is held back while this is above 0 */
-    /* engine time of the deadline at which the loop wakes up by itself */
+    /* engine time of the deadline at which the loop wakes by itself */
     int64_t armed_ms;
     struct sgi_carrier_list carriers;
     struct sgi_carrier_list retired;
@@ -51,16 +53,16 @@ typedef struct sgi_loop {
     size_t work_count;
 } sgi_loop;
 
-/* inlet.c: inlets (descriptors to read) that the application reads instead of the loop
- * while it dispatches. */
+/* inlet.c: inlets (descriptors to read) that the application reads in its dispatch, in
+ * place of the loop. */
 typedef struct sgi_lending {
     TAILQ_HEAD(, sgi_inlet) inlets; /* all inlets that are open */
     /* epoll descriptor with ready_fd and the lent inlets; -1 = lending is off */
     int front_fd;
     char *room;       /* buffer for one read, used under the lock */
-    bool lent;        /* inlets are lent to the application, except those that are kept */
-    bool lend_due;    /* the loop must lend the inlets */
-    bool regroup_due; /* an inlet was given back; the loop must wait for it */
+    bool lent;        /* inlets are lent to the application, except those with `kept` */
+    bool lend_due;    /* the loop must lend the inlets in its next turn */
+    bool regroup_due; /* a dispatch gave an inlet back, and the loop must wait for it */
     /* real time of the last dispatch; 0 = there was no dispatch yet */
     int64_t attended_ms;
     int64_t patience_ms;
@@ -89,7 +91,7 @@ typedef struct sgi_stores {
     struct sgi_store_slot_list closing;
     size_t due;        /* number of committers with work at stores that do not block */
     size_t finished;   /* number of workers that have ended and are not joined yet */
-    atomic_bool woken; /* a store has reported news */
+    atomic_bool woken; /* true = a store has reported news; set on any thread */
 } sgi_stores;
 
 /* Random bytes, read from the system many at a time and used from the end. */
@@ -99,15 +101,15 @@ typedef struct sgi_entropy {
 } sgi_entropy;
 
 /* The stages of a runtime's life, which only goes forward. sgi_runtime_free drains the
- * runtime, on the thread that becomes the loop thread, until only the struct is left. */
+ * runtime on its caller's thread, until only the struct is left. */
 typedef enum sgi_runtime_life {
     SGI_LIFE_LIVE = 0,
     SGI_LIFE_DRAINING,
     SGI_LIFE_DEAD
 } sgi_runtime_life;
 
-/* The time at which draining began. Engine time then follows the real clock, even if an
- * injected clock stands still. */
+/* The time at which draining began. From then on the engine's time follows the real
+ * clock, even if an injected clock stands still. */
 typedef struct sgi_drain {
     int64_t base_ms; /* the engine's time when draining began */
     int64_t real_ms; /* the real time when draining began */
@@ -139,8 +141,8 @@ struct segue_runtime {
     sgi_stores stores;
     LIST_HEAD(, sgi_stop_hook) hooks_on_stop;
 
-    /* The flag is written without the lock, so it has a word of its own: a compiler may
-     * read neighbouring bytes together with a plain member. */
+    /* This flag is written without the lock, so it has a word of its own: a compiler
+     * may read the bytes next to a plain member together with the member. */
     _Alignas(8) atomic_bool open; /* stop was not called yet */
 };
 
@@ -168,17 +170,19 @@ bool sgi_loop_is_due(const segue_runtime *rt);
 void sgi_loop_destroy_retired(segue_runtime *rt);
 
 /* ---- inlet.c: on the loop thread with the lock, unless a comment says otherwise ---- */
-/* Enables lending. On failure, sgi_inlets_close undoes the steps that were done. */
+/* Switches lending on. On failure, the caller calls sgi_inlets_close, which undoes the
+ * steps that were done. */
 segue_status sgi_inlets_open(segue_runtime *rt);
 void sgi_inlets_close(segue_runtime *rt);
-/* Reads all lent inlets that have input. It is called before timers run. */
+/* Reads all lent inlets that have input. Called in each turn before timers run. */
 void sgi_inlets_read_all(segue_runtime *rt);
-/* Reads some of the lent inlets, once each. dispatch calls this on any thread. */
+/* Reads some of the lent inlets, each at most once. Called by dispatch, on any thread. */
 void sgi_inlets_read_some(segue_runtime *rt);
 /* Returns the longest time that the loop may wait, at most wait_ms, so that it takes
  * lent inlets back in time. */
 int64_t sgi_inlets_limit_wait(const segue_runtime *rt, int64_t wait_ms);
-/* Lends inlets that are due, or takes them back. It is called after each wait. */
+/* Lends the inlets if that is due, or takes them back. Called after each wait of the
+ * loop. */
 void sgi_inlets_change_hands(segue_runtime *rt);
 void sgi_inlets_take_back(segue_runtime *rt);
 

@@ -1,7 +1,7 @@
 /* Listening for news of stores. A store reports news on any thread, perhaps under the
- * lock of another runtime. So its callback only sets a flag and wakes the loop. Some
- * stores must also be polled. A blocking store is polled by its worker, in real time;
- * other stores are polled by a timer of the engine. */
+ * lock of another runtime. So the callback that the store calls only sets a flag and
+ * wakes the loop. Some stores must also be polled. A blocking store is polled by its
+ * worker, in real time; other stores are polled by a timer of the engine. */
 #include "runtime/store_queue.h"
 
 #include "engine/cluster/change_feed.h"
@@ -17,8 +17,8 @@ static void wake(void *user)
     ev_async_send(rt->loop.ev, &rt->loop.wake_up);
 }
 
-/* Makes the queue due, unless it is due already, is being removed or gets no more
- * news. */
+/* Makes the queue due. Does nothing if the queue is due already, is being removed or
+ * gets no more news. */
 static void make_due(sgi_store_queue *queue)
 {
     sgi_store_slot *slot = queue->slot;
@@ -32,7 +32,7 @@ static void make_due(sgi_store_queue *queue)
         sgi_loop_request_turn(slot->rt);
 }
 
-/* Starts listening. News that came before is delivered too. */
+/* Starts listening. News that the store already has is delivered too. */
 segue_status sgi_store_queue_listen(sgi_store_queue *queue)
 {
     atomic_init(&queue->woken, false);

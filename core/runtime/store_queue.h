@@ -1,6 +1,6 @@
-/* The stores of a runtime and the committers at them, for store_worker.c (commits and
- * jobs) and store_changes.c (news). A committer manages the operations of a server. A
- * queue connects one committer with its store. */
+/* The stores of a runtime and the committers that use them, for store_worker.c
+ * (commits and jobs) and store_changes.c (news). A committer writes the operations of
+ * one server. A queue connects one committer with its store. */
 #ifndef SGI_STORE_QUEUE_H
 #define SGI_STORE_QUEUE_H
 
@@ -8,7 +8,7 @@
 #include "runtime/state.h"
 #include "store/store.h"
 
-/* The work of one committer (the operations of a server) at its store. */
+/* The work of one committer at its store. */
 typedef struct sgi_store_queue {
     TAILQ_ENTRY(sgi_store_queue) link;
     TAILQ_ENTRY(sgi_store_queue) due_link;
@@ -58,8 +58,8 @@ segue_status sgi_store_queue_listen(sgi_store_queue *queue);
 /* Stops listening. The lock is released for a time. For a blocking store, its worker
  * calls this while the queue is busy. */
 void sgi_store_queue_stop_listening(sgi_store_queue *queue);
-/* Delivers due news to the committer. The lock is released for a time. False when no news
- * was due. */
+/* Delivers due news to the committer. The lock is released for a time. Returns false
+ * when no news was due. */
 bool sgi_store_queue_read_changes(sgi_store_queue *queue);
 /* Makes due all queues whose stores have reported news. */
 void sgi_store_queues_find_due(segue_runtime *rt);

@@ -1,24 +1,25 @@
-/* Store work. A slot is one store of this runtime. A queue is the work of one committer
- * (the operations of a server) at that store.
+/* Store work. A slot is one store of this runtime. A queue is the work of one
+ * committer (the operations of a server) at the store of its slot.
  *
- * A blocking store has a thread. The thread takes what is dirty in a queue, commits it
- * without the lock, reports the result, takes the next job of that queue, and repeats
- * this until the queue is empty. What becomes dirty meanwhile is in the next commit.
- * For a store that does not block, the loop works at the end of its turn, under the
- * lock and before the output is flushed. So answers that wait for the store are sent in
- * the same turn.
+ * A blocking store has a thread, its worker. The worker takes what is dirty in a
+ * queue, commits it without the lock, reports the result, takes the next job of the
+ * queue, and repeats this until the queue is empty. Operations that become dirty
+ * during a commit are in the next commit. For a store that does not block, the loop
+ * works at the end of its turn, under the lock and before the output is flushed. So
+ * answers that wait for the store are sent in the same turn.
  *
- *   queue:  idle --host.store--> due (on slot->due) --taken--> busy --> idle or due
+ *     queue: idle --host.store--> due (on slot->due) --taken--> busy --> idle or due
  *
- * committer->host_user points at the queue and is NULL once the runtime has released the
- * committer. A queue belongs to its slot; `busy` protects the queue while a thread works
- * on it. A committer may be removed during this work, even by a callback on this very
- * thread. `removed` then tells the worker not to use the committer any more and to free
- * the queue. The worker calls the store for that without the lock, because unfollowing
- * operations may take time.
+ * committer->host_user points at the queue and is NULL once the runtime has released
+ * the committer. A queue belongs to its slot; `busy` protects the queue while a thread
+ * works on it. A committer may be removed during this work, even by a callback on the
+ * thread that does the work. `removed` then tells this thread not to use the committer
+ * any more and to free the queue. To free the queue, the worker stops following
+ * operations in the store; it does this without the lock, because it may take time.
  *
- * A slot closes with its last queue. Its worker drops the store, which may take time,
- * and ends; the loop joins the worker later. Only sgi_runtime_free waits for that. */
+ * A slot closes with its last queue. The worker of the slot drops the store, which may
+ * take time, and ends; the loop joins the worker later. Only sgi_runtime_free waits
+ * for the worker. */
 #include "runtime/store_queue.h"
 
 #include <signal.h>
@@ -157,7 +158,8 @@ static bool ask_once(sgi_store_slot *slot, store_queue *q)
     sgi_slot_unlock(slot);
     segue_status status = ask(slot->store, q->listener, job);
     sgi_slot_lock(slot);
-    if (job->status == SEGUE_OK) /* an error that a callback has set is not overwritten */
+    if (job->status == SEGUE_OK) /* the status is not overwritten if a callback has set
+                                  * it to an error */
         job->status = status;
     job->done(job);
     return true;
@@ -202,11 +204,11 @@ static void work_on_next(sgi_store_slot *slot)
         sgi_store_queue_put_due(q);
 }
 
-/* Waits until there is work or it is time to poll for news. */
+/* Waits until there is work, or until it is time to poll the store for news. */
 static void await_work(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;
-    /* the loop is signalled first, because output written there may lead to new work */
+    /* the loop is woken first, because output that it writes may lead to new work */
     sgi_loop_wake_threads(rt);
     int64_t until = sgi_slot_poll_due(slot);
     struct timespec at = {until / 1000, until % 1000 * 1000000};
@@ -234,7 +236,7 @@ static void *run_worker(void *user)
         }
     }
     sgi_runtime_unlock(rt);
-    /* closing a file may take time, so the lock is not held */
+    /* the lock is not held here, because closing a store file may take time */
     sgi_store_unref(slot->store);
     sgi_runtime_lock(rt);
     slot->finished = true;
@@ -264,7 +266,8 @@ static void free_slot(sgi_store_slot *slot)
     sgi_release(&rt->mem, slot, sizeof *slot);
 }
 
-/* Initialises a condition variable whose timed waits use the clock of sgi_real_now. */
+/* Initialises a condition variable whose timed waits use the same clock as
+ * sgi_real_now. */
 static void init_cond(pthread_cond_t *cond)
 {
     pthread_condattr_t attr;
@@ -295,8 +298,8 @@ static segue_status open_slot(segue_runtime *rt, segue_store *store, sgi_store_s
     return SEGUE_OK;
 }
 
-/* Closes a slot (a store of this runtime) whose last committer was removed. The loop
- * frees the slot. */
+/* Closes a slot (a store of this runtime) after its last committer was removed. The
+ * loop frees the slot. */
 static void close_slot(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;
@@ -395,17 +398,17 @@ segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_committer *committer,
     return status;
 }
 
-/* True when this thread is working on the queue now. A store that does not block works
- * only under the lock. So if the queue of such a store is busy, this code is part of
- * that work. */
+/* True when the calling thread is working on the queue. A store that does not block
+ * works only under the lock, so the queue of such a store is busy only if this call
+ * comes from inside its work. */
 static bool works_here(const store_queue *q)
 {
     return q->busy &&
            (!q->slot->blocking || pthread_equal(q->slot->worker, pthread_self()));
 }
 
-/* Removes the queue of a committer at its store. If a thread is working on the queue,
- * that thread frees it. */
+/* Removes the queue of a committer. If a thread is working on the queue, that thread
+ * frees the queue. */
 static void remove_queue(store_queue *q)
 {
     q->committer->host_user = NULL;

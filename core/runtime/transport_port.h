@@ -1,5 +1,6 @@
 /* The part of the engine that transports use: a transport includes no other header of
- * the engine. None of these headers defines a struct that is private to the engine. */
+ * the engine. None of the headers that are included here defines a struct that is
+ * private to the engine. */
 #ifndef SGI_TRANSPORT_PORT_H
 #define SGI_TRANSPORT_PORT_H
 

@@ -1,7 +1,7 @@
-/* Commas separate challenges, and also the parameters of one challenge. So a word after
- * a comma is a parameter if an equals sign follows it; otherwise it is the scheme of
- * the next challenge. A challenge of another scheme may have another syntax (such as a
- * token68). Such text is skipped up to the next comma. */
+/* Commas separate challenges, and also the parameters of one challenge. So a word
+ * after a comma is a parameter if an equals sign follows the word; otherwise it is the
+ * scheme of the next challenge. A challenge of a scheme other than Bearer may have
+ * another syntax (such as a token68). Such text is skipped up to the next comma. */
 #include "wire/challenge.h"
 
 typedef struct cursor {
@@ -44,7 +44,7 @@ static sgi_str token(cursor *c)
     return (sgi_str){c->text.p + start, c->at - start};
 }
 
-/* Reads a quoted string. False when its closing quote is missing. */
+/* Reads a quoted string. Returns false when the closing quote is missing. */
 static bool quoted(cursor *c, sgi_buf *out)
 {
     for (c->at++; c->at < c->text.n; c->at++) {
@@ -73,8 +73,8 @@ static bool param_value(cursor *c, sgi_buf *out)
     return plain.n > 0;
 }
 
-/* True when the next character is an equals sign that introduces a value. The padding
- * of a token68 consists of equals signs too, and is not meant here. */
+/* True when the next character is an equals sign that introduces a value. (A token68
+ * may end in equals signs, which introduce nothing.) */
 static bool is_param(const cursor *c)
 {
     cursor ahead = *c;

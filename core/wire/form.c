@@ -1,6 +1,6 @@
-/* A name that occurs twice has no value, because two readers could choose differently. A
- * value with a control character is refused, so that later code need not handle NUL or
- * line ends. */
+/* Reads and writes forms. A name that occurs twice has no value, because two readers
+ * of the form could choose different values. A value with a control character is
+ * refused, so that later code need not handle NUL or line ends. */
 #include "wire/form.h"
 
 #include "wire/json_read.h"
@@ -70,7 +70,8 @@ static bool is_text(sgi_str text)
 }
 
 /* True when the pair "name=value" has this name; *value is then its value. A name that
- * is written with escapes is not recognised, because all names in use are plain. */
+ * is written with escapes is not recognised, because no name that this library looks
+ * for needs escapes. */
 static bool is_named(sgi_str pair, const char *name, sgi_str *value)
 {
     size_t n = strlen(name);

@@ -1,12 +1,12 @@
-/* application/x-www-form-urlencoded: the query of a URL and the bodies of OAuth requests.
- * No I/O and no state. */
+/* application/x-www-form-urlencoded: the query of a URL and the bodies of OAuth
+ * requests. This code does no I/O and has no state. */
 #ifndef SGI_FORM_H
 #define SGI_FORM_H
 
 #include "base/buf.h"
 
-/* Appends name=value. An ampersand comes first, unless out is empty or ends in a question
- * mark or an ampersand. */
+/* Appends name=value. An ampersand comes before the name, unless `out` is empty or
+ * ends in a question mark or an ampersand. */
 void sgi_form_add(sgi_buf *out, const char *name, sgi_str value);
 /* Appends the text; all characters except letters, digits and -._~ are written as %XX. */
 void sgi_form_escape(sgi_buf *out, sgi_str text);

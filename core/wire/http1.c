@@ -5,13 +5,13 @@
  *                                           CHUNK -> TRAILER ------------------> END
  *     any state -> FAULT, which is final
  *
- * A line is collected and checked when its newline has arrived. So every byte is looked
- * at once, and the result never depends on how the input is cut into pieces. A line
- * longer than its limit is refused before its bytes are copied.
+ * A line is collected and checked when its newline has arrived. So every byte is
+ * looked at once, and the result never depends on how the input is cut into pieces. A
+ * line longer than its limit is refused before its bytes are copied.
  *
- * The head stays in `head` until the reset. Lines between chunks are collected in `body`
- * after the received bytes and are cut off when they have been read. So the views into
- * the head stay valid and no third buffer is needed.
+ * The head stays in `head` until the reset. A line between chunks is collected in
+ * `body` after the bytes that were received, and is cut off when it has been read. So
+ * the views into the head stay valid and no third buffer is needed.
  *
  * Memory grows with the bytes that have arrived, never with the value of
  * Content-Length. */
@@ -22,7 +22,7 @@
 #define KEEP_HEAD ((size_t)2 * 1024)
 #define KEEP_FIELDS 32u
 #define KEEP_BODY ((size_t)2 * 1024)
-/* The largest value of a limit, because offsets in the head are 32-bit numbers. */
+/* The largest value that a limit may have: offsets in the head are 32-bit numbers. */
 #define MAX_ANY ((size_t)1 << 30)
 #define SIZE_DIGITS 16u
 
@@ -87,7 +87,7 @@ bool sgi_http1_has_begun(const sgi_http1 *parser)
 /* ---- lines ---- */
 
 typedef enum line_event {
-    LINE_TORN, /* the input ends within the line */
+    LINE_TORN, /* the input ends in the middle of the line */
     LINE_WHOLE,
     LINE_TOO_LONG,
     LINE_NOT_ENDED, /* the line ends with LF alone; CR LF is required */
@@ -119,7 +119,7 @@ static line_event take_line(sgi_buf *kept, size_t start, size_t most, sgi_str *i
     return LINE_WHOLE;
 }
 
-/* Refuses the request if the line event is an error. Always returns false. */
+/* Refuses the request if `event` is an error. Always returns false. */
 static bool refuse_line(sgi_http1 *parser, line_event event, int32_t status,
                         const char *too_long, const size_t *limit)
 {
@@ -210,7 +210,7 @@ static bool read_header(sgi_http1 *parser, sgi_str *input)
 /* ---- the body ---- */
 
 /* Moves input that belongs to the body, or to the chunk, into `body`. next: the state
- * after its last byte. */
+ * after the last byte of the body or chunk. */
 static void read_bytes(sgi_http1 *parser, sgi_str *input, sgi_http1_state next)
 {
     size_t len = input->n < parser->left ? input->n : (size_t)parser->left;
@@ -226,7 +226,7 @@ static void read_bytes(sgi_http1 *parser, sgi_str *input, sgi_http1_state next)
         parser->state = next;
 }
 
-/* Reads a line between chunks. The line stays in `body` until cut_line drops it. */
+/* Reads a line between chunks. The line stays in `body` until cut_line removes it. */
 static line_event take_body_line(sgi_http1 *parser, size_t most, sgi_str *input,
                                  sgi_str *line)
 {
@@ -253,7 +253,7 @@ static size_t quoted_len(sgi_str text)
 }
 
 /* True when the text is a list of chunk extensions: ; name [= value], without blanks
- * (RFC 9112 7.1.1). The parser ignores extensions. It refuses malformed ones, because
+ * (RFC 9112 7.1.1). The parser ignores extensions, but refuses malformed ones, because
  * another reader could take them for data. */
 static bool is_extensions(sgi_str text)
 {
@@ -378,7 +378,7 @@ sgi_http1_event sgi_http1_next(sgi_http1 *parser, sgi_str *input)
             break;
         case SGI_HTTP1_AT_END:
         case SGI_HTTP1_AT_FAULT:
-            break; /* sgi_http1_next has already returned in these states */
+            break; /* not reached: sgi_http1_next returns earlier in these states */
         }
     }
 }

@@ -1,7 +1,7 @@
-/* Parses HTTP/1.1 requests (RFC 9112) and writes the bytes around an answer. The parser
- * is strict: it refuses what two readers could understand differently, and the connection
- * must then be closed. It has no socket and no clock. Its owner calls it from one thread
- * at a time.
+/* Parses HTTP/1.1 requests (RFC 9112) and writes the bytes around an answer. The
+ * parser is strict: it refuses a request that two readers could understand
+ * differently, and the connection must then be closed. The parser has no socket and no
+ * clock. Its owner calls it from one thread at a time.
  *
  *     while ((event = sgi_http1_next(parser, &input)) != SGI_HTTP1_MORE)
  *         HEAD   look at the head; answer early if needed (100, 401, ...)
@@ -14,7 +14,8 @@
 
 #include "base/buf.h"
 
-/* Header names that are recognised while reading, in the order of their length. */
+/* The headers that the parser recognises while reading, in the order of the length of
+ * their names. */
 typedef enum sgi_http1_name {
     SGI_HTTP1_HOST = 0,
     SGI_HTTP1_ACCEPT,
@@ -35,21 +36,22 @@ typedef enum sgi_http1_name {
 
 /* Limits of a request; 0 = the default. */
 typedef struct sgi_http1_limits {
-    /* bytes with the line end; default 8 KiB, beyond: status 414 */
+    /* bytes of the request line with its line end; default 8 KiB; a longer one: status
+     * 414 */
     size_t max_request_line;
-    /* bytes of request line and headers; default 16 KiB, beyond: status 431 */
+    /* bytes of request line and headers together; default 16 KiB; more: status 431 */
     size_t max_head;
-    /* default 100, beyond: status 431; the trailers have their own count */
+    /* number of headers, and also of trailers; default 100; more: status 431 */
     size_t max_headers;
-    size_t max_body; /* bytes; default 4 MiB, beyond: status 413 */
+    size_t max_body; /* bytes of the body; default 4 MiB; more: status 413 */
 } sgi_http1_limits;
 
-/* Limits for one body: the bytes of all its chunk extensions, and of its trailers. */
-#define SGI_HTTP1_MAX_EXTENSIONS 1024 /* bytes; beyond: status 400 */
-#define SGI_HTTP1_MAX_TRAILERS 4096   /* bytes; beyond: status 431 */
+/* Limits for all chunk extensions of one body together, and for all its trailers. */
+#define SGI_HTTP1_MAX_EXTENSIONS 1024 /* bytes; more: status 400 */
+#define SGI_HTTP1_MAX_TRAILERS 4096   /* bytes; more: status 431 */
 
-#define SGI_HTTP1_MAX_METHOD 32 /* bytes; beyond: status 501 */
-/* number of empty lines before a request line; beyond: status 400 */
+#define SGI_HTTP1_MAX_METHOD 32 /* bytes of the method; more: status 501 */
+/* number of empty lines before a request line; more: status 400 */
 #define SGI_HTTP1_MAX_EMPTY_LINES 2
 
 typedef enum sgi_http1_event {
@@ -97,11 +99,12 @@ typedef struct sgi_http1 {
      * leave an empty one. */
     sgi_buf body;
 
-    /* The next members are set at the event BAD: the status to answer, and a text that
-     * stays valid. */
+    /* The next members are set at the event BAD: the status to answer, and a text
+     * about the fault, which stays valid after the reset. */
     int32_t status;
     const char *problem;
-    const size_t *reached; /* the member of limits that was exceeded; NULL = none */
+    const size_t *reached; /* the limit that was exceeded, as a member of `limits`;
+                            * NULL = no limit was exceeded */
 
     /* The other members are private to http1.c and http1_head.c. */
     sgi_http1_state state;
@@ -110,10 +113,11 @@ typedef struct sgi_http1 {
     sgi_http1_field *fields;
     uint32_t field_count;
     uint32_t field_cap;
-    /* position in the head at which the line that is being read begins */
+    /* position in the head of the line that is being read */
     uint32_t line_at;
     uint32_t repeated; /* has a bit for each known name that occurs more than once */
-    /* for each known name: 1 + the index of its first header; 0 = missing */
+    /* for each known name, the index of its first header, plus 1; 0 = the header is
+     * missing */
     uint16_t known[SGI_HTTP1_NAMES];
     bool says_close;
     bool says_keep_alive;
@@ -131,8 +135,7 @@ void sgi_http1_init(sgi_http1 *parser, const sgi_mem *mem,
                     const sgi_http1_limits *limits);
 void sgi_http1_free(sgi_http1 *parser);
 /* Prepares the parser for the next request of the connection, and frees memory that
- * only a large request needs. The caller uses it at the event DONE. A parser at BAD
- * stays at BAD. */
+ * only a large request needs. Called at the event DONE. A parser at BAD stays at BAD. */
 void sgi_http1_reset(sgi_http1 *parser);
 
 /* Reads the next event from *input and removes the read bytes. Bytes after the request
@@ -147,8 +150,9 @@ bool sgi_http1_has_begun(const sgi_http1 *parser);
  * is NULL when there is no such header. Names are compared without case. */
 sgi_str sgi_http1_header(const sgi_http1 *parser, sgi_http1_name name);
 bool sgi_http1_is_repeated(const sgi_http1 *parser, sgi_http1_name name);
-/* As sgi_http1_header, for any name; the headers are searched for it. *count (count may
- * be NULL) receives the number of such headers. */
+/* Returns the value of the first header with any name, by a search of the headers;
+ * otherwise as sgi_http1_header. *count (count may be NULL) receives the number of
+ * headers with this name. */
 sgi_str sgi_http1_find(const sgi_http1 *parser, sgi_str name, size_t *count);
 /* Returns header number i as it was sent. False when the head has fewer headers. */
 bool sgi_http1_header_at(const sgi_http1 *parser, size_t i, sgi_str *name,
@@ -159,16 +163,16 @@ bool sgi_http1_header_at(const sgi_http1 *parser, size_t i, sgi_str *name,
 /* Returns the reason phrase of a status. It is empty for an unknown status. */
 sgi_str sgi_http1_reason(int32_t status);
 void sgi_http1_add_status(sgi_buf *out, int32_t status);
-/* Appends a header line. When the name is not a token, or when the value has a control
- * character, it appends nothing and returns false. */
+/* Appends a header line. Appends nothing and returns false when the name is not a
+ * token, or when the value has a control character. */
 bool sgi_http1_add_header(sgi_buf *out, sgi_str name, sgi_str value);
 void sgi_http1_add_header_uint(sgi_buf *out, sgi_str name, uint64_t value);
 /* Appends the empty line that ends the head. */
 void sgi_http1_add_head_end(sgi_buf *out);
 
-/* Makes one chunk of the bytes that are appended to `out` between open and close. close
- * takes the position that open returned as `place`. An empty chunk is removed, because
- * it would end the body. */
+/* Make one chunk of the bytes that are appended to `out` between open and close. The
+ * position that open returns is passed to close as `place`. An empty chunk is removed,
+ * because it would end the body. */
 size_t sgi_http1_open_chunk(sgi_buf *out);
 void sgi_http1_close_chunk(sgi_buf *out, size_t place);
 void sgi_http1_add_last_chunk(sgi_buf *out);

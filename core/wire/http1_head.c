@@ -10,8 +10,8 @@
  * chunked, and the host is named once. */
 #include "wire/http1_head.h"
 
-/* The bits of http1_head.h for each byte, 16 bytes per row. Bytes beyond ASCII are
- * allowed in header values only. */
+/* The character classes (bits of http1_head.h) of each byte, 16 bytes per row. Bytes
+ * beyond ASCII are allowed in header values only. */
 // clang-format off
 const unsigned char sgi_http1_class[256] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0,
@@ -59,7 +59,8 @@ bool sgi_http1_same(sgi_str a, sgi_str b)
     for (; i + 8 <= a.n; i += 8)
         if (lower_block(a.p + i) != lower_block(b.p + i))
             return false;
-    if (i && i < a.n) /* the last eight bytes; some of them were compared before */
+    if (i && i < a.n) /* compares the last eight bytes of the texts, some of them for
+                       * the second time */
         return lower_block(a.p + a.n - 8) == lower_block(b.p + b.n - 8);
     for (; i < a.n; i++)
         if (lower(a.p[i]) != lower(b.p[i]))
@@ -138,8 +139,8 @@ static const sgi_str names[SGI_HTTP1_NAMES] = {
     [SGI_HTTP1_MCP_PROTOCOL_VERSION] = SGI_STR_INIT("mcp-protocol-version"),
 };
 
-/* Returns the first name of this length. In the table, names of one length stand next
- * to each other. */
+/* Returns the first of the known names with this length. In the table, names with the
+ * same length stand next to each other. */
 static sgi_http1_name first_of_length(size_t len)
 {
     switch (len) {
@@ -314,8 +315,9 @@ static size_t host_len(sgi_str text)
     return n > 2 && n < text.n && text.p[n] == ']' ? n + 1 : 0;
 }
 
-/* Splits host [":" [port]]. It is stricter than RFC 3986: it refuses commas and similar
- * characters. Real host names have none, but two host names that were joined have one. */
+/* Splits host [":" [port]]. The function is stricter than RFC 3986: it refuses commas
+ * and similar characters. A real host name has none, but a header with two host names
+ * that were joined has one. */
 static bool split_host(sgi_str text, sgi_str *name, sgi_str *port)
 {
     size_t len = host_len(text);
@@ -406,7 +408,7 @@ static bool read_target(sgi_http1 *parser)
     return true;
 }
 
-/* Reads a sequence of digits as a number below 2^64. False when it is not one. */
+/* Reads a sequence of digits as a number below 2^64. Returns false for any other text. */
 static bool read_length(sgi_str text, uint64_t *length)
 {
     *length = 0;
@@ -425,7 +427,7 @@ static bool read_length(sgi_str text, uint64_t *length)
 static bool has_tab_behind(sgi_str value)
 {
     const char *p = value.p + value.n;
-    while (*p == ' ') /* ends at the latest at the CR of the line */
+    while (*p == ' ') /* the line ends with a CR, which stops this loop */
         p++;
     return *p == '\t';
 }
@@ -466,8 +468,8 @@ static bool read_framing(sgi_http1 *parser)
     return true;
 }
 
-/* Reads the Expect header. In HTTP/1.0 it is ignored: the client would take 100 Continue
- * for the final answer. */
+/* Reads the Expect header. The header is ignored in HTTP/1.0, whose clients would take
+ * 100 Continue for the final answer. */
 static bool read_expectation(sgi_http1 *parser)
 {
     sgi_str expected = sgi_http1_header(parser, SGI_HTTP1_EXPECT);

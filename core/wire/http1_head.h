@@ -6,7 +6,7 @@
 
 #include "wire/http1.h"
 
-/* Character classes: a bit for each kind of text in which a byte may occur. */
+/* The character classes: one bit for each kind of text in which a byte may occur. */
 #define SGI_HTTP1_TOKEN 1u /* bytes of methods and header names (RFC 9110 5.6.2) */
 /* bytes of header values: visible, blank, tab, beyond ASCII */
 #define SGI_HTTP1_VALUE 2u
@@ -44,20 +44,20 @@ bool sgi_http1_same(sgi_str a, sgi_str b);
 
 /* Refuses the request: the parser reports BAD from now on. Always returns false. */
 bool sgi_http1_refuse(sgi_http1 *parser, int32_t status, const char *problem);
-/* As sgi_http1_refuse, for a request that exceeds a limit. limit: a member of
- * parser->limits, or NULL. */
+/* Refuses the request as sgi_http1_refuse does, because a limit is exceeded. limit: a
+ * member of parser->limits, or NULL. */
 bool sgi_http1_refuse_beyond(sgi_http1 *parser, int32_t status, const char *problem,
                              const size_t *limit);
 
-/* Each of the two functions reads one line of the head. The line is passed without its
- * line end. False when the parser refused the line. */
+/* Each of the two functions reads one line of the head, which is passed without its
+ * line end. They return false when the parser has refused the line. */
 bool sgi_http1_read_request_line(sgi_http1 *parser, sgi_str line);
 bool sgi_http1_read_header(sgi_http1 *parser, sgi_str line);
 /* Checks a trailer line, which is then dropped. The line must be a header with an
  * unknown name. */
 bool sgi_http1_read_trailer(sgi_http1 *parser, sgi_str line);
-/* Checks target, host, framing, expectation and persistence. It is called at the empty
- * line that ends the head. */
+/* Checks target, host, framing, expectation and persistence. Called at the empty line
+ * that ends the head. */
 bool sgi_http1_finish_head(sgi_http1 *parser);
 
 #endif

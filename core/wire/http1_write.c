@@ -5,7 +5,7 @@
 
 #include "wire/http1_head.h"
 
-/* The number of digits of a chunk's size. Leading zeros are allowed (RFC 9112 7.1), so
+/* The number of digits of a chunk's size. Leading zeros are allowed (RFC 9112 7.1). So
  * a fixed number of bytes is reserved for the size before the chunk is written. */
 #define SIZE_DIGITS 8
 

@@ -74,7 +74,8 @@ static sgi_str key_bytes(const sgi_json_reader *reader, sgi_str text, sgi_json_k
 static bool same_key(const sgi_json_reader *reader, sgi_str text, sgi_json_key key,
                      sgi_str name)
 {
-    /* One byte shows whether the key has another length, without a search for its end. */
+    /* One byte shows whether the key has another length, so its end need not be
+     * searched. */
     if (!(key.at & SGI_JSON_KEY_DECODED) &&
         (name.n >= text.n - key.at || text.p[key.at + name.n] != '"'))
         return false;

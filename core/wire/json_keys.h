@@ -1,14 +1,14 @@
 /* The keys of the objects that the JSON reader has open, and the check that no key
  * occurs twice in an object. json_keys.c explains the method. Only json_read.c uses
- * this. */
+ * this header. */
 #ifndef SGI_JSON_KEYS_H
 #define SGI_JSON_KEYS_H
 
 #include "wire/json_read.h"
 #include "wire/json_scan.h"
 
-/* The keys of objects with at most this many keys are searched one by one; larger objects
- * use a table. */
+/* The keys of an object with at most this many keys are compared one by one; a larger
+ * object uses a table. */
 #define SGI_JSON_FEW_KEYS 32
 
 /* A bit of sgi_json_key.at: the key has escapes, and the other bits are its offset in
@@ -97,8 +97,8 @@ static inline sgi_json_fault sgi_json_key_add(sgi_json_reader *reader, sgi_str t
     return SGI_JSON_OK;
 }
 
-/* Clears all state, also when the reader refused the last text in the middle, and frees
- * memory that only an unusual text needs. */
+/* Clears all state, also after a text that was refused in the middle, and frees memory
+ * that only an unusual text needs. */
 void sgi_json_keys_reset(sgi_json_reader *reader);
 void sgi_json_keys_free(sgi_json_reader *reader);
 

@@ -1,19 +1,20 @@
 /* The JSON validator. It makes one pass and never goes back.
  *
  * read_value has three states: a value is expected, a value has just ended, a key is
- * expected. Open containers are on the reader's stack of frames (json_keys.c), so a level
- * of nesting costs 12 bytes of scratch memory and no C stack. read_members walks the
- * outermost object and records its members; it calls read_value for each value, so the
- * hot loop has no code for recording. Parts that are recorded too are read in the same
- * way, with one level of C stack for each level of the trail.
+ * expected. Open containers are on the reader's stack of frames (json_keys.c), so a
+ * level of nesting costs 12 bytes of scratch memory and no C stack. read_members walks
+ * the outermost object and records its members; it calls read_value for each value, so
+ * the loop that reads most bytes has no code for recording. Parts (sgi_json_part) are
+ * read like the outermost object, with one level of C stack for each level of the
+ * trail.
  *
  * Reading functions return where they stopped, or NULL when the text is refused;
  * scan.error then says why and where. No byte at or after `end` is read.
  *
- * Three things make it fast. With SSE2, all bytes that can end or interrupt a string are
- * marked 64 at a time, so finding the end of a short string costs one shift; without
- * SSE2, one block at a time is checked. Compact text costs one comparison for the white
- * space that it does not have. Keys are hashed with two loads. */
+ * Three things make it fast. With SSE2, all bytes that can end or interrupt a string
+ * are marked 64 at a time, so finding the end of a short string costs one shift;
+ * without SSE2, one block at a time is checked. In compact text, one comparison shows
+ * that there is no white space. Keys are hashed with two loads. */
 #include "wire/json_keys.h"
 
 #define WINDOW 64
@@ -23,7 +24,7 @@ typedef struct scan {
     sgi_str text;
     const unsigned char *end;
     const sgi_json_trail *trail; /* names the parts to record; NULL = none */
-    bool escaped;                /* the last string of read_rest has a backslash */
+    bool escaped;                /* the string that read_rest read last has a backslash */
 #ifdef SGI_JSON_SSE2
     /* the WINDOW bytes that `marks` describes, or the rest of the text */
     const unsigned char *window;
@@ -166,8 +167,8 @@ static const unsigned char *read_special(scan *s, const unsigned char *p)
 
 #ifdef SGI_JSON_SSE2
 
-/* Marks the window at p when the text ends within it. The end of the text is marked
- * too, so that a scan stops there at the latest. */
+/* Marks the window at p when the text ends within this window. The end of the text is
+ * marked too, so that a scan stops there at the latest. */
 __attribute__((noinline)) static uint64_t mark_tail(const scan *s, const unsigned char *p)
 {
     size_t left = (size_t)(s->end - p);
@@ -332,7 +333,7 @@ static inline const unsigned char *read_key(scan *s, const unsigned char *p, sgi
     return p + 1;
 }
 
-/* Reads one value with everything in it. p: the first byte of the value. */
+/* Reads one value with everything inside it. p: the first byte of the value. */
 static const unsigned char *read_value(scan *s, const unsigned char *p)
 {
     sgi_json_reader *reader = s->reader;
@@ -399,8 +400,8 @@ static const unsigned char *read_members(scan *s, const unsigned char *p, size_t
                                          sgi_json_member *members, size_t max,
                                          size_t *count);
 
-/* True when the member is the part to record at this level: it has one of the part's
- * names, and no part was found at this level before. */
+/* True when the member is the part to record at this level: its name is one of the
+ * names of the part, and no part was found at this level yet. */
 static bool is_part(const scan *s, size_t level, const sgi_json_member *member)
 {
     const sgi_str *names = s->trail->names[level];

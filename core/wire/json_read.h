@@ -26,10 +26,11 @@ typedef enum sgi_json_fault {
     SGI_JSON_NOMEM
 } sgi_json_fault;
 
-/* An error in a text. `at` is the offset of the first wrong byte. When the text ends
- * too early, it is the offset of the end. For invalid UTF-8 it is the first byte of the
- * sequence, for a lone surrogate its backslash, for a duplicate key its opening quote,
- * and for nesting that is too deep the bracket that opens the level. */
+/* An error in a text. `at` is the offset of the first wrong byte. For a text that ends
+ * too early, `at` is the offset of the end; for invalid UTF-8, of the first byte of
+ * the sequence; for a lone surrogate, of its backslash; for a duplicate key, of its
+ * opening quote; and for nesting that is too deep, of the bracket that opens the
+ * level. */
 typedef struct sgi_json_error {
     sgi_json_fault fault;
     size_t at;
@@ -75,16 +76,16 @@ typedef struct sgi_json_member {
 } sgi_json_member;
 
 /* Validates a text. When the text is an object and members is not NULL, the function
- * records its first `max` members. *count (count may be NULL) receives the number of
- * all members of the object, or 0 when the text is not an object. Leading and trailing
- * white space is allowed. Returns false and fills error (may be NULL) when the text is
- * refused; error is the first fault in the text. */
+ * records the object's first `max` members. *count (count may be NULL) receives the
+ * number of all members of the object, or 0 when the text is not an object. Leading
+ * and trailing white space is allowed. When the text is refused, returns false and
+ * fills error (may be NULL) with the first fault in the text. */
 bool sgi_json_read(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
                    size_t max, size_t *count, sgi_json_error *error);
 
-/* Reads an object whose end was cut off. It records at most max members and returns
- * their number. A last member whose value is incomplete is recorded with an empty value
- * if its key is complete. */
+/* Reads an object whose end was cut off. Records at most max members and returns their
+ * number. If the last member has a complete key and an incomplete value, it is
+ * recorded with an empty value. */
 size_t sgi_json_read_truncated(sgi_json_reader *reader, sgi_str text,
                                sgi_json_member *members, size_t max);
 
@@ -108,7 +109,8 @@ typedef struct sgi_json_trail {
     size_t count;
 } sgi_json_trail;
 
-/* As sgi_json_read, and it also records the parts that `trail` names. */
+/* Validates a text as sgi_json_read does, and also records the parts that `trail`
+ * names. */
 bool sgi_json_read_parts(sgi_json_reader *reader, sgi_str text, sgi_json_member *members,
                          size_t max, size_t *count, sgi_json_error *error,
                          const sgi_json_trail *trail);
@@ -131,7 +133,7 @@ sgi_json sgi_json_trim(sgi_str text);
 sgi_json_kind sgi_json_kind_of(sgi_json value);
 
 /* Step through the members of an object or the items of an array. *at must be 0 at the
- * beginning. False at the end. */
+ * first call. Return false at the end. */
 bool sgi_json_next_member(sgi_json object, size_t *at, sgi_json_member *member);
 bool sgi_json_next_item(sgi_json array, size_t *at, sgi_json *item);
 
@@ -141,8 +143,8 @@ sgi_json sgi_json_get(sgi_json object, const char *name);
 /* Finds several members in one walk. found[i] receives the value of the member
  * names[i]; it is empty when the member is absent. */
 void sgi_json_pick(sgi_json object, const sgi_str *names, size_t count, sgi_json *found);
-/* As sgi_json_pick. If `object` is part->object, the function uses the recorded members
- * instead of a walk. */
+/* Finds several members as sgi_json_pick does. If `object` is part->object, the
+ * function uses the recorded members instead of a walk. */
 void sgi_json_pick_part(const sgi_json_part *part, sgi_json object, const sgi_str *names,
                         size_t count, sgi_json *found);
 bool sgi_json_key_is(const sgi_json_member *member, const char *name);
@@ -152,10 +154,10 @@ bool sgi_json_string_is(sgi_json value, sgi_str text);
 /* Appends the decoded string to out. Returns false when value is not a string.
  * out->failed is set when out of memory. */
 bool sgi_json_decode(sgi_json value, sgi_buf *out);
-/* As sgi_json_decode, for text that people read or that is used as a C string. A NUL,
- * which would hide the text after it, becomes U+FFFD. */
+/* Decodes as sgi_json_decode does, for text that people read or that is used as a C
+ * string. A NUL, which would hide the text after it, becomes U+FFFD. */
 bool sgi_json_decode_without_nul(sgi_json value, sgi_buf *out);
-/* True when the string has no escapes; *text is then the span between the quotes. */
+/* True when the string has no escapes; *text is then the text between the quotes. */
 bool sgi_json_plain_string(sgi_json value, sgi_str *text);
 /* Reads a 64-bit integer. 2.0 and 20e-1 count as 2 (AS-18). False for other values,
  * such as 1.5 and 1e300. */
@@ -164,8 +166,9 @@ bool sgi_json_int(sgi_json value, int64_t *out);
  * large for a double. */
 bool sgi_json_double(sgi_json value, double *out);
 
-/* True when a text from the application is valid UTF-8 (without surrogates). If it is
- * not, *at (at may be NULL) receives the offset of the first invalid sequence. */
+/* True when a text from the application is valid UTF-8 (without surrogates). For an
+ * invalid text, *at (at may be NULL) receives the offset of the first invalid
+ * sequence. */
 bool sgi_utf8_valid(sgi_str text, size_t *at);
 
 #endif

@@ -2,7 +2,7 @@
  * time, and the tables for escapes and UTF-8. A block is 16 bytes with SSE2, otherwise
  * 8 bytes in one integer (SGI_JSON_PLAIN selects the integer everywhere). A block
  * function returns a mask of the bytes that stop a scan. Only the lowest bit of the
- * mask is reliable; scans need no other. */
+ * mask is reliable, and a scan uses only this bit. */
 #ifndef SGI_JSON_SCAN_H
 #define SGI_JSON_SCAN_H
 
@@ -15,8 +15,8 @@
 #define SGI_JSON_SSE2 1
 #endif
 
-/* Loads 8 bytes. The first byte becomes the low bits on every machine. Compilers make
- * one load of this function. */
+/* Loads 8 bytes. The first byte becomes the low bits on every machine. Compilers turn
+ * this function into one load. */
 static inline uint64_t sgi_json_load8(const unsigned char *p)
 {
     return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
@@ -27,7 +27,7 @@ static inline uint64_t sgi_json_load8(const unsigned char *p)
 #ifdef SGI_JSON_SSE2
 
 #define SGI_JSON_BLOCK 16
-typedef uint32_t sgi_json_mask; /* has one bit per byte */
+typedef uint32_t sgi_json_mask; /* one bit for each byte */
 
 static inline size_t sgi_json_first(sgi_json_mask mask)
 {
@@ -75,8 +75,8 @@ static inline sgi_json_mask sgi_json_block_quote(const unsigned char *p)
         _mm_or_si128(sgi_json_equal16(x, '"'), sgi_json_equal16(x, '\\')));
 }
 
-/* Marks quotes and brackets. Setting bit 5 turns [ into { and ] into }. It turns no
- * other byte into one of these. */
+/* Marks quotes and brackets. Setting bit 5 turns [ into { and ] into }, and turns no
+ * other byte into { or }. */
 static inline sgi_json_mask sgi_json_block_bracket(const unsigned char *p)
 {
     __m128i x = sgi_json_load16(p);
@@ -94,7 +94,7 @@ static inline sgi_json_mask sgi_json_block_wide(const unsigned char *p)
 #else
 
 #define SGI_JSON_BLOCK 8
-typedef uint64_t sgi_json_mask; /* the top bit of a byte marks the byte */
+typedef uint64_t sgi_json_mask; /* the top bit of each byte marks this byte */
 
 #define SGI_JSON_ONES 0x0101010101010101u
 #define SGI_JSON_TOPS 0x8080808080808080u
@@ -104,9 +104,9 @@ static inline size_t sgi_json_first(sgi_json_mask mask)
     return (size_t)__builtin_ctzll(mask) / 8;
 }
 
-/* Sets the top bit of each byte that equals c. A borrow may set wrong bits, but only
- * above a byte that is equal, so the lowest bit is right. The same is true of the other
- * differences below. */
+/* Sets the top bit of each byte that equals c. The borrow of the subtraction may set
+ * wrong bits, but only above a byte that equals c, so the lowest bit is right. The
+ * same is true of the other subtractions below. */
 static inline uint64_t sgi_json_equal8(uint64_t x, unsigned char c)
 {
     uint64_t y = x ^ SGI_JSON_ONES * c;
@@ -180,8 +180,9 @@ static inline bool sgi_json_is_wide(unsigned char c)
     return c >= 0x80;
 }
 
-/* Returns the first byte that stops the scan, or end. The function is inlined with
- * constant functions, so it is as fast as a loop written for them. */
+/* Returns the first byte that stops the scan, or end. The compiler inlines this
+ * function and the functions that are passed to it, so it is as fast as a loop written
+ * for them. */
 __attribute__((always_inline)) static inline const unsigned char *
 sgi_json_scan(const unsigned char *p, const unsigned char *end,
               sgi_json_mask (*block)(const unsigned char *), bool (*stops)(unsigned char))
@@ -202,7 +203,8 @@ static inline bool sgi_json_is_space(unsigned char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Skips white space. In compact text, one comparison shows that there is none. */
+/* Skips white space. In compact text, one comparison shows that there is no white
+ * space. */
 static inline const unsigned char *sgi_json_skip_space(const unsigned char *p,
                                                        const unsigned char *end)
 {

@@ -1,12 +1,12 @@
 /* The functions that walk and read the values of an accepted text. They validate
- * nothing: brackets are counted, and strings end at the first quote without a
- * backslash. Every step stays inside the span and goes forward. So a text that was
- * never validated can give wrong values, but it causes no read outside of the span and
- * no endless loop.
+ * nothing: brackets are counted, and a string ends at the first quote without a
+ * backslash before it. Every step stays inside the span and goes forward. So a text
+ * that was never validated can give wrong values, but it causes no read outside of the
+ * span and no endless loop.
  *
- * Strings are compared without decoding the whole: plain runs as they are, and each
- * escape as its UTF-8 of at most four bytes. Numbers are decimal text: digits with
- * leading and trailing zeros removed, and a power of ten. */
+ * Strings are compared without decoding them as a whole: plain runs are compared as
+ * they are, and each escape as its UTF-8 of at most four bytes. Numbers are decimal
+ * text: digits with leading and trailing zeros removed, and a power of ten. */
 #include "wire/json_read.h"
 #include "wire/json_scan.h"
 
@@ -14,8 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The number of digits that strtod needs: a number halfway between two doubles has
- * fewer digits. Of the digits after these it only matters whether all are zero. */
+/* The number of digits that strtod needs. A number halfway between two doubles has
+ * fewer digits, so of the digits after the first 800 it only matters whether all of
+ * them are zero. */
 #define MAX_DIGITS 800
 
 static const unsigned char *span_start(sgi_str span)
@@ -105,7 +106,7 @@ sgi_json_kind sgi_json_kind_of(sgi_json value)
     }
 }
 
-/* Reads the value at p. *at is then the position after the comma that follows the
+/* Reads the value at p. *at receives the position after the comma that follows the
  * value. */
 static bool next_value(sgi_json whole, const unsigned char *p, size_t *at,
                        sgi_json *value)
@@ -412,7 +413,8 @@ static bool parse_decimal(sgi_json value, decimal *out)
     const unsigned char *end = p + value.n;
     *out = (decimal){.negative = *p == '-'};
     int64_t scale = 0; /* number of digits after the point */
-    int64_t zeros = 0; /* trailing zeros of the digits read so far */
+    int64_t zeros = 0; /* number of zeros at the end of the digits that were read so
+                        * far */
     bool point = false;
     for (p += out->negative; p < end && (*p | 0x20) != 'e'; p++) {
         if (*p == '.') {
@@ -484,8 +486,8 @@ bool sgi_json_double(sgi_json value, double *out)
             left--;
         }
     if (left) {
-        /* The last digit of a number is not zero, so a 1 stands for the digits that do
-         * not fit. */
+        /* Digits after these are left out. The last digit of a number is never zero,
+         * so a 1 stands for all of them. */
         text[len++] = '1';
         left--;
     }

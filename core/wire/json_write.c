@@ -1,7 +1,7 @@
-/* The writer has one state: whether a value comes before at the same level. Opening a
- * container and writing a key clear the state. Writing a value and closing a container
- * set it. So the writer needs no stack, and the caller may append bytes to the buffer
- * between two calls. */
+/* The writer has one state: whether the next value needs a comma. Opening a container
+ * and writing a key clear the state. Writing a value and closing a container set it.
+ * So the writer needs no stack, and the caller may append bytes to the buffer between
+ * two calls. */
 #include "wire/json_write.h"
 
 #include <float.h>
@@ -108,8 +108,9 @@ void sgi_jw_double(sgi_jw *w, double value)
         sgi_jw_null(w);
         return;
     }
-    /* Every double with 15 digits is read back unchanged. A subnormal double may need
-     * fewer digits. */
+    /* 15 digits are tried first: every double that was written with at most 15 digits
+     * is then written unchanged. A subnormal double may need fewer digits, so the
+     * search begins at 1. */
     char text[64];
     int digits = fabs(value) < DBL_MIN ? 1 : 15;
     do

@@ -8,7 +8,7 @@
 
 typedef struct sgi_jw {
     sgi_buf *buf;
-    bool comma; /* the next value needs a comma, because a value comes before it */
+    bool comma; /* the next value needs a comma, because another value comes before it */
 } sgi_jw;
 
 static inline sgi_jw sgi_jw_to(sgi_buf *buf)
@@ -32,10 +32,10 @@ void sgi_jw_int(sgi_jw *w, int64_t value);
 void sgi_jw_bool(sgi_jw *w, bool value);
 void sgi_jw_null(sgi_jw *w);
 /* Writes a number with the fewest of 15, 16 or 17 digits from which the same double is
- * read back. Writes null for an infinite number and for NaN. */
+ * read back. An infinite number and NaN become null. */
 void sgi_jw_double(sgi_jw *w, double value);
 
-/* Each of these writes a key and a value. */
+/* Each of these functions writes a key and a value. */
 void sgi_jw_member_string(sgi_jw *w, const char *name, sgi_str text);
 void sgi_jw_member_raw(sgi_jw *w, const char *name, sgi_str json);
 void sgi_jw_member_int(sgi_jw *w, const char *name, int64_t value);

@@ -20,7 +20,7 @@
 #define SGI_RPC_UNSUPPORTED_VERSION (-32022)
 
 typedef enum sgi_message_kind {
-    /* the message is malformed; its id is set when it could be read */
+    /* the message is malformed; its id is set when the id could be read */
     SGI_MESSAGE_INVALID = 0,
     SGI_MESSAGE_REQUEST,
     SGI_MESSAGE_NOTIFICATION,
@@ -33,10 +33,11 @@ typedef enum sgi_message_kind {
 typedef struct sgi_message {
     sgi_message_kind kind;
     const char *problem; /* says why the message is INVALID */
-    /* true for a response, which gets no answer; valid for an INVALID message too */
+    /* the message is a response, which must not be answered; valid for an INVALID
+     * message too */
     bool is_response;
-    /* true for a request or a notification: the message has a method, so its id is the
-     * sender's own; valid for an INVALID message too */
+    /* the message is a request or a notification: it has a method, so an id in it was
+     * given by its sender; valid for an INVALID message too */
     bool is_call;
     /* the message is INVALID because it is too long; only its beginning was read */
     bool is_cut;
@@ -45,8 +46,8 @@ typedef struct sgi_message {
     sgi_json params; /* the params: an object, or empty */
     sgi_json result;
     sgi_json error; /* the error: an object with an integer code */
-    /* params, and the object _meta or payload in params, because most members are
-     * looked up there */
+    /* params, and the object _meta or payload inside params; most members are looked
+     * up in these two objects */
     sgi_json_part parts[SGI_MESSAGE_PARTS];
 } sgi_message;
 
@@ -54,14 +55,14 @@ typedef struct sgi_message {
 bool sgi_message_read(sgi_message *message, sgi_json_reader *reader, sgi_str text,
                       sgi_json_member *members, size_t *count, sgi_json_error *error);
 
-/* Finds out the kind of a message from the members of an accepted text. message->parts is
- * not changed. */
+/* Finds out the kind of a message from the members of an accepted text. Does not
+ * change message->parts. */
 void sgi_message_classify(sgi_message *message, const sgi_json_member *members,
                           size_t count);
 
-/* Reads the beginning of a message that is too long and was cut. The message becomes
- * INVALID with this problem. is_call and is_response say what kind of message was cut.
- * The id is set only when one of them is set. */
+/* Reads the beginning of a message that is too long and was cut off. The message
+ * becomes INVALID with this problem. is_call and is_response say what kind of message
+ * was cut off. The id is set only when one of the two is set. */
 void sgi_message_read_truncated(sgi_message *message, sgi_json_reader *reader,
                                 sgi_str beginning, const char *problem);
 
@@ -69,10 +70,10 @@ void sgi_message_read_truncated(sgi_message *message, sgi_json_reader *reader,
  * message with more members is refused. */
 #define SGI_MESSAGE_MEMBERS 16
 
-/* Returns the name of a method or a tool as text. Any character may be escaped, and
- * some clients escape each slash. A name with escapes is decoded into `room`. The text
- * is empty when the value is not a string, when it has a NUL, and when it has escapes
- * and is longer than SGI_NAME_MAX. */
+/* Returns the name of a method or a tool as text. Any character of the name may be
+ * escaped, and some clients escape each slash. A name with escapes is decoded into
+ * `room`. The text is empty when the value is not a string, when it has a NUL, and
+ * when it has escapes and is longer than SGI_NAME_MAX. */
 #define SGI_NAME_MAX (2 + 128 * 12) /* one character may be 12 bytes, e.g. \ud83d\ude00 */
 sgi_str sgi_method_text(sgi_json method, char room[SGI_NAME_MAX]);
 
@@ -80,14 +81,14 @@ sgi_str sgi_method_text(sgi_json method, char room[SGI_NAME_MAX]);
  * progress tokens. */
 bool sgi_id_is_usable(sgi_json id);
 
-/* Appends an id in a canonical form: equal ids give equal texts. Answers use this form
- * too. Integers are decimal, and strings are escaped in one way. 1 and "1" are
+/* Appends an id in its canonical form: equal ids give equal texts. Answers use this
+ * form too. Integers are decimal, and strings are escaped in one way. 1 and "1" are
  * different ids. */
 void sgi_id_canonical(sgi_json id, sgi_buf *out);
 
 /* Appends {"jsonrpc":"2.0","id":<id>,"error":{...}} without newline. data: empty = the
- * error has no data. id: empty = the message has no id. MCP's schema allows to leave
- * the id out and does not allow null, unlike JSON-RPC itself. */
+ * error has no data. id: empty = the message has no id. (MCP's schema allows an error
+ * without id and does not allow the id null, unlike JSON-RPC itself.) */
 void sgi_rpc_error_message(sgi_buf *out, sgi_json id, int32_t code, sgi_str message,
                            sgi_json data);
 

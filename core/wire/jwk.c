@@ -1,6 +1,6 @@
-/* The keys of a key set are made once, when the set is read. So a token can only choose
- * among keys that were checked before. Symmetric keys ("oct") are left out, because a key
- * set is public. */
+/* The keys of a key set are made and checked when the set is read, so a token can only
+ * choose among keys that were checked. Symmetric keys ("oct") are left out, because
+ * everybody can read a key set. */
 #include "wire/jwk.h"
 
 static const struct {
@@ -16,7 +16,7 @@ static const struct {
     {SGI_STR_INIT("ES256"), SGI_CRYPTO_ES256},
     {SGI_STR_INIT("ES384"), SGI_CRYPTO_ES384},
     {SGI_STR_INIT("EdDSA"), SGI_CRYPTO_EDDSA},
-    {SGI_STR_INIT("Ed25519"), SGI_CRYPTO_EDDSA}, /* this name is defined in RFC 9864 */
+    {SGI_STR_INIT("Ed25519"), SGI_CRYPTO_EDDSA}, /* "Ed25519" is the name in RFC 9864 */
 };
 
 #define BIT(scheme) (1u << (scheme))
@@ -50,8 +50,8 @@ void sgi_jwks_free(sgi_jwks *set)
 
 /* ---- one key ---- */
 
-/* Decodes a number and appends it to `room`. Returns a view of it, which is empty when
- * the number is malformed. */
+/* Decodes a number and appends it to `room`. Returns a view of the decoded number,
+ * which is empty when the number is malformed. */
 static sgi_str number(sgi_json key, const char *name, sgi_buf *room)
 {
     sgi_str text;
@@ -67,8 +67,8 @@ static bool says(sgi_json value, const char *text)
     return sgi_json_string_is(value, sgi_str_of(text));
 }
 
-/* True when the key may check signatures. "use" and "key_ops" exclude a key only when
- * they are present. */
+/* True when the key may check signatures. A key without "use" and "key_ops" may check
+ * them. */
 static bool is_for_signatures(sgi_json key)
 {
     sgi_json use = sgi_json_get(key, "use");
@@ -89,8 +89,8 @@ static sgi_crypto_key *make_rsa(sgi_json json, sgi_buf *room)
 {
     sgi_str e = number(json, "e", room);
     size_t len = e.n;
-    /* Decoding n may reallocate `room`, so the pointer in e is invalid. The bytes of e
-     * lie directly before those of n. */
+    /* Decoding n may reallocate `room`, so the pointer of e may be invalid now. The
+     * bytes of e lie directly before those of n. */
     sgi_str n = number(json, "n", room);
     return len && n.n ? sgi_crypto_key_rsa(n, (sgi_str){n.p - len, len}) : NULL;
 }
@@ -121,7 +121,7 @@ static void make(sgi_jwk *key, sgi_json json, sgi_buf *room)
     }
 }
 
-/* Restricts the key's schemes to the one that "alg" names. */
+/* Restricts the key's schemes to the one scheme that "alg" names. */
 static void restrict_to(sgi_jwk *key, sgi_json algorithm)
 {
     sgi_str name;

@@ -1,20 +1,21 @@
 /* Checks a token in this order (RFC 8725): size, shape, header, key, signature, and
- * only then the claims. Claims are not trusted before the signature was checked.
+ * only then the claims. Claims are not trusted before the signature has been checked.
  *
- * The header only chooses among what the rules and the key set allow. "jku", "jwk",
- * "x5u" and "x5c" are ignored. A token with "crit" is refused, because no extension is
- * supported. The algorithm must be one that the rules accept, and the key must be made
- * for it. So neither "none" nor a public key used as a secret is accepted. If a token
- * has no "kid", exactly one key of the set must fit; when several keys fit, none is
- * tried.
+ * The header only chooses among the algorithms that the rules allow and the keys of
+ * the set. "jku", "jwk", "x5u" and "x5c" are ignored. A token with "crit" is refused,
+ * because no extension is supported. The rules must accept the algorithm, and the key
+ * must be made for it. So neither "none" nor a public key that is used as a secret is
+ * accepted. If a token has no "kid", exactly one key of the set must fit; when several
+ * keys fit, no key is tried.
  *
- * "exp" and "sub" are required: a token without expiry or without a subject is
- * refused (RFC 9068 2.2). Scopes are in "scope" (RFC 8693), as a text or, from some
- * servers, as an array, or in "scp". */
+ * "exp" and "sub" are required: a token without expiry or without a subject is refused
+ * (RFC 9068 2.2). Scopes are in "scope" (RFC 8693), as a text or, from some servers,
+ * as an array, or in "scp". */
 #include "wire/jwt.h"
 
 #define MAX_TIME ((int64_t)253402300799) /* the end of the year 9999 */
-/* maximum number of keys of the same name that are tried; each costs a signature check */
+/* maximum number of keys with the same name that are tried; each try takes a signature
+ * check */
 #define MAX_TRIES 4
 
 const char *sgi_jwt_fault_text(sgi_jwt_fault fault)
@@ -125,8 +126,8 @@ static bool same_ascii(sgi_str a, sgi_str b)
     return true;
 }
 
-/* True when the token's type is allowed. The prefix "application/" of the media type
- * may be missing (RFC 7515 4.1.9). */
+/* True when the type in the token's header is allowed. The prefix "application/" of
+ * the media type may be missing (RFC 7515 4.1.9). */
 static bool is_type(sgi_json type, bool access_only)
 {
     static const sgi_str prefix = SGI_STR_INIT("application/");
@@ -183,7 +184,8 @@ static sgi_jwt_fault check_signature(const sgi_jwks *keys, const header *head,
         return SGI_JWT_UNKNOWN_KEY;
     size_t next = at;
     if (!head->kid.p && sgi_jwks_find(keys, head->scheme, head->kid, &next))
-        return SGI_JWT_UNKNOWN_KEY; /* several keys fit, and the token names none */
+        return SGI_JWT_UNKNOWN_KEY; /* the token names no key, and several keys of the
+                                     * set fit */
     for (int tries = 0; key && tries < MAX_TRIES; tries++) {
         if (sgi_crypto_verify(key->key, head->scheme, text, signature))
             return SGI_JWT_OK;
@@ -371,7 +373,7 @@ sgi_jwt_fault sgi_jwt_check(sgi_jwt *jwt, sgi_json_reader *reader, sgi_str token
         fault = check_signature(keys, &head, text, sgi_buf_str(&jwt->signature));
     if (fault != SGI_JWT_OK && fault != SGI_JWT_UNKNOWN_KEY)
         return fault;
-    /* SGI_JWT_UNKNOWN_KEY or SGI_JWT_OK, which is returned if the claims are valid */
+    /* The fault is SGI_JWT_OK or SGI_JWT_UNKNOWN_KEY. Valid claims do not change it. */
     sgi_jwt_fault is_unknown = fault;
     sgi_buf_cut(&jwt->subject, 0);
     fault = decode(parts[1], &jwt->claims);

@@ -13,16 +13,16 @@
 typedef struct sgi_jwt_rules {
     uint32_t schemes; /* the schemes that are accepted: bits 1 << sgi_crypto_scheme */
     sgi_str issuer;
-    /* the names of this server, separated by blanks; the token must be for one of them */
+    /* the names of this server, separated by blanks; the token must be for one of
+     * these names */
     sgi_str audiences;
     bool access_only; /* the token's type must be "at+jwt" (RFC 9068) */
-    int64_t leeway_s; /* the allowed difference of the clocks in seconds */
+    int64_t leeway_s; /* by how many seconds the clocks of server and issuer may differ */
 } sgi_jwt_rules;
 
 typedef enum sgi_jwt_fault {
     SGI_JWT_OK = 0,
-    /* the token is signed with a key that is not in the set; the other checks found no
-     * fault */
+    /* the key that signed the token is not in the set; the other checks found no fault */
     SGI_JWT_UNKNOWN_KEY,
     SGI_JWT_MALFORMED,
     SGI_JWT_TOO_LARGE,
@@ -36,13 +36,13 @@ typedef enum sgi_jwt_fault {
     SGI_JWT_EXPIRED,
     SGI_JWT_EARLY,
     SGI_JWT_SUBJECT,
-    /* the token is bound to a key of its holder, and a bearer token does not prove that
-     * key */
+    /* the token is bound to a key of its holder, but a bearer token does not prove
+     * that the holder has this key */
     SGI_JWT_BOUND,
     SGI_JWT_NOMEM
 } sgi_jwt_fault;
 
-/* Returns a text about the fault for the client. It contains nothing of the token. */
+/* Returns a text about the fault for the client. The text has no part of the token. */
 const char *sgi_jwt_fault_text(sgi_jwt_fault fault);
 
 /* The content of a valid token. */
@@ -50,7 +50,7 @@ typedef struct sgi_jwt {
     sgi_buf subject;
     sgi_buf scopes; /* the scopes, separated by blanks */
     int64_t expires_s;
-    /* The following buffers are used by a check. */
+    /* The check uses the following buffers. */
     sgi_buf header;
     sgi_buf claims;
     sgi_buf signature;
@@ -63,8 +63,8 @@ sgi_jwt_fault sgi_jwt_check(sgi_jwt *jwt, sgi_json_reader *reader, sgi_str token
                             const sgi_jwks *keys, const sgi_jwt_rules *rules,
                             int64_t now_s);
 
-/* True when two resource identifiers are the same. They are compared as text, except
- * that the case of scheme and host does not matter and "/" equals an empty path. */
+/* True when two resource identifiers are the same. They are compared as text, but the
+ * case of scheme and host does not matter, and an empty path equals "/". */
 bool sgi_resource_same(sgi_str a, sgi_str b);
 
 #endif

@@ -6,10 +6,10 @@
 
 #define SGI_LOG_LEVELS 8
 
-/* Returns the number of a level. It is -1 for any other text. */
+/* Returns the number of a level, or -1 when the text is not a level. */
 int32_t sgi_log_level(sgi_str text);
 const char *sgi_log_level_name(int32_t level);
-/* As sgi_log_level, for a JSON value. */
+/* Does what sgi_log_level does, for a JSON value. */
 int32_t sgi_log_level_json(sgi_json value);
 
 #endif

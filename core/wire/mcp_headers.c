@@ -1,9 +1,9 @@
-/* `is_plain` decides whether a text can be sent as it is, and `unwrap` decodes a base64
- * value. The other functions use these two and compare. A value that is not base64 is
- * never copied.
+/* Values in headers. `is_plain` decides whether a text can be sent as it is, and
+ * `unwrap` decodes a base64 value; the other functions call these two and compare. A
+ * value that is not base64 is never copied.
  *
- * A gateway in front of the server may have decided something by the same header
- * before. So check_base64 accepts only the one canonical base64 form of each value,
+ * A gateway in front of the server may already have decided something by the same
+ * header. So check_base64 accepts only the one canonical base64 form of each value,
  * although the decoder in base/buf accepts both alphabets and any padding. */
 #include "wire/mcp_headers.h"
 
@@ -25,7 +25,8 @@ const char *sgi_mcp_name_member(sgi_str method)
         {SGI_STR_INIT("tasks/get"), "taskId"},
         {SGI_STR_INIT("tasks/update"), "taskId"},
         {SGI_STR_INIT("tasks/cancel"), "taskId"},
-        {SGI_STR_INIT("tasks/stream"), "taskId"}, /* R-E-5 */
+        {SGI_STR_INIT("tasks/stream"), "taskId"}, /* added by the event stream of tasks
+                                                   * (R-E-5) */
         {SGI_STR_INIT("resources/read"), "uri"},
         {SGI_STR_INIT("prompts/get"), "name"},
     };
@@ -142,8 +143,7 @@ static bool check_base64(sgi_str text)
 static sgi_mcp_match unwrap(sgi_str header, sgi_buf *scratch, sgi_str *text)
 {
     sgi_buf_reset(scratch, scratch->cap);
-    /* a header that is too short, such as "=?base64?=", where the two marks share a
-     * character */
+    /* a header such as "=?base64?=" is too short: its two marks share a character */
     if (header.n < OPENING.n + CLOSING.n)
         return SGI_MCP_MALFORMED;
     sgi_str inner = {header.p + OPENING.n, header.n - OPENING.n - CLOSING.n};
@@ -155,8 +155,8 @@ static sgi_mcp_match unwrap(sgi_str header, sgi_buf *scratch, sgi_str *text)
     return sgi_utf8_valid(*text, NULL) ? SGI_MCP_SAME : SGI_MCP_MALFORMED;
 }
 
-/* Gives the header's value without surrounding blanks. False when the value has a
- * character that headers must not have. */
+/* Gives the header's value without surrounding blanks. Returns false when the value
+ * has a character that headers must not have. */
 static bool read_plain(sgi_str header, sgi_str *text)
 {
     *text = sgi_http1_trim(header);
@@ -219,9 +219,9 @@ static bool is_number(sgi_str text)
     return at == text.n;
 }
 
-/* Compares two numbers by value, as the specification wants: 42.0 equals 42. Integers are
- * compared exactly, fractions as doubles. Numbers beyond the precision of a double are
- * equal only if their texts are. */
+/* Compares two numbers by value, as the specification requires: 42.0 equals 42.
+ * Integers are compared exactly, fractions as doubles. Numbers beyond the precision of
+ * a double are equal only if their texts are equal. */
 static bool same_number(sgi_str text, sgi_json value)
 {
     int64_t a, b;

@@ -1,21 +1,21 @@
 /* The walk visits every position where a schema can be. It knows the chain of
- * properties that led there (`step`, on the C stack, written down only when an
- * annotation is found), and whether only `properties` led there (`reachable`).
- * Positions that are not reachable are visited too, because an annotation there makes
- * the tool invalid.
+ * properties that led to a position (`step`, on the C stack; the chain is written down
+ * only when an annotation is found), and whether only `properties` led there
+ * (`reachable`). Positions that are not reachable are visited too, because an
+ * annotation at such a position makes the tool invalid.
  *
- * An unknown keyword is walked like a schema, since a $ref can point into it.
- * Keywords whose value is not a schema are not walked, nor are the names of properties:
- * a parameter may be called x-mcp-header.
+ * The value of an unknown keyword is walked like a schema, because a $ref can point
+ * into it. Keywords whose value is not a schema are not walked. The names of
+ * properties are not walked either: a parameter may be called x-mcp-header.
  *
- * The work is at most depth times size, because finding the end of a value walks
- * over everything in it. */
+ * The work is at most depth times size, because finding the end of a value walks over
+ * everything in the value. */
 #include "wire/mcp_params.h"
 
 typedef struct item {
     uint32_t name_at, name_len;
-    /* position and length of the property keys that lead to the parameter; each key
-     * comes after its length (4 bytes) */
+    /* position and length in `text` of the property keys that lead to the parameter;
+     * each key comes after its length (4 bytes) */
     uint32_t path_at, path_len;
 } item;
 
@@ -238,7 +238,8 @@ static keyword keyword_of(const sgi_json_member *member)
 }
 
 typedef struct place {
-    const step *path; /* the properties that lead to the schema; NULL = it is the root */
+    const step *path; /* the properties that lead to the schema; NULL = the schema is
+                       * the root */
     bool reachable;
     int32_t depth;
 } place;

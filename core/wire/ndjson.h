@@ -10,7 +10,8 @@
 typedef struct sgi_ndjson {
     sgi_buf partial; /* the beginning of a line whose newline has not arrived */
     size_t max_line;
-    bool skipping; /* the reader is inside a line that is too long and is dropped */
+    bool skipping; /* true = the reader is inside a line that is too long and is
+                    * dropped */
     /* the last line was returned from `partial`, so the next call resets `partial` */
     bool given;
 } sgi_ndjson;
@@ -21,7 +22,7 @@ typedef enum sgi_ndjson_event {
     /* a line is over the limit; *line is its first max_line bytes, or empty when out of
      * memory */
     SGI_NDJSON_TOO_LONG,
-    SGI_NDJSON_NOMEM /* out of memory for the partial line; the line is skipped */
+    SGI_NDJSON_NOMEM /* there is no memory for the unfinished line; the line is skipped */
 } sgi_ndjson_event;
 
 void sgi_ndjson_init(sgi_ndjson *framing, const sgi_mem *mem, size_t max_line);

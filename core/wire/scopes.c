@@ -1,4 +1,4 @@
-/* Lists of scopes are short, so they are searched one by one. */
+/* Lists of scopes. They are short, so they are searched word by word. */
 #include "wire/scopes.h"
 
 bool sgi_scopes_next(sgi_str *list, sgi_str *scope)
@@ -16,8 +16,8 @@ bool sgi_scopes_next(sgi_str *list, sgi_str *scope)
     return len > 0;
 }
 
-/* True when the list has only visible ASCII and blanks, without the quote and the
- * backslash, which would have to be escaped in a quoted string. */
+/* True when the list has only visible ASCII and blanks. The quote and the backslash
+ * are not allowed, because they would have to be escaped in a quoted string. */
 bool sgi_scopes_valid(sgi_str list)
 {
     for (size_t i = 0; i < list.n; i++) {

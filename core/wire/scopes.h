@@ -5,7 +5,8 @@
 
 #include "base/buf.h"
 
-/* Removes the first scope from *list and gives it. False when the list is empty. */
+/* Removes the first scope from *list and puts it into *scope. Returns false when the
+ * list is empty. */
 bool sgi_scopes_next(sgi_str *list, sgi_str *scope);
 /* True when the list has only characters that scopes may have, and blanks. */
 bool sgi_scopes_valid(sgi_str list);

@@ -1,26 +1,29 @@
-/* The reader finds lines and handles each at once, so it never holds a whole event:
+/* The reader finds lines and handles each line at once, so it never holds a whole
+ * event:
  *
  *     input --line--> take_line --blank line--> give
  *       |                ^
  *       +--> partial ----+   a line that is split between two inputs
  *
  * Data is copied as late as possible. A single data line that is whole in the input is
- * borrowed; it is copied only when a second line comes or when the input ends before the
- * event does. A split line was already copied into `partial`, which then becomes `text`.
+ * borrowed; it is copied only when a second line comes or when the input ends before
+ * the event does. A split line was already copied into `partial`, which then becomes
+ * `text`.
  *
- * A line ends at its CR; the reader does not wait for the next byte, which may take long.
- * If that byte is an LF, it is skipped (`after_cr`).
+ * A line ends at its CR; the reader does not wait for the next byte, which may take
+ * long. If the next byte is an LF, it is skipped (`after_cr`).
  *
- * When an event is lost (too long, out of memory), everything up to the next blank line
- * is dropped. `skipping`: such an event is being dropped. `discarding`: the current line
- * has begun and its rest is dropped; comments use only this, so they need no memory
- * however long they are. Whether an event is lost must not depend on how the input is
- * cut, so a complete line is checked against the limit as a growing one is. */
+ * When an event is lost (too long, out of memory), everything up to the next blank
+ * line is dropped. `skipping`: a lost event is being dropped. `discarding`: the
+ * current line has begun and its rest is dropped; comments use only this flag, so they
+ * need no memory however long they are. Whether an event is lost must not depend on
+ * how the input is cut, so a line that is whole in the input is checked against the
+ * same limit as a line that grows. */
 #include "wire/sse.h"
 
 #define KEEP_ROOM (64 * 1024)
-/* The number of bytes in which LF and CR are searched at a time, so that neither search
- * runs far past the other. */
+/* LF and CR are searched in this many bytes at a time, so that the search for one of
+ * them does not run far past the other. */
 #define WINDOW 512
 
 static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
@@ -167,7 +170,8 @@ static void take_field(sgi_sse *sse, sgi_str name, sgi_str value, bool torn)
     }
 }
 
-/* Handles a line that is neither blank nor a comment. torn: the line is in `partial`. */
+/* Handles a line that is neither blank nor a comment. torn: the line was split between
+ * two inputs and is in `partial`. */
 static sgi_sse_step take_line(sgi_sse *sse, sgi_str line, bool torn)
 {
     const char *colon = memchr(line.p, ':', line.n);
@@ -288,8 +292,8 @@ static sgi_sse_step end_line(sgi_sse *sse, sgi_str line, sgi_sse_event *event)
     return take_line(sse, line, torn);
 }
 
-/* Skips a byte order mark at the beginning of the stream. Bytes that are only the
- * beginning of such a mark belong to the first line. */
+/* Skips a byte order mark at the beginning of the stream. If only the first bytes of a
+ * byte order mark come, they belong to the first line. */
 static sgi_sse_step skip_mark(sgi_sse *sse, sgi_str *input)
 {
     while (sse->bom < sizeof mark && input->n &&
@@ -305,8 +309,8 @@ static sgi_sse_step skip_mark(sgi_sse *sse, sgi_str *input)
     return begun.n ? keep_rest(sse, begun) : SGI_SSE_MORE;
 }
 
-/* Called when the input is used up. It copies borrowed data, so that nothing points
- * into the input. */
+/* Called when the input is used up. Copies borrowed data, so that no view points into
+ * the input. */
 static sgi_sse_step end_input(sgi_sse *sse, sgi_sse_step step)
 {
     if (step != SGI_SSE_MORE)

@@ -1,6 +1,6 @@
 /* Server-sent events: reads events from bytes that are split in any way, and writes
- * them (WHATWG HTML, "event stream interpretation"; AS-117). No I/O; one thread at a
- * time.
+ * events (WHATWG HTML, "event stream interpretation"; AS-117). This code does no I/O;
+ * one thread at a time uses an object.
  *
  * An event is reported at its blank line, so an event that the stream cuts off is
  * dropped. Unlike a browser, the reader also reports events that have an id or a retry
@@ -14,17 +14,18 @@
 /* Maximum reconnection time (a day); a longer one is treated as this maximum. */
 #define SGI_SSE_MAX_RETRY_MS INT64_C(86400000)
 /* Maximum length of an id. A longer id is ignored, because an id must fit into a
- * request header. The id before it stays valid, so a resumed stream repeats events
+ * request header. The preceding id stays valid, so a resumed stream repeats events
  * instead of losing some. */
 #define SGI_SSE_MAX_ID 4096
 
 typedef struct sgi_sse_event {
     sgi_str type;    /* type of the event; "message" when the stream names none */
     sgi_str data;    /* the data lines of the event, joined by LF */
-    sgi_str last_id; /* the last id of the stream at this event; empty = none */
+    sgi_str last_id; /* the last id of the stream up to this event; empty = the stream
+                      * had no id */
     int64_t retry_ms;
     bool has_data;
-    bool has_id; /* this event has an id, which is now last_id */
+    bool has_id; /* this event itself has an id, which is last_id */
     bool has_retry;
 } sgi_sse_event;
 
@@ -47,8 +48,8 @@ typedef struct sgi_sse {
     /* number of bytes of the event's lines so far, without line ends and comments */
     size_t used;
     int64_t retry_ms;
-    /* number of bytes of a byte order mark that were read; BOM_PAST = it can no longer
-     * come */
+    /* number of bytes of a byte order mark that were read; BOM_PAST = no mark can come
+     * any more */
     uint8_t bom;
     bool is_borrowed;
     bool has_data;
@@ -65,7 +66,7 @@ typedef struct sgi_sse {
 void sgi_sse_init(sgi_sse *sse, const sgi_mem *mem, size_t max_event);
 void sgi_sse_free(sgi_sse *sse);
 /* Prepares the reader for a new stream: an unfinished event is dropped. The last id
- * stays, because the client resumes with it. */
+ * stays, because the client resumes with this id. */
 void sgi_sse_reset(sgi_sse *sse);
 /* Reads the next event from *input and removes the read bytes. *event points into the
  * input or the reader and is valid until the next call. After MORE nothing points into
@@ -73,8 +74,8 @@ void sgi_sse_reset(sgi_sse *sse);
 sgi_sse_step sgi_sse_next(sgi_sse *sse, sgi_str *input, sgi_sse_event *event);
 /* True when an event is incomplete. The event would be lost if the stream ended here. */
 bool sgi_sse_is_mid_event(const sgi_sse *sse);
-/* Returns the last id of the stream. It is empty when there was none, or when the
- * stream has cleared it. */
+/* Returns the last id of the stream. The id is empty when the stream had no id, or
+ * when the stream has cleared its id. */
 sgi_str sgi_sse_last_id(const sgi_sse *sse);
 
 /* ---- writing; on failure out->failed is set ---- */

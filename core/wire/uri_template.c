@@ -1,9 +1,9 @@
-/* All variables except one (the pivot) match as little text as possible: those before
- * the pivot are matched from the left, those after it from the right. No match is lost
- * by this. If a {var} before the pivot matched more, less would be left for the parts
- * after it. The extra text either could belong to the next variable as well, or has a
- * character that no {var} may have. So the search never goes back to an earlier
- * variable.
+/* All variables except one (the pivot) match as little text as possible: the variables
+ * before the pivot are matched from the left, those after it from the right. No match
+ * is lost by this. If a {var} before the pivot matched more text, less text would be
+ * left for the parts after it. The additional text either could belong to the next
+ * variable as well, or has a character that no {var} may have. So the search never
+ * goes back to an earlier variable.
  *
  * The text after a variable is found by the algorithm of Knuth, Morris and Pratt. So
  * the number of comparisons is linear in the length of the URI, whatever the template
@@ -18,8 +18,8 @@ static bool is_name_char(char c)
            c == '_' || c == '.';
 }
 
-/* Reads one variable {...}. *at: first the position after the opening brace, then the
- * position after the variable. */
+/* Reads one variable {...}. *at is the position after the opening brace at the call,
+ * and the position after the variable on return. */
 static const char *read_variable(sgi_uri_template *t, sgi_str text, size_t *at)
 {
     if (t->count == SGI_URI_VARIABLES_MAX)
@@ -91,7 +91,7 @@ const char *sgi_uri_template_read(sgi_uri_template *t, sgi_str text)
 
 /* ---- matching ---- */
 
-/* A text, which is read from its beginning or from its end. */
+/* A text that is read forward from its beginning or backward from its end. */
 typedef struct view {
     const char *p;
     size_t n;
@@ -120,7 +120,8 @@ static bool starts_with(view v, size_t from, view text)
 }
 
 /* Fills the failure table of Knuth, Morris and Pratt. fail[i]: the length of the
- * longest beginning of the text that is also an end of its first i + 1 characters. */
+ * longest beginning of the text that is also an end of the first i + 1 characters of
+ * the text. */
 static void prepare(view text, uint16_t *fail)
 {
     size_t matched = 0;

@@ -5,8 +5,8 @@
  *
  * A match takes time linear in the URI, does not recurse and allocates nothing,
  * because URIs come from untrusted clients. When several matches are possible, each
- * {var} matches as little as it can; the rest goes to {+var}, or to the last variable.
- * If there is a match, one is found. */
+ * {var} matches as little as it can, and the remaining text goes to {+var}, or to the
+ * last variable. If a match exists, it is found. */
 #ifndef SGI_URI_TEMPLATE_H
 #define SGI_URI_TEMPLATE_H
 

@@ -1,8 +1,10 @@
-/* Nothing is decoded or normalised except the case of scheme and host and a missing
- * default port. Two spellings of one path count as two paths, which is the safe choice.
- * Another program may resolve a path with dot segments to another path. So no such path
- * covers an endpoint, and a resource covers an endpoint with such a path only if the
- * resource is the whole host. */
+/* URLs. Nothing is decoded or normalised except the case of scheme and host and a
+ * missing default port. Two spellings of one path count as two paths, which is the
+ * safe choice.
+ *
+ * Another program may resolve a path with dot segments to another path. So a resource
+ * with such a path covers no endpoint, and an endpoint with such a path is covered
+ * only by a resource that is the whole host. */
 #include "wire/url.h"
 
 static char lower(char c)

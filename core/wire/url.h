@@ -1,5 +1,5 @@
 /* An absolute http or https URL and its parts (RFC 3986), for decisions about trust:
- * everything in doubt is refused. No I/O and no state. */
+ * everything in doubt is refused. This code does no I/O and has no state. */
 #ifndef SGI_URL_H
 #define SGI_URL_H
 
@@ -27,8 +27,8 @@ bool sgi_url_same_host(const sgi_url *a, const sgi_url *b);
 bool sgi_url_is_loopback(const sgi_url *url);
 /* True when the endpoint is the resource or lies below it (RFC 8707, section 2). */
 bool sgi_url_covers(const sgi_url *resource, const sgi_url *endpoint);
-/* Appends the absolute URL for a Location header of an answer from `from`. False when
- * the Location neither is absolute nor begins with a slash. */
+/* Appends the absolute URL for a Location header that came in an answer to `from`.
+ * Returns false when the Location is neither absolute nor begins with a slash. */
 bool sgi_url_resolve_location(const sgi_url *from, sgi_str location, sgi_buf *out);
 
 #endif

@@ -36,8 +36,8 @@ static inline bool sgi_version_is_modern(sgi_version version)
     return version == SGI_VERSION_MODERN;
 }
 
-/* True for the versions of the protocol in which a session begins with initialize. A
- * draft may do so, too; then its dialect has to be switched on. */
+/* True for the released versions in which a session begins with initialize. False for a
+ * draft version: it may begin so too, but only if its dialect is switched on. */
 static inline bool sgi_version_has_handshake(sgi_version version)
 {
     return version != SGI_VERSION_UNKNOWN && version <= SGI_VERSION_HANDSHAKE;
@@ -50,7 +50,7 @@ static inline bool sgi_version_has_batches(sgi_version version)
 }
 
 /* True when arguments that do not fit a tool's schema make the request fail with an
- * error. False when the result of the tool reports them. */
+ * error. False when the result of the tool reports the mismatch. */
 static inline bool sgi_version_refuses_arguments(sgi_version version)
 {
     return version < SGI_VERSION_2025_11_25;
@@ -62,14 +62,15 @@ static inline bool sgi_version_primes_streams(sgi_version version)
     return version >= SGI_VERSION_2025_11_25;
 }
 
-/* True when both sides may ask for tasks, so a client can be asked as a server is. */
+/* True when both sides may ask for tasks, so a client can be asked for a task like a
+ * server. */
 static inline bool sgi_version_has_tasks_both_ways(sgi_version version)
 {
     return version == SGI_VERSION_2025_11_25;
 }
 
-/* True when HTTP headers repeat members of the message. The draft repeats of params only
- * the id of a task. */
+/* True when HTTP headers repeat members of the message. The draft version repeats only
+ * one member of params: the id of a task. */
 static inline bool sgi_version_repeats_in_headers(sgi_version version)
 {
     return version >= SGI_VERSION_DRAFT_2026_V1;
