@@ -2,8 +2,8 @@
  *
  * At the maximum number of connections the watcher is stopped: new connections wait in
  * the system's backlog and are accepted when the listener gives another connection
- * back. When the system has no descriptor or memory left, or accepting fails for
- * another lasting reason, it would fail again and again while the socket stays
+ * back. When the system has no descriptor or memory left, or when accepting fails for
+ * another lasting reason, each further try would fail too, while the socket stays
  * readable. So the acceptor pauses. It tries again after a while or when a connection
  * is given back. Each event accepts only a few connections, so that existing
  * connections get their turn. */
@@ -55,8 +55,8 @@ static void pause_accepting(sgi_acceptor *acceptor, int fault)
     sgi_engine_set_timer(engine_of(acceptor), &acceptor->retry, RETRY_MS, try_again);
 }
 
-/* True when the connection broke before it was accepted, which is no error of the
- * server (accept(2)). */
+/* True when accept failed because the new connection is broken already. This is no
+ * error of the server (accept(2)). */
 static bool is_of_connection(int fault)
 {
     static const int faults[] = {EINTR,       ECONNABORTED, EPROTO,       EPERM,
@@ -68,9 +68,9 @@ static bool is_of_connection(int fault)
     return false;
 }
 
-/* Accepts one connection. False when no more can be accepted now. *broken counts
- * connections that broke; they are not the reason why accepting ended. The caller holds
- * the lock. */
+/* Accepts one connection. Returns false when no more can be accepted now. *broken
+ * counts connections that were broken already; after such a connection the next one is
+ * tried. The caller holds the lock. */
 static bool accept_one(sgi_acceptor *acceptor, int *broken)
 {
     int fd = accept4(acceptor->readable.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

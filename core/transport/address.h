@@ -1,5 +1,5 @@
-/* Tells public IP addresses from others. A URL that a peer names must not lead a client
- * to machines that only the client can reach. */
+/* Tells public IP addresses from others. A URL that a peer names must not lead a
+ * client to machines that only this client can reach. */
 #ifndef SGI_ADDRESS_H
 #define SGI_ADDRESS_H
 
@@ -14,8 +14,8 @@ typedef struct sgi_ip_address {
     uint8_t bytes[16];
 } sgi_ip_address;
 
-/* Gives the IP address of `from`. False when `from` is not an IP address. An IPv4
- * address inside an IPv6 address becomes IPv4. */
+/* Gives the IP address in `from`. Returns false when `from` is not an IP address. An
+ * IPv4 address inside an IPv6 address becomes IPv4. */
 bool sgi_ip_address_of(const struct sockaddr *from, sgi_ip_address *address,
                        uint16_t *port);
 /* Parses the host of a URL as an address, in any form that operating systems accept. */

@@ -69,8 +69,7 @@ static bool is_place(sgi_str text)
            (url.https || sgi_url_is_loopback(&url));
 }
 
-/* Returns the number of servers in the list. It is 0 when one of them is not a valid
- * URL. */
+/* Returns the number of URLs in the list, or 0 when one of them is not valid. */
 static int count_servers(sgi_str list)
 {
     sgi_str one;
@@ -121,8 +120,8 @@ static const char *problem_of(const segue_bearer_options *o)
     return NULL;
 }
 
-/* Checks the numbers of the options. When one is out of its range, returns false, and
- * `why` says which. */
+/* Checks the numbers of the options. Returns false when a number is out of its range;
+ * `why` then says which number. */
 static bool check_numbers(const segue_bearer_options *o, char why[SGI_WHY_SIZE])
 {
     const sgi_range numbers[] = {
@@ -291,8 +290,8 @@ void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken)
 {
     if (!gate)
         return;
-    /* The server's objects are released first, because free_user may run after the
-     * server is gone. */
+    /* Keys and cache are released now, because free_user may run when the server is
+     * gone. */
     sgi_bearer_keys_close(&gate->keys);
     sgi_bearer_cache_clear(&gate->cache);
     if (taken && gate->options.free_user)
@@ -314,7 +313,8 @@ segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *g
         return SEGUE_E_STATE;
     segue_status status = sgi_bearer_keys_reload(&mine->keys, why);
     sgi_runtime_lock(rt);
-    /* the cache is cleared: tokens signed with a removed key may no longer be valid */
+    /* The cache is cleared, because a token in it may be signed with a key that is now
+     * removed. */
     if (status == SEGUE_OK)
         sgi_bearer_cache_clear(&mine->cache);
     unref(mine);

@@ -1,13 +1,14 @@
-/* The gate of a listener that requires access tokens: it turns an Authorization header
- * into a grant (the caller's rights), and a refusal into a challenge. It knows no
- * connections: a request that waits for a verdict has a sgi_bearer_check. The caller of
- * each function holds the lock, unless the function's comment says otherwise.
+/* The gate of a listener that requires access tokens. The gate turns an Authorization
+ * header into a grant (the caller's rights), and a refusal into a challenge. The gate
+ * knows no connections: a request that waits for a verdict has a sgi_bearer_check. The
+ * caller of each function holds the lock, unless the function's comment says
+ * otherwise.
  *
- *   bearer.c         options and texts: metadata and challenges
- *   bearer_check.c   checking one request
- *   bearer_application.c     asking the application
- *   bearer_keys.c    the keys that sign tokens
- *   bearer_cache.c   valid tokens seen before */
+ *     bearer.c              options and texts: metadata and challenges
+ *     bearer_check.c        checking one request
+ *     bearer_application.c  asking the application
+ *     bearer_keys.c         the keys that sign tokens
+ *     bearer_cache.c        valid tokens seen before */
 #ifndef SGI_BEARER_H
 #define SGI_BEARER_H
 
@@ -21,7 +22,7 @@
 
 typedef enum sgi_bearer_verdict {
     SGI_BEARER_IN = 0,  /* the request is accepted; grant is set */
-    SGI_BEARER_WAITING, /* the verdict comes later, by the callback `told` */
+    SGI_BEARER_WAITING, /* the callback `decided` reports the verdict later */
     /* the request has no token: 401 without an error (RFC 6750 3.1) */
     SGI_BEARER_NONE,
     SGI_BEARER_BAD,       /* the token is not valid: 401 */
@@ -33,32 +34,32 @@ typedef enum sgi_bearer_verdict {
 
 typedef struct sgi_bearer_gate sgi_bearer_gate;
 
-/* The check of one request's token; a member of the object that serves the request.
- * That object sets it to zero once. */
+/* The check of the token of one request; a member of the object that serves the
+ * request. This object fills the check with zeros once. */
 typedef struct sgi_bearer_check {
     sgi_bearer_gate *gate; /* set while the check waits; otherwise NULL */
     TAILQ_ENTRY(sgi_bearer_check) link;
     bool for_keys; /* the check waits for keys and is in gate->waiting */
-    /* the handle with which the application was asked about the token */
+    /* the handle that the application got with the question about the token */
     segue_bearer *asked;
     sgi_str token; /* the token, a view of the request */
     sgi_bearer_verdict verdict;
-    sgi_grant *grant; /* a counted reference; set with IN and LACKS */
+    sgi_grant *grant; /* a counted reference; set when the verdict is IN or LACKS */
     /* for UNCHECKED: the time in ms after which the client may try again; 0 = the
      * default */
     int64_t retry_ms;
     char why[208]; /* the reason of a refusal, as a text for the client */
     /* Called once the verdict is known, perhaps not on the loop thread. */
     void (*decided)(struct sgi_bearer_check *check);
-    /* Called before (true) and after (false) the application's callback, during which the
-     * request must not change. */
+    /* Called with true before the application's callback, and with false after it. The
+     * request must not change between the two calls. */
     void (*shown)(struct sgi_bearer_check *check, bool shown);
     segue_transport *transport;
 } sgi_bearer_check;
 
 struct sgi_bearer_gate {
-    /* number of references: the listener has one, and each thread that reloads the
-     * keys */
+    /* number of references: one of the listener, and one of each thread that reloads
+     * the keys */
     int32_t refs;
     segue_runtime *runtime;
     sgi_engine *engine;
@@ -86,26 +87,26 @@ segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
                                  const segue_bearer_options *options, const char *url,
                                  bool is_url, const char *path, sgi_bearer_gate **out,
                                  char why[SGI_WHY_SIZE]);
-/* Ends the gate and frees its memory. taken: the gate was in use, so free_user must run
- * before. */
+/* Ends the gate and frees its memory. taken: the listener was created with the gate,
+ * so free_user runs before the memory is freed. */
 void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken);
-/* Reads the file with the keys again. Returns SEGUE_E_STATE when there is no file. The
- * caller does not hold the lock, so the gate may end meanwhile: *gate is the listener's
- * pointer to its gate. */
+/* Reads the file with the keys again. Returns SEGUE_E_STATE when the keys are not from
+ * a file. The caller does not hold the lock, so the gate may end during the call:
+ * *gate is the listener's pointer to its gate. */
 segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *gate,
                                     char why[SGI_WHY_SIZE]);
 
 bool sgi_bearer_is_metadata(const sgi_bearer_gate *gate, sgi_str path);
 
-/* Checks the token of a request. decided and shown must be set. If the result is WAITING,
- * `told` is called later, once, unless the check is cancelled. */
+/* Checks the token of a request. decided and shown must be set. If the result is
+ * WAITING, `decided` is called once later, unless the check is cancelled. */
 sgi_bearer_verdict sgi_bearer_begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
                                     sgi_str authorization, sgi_str query);
-/* Cancels a check that waits; its verdict is then UNCHECKED. For a check that does not
- * wait, it does nothing. */
+/* Cancels a check that waits; the verdict of the check is then UNCHECKED. Does nothing
+ * for a check that does not wait. */
 void sgi_bearer_cancel(sgi_bearer_check *check);
-/* Returns the WWW-Authenticate header of a refusal. It is valid until the next call.
- * lacks: the scopes that the requested item (such as a tool) needs, or NULL. */
+/* Returns the WWW-Authenticate header for a refusal. The text is valid until the next
+ * call. lacks: the scopes that the requested item (such as a tool) needs, or NULL. */
 sgi_str sgi_bearer_challenge(sgi_bearer_gate *gate, sgi_bearer_verdict verdict,
                              const char *why, const char *lacks);
 
@@ -118,8 +119,8 @@ sgi_bearer_verdict sgi_bearer_grant(sgi_bearer_gate *gate, sgi_bearer_check *che
 /* Asks the application about the token. Returns WAITING, or UNCHECKED on failure. */
 sgi_bearer_verdict sgi_bearer_ask_application(sgi_bearer_gate *gate,
                                               sgi_bearer_check *check);
-/* Detaches the handle from a cancelled check: the application's answer is then
- * ignored. */
+/* Detaches the application's handle from a check that was cancelled. The application's
+ * answer then has no effect. */
 void sgi_bearer_ignore_application(segue_bearer *bearer);
 void sgi_bearer_keys_fetched(sgi_bearer_keys *keys, bool changed);
 
@@ -128,7 +129,8 @@ void sgi_bearer_keys_fetched(sgi_bearer_keys *keys, bool changed);
 struct segue_bearer {
     sgi_handle handle;
     sgi_ready ready; /* queues the callback that asks the application */
-    /* the check that waits for the answer; NULL = it was cancelled or decided */
+    /* the check that waits for the application's answer; NULL = the check was
+     * cancelled or decided */
     sgi_bearer_check *check;
     bool decided;
     size_t len;

@@ -1,7 +1,7 @@
 /* Asking the application about a token. The callback runs from the queue of callbacks,
- * and the application may answer at any later time. The handle belongs to the
- * application: the request may end first without the application knowing. So the handle
- * has a copy of the token, which is wiped when the handle is freed. */
+ * and the application may answer at any later time. The application owns the handle
+ * and may use it after the request has ended. So the handle has its own copy of the
+ * token, which is wiped when the handle is freed. */
 #include "transport/bearer.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ void sgi_bearer_ignore_application(segue_bearer *bearer)
 {
     bearer->check = NULL;
     if (bearer->handle.magic == SGI_MAGIC_BEARER)
-        return; /* the application has the handle and frees it */
+        return; /* the application owns the handle now and frees it */
     sgi_ready_remove(bearer->handle.engine, &bearer->ready);
     destroy(bearer);
 }

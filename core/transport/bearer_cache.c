@@ -1,5 +1,5 @@
-/* The cache stores digests of tokens, so that no token stays in memory longer than its
- * request. */
+/* The cache stores digests of tokens, so that a token itself stays in memory no longer
+ * than its request. */
 #include "transport/bearer_cache.h"
 
 typedef struct sgi_bearer_kept {

@@ -1,10 +1,11 @@
-/* Checking the token of one request. A valid token is found in the cache by its digest.
- * Any other token is checked at once, unless its key must be fetched or the application
- * decides. A check that waits for keys is repeated once after the fetch. If the key is
- * still missing then, the token counts as a fake. If the keys cannot be fetched now,
- * nobody knows whether the key exists, and the client is asked to try again later.
+/* Checking the token of one request. A valid token is found in the cache by its
+ * digest. Any other token is checked at once, unless its key must be fetched or the
+ * application decides. A check that waits for keys is repeated once after the fetch.
+ * If the key of the token is still missing then, the token counts as a fake. If the
+ * keys cannot be fetched now, it is unknown whether the key exists, and the client is
+ * asked to try again later.
  *
- * The texts about bad tokens are fixed and contain nothing of the token. */
+ * The texts about bad tokens are fixed and have no part of the token. */
 #include "transport/bearer.h"
 
 #include <stdio.h>
@@ -50,8 +51,8 @@ static bool is_token(sgi_str text)
     return n == text.n;
 }
 
-/* True when the query has an access token. Such a request is refused even with a valid
- * header, because the URL, and so the token, may be in logs. */
+/* True when the query of the URL has an access token. Such a request is refused even
+ * if its header is valid, because URLs are often written to logs. */
 static bool is_misplaced(sgi_bearer_gate *gate, sgi_str query)
 {
     if (!query.n)
@@ -63,8 +64,8 @@ static bool is_misplaced(sgi_bearer_gate *gate, sgi_str query)
 
 /* ---- grants ---- */
 
-/* Gives the grant to the check. Returns IN, or LACKS when the grant has too few
- * scopes. */
+/* Gives the grant to the check. Returns IN, or LACKS when a required scope is missing
+ * in the grant. */
 static sgi_bearer_verdict judge(const sgi_bearer_gate *gate, sgi_bearer_check *check,
                                 sgi_grant *grant)
 {
@@ -93,7 +94,8 @@ sgi_bearer_verdict sgi_bearer_grant(sgi_bearer_gate *gate, sgi_bearer_check *che
  * because an issuer has no blank. */
 static sgi_bearer_verdict grant_jwt(sgi_bearer_gate *gate, sgi_bearer_check *check)
 {
-    /* the name is built in the buffer of the claims, which are no longer needed */
+    /* the name of the principal is built in the buffer of the claims, which are no
+     * longer needed */
     sgi_buf *name = &gate->jwt.claims;
     int64_t expires_ms =
         sgi_time_mul(sgi_time_add(gate->jwt.expires_s, gate->rules.leeway_s), 1000);
@@ -112,8 +114,8 @@ static sgi_bearer_verdict refuse_key(sgi_bearer_check *check)
     return refuse(check, sgi_jwt_fault_text(SGI_JWT_UNKNOWN_KEY));
 }
 
-/* Refuses a token whose key may exist but could not be fetched: the client may try
- * again after the pause. */
+/* Refuses for now a token whose key may exist but could not be fetched. The client may
+ * try again after the pause. */
 static sgi_bearer_verdict come_later(const sgi_bearer_gate *gate, sgi_bearer_check *check)
 {
     check->retry_ms = sgi_bearer_keys_pause_ms(&gate->keys);
@@ -133,7 +135,8 @@ static sgi_bearer_verdict wait_for_keys(sgi_bearer_gate *gate, sgi_bearer_check 
     return SGI_BEARER_WAITING;
 }
 
-/* Checks a JWT. last: this check has already waited for keys and must not wait again. */
+/* Checks a JWT. last: true = the check has already waited for keys, so it must not
+ * wait again. */
 static sgi_bearer_verdict check_jwt(sgi_bearer_gate *gate, sgi_bearer_check *check,
                                     bool last)
 {
@@ -177,7 +180,8 @@ void sgi_bearer_keys_fetched(sgi_bearer_keys *keys, bool changed)
 {
     sgi_bearer_gate *gate = SGI_OWNER(keys, sgi_bearer_gate, keys);
     sgi_bearer_check *check;
-    /* the cache is cleared: tokens signed with a removed key may no longer be valid */
+    /* the cache is cleared, because a token in it may be signed with a key that is now
+     * removed */
     if (changed)
         sgi_bearer_cache_clear(&gate->cache);
     while ((check = TAILQ_FIRST(&gate->waiting))) {

@@ -1,10 +1,10 @@
-/* The keys of an authorization server. There is one fetch at a time. An unknown key may
- * be a new key of the issuer, or a fake in a caller's token. So unknown keys cause at
- * most LOOKS_MAX fetches per refresh_ms, however many such tokens come. One fetch per
- * window would not be enough: a fake could use it up right before the keys change.
- * While there are no keys at all, retries are sooner, since no caller can be served.
- * When a fetch fails the old keys stay valid: callers with good tokens must not be
- * locked out because the issuer is down. */
+/* The keys of an authorization server. There is one fetch at a time. An unknown key
+ * may be a new key of the issuer, or a fake in a caller's token. So unknown keys cause
+ * at most LOOKS_MAX fetches per refresh_ms, however many such tokens come. One fetch
+ * per window would not be enough: a fake could use it up right before the issuer
+ * changes its keys. While there are no keys at all, fetches are repeated sooner,
+ * because no caller can be served. When a fetch fails, the old keys stay valid:
+ * callers with good tokens must not be locked out because the issuer is down. */
 #include "transport/bearer_keys.h"
 
 #include <stdio.h>
@@ -93,7 +93,7 @@ static void on_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t len
     sgi_bearer_keys *keys = user;
     (void)fetch;
     if (keys->failed || keys->body.len + len > SGI_JWKS_BYTES)
-        keys->failed = true; /* the rest of the body is read and dropped */
+        keys->failed = true; /* the body is too long: its rest is read and dropped */
     else
         sgi_buf_add(&keys->body, bytes, len);
 }
@@ -151,8 +151,8 @@ static void on_deadline(sgi_timer *timer)
     end_fetch(keys, "no answer in time");
 }
 
-/* Starts the time limit of a fetch. It does not run while the fetch waits for the slot
- * of a fetch that was cancelled before. */
+/* Starts the time limit of a fetch when the fetch is sent. A fetch may first wait for
+ * the slot of an earlier fetch that was cancelled; this wait does not count. */
 static void on_start(void *user, sgi_fetch *fetch)
 {
     sgi_bearer_keys *keys = user;
@@ -160,7 +160,8 @@ static void on_start(void *user, sgi_fetch *fetch)
     sgi_engine_set_timer(engine_of(keys), &keys->deadline, keys->timeout_ms, on_deadline);
 }
 
-/* Returns the time in ms until the count of fetches begins again at 0. */
+/* Returns the time in ms until the current window ends. The next window counts its
+ * fetches from 0. */
 static int64_t window_left(const sgi_bearer_keys *keys)
 {
     int64_t window =

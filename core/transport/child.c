@@ -1,9 +1,9 @@
 /* Starting a child process with posix_spawn, which runs none of this library's code
  * between fork and exec and returns the error of exec. The child starts with default
  * signal handlers, no blocked signals, and only the three standard descriptors. This
- * library's descriptors are close-on-exec; other open descriptors are closed where the C
- * library supports it, because a pipe that leaks into a child keeps its reader waiting
- * forever.
+ * library's descriptors are close-on-exec. Other open descriptors are closed where the
+ * C library supports that: if a child inherits the write end of a pipe, the reader of
+ * the pipe waits forever.
  *
  * The child is watched and signalled through a pidfd, which never refers to another
  * process. */
@@ -19,8 +19,8 @@
 
 #include "runtime/standard_fds.h"
 
-/* A child that streams fills a pipe of the default size (64 KiB) so fast that writer
- * and reader must take turns. A larger pipe avoids that. */
+/* The size of the pipe for the child's output. A child that streams fills a pipe of
+ * the default size (64 KiB) so fast that writer and reader must take turns. */
 #define OUTPUT_PIPE_BYTES (256 * 1024)
 
 extern char **environ;
@@ -99,8 +99,8 @@ static void close_one(int *fd)
     *fd = -1;
 }
 
-/* Moves a descriptor to a number above 2, because the descriptors 0, 1 and 2 are
- * replaced afterwards. Returns the new number. */
+/* Moves a descriptor to a number above 2, because the numbers 0, 1 and 2 become the
+ * standard streams of the child. Returns the new number. */
 static int move_up(int fd)
 {
     if (fd > STDERR_FILENO)
@@ -127,7 +127,7 @@ static int make_pipes(sgi_child *child, far_ends *far, bool with_err)
     int fault = make_pipe(&far->in, &child->in);
     if (!fault)
         fault = make_pipe(&child->out, &far->out);
-    if (!fault) /* the result is ignored, because a pipe of the default size also works */
+    if (!fault) /* a failure is ignored, because a pipe of the default size works too */
         (void)fcntl(child->out, F_SETPIPE_SZ, OUTPUT_PIPE_BYTES);
     if (!fault && with_err) {
         fault = make_pipe(&child->err, &far->err);
@@ -137,10 +137,10 @@ static int make_pipes(sgi_child *child, far_ends *far, bool with_err)
     return fault;
 }
 
-/* Plans which descriptor becomes the child's standard error. The program's own standard
- * error may be close-on-exec, as in Node; dup2 onto itself clears that flag. If it is
- * closed, the child gets /dev/null, because otherwise the first file that the child
- * opens would get the number 2. */
+/* Plans which descriptor becomes the child's standard error. The program's own
+ * standard error may be close-on-exec, as in Node; dup2 onto the same number clears
+ * this flag. If the program's standard error is closed, the child gets /dev/null:
+ * otherwise the first file that the child opens would get the number 2. */
 static int plan_errors(posix_spawn_file_actions_t *files, const far_ends *far)
 {
     if (far->err >= 0)
@@ -203,8 +203,8 @@ static int spawn_it(sgi_child *child, const sgi_child_command *command,
     return fault;
 }
 
-/* Opens the pidfd of the child. If this fails, the child is killed, because it could
- * not be watched. */
+/* Opens the pidfd of the child. If this fails, kills the child, because a child
+ * without pidfd cannot be watched. */
 static int open_pidfd(sgi_child *child)
 {
     child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);

@@ -15,7 +15,7 @@ typedef struct sgi_child_command {
     char *dir;  /* working directory of the child; NULL = inherited */
 } sgi_child_command;
 
-/* Copies the command of the options. NULL when out of memory. */
+/* Copies the command in the options. Returns NULL when out of memory. */
 sgi_child_command *sgi_child_command_copy(const sgi_mem *mem,
                                           const segue_spawn_options *options);
 void sgi_child_command_free(const sgi_mem *mem, sgi_child_command *command);
@@ -35,15 +35,17 @@ int sgi_child_start(sgi_child *child, const sgi_child_command *command, bool wit
 void sgi_child_signal(const sgi_child *child, int signal);
 
 typedef struct sgi_exit {
-    /* false: other code of this process reaped the child, so its end is unknown */
+    /* false = other code of this process has reaped the child, so its exit status is
+     * unknown */
     bool known;
-    /* true: a signal ended the child, and `value` is the signal; else the exit status */
+    /* true = a signal ended the child, and `value` is its number; false = `value` is
+     * the exit status */
     bool killed;
     int value;
 } sgi_exit;
 
-/* Reaps the child. Returns false when it has not ended yet (only possible without
- * `wait`). */
+/* Reaps the child. With `wait`, waits until the child has ended. Returns false when
+ * the child still runs. */
 bool sgi_child_reap(sgi_child *child, bool wait, sgi_exit *how);
 /* Closes the open descriptors. The child must have been reaped. */
 void sgi_child_close(sgi_child *child);

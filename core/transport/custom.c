@@ -1,18 +1,19 @@
-/* A transport of the application. The loop thread calls its functions without the lock,
- * one at a time. feed, writable and closed may be called on any thread. They only
- * record the call under the lock, and the loop handles it as SGI_WORK_OWN.
+/* A transport of the application. The loop thread calls its functions without the
+ * lock, one at a time. feed, writable and closed may be called on any thread. They
+ * only record the call under the lock, and the loop handles it as SGI_WORK_OWN.
  *
- *   OPEN --closed()--> the fed bytes are read --> LOST --reopen--> OPEN
- *     \--own close: output sent, vtable->close--> CLOSING --closed()--> gone
+ *     OPEN --closed()--> the fed bytes are read --> LOST --reopen--> OPEN
+ *       \--own close: output sent, vtable->close--> CLOSING --closed()--> gone
  *
- * Output: the bytes of `rest` are passed to vtable->send; bytes that send does not
- * accept wait for writable(). writable() may be called before that send has returned,
- * so `room` records the call: it is cleared before each send and checked after it.
+ * Output: the bytes of `rest` are passed to vtable->send. Bytes that send does not
+ * accept wait until the application calls writable(). The application may call
+ * writable() while send still runs, so `room` records the call: `room` is cleared
+ * before each send and checked after it.
  *
- * Input: feed fills `inbox`; the loop moves it to `reading` and passes it on in pieces
- * while the conversation wants input. Above max_queue_bytes feed refuses more, and
- * vtable->pause(0) tells the application when to continue. Otherwise pause is called
- * only when the state changes. */
+ * Input: feed fills `inbox`. The loop moves the bytes to `reading` and passes them on
+ * in pieces while the conversation wants input. When more than max_queue_bytes wait,
+ * feed refuses more, and vtable->pause(0) tells the application later when to
+ * continue. Otherwise pause is called only when the state changes. */
 #include "transport/transport.h"
 
 #define FEED_BYTES ((size_t)64 * 1024)
@@ -25,7 +26,7 @@ typedef struct custom {
     segue_transport_vtable vtable;
     void *self;
     stage stage;
-    bool finishing;   /* vtable->close is to be called once all output is sent */
+    bool finishing;   /* vtable->close is due once all output is sent */
     bool said_closed; /* the application has called closed() for this connection */
     bool room;        /* the application has called writable() since the last send */
     bool blocked;     /* send accepted fewer bytes than it was given */
@@ -153,12 +154,12 @@ static void read_inbox(custom *c)
     }
     bool full = !wanted || waiting(c) > max_waiting(c);
     if (c->refused && !full)
-        c->paused = true; /* the result of feed has paused the application */
+        c->paused = true; /* the answer of feed has told the application to pause */
     c->refused = false;
     tell_pause(c, full);
 }
 
-/* Handles closed(), after all input that came before it was read. */
+/* Handles a call of closed(), after all input that was fed before this call is read. */
 static void lose(custom *c)
 {
     if (c->stage == LOST || c->stage == WAITING)
@@ -196,8 +197,8 @@ static void open_up(custom *c)
     c->stage = OPEN;
     c->paused = false;
     sgi_conn_start(sgi_transport_conn(&c->base));
-    /* feed may have been called while the conversation started: the loop then handles
-     * the input in its next turn */
+    /* feed may have been called while the conversation started; the loop then handles
+     * the fed input in its next turn */
     sgi_carrier_request_work(&c->base.carrier, SGI_WORK_OWN);
 }
 
@@ -236,10 +237,10 @@ static void finish(segue_transport *transport)
 }
 
 /* Frees the application's object. A transport that was never attached is released on
- * its owner's thread. There the record "inside a function of a transport" must not be
- * set, because it belongs to the loop thread. The lock is released while the
- * application's function runs, so another thread may free the runtime, and the owner
- * then frees the transport's memory. */
+ * its owner's thread. This thread must not record that it is inside a function of a
+ * transport, because the record belongs to the loop thread. The lock is released while
+ * the application's function runs, so another thread may free the runtime in the
+ * meantime; the owner then frees the transport's memory. */
 static void release(segue_transport *transport)
 {
     custom *c = custom_of(transport);

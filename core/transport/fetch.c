@@ -195,9 +195,9 @@ static bool is_valid(const sgi_fetch_request *request)
     return request->method == SGI_FETCH_POST || !request->body || !request->body->len;
 }
 
-/* The headers that libcurl adds by itself. A line without value removes such a header.
- * They are unwanted because no body waits for "100 Continue", and because the caller
- * sets the type of its body. */
+/* Headers that libcurl adds by itself; a line without value removes such a header.
+ * "Expect" is unwanted because no body waits for "100 Continue". "Content-Type" is
+ * unwanted because the caller sets the type of its body. */
 static const char *const unwanted[] = {"Expect", "Content-Type"};
 
 #define UNWANTED_COUNT (sizeof unwanted / sizeof *unwanted)
@@ -210,8 +210,8 @@ static bool is_given(const sgi_fetch_request *request, const char *name)
     return false;
 }
 
-/* Writes a header line and returns its end. A header without value is written with a
- * semicolon, because libcurl then sends the header with an empty value. */
+/* Writes a header line and returns its end. A semicolon after the name makes libcurl
+ * send the header with an empty value. */
 static char *put_line(char *to, sgi_str name, sgi_str value)
 {
     memcpy(to, name.p, name.n);
@@ -305,8 +305,8 @@ static bool has_room(const sgi_fetcher *fetcher, sgi_fetch_lane lane)
     return !most || (busy[lane] < most && (!may_turn || turning < 2 * most));
 }
 
-/* Starts the next waiting exchange of a lane. It is called after an exchange has ended
- * or changed its lane. */
+/* Starts the next waiting exchange of a lane. Called when an exchange has ended or has
+ * left the lane. */
 static void start_next(sgi_fetcher *fetcher, sgi_fetch_lane lane)
 {
     sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting[lane]);

@@ -20,7 +20,7 @@ typedef struct sgi_fetcher sgi_fetcher;
 typedef struct sgi_fetch sgi_fetch;
 
 /* The settings of a fetcher. Zero means the default, and texts are copied. Files are
- * PEM and are read when a connection is made: a missing file is a fault of the
+ * PEM and are read when a connection is made, so a missing file is a fault of the
  * exchange. */
 typedef struct sgi_fetch_settings {
     const char *url; /* the URL of the endpoint, http or https */
@@ -35,15 +35,15 @@ typedef struct sgi_fetch_settings {
     const char *proxy;
     /* path of a Unix socket to connect to, instead of the URL's host */
     const char *unix_socket;
-    bool insecure;   /* do not verify TLS certificates */
-    bool http1_only; /* do not use HTTP/2 over TLS */
+    bool insecure;   /* true = TLS certificates are not verified */
+    bool http1_only; /* true = HTTP/2 over TLS is not used */
     /* the limit for name look-up, connection and TLS together; default 30 s */
     int64_t connect_timeout_ms;
     /* idle time before TCP probes, in s; default 30; negative = no probes */
     int64_t keepalive_s;
     /* Maximum number of exchanges per lane; further exchanges wait; 0 = no limit. A
-     * request that turns into a stream moves to the lane of streams, whose number may
-     * then exceed the limit. Requests and streams together stay within the sum of both
+     * request that becomes a stream moves to the lane of streams, which may then
+     * exceed the limit. Requests and streams together stay within the sum of both
      * limits. */
     size_t max_exchanges;
 } sgi_fetch_settings;
@@ -54,8 +54,8 @@ typedef struct sgi_fetch_settings {
 segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settings,
                              sgi_fetcher **out, char why[SGI_WHY_SIZE]);
 /* Makes a fetcher with the settings of `like`, for other hosts. unix_socket is not
- * copied, since it leads to one host. SEGUE_E_NOMEM when out of memory. The caller
- * holds the lock. */
+ * copied, because it leads to one host. Returns SEGUE_E_NOMEM when out of memory. The
+ * caller holds the lock. */
 segue_status sgi_fetcher_new_for_other_hosts(const sgi_fetcher *like, sgi_fetcher **out);
 /* Returns the address that sent the last response; NULL = no response came yet. The
  * caller holds the lock. */
@@ -69,11 +69,11 @@ typedef enum sgi_fetch_method {
     SGI_FETCH_DELETE
 } sgi_fetch_method;
 
-/* The kind of an exchange. Each lane has its own limit, because exchanges of one lane
- * may wait for those of another: a stream may continue only after an answer was sent as
- * a brief exchange. */
+/* The kind of an exchange. Each lane has its own limit, because an exchange of one
+ * lane may wait for an exchange of another: a stream may continue only after an answer
+ * was sent as a brief exchange. */
 typedef enum sgi_fetch_lane {
-    SGI_FETCH_BRIEF = 0, /* an exchange that ends soon, independently of others */
+    SGI_FETCH_BRIEF = 0, /* an exchange that ends soon and waits for no other exchange */
     SGI_FETCH_REQUEST,   /* an exchange that may become a stream */
     SGI_FETCH_STREAM,    /* an exchange without a foreseeable end */
     SGI_FETCH_STANDING,  /* a stream that stays open as long as its owner exists */
@@ -98,14 +98,15 @@ typedef struct sgi_fetch_request {
     /* An address that is allowed although it is not public. If it is a loopback
      * address, all loopback addresses are allowed. NULL = no exception. */
     const sgi_ip_address *excepted;
-    /* True when the request must not be processed twice. If a connection breaks after a
-     * part of the body was sent, the exchange then fails instead of being retried.
-     * Connections that were idle for over 3 s are not used. */
+    /* True when the server must not process the request twice. If a connection breaks
+     * after a part of the body was sent, the exchange fails instead of being sent
+     * again. Connections that were idle for over 3 s are not used. */
     bool once;
 } sgi_fetch_request;
 
-/* The reason why an exchange failed. "Nothing was sent" is true for a new connection.
- * An older pooled connection may have received the request and died without an answer. */
+/* The reason why an exchange failed. "Nothing was sent" holds for a new connection. If
+ * an older connection of the pool died without an answer, it may have received the
+ * request. */
 typedef enum sgi_fetch_fault {
     SGI_FETCH_OK = 0,
     SGI_FETCH_UNRESOLVED, /* unknown host; nothing was sent */
@@ -146,8 +147,8 @@ typedef struct sgi_fetch_events {
  * before any event. events must stay valid. */
 segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *request,
                              const sgi_fetch_events *events, void *user, sgi_fetch **out);
-/* Moves the exchange to the lane of streams: the request has become a stream. It is
- * called in head or bytes. A BRIEF exchange stays BRIEF. */
+/* Moves the exchange to the lane of streams, because the request has become a stream.
+ * To be called in head or bytes. A BRIEF exchange stays BRIEF. */
 void sgi_fetch_became_stream(sgi_fetch *fetch);
 /* Pauses or resumes an exchange. While it is paused, no bytes are delivered and the
  * peer is slowed down; head may still come. */
@@ -156,15 +157,15 @@ void sgi_fetch_pause(sgi_fetch *fetch, bool paused);
  * closed in the next turn of the loop: over HTTP/1.1 by closing the connection, over
  * HTTP/2 only the stream. */
 void sgi_fetch_cancel(sgi_fetch *fetch);
-/* Returns the value of the first header of that name, without surrounding blanks; p is
- * NULL when there is none. It may be called from head on, and the text is valid as long
- * as the exchange exists. */
+/* Returns the value of the first header with this name, without surrounding blanks; p
+ * is NULL when there is no such header. May be called from head on. The text is valid
+ * as long as the exchange exists. */
 sgi_str sgi_fetch_header(const sgi_fetch *fetch, const char *name);
 /* Appends the values of all headers of that name, separated by commas. */
 void sgi_fetch_add_headers(const sgi_fetch *fetch, const char *name, sgi_buf *out);
 
 /* Returns the time that the peer asks the client to wait (Retry-After, seconds or a
- * date), or 0 when the response has no such header. It is called in head. */
+ * date), or 0 when the response has no such header. To be called in head. */
 int64_t sgi_fetch_retry_after_ms(const sgi_fetch *fetch);
 
 #endif

@@ -1,17 +1,17 @@
-/* One exchange from libcurl's side: the options of its handle, the callbacks for the
+/* One exchange as libcurl sees it: the options of its handle, the callbacks for the
  * response, and the meaning of the result.
  *
  * Headers are stored line by line. A new status line (for example after a 100) clears
- * them; the empty line after the last block completes the head. Trailers come later and
- * are dropped.
+ * them; the empty line after the last block completes the head. Trailers come later
+ * and are dropped.
  *
  * Pause: bytes that arrive while the owner has paused are refused
- * (CURL_WRITEFUNC_PAUSE). libcurl keeps this one piece, stops reading, and delivers the
- * same piece again later. A piece that was delivered before the owner paused is
+ * (CURL_WRITEFUNC_PAUSE). libcurl keeps the refused piece, stops reading, and delivers
+ * the same piece again later. A piece that was delivered before the owner paused is
  * consumed whole. Over HTTP/1.1 libcurl keeps no more than one piece. Over HTTP/2 the
- * stream's window is closed; but while other streams of the connection are read,
- * libcurl stores what the peer may still send: up to the window, 32 MiB in 7.88, per
- * paused stream. The option http1_only avoids that.
+ * stream's window is closed. But while libcurl reads other streams of the connection,
+ * it stores what the peer may still send: up to the window, 32 MiB in 7.88, per paused
+ * stream. The option http1_only avoids that.
  *
  * This code ends a transfer itself (cancelled, redirected, head too large) by refusing
  * what libcurl delivers; `fault` and `why` then have the reason. */
@@ -29,8 +29,8 @@
  * only once. Common servers close a connection that is idle for 5 s. When a request is
  * sent at that moment, it is unknown whether the server received it. */
 #define ONCE_IDLE_S 3
-/* The size of libcurl's read buffer. One write of a peer that combines its output to 64
- * KiB fits into it. */
+/* The size of libcurl's read buffer. It has space for everything that a peer writes at
+ * once, if the peer collects its output up to 64 KiB. */
 #define READ_BYTES (256L * 1024)
 
 /* ---- callbacks ---- */
@@ -64,8 +64,8 @@ static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size
     curl_url_cleanup(url);
 }
 
-/* True when the response is a redirect, which is refused because headers and a body
- * could go to the wrong server. */
+/* True when the response is a redirect. A redirect is refused, because the headers and
+ * the body could go to the wrong server. */
 static bool is_redirect(sgi_fetch *fetch, int32_t status)
 {
     char origin[SGI_WHY_SIZE - 64];
@@ -93,7 +93,7 @@ static void note_address(sgi_fetch *fetch)
 static bool take_head(sgi_fetch *fetch, int32_t status)
 {
     if (status < 200)
-        return true; /* another head follows a status below 200 */
+        return true; /* after a head with a status below 200 another head follows */
     if (is_redirect(fetch, status))
         return false;
     fetch->headed = true;
@@ -157,7 +157,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *user)
         fetch->events->bytes(fetch->user, fetch, bytes, n);
     }
     if (fetch->cancelled)
-        taken = n + 1; /* libcurl takes any other number than n for an error */
+        taken = n + 1; /* any number other than n is an error to libcurl */
     sgi_runtime_unlock(rt);
     return taken;
 }
@@ -175,9 +175,9 @@ static size_t on_body(char *into, size_t size, size_t n, void *user)
     return take;
 }
 
-/* CURLOPT_SEEKFUNCTION: libcurl calls it to send the body again after a reused
- * connection died without an answer. When a part of the body was sent, the server may
- * have processed that part, so the function refuses. */
+/* CURLOPT_SEEKFUNCTION: libcurl calls this to send the body again, after a connection
+ * that it reused has died without an answer. When a part of the body was sent already,
+ * the function refuses, because the server may have processed this part. */
 static int on_seek(void *user, curl_off_t offset, int origin)
 {
     sgi_fetch *fetch = user;
@@ -197,7 +197,7 @@ int64_t sgi_fetch_retry_after_ms(const sgi_fetch *fetch)
 
 /* ---- options ---- */
 
-/* Sets an option. On the first failure it returns from the calling function. */
+/* Sets an option. If that fails, returns from the calling function. */
 #define SET(option, value)                                                               \
     do {                                                                                 \
         CURLcode fault_ = curl_easy_setopt(easy, option, value);                         \
@@ -222,7 +222,7 @@ static CURLcode set_callbacks(CURL *easy, sgi_fetch *fetch)
     SET(CURLOPT_BUFFERSIZE, READ_BYTES);
     SET(CURLOPT_NOSIGNAL, 1L);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* without this option, libcurl waits for a cancelled name look-up */
+    /* otherwise libcurl would wait for the end of a name look-up that was cancelled */
     SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
     return CURLE_OK;
@@ -331,9 +331,9 @@ static void shut_out(sgi_fetch *fetch, sgi_str what)
              (int)what.n, what.p);
 }
 
-/* CURLOPT_OPENSOCKETFUNCTION: checks the address after the name look-up, so that a name
- * that resolves to different addresses cannot get around the check. A proxy is not
- * checked: the application has chosen it, and it looks up names itself. A proxy is
+/* CURLOPT_OPENSOCKETFUNCTION: checks the address after the name look-up, so that a
+ * name that resolves to different addresses cannot get around the check. The address
+ * of a proxy is not checked: the application has chosen the proxy. A proxy is
  * recognised by its port, which differs from the URL's. */
 static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *to)
 {
@@ -353,8 +353,8 @@ static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_soc
     return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
-/* True when the URL itself names an address that is not allowed. A proxy would
- * otherwise reach that address. */
+/* True when the host of the URL is an address that is not allowed. Such a URL is
+ * refused here, because a proxy would connect to the address without a check. */
 static bool names_private(sgi_fetch *fetch)
 {
     sgi_url url;
@@ -366,8 +366,8 @@ static bool names_private(sgi_fetch *fetch)
     return true;
 }
 
-/* Restricts the exchange to public addresses. It must not reuse a connection of the pool,
- * which may have been made for an exchange without this restriction. */
+/* Restricts the exchange to public addresses. The exchange must not reuse a connection
+ * of the pool, because that connection may have been made without this restriction. */
 static CURLcode set_public(CURL *easy, sgi_fetch *fetch)
 {
     if (!fetch->public_only)
@@ -420,7 +420,8 @@ static bool is_within_head(const sgi_fetch *fetch)
 static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
 {
     switch (result) {
-    case CURLE_OK: /* also the result when the connection ended within the headers */
+    case CURLE_OK: /* the transfer ended well, or the connection ended within the
+                    * headers */
         return fetch->headed ? SGI_FETCH_OK : SGI_FETCH_BROKEN;
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -439,7 +440,7 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
         return SGI_FETCH_UNTRUSTED;
     case CURLE_OPERATION_TIMEDOUT:
         return SGI_FETCH_TIMEOUT;
-    /* also the result for a header line that is too long for libcurl */
+    /* out of memory, or a header line that is too long for libcurl */
     case CURLE_OUT_OF_MEMORY:
         return is_within_head(fetch) ? SGI_FETCH_TOO_LARGE : SGI_FETCH_NOMEM;
 #if LIBCURL_VERSION_NUM >= 0x080600
@@ -447,7 +448,7 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
         return SGI_FETCH_TOO_LARGE;
 #endif
     case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_UNSUPPORTED_PROTOCOL: /* the result when the answer has no status line */
+    case CURLE_UNSUPPORTED_PROTOCOL: /* the answer has no status line */
     case CURLE_BAD_CONTENT_ENCODING:
         return SGI_FETCH_MALFORMED;
     default:
@@ -456,7 +457,8 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
     }
 }
 
-/* Names the Unix socket in the error text. libcurl would name the URL's host and port. */
+/* Names the Unix socket in the error text. The text of libcurl names the host and port
+ * of the URL, to which no connection was made. */
 static void name_unix_socket(sgi_fetch *fetch, CURLcode result)
 {
     const char *path = fetch->fetcher->settings.unix_socket;
@@ -481,8 +483,8 @@ void sgi_fetch_read_outcome(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome
     }
     if (fetch->once && fetch->sent &&
         (outcome->fault == SGI_FETCH_UNREACHABLE || outcome->fault == SGI_FETCH_TIMEOUT))
-        /* the request was sent on an older connection that died, so it may have
-         * arrived */
+        /* the request was sent over an older connection that then died, so the server
+         * may have received it */
         outcome->fault = SGI_FETCH_BROKEN;
     if (outcome->fault == SGI_FETCH_OK)
         outcome->text = "";

@@ -53,8 +53,8 @@ static const sgi_mem *mem_of(const sgi_fetch_pool *pool)
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 static CURLcode library_fault;
 
-/* Initialises libcurl. It is never cleaned up, because other code in the process may use
- * it. */
+/* Initialises libcurl. libcurl is never cleaned up, because other code in the process
+ * may use it. */
 static void init_library(void)
 {
     library_fault = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -97,7 +97,8 @@ static void on_socket(struct ev_loop *loop, ev_io *io, int revents)
     if (revents & EV_ERROR)
         what |= CURL_CSELECT_ERR;
     sgi_sigpipe_block(&held, runtime_of(pool));
-    drive(pool, io->fd, what); /* drive may remove this watcher */
+    drive(pool, io->fd, what); /* drive may remove the watcher of this event, so its
+                                * members are not used afterwards */
     sgi_sigpipe_unblock(&held, true);
 }
 
@@ -232,8 +233,8 @@ static void allow_idle(const sgi_fetch_pool *pool)
 
 /* ---- the end of an exchange ---- */
 
-/* Removes the exchange from libcurl, which closes a stream that has not ended. The
- * caller does not hold the lock. */
+/* Removes the exchange from libcurl. If the response has not ended, its stream is
+ * closed. The caller does not hold the lock. */
 static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     if (!fetch->easy)
@@ -277,8 +278,8 @@ static void end_with(sgi_fetch_pool *pool, sgi_fetch *fetch, sgi_fetch_fault fau
     end(pool, fetch, &outcome);
 }
 
-/* Ends the exchange with libcurl's result. Its connection is back in the pool before
- * done is called. The caller does not hold the lock. */
+/* Ends the exchange with libcurl's result. When done is called, the connection is
+ * already back in the pool. The caller does not hold the lock. */
 static void finish(sgi_fetch_pool *pool, sgi_fetch *fetch, CURLcode result)
 {
     sgi_fetch_outcome outcome;
@@ -354,7 +355,7 @@ static void launch(sgi_fetch_pool *pool, sgi_fetch *fetch)
     if (fetch->events->started)
         fetch->events->started(fetch->user, fetch);
     if (fetch->cancelled)
-        return; /* the pool ends the exchange in its next work step */
+        return; /* the exchange stays queued; the pool ends it in its next work step */
     sgi_runtime_unlock(runtime_of(pool));
     CURLcode result = open_exchange(pool, fetch);
     if (result == CURLE_OK) {
@@ -371,7 +372,7 @@ static void launch(sgi_fetch_pool *pool, sgi_fetch *fetch)
         end(pool, fetch, &outcome);
 }
 
-/* Lets libcurl deliver the bytes that it kept during the pause. The caller holds the
+/* Lets libcurl deliver the bytes that it kept during a pause. The caller holds the
  * lock, which is released for a time. */
 static void resume(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
@@ -391,8 +392,9 @@ static void look_at(sgi_fetch_pool *pool, sgi_fetch *fetch)
         resume(pool, fetch);
 }
 
-/* Handles the exchanges that are on the list to_do now. An exchange that fails at once
- * and is started again waits for the next turn, so it does not block the loop. */
+/* Handles the exchanges that are on the list to_do at the time of the call. An
+ * exchange that fails at once and is started again waits for the next turn, so it does
+ * not block the loop. */
 static void do_what_was_asked(sgi_fetch_pool *pool)
 {
     sgi_fetch *fetch;
@@ -407,8 +409,9 @@ static void do_what_was_asked(sgi_fetch_pool *pool)
         sgi_carrier_request_work(&pool->carrier, SGI_WORK_OWN);
 }
 
-/* True when the runtime is ending and no fetcher is left. The pool then closes idle
- * connections, because the other end may be in this runtime and wait for the close. */
+/* True when the runtime is ending and no fetcher is left. The pool then closes its
+ * idle connections, because the server at the other end may belong to this runtime and
+ * wait for the close. */
 static bool is_over(const sgi_fetch_pool *pool)
 {
     return pool->stopping && !pool->fetchers;
@@ -450,7 +453,8 @@ static void work(sgi_carrier *carrier, uint32_t work)
         do_what_was_asked(pool);
         sgi_runtime_unlock(runtime_of(pool));
         if (pool->multi)
-            drive(pool, CURL_SOCKET_TIMEOUT, 0); /* new exchanges begin to connect */
+            drive(pool, CURL_SOCKET_TIMEOUT, 0); /* this event makes new exchanges
+                                                  * begin to connect */
         sgi_runtime_lock(runtime_of(pool));
         sgi_sigpipe_unblock(&held, true);
     }

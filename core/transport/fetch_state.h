@@ -51,7 +51,8 @@ struct sgi_fetch {
     sgi_fetcher *fetcher;
     const sgi_fetch_events *events;
     void *user;
-    size_t size; /* size of this block, which includes the request's headers */
+    size_t size; /* size of the block of memory that holds this struct and the
+                  * request's headers */
     sgi_fetch_stage stage;
     bool counted; /* the exchange is counted in fetcher->busy */
     bool cancelled;
@@ -69,15 +70,15 @@ struct sgi_fetch {
     struct curl_slist *headers;
     sgi_buf body;
     sgi_fetch_lane lane;
-    /* the request must not be processed twice, as in sgi_fetch_request */
+    /* true = the server must not process the request twice (see sgi_fetch_request) */
     bool once;
-    bool public_only; /* as in sgi_fetch_request; like `excepted` it never changes */
+    bool public_only; /* see sgi_fetch_request; like `excepted` it never changes */
     sgi_ip_address excepted;
     bool shut_out; /* loop: a connection was refused because its address is not public */
     /* loop: number of bytes of the body that were sent; only used if `once` is set */
     size_t sent;
     sgi_buf head;          /* lines of the response's head: name, colon, value, CRLF */
-    sgi_fetch_fault fault; /* the reason, if this code has ended the transfer itself */
+    sgi_fetch_fault fault; /* the fault, if this code has ended the transfer itself */
     char why[SGI_WHY_SIZE];
     CURL *easy;                 /* loop: libcurl's handle */
     char text[CURL_ERROR_SIZE]; /* loop: the error text of libcurl */
@@ -115,12 +116,13 @@ struct sgi_fetch_pool {
 
 /* True when libcurl is initialised and has the needed features. For any thread. */
 bool sgi_fetch_is_possible(char why[SGI_WHY_SIZE]);
-/* Adds a fetcher to the runtime's pool, which is made if it does not exist. Returns
+/* Adds a fetcher to the runtime's pool, and makes the pool if there is none. Returns
  * NULL when out of memory. The caller holds the lock. */
 sgi_fetch_pool *sgi_fetch_pool_join(segue_runtime *rt);
 void sgi_fetch_pool_leave(sgi_fetch_pool *pool);
-/* Both functions queue the exchange for the pool's next work step: add for a new
- * exchange, ask for a change. The caller holds the lock. */
+/* sgi_fetch_pool_queue_new adds a new exchange to the pool.
+ * sgi_fetch_pool_queue_change queues an exchange for the pool's next work step,
+ * because it was started, paused or cancelled. The caller holds the lock. */
 void sgi_fetch_pool_queue_new(sgi_fetch_pool *pool, sgi_fetch *fetch);
 void sgi_fetch_pool_queue_change(sgi_fetch_pool *pool, sgi_fetch *fetch);
 
@@ -130,14 +132,16 @@ void sgi_fetch_pool_queue_change(sgi_fetch_pool *pool, sgi_fetch *fetch);
  * caller holds the lock. */
 void sgi_fetch_end_wait(sgi_fetch *fetch);
 /* Frees an exchange that was removed from libcurl and the pool, and queues the next
- * waiting exchange. For the loop thread, which holds the lock. */
+ * waiting exchange. Only the loop thread calls this, with the lock held. */
 void sgi_fetch_end(sgi_fetch *fetch);
 
 /* ---- fetch_easy.c ---- */
 
-/* Makes libcurl's handle with all its options. For the loop thread, without the lock. */
+/* Makes libcurl's handle with all its options. Only the loop thread calls this,
+ * without the lock. */
 CURLcode sgi_fetch_easy_open(sgi_fetch *fetch);
-/* Turns libcurl's result into an outcome. For the loop thread, without the lock. */
+/* Turns libcurl's result into an outcome. Only the loop thread calls this, without the
+ * lock. */
 void sgi_fetch_read_outcome(sgi_fetch *fetch, CURLcode result,
                             sgi_fetch_outcome *outcome);
 

@@ -1,5 +1,5 @@
-/* Asking the application for headers. Its callback runs from the queue of callbacks.
- * While the callback runs, the transport that it was given stays in memory. */
+/* Asking the application for headers. The callback runs from the queue of callbacks.
+ * While the callback runs, the transport that it got as an argument stays in memory. */
 #include "transport/http_client_exchange.h"
 
 struct sgi_header_hook {

@@ -1,5 +1,6 @@
-/* The heads of answers are written into a buffer, which the sender checks once. The
- * usual head (a JSON text with status 200) is three appends and a number. */
+/* The heads of answers are written into a buffer. The sender checks once whether the
+ * buffer had enough memory. The usual head (a JSON text with status 200) is three
+ * appends and a number. */
 #include "transport/http_answer.h"
 
 #include <stdio.h>
@@ -68,9 +69,9 @@ static void add_framing(sgi_buf *out, const sgi_http_answer_head *head)
         sgi_buf_add_lit(out, "Connection: keep-alive\r\n");
 }
 
-/* True when CORS allows a client to send this header. Only the client knows the names
- * of the headers that repeat tool parameters, so these are recognised by their common
- * prefix. */
+/* True when CORS allows a client to send this header. The headers that repeat tool
+ * parameters are recognised by their common prefix, because only the client knows
+ * their full names. */
 static bool may_send(sgi_str name)
 {
     static const sgi_str names[] = {SGI_STR_INIT("content-type"), SGI_STR_INIT("accept"),
@@ -99,7 +100,9 @@ static void add_allowed_headers(sgi_buf *out, sgi_str wanted)
     sgi_buf_add_lit(out, "\r\n");
 }
 
-#define KEEP "3600" /* in seconds; the metadata rarely changes */
+#define KEEP                                                                             \
+    "3600" /* how long the metadata, which rarely change, may be kept, in
+                     * seconds */
 
 static void add_public(sgi_buf *out, const sgi_http_answer_head *head)
 {
@@ -156,7 +159,7 @@ void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
     if (head->retry_s)
         sgi_http1_add_header_uint(out, SGI_STR("Retry-After"), (uint64_t)head->retry_s);
     else if (head->status == 429 || head->status == 503)
-        /* a full server may soon accept requests again */
+        /* a full server may accept requests again soon */
         sgi_buf_add_lit(out, "Retry-After: 1\r\n");
     add_cors(out, head);
     sgi_http1_add_head_end(out);

@@ -1,12 +1,12 @@
 /* The head of an answer, complete answers that the HTTP listener makes without the
- * engine, and the Date header. No I/O. */
+ * engine, and the Date header. This code does no I/O. */
 #ifndef SGI_HTTP_ANSWER_H
 #define SGI_HTTP_ANSWER_H
 
 #include "wire/http1.h"
 #include "wire/json_read.h"
 
-/* The line "Date: ...\r\n". It is written again when the second has changed. */
+/* The line "Date: ...\r\n". The line is written anew when the second has changed. */
 typedef struct sgi_http_date {
     int64_t second;
     size_t len;
@@ -35,7 +35,8 @@ typedef struct sgi_http_answer_head {
     /* the headers that the preflight request names; the answer lists those that are
      * allowed */
     sgi_str wanted;
-    sgi_str challenge; /* value of WWW-Authenticate; empty = none, or "Bearer" for 401 */
+    sgi_str challenge; /* value of WWW-Authenticate; when it is empty, a 401 has
+                        * "Bearer" and other answers have no such header */
     int32_t retry_s;   /* value of Retry-After; 0 = none */
     bool for_all;      /* any origin may read the answer, and caches may store it */
 } sgi_http_answer_head;

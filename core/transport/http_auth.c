@@ -1,17 +1,19 @@
 /* Runs a transport's OAuth flow (the flow itself is in the engine): HTTP exchanges
- * through the runtime's pool, callbacks of the application from the queue of callbacks,
- * and time limits for both. There is one step at a time. Whenever a step has ended,
- * sgi_http_auth_drive does the next one.
+ * through the runtime's pool, callbacks of the application from the queue of
+ * callbacks, and time limits for both. There is one step at a time. Whenever a step
+ * has ended, sgi_http_auth_drive does the next step.
  *
  *     refused --> drive --> fetch ... done --> drive --> ready ... callback --> drive
- *                                                 \--> flow ended: requests are sent
+ *                   \--> flow ended: requests are sent
  *
  * Lifetime: the same as that of a header hook. The end of the transport ends the flow
- * at once. Only free_user is left to call; it runs from the queue of callbacks, perhaps
- * after the transport is freed. While a callback runs the transport stays in memory.
+ * at once. Only the call of free_user is left; it runs from the queue of callbacks,
+ * perhaps after the transport is freed. While a callback runs the transport stays in
+ * memory.
  *
- * The endpoint's own host is reached in the same way as the endpoint, perhaps through a
- * Unix socket. Other hosts are reached by name, with the same proxy and certificates. */
+ * The endpoint's own host is reached in the same way as the endpoint, perhaps through
+ * a Unix socket. Other hosts are reached by name, with the same proxy and
+ * certificates. */
 #include "transport/http_client.h"
 
 #include "transport/http_client_exchange.h"
@@ -25,11 +27,13 @@ struct sgi_http_auth {
     int32_t status; /* HTTP status of the running exchange */
     sgi_buf body;
     bool overflown;
-    /* the time limit of the exchange, or of the user's visit to the browser */
+    /* fires at the time limit of the running exchange, or of the user's visit to the
+     * browser */
     sgi_timer timer;
-    bool driving;         /* a step is running; the next step begins after it */
+    bool driving;         /* a step is running; the next step begins when this step has
+                           * ended */
     bool consent_is_told; /* the application was asked to send the user to the browser */
-    /* number of the last token that was reported to the conversation */
+    /* number of the token that was last reported to the conversation */
     uint64_t token;
     sgi_ready ready;
     segue_authorize_fn on_authorize;
@@ -66,7 +70,7 @@ static void took_too_long(sgi_timer *timer)
 {
     sgi_http_auth *auth = SGI_OWNER(timer, sgi_http_auth, timer);
     if (auth->consent_is_told) {
-        /* this has no effect if the user has just come back from the browser */
+        /* this call does nothing if the user has just come back from the browser */
         sgi_flow_on_consent_timeout(auth->flow);
     } else {
         stop_fetch(auth);
@@ -75,8 +79,8 @@ static void took_too_long(sgi_timer *timer)
     sgi_http_auth_drive(auth);
 }
 
-/* Starts the time limit of the exchange. It does not run while the exchange waits for a
- * slot of max_connections. */
+/* Starts the time limit of the exchange when the exchange is sent. The time for which
+ * the exchange waits for a slot of max_connections does not count. */
 static void take_start(void *user, sgi_fetch *fetch)
 {
     sgi_http_auth *auth = user;
@@ -137,8 +141,8 @@ static const sgi_fetch_events events = {
 
 /* True when an exchange may only go to public addresses. A URL that the server names
  * may lead to the server's own address (*excepted), but not to another address that
- * only this machine can reach. Before the first response of the server, its address is
- * known only if its URL names this machine. */
+ * only this machine can reach. Until the first response of the server has come, the
+ * server's address is known only if its URL names this machine. */
 static bool must_be_public(const sgi_http_auth *auth, const sgi_flow_exchange *exchange,
                            const sgi_ip_address **excepted)
 {
@@ -192,8 +196,8 @@ static void send_exchange(sgi_http_auth *auth)
 
 /* ---- the next step ---- */
 
-/* Reports a new token to the conversation, because another user may have agreed this
- * time. */
+/* Reports a new token to the conversation, because the user who agreed this time may
+ * be another one. */
 static void note_token(sgi_http_auth *auth)
 {
     sgi_conn *conn = sgi_transport_conn(&auth->client->base);
@@ -212,7 +216,7 @@ static void set_consent_told(sgi_http_auth *auth, bool is_told)
         sgi_exchange_set_user_decides(conn, is_told);
 }
 
-/* Does one step. True when the next step can follow at once. */
+/* Does one step. Returns true when the next step can follow at once. */
 static bool do_next(sgi_http_auth *auth)
 {
     sgi_flow_need need = sgi_flow_next_need(auth->flow);
@@ -337,7 +341,7 @@ static int32_t finish(sgi_http_auth *auth)
 }
 
 /* Runs one callback. Its texts belong to the flow, which must not change while the
- * callback runs. So only `ready` continues the flow. */
+ * callback runs. So the flow continues only after the callback, in `ready`. */
 static int32_t call(sgi_http_auth *auth)
 {
     sgi_buf text;

@@ -2,9 +2,9 @@
  * the engine marks exchanges, and a flush of this transport begins, continues or drops
  * the marked ones.
  *
- * At the end running exchanges are dropped, and a wire session of the handshake
- * revisions is ended by DELETE. Messages without an answer (such as a cancellation) may
- * still be sent for a short time. */
+ * When the transport ends, running exchanges are dropped, and a wire session of the
+ * handshake revisions is ended by DELETE. Messages that get no answer (such as a
+ * cancellation) may still be sent for a short time. */
 #include "transport/http_client.h"
 
 #include "base/map.h"
@@ -212,7 +212,7 @@ static int64_t or_default(int64_t value, int64_t standard)
 }
 
 /* Checks that the files can be read. libcurl reads them later, when a connection is
- * made, but a wrong path should be reported now. */
+ * made, but a wrong path is to be reported now. */
 static segue_status check_files(const segue_http_options *options, char why[SGI_WHY_SIZE])
 {
     const char *files[] = {options->ca_file, options->cert_file, options->key_file};
@@ -245,8 +245,8 @@ static segue_status make_fetcher(sgi_http_client *client, segue_runtime *rt,
     return sgi_fetcher_new(rt, &settings, &client->fetcher, why);
 }
 
-/* Returns a hash of the endpoint. Two endpoints with the same hash are treated as the
- * same server, which costs one more message. */
+/* Returns a hash of the endpoint. Two endpoints with the same hash are treated as one
+ * server; the wrong one of them then needs one more message. */
 static uint64_t place_of(const char *url, const char *unix_socket)
 {
     static const uint64_t seed[2] = {0, 0};
@@ -315,8 +315,8 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     return status;
 }
 
-/* Clears the text in which the engine explains a refusal. The text is valid until the
- * lock is released. */
+/* Clears the text in which the engine explains why it refuses. The text is valid until
+ * the lock is released. */
 static void begin_telling(segue_runtime *rt)
 {
     sgi_runtime_lock(rt);

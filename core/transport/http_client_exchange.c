@@ -1,21 +1,22 @@
 /* One exchange of a client.
  *
- *   begun --headers known--> POST running --head--> JSON or events --> released
- *                                 |                        |
- *                                 +-- 401: repeat once     +-- cut: GET, Last-Event-ID
+ *     begun --headers known--> POST running --head--> JSON or events --> released
+ *                                 |                      |
+ *                                 +-- 401: repeat once   +-- cut: GET, Last-Event-ID
  *
- * Only a server of the handshake revisions gives its events ids, so only the streams of
- * such a server are resumed here after a cut. In the modern revisions the loss is
- * reported to the engine, which gets the result of the operation by its own requests.
- * No message is posted twice, except a message that the server has refused. When a
- * stream cannot be resumed, a loss is reported to the engine, which decides.
+ * Only a server of the handshake revisions gives its events ids, so only the streams
+ * of such a server are resumed here after a cut. In the modern revisions the cut is
+ * reported to the engine as a loss, and the engine gets the result of the operation by
+ * its own requests. No message is posted twice, except a message that the server has
+ * refused. When a stream cannot be resumed, the loss is reported to the engine, which
+ * decides.
  *
- * Backpressure: when the engine is ahead of its reader, received bytes stay in `held`
- * (at most one block of libcurl) and the exchange is paused.
+ * Backpressure: when the engine wants no more input, received bytes stay in `held` (at
+ * most one block of libcurl) and the exchange is paused.
  *
- * Exchanges without a time limit of the engine end after a silence: streams, and
- * messages without an answer. A GET that resumes a stream also ends after a silence,
- * because other answers about the task restart the time limit of the call. */
+ * An exchange for which the engine has no time limit ends after a silence: a stream,
+ * or a message that gets no answer. A GET that resumes a stream also ends after a
+ * silence, because other answers about the task restart the time limit of the call. */
 #include "transport/http_client_exchange.h"
 
 #include <stdio.h>
@@ -26,14 +27,17 @@
 
 #define RETRY_FIRST_MS 1000
 #define RETRY_LEAST_MS 10
-#define RETRY_MOST_MS 30000 /* maximum, unless the server asks for a longer wait */
+#define RETRY_MOST_MS                                                                    \
+    30000 /* the longest wait, unless the server asks for a longer
+                             * one */
 #define RETRY_UNSAID (-1)
 #define RESUMPTIONS_MAX 8 /* maximum number of resumptions in a row that bring no event */
-/* The time limit of a message that has no answer. It is used when there is no silence
+/* The time limit of a message that gets no answer. It is used when there is no silence
  * limit. */
 #define NO_ANSWER_MS 60000
 #define ERROR_BODY_MAX ((size_t)64 * 1024)
-/* The time in ms for which a server may keep a stream open after its answer. */
+/* The time in ms for which a server may keep a stream open after it has sent the
+ * answer. */
 #define AFTERMATH_MS 2000
 
 static void start(sgi_client_exchange *exchange);
@@ -69,15 +73,15 @@ static void free_exchange(sgi_client_exchange *exchange)
 void sgi_client_exchange_drop(sgi_client_exchange *exchange, const char *why)
 {
     sgi_conn *conn = exchange->conn;
-    /* free_exchange comes first: the engine may start another exchange in
+    /* free_exchange comes first, because the engine may start another exchange in
      * sgi_conn_lost */
     free_exchange(exchange);
     sgi_conn_lost(conn, why);
     sgi_exchange_release(conn);
 }
 
-/* Sends the request once it has what it needs: a token, and the headers of the
- * application if the application has a callback for them. */
+/* Sends the request, if all that it needs is known: a token, and the headers of the
+ * application when the application has a callback for them. */
 void sgi_client_exchange_send_when_ready(sgi_client_exchange *exchange)
 {
     sgi_http_client *client = exchange->client;
@@ -134,8 +138,8 @@ void sgi_client_exchange_send(sgi_client_exchange *exchange)
 
 static const sgi_fetch_events events;
 
-/* True when the request is a GET: either it opens the session's stream, or it resumes
- * the stream of an answer. */
+/* True when the request is a GET, which opens the stream of the session or resumes the
+ * stream of an answer. */
 static bool resumes(const sgi_client_exchange *exchange)
 {
     return exchange->kind == SGI_EXCHANGE_LISTEN || exchange->streams;
@@ -165,8 +169,8 @@ static bool ends_by_silence(const sgi_client_exchange *exchange)
            !sgi_exchange_is_awaited(exchange->conn);
 }
 
-/* Starts the time limits of the exchange. They do not run while the exchange waits for
- * a slot of max_connections. */
+/* Starts the time limits of the exchange when the exchange is sent. The time for which
+ * the exchange waits for a slot of max_connections does not count. */
 static void take_start(void *user, sgi_fetch *fetch)
 {
     sgi_client_exchange *exchange = user;
@@ -219,8 +223,8 @@ static void send_now(sgi_client_exchange *exchange)
 }
 
 /* Sends the message or resumes its stream. A stream is not resumed in another wire
- * session: there the server does not know its event ids, or they belong to another
- * stream. */
+ * session: the server of that session does not know the event ids of the stream, or
+ * they belong to another stream. */
 static void start(sgi_client_exchange *exchange)
 {
     sgi_http_client *client = exchange->client;
@@ -394,8 +398,8 @@ static void take_event(sgi_client_exchange *exchange, const sgi_sse_event *event
     if (event->has_retry)
         exchange->retry_ms = event->retry_ms;
     if (event->has_id || is_message)
-        exchange->resumptions = 0; /* the stream makes progress, so the count begins
-                                      again */
+        exchange->resumptions = 0; /* the stream makes progress, so the resumptions
+                                    * without an event are counted from 0 again */
     if (is_message)
         sgi_conn_message(exchange->conn, event->data);
     if (is_message && event->has_id)
@@ -403,7 +407,7 @@ static void take_event(sgi_client_exchange *exchange, const sgi_sse_event *event
 }
 
 /* Ends the exchange because a message is over the size limit. The message may be the
- * answer, so the caller must not wait for its rest. */
+ * answer itself, so the caller must not wait any longer. */
 static void give_up_oversized(sgi_client_exchange *exchange)
 {
     break_off(exchange);
@@ -412,7 +416,7 @@ static void give_up_oversized(sgi_client_exchange *exchange)
 }
 
 /* Passes events to the engine while the engine wants input. Unread bytes stay in
- * *input. False when the exchange has ended and is freed. */
+ * *input. Returns false when the exchange has ended and is freed. */
 static bool feed(sgi_client_exchange *exchange, sgi_str *input)
 {
     sgi_conn *conn = exchange->conn;
@@ -453,7 +457,7 @@ static void hold(sgi_client_exchange *exchange, sgi_str rest)
     stream_ended(exchange, "out of memory for the stream");
 }
 
-/* Stores the bytes of a body, which is handled when it is complete. */
+/* Keeps the bytes of a body until the body is complete. */
 static void keep_body(sgi_client_exchange *exchange, sgi_str bytes)
 {
     size_t most =
@@ -491,8 +495,8 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
 
 /* ---- ending ---- */
 
-/* Handles a complete response. Its body was not stored if the engine waits for no
- * answer. An empty body is not a message, whatever its type is. */
+/* Handles a complete response. The body of the response was not kept if the engine
+ * waits for no answer. An empty body is not a message, whatever its type is. */
 static void answered_in_full(sgi_client_exchange *exchange)
 {
     if (exchange->body.failed) {
@@ -577,7 +581,8 @@ static void keep_outcome(sgi_client_exchange *exchange, const sgi_fetch_outcome 
 
 static void finish_kept(sgi_client_exchange *exchange)
 {
-    sgi_buf text = exchange->fault_text; /* the exchange may be freed */
+    sgi_buf text = exchange->fault_text; /* a copy, because the calls below may free
+                                          * the exchange */
     sgi_buf_init(&exchange->fault_text, sgi_engine_mem(engine_of(exchange)));
     finish(exchange,
            &(sgi_fetch_outcome){exchange->fault,
@@ -591,7 +596,8 @@ static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outc
     (void)fetch;
     exchange->fetch = NULL;
     sgi_engine_clear_timer(engine_of(exchange), &exchange->timer);
-    /* the runtime may end before the exchange starts, so the hold ends here too */
+    /* the exchange may never have been started when the runtime ends, so the hold ends
+     * here too */
     sgi_exchange_set_held(exchange->conn, false);
     if (exchange->held.len)
         keep_outcome(exchange, outcome);

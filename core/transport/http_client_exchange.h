@@ -34,12 +34,12 @@ struct sgi_http_client {
     sgi_http_auth *auth; /* the object that gets access tokens; NULL = no OAuth */
     sgi_buf url;         /* the endpoint's URL, NUL-terminated */
     sgi_buf name;        /* the endpoint's name in messages */
-    int64_t silence_ms;  /* the limit of a silence in ms; -1 = none */
+    int64_t silence_ms;  /* how long the server may be silent, in ms; -1 = no limit */
     /* the headers that the application has set: name NUL value NUL, ... */
     sgi_buf headers;
     int32_t header_count;
-    /* a hash of the endpoint: the key under which the engine stores what it learns of
-     * it */
+    /* a hash of the endpoint, under which the engine remembers what it learns about
+     * the endpoint */
     uint64_t place;
     /* the Mcp-Session-Id of the wire session; empty = no session */
     sgi_buf session;
@@ -70,10 +70,10 @@ struct sgi_client_exchange {
     bool once;
     sgi_exchange_span span;
     sgi_headers_state headers;
-    /* the application was asked for headers once more, after a refusal */
+    /* true = the application was asked for headers a second time, after a refusal */
     bool asked_again;
     bool waits_for_token;
-    /* number of OAuth flows that the request waited for after refusals */
+    /* number of OAuth flows for which the request has waited after refusals */
     int32_t flows;
     /* number of the token with which the request was sent; 0 = no token */
     uint64_t token;
@@ -84,17 +84,19 @@ struct sgi_client_exchange {
     int32_t status; /* HTTP status of the running response; 0 = no response yet */
     bool is_events; /* the response is an event stream */
     bool is_json;
-    bool streams;   /* the POST was answered with a stream */
+    bool streams;   /* true = a POST was answered with a stream, or the request is the
+                     * GET of the session's stream */
     bool aftermath; /* the answer has come, but its stream has not ended yet */
     sgi_buf posted; /* the body of the POST, while it may be sent again */
     sgi_buf body;   /* the body of the response: JSON, or the text of an error */
     sgi_sse sse;
-    /* received bytes that wait, because the engine is ahead of its reader */
+    /* received bytes that the engine does not want yet */
     sgi_buf held;
     bool ended; /* the stream has ended; the bytes in `held` are its last ones */
-    sgi_fetch_fault fault; /* how it has ended */
+    sgi_fetch_fault fault; /* how the stream has ended */
     sgi_buf fault_text;
-    int64_t retry_ms;    /* the server's retry time in ms; -1 = it gave none */
+    int64_t retry_ms;    /* the retry time of the server in ms; -1 = the server gave
+                          * none */
     int32_t resumptions; /* number of resumptions in a row that brought no event */
     sgi_timer timer;     /* fires at the silence limit or at the next resumption */
     int64_t last_input_ms;
@@ -103,25 +105,27 @@ struct sgi_client_exchange {
 /* Begins an exchange that sgi_exchange_next returned. When out of memory, a loss is
  * reported to the engine at once. */
 void sgi_client_exchange_begin(sgi_http_client *client, sgi_conn *conn);
-/* Called when the engine has marked the exchange again: the exchange continues to read,
- * or is dropped because the engine has ended it. */
+/* Called when the engine has marked an exchange that was begun already. The exchange
+ * continues to read, or is dropped because the engine has ended it. */
 void sgi_client_exchange_update(sgi_client_exchange *exchange);
-/* Sends the request. If a token or the application's headers are missing, it is sent
- * when they are known. */
+/* Sends the request. If a token or the application's headers are missing, the request
+ * is sent when they are known. */
 void sgi_client_exchange_send_when_ready(sgi_client_exchange *exchange);
-/* Sends the request. It is called when the token and the headers are known. */
+/* Sends the request. The token and the headers must be known. */
 void sgi_client_exchange_send(sgi_client_exchange *exchange);
-/* Handles a temporary refusal. A stream is resumed later; otherwise the function
- * reports to the engine that the request had no effect. */
+/* Handles a refusal that is only temporary. If a stream was to be resumed, it is
+ * resumed later; otherwise the function reports to the engine that the request had no
+ * effect. */
 void sgi_client_exchange_put_off(sgi_client_exchange *exchange, const char *why);
 /* Cancels and frees the exchange. why: the reason for the engine. */
 void sgi_client_exchange_drop(sgi_client_exchange *exchange, const char *why);
 
 /* Starts the wire session that the answer to initialize names, and ends the old one.
- * False when the session's id is invalid (the exchange was then reported to the engine
- * as denied) or when out of memory. The caller then drops the exchange. */
+ * Returns false when the session's id is invalid (the exchange was then reported to
+ * the engine as denied) or when out of memory. After false, the caller drops the
+ * exchange. */
 bool sgi_http_client_start_session(sgi_client_exchange *exchange, sgi_str session);
-/* Called after an exchange was freed. */
+/* Called after an exchange was freed, because the transport may now be able to end. */
 void sgi_http_client_exchange_freed(sgi_http_client *client);
 
 /* ---- http_client_exchange_head.c ---- */
@@ -146,10 +150,11 @@ segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
 /* Stores what the head of a response says about a refusal. */
 void sgi_client_exchange_note_refusal(sgi_client_exchange *exchange,
                                       const sgi_fetch *fetch);
-/* Handles a refused request. True when the request is sent again, or when the exchange
- * was ended and freed. */
+/* Handles a refused request. Returns true when the request is sent again, or when the
+ * exchange was ended and freed. */
 bool sgi_client_exchange_retry_refused(sgi_client_exchange *exchange);
-/* Handles a final 401: the engine gets the server's explanation. */
+/* Ends the exchange after a refusal that nothing can change (401 or 403). The engine
+ * gets the server's explanation. */
 void sgi_client_exchange_end_unauthorized(sgi_client_exchange *exchange);
 
 /* ---- http_client_exchange_token.c, or absent_oauth.c in a build without OAuth ---- */
@@ -157,19 +162,20 @@ void sgi_client_exchange_end_unauthorized(sgi_client_exchange *exchange);
 /* True when the request must wait for a token. sgi_client_exchange_send_when_ready
  * sends it later. */
 bool sgi_client_exchange_wants_token(sgi_client_exchange *exchange);
-/* Called when the server has accepted the request, so its token is valid. */
+/* Called when the server has accepted the request: the token of the request is valid. */
 void sgi_client_exchange_token_accepted(sgi_client_exchange *exchange);
-/* Handles a request that was refused and may need another token. True when the request
- * is sent again, waits for a token, or was ended. False when no token helps. */
+/* Handles a request that was refused and may need another token. Returns true when the
+ * request is sent again, waits for a token, or was ended. Returns false when no token
+ * helps. */
 bool sgi_client_exchange_retry_with_new_token(sgi_client_exchange *exchange);
-/* Called when an OAuth flow has ended: the requests that waited for it are sent or
- * ended. */
+/* Called when an OAuth flow has ended: the requests that waited for the flow are sent
+ * or ended. */
 void sgi_client_exchanges_on_token_flow_ended(sgi_http_client *client);
 
 /* ---- http_auth.c, or absent_oauth.c in a build without OAuth ---- */
 
-/* Makes the object that gets access tokens. sgi_http_auth_release stops it. It then calls
- * free_user and frees itself. */
+/* Makes the object that gets access tokens. sgi_http_auth_release stops the object,
+ * which then calls free_user and frees itself. */
 segue_status sgi_http_auth_new(sgi_http_client *client, const char *endpoint,
                                const segue_oauth_options *options);
 void sgi_http_auth_release(sgi_http_auth *auth);
@@ -182,15 +188,16 @@ sgi_str sgi_http_auth_header(const sgi_http_auth *auth, uint64_t *token);
 
 /* ---- header_hook.c ---- */
 
-/* Makes a hook, which asks the application for headers. sgi_header_hook_end stops it.
- * After a callback that may be running, it then calls free_user and frees itself. fn:
- * NULL = only free_user is called. Returns NULL when out of memory. */
+/* Makes a hook, which asks the application for headers. sgi_header_hook_end stops the
+ * hook. When no callback of the hook runs any more, the hook calls free_user and frees
+ * itself. fn: NULL = only free_user is called. Returns NULL when out of memory. */
 sgi_header_hook *sgi_header_hook_new(sgi_engine *engine, segue_headers_fn fn, void *user,
                                      segue_free_fn free_user);
-/* Frees a hook that was never used, without any callback. */
+/* Frees the hook at once and calls neither callback. */
 void sgi_header_hook_free(sgi_header_hook *hook);
 bool sgi_header_hook_has_callback(const sgi_header_hook *hook);
-/* Asks the application; all exchanges that wait for headers are then sent. */
+/* Asks the application for headers. Afterwards all exchanges that wait for headers are
+ * sent. */
 void sgi_header_hook_run(sgi_header_hook *hook, sgi_http_client *client, int32_t status);
 void sgi_header_hook_end(sgi_header_hook *hook);
 

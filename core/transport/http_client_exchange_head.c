@@ -131,8 +131,8 @@ static bool is_ours(const char *name)
     return !strncasecmp(name, "mcp-param-", 10);
 }
 
-/* Returns the position of a header among the packed ones, or the end of these when the
- * header is not set. */
+/* Returns the position of a header in the packed headers, or their end when the header
+ * is not set. */
 static size_t find(const sgi_http_client *client, const char *name, size_t *len)
 {
     const sgi_buf *headers = &client->headers;

@@ -15,8 +15,8 @@ void sgi_client_exchange_note_refusal(sgi_client_exchange *exchange,
         sgi_client_exchange_token_accepted(exchange);
 }
 
-/* Asks the application once for other headers. False when it was asked already, or has
- * no callback for headers. */
+/* Asks the application once for other headers. Returns false when the application was
+ * asked already, or has no callback for headers. */
 static bool ask_application(sgi_client_exchange *exchange)
 {
     if ((exchange->status != 401 && exchange->status != 403) || exchange->asked_again ||

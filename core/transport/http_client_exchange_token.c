@@ -2,11 +2,11 @@
  * refused it. Many requests may wait for the same token. A refused request had no
  * effect on the server, so it is sent again with the new token.
  *
- * A request waits for at most FLOWS_MAX flows after refusals: a server may want one
+ * After refusals, a request waits for at most FLOWS_MAX flows: a server may want one
  * scope and then another, but not without end. While the request waits, its time limit
- * in the engine stands still, because the user may be slow. Only a refusal ends the
- * request for good: when the authorization server is unreachable, the request is
- * repeated as often as the session may reconnect. */
+ * in the engine stands still, because the user may be slow. Only a refusal of
+ * authorization ends the request for good. When the authorization server is
+ * unreachable, the request is sent again as often as the session may reconnect. */
 #include "transport/http_client_exchange.h"
 
 #define FLOWS_MAX 3
@@ -41,8 +41,8 @@ static void shut_out(sgi_client_exchange *exchange, const char *why)
     sgi_client_exchange_drop(exchange, why);
 }
 
-/* Handles a request whose flow has ended without a token: ends the request if
- * authorization was refused, otherwise sends it again later. */
+/* Handles a request whose flow has ended without a token. Ends the request if
+ * authorization was refused, and otherwise sends it again later. */
 static void turn_away(sgi_client_exchange *exchange, segue_status status, const char *why)
 {
     if (status == SEGUE_E_UNAUTHORIZED)

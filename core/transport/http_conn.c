@@ -2,17 +2,18 @@
  *
  * While no request is running, input is parsed directly in the link's read buffer.
  * Bytes that arrive while a request is served, or while the application is asked who
- * the caller is, wait in `input`. Reading continues meanwhile, so that the end of the
- * connection is noticed, until MAX_WAITING bytes wait.
+ * the caller is, wait in `input`. Up to MAX_WAITING such bytes, reading continues, so
+ * that the end of the connection is noticed.
  *
- * There is one timer per connection. It is not moved when the deadline moves later: it
- * fires early and is set again. So a busy connection sets timers a few times per second
- * and not with every request.
+ * There is one timer per connection. The timer is not moved when the deadline moves to
+ * a later time: it fires early and is set again. So a busy connection sets timers a
+ * few times per second and not with every request.
  *
  * The end has two steps. When the link is gone, the exchange is given back to the
  * engine. When the application is not being asked about this connection any more, the
- * carrier retires, and the memory is freed at the end of the turn. So code in this file
- * may use the connection until the end of the turn, whatever a call has caused. */
+ * carrier retires, and the memory is freed at the end of the turn. So code in this
+ * file may use the connection until the end of the turn, even after a call that has
+ * ended the connection. */
 #include "transport/http_conn.h"
 
 #define MAX_WAITING ((size_t)64 * 1024)
@@ -53,7 +54,7 @@ static void bury(sgi_http_conn *conn)
     sgi_carrier_retire(&conn->transport.carrier);
 }
 
-/* Ends the connection after its link is gone. The link no longer belongs to it. */
+/* Ends the connection whose link is closed or gone. The link must not be used any more. */
 static void leave(sgi_http_conn *conn)
 {
     conn->link = NULL;
@@ -128,8 +129,8 @@ void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
         set_timer(conn, ms);
 }
 
-/* Sets the deadline for the rest of the input. It is called when all input so far was
- * used. */
+/* Sets the deadline for the rest of the request. Called when all input that has
+ * arrived is used up. */
 static void wait_for_input(sgi_http_conn *conn)
 {
     const segue_listen_options *options = &conn->listener->options;
@@ -179,7 +180,7 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
     case SGI_HTTP_WAIT_WRITE:
         if (sgi_link_progress(conn->link) == conn->taken)
             sgi_http_conn_cut(conn);
-        else /* the client is slow, but it has read something since */
+        else /* the client is slow but has read something since the last check */
             sgi_http_conn_wait(conn, wait, conn->listener->options.write_timeout_ms);
         break;
     case SGI_HTTP_WAIT_NOTHING:
@@ -206,7 +207,7 @@ static bool may_parse(const sgi_http_conn *conn)
     return conn->link && conn->stage == SGI_HTTP_READING && !conn->blocked;
 }
 
-/* Refuses input that is not a request, and a request beyond a limit. */
+/* Refuses a request that is malformed or exceeds a limit. */
 static void on_bad_request(sgi_http_conn *conn)
 {
     const sgi_http1 *parser = &conn->parser;
@@ -297,7 +298,7 @@ void sgi_http_conn_next(sgi_http_conn *conn)
         return;
     }
     sgi_http1_reset(&conn->parser);
-    /* the old route has views of the head, which is gone */
+    /* the old route has views of the old head, which is gone */
     conn->route = (sgi_http_head_verdict){0};
     conn->stage = SGI_HTTP_READING;
     conn->head_sent = conn->is_events = conn->ends = conn->in_body = false;
@@ -308,10 +309,11 @@ void sgi_http_conn_next(sgi_http_conn *conn)
 
 /* ---- ending an exchange ---- */
 
-/* Ends, when the listener closes, a stream that its client can resume elsewhere. This
- * is also done when an answer becomes a stream only after the closing began. The
- * connection still waits for the answer to a call, and, while clients may come back,
- * for the messages of their streams. */
+/* Ends, when the listener closes, a stream that its client can resume at another
+ * server. The function is also called when an answer becomes a stream after the
+ * closing began. A stream that carries the answer to a call is never ended here. While
+ * clients may come back (LISTENER_RETURNS), only streams without a call of their own
+ * are ended: the GET stream and subscriptions/listen. */
 static void end_resumable(sgi_http_conn *conn)
 {
     sgi_http_answer answer;
@@ -325,10 +327,10 @@ static void end_resumable(sgi_http_conn *conn)
         sgi_http_end_exchange(conn);
 }
 
-/* True when SGI_WORK_CLOSE is meant for the current exchange. The exchange for which it
- * was raised may be over, and another one running. The current one is closed only if it
- * is closing itself or was taken over by another connection. An ending runtime closes
- * all exchanges. */
+/* True when SGI_WORK_CLOSE applies to the current exchange. The work may have been
+ * raised for an earlier exchange that is over. The current exchange is closed only if
+ * it is closing itself or was taken over by another connection. An ending runtime
+ * closes all exchanges. */
 static bool is_to_close(const sgi_http_conn *conn)
 {
     if (!sgi_runtime_is_open(conn->listener->carrier.runtime))

@@ -38,7 +38,7 @@ typedef enum sgi_http_wait {
 } sgi_http_wait;
 
 struct sgi_http_conn {
-    /* the first member; callbacks about the principal get a pointer to it */
+    /* the first member; callbacks about the caller get a pointer to it */
     segue_transport transport;
     segue_listener *listener;
     TAILQ_ENTRY(sgi_http_conn) in_listener;
@@ -59,7 +59,7 @@ struct sgi_http_conn {
     bool blocked;       /* the link accepts no bytes now */
     bool is_local;      /* the peer is on this machine */
     bool is_known;      /* the peer has shown a verified certificate */
-    sgi_conn *exchange; /* the running exchange, to which this is a counted reference */
+    sgi_conn *exchange; /* the running exchange; a counted reference */
     sgi_conn *spare;    /* an exchange that is stored for the next request */
     sgi_buf rest;       /* output that the link has not accepted; it begins at rest_at */
     size_t rest_at;
@@ -77,7 +77,7 @@ struct sgi_http_conn {
     sgi_principal *who;
     bool named;
     sgi_bearer_check check;
-    /* the grant of the token, a counted reference that the engine gets with the
+    /* the grant of the token; a counted reference that is given to the engine with the
      * request */
     sgi_grant *grant;
     sgi_timer expiry; /* fires when the grant expires and ends a resumable stream */
@@ -89,14 +89,14 @@ struct sgi_http_conn {
 /* Makes a connection from the descriptor and adds it to the listener's list. On failure
  * it closes the descriptor and returns false. */
 bool sgi_http_conn_open(segue_listener *listener, int fd);
-/* Called when the listener closes. Running answers may finish; everything else ends
- * now. */
+/* Called when the listener closes. Answers that have begun may finish; everything else
+ * ends now. */
 void sgi_http_conn_drain(sgi_http_conn *conn);
 /* Closes the connection at once. */
 void sgi_http_conn_cut(sgi_http_conn *conn);
 
-/* Returns the connection of a transport, or NULL when the transport is of another kind.
- * For any thread. */
+/* Returns the connection of a transport, or NULL when the transport is of another
+ * kind. Any thread may call this. */
 sgi_http_conn *sgi_http_conn_of(const segue_transport *transport);
 /* Returns a header of the request, NUL-terminated, or NULL when it is missing or
  * repeated. Only the thread that runs the callback about the caller may call this. The
@@ -108,7 +108,7 @@ const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name);
 /* Sends the remaining output, then closes the connection. */
 void sgi_http_conn_close(sgi_http_conn *conn);
 void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms);
-/* Called when the answer is complete. It reads the next request, or closes the
+/* Called when the answer is complete. Reads the next request, or closes the
  * connection. */
 void sgi_http_conn_next(sgi_http_conn *conn);
 /* Handles input that arrived while the last request was served. */
@@ -118,7 +118,7 @@ void sgi_http_conn_go_on(sgi_http_conn *conn);
 void sgi_http_on_head(sgi_http_conn *conn);
 void sgi_http_on_request(sgi_http_conn *conn);
 void sgi_http_on_fault(sgi_http_conn *conn, int32_t status, const char *problem);
-/* Called once the caller is known. It asks for the body, or refuses the request. */
+/* Called once the caller is known. Asks for the body, or refuses the request. */
 void sgi_http_on_caller(sgi_http_conn *conn);
 
 /* Cancels the check of the caller and drops the grant. */
@@ -130,9 +130,9 @@ void sgi_http_check_late(sgi_http_conn *conn);
 void sgi_http_flush(sgi_http_conn *conn);
 /* Called when the link accepts bytes again. */
 void sgi_http_writable(sgi_http_conn *conn);
-/* Ends the running exchange. It is called when the engine or the listener wants that. */
+/* Ends the running exchange, because the engine or the listener requires it. */
 void sgi_http_end_exchange(sgi_http_conn *conn);
-/* Gives the exchange back to the engine, whatever its state. */
+/* Gives the exchange back to the engine, in any state of the exchange. */
 void sgi_http_drop_exchange(sgi_http_conn *conn);
 void sgi_http_send_comment(sgi_http_conn *conn);
 /* Sends an answer that the HTTP listener makes without the engine, such as the health

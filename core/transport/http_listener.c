@@ -1,19 +1,19 @@
 /* The start and the end of a listener.
  *
- * The socket listens when sgi_http_listen returns. But no connection is accepted before
- * the server has recovered the contents of its store: until then connections wait in
- * the system's backlog. Any thread may ask under the lock to open or close; the loop
- * does it, as work of the carrier.
+ * The socket listens when sgi_http_listen returns. But no connection is accepted
+ * before the server has recovered the contents of its store: until then connections
+ * wait in the system's backlog. Any thread may ask under the lock to open or close;
+ * the loop then opens or closes the listener, as work of the carrier.
  *
  * Closing: each connection is notified. While a request runs to which its client can
  * come back, the socket stays open, but new requests are refused. A socket that other
- * processes share is closed at once, since clients can come back to the other
+ * processes share is closed at once, because clients can come back to the other
  * processes. Connections that are left at the deadline are cut. After the last
- * connection its sgi_server_listener is removed from the server,
- * which may wait for that, and the carrier retires.
+ * connection, its sgi_server_listener is removed from the server, which may wait for
+ * that, and the carrier retires.
  *
- * At the maximum number of connections nothing is accepted: new connections wait in the
- * backlog and are accepted when another connection ends. */
+ * At the maximum number of connections no connection is accepted: new connections wait
+ * in the backlog and are accepted when another connection ends. */
 #include "transport/http_listener.h"
 
 #include <netinet/in.h>
@@ -25,7 +25,8 @@
 #include "base/limit.h"
 #include "transport/http_conn.h"
 
-/* The interval in ms of the check whether a client may still come back. */
+/* The interval in ms at which a closing listener checks whether a client may still
+ * come back. */
 #define LOOK_MS 50
 
 static segue_listener *listener_of(sgi_carrier *carrier)
@@ -136,7 +137,7 @@ static bool shares_socket(const segue_listener *listener)
 
 static void look_on(sgi_timer *timer);
 
-/* Continues closing when no client may come back any more. Otherwise it sets a timer to
+/* Continues closing when no client may come back any more. Otherwise sets a timer to
  * check again. */
 static void look(segue_listener *listener)
 {
@@ -173,8 +174,8 @@ static void work(sgi_carrier *carrier, uint32_t bits)
         open_socket(listener);
 }
 
-/* Ends the listener when the runtime is freed. Its connections are carriers themselves,
- * and may be abandoned before or after the listener. */
+/* Ends the listener when the runtime is freed. The connections of the listener are
+ * carriers themselves, and may be abandoned before or after the listener. */
 static void abandon(sgi_carrier *carrier)
 {
     segue_listener *listener = listener_of(carrier);
@@ -299,8 +300,8 @@ static const char *problem_of(const segue_listen_options *o)
     return NULL;
 }
 
-/* Checks the numbers of the options. When one is out of its range, returns false, and
- * `why` says which. */
+/* Checks the numbers of the options. Returns false when a number is out of its range;
+ * `why` then says which number. */
 static bool check_numbers(const segue_listen_options *o, char why[SGI_WHY_SIZE])
 {
     const sgi_range numbers[] = {
@@ -442,7 +443,7 @@ static segue_status make_gate(segue_runtime *rt, segue_server *server,
         return SEGUE_OK;
     segue_status status = sgi_bearer_gate_new(rt, server, o->bearer, listener->url,
                                               is_url, o->path, &listener->bearer, why);
-    /* the pointer belongs to the caller and is not used later */
+    /* the application owns this struct, so the pointer is not kept */
     listener->options.bearer = NULL;
     listener->policy.is_public = status == SEGUE_OK ? is_metadata : NULL;
     listener->policy.user = listener->bearer;

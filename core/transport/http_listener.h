@@ -1,8 +1,8 @@
 /* A listener: one listening socket that serves one server over HTTP, and its
- * connections. Creating, closing and freeing may be done on any thread, everything else
- * on the loop thread with the lock held.
+ * connections. Any thread may create, close and free a listener. Everything else is
+ * done on the loop thread with the lock held.
  *
- *   waiting --the server has recovered--> open --close--> returns --> shut --> gone
+ *     waiting --the server has recovered--> open --close--> returns --> shut --> gone
  *
  * The memory lives until the loop has released the listener and the application has
  * freed its handle. */
@@ -52,8 +52,9 @@ struct segue_listener {
     sgi_bearer_gate *bearer;
     sgi_http1_limits limits;
     sgi_http_date date;
-    sgi_buf room; /* the buffer in which a write is built; empty between uses */
-    sgi_buf text; /* the buffer of output that is sent at once */
+    sgi_buf room; /* the buffer in which output is built before it is written; empty
+                   * between uses */
+    sgi_buf text; /* the buffer for output that is sent at once */
     TAILQ_HEAD(, sgi_http_conn) conns;
     sgi_timer deadline; /* fires at the time at which closing must be finished */
     sgi_timer look;     /* fires at the next check whether a client may still come back */
@@ -66,12 +67,14 @@ segue_status sgi_http_listen(segue_runtime *rt, segue_server *server,
                              const segue_listen_options *options, segue_listener **out,
                              char why[SGI_WHY_SIZE]);
 segue_status sgi_http_listener_reload(segue_listener *listener, char why[SGI_WHY_SIZE]);
-/* Both functions may be called on any thread with the lock held. */
+/* Closes the listener. This function and the next one may be called on any thread with
+ * the lock held. */
 void sgi_http_listener_close(segue_listener *listener);
-/* Drops the application's handle. It is called when the application frees the handle. */
+/* Drops the reference of the application's handle. Called when the application frees
+ * the handle. */
 void sgi_http_listener_abandon(segue_listener *listener);
 
-/* Removes a connection from the listener. It is called when the connection has ended. */
+/* Removes a connection that has ended from the listener. */
 void sgi_http_listener_remove_conn(segue_listener *listener, sgi_http_conn *conn);
 
 #endif

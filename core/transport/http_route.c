@@ -35,8 +35,8 @@ static void refuse(sgi_http_head_verdict *route, int32_t status, const char *pro
 
 /* ---- lists in headers ---- */
 
-/* Gives the part of *list before the first separator and removes it from *list. False
- * when the list is empty. */
+/* Gives the part of *list before the first separator and removes this part from *list.
+ * Returns false when the list is empty. */
 static bool next_of(sgi_str *list, char separator, sgi_str *item)
 {
     if (!list->n)
@@ -84,7 +84,7 @@ bool sgi_http_is_address(sgi_str name)
 {
     sgi_str octet;
     int32_t count = 0;
-    /* such a name is an address, because the parser allows brackets only around
+    /* a name in brackets is an address: the parser allows brackets only around
      * addresses */
     if (name.n && *name.p == '[')
         return name.n > 2 && name.p[name.n - 1] == ']';
@@ -98,8 +98,8 @@ bool sgi_http_is_address(sgi_str name)
     return count == 4;
 }
 
-/* True when the name is the address that the listener is bound to. In the name, an
- * address with colons has brackets. */
+/* True when the name is the address that the listener is bound to. The name may have
+ * its address in brackets. */
 static bool is_bound(const sgi_http_policy *policy, sgi_str name)
 {
     if (!policy->bound.n)

@@ -13,10 +13,10 @@ typedef struct sgi_http_policy {
     const void *user;
     sgi_str path;        /* path of the MCP endpoint */
     sgi_str health_path; /* path of the health check; empty = none */
-    /* allowed hosts, separated by commas; p NULL = bound, local, secure and tokens
-     * decide */
+    /* allowed hosts, separated by commas; p NULL = `bound`, `local`, `secure` and
+     * `tokens` decide */
     sgi_str hosts;
-    /* allowed origins, separated by commas; p NULL = decided in the same way */
+    /* allowed origins, separated by commas; p NULL = decided like `hosts` */
     sgi_str origins;
     sgi_str bound; /* the address that the socket is bound to, without its port */
     bool local;    /* only this machine can reach the listener */

@@ -1,16 +1,17 @@
 /* The way of output from the engine to the link. Output is built in the listener's
  * buffer `room`: head and body in one write, events in chunks of up to EVENTS_MAX with
- * their framing. One flush gets output from the engine once; when there is more, the
- * engine asks for another flush, so that other connections get their turn first.
+ * their framing. One flush gets output from the engine once; when there is more
+ * output, the engine asks for another flush, so that other connections get their turn
+ * first.
  *
- * Bytes that the link does not accept stay in `rest`. While there are such bytes, no
- * more output is fetched from the engine, so a slow reader slows its streams down.
- * `ends` means that the answer is complete after `rest`; the exchange is then no longer
- * needed and may be gone.
+ * Bytes that the link does not accept stay in `rest`. While `rest` has bytes, no more
+ * output is fetched from the engine, so a slow reader slows its streams down. `ends`
+ * means that the answer is complete after the bytes of `rest`; the exchange is then no
+ * longer needed and may be gone.
  *
  * A stream of the handshake revisions may be taken over by another connection at any
- * time. Then this connection must no longer read it; sgi_serve_end_exchange handles
- * that. */
+ * time. Then this connection must no longer read the stream; sgi_serve_end_exchange
+ * handles that. */
 #include "wire/ending.h"
 #include "transport/http_conn.h"
 
@@ -179,7 +180,7 @@ static void send_part(sgi_http_conn *conn, sgi_str *text)
     send_room(conn);
 }
 
-/* Sends the text in parts. True when all of it was handed to the link. */
+/* Sends the text in parts. Returns true when the link has accepted the whole text. */
 static bool send_text(sgi_http_conn *conn, sgi_str *text)
 {
     do
@@ -233,7 +234,7 @@ static void keep_rest(sgi_http_conn *conn, sgi_str rest)
 }
 
 /* Sends the exchange's output. A handler may write its answer during sgi_conn_output,
- * so only after that call is it known whether the answer is complete. */
+ * so whether the answer is complete is known only after that call. */
 static void send_output(sgi_http_conn *conn, sgi_http_answer *answer)
 {
     sgi_buf *text = &conn->listener->text;
@@ -252,8 +253,8 @@ static void send_output(sgi_http_conn *conn, sgi_http_answer *answer)
         sgi_http_conn_next(conn);
 }
 
-/* Sends the bytes of `rest`. False when some of them are left, or when the connection
- * is gone. */
+/* Sends the bytes of `rest`. Returns false when some of them are left, or when the
+ * connection is gone. */
 static bool send_rest(sgi_http_conn *conn)
 {
     sgi_str left = {conn->rest.p + conn->rest_at, conn->rest.len - conn->rest_at};
@@ -319,8 +320,8 @@ void sgi_http_end_expired(sgi_http_conn *conn)
         sgi_http_end_exchange(conn);
 }
 
-/* Ends the running exchange. If its answer has begun, the answer ends as its framing
- * requires. Otherwise the request is refused. */
+/* Ends the running exchange. An answer that has begun ends as its framing requires. If
+ * no answer has begun, the request is refused. */
 void sgi_http_end_exchange(sgi_http_conn *conn)
 {
     sgi_http_flush(conn);

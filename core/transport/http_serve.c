@@ -1,15 +1,16 @@
 /* The way of a request to the engine: refusing at the head, finding out who the caller
- * is, and passing the head to the engine.
+ * is, and passing the request on.
  *
- * A refused request is still read to its end when that is cheap, so that the connection
- * can be used again. Otherwise it is answered at once and the connection ends.
+ * A refused request is still read to its end when its body is short, so that the
+ * connection can be used again. Otherwise the request is answered at once and the
+ * connection ends.
  *
  * If the application wants to identify callers, it is asked when the head is complete.
- * So a refused caller cannot make the server hold a body, and is not asked to send one.
- * The question is a callback, perhaps on another thread. The callback reads the head in
- * the parser, which does not change until the application has answered; bytes that
- * arrive meanwhile wait. The loop then acts on the answer. If the application does not
- * identify callers, the body is read first. */
+ * So a refused caller cannot make the server hold a body, and is not asked to send
+ * one. The question is a callback, perhaps on another thread. The callback reads the
+ * head in the parser, which does not change until the application has answered; bytes
+ * that arrive meanwhile wait. The loop then acts on the answer. If the application
+ * does not identify callers, the body is read first. */
 #include "transport/http_conn.h"
 
 /* Maximum length of an unwanted body that is still read. */
@@ -104,8 +105,8 @@ static void identified(sgi_serve_identifying *identifying, segue_status status,
     sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
 }
 
-/* Returns a header's value with a NUL after it. The NUL overwrites the line end, which
- * is no longer needed. */
+/* Returns a header's value with a NUL after it. The NUL overwrites the line end in the
+ * head, which is no longer needed. */
 const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name)
 {
     size_t count = 0;
@@ -287,9 +288,9 @@ static void verdict_decided(sgi_bearer_check *check)
         sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
 }
 
-/* Called before (shown) and after the callback in which the application reads the
- * request. The request must not change meanwhile. If the connection has ended by then,
- * the loop handles that afterwards. */
+/* Called with true before the callback in which the application reads the request, and
+ * with false after it. The request must not change between the two calls. If the
+ * connection has ended in the meantime, the loop handles the end afterwards. */
 static void show(sgi_bearer_check *check, bool shown)
 {
     sgi_http_conn *conn = SGI_OWNER(check, sgi_http_conn, check);
@@ -306,8 +307,8 @@ void sgi_http_check_late(sgi_http_conn *conn)
     verdict_decided(&conn->check);
 }
 
-/* Starts the check of the token. If the verdict is known at once and refuses the
- * request, its body is still read if it is short. */
+/* Starts the check of the token. If the check refuses the request at once, the body of
+ * the request is still read if it is short. */
 static void check_token(sgi_http_conn *conn)
 {
     sgi_http1 *head = &conn->parser;
@@ -335,7 +336,8 @@ static void check_token(sgi_http_conn *conn)
 
 /* ---- from the head over the caller to the request ---- */
 
-/* True when the engine answers this request, so that its caller must be known. */
+/* True when the engine answers this request. Only for such a request the caller must
+ * be known. */
 static bool is_for_engine(const sgi_http_conn *conn)
 {
     sgi_http_kind kind = conn->route.kind;

@@ -1,12 +1,13 @@
-/* A link consists of a guest's socket (socket_guest.h), TLS if the gate has it, and the
- * output that the socket has not accepted yet.
+/* A link consists of a guest's socket (socket_guest.h), TLS if the gate has it, and
+ * the output that the socket has not accepted yet.
  *
  * A write is one send(2) to the socket at once, from any code on the loop thread.
- * Usually it needs no callback, no copy and no change of a watcher. With TLS the
+ * Usually a write needs no callback, no copy and no change of a watcher. With TLS the
  * records are built in the guest's buffer and are also sent at once. Only bytes that
- * the socket does not accept are copied into `out`, which is freed when it is empty, so
- * an idle link holds no buffer. One write may wait there, with the few bytes that TLS
- * adds; MAX_PENDING limits the waiting bytes if an owner does not wait.
+ * the socket does not accept are copied into `out`, which is freed when it is empty,
+ * so an idle link holds no buffer. `out` holds at most one write, with the few bytes
+ * that TLS adds; MAX_PENDING limits `out` if an owner writes without waiting for
+ * `writable`.
  *
  * A write that fails is not reported inside the call, but by a timer without delay;
  * `fault` has the error until then.
@@ -17,8 +18,8 @@
  * with unread input makes the system send a reset, which can overtake the last answer.
  * A TLS failure is handled in the same way, so that its alert is sent.
  *
- * `engaged` counts the functions on the stack that use the link. The last of them frees
- * the link if it is gone. */
+ * `engaged` counts the functions on the stack that use the link. The last of them
+ * frees the link if it is gone. */
 #include "transport/link.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@
 
 struct sgi_link_gate {
     segue_runtime *rt;
-    sgi_tls_setup *setup; /* used under the lock; NULL = no TLS */
+    sgi_tls_setup *setup; /* the TLS setup, used under the lock; NULL = no TLS */
 };
 
 typedef enum link_stage { OPEN = 0, FLUSHING, DRAINING, GONE } link_stage;
@@ -60,7 +61,7 @@ struct sgi_link {
     link_stage stage;
     int fault;     /* errno of a failed write that is not reported yet */
     int engaged;   /* number of functions on the stack that use the link */
-    bool waiting;  /* the owner must wait for the event `writable` */
+    bool waiting;  /* true = the owner must wait for the event `writable` */
     uint64_t sent; /* number of bytes that the system has accepted */
 };
 

@@ -1,16 +1,17 @@
-/* link: the byte stream of one accepted socket, with or without TLS. It knows no HTTP.
- * A gate makes the links; it holds what a listener's connections share. The functions
- * run on the loop thread with the lock held, unless a comment says otherwise.
+/* link: the byte stream of one accepted socket, with or without TLS. A link knows no
+ * HTTP. A gate makes the links; it holds what the connections of a listener share. The
+ * functions run on the loop thread with the lock held, unless a comment says
+ * otherwise.
  *
- *   open --close--> flushing --all is sent--> draining --the peer ends too--> gone
- *      \--abort, or the peer ends (closed)----------------------------------/ */
+ *     open --close--> flushing --all is sent--> draining --the peer ends too--> gone
+ *       \--abort, or the peer ends (closed)----------------------------------/ */
 #ifndef SGI_LINK_H
 #define SGI_LINK_H
 
 #include "transport/tls.h"
 
-/* Maximum size of one write. A link stores at most this much output, and what TLS
- * adds. */
+/* Maximum size of one write. A link stores at most this much output, and the bytes
+ * that TLS adds. */
 #define SGI_LINK_WRITE_MAX ((size_t)128 * 1024)
 
 typedef struct sgi_link_gate sgi_link_gate;
@@ -57,10 +58,11 @@ uint64_t sgi_link_progress(const sgi_link *link);
 /* Stops or continues reading. Bytes that were read already are still delivered. While
  * reading is off, the end of the connection is not noticed. */
 void sgi_link_set_reading(sgi_link *link, bool on);
-/* Closes the link; no event comes any more. Written bytes are still sent, as long as
- * the peer reads some every SGI_LINGER_MS, and for at most SGI_GRACE_MS. Then the link
- * waits up to SGI_LINGER_MS for the peer to end its side. Closing earlier, with input
- * of the peer unread, can cause a reset that overtakes the last answer. */
+/* Closes the link; no event comes any more. Bytes that were written are still sent, as
+ * long as the peer reads at least some of them every SGI_LINGER_MS, and for at most
+ * SGI_GRACE_MS. Then the link waits up to SGI_LINGER_MS for the peer to end its side.
+ * Without this wait, input of the peer that is unread can cause a reset that overtakes
+ * the last answer. */
 void sgi_link_close(sgi_link *link);
 /* Closes the link at once and drops unsent bytes. */
 void sgi_link_abort(sgi_link *link);
@@ -74,10 +76,10 @@ typedef struct sgi_link_peer {
 } sgi_link_peer;
 
 void sgi_link_describe(const sgi_link *link, sgi_link_peer *peer);
-/* As sgi_link_describe, for any connected socket; is_tls is false. */
+/* Does what sgi_link_describe does, for any connected socket; is_tls is false. */
 void sgi_link_peer_of(int fd, sgi_link_peer *peer);
-/* Appends the subject of the client's verified certificate. False when the client has
- * shown none. */
+/* Appends the subject of the client's verified certificate. Returns false when the
+ * client has shown no verified certificate. */
 bool sgi_link_subject(const sgi_link *link, sgi_buf *into);
 /* True when the TLS handshake is over, or when the link has no TLS. */
 bool sgi_link_is_ready(const sgi_link *link);

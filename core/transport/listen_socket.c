@@ -1,13 +1,13 @@
 /* Opening listening sockets.
  *
- * A Unix socket leaves a file behind when its server dies. Connecting shows whether a
- * server still listens: if the connection is refused, the file is replaced. Two servers
- * that start at once might both find the same dead file, or one might remove the
- * other's new file before the other listens. So everything is done under a lock on the
- * directory, which needs no lock file. The mode is set before the file appears, so that
- * the file is never open to all, and again afterwards, because the process's umask
- * removes bits. At close the file is removed only if its inode is still the same; the
- * inode is not reused while the socket is open.
+ * A Unix socket leaves a file behind when its server dies. A try to connect shows
+ * whether a server still listens: if the connection is refused, the file is replaced.
+ * Two servers that start at once might both find the same dead file, or one might
+ * remove the other's new file before the other listens. So everything is done under a
+ * lock on the directory, which needs no lock file. The mode is set before the file
+ * appears, so that the file is never open to all users, and again afterwards, because
+ * the process's umask removes bits. At close the file is removed only if its inode is
+ * still the same; the inode is not reused while the socket is open.
  *
  * Inherited sockets follow sd_listen_fds(3): descriptors from 3 on, only for the
  * process that LISTEN_PID names. */
@@ -99,8 +99,8 @@ static int32_t port_of(int fd)
     return address.any.sa_family == AF_INET6 ? ntohs(address.in6.sin6_port) : 0;
 }
 
-/* Writes an error that names the address and the port, because usually the port is in
- * use. */
+/* Writes an error that names the address and the port, because the usual error is that
+ * the port is in use. */
 static segue_status failed_at(const sgi_listen_options *options, char why[SGI_WHY_SIZE],
                               int fault)
 {
@@ -141,8 +141,8 @@ static segue_status open_tcp(sgi_listen_socket *s, const sgi_listen_options *opt
 
 /* ---- Unix sockets ---- */
 
-/* Checks whether a server listens on the path. SEGUE_OK means that none listens, so the
- * file may be removed. */
+/* Checks whether a server listens on the path. SEGUE_OK means that no server listens,
+ * so the file may be removed. */
 static segue_status check_stale(const any_address *address, char why[SGI_WHY_SIZE])
 {
     const char *path = address->un.sun_path;

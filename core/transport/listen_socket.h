@@ -1,6 +1,6 @@
-/* Listening sockets: opening, closing, and accepting connections. This code knows
- * nothing of what is sent over them. Any thread may open and close. The acceptor runs
- * on the loop thread with the lock held. */
+/* Listening sockets: opening, closing, and accepting connections. This code does not
+ * know what is sent over the connections. Any thread may open and close. The acceptor
+ * runs on the loop thread with the lock held. */
 #ifndef SGI_LISTEN_SOCKET_H
 #define SGI_LISTEN_SOCKET_H
 

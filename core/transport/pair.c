@@ -1,13 +1,14 @@
 /* Two connected ends in one runtime. An end passes its output to the other end while
- * that end wants input. The rest stays at the sender; when the other end resumes
- * reading, the sender continues. Output is never passed on inside a call of the engine:
- * the loop does it, a limited amount per turn.
+ * the other end wants input. Output that the other end does not want yet stays at the
+ * sender; when the other end resumes reading, the sender continues. Output is never
+ * passed on inside a call of the engine: the loop passes it on, a limited amount per
+ * turn.
  *
- *   NEW -- attach --> open -- own close: after the output is passed on --> gone
- *                      \---- the other end is gone: lost -----------------/
+ *     NEW -- attach --> open -- own close: after the output is passed on --> gone
+ *                         \---- the other end is gone: lost -----------------/
  *
- * `other` is NULL when the other end is gone; both pointers are cleared under the
- * lock. */
+ * `other` is NULL when the other end is gone; the pointers of both ends are cleared
+ * under the lock. */
 #include "transport/transport.h"
 
 #define FEED_BYTES ((size_t)64 * 1024)

@@ -13,8 +13,9 @@ typedef struct sgi_sigpipe {
     sigset_t old;
 } sgi_sigpipe;
 
-/* Blocks SIGPIPE. rt: the calling thread is this runtime's loop thread, and the call
- * does nothing if all signals are blocked on it anyway. NULL = any thread may call. */
+/* Blocks SIGPIPE. rt: the caller is on the loop thread of this runtime; the call does
+ * nothing if all signals are blocked on this thread anyway. NULL = any thread may
+ * call. */
 void sgi_sigpipe_block(sgi_sigpipe *held, const segue_runtime *rt);
 /* Restores the signal mask. raised: a write may have raised SIGPIPE, so a pending
  * SIGPIPE is removed first. */

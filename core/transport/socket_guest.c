@@ -1,14 +1,15 @@
 /* libwebsockets as a carrier without a conversation, so that it takes part in the
  * runtime's shutdown.
  *
- * absent --first socket--> open --CLOSE, and the last socket ends--> retired
- * \----------abandon--------------------/
+ *     absent --first socket--> open --CLOSE, and the last socket ends--> retired
+ *                                \----------abandon--------------------/
  *
  * on_event has two kinds of callers. Watchers that libwebsockets has started on the
- * runtime's loop call it without the lock. This code's own calls into the library
- * (adopting, dropping, destroying), made with the lock, call it too. The handle's
- * opaque pointer tells the callers apart: it is set after adopting and cleared before
- * dropping, so a call from inside finds NULL and neither locks nor reports anything.
+ * runtime's loop call it without the lock. Calls of this file into the library
+ * (adopting, dropping, destroying), made with the lock, cause calls of on_event too.
+ * The handle's opaque pointer tells the callers apart: it is set after adopting and
+ * cleared before dropping, so a call from inside finds NULL and neither locks nor
+ * reports anything.
  *
  * `current` is the socket whose event is being reported. If this socket is dropped
  * during its event, the library closes it when the callback returns -1; closing it
@@ -21,13 +22,13 @@
  *
  * Effects of libwebsockets on the process are undone or prevented. Making a context
  * ignores SIGPIPE, so the signal setting is restored (all writes here are
- * send(MSG_NOSIGNAL), and the library sends nothing). It prints to standard error, so
- * its log is off. It installs no signal handlers on a loop that is not its own. It has
- * state per process (its log level, loading its plug-in), so a mutex protects making
- * and destroying contexts. It allocates memory by its own means: per context 16 bytes
- * for each descriptor that the process may open at that time, and SERVICE_SIZE. A
- * descriptor beyond these tables is refused here, because the library writes past their
- * end when it closes such a descriptor.
+ * send(MSG_NOSIGNAL), and the library sends nothing). libwebsockets prints to standard
+ * error, so its log is off. It installs no signal handlers on a loop that is not its
+ * own. It has state per process (its log level, loading its plug-in), so a mutex
+ * protects making and destroying contexts. It allocates memory by its own means: per
+ * context 16 bytes for each descriptor that the process may open at that time, and
+ * SERVICE_SIZE. A descriptor beyond these tables is refused here, because the library
+ * writes past their end when it closes such a descriptor.
  *
  * The runtime's lock is taken before the mutex, never while holding the mutex. */
 #include "transport/socket_guest.h"
@@ -39,19 +40,21 @@
 
 #include <libwebsockets.h>
 
-/* If the process may open more descriptors than ABSURD_LIMIT, libwebsockets uses the
- * second number as the limit. */
+/* If the process may open more descriptors than ABSURD_LIMIT, libwebsockets makes its
+ * tables for LIMIT_INSTEAD descriptors. */
 #define ABSURD_LIMIT 10000000
 #define LIMIT_INSTEAD 2560
 
-/* The size is enough for one read; the library reserves the beginning of the buffer. */
+/* The size of the service buffer is enough for one read; the library reserves the
+ * beginning of the buffer. */
 #define SERVICE_SIZE (SGI_READ_SIZE + LWS_PRE)
 
 struct sgi_socket_guest {
     sgi_carrier carrier;
     struct lws_context *context;
     struct lws_vhost *vhost;
-    /* the socket whose event is reported; NULL also after it was dropped in its event */
+    /* the socket whose event is reported; NULL also after this socket was dropped in
+     * its event */
     sgi_guest_socket *current;
     /* the guest ends with its last socket, and accepts no new one */
     bool closing;

@@ -15,7 +15,7 @@ typedef struct sgi_guest_events {
     void (*bytes)(sgi_guest_socket *socket, const char *bytes, size_t len);
     void (*writable)(sgi_guest_socket *socket);
     /* Called when the peer has disconnected (ends is false) or when the runtime ends
-     * (ends is true). The descriptor is closed and no further event comes. */
+     * (ends is true). The descriptor is already closed, and no further event comes. */
     void (*gone)(sgi_guest_socket *socket, bool ends);
 } sgi_guest_events;
 
@@ -35,8 +35,8 @@ segue_status sgi_guest_adopt(segue_runtime *rt, sgi_guest_socket *socket, int fd
 /* Returns a buffer of the socket's guest for output that is built and sent at once. The
  * buffer is empty between uses. */
 sgi_buf *sgi_guest_scratch(const sgi_guest_socket *socket);
-/* Asks for one call of `writable`, which comes as soon as the descriptor accepts bytes
- * again. */
+/* Asks for one call of `writable`. The call comes as soon as the descriptor accepts
+ * bytes again. */
 void sgi_guest_want_writable(sgi_guest_socket *socket);
 /* Turns reading on or off. While it is off, the end of the connection is not noticed. */
 void sgi_guest_set_reading(sgi_guest_socket *socket, bool on);

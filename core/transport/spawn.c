@@ -50,8 +50,8 @@ typedef struct spawn {
     sgi_child child;
     stage stage;
     bool up;     /* the conversation was started and no loss was reported to it */
-    bool over;   /* the transport ends together with this child */
-    bool again;  /* a reopen was requested while the last child still exists */
+    bool over;   /* true = the transport ends together with this child */
+    bool again;  /* true = a reopen was requested while the last child still exists */
     bool reaped; /* the child has ended and was reaped; `why` says how it ended */
     ev_io exited;
     ev_io complains;
@@ -104,8 +104,8 @@ static void tell_now(sgi_timer *timer)
 
 /* ---- standard error ---- */
 
-/* Reads standard error once. True when there may be more to read at once. The caller
- * holds the lock, because the lines are queued under it. */
+/* Reads standard error of the child once. Returns true when there may be more to read
+ * at once. The caller holds the lock, because the lines are queued under the lock. */
 static bool read_complaint(spawn *s)
 {
     char *scratch = sgi_runtime_scratch(sgi_transport_runtime(&s->base));
@@ -213,8 +213,8 @@ static void bury_child(spawn *s)
     go_on(s, s->why);
 }
 
-/* Handles the end of a child once the pipe is empty. The function does not wait for the
- * end of the output, since a grandchild may keep the pipe open. */
+/* Handles the end of a child once its output pipe is empty. The function does not wait
+ * for the end of the pipe, because a grandchild may keep the pipe open. */
 static void bury_once_read(spawn *s)
 {
     sgi_stream_drain(&s->stream);
@@ -280,7 +280,7 @@ static void launch(spawn *s)
     segue_runtime *rt = sgi_transport_runtime(&s->base);
     char what[SGI_WHY_SIZE - 64], why[SGI_WHY_SIZE];
     if (!sgi_runtime_is_open(rt)) {
-        sgi_transport_end(&s->base); /* no child is started when the runtime is ending */
+        sgi_transport_end(&s->base); /* the runtime is ending, so no child is started */
         return;
     }
     sgi_runtime_unlock(rt);

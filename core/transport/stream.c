@@ -173,8 +173,8 @@ static void start_lingering(sgi_stream *stream)
     sgi_engine_set_timer(engine_of(stream), &stream->linger, SGI_LINGER_MS, give_up);
 }
 
-/* Called when the conversation has no more output. If the owner or the end of the input
- * waits for that, the function reports the end. */
+/* Called when the conversation has no more output. Reports the end if the owner or the
+ * end of the input waits until all output is written. */
 static void check_end(sgi_stream *stream)
 {
     if (stream->finishing) {
@@ -243,8 +243,8 @@ static void on_readable(sgi_inlet *inlet)
             break;
 }
 
-/* Reads once on the application's thread. Returns false at the end of the input: only
- * the loop may handle the end, because it ends the conversation. */
+/* Reads once on the application's thread. Returns false at the end of the input. Only
+ * the loop handles this end, because it ends the conversation. */
 static bool read_here(sgi_inlet *inlet, char *room)
 {
     sgi_stream *stream = SGI_OWNER(inlet, sgi_stream, inlet);
@@ -296,7 +296,8 @@ static ssize_t write_some(const sgi_stream *stream)
 
 /* Writes the bytes of `rest`. Returns 0 when all of them are written, otherwise the
  * errno that stopped the writing. After a partial write the peer's buffer is full, so
- * the watcher continues. looping: the runtime whose loop thread this is, or NULL. */
+ * the watcher continues. looping: the runtime whose loop thread makes this call, or
+ * NULL. */
 static int write_rest(sgi_stream *stream, const segue_runtime *looping)
 {
     sgi_sigpipe held;
@@ -352,14 +353,15 @@ static bool push_rest(sgi_stream *stream)
     return true;
 }
 
-/* Writes one buffer per turn. The engine reports only that there is more output, not
- * that there is none. So while the end waits for the remaining output, this function
- * asks for another flush. */
+/* Writes one buffer per turn. The engine reports that there is more output, but not
+ * that there is none. So when the remaining output must be written before the end,
+ * this function asks for another flush. */
 void sgi_stream_flush(sgi_stream *stream)
 {
     if (!stream->running || stream->out < 0 || ev_is_active(&stream->writable))
         return;
-    if (stream->rest.len && !push_rest(stream)) /* bytes that flush_here has left */
+    if (stream->rest.len && !push_rest(stream)) /* `rest` has the bytes that flush_here
+                                                 * could not write */
         return;
     sgi_conn_output(conn_of(stream), &stream->rest);
     if (!stream->rest.len)

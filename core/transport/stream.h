@@ -1,6 +1,6 @@
 /* Bytes through a pair of non-blocking descriptors: the common part of the transports
  * fds, stdio and spawn. Everything runs on the loop thread with the lock held, except
- * watcher callbacks. */
+ * the callbacks of watchers. */
 #ifndef SGI_STREAM_H
 #define SGI_STREAM_H
 
@@ -11,8 +11,8 @@
 
 typedef struct sgi_stream sgi_stream;
 
-/* Both callbacks are called with the lock held. In each the owner may close or end any
- * stream. */
+/* The callbacks run with the lock held. In each callback the owner may close or end
+ * any stream. */
 typedef struct sgi_stream_events {
     /* Called once per sgi_stream_finish, when all output is written. */
     void (*drained)(segue_transport *transport);
@@ -30,7 +30,7 @@ struct sgi_stream {
     int out_flags;
     bool out_is_socket;
     bool running;   /* true between sgi_stream_open and the end */
-    bool paused;    /* reading is stopped, because the engine is ahead of its reader */
+    bool paused;    /* true = reading is stopped, because the engine wants no input now */
     bool at_eof;    /* the input has ended */
     bool settled;   /* after at_eof: the application has had time to answer */
     bool finishing; /* the owner waits for the event `drained` */
@@ -45,7 +45,7 @@ struct sgi_stream {
 
 void sgi_stream_init(sgi_stream *stream, segue_transport *transport,
                      const sgi_stream_events *events);
-/* Called when the conversation has started. It makes both descriptors non-blocking and
+/* Called when the conversation has started. Makes both descriptors non-blocking and
  * starts reading. The descriptors still belong to the owner. */
 void sgi_stream_open(sgi_stream *stream, int in, int out);
 void sgi_stream_flush(sgi_stream *stream);

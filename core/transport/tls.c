@@ -45,7 +45,8 @@ struct sgi_tls {
 /* ---- the files ---- */
 
 /* Writes the reason that OpenSSL gives, without its numbers. OpenSSL has no texts for
- * system errors (such as a missing file), so these come from strerror_r. */
+ * system errors (such as a missing file), so strerror_r gives the texts of these
+ * errors. */
 static segue_status refuse(char why[SGI_WHY_SIZE], const char *what, const char *path)
 {
     char text[96];
@@ -58,8 +59,8 @@ static segue_status refuse(char why[SGI_WHY_SIZE], const char *what, const char 
     return SEGUE_E_INVALID;
 }
 
-/* Refuses a key that needs a passphrase. Without this function OpenSSL would ask on the
- * terminal. */
+/* Refuses a key file that needs a passphrase. Without this function OpenSSL would ask
+ * for the passphrase on the terminal. */
 static int no_passphrase(char *text, int size, int writing, void *user)
 {
     (void)text;

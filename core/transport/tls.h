@@ -1,6 +1,6 @@
 /* The server side of TLS, without a socket: the peer's bytes go in, plain bytes come
- * out, and bytes to send are appended to a buffer. A connection is used on the loop
- * thread. A setup may be made and freed on any thread. */
+ * out, and bytes to send are appended to a buffer. Only the loop thread uses a
+ * connection. Any thread may make and free a setup. */
 #ifndef SGI_TLS_H
 #define SGI_TLS_H
 
@@ -30,9 +30,9 @@ segue_status sgi_tls_setup_new(const sgi_mem *mem, const sgi_tls_files *files,
  * NULL is ignored. */
 void sgi_tls_setup_free(sgi_tls_setup *setup);
 
-/* Maximum bytes in the output buffer; beyond it the connection fails. The limit has
- * space for the bytes that one write of a link may leave there and for the largest TLS
- * record. */
+/* Maximum bytes in the output buffer; if more would be needed, the connection fails.
+ * The limit has space for the bytes that one write of a link may leave in the buffer
+ * and for the largest TLS record. */
 #define SGI_TLS_MAX_OUT ((size_t)256 * 1024)
 
 /* Makes the TLS state of a new connection; NULL when out of memory. */
@@ -46,10 +46,11 @@ typedef enum sgi_tls_result {
     SGI_TLS_FAULT      /* TLS has failed; sgi_tls_explain has the reason */
 } sgi_tls_result;
 
-/* Gives input to the reads that follow. The caller must read until the result is not
+/* Gives input to the next reads. The caller then reads until the result is not
  * SGI_TLS_BYTES. */
 void sgi_tls_add_input(sgi_tls *tls, const char *bytes, size_t len);
-/* Reads plain bytes. It also continues the handshake. Any result may add bytes to out. */
+/* Reads plain bytes, and continues the handshake. A call may add bytes to out,
+ * whatever its result is. */
 sgi_tls_result sgi_tls_read(sgi_tls *tls, char *to, size_t size, size_t *len,
                             sgi_buf *out);
 /* Encrypts bytes. Returns false before the handshake is over and when out of memory;

@@ -3,7 +3,7 @@
  *
  * Work comes as bits. Handling one bit may end the transport, so each step checks the
  * state first; the memory lives until the end of the turn. The end is reported to a
- * conversation in two steps: sgi_conn_lost with the reason, if there is one, then
+ * conversation in two steps: sgi_conn_lost with the reason, if there is a reason, then
  * sgi_conn_detach. After that the transport must not use the conversation. */
 #include "transport/transport.h"
 

@@ -32,19 +32,20 @@ typedef enum sgi_transport_state {
 } sgi_transport_state;
 
 /* The functions of a kind of transport. They are called on the loop thread with the
- * lock held. release and destroy of a transport that was never attached may be called
+ * lock held. If a transport was never attached, its release and destroy may be called
  * on any thread. NULL = the kind has nothing to do. */
 typedef struct sgi_transport_ops {
     void (*start)(
         segue_transport *transport); /* connect, and call sgi_conn_start once connected */
     void (*reopen)(segue_transport *transport); /* connect again after a loss */
     void (*resume)(segue_transport *transport); /* read input again */
-    /* do the work for which the transport itself has raised SGI_WORK_OWN */
+    /* do the work that the transport itself has requested (SGI_WORK_OWN) */
     void (*poke)(segue_transport *transport);
-    /* called in the quiet turn for which sgi_carrier_await_quiet asked */
+    /* no callback is due or running; requested by sgi_carrier_await_quiet */
     void (*quiet)(segue_transport *transport);
     void (*flush)(segue_transport *transport);      /* write the output */
-    bool (*flush_here)(segue_transport *transport); /* as flush_here of sgi_carrier_ops */
+    bool (*flush_here)(segue_transport *transport); /* see flush_here of
+                                                     * sgi_carrier_ops */
     void (*close)(
         segue_transport *transport); /* write the output, then call sgi_transport_end */
     /* release descriptors, the child and the application's object now */
@@ -59,8 +60,8 @@ struct segue_transport {
     sgi_transport_state state;
 };
 
-/* These functions do the same as the public functions in segue.h and segue_ext.h,
- * except that options and vtables must have their full size. */
+/* These functions do the same as the public functions of segue.h and segue_ext.h, but
+ * options and vtables must have their full size. */
 segue_status sgi_transport_pair(segue_runtime *rt, segue_transport **a,
                                 segue_transport **b);
 segue_status sgi_transport_stdio(segue_runtime *rt, segue_transport **out);
@@ -93,8 +94,8 @@ bool sgi_transport_can_reopen(const segue_transport *transport);
 segue_status sgi_transport_init(segue_transport *transport, segue_runtime *rt,
                                 const sgi_transport_ops *ops, bool can_reopen,
                                 int64_t grace_ms);
-/* Detaches the conversation, which is over for good. The transport may live on. The
- * caller holds the lock. */
+/* Detaches the conversation, which is over for good. The transport may continue to
+ * exist. The caller holds the lock. */
 void sgi_transport_detach(segue_transport *transport);
 /* Detaches, releases and retires the transport. The caller holds the lock. */
 void sgi_transport_end(segue_transport *transport);
