@@ -1,4 +1,5 @@
-/* An allocator that counts the bytes of the library, for tests of leaks. Any thread. */
+/* An allocator that counts the bytes of the library, for tests of leaks. Any thread
+ * may call its functions. */
 #ifndef SGB_COUNTING_ALLOCATOR_H
 #define SGB_COUNTING_ALLOCATOR_H
 

@@ -6,8 +6,8 @@
 
 #include "events.h"
 
-/* The largest number of bytes that the language has received and not reported as written.
- * Beyond it `send` takes nothing. */
+/* The largest number of bytes that may wait in the language: bytes that it has
+ * received and not reported as written. When so many bytes wait, `send` accepts none. */
 #define QUEUED_MAX ((size_t)1024 * 1024)
 
 /* The vtable (until free) and the language each hold a reference. */
@@ -16,12 +16,13 @@ struct sgb_transport {
     sgb_transport_event event;
     void *user;
 
-    /* The mutex is held while the library is called, so that the transport cannot be
-     * freed meanwhile. */
+    /* The mutex is held during each call of the library, so that another thread cannot
+     * free the transport in the meantime. */
     pthread_mutex_t mutex;
     segue_transport *transport; /* set by start, cleared by free */
     size_t queued;              /* at most QUEUED_MAX bytes */
-    bool refused; /* send took less than it was given: `took` must report room */
+    bool refused; /* send accepted fewer bytes than it was given, so sgb_transport_took
+                   * must report room */
 };
 
 sgb_transport *sgb_transport_new(void *user, sgb_transport_event event)
@@ -104,7 +105,8 @@ static int32_t reopen_transport(void *self)
 static void free_transport(void *self)
 {
     set_transport(self, NULL);
-    emit(self, SGB_TRANSPORT_FREE, 0); /* the event frees the user */
+    emit(self, SGB_TRANSPORT_FREE, 0); /* the SGB_TRANSPORT_FREE event also frees the
+                                        * user */
     sgb_transport_unref(self);
 }
 
@@ -165,6 +167,7 @@ segue_status sgb_transport_took(sgb_transport *custom, int64_t count)
         custom->refused = false;
     pthread_mutex_unlock(&custom->mutex);
     if (has_room)
-        sgb_transport_writable(custom); /* does nothing when the transport is freed */
+        sgb_transport_writable(custom); /* has no effect when the library has freed the
+                                         * transport */
     return is_good ? SEGUE_OK : SEGUE_E_INVALID;
 }

@@ -15,7 +15,7 @@ typedef enum member_kind {
     INT32, /* int32_t or bool */
     INT64,
     UINT32,
-    BYTES, /* const void *, and NAME_len */
+    BYTES, /* const void *, with its length in the member NAME_len */
     LIST,  /* const char *const *, terminated by NULL */
     STORE, /* a handle */
     SERVER
@@ -25,7 +25,7 @@ typedef struct option {
     const char *name;
     member_kind kind;
     size_t offset;
-    size_t length; /* only for BYTES: the offset of the member with the length */
+    size_t length; /* only for BYTES: the offset of the member that has the length */
 } option;
 
 #define M(type, name, kind)                                                              \

@@ -1,8 +1,9 @@
-/* The side queue holds events of other threads (log lines, custom transports) until the
- * language's own thread takes them. The other threads must not touch the language.
+/* The side queue holds events of other threads (log lines, custom transports) until
+ * the language's own thread takes them, because the other threads must not touch the
+ * language.
  *
- * Log lines beyond SGB_LINES_MAX are dropped. The entries of a custom transport are
- * bounded by its limit of unwritten bytes (custom_transport.h). */
+ * Log lines beyond SGB_LINES_MAX are dropped. A custom transport limits its unwritten
+ * bytes, and so its entries in the queue (custom_transport.h). */
 #ifndef SGB_SIDE_QUEUE_H
 #define SGB_SIDE_QUEUE_H
 
@@ -26,8 +27,8 @@ typedef struct sgb_side {
 typedef struct sgb_side_queue {
     pthread_mutex_t mutex;
     sgb_side *first, **last;
-    size_t lines;              /* log lines in the queue */
-    _Atomic bool due;          /* there is something to take */
+    size_t lines;              /* number of log lines in the queue */
+    _Atomic bool due;          /* true = the queue has entries, or the owner was woken */
     void (*wake)(void *owner); /* called when `due` becomes true, with the mutex held */
     void *owner;
 } sgb_side_queue;
@@ -35,13 +36,13 @@ typedef struct sgb_side_queue {
 void sgb_side_init(sgb_side_queue *queue, void (*wake)(void *owner), void *owner);
 void sgb_side_free(sgb_side_queue *queue);
 
-/* Any thread: appends an entry with a copy of the text, and wakes the owner. text may be
- * NULL. False when there is no room or no memory. */
+/* Appends an entry with a copy of the text (may be NULL), and wakes the owner. Called
+ * on any thread. Returns false when there is no room or no memory. */
 bool sgb_side_put(sgb_side_queue *queue, int kind, void *user, int64_t number,
                   const char *text, size_t len);
-/* Any thread: wakes the owner although the queue may be empty. */
+/* Wakes the owner, even if the queue is empty. Called on any thread. */
 void sgb_side_wake(sgb_side_queue *queue);
-/* May be called without the mutex. */
+/* Tells whether there are entries to take. May be called without the mutex. */
 bool sgb_side_is_due(const sgb_side_queue *queue);
 /* Takes all entries. The caller frees each with free. */
 sgb_side *sgb_side_take(sgb_side_queue *queue);

@@ -1,14 +1,14 @@
-/* The module: one state for each environment (main thread or worker) that loads it, and
- * the table of functions.
+/* The module: one state for each environment (main thread or worker) that loads it,
+ * and the table of functions.
  *
  * Node loads the shared object once for the process, and its environments run on
- * several threads at the same time. So there is no global state: a function gets its
- * state through its frame. The state counts references, because the garbage collector
- * may free boxes after everything else.
+ * several threads at the same time. So there is no global state: a function gets the
+ * state of its environment through its frame. The state counts references, because the
+ * garbage collector may free boxes after everything else.
  *
- * Functions keep texts and arrays in scratch memory: a stack of blocks. A call releases
- * its blocks when it ends. Calls may nest, because getters of options and hooks are
- * JavaScript, which may call the addon again. */
+ * Functions keep texts and arrays in scratch memory: a stack of blocks. A call
+ * releases its blocks when it ends. Calls may nest, because getters of options and
+ * hooks are JavaScript, which may call the addon again. */
 #include "addon.h"
 
 #include <errno.h>

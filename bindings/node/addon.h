@@ -48,7 +48,7 @@ typedef enum sgnode_kind {
     SGNODE_REQUEST,
     SGNODE_TASK,
     SGNODE_CONTENT,
-    SGNODE_WIRE, /* JavaScript's side of a custom transport */
+    SGNODE_WIRE, /* the JavaScript object of a custom transport */
     SGNODE_KINDS
 } sgnode_kind;
 
@@ -61,14 +61,16 @@ typedef struct sgnode_block sgnode_block;
 
 enum { SGNODE_KNOWN = 256, SGNODE_ARGS = 8 };
 
-/* The state of one environment. It lives as long as the environment and all its boxes. */
+/* The state of one environment. It lives as long as the environment and the boxes of
+ * this environment. */
 typedef struct sgnode_env {
     napi_env env;
     long refs;
     napi_ref factory; /* function that makes exceptions; NULL = plain exceptions */
     napi_ref gather;  /* function that makes an array of its arguments */
     long live[SGNODE_KINDS];
-    const sgnode_box *known[SGNODE_KNOWN]; /* boxes whose tag was checked, by address */
+    const sgnode_box *known[SGNODE_KNOWN]; /* boxes whose tag was already checked, by
+                                            * address */
     sgnode_block *block;                   /* scratch memory of calls: the last block */
 } sgnode_env;
 
@@ -89,7 +91,7 @@ typedef struct sgnode_row {
     sgnode_function function;
 } sgnode_row;
 
-/* The functions of each file; the last row has no name. */
+/* The functions of each file. The last row of each table has no name. */
 extern const sgnode_row sgnode_library_rows[], sgnode_runtime_rows[],
     sgnode_transport_rows[], sgnode_wire_rows[], sgnode_store_rows[],
     sgnode_content_rows[], sgnode_server_rows[], sgnode_call_rows[], sgnode_client_rows[],
@@ -98,14 +100,14 @@ extern const sgnode_row sgnode_library_rows[], sgnode_runtime_rows[],
 sgnode_env *sgnode_env_ref(sgnode_env *self);
 void sgnode_env_unref(sgnode_env *self);
 
-/* Returns scratch memory that lives until the call ends; NULL with an exception. */
+/* Returns scratch memory that lives until the call ends, or NULL with an exception. */
 void *sgnode_scratch(sgnode_frame *frame, size_t size);
 
 /* ---- host: the state of one runtime ---- */
 
-/* A list of JavaScript values that become one array at once, which is several times
- * faster than appending one by one. The list is valid as long as the handle scope in
- * which its values were made. */
+/* A list of JavaScript values. The list becomes an array in one step, which is several
+ * times faster than appending the values one by one. The list is valid as long as the
+ * handle scope in which its values were made. */
 typedef struct sgnode_list {
     napi_value *items;
     size_t count;
@@ -125,19 +127,20 @@ struct sgnode_host {
     sgnode_env *self;
     segue_runtime *runtime; /* the runtime; NULL once it is freed */
     sgnode_list batch;      /* values of the current batch of events */
-    bool has_batch;         /* a batch is open; false = events are dropped */
+    bool has_batch;         /* true = a batch is open; false = events are dropped */
     sgnode_user *open;      /* users with segments that are not in the batch yet */
     bool busy;              /* a dispatch, run or free is running */
     bool is_ended;          /* the runtime is freed, and its threads are joined */
     bool has_hook;          /* the clean-up hook of the environment is set */
-    bool leaves_bell;       /* Node frees the bell, not the host */
+    bool leaves_bell;       /* true = Node frees the bell; false = the host frees it */
     pthread_t owner;        /* thread of the environment */
     napi_ref log;           /* handler of log lines, or NULL */
     napi_threadsafe_function bell;
-    sgnode_front *front; /* watches the descriptor; NULL = the bell is used instead */
+    sgnode_front *front; /* watches the wake-up descriptor; NULL = the bell is used
+                          * instead */
     sgnode_watch *watch;
 
-    /* members for any thread: */
+    /* The following members may be used on any thread. */
     _Atomic bool rung; /* the bell was called, and its callback has not run yet */
     sgb_side_queue side;
 };
@@ -148,8 +151,8 @@ void sgnode_host_unref(sgnode_host *host);       /* any thread */
 /* Makes the bell, whose callback calls on_wake, and sets a clean-up hook that ends the
  * runtime before the environment ends. */
 bool sgnode_host_open(sgnode_host *host, napi_value on_wake);
-/* Frees the runtime, with or without a batch, and the host's references to JavaScript
- * objects. */
+/* Frees the runtime and the host's references to JavaScript objects. A batch may be
+ * open or not. */
 void sgnode_host_end(sgnode_host *host);
 /* Stops the runtime from inside one of its callbacks, when the process exits. */
 void sgnode_host_stop(sgnode_host *host);
@@ -160,13 +163,13 @@ void sgnode_wake(void *host);        /* any thread; a segue_wake_fn */
  * this callback only counts the calling thread. Any thread; a segue_wake_fn. */
 void sgnode_note_thread(void *host);
 
-/* Returns whether this program has libuv, which a front needs. */
+/* Returns whether this program has libuv. A front needs libuv. */
 bool sgnode_front_can_be(void);
-/* Makes a front that calls on_wake while the descriptor is readable. NULL: out of
- * memory. */
+/* Makes a front that calls on_wake while the descriptor is readable. Returns NULL when
+ * out of memory. */
 sgnode_front *sgnode_front_new(napi_env env, int fd, napi_value on_wake);
-/* Stops the calls of on_wake, because the descriptor of a stopped runtime stays readable
- * for ever. */
+/* Stops the calls of on_wake. Needed for a stopped runtime, whose descriptor stays
+ * readable for ever. */
 void sgnode_front_rest(sgnode_front *front);
 /* Stops the calls of on_wake and frees the front. The descriptor may then be closed. */
 void sgnode_front_end(sgnode_front *front);
@@ -175,9 +178,10 @@ void sgnode_front_end(sgnode_front *front);
  * sgnode_batch_end ends the batch and returns the array of its events. */
 bool sgnode_batch_begin(sgnode_frame *frame, sgnode_host *host);
 napi_value sgnode_batch_end(sgnode_host *host);
-bool sgnode_list_add(sgnode_list *list, napi_value value); /* false when the value is
-                                                            * NULL */
-/* Makes an array of the list and empties the list. NULL with an exception. */
+bool sgnode_list_add(sgnode_list *list, napi_value value); /* adds a value; returns false
+                                                            * when the value is NULL */
+/* Makes an array of the list and empties the list. Returns NULL with an exception on
+ * failure. */
 napi_value sgnode_list_end(sgnode_env *self, sgnode_list *list);
 /* Adds the collected segments of a user to the batch, as one event. */
 void sgnode_segments_end(sgnode_user *user);
@@ -188,8 +192,8 @@ bool sgnode_push(sgnode_host *host, napi_ref handler, int kind, napi_value a,
 /* Turns the pending exception into an event. where: the function that threw. */
 void sgnode_push_exception(sgnode_host *host, const char *where);
 
-/* Any thread: appends an entry to the side queue. False when there is no room or no
- * memory, or when the runtime has ended. */
+/* Appends an entry to the side queue. Called on any thread. Returns false when there
+ * is no room or no memory, or when the runtime has ended. */
 bool sgnode_side_put(sgnode_host *host, int kind, sgnode_user *user, int64_t number,
                      const char *text, size_t len);
 void sgnode_on_log(void *host, int32_t level, const char *text); /* any thread */
@@ -206,29 +210,30 @@ struct sgnode_user {
     char *answer;                 /* text that a hook returned, kept for the library */
     sgb_transport *custom;        /* the custom transport of this user, else NULL */
     sgnode_list segments;         /* collected segments of the current batch */
-    size_t slot;                  /* the index in the batch at which the segments' array
-                                   * belongs */
+    size_t slot;                  /* index in the batch that is reserved for the array
+                                   * of segments */
     sgnode_user *next;            /* the next user in host->open */
     bool is_open;
-    uint64_t number; /* the number and the index of the last segment */
+    uint64_t number; /* number and index of the segment that was added last */
     uint64_t index;
-    bool is_broken;     /* for a request: an event was lost */
+    bool is_broken;     /* for a request: true when an event was lost */
     sgnode_box *keeper; /* for a request: the box that keeps this user for the next
                          * request; NULL = none */
     bool is_idle;       /* no request uses this user, and its reference to the handler is
                          * weak */
 };
 
-/* Makes a user for a handler; *user is NULL when the handler is undefined or null. Any
- * other value that is not a function gives false with an exception. */
+/* Makes a user for a handler. *user is NULL when the handler is undefined or null.
+ * Returns false with an exception when the handler is any other value that is not a
+ * function. */
 bool sgnode_user_new(sgnode_frame *frame, sgnode_host *host, napi_value handler,
                      sgnode_user **user);
 bool sgnode_user_hook(sgnode_frame *frame, sgnode_user *user, int which,
                       napi_value function);
-void sgnode_user_free(void *user); /* a segue_free_fn. A user that a box keeps is not
-                                    * freed and becomes idle */
-/* Lets an idle user serve another request. False with an exception when the handler was
- * collected or belongs to another runtime. */
+void sgnode_user_free(void *user); /* Frees a user (a segue_free_fn). A user that a box
+                                    * keeps becomes idle instead. */
+/* Lets an idle user serve another request. Returns false with an exception when its
+ * handler was collected or belongs to another runtime. */
 bool sgnode_user_again(sgnode_frame *frame, sgnode_user *user, sgnode_host *host);
 
 /* ---- handles ---- */
@@ -238,14 +243,14 @@ void *sgnode_unwrap(sgnode_frame *frame, napi_value value, sgnode_kind kind);
 /* Does the same as sgnode_unwrap. *host receives the host of the handle. */
 void *sgnode_unwrap_of(sgnode_frame *frame, napi_value value, sgnode_kind kind,
                        sgnode_host **host);
-/* Makes the value of a handle. The value owns the handle from then on. If this fails it
- * frees the handle and returns NULL. */
+/* Makes the value of a handle. The value owns the handle from then on. On failure the
+ * function frees the handle and returns NULL. */
 napi_value sgnode_wrap(sgnode_env *self, sgnode_kind kind, void *ptr, sgnode_host *host);
 /* Does the same as sgnode_wrap, for a request. The box also keeps the user, which becomes
  * idle when the request ends and serves the next request of the same value. */
 napi_value sgnode_wrap_kept(sgnode_env *self, segue_request *request, sgnode_user *user);
-/* Returns the box and the user of a kept request that has ended and was freed; NULL with
- * an exception. */
+/* Returns the box and the user of a kept request that has ended and was freed. Returns
+ * NULL with an exception for any other value. */
 sgnode_box *sgnode_find_kept(sgnode_frame *frame, napi_value value, sgnode_user **user);
 void sgnode_fill_kept(sgnode_box *box, segue_request *request);
 /* Frees the request of a box and keeps the box for the next request. */
@@ -257,13 +262,14 @@ napi_value sgnode_wrap_view(sgnode_env *self, sgnode_kind kind, void *ptr,
 void sgnode_view_end(sgnode_box *box);
 /* Empties the box of a handle that the library has consumed. */
 void sgnode_consume(sgnode_frame *frame, napi_value value);
-/* Implements X_free. Throws for a handle that was freed before. */
+/* Implements the X_free functions. Throws for a handle that was freed already. */
 napi_value sgnode_release(sgnode_frame *frame, sgnode_kind kind);
 const char *sgnode_kind_name(sgnode_kind kind);
 
 /* ---- values in ---- */
 
-bool sgnode_is_none(sgnode_frame *frame, napi_value value); /* undefined or null */
+bool sgnode_is_none(sgnode_frame *frame,
+                    napi_value value); /* true for undefined and null */
 napi_valuetype sgnode_typeof(sgnode_frame *frame, napi_value value);
 
 /* Reads a string as UTF-8, or the bytes of a Uint8Array. With `optional`, undefined and
@@ -278,7 +284,8 @@ bool sgnode_name(sgnode_frame *frame, napi_value value, bool optional, const cha
 bool sgnode_message(sgnode_frame *frame, napi_value value, bool optional,
                     const char **text);
 
-/* Why a string cannot be used as a name. text is its UTF-8 form. */
+/* The reasons why a string cannot be used as a name. text is the UTF-8 form of the
+ * string. */
 typedef enum sgnode_flaw {
     SGNODE_FLAWLESS,
     SGNODE_HAS_NUL,
@@ -301,7 +308,7 @@ napi_value sgnode_type_error(sgnode_frame *frame, const char *wanted, const char
 
 /* ---- values out; NULL when the value cannot be made ---- */
 
-/* Make a string of the text; a NULL text becomes null. */
+/* The two functions make a string of the text. A NULL text becomes null. */
 napi_value sgnode_text(napi_env env, const char *text, size_t len);
 napi_value sgnode_string(napi_env env, const char *text);
 /* Makes a string of a text that identifies a caller. Invalid UTF-8 is an exception and
@@ -318,14 +325,15 @@ napi_value sgnode_error_info(napi_env env, const segue_error *error);
 napi_value sgnode_throw(sgnode_frame *frame, segue_status status);
 /* Returns undefined for SEGUE_OK, and throws for any other status. */
 napi_value sgnode_done(sgnode_frame *frame, segue_status status);
-/* The result of functions that send: true, false for SEGUE_E_WOULD_BLOCK, or an
- * exception. */
+/* Makes the result of functions that send: true for SEGUE_OK, false for
+ * SEGUE_E_WOULD_BLOCK, and an exception for any other status. */
 napi_value sgnode_sent(sgnode_frame *frame, segue_status status);
 
 /* ---- options ---- */
 
-/* Clears the struct and fills it from an object (or undefined, or null). False with an
- * exception. The texts and lists in it live until the call ends. */
+/* Clears the struct and fills it from an object (or undefined, or null). Returns false
+ * with an exception on failure. The texts and lists in the struct live until the call
+ * ends. */
 bool sgnode_options(sgnode_frame *frame, napi_value object, option_shape which,
                     void *target);
 /* Makes {struct name: [members that an object can set]}. */
@@ -366,8 +374,9 @@ const char *sgnode_ask_assertion(void *user, const char *issuer, const char *res
 const char *sgnode_ask_load(void *user, const char *key, size_t *len);
 void sgnode_ask_save(void *user, const char *key, const char *json, size_t len);
 
-/* An accessor that copies a text into buf and sets *len. sgnode_read_text asks first for
- * the length, then for the text, and again if the text has grown. */
+/* An accessor that copies a text into buf and sets *len. sgnode_read_text calls the
+ * accessor once for the length and once for the text, and again if the text has grown
+ * between the two calls. */
 typedef segue_status (*sgnode_read_fn)(void *handle, char *buf, size_t *len);
 segue_status sgnode_read_text(napi_env env, void *handle, sgnode_read_fn read,
                               napi_value *text);

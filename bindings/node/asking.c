@@ -92,13 +92,13 @@ typedef struct asking {
     sgnode_host *host;
     sgnode_user *user;
     segue_request *request;
-    bool is_kept; /* the JavaScript value of the request can be used for another
-                   * request */
+    bool is_kept; /* true = the JavaScript value of the request can serve another
+                   * request later */
 } asking;
 
-/* Reads the options, the handler and the mask of events, which are the arguments from
- * index `at` on. If at < 0 there are no options, and the handler is the second
- * argument. */
+/* Reads the options, the handler and the mask of events from the arguments, beginning
+ * at index `at`. If `at` is negative there are no options, and the handler is the
+ * second argument. */
 static bool begin_request(sgnode_frame *frame, asking *self, int at)
 {
     int32_t events;
@@ -148,7 +148,8 @@ static napi_value request_start(sgnode_frame *frame)
     return end_request(frame, &self, status);
 }
 
-/* Starts a request with the value and handler of a request that was freed. */
+/* Starts a request with the JavaScript value and the handler of an earlier request,
+ * which was freed. */
 static napi_value request_again(sgnode_frame *frame)
 {
     asking self;

@@ -331,8 +331,8 @@ static napi_value call_complete(sgnode_frame *frame)
     return sgnode_done(frame, segue_call_complete(call, content, &frame->error));
 }
 
-/* Adds the blocks of an array of JSON texts. SEGUE_E_INVALID, possibly with an exception,
- * when an item is not valid. */
+/* Adds the blocks of an array of JSON texts. Returns SEGUE_E_INVALID, perhaps with an
+ * exception, when an item is not valid. */
 static segue_status add_blocks(sgnode_frame *frame, segue_content *content,
                                napi_value blocks)
 {
@@ -393,8 +393,8 @@ static napi_value call_reply(sgnode_frame *frame)
             status = segue_call_complete(call, content, &frame->error);
         segue_content_free(content);
     }
-    if (status == SEGUE_OK) /* after a failure the call still exists, and the caller must
-                             * end it */
+    if (status == SEGUE_OK) /* after a failure the call has not ended, so the caller
+                             * must end it */
         return sgnode_release(frame, SGNODE_CALL);
     return sgnode_throw(frame, status);
 }

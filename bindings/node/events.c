@@ -1,19 +1,19 @@
-/* Callbacks of the library that become events. Each callback runs inside runtimeDispatch
- * (or runtimeFree), copies its arguments into JavaScript values and appends one event.
- * The JavaScript handlers run later, when the batch is read.
+/* Callbacks of the library that become events. Each callback runs inside
+ * runtimeDispatch (or runtimeFree), copies its arguments into JavaScript values and
+ * appends one event. The JavaScript handlers run later, when the batch is read.
  *
- * V8 ends the process when memory is short. V8 makes no string beyond 512 MB, and no
- * value for a worker that is being terminated. A request that lost an event for such a
- * reason is cancelled and receives no further event except its COMPLETE, with
+ * V8 ends the process when memory is short. But V8 makes no string beyond 512 MB, and
+ * no value for a worker that is being terminated. A request that lost an event for
+ * such a reason is cancelled and receives no further event except its COMPLETE, with
  * SEGUE_E_NOMEM.
  *
  * Segments of one request in one batch share one event, as long as no other event of
  * that request comes between them. The event's list has the values of one segment
  * after the other (segment.ts reads them):
  *
- *   text                                   a plain text block; number and index follow
- *                                          those of the segment before
- *   null number index replaces text JSON   any other; JSON null = a plain text block */
+ *     text                                 a plain text block; number and index follow
+ *                                          those of the preceding segment
+ *     null number index replaces text JSON any other; JSON null = a plain text block */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -59,8 +59,8 @@ bool sgnode_user_hook(sgnode_frame *frame, sgnode_user *user, int which,
     return refer(frame, function, &user->hooks[which]);
 }
 
-/* Makes the user's reference to its handler weak. A strong reference would form a cycle:
- * the handler keeps the box alive that keeps the idle user. */
+/* Makes the user's reference to its handler weak. A strong reference would close a
+ * cycle: the handler keeps the box alive, and the box keeps the idle user. */
 static void become_idle(sgnode_user *user)
 {
     napi_env env = user->host->self->env;
@@ -245,8 +245,8 @@ static void break_off(sgnode_user *user, segue_request *request)
     segue_request_cancel(request);
 }
 
-/* Appends an event of the request. An a, b or c that is NULL could not be made, so the
- * request has lost the event. The JavaScript null is not NULL. */
+/* Appends an event of the request. If a, b or c is NULL (not the JavaScript null), the
+ * value could not be made, so the request has lost the event. */
 static void pass(sgnode_user *user, segue_request *request, int kind, napi_value a,
                  napi_value b, napi_value c)
 {
@@ -271,8 +271,8 @@ static bool is_plain(const char *data, size_t len)
     return at + TAIL == len && data[at + 1] == '}';
 }
 
-/* Returns whether a block is plain and nothing in its text is escaped, so that the text
- * needs no decoding. */
+/* Returns whether a block is plain and its text has no escapes, so the text needs no
+ * decoding. */
 static bool is_bare(const char *data, size_t len)
 {
     return len >= HEAD + TAIL && memcmp(data, head, HEAD) == 0 &&
@@ -379,7 +379,7 @@ static void on_question(void *user, segue_request *request, const char *key,
 }
 
 /* Returns the current token of the request. The token covers the segments before this
- * event and none that follow in the same batch. */
+ * event and no segment after it in the same batch. */
 static napi_value token_now(napi_env env, segue_request *request)
 {
     napi_value token;
@@ -424,8 +424,8 @@ static void on_complete(void *opaque, segue_request *request, segue_status statu
     sgnode_segments_end(user);
     napi_value result = user->is_broken ? NULL : sgnode_text(env, json, len);
     if (result && status == SEGUE_OK && user->keeper)
-        sgnode_empty_kept(user->keeper); /* the token of a finished request is not
-                                          * needed */
+        sgnode_empty_kept(user->keeper); /* the request has ended, so its token is not
+                                          * needed any more */
     if (result)
         tell(user, SGB_COMPLETE, sgnode_number(env, status), result,
              sgnode_error_info(env, error));

@@ -3,13 +3,13 @@
  * (see host.c) for the events of the I/O thread, and does not keep the process alive.
  *
  * The libuv functions are looked up in the program, because they must be those of
- * Node. Another library may have loaded a different libuv. The only known member of
- * libuv's structs is the first one, `data`. If the program has no libuv, no input is
- * lent.
+ * Node: another library may have loaded a different libuv. The only member of libuv's
+ * structs that this file uses is the first one, `data`. If the program has no libuv,
+ * no input is lent.
  *
  * At the end the host stops the front before its runtime closes the descriptor. The
- * memory is freed when libuv has closed the handle. An environment that ends meanwhile
- * waits until the handle is closed (the asynchronous clean-up hook). */
+ * memory is freed when libuv has closed the handle. An environment that ends in the
+ * meantime waits until the handle is closed (the asynchronous clean-up hook). */
 #include "addon.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ typedef struct uv_handle {
 typedef void (*uv_poll_fn)(uv_handle *handle, int status, int events);
 typedef void (*uv_close_fn)(uv_handle *handle);
 
-/* Values of uv.h, which are the same in every version 1 of libuv. */
+/* Values of uv.h that are the same in every version 1 of libuv. */
 enum { UV_POLL = 8, UV_READABLE = 1 };
 
 typedef struct uv_functions {
@@ -108,8 +108,9 @@ static void on_closed(uv_handle *handle)
     free(front);
 }
 
-/* The asynchronous clean-up hook, which keeps the environment waiting. It does nothing
- * itself: the host's own hook ends the front, and on_closed removes this hook. */
+/* The asynchronous clean-up hook. While the hook exists, the environment waits. The
+ * function itself does nothing: the host's own hook ends the front, and on_closed
+ * removes this hook. */
 static void await_closed(napi_async_cleanup_hook_handle hook, void *user)
 {
     (void)hook;

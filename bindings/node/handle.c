@@ -146,8 +146,8 @@ static sgnode_box *make_box(sgnode_env *self, sgnode_kind kind, void *ptr,
     return box;
 }
 
-/* Makes the value of a box. The tag is set last: a value without a tag still frees its
- * box. */
+/* Makes the JavaScript value of a box. The tag is set last: even a value without a tag
+ * frees its box when it is collected. */
 static napi_value show_box(sgnode_env *self, sgnode_box *box)
 {
     napi_value value;
@@ -257,8 +257,8 @@ void *sgnode_unwrap(sgnode_frame *frame, napi_value value, sgnode_kind kind)
     return sgnode_unwrap_of(frame, value, kind, NULL);
 }
 
-/* Empties the box of a handle that the library has consumed. The value must have been
- * unwrapped in this call. */
+/* Empties the box of a handle that the library has consumed. The value was unwrapped
+ * in this call. */
 void sgnode_consume(sgnode_frame *frame, napi_value value)
 {
     void *data = NULL;

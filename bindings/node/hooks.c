@@ -4,8 +4,8 @@
  * no token is returned. A transport argument is a view that ends with the callback. A
  * returned text is kept in the user until the next callback, as the library requires.
  *
- * Hooks open no handle scope, because a thrown exception goes into the batch, which lives
- * longer than such a scope. */
+ * Hooks open no handle scope, because an exception that is thrown goes into the batch,
+ * which lives longer than such a scope. */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -73,8 +73,8 @@ static void complain(question *self, const char *why)
 static const char *const another_type =
     "the callback has to return a string, null or undefined, and not a Promise";
 
-/* Checks that the UTF-8 text is exactly the returned string. Otherwise two strings could
- * become the same text, or a NUL could cut it short. */
+/* Checks that the UTF-8 text is exactly the returned string. Otherwise two strings
+ * could become the same text, or a NUL could cut the text short. */
 static bool is_exact(question *self, napi_value result, const char *text, size_t len)
 {
     switch (sgnode_flaw_of(self->env, result, text, len)) {
@@ -91,9 +91,9 @@ static bool is_exact(question *self, napi_value result, const char *text, size_t
     }
 }
 
-/* Reads the answer of a hook and keeps it in the user. The answer is a string, or null or
- * undefined, which give NULL. False for any other answer, and for a string that cannot be
- * converted exactly. */
+/* Reads the answer of a hook and keeps it in the user. The answer is a string, or null
+ * or undefined, which become NULL. Returns false for any other answer, and for a
+ * string that cannot be converted exactly. */
 static bool keep_text(question *self, napi_value result, const char **text, size_t *len)
 {
     size_t size;

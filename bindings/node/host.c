@@ -2,34 +2,37 @@
  * queue, the counting allocator, and the end.
  *
  * Callbacks of the library run inside runtimeDispatch and append to host->batch, the
- * array that it returns. Without a batch (the environment ends, or the garbage
- * collector frees the runtime) events are dropped, and no JavaScript is touched.
+ * array that runtimeDispatch returns. Without a batch (the environment ends, or the
+ * garbage collector frees the runtime) events are dropped, and no JavaScript is
+ * touched.
  *
- * The bell is one thread-safe function of N-API. The bell is called ("rung") again only
- * after its callback has run, so its queue never has more than one entry. The bell keeps
- * the process alive only after runtimeHold. A runtime that lends its input also has a
- * front (front.c), which replaces the bell for everything except the side queue.
+ * The bell is one thread-safe function of N-API. The bell is called ("rung") again
+ * only after its callback has run, so its queue never has more than one entry. The
+ * bell keeps the process alive only after runtimeHold. A runtime that lends its input
+ * also has a front (front.c), which replaces the bell for everything except the side
+ * queue.
  *
  * Events of other threads (log lines, custom transports) go to the side queue, under a
  * mutex, and dispatch moves them into the batch. Log lines beyond SGB_LINES_MAX are
  * dropped. The entries of a transport are bounded by its limit of unwritten bytes.
  *
- * A host ends in this order. First the runtime is freed, which joins its threads, so no
- * thread calls the bell any more. Then the bell is freed. If the environment ends first,
- * the clean-up hook frees the runtime, and Node frees the bell: hooks run in reverse
- * order, and the host's hook was set after the bell's own. A process that exits inside a
- * callback cannot free the busy runtime. The host then stops the runtime and waits up to
- * STOP_WAIT_S for its threads, so that none of them runs in a library that the process
- * unloads. A thread that has called the bell reports its end with a destructor of
- * thread-specific data. */
+ * A host ends in this order. First the runtime is freed, which joins its threads, so
+ * no thread calls the bell any more. Then the bell is freed. If the environment ends
+ * first, the clean-up hook frees the runtime, and Node frees the bell: hooks run in
+ * reverse order, and the host's hook was set after the bell's own.
+ *
+ * A process that exits inside a callback cannot free the runtime, which is busy. The
+ * host then stops the runtime and waits up to STOP_WAIT_S for its threads, so that
+ * none of them runs in a library that the process unloads. A thread that has called
+ * the bell reports its end with a destructor of thread-specific data. */
 #include "addon.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* Maximum number of arguments of a call that makes an array of them. They are passed on
- * the stack. */
+/* Maximum number of arguments of one call that makes an array. The arguments are
+ * passed on the stack. */
 #define MAX_ARGUMENTS 4096
 /* Seconds to wait for the threads of a stopped runtime. The I/O thread ends within one
  * turn of its loop. A store's thread ends only when the runtime is freed, which is not
@@ -127,7 +130,7 @@ sgnode_host *sgnode_host_ref(sgnode_host *host)
 }
 
 /* Releases a reference. The last reference is always released on the environment's
- * thread, because no other thread holds a reference that outlives the runtime. */
+ * thread, because a reference of another thread never outlives the runtime. */
 void sgnode_host_unref(sgnode_host *host)
 {
     if (atomic_fetch_sub(&host->refs, 1) != 1)

@@ -19,8 +19,8 @@ REASON = re.compile(
     r'^SGI_REASON\(SEGUE_\w+, "store_(\w+)", "([^"]*)", [01]\)$', re.MULTILINE
 )
 
-# Names of classes that differ from the name made from the status, because that name would
-# read badly. The Python SDK has the same names.
+# Names of classes that are not made from the name of the status, because the made name
+# would read badly. The Python SDK has the same names.
 NAMES = {
     "E_NOMEM": "OutOfMemoryError",
     "E_CANCELLED": "RequestCancelledError",

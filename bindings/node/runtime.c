@@ -127,8 +127,8 @@ static napi_value runtime_stop(sgnode_frame *frame)
     return runtime ? sgnode_done(frame, segue_runtime_stop(runtime)) : NULL;
 }
 
-/* Frees the runtime. In a callback, where a process may exit, the runtime can only be
- * stopped. */
+/* Frees the runtime. Inside a callback, where a program may call process.exit, the
+ * runtime can only be stopped. */
 static napi_value runtime_free(sgnode_frame *frame)
 {
     sgnode_host *host;

@@ -1,13 +1,13 @@
-/* Stores. Opening a store recovers a file or connects to a server, and closing it
+/* Stores. Opening a store recovers a file or connects to a server, and closing a store
  * writes its data. Both may take long, so they run on a thread of Node's pool, and the
  * functions return promises.
  *
- *   called -- begin --> queued -- run (pool) --> finish (environment) --> settled
+ *     called -- begin --> queued -- run (pool) --> finish (environment) --> settled
  *
- * A work (struct store_work) owns its arguments (name, a copy of the options, the handle
- * to free) and its result until finish. When the environment ends, Node still waits for
- * its works and finishes them. No JavaScript value can be made at that time, so an opened
- * store is freed at once. */
+ * A work (struct store_work) owns its arguments (name, a copy of the options, the
+ * handle to free) and its result until finish. When the environment ends, Node still
+ * waits for the works of the environment and finishes them. No JavaScript value can be
+ * made at that time, so an opened store is freed at once. */
 #include "addon.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void run_work(napi_env env, void *data)
     self->status = SEGUE_OK;
 }
 
-/* Makes the exception of a failure; NULL when it cannot be made. */
+/* Makes the exception of a failure. Returns NULL when the exception cannot be made. */
 static napi_value make_failure(napi_env env, store_work *self)
 {
     napi_value failure = NULL;

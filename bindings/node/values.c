@@ -56,7 +56,7 @@ static napi_value make_error(sgnode_frame *frame, segue_status status)
     if (napi_get_reference_value(env, frame->self->factory, &factory) != napi_ok ||
         napi_get_undefined(env, &receiver) != napi_ok ||
         napi_call_function(env, receiver, factory, 5, arguments, &error) != napi_ok)
-        return NULL; /* an exception of the factory is pending */
+        return NULL; /* an exception of the factory is already pending */
     return error;
 }
 
@@ -191,7 +191,7 @@ bool sgnode_view(sgnode_frame *frame, napi_value value, bool optional, const cha
     return false;
 }
 
-/* Whether UTF-16 units contain half a surrogate pair. */
+/* Returns whether the UTF-16 units contain half a surrogate pair. */
 static bool has_half_pair(const char16_t *units, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

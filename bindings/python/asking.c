@@ -39,8 +39,9 @@ PyObject *sgpy_session_open(PyObject *runtime, PyObject *transport, PyObject *op
     return sgpy_wrap(SGPY_SESSION, session, sgpy_host_of(runtime));
 }
 
-/* An accessor that copies a text into buf and sets *len. The reader asks first for the
- * length, then for the text, and again if the text has grown. */
+/* An accessor that copies a text into buf and sets *len. The reader calls the accessor
+ * once for the length and once for the text, and again if the text has grown between
+ * the two calls. */
 typedef segue_status (*text_fn)(void *handle, char *buf, size_t *len);
 
 static segue_status read_peer(void *handle, char *buf, size_t *len)
@@ -98,8 +99,8 @@ PyObject *sgpy_request_token(PyObject *request)
 }
 
 /* Returns the current token of a request, inside a callback. The token covers the
- * segments before this event and none that follow in the same batch. NULL without an
- * exception when there is no token. */
+ * segments before this event and no segment after it in the same batch. Returns NULL
+ * without an exception when there is no token. */
 PyObject *sgpy_token_now(segue_request *request)
 {
     PyObject *token = read_text(request, read_token, true);

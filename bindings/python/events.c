@@ -136,8 +136,8 @@ static bool goes_on(const sgpy_user *user, bool *entered)
     return !user->is_broken && begin(user, entered);
 }
 
-/* Ends a callback of a request. This function must be called last, because it may cancel
- * the request, which may end the request and free the user. */
+/* Ends a callback of a request. The callback calls this function last, because it may
+ * cancel the request, which may end the request and free the user. */
 static void finish_told(sgpy_user *user, segue_request *request, bool entered, bool told)
 {
     if (!told) {
@@ -162,7 +162,7 @@ static bool begin_list(sgpy_user *user, PyObject *item)
         PyList_SetItem(list, 0, Py_NewRef(item));
     if (!sgpy_tell(user, SGB_SEGMENTS, list, NULL, NULL))
         return false;
-    user->segments = list; /* the batch holds the reference */
+    user->segments = list; /* the batch has the counted reference; this one is borrowed */
     user->round = user->host->round;
     return true;
 }

@@ -1,6 +1,6 @@
-/* Handwritten functions that run for each message: METH_FASTCALL, without keywords. Some
- * of these functions, such as call_reply, join the steps of a common case. Generated
- * wrappers could do the same, only slower. */
+/* Handwritten functions that run for each message: METH_FASTCALL, without keywords.
+ * Some of these functions, such as call_reply, do several steps of a common case in
+ * one call. Generated wrappers could do the same, but more slowly. */
 #include "shim.h"
 
 typedef PyObject *const *arguments;
@@ -130,8 +130,8 @@ static PyObject *call_send_json(PyObject *module, arguments given, Py_ssize_t co
     return sgpy_sent(status);
 }
 
-/* Adds the blocks of a sequence of JSON texts. SEGUE_E_INVALID with an exception when an
- * item is not a text. */
+/* Adds the blocks of a sequence of JSON texts. Returns SEGUE_E_INVALID with an
+ * exception when an item is not a text. */
 static segue_status add_blocks(segue_content *content, PyObject *blocks)
 {
     segue_status status = SEGUE_OK;
@@ -190,8 +190,8 @@ static PyObject *call_reply(PyObject *module, arguments given, Py_ssize_t count)
             status = segue_call_complete(call, content, sgpy_error_slot());
         segue_content_free(content);
     }
-    if (status == SEGUE_OK) /* after a failure the call still exists, and the caller must
-                             * end it */
+    if (status == SEGUE_OK) /* after a failure the call has not ended, so the caller
+                             * must end it */
         sgpy_release(taken[0], SGPY_CALL);
     return none_or_raise(status);
 }

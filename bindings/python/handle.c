@@ -32,7 +32,8 @@ static void free_transport(void *ptr)
 
 static void free_store(void *ptr)
 {
-    Py_BEGIN_ALLOW_THREADS /* freeing a store may close a file or join a thread */
+    Py_BEGIN_ALLOW_THREADS /* the GIL is released, because freeing a store may close a
+                            * file or join a thread */
         segue_store_free(ptr);
     Py_END_ALLOW_THREADS
 }
@@ -139,7 +140,7 @@ static void free_one(sgpy_kind kind, void *ptr, sgpy_host *host)
     live[kind]--;
     if (kind == SGPY_RUNTIME) {
         host->runtime = NULL;
-        host->busy = true; /* events are dropped from now on */
+        host->busy = true; /* from now on callbacks append no events */
     }
     rows[kind].free(ptr);
     if (kind == SGPY_RUNTIME) {

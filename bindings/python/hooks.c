@@ -33,8 +33,8 @@ static bool begin(const sgpy_user *user, int which, bool *entered)
     return true;
 }
 
-/* Reads the answer of a hook, which is a str without NUL or None, and keeps it in the
- * user. False for any other answer. A NUL is refused because it would cut the answer
+/* Reads the answer of a hook, a str without NUL or None, and keeps it in the user.
+ * Returns false for any other answer. A NUL is refused because it would cut the answer
  * short. */
 static bool keep_text(sgpy_user *user, PyObject *result, const char *where,
                       const char **text, size_t *len)
@@ -86,7 +86,7 @@ static void tell_reason(PyObject *result, char *reason, size_t size)
     if (len >= size)
         len = size - 1;
     while (len && ((unsigned char)text[len] & 0xC0) == 0x80)
-        len--; /* the cut must not be in the middle of a character */
+        len--; /* a character must not be cut in the middle */
     memcpy(reason, text, len);
     for (size_t i = 0; i < len; i++)
         if (!reason[i])

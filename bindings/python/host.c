@@ -31,7 +31,7 @@ static void make_readable(void *opaque)
     sgpy_host *host = opaque;
     const uint64_t one = 1;
     ssize_t put = write(host->side_fd, &one, sizeof one);
-    (void)put; /* the counter is at most 1, so this cannot block */
+    (void)put; /* the counter is at most 1, so the write cannot block */
 }
 
 sgpy_host *sgpy_host_new(void)
@@ -64,8 +64,9 @@ void sgpy_host_unref(sgpy_host *host)
     free(host);
 }
 
-/* The Python thread state of this thread while it is in the library without the GIL.
- * Other threads may run Python meanwhile and use users of the same host. */
+/* The Python thread state of this thread while the thread is in the library without
+ * the GIL. In the meantime other threads may run Python and use users of the same
+ * host. */
 static _Thread_local PyThreadState *saved;
 
 void sgpy_let_go(void)
@@ -128,7 +129,7 @@ bool sgpy_push(sgpy_host *host, PyObject *handler, int kind, PyObject *a, PyObje
 {
     if (append_event(host, handler, kind, a, b, c))
         return true;
-    PyErr_Clear(); /* also clears an error from making a, b or c */
+    PyErr_Clear(); /* also clears an exception from making a, b or c */
     return false;
 }
 
@@ -166,8 +167,9 @@ static bool push_side(sgpy_host *host, const sgb_side *side)
     return sgpy_push(host, user ? user->handler : host->log, side->kind, a, b, NULL);
 }
 
-/* The descriptor is read first: what another thread adds after that is taken too, or
- * makes the descriptor readable again. */
+/* Moves the entries of the side queue into the batch. The descriptor is read before
+ * the entries are taken: an entry that another thread adds after the read is taken
+ * too, or makes the descriptor readable again. */
 void sgpy_side_drain(sgpy_host *host)
 {
     uint64_t count;

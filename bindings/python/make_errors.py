@@ -20,8 +20,8 @@ REASON = re.compile(
     r'^SGI_REASON\(SEGUE_\w+, "store_(\w+)", "([^"]*)", [01]\)$', re.MULTILINE
 )
 
-# Names of classes that differ from the name made from the status, because that name would
-# read badly or hide a built-in exception.
+# Names of classes that are not made from the name of the status, because the made name
+# would read badly or hide a built-in exception.
 NAMES = {
     "E_NOMEM": "OutOfMemoryError",
     "E_CANCELLED": "RequestCancelledError",
@@ -29,8 +29,8 @@ NAMES = {
     "E_TERMINAL": "EndedError",
     "E_IO": "InputOutputError",
 }
-# Built-in exceptions that the library's exceptions also inherit from. Existing code such
-# as `except TimeoutError` therefore catches them.
+# Built-in exceptions from which the library's exceptions also inherit, so that existing
+# code such as `except TimeoutError` catches them.
 EXTRA = {
     "E_NOMEM": "MemoryError",
     "E_TIMEOUT": "TimeoutError",

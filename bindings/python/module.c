@@ -13,7 +13,8 @@ PyObject *sgpy_resumed(uint64_t last, const void *data, size_t len)
     return Py_BuildValue("(KN)", (unsigned long long)last, sgpy_bytes(data, len));
 }
 
-/* Types and counters are global to the process, so only one interpreter can use them. */
+/* Returns whether this is the first interpreter that loads the module. Types and
+ * counters are global to the process, so only one interpreter can use them. */
 static bool is_first_interpreter(void)
 {
     static int64_t first = -1;

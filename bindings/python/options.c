@@ -23,7 +23,8 @@ static bool fill_list(sgpy_options *kept, const char *const **out, PyObject *val
     Py_ssize_t count = PyTuple_Size(items);
     if (kept->count >= SGPY_OPTION_LISTS) {
         Py_DECREF(items);
-        PyErr_SetString(PyExc_ValueError, "there are too many lists");
+        PyErr_SetString(PyExc_ValueError,
+                        "the options have too many members that are lists");
         return false;
     }
     const char **texts = calloc((size_t)count + 1, sizeof *texts);

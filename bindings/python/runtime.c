@@ -123,7 +123,8 @@ PyObject *sgpy_runtime_free(PyObject *runtime)
     segue_runtime *ptr = host->runtime;
     sgpy_consume(runtime);
     host->apart = true;
-    sgpy_let_go(); /* release the GIL, because a store's thread may need it to end */
+    sgpy_let_go(); /* the GIL is released, because a store's thread may need the GIL to
+                    * end */
     segue_runtime_free(ptr);
     sgpy_enter();
     host->apart = false;

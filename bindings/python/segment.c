@@ -17,8 +17,8 @@ typedef struct sgpy_segment {
 } sgpy_segment;
 
 static PyTypeObject *segment_type;
-static PyObject *decoder; /* the callable that makes the attribute content from the
-                           * block's JSON in data */
+static PyObject *decoder; /* makes the attribute `content` from the block's JSON in
+                           * `data` */
 
 PyObject *sgpy_segment_new(const segue_segment *segment)
 {
@@ -155,11 +155,14 @@ int sgpy_segment_init(PyObject *module)
 {
     static PyGetSetDef getters[] = {
         {"number", get_number, NULL, "1, 2, 3, ...", NULL},
-        {"index", get_index, NULL, "place in the content of the result, from 0", NULL},
-        {"replaces", get_replaces, NULL, "what came before it is void", NULL},
-        {"type", get_type, NULL, "of the block, such as \"text\"", NULL},
+        {"index", get_index, NULL,
+         "index of the block in the content of the result, from 0", NULL},
+        {"replaces", get_replaces, NULL,
+         "true when this segment discards all segments before it", NULL},
+        {"type", get_type, NULL, "type of the content block, such as \"text\"", NULL},
         {"data", get_data, NULL, "the block, JSON", NULL},
-        {"text", get_text, NULL, "of a text block, decoded; else None", NULL},
+        {"text", get_text, NULL,
+         "the decoded text of a text block; None for another block", NULL},
         {"content", get_content, NULL, "the block, decoded", NULL},
         {NULL, NULL, NULL, NULL, NULL}};
     PyType_Slot slots[] = {{Py_tp_dealloc, (void *)dealloc_segment},

@@ -1,17 +1,18 @@
-/* Custom stores in Python (store_custom). The library calls the table on the store's
- * thread, which must not touch Python. So each call puts one job into the shelf (struct
- * sgpy_shelf, the state of one custom store) and waits for the job's answer. A Python
- * thread runs the jobs (store_serve).
+/* Custom stores in Python (store_custom). The library calls the callback table on the
+ * store's thread, which must not touch Python. So each call puts one job into the
+ * shelf (struct sgpy_shelf, the state of one custom store) and waits for the job's
+ * answer. A Python thread runs the jobs (store_serve).
  *
- *   job       the current job, set by the store's thread, which owns its memory
- *   answered  the Python thread has filled job->status and job->rows
- *   served    a thread has called store_serve: a second thread is refused
- *   closed    the table was freed: store_serve returns
- *   left      store_serve has returned or raised: jobs fail at once
- *   unheard change feed items ("news") that the library could not take yet
+ *     job       the current job, set by the store's thread, which owns its memory
+ *     answered  the Python thread has filled job->status and job->rows
+ *     served    a thread has called store_serve: a second thread is refused
+ *     closed    the table was freed: store_serve returns
+ *     left      store_serve has returned or raised: jobs fail at once
+ *     unheard   change feed items ("news") that the library could not take yet
  *
- * Records and entries are passed as tuples, in the order of the structs' members. Values
- * from Python are copied, so that the store's thread refers to no Python object. */
+ * Records and entries are passed as tuples, in the order of the structs' members.
+ * Values from Python are copied, so that the store's thread refers to no Python
+ * object. */
 #include "shim.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ typedef struct shelf_row {
     segue_store_record record;
     segue_store_entry entry;
     segue_store_news news;
-    char *texts; /* the memory of the texts above */
+    char *texts; /* the memory of the texts of the record and entry */
 } shelf_row;
 
 typedef struct shelf_job {
@@ -57,7 +58,7 @@ typedef struct shelf_job {
     segue_status status;
     shelf_row *rows;
     size_t row_count;
-    size_t told; /* change feed items that the library has taken */
+    size_t told; /* number of change feed items that the library has taken */
 } shelf_job;
 
 struct sgpy_shelf {
@@ -70,8 +71,8 @@ struct sgpy_shelf {
     bool served;
     bool closed;
     bool left;
-    shelf_job unheard; /* the change feed items that the library could not take yet; used
-                        * by the store's thread only */
+    shelf_job unheard; /* change feed items that the library could not take yet; only
+                        * the store's thread uses them */
     pthread_mutex_t wake_lock;
     void (*wake)(void *user);
     void *wake_user;
@@ -194,7 +195,8 @@ static segue_status post(void *self, const uint8_t *id, const char *data, size_t
     return ask(self, &job);
 }
 
-/* Passes change feed items to the library. False when the library takes no more. */
+/* Passes change feed items to the library. Returns false when the library takes no
+ * more items. */
 static bool tell_news(shelf_job *job, segue_store_news_fn fn, void *user)
 {
     for (; job->told < job->row_count; job->told++)
@@ -330,7 +332,7 @@ static bool take_hash(uint8_t *into, size_t size, PyObject *bytes)
     if (!sgpy_view(bytes, false, &view, &len))
         return false;
     if (len != size) {
-        PyErr_SetString(PyExc_ValueError, "an id or hash of another length");
+        PyErr_SetString(PyExc_ValueError, "an id or a hash has the wrong length");
         return false;
     }
     memcpy(into, view, size);
@@ -505,8 +507,8 @@ static segue_status status_in(PyObject *value)
     return (segue_status)number;
 }
 
-/* Returns the status of the current exception. An exception that is not one of Segue's is
- * printed with its traceback. */
+/* Returns the status of the current exception. Prints an exception that is not an
+ * exception of Segue, with its traceback. */
 static segue_status status_of_exception(void)
 {
     PyObject *type, *value, *trace;
@@ -544,7 +546,7 @@ void sgpy_shelf_free(void *opaque)
     unref_shelf(opaque);
 }
 
-/* Waits for the next job; NULL when the store is closed. */
+/* Waits for the next job. Returns NULL when the store is closed. */
 static shelf_job *next_job(sgpy_shelf *shelf, bool answered)
 {
     shelf_job *next;

@@ -41,28 +41,30 @@ typedef enum sgpy_kind {
     SGPY_REQUEST,
     SGPY_TASK,
     SGPY_CONTENT,
-    SGPY_WIRE,  /* Python's side of a custom transport */
-    SGPY_SHELF, /* Python's side of a custom store */
+    SGPY_WIRE,  /* the Python object of a custom transport */
+    SGPY_SHELF, /* the Python object of a custom store */
     SGPY_KINDS
 } sgpy_kind;
 
 /* ---- host: the state of one runtime ---- */
 
-/* The state of one runtime. It lives as long as the runtime and all its handles and
- * callback tables. */
+/* The state of one runtime. It lives as long as the runtime and the handles and
+ * callback tables of this runtime. */
 typedef struct sgpy_host {
     _Atomic int refs;
     segue_runtime *runtime; /* the runtime; NULL once it is freed */
     PyObject *batch;        /* events of the current batch; NULL = events are dropped */
-    uint64_t round;  /* the number of the batch; a list of segments belongs to one batch
-                      * (round) */
+    uint64_t round;  /* number of the batch (round); a list of segments is valid in one
+                      * round only */
     bool busy;       /* a dispatch, run or free is running */
     bool lost;       /* an event was lost, and the loss is not reported yet */
-    bool apart;      /* the host is busy, and the GIL is released around the call of the
-                      * library */
+    bool apart;      /* the host is busy, and the GIL is released during the call of
+                      * the library */
     PyObject *log;   /* handler of log lines, or NULL */
-    PyObject *spare; /* the event that reports lost events, made in advance */
-    struct sgpy_user *owing; /* the list of the users that still have to get an event */
+    PyObject *spare; /* the event that reports lost events; it is made in advance,
+                      * because it is needed when memory is short */
+    struct sgpy_user *owing; /* list of the users with events that could not be
+                              * delivered yet */
 
     sgb_side_queue side;
     int side_fd; /* eventfd: readable while something is in the side queue */
@@ -80,13 +82,13 @@ void sgpy_let_go(void);
 bool sgpy_enter(void);
 void sgpy_leave(bool entered);
 
-/* Frees the host's Python objects, after the runtime was freed. */
+/* Frees the Python objects of the host. Called after the runtime was freed. */
 void sgpy_host_end(sgpy_host *host);
 
-/* Appends one event (handler, kind, a, b, c) to the batch and takes over the references
- * a, b and c. A value that is NULL becomes None. False when there is no memory for the
- * event, or there was no memory for one of its values. The function leaves no
- * exception. */
+/* Appends one event (handler, kind, a, b, c) to the batch and takes over the
+ * references a, b and c. A value that is NULL becomes None. Returns false when there
+ * is no memory for the event, or when there was no memory for one of the values. The
+ * function leaves no exception. */
 bool sgpy_push(sgpy_host *host, PyObject *handler, int kind, PyObject *a, PyObject *b,
                PyObject *c);
 
@@ -97,7 +99,7 @@ typedef struct sgpy_user sgpy_user;
 typedef struct sgpy_shelf sgpy_shelf;
 /* Moves the side queue into the batch. Without a batch the entries are dropped. */
 void sgpy_side_drain(sgpy_host *host);
-/* Delivers, at the end of a batch, the events that could not be delivered before. */
+/* Delivers, at the end of a batch, the events that could not be delivered earlier. */
 void sgpy_settle(sgpy_host *host);
 
 /* ---- user: the `user` pointer of a callback table ---- */
@@ -110,23 +112,25 @@ struct sgpy_user {
                                   * NULL */
     PyObject *hooks[SGPY_HOOKS]; /* callables that must answer at once, or NULL */
     PyObject *answer;            /* text that a hook returned, kept for the library */
-    sgb_transport *custom;       /* for a custom transport, else NULL */
+    sgb_transport *custom;       /* the custom transport of this user; NULL = the user
+                                  * has none */
     PyObject *segments;          /* the list of segments in the batch `round`, a borrowed
                                   * reference */
     uint64_t round;
     sgpy_user *next; /* the next user in host->owing */
-    uint32_t owed;   /* kinds of events that still have to be delivered */
-    bool is_listed;  /* the user is in host->owing, so it must not be freed */
-    bool is_gone;    /* the user is freed when it leaves host->owing */
-    bool is_broken;  /* for a request: an event was lost */
+    uint32_t owed;   /* kinds of the events that still have to be delivered, as bits */
+    bool is_listed;  /* true = the user is in host->owing, so it must not be freed now */
+    bool is_gone;    /* true = the user was freed while it was in host->owing; its
+                      * memory is released when it leaves this list */
+    bool is_broken;  /* for a request: true when an event was lost */
 };
 
 sgpy_user *sgpy_user_new(sgpy_host *host, PyObject *handler);
 void sgpy_user_free(void *user); /* a segue_free_fn */
 void sgpy_user_hook(sgpy_user *user, int which, PyObject *callable);
-/* Does the same as sgpy_push, for the user's handler. An event that cannot be made is
- * lost, and an EXCEPTION event reports the loss. An event that a program may wait for is
- * not lost: it is delivered later, without its values. */
+/* Appends an event as sgpy_push does, for the user's handler. An event that cannot be
+ * made is lost, and an EXCEPTION event reports the loss. An event for which a program
+ * may wait is never lost: it is delivered later, without its values. */
 bool sgpy_tell(sgpy_user *user, int kind, PyObject *a, PyObject *b, PyObject *c);
 
 /* ---- handles ---- */
@@ -137,8 +141,8 @@ typedef struct sgpy_handle {
     int born;                /* the value of sgpy_forks() when the object was made */
 } sgpy_handle;
 
-/* Returns how many times this process or its ancestors were forked since the module was
- * loaded. */
+/* Returns how many forks lie between this process and the process that loaded the
+ * module. */
 int sgpy_forks(void);
 
 /* Makes the object of a handle. The object owns the handle from then on, even if this
@@ -152,42 +156,42 @@ void *sgpy_unwrap(PyObject *object, sgpy_kind kind);
 sgpy_host *sgpy_host_of(PyObject *object);
 /* Empties the object of a handle that the library has consumed. */
 void sgpy_consume(PyObject *object);
-/* Frees the handle now. Returns -1 with an exception if it was freed or consumed
- * before. */
+/* Frees the handle now. Returns -1 with an exception if the handle was already freed
+ * or consumed. */
 int sgpy_release(PyObject *object, sgpy_kind kind);
 PyObject *sgpy_live_handles(void);
 
 /* ---- values ---- */
 
 /* Raises the exception of a status, with the details of the calling thread's slot if
- * there are any. Returns NULL. */
+ * the slot has details. Returns NULL. */
 PyObject *sgpy_raise(segue_status status);
 /* Raises the exception of a status with this message, for a failure of the binding
  * itself. */
 PyObject *sgpy_raise_text(segue_status status, const char *message);
 /* Returns the slot for the segue_error of a call on this thread. */
 segue_error **sgpy_error_slot(void);
-/* The result of functions that send: True, False for SEGUE_E_WOULD_BLOCK, or an
- * exception. */
+/* Makes the result of functions that send: True for SEGUE_OK, False for
+ * SEGUE_E_WOULD_BLOCK, and an exception for any other status. */
 PyObject *sgpy_sent(segue_status status);
 PyObject *sgpy_set_error_factory(PyObject *factory);
 
 /* Makes (status, message, code, data, retryable), or None. */
 PyObject *sgpy_error_info(const segue_error *error);
 
-/* Reads bytes, or str as UTF-8. The text is a view that lives as long as the object. With
- * `optional`, None gives NULL and length 0. False with an exception for any other
- * value. */
+/* Reads bytes, or str as UTF-8. The text is a view that lives as long as the object.
+ * With `optional`, None becomes NULL and length 0. Returns false with an exception for
+ * any other value. */
 bool sgpy_view(PyObject *object, bool optional, const char **text, size_t *len);
-/* Reads a str without NUL, for names. None gives NULL when `optional`. */
+/* Reads a str without NUL, for names. With `optional`, None becomes NULL. */
 bool sgpy_name(PyObject *object, bool optional, const char **text);
-PyObject *sgpy_bytes(const char *text, size_t len); /* NULL gives None */
+PyObject *sgpy_bytes(const char *text, size_t len); /* NULL becomes None */
 PyObject *sgpy_text(const char *text, size_t len);  /* invalid UTF-8 is escaped */
-PyObject *sgpy_string(const char *text);            /* NULL gives None */
+PyObject *sgpy_string(const char *text);            /* NULL becomes None */
 /* Makes a str of a text that identifies a caller. Invalid UTF-8 is an exception and is
  * not escaped. */
 PyObject *sgpy_exact(const char *text);
-/* For generated code: replaces the result `old` by `made` and releases `old`. */
+/* Replaces the result `old` by `made` and releases `old`. For generated code. */
 PyObject *sgpy_give(PyObject *old, PyObject *made);
 PyObject *sgpy_resumed(uint64_t last, const void *data, size_t len);
 
@@ -195,15 +199,15 @@ PyObject *sgpy_resumed(uint64_t last, const void *data, size_t len);
 
 enum { SGPY_OPTION_LISTS = 2 };
 
-/* Owns the memory that a filled struct points to, except the dict's own values. */
+/* Owns the memory to which a filled struct points, except the values of the dict. */
 typedef struct sgpy_options {
     void *lists[SGPY_OPTION_LISTS];
     PyObject *owned[SGPY_OPTION_LISTS];
     int count;
 } sgpy_options;
 
-/* Clears the struct and fills it from a dict (or None). False with an exception. `kept`
- * must be freed after the call of the library. */
+/* Clears the struct and fills it from a dict (or None). Returns false with an
+ * exception on failure. `kept` must be freed after the call of the library. */
 bool sgpy_options_fill(sgpy_options *kept, option_shape which, void *target,
                        PyObject *dict);
 void sgpy_options_free(sgpy_options *kept);
@@ -235,7 +239,7 @@ void sgpy_on_notification(void *user, segue_session *session, const char *method
                           const char *params, size_t len);
 void sgpy_on_stderr(void *user, const char *text, size_t len);
 void sgpy_on_authorize(void *user, const char *url, const char *state);
-/* any thread: */
+/* may be called on any thread */
 void sgpy_on_log(void *host, int32_t level, const char *text);
 
 /* The indexes in sgpy_user.hooks. The meaning of an index depends on the callback table:

@@ -79,8 +79,8 @@ PyObject *sgpy_raise(segue_status status)
         return NULL;
     }
     PyObject *arguments = error_tuple(error, status);
-    if (arguments && !error) /* without details the exception class decides whether the
-                              * error is retryable */
+    if (arguments && !error) /* the failure has no details, so the exception class
+                              * decides whether the error is retryable */
         PyTuple_SetItem(arguments, 4, Py_NewRef(Py_None));
     segue_error_free(error);
     return raise_made(arguments);

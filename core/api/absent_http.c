@@ -1,6 +1,6 @@
-/* The HTTP functions of a library that was built without HTTP. No object of such a
- * library is a listener, a bearer or an HTTP transport. So functions that take one of
- * these refuse every argument. */
+/* The HTTP functions of a library that was built without HTTP. Such a library has no
+ * listeners, bearers and HTTP transports. So a function that takes one of these
+ * objects refuses every argument. */
 #include "api/guard.h"
 #include "base/absent.h"
 #include "engine/error.h"

@@ -16,8 +16,8 @@ const char *segue_call_name(const segue_call *call)
                                                         : "";
 }
 
-/* Takes the lock, because the name may change: a caller that was recovered from the
- * store without a name gets its name when it calls again. */
+/* Takes the lock, because the name may change: if the caller was recovered from the
+ * store without a name, it gets its name when it calls again. */
 const char *segue_call_principal(const segue_call *call)
 {
     if (sgi_enter(SGI_FN_segue_call_principal, call, SGI_MAGIC_CALL) != SEGUE_OK)
@@ -288,8 +288,7 @@ segue_status segue_call_fail(segue_call *call, int32_t code, const char *message
     return sgi_leave_with_error(call, status, error);
 }
 
-/* Checks the text before the lock is taken. The check is outside of the lock, because
- * streams call this very often. */
+/* Checks the text without the lock, because streams call this very often. */
 static segue_status check_text(const char *text, size_t len, segue_error **error)
 {
     size_t at = 0;

@@ -10,7 +10,7 @@
 
 /* ---- session ---- */
 
-/* Connects a session with its runtime. It is freed together with the session. */
+/* Connects a session with its runtime. The tie is freed together with the session. */
 typedef struct session_tie {
     sgi_stop_hook hook;
     segue_runtime *runtime;
@@ -51,7 +51,8 @@ static void resolve_session(segue_session_options *o)
         o->cache_bytes = (int64_t)1 << 20;
 }
 
-/* Returns the name of the first option with a wrong value, or NULL when all are right. */
+/* Returns the name of the first option with a wrong value, or NULL when all options
+ * are right. */
 static const char *wrong_session_option(const segue_session_options *o)
 {
     const uint32_t dialects = SEGUE_DIALECT_DRAFT_TASKS | SEGUE_DIALECT_RESUMABLE;
@@ -205,7 +206,8 @@ static void hand_out(segue_request *request, segue_request **out)
     }
 }
 
-/* Returns the name of the first option with a wrong value, or NULL when all are right. */
+/* Returns the name of the first option with a wrong value, or NULL when all options
+ * are right. */
 static const char *wrong_request_option(const segue_request_options *o)
 {
     sgi_str key = sgi_str_of(o->idempotency_key);

@@ -60,8 +60,8 @@ segue_status segue_content_add_blob(segue_content *content, const char *type,
                  error);
 }
 
-/* A function of the engine that adds JSON to a content. It parses the JSON under the
- * lock and reports errors in it. */
+/* A function of the engine that adds JSON to a content. The function parses the JSON
+ * under the lock and reports errors in the JSON. */
 typedef segue_status (*take_json)(segue_content *content, const char *json, size_t len);
 
 static segue_status add_read(sgi_fn fn, segue_content *content, take_json take,
@@ -140,7 +140,7 @@ void segue_content_free(segue_content *content)
 
 /* ---- server ---- */
 
-/* Connects a server with its runtime. It is freed together with the server. */
+/* Connects a server with its runtime. The tie is freed together with the server. */
 typedef struct server_tie {
     sgi_stop_hook hook;
     segue_runtime *runtime;
@@ -179,8 +179,8 @@ static bool is_text(const char *text)
     return !text || sgi_utf8_valid(sgi_str_of(text), NULL);
 }
 
-/* True when the values are valid. ttl_ms must be an integer that JavaScript clients
- * represent exactly. */
+/* True when the values are valid. JavaScript clients must be able to represent ttl_ms
+ * exactly. */
 static bool is_freshness(int64_t ttl_ms, int32_t scope)
 {
     return ttl_ms >= 0 && ttl_ms <= SGI_TTL_MAX &&
@@ -342,7 +342,7 @@ static segue_status make_server(segue_runtime *runtime,
 }
 
 /* Gives in *out a counted reference to the server's store. If the application gives no
- * store, it is a new memory store. The caller holds the lock. */
+ * store, *out is a new memory store. The caller holds the lock. */
 static segue_status take_store(sgi_engine *engine, segue_store *given, segue_store **out)
 {
     segue_store_options memory = {.struct_size = sizeof memory};

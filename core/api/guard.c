@@ -127,7 +127,7 @@ segue_status sgi_transport_may_attach(const segue_transport *transport,
     sgi_engine *engine = sgi_runtime_engine(runtime);
     if (!transport || transport->carrier.magic != SGI_MAGIC_TRANSPORT)
         return sgi_refuse(engine, SEGUE_E_INVALID,
-                          "the transport is NULL, or was freed or used before");
+                          "the transport is NULL, was freed, or was used already");
     if (transport->carrier.runtime != runtime)
         return sgi_refuse(engine, SEGUE_E_INVALID,
                           "the transport belongs to another runtime");

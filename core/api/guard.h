@@ -28,30 +28,32 @@ void sgi_leave(const void *handle);
  * error. */
 segue_status sgi_leave_with_error(const void *handle, segue_status status,
                                   segue_error **error);
-/* As sgi_enter and sgi_leave_with_error, for functions whose only handle is a runtime. */
+/* Do what sgi_enter and sgi_leave_with_error do, for functions whose only handle is a
+ * runtime. */
 void sgi_enter_runtime(segue_runtime *runtime);
 segue_status sgi_leave_runtime(segue_runtime *runtime, segue_status status,
                                segue_error **error);
-/* Sets *error for a call that is refused before its handle is known to be valid.
- * Returns status. */
+/* Sets *error for a call that is refused although its handle may be invalid. Returns
+ * status. */
 segue_status sgi_refuse_without_handle(segue_status status, segue_error **error);
 
-/* Checks that the transport can be attached to a server or session of this runtime.
- * After SEGUE_OK attaching it cannot fail. The caller holds the lock. */
+/* Checks that the transport can be attached to a server or session of this runtime. If
+ * the result is SEGUE_OK, attaching the transport cannot fail. The caller holds the
+ * lock. */
 segue_status sgi_transport_may_attach(const segue_transport *transport,
                                       segue_runtime *runtime);
 
 /* Returns the runtime of a valid handle. */
 segue_runtime *sgi_handle_runtime(const void *handle);
 
-/* These two count the application's handles: the first is called when the application
- * gets a handle, the second when it frees one. The caller holds the lock. */
+/* Count the application's handles. sgi_handle_count is called when the application
+ * gets a handle, sgi_handle_uncount when it frees one. The caller holds the lock. */
 void sgi_handle_count(const void *handle);
 void sgi_handle_uncount(sgi_engine *engine);
 
 /* Copies a text with its NUL into buf, which has *len bytes. *len receives the length
- * in any case. buf: NULL = only the length is given. Returns SEGUE_E_TOO_SMALL when the
- * text does not fit. */
+ * in any case. buf may be NULL to get only the length. Returns SEGUE_E_TOO_SMALL when
+ * the text does not fit. */
 segue_status sgi_copy_text_out(sgi_str text, char *buf, size_t *len);
 
 /* Copies the caller's struct into `full`, which has the newest form and full_size

@@ -52,7 +52,8 @@ static void print_result(void *user, segue_request *request, segue_status status
         fprintf(stderr, "%s: %s\n", segue_status_name(status),
                 segue_error_read(error)->message);
     c->failed = status != SEGUE_OK;
-    segue_session_close(c->session); /* the callback on_closed follows */
+    segue_session_close(c->session); /* the callback on_closed runs when the session
+                                      * has ended */
 }
 
 static void stop(void *user, segue_session *session, const segue_error *error)

@@ -66,7 +66,8 @@ static segue_status serve(segue_runtime *runtime, segue_store *store)
     segue_transport *transport;
     options.name = "example";
     options.version = "1.0";
-    options.store = store; /* NULL = a store in memory */
+    options.store = store; /* options.store may be NULL: the server then keeps its
+                            * tasks in memory */
     options.user = runtime;
     /* the client has left; unfinished tasks continue at the next start */
     options.on_idle = stop;

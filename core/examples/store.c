@@ -18,9 +18,9 @@
 typedef struct row {
     int32_t kind; /* the kind of write: a segue_store_write_kind */
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    segue_store_record record; /* of CREATE; its texts are in bytes */
-    segue_store_entry entry;   /* of APPEND; its data is in bytes */
-    int64_t purge_ms;          /* of END */
+    segue_store_record record; /* for CREATE; the texts of the record are in bytes */
+    segue_store_entry entry;   /* for APPEND; the data of the entry is in bytes */
+    int64_t purge_ms;          /* for END */
     char *bytes;
 } row;
 
@@ -38,8 +38,8 @@ static int is_of(const row *r, const uint8_t *id)
     return memcmp(r->id, id, sizeof r->id) == 0;
 }
 
-/* The CREATE row of an operation; NULL when the operation does not exist or was
- * deleted. */
+/* Returns the CREATE row of an operation, or NULL when the operation does not exist or
+ * was deleted. */
 static const row *find_created(const array_store *s, const uint8_t *id)
 {
     for (size_t i = s->count; i > 0; i--) {
@@ -52,7 +52,7 @@ static const row *find_created(const array_store *s, const uint8_t *id)
     return NULL;
 }
 
-/* The current record of an operation. */
+/* Returns the current record of an operation. */
 static segue_store_record describe(const array_store *s, const row *created)
 {
     segue_store_record record = created->record;
@@ -92,8 +92,8 @@ static uint64_t last_seq(const array_store *s, const row *created)
     return seq;
 }
 
-/* Whether the operation's server has released it. It then has exactly one RELEASE row,
- * until the next claim. */
+/* Tells whether the operation's server has released the operation. A released
+ * operation has exactly one RELEASE row, until the next claim. */
 static int is_loose(const array_store *s, const row *created)
 {
     for (const row *r = created + 1; r < s->rows + s->count; r++)
@@ -250,7 +250,7 @@ static segue_status purge(void *self, int64_t now_ms, int64_t *next_ms)
         int there = created && created <= &s->rows[i];
         int64_t due_ms = there ? describe(s, created).purge_ms : INT64_MIN;
         if (created == &s->rows[i] && due_ms <= now_ms && due_ms != INT64_MAX) {
-            /* the loop then removes its other rows */
+            /* the loop then removes the other rows of the operation */
             s->rows[i].kind = SEGUE_STORE_DELETE;
         } else if (!there) {
             remove_row(s, i);
@@ -398,7 +398,8 @@ int main(void)
         status = ask(runtime, near_end);
     segue_runtime_free(runtime);
     if (status == SEGUE_OK)
-        print_counts(self); /* this handle keeps the store alive */
+        print_counts(self); /* the store still exists here, because the application's
+                             * handle keeps it */
     else
         fprintf(stderr, "%s\n", segue_status_name(status));
     segue_store_free(store);

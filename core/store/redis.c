@@ -81,8 +81,8 @@ static segue_status become_owner(opening *o)
         return status;
     if (sgi_redis_is_text(reply))
         status = fail(o, SEGUE_E_STORE_CORRUPT,
-                      "\"%s\" there was written by a newer version (format %.20s, this "
-                      "one reads %s)",
+                      "\"%s\" there was written by a newer version of Segue (format "
+                      "%.20s, this version reads %s)",
                       store->url.prefix, reply->str, SGI_REDIS_FORMAT);
     else if (!sgi_redis_is_array(reply, 1) || !sgi_redis_is_text(reply->element[0]) ||
              reply->element[0]->len >= sizeof store->me)

@@ -68,13 +68,14 @@ static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size
  * the body could go to the wrong server. */
 static bool is_redirect(sgi_fetch *fetch, int32_t status)
 {
-    char origin[SGI_WHY_SIZE - 64];
+    char origin[SGI_WHY_SIZE - 80];
     sgi_str location = sgi_fetch_header(fetch, "location");
     if (status < 300 || status > 399 || !location.p)
         return false;
     name_origin(fetch, location, origin, sizeof origin);
     snprintf(fetch->why, sizeof fetch->why,
-             "redirected to %s (%d), which is not followed", origin, (int)status);
+             "the server redirects to %s (%d), and redirects are not followed", origin,
+             (int)status);
     fetch->fault = SGI_FETCH_REDIRECTED;
     return true;
 }
@@ -326,7 +327,7 @@ static void shut_out(sgi_fetch *fetch, sgi_str what)
 {
     fetch->shut_out = true;
     snprintf(fetch->why, sizeof fetch->why,
-             "%.*s is not a public address: for URLs that a server names it is only used "
+             "%.*s is not a public address: URLs that a server names lead there only "
              "with allow_private_addresses",
              (int)what.n, what.p);
 }

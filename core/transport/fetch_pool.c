@@ -69,7 +69,7 @@ bool sgi_fetch_is_possible(char why[SGI_WHY_SIZE])
     else if (!(about->features & CURL_VERSION_ASYNCHDNS))
         snprintf(why, SGI_WHY_SIZE,
                  "libcurl %s resolves host names on the calling thread, which would "
-                 "block: use one with AsynchDNS",
+                 "block: use a libcurl with AsynchDNS",
                  about->version);
     else if (!(about->features & CURL_VERSION_SSL))
         snprintf(why, SGI_WHY_SIZE, "libcurl %s was built without TLS", about->version);

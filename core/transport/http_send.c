@@ -337,7 +337,7 @@ void sgi_http_end_exchange(sgi_http_conn *conn)
     sgi_http_drop_exchange(conn);
     if (!conn->head_sent) {
         sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR,
-                              "The server ended the request before it had an answer",
+                              "The server ended the request before its answer was ready",
                               NULL);
         return;
     }

@@ -202,7 +202,8 @@ static sgi_socket_guest *make_guest(segue_runtime *rt)
     open_context(guest, sgi_runtime_loop(rt));
     if (!guest->vhost) {
         sgi_engine_log(engine, SEGUE_LOG_ERROR,
-                       "libwebsockets does not start; is its libev plug-in installed?");
+                       "libwebsockets does not start: is the libev plug-in of "
+                       "libwebsockets installed?");
         close_context(guest);
         sgi_release(mem, guest, sizeof *guest);
         return NULL;

@@ -103,7 +103,8 @@ bool sgi_http1_read_request_line(sgi_http1 *parser, sgi_str line)
 {
     sgi_str method = {line.p, sgi_http1_span(line, SGI_HTTP1_TOKEN)};
     if (!method.n || method.n == line.n || line.p[method.n] != ' ')
-        return sgi_http1_refuse(parser, 400, "the HTTP method is not a token");
+        return sgi_http1_refuse(parser, 400,
+                                "the HTTP method has a character that is not allowed");
     if (method.n > SGI_HTTP1_MAX_METHOD)
         return sgi_http1_refuse(parser, 501, "the method is too long");
     sgi_str rest = sgi_http1_skip(line, method.n + 1);
@@ -194,7 +195,7 @@ static const char *fault_of_name(sgi_str line, size_t span)
     if (line.p[span] == ' ' || line.p[span] == '\t')
         return "a header name is followed by a blank";
     return line.p[span] == ':' ? "a header name is empty"
-                               : "a header name is not a token";
+                               : "a header name has a character that is not allowed";
 }
 
 /* True when all bytes are allowed in a header value. Eight bytes are checked at once:
@@ -252,7 +253,7 @@ static bool read_connection(sgi_http1 *parser, sgi_str list)
         sgi_str option = sgi_http1_trim((sgi_str){list.p, len});
         list = sgi_http1_skip(list, comma ? len + 1 : len);
         if (sgi_http1_span(option, SGI_HTTP1_TOKEN) < option.n)
-            return sgi_http1_refuse(parser, 400, "Connection is not a list of tokens");
+            return sgi_http1_refuse(parser, 400, "the Connection header is malformed");
         parser->says_close |= sgi_http1_same(option, SGI_STR("close"));
         parser->says_keep_alive |= sgi_http1_same(option, SGI_STR("keep-alive"));
     }

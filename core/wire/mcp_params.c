@@ -31,7 +31,8 @@ const char *sgi_mcp_fault_text(sgi_mcp_fault fault)
         [SGI_MCP_FAULT_NONE] = "no fault",
         [SGI_MCP_FAULT_NAME_KIND] = "x-mcp-header is not a string",
         [SGI_MCP_FAULT_NAME_EMPTY] = "x-mcp-header is empty",
-        [SGI_MCP_FAULT_NAME_TOKEN] = "x-mcp-header is not a token",
+        [SGI_MCP_FAULT_NAME_TOKEN] =
+            "x-mcp-header has a character that an HTTP header name cannot have",
         [SGI_MCP_FAULT_DUPLICATE] = "x-mcp-header has a name that another parameter has",
         [SGI_MCP_FAULT_TYPE] = "x-mcp-header is not on a string, integer or boolean",
         [SGI_MCP_FAULT_PLACE] = "x-mcp-header is only allowed under \"properties\"",

@@ -61,7 +61,7 @@ static const char *choose_pivot(sgi_uri_template *t)
         if (i + 1 < t->count && !t->parts[i].text.n)
             return "there is no text between two variables";
         if (t->parts[i].reserved && found)
-            return "more than one {+var}";
+            return "there is more than one {+var}";
         if (t->parts[i].reserved)
             t->pivot = i;
         found |= t->parts[i].reserved;
@@ -77,7 +77,7 @@ const char *sgi_uri_template_read(sgi_uri_template *t, sgi_str text)
     if (!text.n)
         return "it is empty";
     if (text.n > SGI_URI_TEMPLATE_MAX)
-        return "it is longer than 1024 bytes";
+        return "the URI template is longer than 1024 bytes";
     t->text = read_text(text, &at);
     while (!problem && at < text.n) {
         if (text.p[at++] == '}')

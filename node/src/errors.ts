@@ -105,21 +105,33 @@ describe(InvalidError, -1, "SEGUE_E_INVALID", "invalid argument", false);
 export class ClosedError extends SegueError {}
 describe(ClosedError, -2, "SEGUE_E_CLOSED", "the handle is closed", false);
 
-/** Not allowed inside a callback (SEGUE_E_REENTRANT, -3). */
+/** This call is not allowed inside a callback (SEGUE_E_REENTRANT, -3). */
 export class ReentrantError extends SegueError {}
-describe(ReentrantError, -3, "SEGUE_E_REENTRANT", "not allowed inside a callback", false);
+describe(
+    ReentrantError,
+    -3,
+    "SEGUE_E_REENTRANT",
+    "this call is not allowed inside a callback",
+    false,
+);
 
-/** Not allowed on this thread (SEGUE_E_THREAD, -4). */
+/** This call is not allowed on this thread (SEGUE_E_THREAD, -4). */
 export class ThreadError extends SegueError {}
-describe(ThreadError, -4, "SEGUE_E_THREAD", "not allowed on this thread", false);
+describe(
+    ThreadError,
+    -4,
+    "SEGUE_E_THREAD",
+    "this call is not allowed on this thread",
+    false,
+);
 
-/** Would block: wait for on_drain (SEGUE_E_WOULD_BLOCK, -5). */
+/** Too much output waits: continue at on_drain (SEGUE_E_WOULD_BLOCK, -5). */
 export class WouldBlockError extends SegueError {}
 describe(
     WouldBlockError,
     -5,
     "SEGUE_E_WOULD_BLOCK",
-    "would block: wait for on_drain",
+    "too much output waits: continue at on_drain",
     true,
 );
 
@@ -127,13 +139,13 @@ describe(
 export class OutOfMemoryError extends SegueError {}
 describe(OutOfMemoryError, -6, "SEGUE_E_NOMEM", "out of memory", true);
 
-/** A struct of a newer version sets an unknown field (SEGUE_E_VERSION, -7). */
+/** A struct sets a member that this version of the library does not know (SEGUE_E_VERSION, -7). */
 export class VersionError extends SegueError {}
 describe(
     VersionError,
     -7,
     "SEGUE_E_VERSION",
-    "a struct of a newer version sets an unknown field",
+    "a struct sets a member that this version of the library does not know",
     false,
 );
 
@@ -145,9 +157,15 @@ describe(NotFoundError, -8, "SEGUE_E_NOT_FOUND", "not found", false);
 export class ExistsError extends SegueError {}
 describe(ExistsError, -9, "SEGUE_E_EXISTS", "exists already", false);
 
-/** Not possible in this state (SEGUE_E_STATE, -10). */
+/** This call is not possible in the state of the handle (SEGUE_E_STATE, -10). */
 export class StateError extends SegueError {}
-describe(StateError, -10, "SEGUE_E_STATE", "not possible in this state", false);
+describe(
+    StateError,
+    -10,
+    "SEGUE_E_STATE",
+    "this call is not possible in the state of the handle",
+    false,
+);
 
 /** The operation has ended (SEGUE_E_TERMINAL, -11). */
 export class EndedError extends SegueError {}
@@ -310,37 +328,37 @@ export class ServerStoreError extends RemoteError {
     override readonly name: string = "ServerStoreError";
 }
 
-/** The server reports that its store fails. */
+/** The server reports that the store fails. */
 export class ServerStoreFailedError extends ServerStoreError {
     override readonly name = "ServerStoreFailedError";
 }
 
-/** The server reports that its store is full. */
+/** The server reports that the store is full. */
 export class ServerStoreFullError extends ServerStoreError {
     override readonly name = "ServerStoreFullError";
 }
 
-/** The server reports that its store is damaged. */
+/** The server reports that the store is damaged. */
 export class ServerStoreCorruptError extends ServerStoreError {
     override readonly name = "ServerStoreCorruptError";
 }
 
-/** The server reports that its store has lost the operation. */
+/** The server reports that the store has lost the operation. */
 export class ServerStoreLostError extends ServerStoreError {
     override readonly name = "ServerStoreLostError";
 }
 
-/** The server reports that its store has lost a part of the operation. */
+/** The server reports that the store has lost a part of the operation. */
 export class ServerStoreTornError extends ServerStoreError {
     override readonly name = "ServerStoreTornError";
 }
 
-/** The server reports that its store already has this operation. */
+/** The server reports that the store already has this operation. */
 export class ServerStoreExistsError extends ServerStoreError {
     override readonly name = "ServerStoreExistsError";
 }
 
-/** The server reports that the operation is too large for its store. */
+/** The server reports that the operation is too large for the store. */
 export class ServerStoreTooLargeError extends ServerStoreError {
     override readonly name = "ServerStoreTooLargeError";
 }

@@ -121,7 +121,7 @@ REFUSED = [
      lambda f: f.has(rb"\r[^\n]")),
     ("the input is not HTTP", BOTH, "LF alone is no empty line",
      lambda f: f.has(rb"^(\r\n){0,2}\n")),
-    ("the HTTP method is not a token", BOTH, "CR alone is no empty line",
+    ("the HTTP method has a character that is not allowed", BOTH, "CR alone is no empty line",
      lambda f: f.has(rb"^(\r\n){0,2}\r+(?!\n)")),
     ("there are too many empty lines before the request", BOTH, "two are enough",
      lambda f: f.has(rb"^(\r\n){3}")),
@@ -136,7 +136,7 @@ REFUSED = [
      lambda f: f.first.startswith(b"CONNECT ")),
     ("a header is continued on a second line", ("http-parser",), "RFC 9112 5.2",
      lambda f: f.any_line(rb"^[ \t]")),
-    ("a header name is not a token", ("http-parser",), "CR alone ends nothing",
+    ("a header name has a character that is not allowed", ("http-parser",), "CR alone ends nothing",
      lambda f: f.any_line(rb"^\r")),
     ("a header name is followed by a blank", ("http-parser",), "RFC 9112 5.1",
      lambda f: f.any_line(rb"^[^:]*[ \t][^:]*(:|$)")),
@@ -157,7 +157,7 @@ REFUSED = [
      "one of two machines takes the other one",
      lambda f: authority(f) and
      authority(f).lower() not in [value.lower() for value in f.values(b"host")]),
-    ("Connection is not a list of tokens", BOTH, "RFC 9110 7.6.1",
+    ("the Connection header is malformed", BOTH, "RFC 9110 7.6.1",
      lambda f: any(option.strip(b" \t") and not re.fullmatch(TOKEN, option.strip(b" \t"))
                    for option in options(f))),
     ("the value of Content-Length is followed by a tab", ("node",),

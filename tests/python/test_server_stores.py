@@ -51,7 +51,7 @@ def test_a_store_in_memory_has_a_bound(nothing_left: None) -> None:
             with pytest.raises(segue.ServerStoreFullError) as raised:
                 await session.call("large", {"size": 100_000})
             assert raised.value.data["reason"] == "store_full"
-            assert "its store is full" in str(raised.value)
+            assert "the store is full" in str(raised.value)
 
     run(work)
 

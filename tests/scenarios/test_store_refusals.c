@@ -31,15 +31,16 @@ typedef struct told {
 
 #define UNSTORED "The server cannot store the operation: "
 static const told all[] = {
-    {SEGUE_E_STORE, "store_failed", UNSTORED "its store fails"},
-    {SEGUE_E_STORE_FULL, "store_full", UNSTORED "its store is full"},
-    {SEGUE_E_STORE_CORRUPT, "store_corrupt", UNSTORED "its store is damaged"},
-    {SEGUE_E_NOT_FOUND, "store_lost", UNSTORED "its store has lost the operation"},
-    {SEGUE_E_STATE, "store_torn", UNSTORED "its store has lost a part of the operation"},
-    {SEGUE_E_EXISTS, "store_exists", UNSTORED "its store already has this operation"},
-    {SEGUE_E_TOO_LARGE, "store_too_large", UNSTORED "it is too large for its store"},
-    {SEGUE_E_NOMEM, "out_of_memory", UNSTORED "it is out of memory"},
-    {SEGUE_E_INVALID, "store_failed", UNSTORED "its store fails"},
+    {SEGUE_E_STORE, "store_failed", UNSTORED "the store fails"},
+    {SEGUE_E_STORE_FULL, "store_full", UNSTORED "the store is full"},
+    {SEGUE_E_STORE_CORRUPT, "store_corrupt", UNSTORED "the store is damaged"},
+    {SEGUE_E_NOT_FOUND, "store_lost", UNSTORED "the store has lost the operation"},
+    {SEGUE_E_STATE, "store_torn", UNSTORED "the store has lost a part of the operation"},
+    {SEGUE_E_EXISTS, "store_exists", UNSTORED "the store already has this operation"},
+    {SEGUE_E_TOO_LARGE, "store_too_large",
+     UNSTORED "the operation is too large for the store"},
+    {SEGUE_E_NOMEM, "out_of_memory", UNSTORED "the server is out of memory"},
+    {SEGUE_E_INVALID, "store_failed", UNSTORED "the store fails"},
 };
 
 static void must_say(const char *r, const char *path, const told *t)

@@ -196,17 +196,18 @@ static void answer_and_expect(const char *answer, sgi_fetch_fault fault, const c
 static void no_redirect_is_followed(void **state)
 {
     (void)state;
-    answer_and_expect(
-        "HTTP/1.1 307 Moved\r\nLocation: https://other.test/x?secret=1\r\n"
-        "Content-Length: 0\r\n\r\n",
-        SGI_FETCH_REDIRECTED,
-        "redirected to https://other.test:443 (307), which is not followed");
+    answer_and_expect("HTTP/1.1 307 Moved\r\nLocation: https://other.test/x?secret=1\r\n"
+                      "Content-Length: 0\r\n\r\n",
+                      SGI_FETCH_REDIRECTED,
+                      "the server redirects to https://other.test:443 (307), and "
+                      "redirects are not followed");
     answer_and_expect("HTTP/1.1 301 Moved\r\nLocation: //other.test:81/\r\n\r\n",
                       SGI_FETCH_REDIRECTED,
-                      "redirected to http://other.test:81 (301), which is not followed");
-    answer_and_expect("HTTP/1.1 302 Moved\r\nLocation: mailto:you\r\n\r\n",
-                      SGI_FETCH_REDIRECTED,
-                      "redirected to elsewhere (302), which is not followed");
+                      "the server redirects to http://other.test:81 (301), and redirects "
+                      "are not followed");
+    answer_and_expect(
+        "HTTP/1.1 302 Moved\r\nLocation: mailto:you\r\n\r\n", SGI_FETCH_REDIRECTED,
+        "the server redirects to elsewhere (302), and redirects are not followed");
 }
 
 static void a_redirect_without_a_place_is_an_answer(void **state)

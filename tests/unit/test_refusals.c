@@ -306,8 +306,8 @@ static void a_block_that_is_none_is_refused(void **state)
         {"{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"t\"}", "\"input\", an object"},
         {"{\"type\":\"tool_result\",\"toolUseId\":\"1\"}", "\"content\", an array"},
         {"{\"role\":\"user\",\"content\":{\"type\":\"text\"}}", "\"text\", a string"},
-        {"{\"text\":\"x\"}", "no content block: it needs \"type\""},
-        {"7", "no content block: it needs \"type\""},
+        {"{\"text\":\"x\"}", "no content: it needs \"type\""},
+        {"7", "no content: it needs \"type\""},
     };
     static const char *const good[] = {
         "{\"type\":\"text\",\"text\":\"5\",\"more\":[]}",

@@ -76,7 +76,7 @@ bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
                      sgi_json error, sgi_json id)
 {
     static const char why[] =
-        "another server, or another version of it, answers at this URL now";
+        "another server, or another version of the server, answers at this URL now";
     segue_session *session = emitter->session;
     sgi_era_change change = change_of(emitter, version, status, error, id);
     bool may_leave = change == STARTED_AGAIN || session->options.era == SEGUE_ERA_AUTO;

@@ -188,7 +188,7 @@ void sgi_exchange_on_no_answer(sgi_conn *conn, sgi_str body)
     if (exchange->emitter && exchange->emitter->begun)
         sgi_emitter_lost(
             exchange->emitter,
-            "the server answered with JSON, where it had to continue an event stream",
+            "the server answered with JSON instead of continuing the event stream",
             false);
     else if (exchange->emitter && (error = find_error(exchange, body)).n)
         sgi_emitter_error(exchange->emitter, error);

@@ -244,7 +244,7 @@ void sgi_questions_take_round(segue_request *request, sgi_json result)
     sgi_questions_clear(request);
     if ((inputs.n && sgi_json_kind_of(inputs) != SGI_JSON_OBJECT) ||
         (state.n && sgi_json_kind_of(state) != SGI_JSON_STRING)) {
-        problem = "the server sent an invalid round of questions";
+        problem = "the server's result has an invalid inputRequests or requestState";
     } else if (++request->questions.rounds > ROUNDS_MAX) {
         status = SEGUE_E_LIMIT;
         problem = "the server asks in too many rounds";

@@ -96,8 +96,8 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
                           : session->request_count >= session->options.max_requests;
     if (is_full && stands)
         return sgi_refuse(session->engine, SEGUE_E_LIMIT,
-                          "the session already has a request that takes its questions "
-                          "(segue_session_take_input)");
+                          "the session already has a request that takes the server's "
+                          "questions (segue_session_take_input)");
     if (is_full)
         return sgi_refuse(
             session->engine, SEGUE_E_LIMIT,
@@ -314,8 +314,8 @@ static void send_call(segue_request *request)
         return;
     if (request->key.needed && !session->server.idempotency) {
         sgi_request_fail(request, SEGUE_E_NOT_RESUMABLE,
-                         "the server does not support idempotency keys: to resume this "
-                         "token would run the call a second time");
+                         "the server does not support idempotency keys, so resuming by "
+                         "this token would run the call a second time");
         return;
     }
     if (sgi_cache_find(request, &kept)) {

@@ -102,7 +102,7 @@ void sgi_result_check(segue_request *request)
         return;
     if (!has_list(request))
         fail(request, SEGUE_E_PROTOCOL,
-             "the member of the result that has to be a list is something else");
+             "the member of the result that has to be a list is not an array");
     else if (request->is_call && request->session->tools.schemas.tools.count)
         check_schema(request);
 }

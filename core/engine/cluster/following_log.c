@@ -62,9 +62,9 @@ void sgi_op_give_up_to_new_owner(sgi_op *op)
     sgi_cluster *cluster = sgi_op_cluster(op);
     sgi_op_ref(op);
     cluster->counts.fenced++;
-    sgi_engine_log(
-        op->engine, SEGUE_LOG_WARNING,
-        "another server has taken over an operation of this one, which stops it here");
+    sgi_engine_log(op->engine, SEGUE_LOG_WARNING,
+                   "another server has taken over an operation: the handler of this "
+                   "server is stopped");
     if (sgi_op_is_broken(op)) {
         /* clients have received another end than the store will have: later requests read
          * the operation from the store */

@@ -338,9 +338,8 @@ void sgi_flow_begin_exchange(sgi_flow *flow, sgi_flow_stage stage)
     if (sgi_flow_may_use(flow, sgi_flow_text_of(flow, SGI_FT_URL)))
         flow->stage = stage;
     else
-        sgi_flow_fail(
-            flow,
-            "the authorization server has a URL that is not allowed: it has to be https");
+        sgi_flow_fail(flow, "the URL of the authorization server is not allowed: the URL "
+                            "has to be https");
 }
 
 static const char *name_of(const sgi_flow *flow)

@@ -156,10 +156,13 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
         return SEGUE_OK;
     if (sgi_call_is_over(call))
         return sgi_call_refuse_ended(call);
-    if (sgi_op_is_logged(op) || op->served->item->options.task == SEGUE_TASK_NEVER)
-        return sgi_refuse(
-            call->handle.engine, SEGUE_E_UNSUPPORTED,
-            "the tool never runs as a task, or the call has an idempotency key");
+    if (op->served->item->options.task == SEGUE_TASK_NEVER)
+        return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
+                          "the tool never runs as a task");
+    if (sgi_op_is_logged(op))
+        return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
+                          "the call has an idempotency key or can be resumed, so it "
+                          "cannot become a task");
     if (!(op->served->caps & SGI_CAP_TASKS))
         return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
                           "the client has not declared that it supports tasks");

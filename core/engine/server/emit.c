@@ -275,10 +275,11 @@ static bool add_content(const sgi_op *op, struct sgi_entry_list *list,
 
 static segue_status refuse_content(const segue_call *call)
 {
-    return sgi_refuse(
-        call->handle.engine, SEGUE_E_INVALID,
-        "the content has a part that a result of %s cannot have: it consists of %s",
-        call->op->served->kind->method, sgi_shape_text(call->op->served->kind));
+    return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                      "the content has a part that a result of %s cannot have: such a "
+                      "result consists of %s",
+                      call->op->served->kind->method,
+                      sgi_shape_text(call->op->served->kind));
 }
 
 segue_status sgi_call_send(segue_call *call, const segue_content *content)
@@ -358,8 +359,8 @@ segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text)
     bool is_there = index >= 0 && (uint64_t)index < count;
     uint64_t place = is_there ? op->head.anew + (uint64_t)index : op->head.blocks;
     if (op->served->kind != &sgi_call_tool)
-        return refuse(call, "only a block of a tool's result can be named; the text of a "
-                            "resource goes on by segue_call_send_text");
+        return refuse(call, "only the result of a tool has numbered blocks: continue the "
+                            "text of a resource by segue_call_send_text");
     segue_status status = may_emit(call);
     if (status != SEGUE_OK)
         return status;
@@ -370,10 +371,10 @@ segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text)
                           "block %lld of the result is not a text block, so no text can "
                           "be appended to it",
                           (long long)index);
-    return sgi_refuse(
-        call->handle.engine, SEGUE_E_INVALID,
-        "there is no block %lld in the result yet: it has %llu, counted from 0",
-        (long long)index, (unsigned long long)count);
+    return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                      "there is no block %lld in the result yet: the result has %llu "
+                      "blocks, counted from 0",
+                      (long long)index, (unsigned long long)count);
 }
 
 /* True when segments that were replaced must stay in the result. SEP-1905 cannot withdraw

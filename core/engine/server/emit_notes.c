@@ -108,11 +108,12 @@ segue_status sgi_call_progress(segue_call *call, double progress, double total,
                                const char *message)
 {
     progress_note note = {progress_token(call->op), message, progress, total};
-    if (!isfinite(progress) || !isfinite(total) ||
-        (message && !sgi_utf8_valid(sgi_str_of(message), NULL)))
-        return sgi_refuse(
-            call->handle.engine, SEGUE_E_INVALID,
-            "progress or total is not a finite number, or the message is not UTF-8");
+    if (!isfinite(progress) || !isfinite(total))
+        return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                          "progress or total is not a finite number");
+    if (message && !sgi_utf8_valid(sgi_str_of(message), NULL))
+        return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                          "the message of the progress is not UTF-8");
     if (sgi_call_is_over(call))
         return sgi_call_refuse_ended(call);
     return note.token

@@ -113,8 +113,8 @@ void sgi_legacy_request(sgi_inbound *given, sgi_str name)
     bool opening = method && (method->run == initialize || method->run == ping);
     if (peer->handshake->version == SGI_VERSION_UNKNOWN && !opening)
         sgi_answer_error(&in, SGI_RPC_INVALID_PARAMS,
-                         "_meta lacks io.modelcontextprotocol/protocolVersion, "
-                         "and no initialize came before",
+                         "_meta lacks io.modelcontextprotocol/protocolVersion, and the "
+                         "client has not sent initialize",
                          NULL);
     else if (!method)
         sgi_answer_error(&in, SGI_RPC_METHOD_NOT_FOUND, "Method not found", NULL);

@@ -10,7 +10,7 @@
 #define BOX_NAME "dev.segue/mailbox"
 
 static const char not_taken[] =
-    "The answer cannot be passed on to the server that asked: send it again";
+    "The answer cannot be passed on to the server that asked: send the answer again";
 
 /* ---- the mailbox ---- */
 

@@ -178,7 +178,7 @@ static segue_status check_texts(sgi_item *item, sgi_json json, segue_error **err
 static segue_status check_resource(sgi_item *item, sgi_json json, segue_error **error)
 {
     if (strlen(item->key) > SGI_URI_MAX)
-        return refuse(item, error, "its URI is longer than 8192 bytes");
+        return refuse(item, error, "the URI is longer than 8192 bytes");
     return check_texts(item, json, error);
 }
 
@@ -318,9 +318,9 @@ segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
         status = type_of(item)->check(item, json, error);
     if (status == SEGUE_OK && options->on_completion && type != SEGUE_ITEM_PROMPT &&
         type != SEGUE_ITEM_RESOURCE_TEMPLATE)
-        status = refuse(
-            item, error,
-            "on_completion is set, but it has no argument or variable to complete");
+        status = refuse(item, error,
+                        "on_completion is only for prompts and resource templates: this "
+                        "item has no argument or variable to complete");
     if (status != SEGUE_OK) {
         free_item(item);
         return status;

@@ -107,9 +107,11 @@ static bool refuse_reply(const sgi_inbound *in, reply_sort sort)
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, told.text, told.data);
     } else if (sort == SORT_STREAM && peer->conn->no_events) {
         peer->conn->http_status = 406;
-        sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR,
-                         "This answer is a stream: Accept needs text/event-stream",
-                         "{\"reason\":\"limit\"}");
+        sgi_answer_error(
+            in, SGI_RPC_INTERNAL_ERROR,
+            "The answer to this method is a stream: the header Accept has to "
+            "admit text/event-stream",
+            NULL);
     } else {
         return false;
     }

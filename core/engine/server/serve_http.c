@@ -25,7 +25,7 @@ static const sgi_http_verdict closing = {.status = 503, .ending = true};
 static const sgi_http_verdict another_server = {
     .status = 503,
     .problem = "The answer belongs to a question of another server, or this server has "
-               "no room for it now: send it again"};
+               "no room for the answer now: send the answer again"};
 /* The verdict for a stream that is lost. Status 410 does not ask the client to try again;
  * 404 would say that the session is over, and 405 that there are no streams. */
 static const sgi_http_verdict gone = {
@@ -37,8 +37,8 @@ static const sgi_http_verdict gone = {
 static const sgi_http_verdict partly_gone = {
     .status = 410,
     .problem =
-        "The server no longer keeps all that followed Last-Event-ID (max_replay_bytes): "
-        "send the request again, with its idempotency key if it has one"};
+        "The server no longer has all events after Last-Event-ID (max_replay_bytes): "
+        "send the request again, with its idempotency key if the request has one"};
 
 static sgi_http_verdict too_many_sessions(const sgi_http_head *head)
 {
@@ -397,10 +397,10 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
     bool is_new = is_ours && session->is_named && stream & SGI_STREAM_OF_GET;
     *event = peer && !is_new ? peer->conn->replay->next - 1 : 0;
     if (peer && peer->conn->transport) {
-        *verdict = (sgi_http_verdict){
-            .status = 409,
-            .problem =
-                "The session already has an open stream: it may have one at a time"};
+        *verdict =
+            (sgi_http_verdict){.status = 409,
+                               .problem = "The session already has an open stream: a "
+                                          "session may have one stream at a time"};
         return NULL;
     }
     return peer;

@@ -32,10 +32,9 @@ static void cancel(sgi_op *op)
     if (sgi_op_has_ended(op) || (op->served->is_task && sgi_task_is_unstoppable(op)))
         return;
     if (sgi_task_cancel(op) != SEGUE_OK)
-        sgi_engine_log(
-            op->engine, SEGUE_LOG_WARNING,
-            "a client cancelled a call that runs on another server, which cannot be "
-            "told, because too many commands wait for other servers: the call goes on");
+        sgi_engine_log(op->engine, SEGUE_LOG_WARNING,
+                       "a client cancelled a call that runs on another server: the call "
+                       "goes on, because too many commands wait for other servers");
 }
 
 /* Remembers the key when the look-up has found no call: the call comes later or never. */

@@ -212,7 +212,7 @@ export class SegueTransport {
             return JSON.stringify(result ?? {});
         } catch (error) {
             if (signal.aborted) {
-                const reason = { requestId: id, reason: "the call was given up" };
+                const reason = { requestId: id, reason: "the caller cancelled the request" };
                 this.tell({ method: "notifications/cancelled", params: reason });
             }
             throw error;

@@ -308,7 +308,7 @@ export class Calls extends Conversation {
     private wantedOfReader(options: StartOptions): Wanted {
         const { window = WINDOW, collect = true } = options;
         if (!Number.isSafeInteger(window) || window < 1) {
-            throw new RangeError("a window has to hold at least one segment");
+            throw new RangeError("window has to be at least 1 segment");
         }
         const made = this.wantedOf(options);
         made.credit = window;

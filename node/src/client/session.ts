@@ -260,7 +260,7 @@ async function* allPages<T>(
         seen.add(cursor);
     }
     throw new ProtocolError(
-        `${method}: the server sends more pages than the limit, or a page again`,
+        `${method}: the server sent more pages than the limit, or sent one page twice`,
     );
 }
 

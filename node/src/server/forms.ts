@@ -142,7 +142,7 @@ export type Sampled = SampleResult & {
 export function sampled(answer: unknown): Sampled {
     const made = answer as SampleResult;
     if (typeof made !== "object" || made === null || typeof made.content !== "object") {
-        throw new ToolError("The answer of the client is not an answer of a model");
+        throw new ToolError("The client's answer is not a message of a model");
     }
     const text = textOf(made.content as unknown as Content | Content[]);
     return Object.defineProperty({ ...made }, "text", { value: text }) as Sampled;

@@ -170,7 +170,7 @@ export function contentsPieceOf(value: unknown): Piece {
         return { json: jsonText(value.resource) };
     }
     throw new TypeError(
-        `a resource sends text and contents, not ${nameOf(value)}: return that instead`,
+        `a resource can send only text and contents, not ${nameOf(value)}: return the value from the handler instead`,
     );
 }
 

@@ -106,27 +106,27 @@ class ClosedError(Error):
 
 
 class ReentrantError(Error):
-    """Not allowed inside a callback (SEGUE_E_REENTRANT, -3)."""
+    """This call is not allowed inside a callback (SEGUE_E_REENTRANT, -3)."""
 
     status = -3
     name = "SEGUE_E_REENTRANT"
-    text = "not allowed inside a callback"
+    text = "this call is not allowed inside a callback"
 
 
 class ThreadError(Error):
-    """Not allowed on this thread (SEGUE_E_THREAD, -4)."""
+    """This call is not allowed on this thread (SEGUE_E_THREAD, -4)."""
 
     status = -4
     name = "SEGUE_E_THREAD"
-    text = "not allowed on this thread"
+    text = "this call is not allowed on this thread"
 
 
 class WouldBlockError(Error):
-    """Would block: wait for on_drain (SEGUE_E_WOULD_BLOCK, -5)."""
+    """Too much output waits: continue at on_drain (SEGUE_E_WOULD_BLOCK, -5)."""
 
     status = -5
     name = "SEGUE_E_WOULD_BLOCK"
-    text = "would block: wait for on_drain"
+    text = "too much output waits: continue at on_drain"
     retryable = True
 
 
@@ -140,11 +140,11 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class VersionError(Error):
-    """A struct of a newer version sets an unknown field (SEGUE_E_VERSION, -7)."""
+    """A struct sets a member that this version of the library does not know (SEGUE_E_VERSION, -7)."""
 
     status = -7
     name = "SEGUE_E_VERSION"
-    text = "a struct of a newer version sets an unknown field"
+    text = "a struct sets a member that this version of the library does not know"
 
 
 class NotFoundError(Error):
@@ -164,11 +164,11 @@ class ExistsError(Error):
 
 
 class StateError(Error):
-    """Not possible in this state (SEGUE_E_STATE, -10)."""
+    """This call is not possible in the state of the handle (SEGUE_E_STATE, -10)."""
 
     status = -10
     name = "SEGUE_E_STATE"
-    text = "not possible in this state"
+    text = "this call is not possible in the state of the handle"
 
 
 class EndedError(Error):
@@ -411,31 +411,31 @@ class ServerStoreError(RemoteError):
 
 
 class ServerStoreFailedError(ServerStoreError):
-    """The server reports that its store fails."""
+    """The server reports that the store fails."""
 
 
 class ServerStoreFullError(ServerStoreError):
-    """The server reports that its store is full."""
+    """The server reports that the store is full."""
 
 
 class ServerStoreCorruptError(ServerStoreError):
-    """The server reports that its store is damaged."""
+    """The server reports that the store is damaged."""
 
 
 class ServerStoreLostError(ServerStoreError):
-    """The server reports that its store has lost the operation."""
+    """The server reports that the store has lost the operation."""
 
 
 class ServerStoreTornError(ServerStoreError):
-    """The server reports that its store has lost a part of the operation."""
+    """The server reports that the store has lost a part of the operation."""
 
 
 class ServerStoreExistsError(ServerStoreError):
-    """The server reports that its store already has this operation."""
+    """The server reports that the store already has this operation."""
 
 
 class ServerStoreTooLargeError(ServerStoreError):
-    """The server reports that the operation is too large for its store."""
+    """The server reports that the operation is too large for the store."""
 
 
 # The exception class of each data.reason in an error of a peer.

@@ -93,8 +93,8 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
     sgi_buf_free(&text);
     if (!kept) {
         sgi_request_fail(request, plain ? SEGUE_E_NOMEM : SEGUE_E_PROTOCOL,
-                         "the server sent a taskId with a NUL character, or there is no "
-                         "memory for it");
+                         plain ? "out of memory for the task"
+                               : "the server sent a taskId with a NUL character");
         return;
     }
     sgi_cli_became_task(request);

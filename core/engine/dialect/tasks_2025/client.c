@@ -44,9 +44,10 @@ segue_status sgi_task_calls_may_declare(sgi_engine *engine,
 {
     bool own = sgi_json_get(capabilities, "tasks").n > 0;
     return options->response_modes && own
-               ? sgi_refuse(engine, SEGUE_E_INVALID,
-                            "the option response_modes and the member tasks of the "
-                            "capabilities both declare response modes: leave one out")
+               ? sgi_refuse(
+                     engine, SEGUE_E_INVALID,
+                     "the option response_modes and the member tasks of the "
+                     "capabilities both declare response modes: set only one of the two")
                : SEGUE_OK;
 }
 
@@ -54,11 +55,12 @@ segue_status sgi_task_calls_may_list(segue_session *session, uint32_t modes)
 {
     uint32_t missing = modes & ~(uint32_t)session->handshake.modes;
     uint8_t first = (uint8_t)(missing & (0u - missing));
-    return missing ? sgi_refuse(session->engine, SEGUE_E_INVALID,
-                                "the session does not declare the response mode \"%s\", "
-                                "so that a call cannot list it: open the session with it",
-                                sgi_response_mode_name(first))
-                   : SEGUE_OK;
+    return missing
+               ? sgi_refuse(session->engine, SEGUE_E_INVALID,
+                            "the session does not declare the response mode \"%s\", so a "
+                            "call cannot list this mode: open the session with the mode",
+                            sgi_response_mode_name(first))
+               : SEGUE_OK;
 }
 
 /* ---- the handshake ---- */
@@ -235,7 +237,7 @@ static void take_page(segue_session *session, sgi_json result)
     bool fits = own->pages < PAGES_MAX;
     if (more && !fits)
         sgi_engine_log(session->engine, SEGUE_LOG_WARNING,
-                       "tools/list has more than %d pages: tools on later ones are not "
+                       "tools/list has more than %d pages: tools on later pages are not "
                        "called as tasks",
                        PAGES_MAX);
     sgi_outcome unsent = {.kind = SGI_OUTCOME_LOST, .why = "out of memory"};

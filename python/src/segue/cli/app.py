@@ -39,11 +39,11 @@ task_app = typer.Typer(
 app.add_typer(task_app, name="task")
 
 Server = Annotated[str, typer.Argument(metavar="SERVER", help="URL or 'command'.")]
-Json = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only failures on stderr.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only failures.")]
 Headers = Annotated[
     list[str] | None,
-    typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="Of HTTP requests."),
+    typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="Header of HTTP requests."),
 ]
 Bearer = Annotated[
     str | None,
@@ -52,7 +52,7 @@ Bearer = Annotated[
         envvar="SEGUE_BEARER",
         show_envvar=True,
         metavar="TOKEN",
-        help="Bearer token, or @file with it.",
+        help="Bearer token, or @file with the token.",
     ),
 ]
 Login = Annotated[
@@ -70,7 +70,7 @@ Era = Annotated[
 ]
 Answers = Annotated[
     list[str] | None,
-    typer.Option("--answer", metavar="KEY=VALUE", help="For a form the tool asks for."),
+    typer.Option("--answer", metavar="KEY=VALUE", help="Field of a form that is asked for."),
 ]
 
 
@@ -85,11 +85,11 @@ def _saved_ids(incomplete: str) -> list[tuple[str, str]]:
 
 TaskName = Annotated[
     str,
-    typer.Argument(metavar="ID", help="See 'segue task ls'.", autocompletion=_saved_ids),
+    typer.Argument(metavar="ID", help="A task of 'segue task ls'.", autocompletion=_saved_ids),
 ]
 TaskServer = Annotated[
     str | None,
-    typer.Option("--server", metavar="SERVER", help="With it ID may be a token."),
+    typer.Option("--server", metavar="SERVER", help="With a server, ID may be a token."),
 ]
 
 
@@ -142,7 +142,7 @@ def options(
 @app.command("tools")
 def tools_command(
     server: Server,
-    name: Annotated[str | None, typer.Argument(help="Show this one's schemas.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Show the schemas of this tool only.")] = None,
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
@@ -163,13 +163,13 @@ def call_command(
         list[str] | None,
         typer.Argument(
             metavar="KEY=VALUE",
-            help="Typed by the tool's schema; KEY=@file, KEY:=json.",
+            help="An argument of the tool: KEY=VALUE, KEY=@file or KEY:=json.",
         ),
     ] = None,
     args: Annotated[
         str | None,
         typer.Option(
-            "--args", "-a", metavar="JSON", help="All at once; @file, - = stdin."
+            "--args", "-a", metavar="JSON", help="All arguments, as JSON, @file or - (stdin)."
         ),
     ] = None,
     stream: Annotated[
@@ -178,7 +178,7 @@ def call_command(
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Leave the task running, print its id.")
     ] = False,
-    no_task: Annotated[bool, typer.Option("--no-task", help="A plain call.")] = False,
+    no_task: Annotated[bool, typer.Option("--no-task", help="Make a plain call.")] = False,
     response_mode: Annotated[
         list[str] | None,
         typer.Option(
@@ -192,7 +192,7 @@ def call_command(
         float | None, typer.Option("--timeout", "-t", min=0.001, help="Seconds.")
     ] = None,
     log: Annotated[
-        str | None, typer.Option("--log", metavar="LEVEL", help="Show the tool's log.")
+        str | None, typer.Option("--log", metavar="LEVEL", help="Show log messages from LEVEL on.")
     ] = None,
     answer: Answers = None,
     as_json: Json = False,
@@ -250,7 +250,7 @@ def read_command(
     server: Server,
     uri: Annotated[str, typer.Argument(metavar="URI")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A file for the bytes.")
+        Path | None, typer.Option("--output", "-o", help="Write the bytes to this file.")
     ] = None,
     as_json: Json = False,
     header: Headers = None,
@@ -392,7 +392,7 @@ def task_resume_command(
     name: TaskName,
     server: TaskServer = None,
     result: Annotated[
-        bool, typer.Option("--result", help="Wait, and show the whole result only.")
+        bool, typer.Option("--result", help="Wait for the end and show only the whole result.")
     ] = False,
     answer: Answers = None,
     as_json: Json = False,
@@ -428,7 +428,7 @@ def task_cancel_command(
 @task_app.command("rm")
 def task_rm_command(
     names: Annotated[list[str] | None, typer.Argument(metavar="ID")] = None,
-    ended: Annotated[bool, typer.Option("--ended", help="All that have ended.")] = False,
+    ended: Annotated[bool, typer.Option("--ended", help="Remove all tasks that have ended.")] = False,
     as_json: Json = False,
 ) -> None:
     """Remove tasks from the saved ones. The tasks go on."""

@@ -94,7 +94,7 @@ class Screen:
         """Shows one segment as text. A text of the same block continues the open line."""
         if replaces:
             self.end_segments()
-            self.note("(what came before is replaced)")
+            self.note("(this replaces the output before it)")
         elif place != self._place:
             self.end_segments()
         text = describe(block)

@@ -207,7 +207,7 @@ class Calls(Conversation):
         ttl: float | None = None,
     ) -> _segue.RequestOptions:
         if window < 1:
-            raise ValueError("a window has to hold at least one segment")
+            raise ValueError("window has to be at least 1 segment")
         options = self._options(timeout)
         options["credit"] = window
         if not collect:

@@ -48,7 +48,7 @@ class Session(Calls):
                 break
             seen.add(cursor)
         raise errors.ProtocolError(
-            f"{method}: the server sends more pages than the limit, or a page again"
+            f"{method}: the server sent more pages than the limit, or sent one page twice"
         )
 
     async def list_tools(self) -> list[items.Tool]:

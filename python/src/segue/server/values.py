@@ -135,8 +135,9 @@ def piece_of(value: Any) -> str | bytes:
     if isinstance(value, str):
         return str(value)
     raise TypeError(
-        "a resource sends str, which make one text, and ResourceContents, not "
-        f"{type(value).__name__}: return that instead"
+        "a resource can send only str (they are joined to one text) and "
+        f"ResourceContents, not {type(value).__name__}: return the value from the "
+        "handler instead of sending it"
     )
 
 
