@@ -54,7 +54,7 @@ static void bury(sgi_http_conn *conn)
     sgi_carrier_retire(&conn->transport.carrier);
 }
 
-/* Ends the connection whose link is closed or gone. The link must not be used any more. */
+/* Ends the connection, whose link is closed or gone and must not be used any more. */
 static void leave(sgi_http_conn *conn)
 {
     conn->link = NULL;

@@ -13,9 +13,9 @@ export const Kind = {
     CALL: 0,
     /** For a handler: a completion request. It has the same values as CALL. */
     COMPLETION: 1,
-    /** From `callWatch`: the call is cancelled. */
+    /** From `callWatch`: the client wants the call to end. */
     CANCEL: 2,
-    /** From `callWatch`: after a send returned false, there is room again. */
+    /** From `callWatch`: there is room again after a send that returned false. */
     DRAIN: 3,
     /** From `callRequireInput`. a: status, b: answer (JSON or null). */
     INPUT: 4,
@@ -66,8 +66,10 @@ export const Kind = {
     TRANSPORT_REOPEN: 24,
     /** The last event of a custom transport. */
     TRANSPORT_FREE: 25,
-    /** From `sessionOpen`: the session will connect again. a: attempt, b: milliseconds
-     * until then, c: reason. */
+    /**
+     * From `sessionOpen`: the session will connect again. a: attempt, b: milliseconds
+     * until the attempt, c: reason.
+     */
     RECONNECT: 26,
     /** A call, with the same values as CALL. The answer to this call is sent only after
      * the handler's first turn. The package reports the end of the turn with

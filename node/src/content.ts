@@ -87,7 +87,7 @@ export interface EmbeddedResource extends BlockOptions {
     resource: ResourceContents;
 }
 
-/** A block of a type that this version does not know. It is kept as it arrived. */
+/** A block of a type that this version does not know. The block is kept as it arrived. */
 export interface UnknownContent {
     type: string;
     [member: string]: unknown;
@@ -381,7 +381,7 @@ export class Result<T = unknown> {
         return found as SchemaOutput<S>;
     }
 
-    /** @internal The form that Node prints. */
+    /** @internal Makes the text that Node prints for a result. */
     [inspect](_depth: number, options: object, print: typeof format): string {
         const { content, structured, isError, meta, raw } = this;
         return `Result ${print({ content, structured, isError, meta, raw }, options)}`;

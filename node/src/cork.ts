@@ -3,23 +3,27 @@
  * turn cost only a few writes.
  *
  * The first message is sent at once. Later messages of the same turn are held back until
- * the pending microtasks have run. While the messages of a long turn wait, they are sent
- * in portions, so that the peer can already work. If a turn spends more than SLOW_MS
- * between two messages, nothing is held back, so that the output of a handler that
- * computes is seen at once.
+ * the pending microtasks have run. In a long turn, the held messages are sent in
+ * portions, so that the peer can already work. If a turn spends more than SLOW_MS between
+ * two messages, nothing is held back, so that the output of a handler that computes is
+ * seen at once.
  */
 
 import { native, type Runtime } from "./native.js";
 
-/** The cork checks in one microtask after the other (a look) whether a new message was
- * sent. The turn is over after IDLE_LOOKS looks in a row without a new message, or after
- * MOST_LOOKS looks in all. */
+/**
+ * The cork checks in one microtask after the other (a look) whether a new message was
+ * sent. The turn counts as over after IDLE_LOOKS looks in a row without a new message, or
+ * after MOST_LOOKS looks in all.
+ */
 const IDLE_LOOKS = 3;
 const MOST_LOOKS = 256;
 /** The first portion, in messages. Each further portion is twice as large. */
 const FIRST_PORTION = 4;
-/** The time in ms between two messages from which a turn is slow. In a slow turn nothing
- * is held back. */
+/**
+ * A turn with this time in ms between two messages is slow. In a slow turn nothing is
+ * held back.
+ */
 const SLOW_MS = 1;
 
 export class Cork {

@@ -19,11 +19,11 @@ export interface SegueErrorOptions {
     rpcCode?: number | undefined;
     /** The `data` of the peer's error as JSON text. */
     dataJson?: string | null | undefined;
-    /** Replaces the status's own `retryable`. */
+    /** Overrides whether the status is `retryable`. */
     retryable?: boolean | undefined;
     /** The part of a result that had arrived. */
     partial?: unknown;
-    /** The error that caused this one. */
+    /** The error that caused this error. */
     cause?: unknown;
 }
 
@@ -65,8 +65,10 @@ export class SegueError extends Error {
             });
     }
 
-    /** The `data` of the peer's error, decoded anew at each use; undefined without
-     * data. */
+    /**
+     * The `data` of the peer's error, decoded anew at each use; undefined when the error
+     * has no data.
+     */
     get data(): unknown {
         return this.dataJson === null ? undefined : JSON.parse(this.dataJson);
     }
@@ -139,13 +141,13 @@ describe(
 export class OutOfMemoryError extends SegueError {}
 describe(OutOfMemoryError, -6, "SEGUE_E_NOMEM", "out of memory", true);
 
-/** A struct sets a member that this version of the library does not know (SEGUE_E_VERSION, -7). */
+/** A struct sets a member of a newer version (SEGUE_E_VERSION, -7). */
 export class VersionError extends SegueError {}
 describe(
     VersionError,
     -7,
     "SEGUE_E_VERSION",
-    "a struct sets a member that this version of the library does not know",
+    "a struct sets a member of a newer version",
     false,
 );
 
@@ -358,7 +360,7 @@ export class ServerStoreExistsError extends ServerStoreError {
     override readonly name = "ServerStoreExistsError";
 }
 
-/** The server reports that the operation is too large for the store. */
+/** The server reports that the operation is too large to store. */
 export class ServerStoreTooLargeError extends ServerStoreError {
     override readonly name = "ServerStoreTooLargeError";
 }

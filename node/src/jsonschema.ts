@@ -26,7 +26,7 @@ export interface CompileOptions {
 /** The outcome of a check: the value, or the reasons why it does not fit. */
 export type Checked = { value: unknown; issues?: undefined } | { issues: Issue[] };
 
-/** Maximum size of an untrusted schema, in characters of JSON text. */
+/** Maximum size of a schema that is not trusted, in characters of JSON text. */
 const MAX_STRANGE = 256 * 1024;
 /** A value with more parts than this gets only the first reason why it does not fit. */
 const MAX_PARTS = 1000;
@@ -59,13 +59,16 @@ function load(dialect: Dialect): AjvClass {
     return require("ajv").Ajv as AjvClass;
 }
 
-/** A regular expression that matches everything and replaces untrusted patterns. */
+/**
+ * A regular expression that matches everything. It replaces patterns that are not
+ * trusted.
+ */
 const unmatched = Object.assign(() => ({ test: () => true }), { code: "" });
 
 function dialectsOf(schema: JsonSchema | boolean): Dialect[] {
     const said = typeof schema === "object" ? schema.$schema : undefined;
-    // Without `$schema` the dialect is 2020-12. Many schemas are draft-07 without saying
-    // so, so draft-07 is tried second.
+    // A schema without `$schema` is tried as 2020-12 first. Many such schemas are in fact
+    // draft-07, so draft-07 is tried second.
     if (typeof said !== "string") return ["2020", "07"];
     if (said.includes("draft/2020-12")) return ["2020"];
     if (said.includes("draft/2019-09")) return ["2019"];

@@ -23,8 +23,10 @@ const PACKAGES: Readonly<Record<string, string>> = {
     "libssl.so": "libssl3",
     "libcrypto.so": "libssl3",
 };
-/** A library that libwebsockets loads when a server begins to listen, so the linker
- * never names it. */
+/**
+ * A library that libwebsockets loads when a server begins to listen, so the linker does
+ * not name it.
+ */
 const ALWAYS = "libwebsockets-evlib-ev";
 const MISSING = /(lib[\w+.-]+\.so[\w.]*)(?: => not found|: cannot open shared)/g;
 
@@ -34,9 +36,11 @@ export class AddonError extends Error {
     override readonly name = "AddonError";
 }
 
-/** The files that may be the addon, the first choice first. If `SEGUE_NODE_ADDON` names a
- * file, this file is the only one. Otherwise the first choice is the prebuilt file of the
- * package, and the second is the file that the package's installation has built. */
+/**
+ * The files that may be the addon, the first choice first. If `SEGUE_NODE_ADDON` names a
+ * file, this file is the only choice. Otherwise the first choice is the prebuilt file of
+ * the package, and the second is the file that the package's installation has built.
+ */
 export function candidates(root = path.join(__dirname, "..")): string[] {
     const named = process.env["SEGUE_NODE_ADDON"];
     if (named) return [path.resolve(named)];

@@ -71,7 +71,7 @@ export type Request = Handle<"Request">;
 export type Task = Handle<"Task">;
 /** The handle of a `segue_content` of the library. */
 export type Content = Handle<"Content">;
-/** The user's side of a custom transport. */
+/** The JavaScript object of a custom transport. */
 export type Wire = Handle<"Wire">;
 
 /** JSON text. */
@@ -116,7 +116,10 @@ export type Validate = (
     value: string,
 ) => string | false | null | undefined;
 
-/** Names the peer ("" or null: an anonymous peer). Throwing refuses the peer. */
+/**
+ * Names the peer ("" or null: an anonymous peer). To refuse the peer, the function
+ * throws.
+ */
 export type Principal = (transport: Transport) => string | null | undefined;
 
 /** The functions of the addon. */
@@ -151,8 +154,10 @@ export interface Native {
         log?: Handler | null,
         track?: boolean,
     ): Runtime;
-    /** Runs the runtime on this thread until a hook calls `runtimeStop`. Returns events
-     * as `runtimeDispatch` does. */
+    /**
+     * Runs the runtime on the calling thread until a hook calls `runtimeStop`. Returns
+     * events as `runtimeDispatch` does.
+     */
     runtimeRun(runtime: Runtime): unknown[];
     runtimeStart(runtime: Runtime): void;
     runtimeFd(runtime: Runtime): number;
@@ -170,8 +175,7 @@ export interface Native {
     /** Holds back outgoing messages until `runtimeUncork`. Calls may be nested. */
     runtimeCork(runtime: Runtime): void;
     runtimeUncork(runtime: Runtime): void;
-    /** Sets whether the runtime's wake-up descriptor keeps the process alive. By default
-     * it does not. */
+    /** Sets whether the runtime keeps the process alive. By default it does not. */
     runtimeHold(runtime: Runtime, hold: boolean): void;
     runtimeAuthorize(runtime: Runtime, redirectUrl: string): void;
 
@@ -179,8 +183,10 @@ export interface Native {
     transportPair(runtime: Runtime): [Transport, Transport];
     transportStdio(runtime: Runtime): Transport;
     transportFds(runtime: Runtime, fdIn: number, fdOut: number): Transport;
-    /** The handler receives STDERR. Without a handler the child writes to the standard
-     * error of this process. */
+    /**
+     * Starts a child process. The handler receives STDERR. Without a handler the child
+     * writes to the standard error of this process.
+     */
     transportSpawn(
         runtime: Runtime,
         options: SpawnOptions,
@@ -197,7 +203,7 @@ export interface Native {
         onHeaders?: ((transport: Transport, status: number) => void) | null,
     ): Transport;
     transportSetHeader(transport: Transport, name: string, value: string | null): void;
-    /** The handler receives AUTHORIZE. */
+    /** Sets up OAuth. The handler receives AUTHORIZE. */
     transportSetOauth(
         transport: Transport,
         options: OauthOptions,
@@ -208,19 +214,31 @@ export interface Native {
         onLoad?: ((key: string) => string | null | undefined) | null,
         onSave?: ((key: string, json: string) => void) | null,
     ): void;
-    /** May only be called inside principal and onBearer. */
+    /**
+     * Returns a header of the caller's HTTP request. May only be called inside principal
+     * and onBearer.
+     */
     transportHeader(transport: Transport, name: string): string | null;
-    /** May only be called inside principal and onBearer. */
+    /**
+     * Returns a text that identifies the caller. May only be called inside principal and
+     * onBearer.
+     */
     transportPeer(transport: Transport): string;
     transportFree(transport: Transport): void;
-    /** The handler receives TRANSPORT_*. reopen: true = a lost connection can be opened
-     * again. */
+    /**
+     * Makes a custom transport. The handler receives TRANSPORT_*. reopen: true = a lost
+     * connection can be opened again.
+     */
     transportCustom(runtime: Runtime, handler: Handler, reopen?: boolean): Transport;
-    /** Passes input to the library. Returns false when too much input waits already.
-     * TRANSPORT_PAUSE says when to continue. */
+    /**
+     * Passes input to the library. Returns false when too much input already waits. The
+     * event TRANSPORT_PAUSE says when to continue.
+     */
     transportFeed(wire: Wire, data: Json): boolean;
-    /** Reports that this many bytes of TRANSPORT_SEND were written. The library passes
-     * more bytes while fewer than 1 MiB are unwritten. */
+    /**
+     * Reports that this many bytes of TRANSPORT_SEND were written. The library passes
+     * more bytes to send while fewer than 1 MiB are unwritten.
+     */
     transportTook(wire: Wire, count: number): void;
     transportWritable(wire: Wire): void;
     transportClosed(wire: Wire): void;
@@ -261,7 +279,7 @@ export interface Native {
     contentFree(content: Content): void;
 
     // ---- server ----
-    /** The handler receives IDLE. */
+    /** Makes a server. The handler receives IDLE. */
     serverNew(
         runtime: Runtime,
         options?: ServerOptions | null,
@@ -269,7 +287,10 @@ export interface Native {
         principal?: Principal | null,
         validate?: Validate | null,
     ): Server;
-    /** The handler receives CALL for each call, and COMPLETION if `completion` is set. */
+    /**
+     * Adds an item. The handler receives CALL for each call, and COMPLETION if
+     * `completion` is set.
+     */
     serverAdd(
         server: Server,
         item: number,
@@ -280,9 +301,9 @@ export interface Native {
     ): void;
     serverRemove(server: Server, item: number, name: string): void;
     serverResourceUpdated(server: Server, uri: string): void;
-    /** Returns JSON text: an object of objects of numbers. */
+    /** Returns the statistics as JSON text: an object of objects of numbers. */
     serverStats(server: Server): string;
-    /** The transport is consumed. */
+    /** Serves the client at the other end of the transport, which is consumed. */
     serverAttach(server: Server, transport: Transport): void;
     serverClose(server: Server): void;
     serverFree(server: Server): void;
@@ -317,13 +338,16 @@ export interface Native {
     callMeta(call: Call, key: string): string | null;
     callArgument(call: Call, name: string): string | null;
     callArgumentText(call: Call, name: string): string | null;
-    /** Returns a bigint when a number could not represent the value exactly. */
+    /**
+     * Returns an integer argument. The value is a bigint when a number could not
+     * represent it exactly.
+     */
     callArgumentInt(call: Call, name: string): number | bigint | null;
-    /** The handler receives CANCEL, at most once, and DRAIN. */
+    /** Sets the handler of the call's events: CANCEL, at most once, and DRAIN. */
     callWatch(call: Call, handler: Handler): void;
     callIsCancelled(call: Call): boolean;
 
-    // The functions that send return false for E_WOULD_BLOCK: nothing was sent, and DRAIN
+    // Functions that send return false for E_WOULD_BLOCK: nothing was sent, and DRAIN
     // (see callWatch) follows when there is room.
     callSend(call: Call, content: Content): boolean;
     callSendText(call: Call, text: string | Uint8Array): boolean;
@@ -346,7 +370,7 @@ export interface Native {
     ): void;
     callLog(call: Call, level: string, json: Json): void;
     callSetStatus(call: Call, message: string): boolean;
-    /** The handler receives INPUT. */
+    /** Asks the client a question. The handler receives INPUT. */
     callRequireInput(
         call: Call,
         key: string | null,
@@ -358,14 +382,17 @@ export interface Native {
     callEndTurn(call: Call): void;
     callDefer(call: Call, ttlMs?: number): void;
     callCheckpoint(call: Call, data: string | Uint8Array): boolean;
-    /** Returns the last segment and the checkpoint of an earlier run; null on a first
-     * run. */
+    /**
+     * Returns the number of the last segment and the checkpoint of an earlier run.
+     * Returns null on a first run.
+     */
     callResumed(call: Call): [lastSegment: number, checkpoint: Buffer | null] | null;
     callComplete(call: Call, content?: Content | null): void;
     /**
      * Completes and frees the call in one step, for the common case. The content is a
-     * text block, then the blocks given as JSON, and structuredContent. When this throws,
-     * the call is unchanged: the caller must end it in another way and free it.
+     * text block, then the blocks given as JSON, and structuredContent. When the function
+     * throws, the call is unchanged: the caller must end the call in another way and free
+     * it.
      */
     callReply(
         call: Call,
@@ -379,11 +406,11 @@ export interface Native {
 
     // ---- client ----
 
-    // `events` is a mask of the events that the handler gets (default: all). Other events
-    // are not delivered. Without QUESTION the server learns that the client answers no
-    // questions. OPEN, CLOSED and COMPLETE are always delivered.
+    // `events` is a mask of the events that the handler receives (default: all). Other
+    // events are not delivered. Without QUESTION the server learns that the client
+    // answers no questions. OPEN, CLOSED and COMPLETE are always delivered.
 
-    /** The transport is consumed. */
+    /** Opens a session over the transport, which is consumed. */
     sessionOpen(
         runtime: Runtime,
         transport: Transport,

@@ -33,8 +33,9 @@ import { readSegments } from "./segment.js";
 
 native.setErrorFactory(makeError);
 
-/** Whether the library may use the event loop of the environment. Bun has another event
- * loop than Node. */
+/**
+ * Whether the library may use libuv, the event loop of Node. Bun has another event loop.
+ */
 const LENDS = !("bun" in process.versions);
 /** Longest time that one turn of the loop spends on events, in milliseconds. */
 const BUDGET_MS = 1.5;
@@ -135,8 +136,10 @@ export class Runtime {
     #batch: unknown[] | null = null;
     #next = 0;
     #isRunning = false;
-    /** Whether a turn of the loop is under way, when it began, and whether events are
-     * left for the next turn. */
+    /**
+     * Whether a turn of the loop is under way, the time at which the turn began, and
+     * whether events are left for the next turn.
+     */
     #inTurn = false;
     #began = 0;
     #isDue = false;
@@ -150,8 +153,10 @@ export class Runtime {
         return open;
     }
 
-    /** With `track`, which is for tests, the runtime counts the memory that it allocates
-     * (`native.allocated`). */
+    /**
+     * @param track - true = the runtime counts the memory that it allocates
+     * (`native.allocated`); for tests.
+     */
     constructor(track = false) {
         this.handle = native.runtimeNew(
             { ...limits, logLevel, lendInput: LENDS },
@@ -183,12 +188,15 @@ export class Runtime {
         if (!this.#isClosed) this.#cork.note();
     }
 
-    /** Keeps the process alive until {@link release} was called as often as `hold`. */
+    /**
+     * Keeps the process alive until {@link release} was called once for each call of
+     * `hold`.
+     */
     hold(): void {
         if (this.#held++ === 0 && !this.#isClosed) native.runtimeHold(this.handle, true);
     }
 
-    /** Undoes one {@link hold}. */
+    /** Ends the effect of one call of {@link hold}. */
     release(): void {
         if (--this.#held === 0 && !this.#isClosed) native.runtimeHold(this.handle, false);
     }
@@ -206,8 +214,10 @@ export class Runtime {
         return () => this.#onClose.delete(callback);
     }
 
-    /** Reports an exception as 'uncaughtException', like an exception of any callback.
-     * The running code finishes first. */
+    /**
+     * Reports an exception as 'uncaughtException', like an exception of any callback. The
+     * code that runs now finishes first.
+     */
     report(error: unknown): void {
         queueMicrotask(() => {
             throw error;
@@ -283,9 +293,11 @@ export class Runtime {
         this.#wake();
     };
 
-    /** Runs the handlers of events as long as this turn of the loop allows: first the
-     * rest of a batch, then the next batch. For events that stay in the library, the
-     * library calls #wake again. */
+    /**
+     * Runs the handlers of events as long as this turn of the loop allows: first the rest
+     * of a batch, then the next batch. The library calls #wake again for events that it
+     * still has.
+     */
     #drain(): void {
         if (this.#isRunning) return;
         const until = this.#began + BUDGET_MS;
@@ -307,7 +319,7 @@ export class Runtime {
         try {
             return native.runtimeDispatch(this.handle, 0, BATCH);
         } catch {
-            return null; // the runtime is stopped and has no more events
+            return null; // the runtime was stopped, and no events are left
         }
     }
 
@@ -329,7 +341,8 @@ export class Runtime {
             } catch (error) {
                 this.report(error);
             }
-            // a handler closed the runtime, which ran the rest of the batch
+            // a handler has closed the runtime, and the end of the runtime has run the
+            // rest of the batch
             if (this.#batch !== batch) return;
             if (count % CLOCK_EVERY === 0 && performance.now() >= until) break;
         }

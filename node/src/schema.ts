@@ -146,12 +146,11 @@ function isShape(value: SchemaLike): value is SchemaShape {
 }
 
 /**
- * Makes a schema from any form that a user gave.
+ * Makes a schema from any form of schema that a user may give.
  *
- * @param side - "input": defaults may be missing. "output": the value is complete.
- * @param what - the owner of the schema, for errors: "tool paint".
- * @throws TypeError when the value is not a schema, or its library cannot make a JSON
- * Schema.
+ * @param side - "input": members with a default may be missing. "output": the value is
+ * complete. @param what - the owner of the schema, for errors: "tool paint". @throws
+ * TypeError when the value is not a schema, or its library cannot make a JSON Schema.
  */
 export function schemaOf(
     given: SchemaLike,
@@ -223,7 +222,7 @@ function shape(given: SchemaShape, side: "input" | "output", what: string): Sche
     };
 }
 
-/** A member is required unless `undefined` fits its schema. */
+/** Tells whether a member is required: `undefined` does not fit the member's schema. */
 function isRequired(schema: Schema): boolean {
     const verdict = schema.check(undefined);
     if (verdict instanceof Promise) {

@@ -54,9 +54,9 @@ export class Segment {
 }
 
 /**
- * @internal Makes the segments of a raw event (bindings/node/events.c). A string in
- * `raw` is the text of a plain text block whose number and index follow those of the
- * segment before. null begins a segment of any other kind.
+ * @internal Makes the segments of a raw event (bindings/node/events.c). A string in `raw`
+ * is the text of a plain text block whose number and index follow those of the preceding
+ * segment. null begins a segment of any other kind.
  */
 export function readSegments(raw: unknown[]): Segment[] {
     const segments: Segment[] = [];

@@ -290,8 +290,10 @@ export class TokenFile {
         }
     }
 
-    /** Locks a file beside the token file, because each change replaces the token file
-     * itself. */
+    /**
+     * Locks a file of its own beside the token file, because each change replaces the
+     * token file.
+     */
     private async lock(): Promise<FileHandle> {
         await fs.mkdir(path.dirname(this.path), { recursive: true, mode: 0o700 });
         const flags = O_RDWR | O_CREAT | O_NOFOLLOW;

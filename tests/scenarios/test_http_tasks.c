@@ -317,9 +317,35 @@ static void strangers_get_no_tasks(void **state)
     ask_from_outside(address, address, 0, name_by_header, true);
 }
 
+/* ---- Accept ---- */
+
+/* The refusal is not about a limit, so its data names no reason. */
+static void a_stream_needs_accept(void **state)
+{
+    http_stage s = {0};
+    http_caller c;
+    http_reply reply;
+    (void)state;
+    http_stage_begin(&s);
+    http_caller_open(&s, &c);
+    char *request =
+        http_request("3", "subscriptions/listen", NULL,
+                     "\"notifications\":{\"toolsListChanged\":true}", HTTP_CAPS_TASKS);
+    request = with_line(request, "Accept:", "Accept: application/json\r\n");
+    http_caller_ask(&c, request, &reply);
+    assert_int_equal(reply.status, 406);
+    assert_non_null(strstr(reply.body, "has to admit text/event-stream"));
+    assert_null(strstr(reply.body, "\"data\""));
+    http_reply_free(&reply);
+    http_caller_close(&c);
+    http_stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        {"a stream needs an Accept that admits it", a_stream_needs_accept, NULL, NULL,
+         NULL},
         {"AS-59 closing the stream ends a call, not a task", closing_the_stream, NULL,
          NULL, NULL},
         {"AS-60 headers repeat what the body says", headers_repeat_the_body, NULL, NULL,

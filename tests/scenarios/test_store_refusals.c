@@ -38,7 +38,7 @@ static const told all[] = {
     {SEGUE_E_STATE, "store_torn", UNSTORED "the store has lost a part of the operation"},
     {SEGUE_E_EXISTS, "store_exists", UNSTORED "the store already has this operation"},
     {SEGUE_E_TOO_LARGE, "store_too_large",
-     UNSTORED "the operation is too large for the store"},
+     UNSTORED "the operation is too large to store"},
     {SEGUE_E_NOMEM, "out_of_memory", UNSTORED "the server is out of memory"},
     {SEGUE_E_INVALID, "store_failed", UNSTORED "the store fails"},
 };

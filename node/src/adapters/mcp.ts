@@ -83,8 +83,10 @@ const FAILED = -32000;
 const UPDATED = "notifications/resources/updated";
 const LISTS = ["tools", "resources", "prompts"] as const;
 
-/** A request that the SDK sent. It passes its resumption token to the SDK if the SDK has
- * asked for the token. */
+/**
+ * A request that the SDK sent. The request passes its resumption token to the SDK if the
+ * SDK has asked for the token.
+ */
 class Asked extends Exchange {
     onToken: ((token: string) => void) | undefined;
 
@@ -100,8 +102,9 @@ class Asked extends Exchange {
 /** A `Transport` for the `Client` of the official SDK. The transport keeps the process
  * alive until it is closed, as the SDK's own transports do. */
 export class SegueTransport {
-    /** Called when the transport has closed. The SDK sets the callbacks onclose, onerror
-     * and onmessage. */
+    /**
+     * Called when the transport has closed. The SDK sets onclose, onerror and onmessage.
+     */
     onclose: (() => void) | undefined;
     /** Called with an error that belongs to no request. */
     onerror: ((error: Error) => void) | undefined;
@@ -148,7 +151,7 @@ export class SegueTransport {
         this.runtime.hold();
     }
 
-    /** Called by the SDK with the protocol revision that it uses. */
+    /** Called by the SDK with the protocol revision that the SDK uses. */
     setProtocolVersion(version: string): void {
         this.protocolVersion = version;
     }
@@ -241,7 +244,7 @@ export class SegueTransport {
         if (method !== "notifications/cancelled") return;
         const id = params.requestId as Id;
         const exchange = this.running.get(id);
-        // the SDK has cancelled the request, so no answer is sent
+        // the SDK has cancelled the request, so no answer is sent to the SDK
         this.running.delete(id);
         exchange?.cancel();
     }
@@ -386,7 +389,7 @@ export class SegueTransport {
         );
         if (!Object.values(wanted).includes(true)) return;
         const onChange = (change: Change): void => this.changed(change);
-        // a server may declare subscriptions that it does not support
+        // the server may declare subscriptions that it does not support
         await session.subscribe(wanted, { onChange }).catch(() => undefined);
     }
 

@@ -19,8 +19,10 @@ import type { OauthOptions } from "../native.js";
 /** Stores texts by key. The texts are secrets. The library waits while either function
  * runs, so both must be quick. */
 export interface TokenStorage {
-    /** Returns the value that `save` stored last under the key; null or undefined without
-     * a value. */
+    /**
+     * Returns the value that `save` stored last under the key; null or undefined when
+     * there is no value.
+     */
     load(key: string): string | null | undefined;
     /** Stores the value under the key and replaces an older value. */
     save(key: string, value: string): void;
@@ -50,7 +52,10 @@ export class FileStorage implements TokenStorage {
         }
     }
 
-    /** Replaces the file in one step: a reader finds either the old or the new text. */
+    /**
+     * Stores the value in a file, which is replaced in one step: a reader finds either
+     * the old or the new text.
+     */
     save(key: string, value: string): void {
         fs.mkdirSync(this.directory, { recursive: true, mode: 0o700 });
         const beside = path.join(this.directory, `.${randomBytes(8).toString("hex")}`);
@@ -142,7 +147,7 @@ export class OAuth {
     /** The grant that this client uses. */
     readonly grant: "code" | "client" | "assertion";
     readonly #openBrowser: ((url: string) => unknown) | undefined;
-    // contains secrets, and is private so that console.log does not print them
+    // The options have secrets. They are private so that console.log does not print them.
     readonly #told: OauthOptions;
 
     constructor(options: OAuthOptions = {}) {

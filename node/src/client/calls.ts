@@ -88,8 +88,10 @@ export type TaskOptions = Pick<
 const CALL = "tools/call";
 const NONE: CallOptions = {};
 const WINDOW = 1024;
-/** Limits of an idempotency key, in bytes. A short key could be guessed, and a guessed
- * key would find the work of another client. */
+/**
+ * Limits of the length of an idempotency key, in bytes. A short key could be guessed, and
+ * a guessed key would find the work of another client.
+ */
 const KEY_LEAST = 16;
 const KEY_MOST = 128;
 
@@ -336,9 +338,8 @@ export class Calls extends Conversation {
 }
 
 /**
- * Returns the reason why a tool failed: the last text of the result. A tool that streamed
- * output adds its reason after that output. The caller finds the whole output in
- * `result`.
+ * Returns the reason why a tool failed: the last text of the result, because a tool that
+ * streamed output adds the reason after the output. The whole output is in the result.
  */
 function why(result: Result): string {
     const last = result.content.findLast((block) => block.type === "text");
@@ -359,7 +360,8 @@ function paramsOf(tool: string, args: Arguments, meta: JsonObject | undefined): 
     if (json === undefined) {
         return wellFormed(JSON.stringify({ name: tool, arguments: args, _meta: meta }));
     }
-    // The name is quoted again only when it differs from the last call's.
+    // The name is converted to JSON again only when it differs from the name of the last
+    // call.
     if (tool !== named.tool) named = { tool, quoted: JSON.stringify(tool) };
     return wellFormed(`{"name":${named.quoted},"arguments":${json}}`);
 }

@@ -37,7 +37,7 @@ export interface SubscribeOptions {
 
 type List = "tools" | "resources" | "prompts";
 
-/** The names of the lists in `subscriptions/listen` (2026-07-28). */
+/** The name of each list in `subscriptions/listen` (2026-07-28). */
 const NAMES: Record<List, string> = {
     tools: "toolsListChanged",
     resources: "resourcesListChanged",
@@ -118,7 +118,7 @@ export class Changes implements AsyncIterableIterator<Change> {
 
     private wants(change: Change): boolean {
         if (change.kind !== "resource") return this.lists.includes(change.kind);
-        // A server may report a part of a resource, such as a file in a subscribed
+        // The server may report a part of a resource, such as a file in a subscribed
         // directory.
         return this.uris.some((uri) => change.uri.startsWith(uri));
     }
@@ -186,13 +186,14 @@ export class Changes implements AsyncIterableIterator<Change> {
                 if (others.some((other) => other.uris.includes(uri))) continue;
                 await this.session
                     .request("resources/unsubscribe", { uri })
-                    // a failure does not matter, because the subscription ends either way
+                    // A failure to unsubscribe does not matter, because the subscription
+                    // ends either way.
                     .catch(() => undefined);
             }
         }
     }
 
-    /** The same as {@link close}. */
+    /** Does the same as {@link close}. */
     async [asyncDispose](): Promise<void> {
         await this.close();
     }
@@ -229,8 +230,10 @@ export class Changes implements AsyncIterableIterator<Change> {
 
     // ---- subscribing
 
-    /** Subscribes to the lists and resources of this subscription, on the current
-     * connection. */
+    /**
+     * Subscribes to the lists and resources of this subscription, over the current
+     * connection.
+     */
     private async subscribe(signal?: AbortSignal): Promise<void> {
         const { session } = this;
         this.generation = session.connections;
@@ -287,7 +290,7 @@ export class Changes implements AsyncIterableIterator<Change> {
     }
 }
 
-/** Waits this many ms without keeping the process alive. */
+/** Waits for this number of ms without keeping the process alive. */
 function sleep(ms: number): Promise<void> {
     return new Promise((resolve) => {
         setTimeout(resolve, ms).unref();

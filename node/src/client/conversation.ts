@@ -104,8 +104,10 @@ export interface Line {
 
 const MOST = Number.MAX_SAFE_INTEGER;
 
-/** Converts a time limit for the library: at least 1 ms. undefined and 0 become
- * undefined. */
+/**
+ * Converts a time limit for the library: at least 1 ms. undefined and 0 (no limit) become
+ * undefined.
+ */
 export function milliseconds(time: number | undefined): number | undefined {
     if (time === undefined || time === 0) return undefined;
     if (!(time > 0))
@@ -239,7 +241,8 @@ export class Conversation {
     }
 
     /**
-     * Reports a failed callback that no caller waits for, as an uncaught exception.
+     * Reports the failure of a callback for which no caller waits, as an uncaught
+     * exception.
      *
      * @internal
      */
@@ -285,7 +288,7 @@ export class Conversation {
     }
 
     /**
-     * Waits until the session has ended, whichever side ends the session.
+     * Waits until the session has ended, by this side or by the server.
      *
      * @throws the error that ended the session, if this side did not close it.
      */
@@ -294,7 +297,7 @@ export class Conversation {
         if (this.error !== undefined) throw this.error;
     }
 
-    /** The same as {@link close}: `await using session = await connect(...)`. */
+    /** Does the same as {@link close}: `await using session = await connect(...)`. */
     async [asyncDispose](): Promise<void> {
         await this.close();
     }
@@ -340,7 +343,8 @@ export class Conversation {
         return new Promise((resolve) => {
             signal?.throwIfAborted();
             const asked = new Promised<T>(this, callbacks, resolve, finish, signal);
-            // a lane whose request could not be sent is not kept for another request
+            // If sendBy throws, the lane is dropped. Only a request that was sent gives
+            // its lane back to this.lanes (promised.ts).
             const lane = this.lanes.take();
             this.sendBy(lane, method, params, options, asked.events());
             asked.begun(lane);
@@ -416,8 +420,8 @@ export class Conversation {
     }
 
     /**
-     * Returns the session's options for a request without options of its own. null costs
-     * the binding less time than an object without members.
+     * Returns the session's options for a request that has no options of its own. null
+     * takes the binding less time than an object without members.
      *
      * @internal
      */

@@ -35,8 +35,10 @@ export interface Progress {
     message?: string;
 }
 
-/** The callbacks of a request. If a callback is missing, the binding does not report its
- * event. */
+/**
+ * The callbacks of a request. The binding does not report an event whose callback is
+ * missing.
+ */
 export interface Callbacks {
     onProgress?: ((progress: Progress) => unknown) | undefined;
     onLog?: ((message: LogMessage) => unknown) | undefined;
@@ -47,7 +49,10 @@ export interface Callbacks {
 const NONE: Callbacks = {};
 const CANNOT_ANSWER = -32603;
 
-/** Returns whether an error means that the request, or its question, has ended. */
+/**
+ * Returns whether the error means that the request has ended, or that its question is no
+ * longer open.
+ */
 export function isOver(error: unknown): boolean {
     return (
         error instanceof NotFoundError ||
@@ -56,13 +61,16 @@ export function isOver(error: unknown): boolean {
     );
 }
 
-/** Makes the error of a request that failed. `partial` of the error is the part of the
- * result that had arrived. */
+/**
+ * Makes the error of a request that failed. The property `partial` of the error is the
+ * part of the result that had arrived.
+ */
 export function failure(outcome: Outcome, token?: string): SegueError {
     const [status, raw, info] = outcome;
     const error = fromInfo(info, status);
-    // Neither property is printed with the error: the token is a secret, and the partial
-    // result may be large. The partial result is parsed when it is first read.
+    // The properties `partial` and `token` are not printed with the error: the token is a
+    // secret, and the partial result may be large. The partial result is parsed when it
+    // is first read.
     let partial: Result | undefined;
     Object.defineProperties(error, {
         token: { value: token, writable: true, enumerable: false },
@@ -81,7 +89,7 @@ function partialOf(raw: string | null): Result | undefined {
     try {
         return raw === null ? undefined : Result.fromJson(raw);
     } catch {
-        return undefined; // a result that was cut off in the middle cannot be parsed
+        return undefined; // the partial result was cut off in the middle
     }
 }
 
@@ -181,8 +189,10 @@ export class Exchange {
         }
     }
 
-    /** Called when the request can be resumed with a new token. The token covers all
-     * segments that were delivered before. */
+    /**
+     * Called when the request can be resumed with a new token. The token covers all
+     * segments that were delivered until now.
+     */
     protected canResume(_token: string | undefined): void {}
 
     /** Called when the server has made a task of the request. */
@@ -313,7 +323,7 @@ export class Exchange {
         }
     }
 
-    /** Frees the native handle at once, before the garbage collector would. */
+    /** Frees the native handle now, without waiting for the garbage collector. */
     free(): void {
         if (this.handle !== null) {
             native.requestFree(this.handle);

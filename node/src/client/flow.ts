@@ -20,7 +20,7 @@ import type { Conversation } from "./conversation.js";
 import { type Callbacks, Exchange, isOver, type Outcome } from "./exchange.js";
 import { Waiters } from "./waiting.js";
 
-/** A credit that is never used up, because no result has so many segments. */
+/** A credit that is never used up: no result has so many segments. */
 const ENOUGH = Number.MAX_SAFE_INTEGER;
 /** The least distance between two remembered tokens, in segments. */
 const MARK_EVERY = 1024;
@@ -48,9 +48,12 @@ export class Flow extends Exchange {
     last = 0;
     /** The number of segments that the reader took since the last grant of credit. */
     taken = 0;
-    /** The number of taken segments after which the flow grants new credit. */
+    /**
+     * The number of segments that the reader must take before the flow grants new credit:
+     * half of the window.
+     */
     readonly half: number;
-    /** The reader detached or left, so the end of the request is no failure. */
+    /** true = the reader detached or left, so the end of the request is no failure. */
     isLeft = false;
     /** Called when the request has become a task. */
     onBegin: (() => unknown) | undefined;
@@ -139,7 +142,8 @@ export class Flow extends Exchange {
     protected override completed(outcome: Outcome): void {
         this.final = super.token();
         this.immediate();
-        this.free(); // frees native memory, which the garbage collector does not count
+        // frees the native memory, which the garbage collector does not count
+        this.free();
         super.completed(outcome);
         this.tell(this.onEnd);
     }
@@ -164,8 +168,10 @@ export class Flow extends Exchange {
         return this.waiters.change(signal);
     }
 
-    /** Takes the next segment, which must exist, and grants new credit when the reader
-     * has taken half of the window. */
+    /**
+     * Takes the next segment from the queue, which must not be empty. Grants new credit
+     * when the reader has taken half of the window.
+     */
     take(): Segment {
         const segment = this.queue[this.head] as Segment;
         this.head += 1;
@@ -179,7 +185,7 @@ export class Flow extends Exchange {
         return segment;
     }
 
-    /** Takes all segments in the queue, at least one. */
+    /** Takes all segments from the queue, which must not be empty. */
     takeAll(): Segment[] {
         const batch = this.head === 0 ? this.queue : this.queue.slice(this.head);
         this.queue = [];
@@ -190,7 +196,7 @@ export class Flow extends Exchange {
         return batch;
     }
 
-    /** Grants credit for as many segments as were taken. */
+    /** Grants credit for as many segments as the reader took. */
     private refill(): void {
         this.grant(this.taken);
         this.taken = 0;
@@ -242,7 +248,7 @@ export class Flow extends Exchange {
                 this.detach();
                 return;
             } catch (error) {
-                // the request is not a task, so it cannot continue without a reader
+                // the request is no task, so it cannot continue without a reader
                 if (!(error instanceof NotResumableError)) throw error;
             }
         }
@@ -265,7 +271,8 @@ export class Flow extends Exchange {
                 if (!isOver(error)) throw error;
             }
         }
-        // the segments thrown away from now on are sent again when the task is resumed
+        // The token covers no segment that is thrown away from now on, so these segments
+        // are sent again when the task is resumed.
         this.kept = token;
         this.isLeft = true;
         this.drop();
@@ -303,7 +310,8 @@ export class Flow extends Exchange {
     private remember(number: number, token: string): void {
         const { marks } = this;
         while (marks.length > 1 && (marks[1]?.number ?? 0) <= this.last) {
-            marks.shift(); // the reader has also passed the next mark, which is newer
+            // The reader has also passed the next mark, so this older mark is not needed.
+            marks.shift();
         }
         marks.push({ number, token });
         this.marked = number;
@@ -316,13 +324,13 @@ export class Flow extends Exchange {
         if (this.kept !== undefined) return this.kept;
         if (this.isEmpty && !this.session.runtime.isDelivering) {
             const token = this.handle === null ? this.final : super.token();
-            // After a success a resumed request would deliver the whole result again, so
-            // the token is not returned.
+            // After a success the token is not returned, because a resumed request would
+            // only deliver the whole result again.
             if (token !== undefined || this.outcome === null || this.outcome[0] !== 0) {
                 return token;
             }
         }
-        // without an order of segments, the flow does not know which segments are unread
+        // segments have no order, so the flow does not know which segments are unread
         if (!this.isOrdered) return this.first;
         let best: { number: number; token: string } | undefined;
         for (const mark of this.marks) {

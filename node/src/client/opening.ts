@@ -68,7 +68,7 @@ class Limit {
         this.goOn();
     }
 
-    /** Stops the clock, because a user decides now. */
+    /** Stops the clock of the limit while a user decides. */
     hold(): void {
         if (this.timer === undefined) return;
         this.left = Math.max(0, this.ends - performance.now());
@@ -76,7 +76,7 @@ class Limit {
         this.timer = undefined;
     }
 
-    /** Starts the clock again, because the user has decided. */
+    /** Starts the clock of the limit again, because the user has decided. */
     goOn(): void {
         if (this.timer !== undefined) return;
         this.ends = performance.now() + this.left;
@@ -84,11 +84,13 @@ class Limit {
     }
 }
 
-/** The transports whose user decides now about a login, by their OAuth `state`. */
+/** The transports for which a user decides about a login now, by their OAuth `state`. */
 const deciding = new Map<string, Track>();
 
-/** Passes the browser's redirect to the library. The connection that waits for this
- * redirect continues. */
+/**
+ * Passes the browser's redirect to the library. The connection that waits for this
+ * redirect then continues.
+ */
 function handIn(runtime: Runtime, redirect: string): void {
     native.runtimeAuthorize(runtime.handle, redirect);
     const query = (redirect.split(/\?(.*)/s, 2)[1] ?? redirect).split("#", 1)[0];
@@ -237,8 +239,8 @@ class Track implements Line {
         try {
             await oauth.browse(url);
         } catch (error) {
-            // The user cannot see the URL and so cannot agree. The waiting authorization
-            // is ended.
+            // The user did not see the URL and so cannot agree. The authorization that
+            // waits for the user is ended.
             if (this.failed !== undefined) {
                 this.failed(error);
                 return;
@@ -318,7 +320,7 @@ function stand(session: Session): void {
             exchange.events(),
         );
     } catch (error) {
-        // the session has ended, and the wait for its opening reports the error
+        // the session has ended; the wait for its opening reports the error
         if (!isOver(error)) throw error;
     }
 }

@@ -58,9 +58,9 @@ export class Peer {
     }
 
     /**
-     * The ways in which the server offers long-running work, by proposal number.
-     * Proposals that a client may use without the server declaring them (SEP-975,
-     * SEP-2998, PR 776) are not listed.
+     * The ways in which the server offers long-running work, by the names of their
+     * proposals. Proposals that a client may use without the server declaring them
+     * (SEP-975, SEP-2998, PR 776) are not listed.
      */
     get dialects(): string[] {
         const found: string[] = [];

@@ -6,8 +6,8 @@
  * request. The handle and the reference cost more than the rest of a short request. So a
  * lane keeps a handle and a handler, and serves one request after the other with them. To
  * save time, each request has one promise only, which is settled when the end event
- * arrives. Only a failed request passes through an async function, which puts the waiting
- * caller on the error's stack.
+ * arrives. Only a failed request passes through an async function, which adds the caller
+ * that waits to the error's stack.
  */
 
 import { type Handler, native, type Request } from "../native.js";
@@ -71,7 +71,7 @@ export class Promised<T> extends Exchange {
                 this.free();
                 return;
             }
-        } catch {} // fail() runs result() again and rejects with the error of result()
+        } catch {} // fail() calls result() again and rejects with the same error
         this.settle(this.fail());
     }
 
@@ -81,7 +81,9 @@ export class Promised<T> extends Exchange {
 
     private async fail(): Promise<never> {
         await null;
-        // After this step the waiting caller is attached, and the error's stack shows it.
+        // V8 adds the waiting caller to an error's stack only after the caller's `await`
+        // has registered itself, one microtask later. So the error is made after this
+        // step.
         await null;
         try {
             this.signal?.throwIfAborted();
@@ -98,7 +100,7 @@ export class Promised<T> extends Exchange {
         this.handle = null;
         this.lane = null;
         lane.exchange = null;
-        // after a success (status 0) the binding itself has freed the request
+        // after a success (status 0) the binding has already freed the request
         if (this.outcome?.[0] !== 0) native.requestFree(handle);
         this.session.giveBack(lane);
     }

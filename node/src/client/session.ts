@@ -26,9 +26,11 @@ import {
 
 const MOST_PAGES = 10_000;
 
-/** An item whose argument can be completed: a prompt, a resource template, the text of
- * a template (it contains a brace), the name of a prompt, or a reference object of the
- * protocol. */
+/**
+ * An item whose argument can be completed: a prompt, a resource template, the text of a
+ * template (it contains a brace), the name of a prompt, or a reference object of the
+ * protocol.
+ */
 export type Reference =
     | Prompt
     | ResourceTemplate

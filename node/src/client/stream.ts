@@ -35,7 +35,7 @@ export abstract class Reader {
     protected flow: Flow | undefined;
     /** @internal */
     protected isRead = false;
-    /** The reader left before the request began, so the request is never sent. */
+    /** true = the reader left before the request began, so the request is never sent. */
     protected isUnused = false;
     private made: Result | undefined;
     private aborted: { reason: unknown } | undefined;
@@ -103,8 +103,8 @@ export abstract class Reader {
 
     /**
      * The server's interim answer for the model, to use while the task runs (2025-11-25
-     * basic/utilities/tasks). The value is available from `onTask`, or the end of
-     * `start`, on.
+     * basic/utilities/tasks). The value is undefined until `onTask` has run or `start`
+     * has returned.
      */
     get immediate(): string | undefined {
         return this.flow?.immediate();
@@ -117,8 +117,8 @@ export abstract class Reader {
 
     /**
      * Begins the request and waits until one of these arrives: a task, a resumption id
-     * (SEP-975), a segment or the end. If `token` is set after this, store the token:
-     * whoever has it can fetch the work from the server.
+     * (SEP-975), a segment or the end. If `token` is set afterwards, store the token: it
+     * is the way to fetch the work from the server later.
      *
      * @throws the signal's reason.
      */
@@ -223,19 +223,19 @@ export abstract class Reader {
     }
 
     /**
-     * Cancels the call or its task, and waits for the end. It is no error if the call has
-     * ended already.
+     * Cancels the call or its task, and waits for the end. A call that has already ended
+     * is no error.
      */
     async cancel(): Promise<void> {
         await this.flow?.leave(false);
     }
 
-    /** Leaves the call, as `await using` does. */
+    /** Leaves the call, as the end of `await using` does. */
     async close(): Promise<void> {
         await this.flow?.leave(this.source.onLeave === "detach");
     }
 
-    /** The same as {@link close}. */
+    /** Does the same as {@link close}. */
     async [asyncDispose](): Promise<void> {
         await this.close();
     }

@@ -41,8 +41,10 @@ export interface TaskStatus {
     raw: JsonObject;
 }
 
-/** Maps a state of SEP-975 to the state of a task. "processing" of SEP-975 means
- * "working" or "input_required". */
+/**
+ * Converts a state of SEP-975 to the state of a task. "processing" of SEP-975 is
+ * "working" or "input_required".
+ */
 function stateOfRequest(raw: JsonObject): unknown {
     if (raw.status !== "processing") return raw.status;
     return raw.hasInputRequest === true ? "input_required" : "working";
@@ -233,7 +235,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     async status(options: { signal?: AbortSignal } = {}): Promise<TaskStatus> {
         const told = readStatus(await this.ask(native.taskGet, options.signal));
         if (this.lastStatus !== undefined && told.status !== this.lastStatus.status) {
-            // a status after the final status is outdated or wrong
+            // a status that comes after the final status is outdated or wrong
             return this.lastStatus;
         }
         if (told.isFinal) this.lastStatus = told;
@@ -241,8 +243,8 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     }
 
     /**
-     * Asks the server to cancel the task and waits for its answer, at most 5 s. It is no
-     * error if the task has ended already.
+     * Asks the server to cancel the task and waits for its answer, at most 5 s. A task
+     * that has already ended is no error.
      */
     override async cancel(): Promise<void> {
         const flow = this.flow;
@@ -258,8 +260,8 @@ export class Task extends Reader implements AsyncIterable<Segment> {
             if (name !== undefined) return attachTask(this.session.handle, name);
         } catch (error) {
             if (!(error instanceof UnsupportedError)) throw error;
-            // The token only allows sending the call again with its idempotency key, and
-            // such a call has no status.
+            // With this token the call can only be sent again with its idempotency key.
+            // Such a call has no status.
         }
         throw new StateError("the server did not make a task of this call");
     }

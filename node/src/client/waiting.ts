@@ -1,9 +1,9 @@
 /**
  * Waits that keep the process alive.
  *
- * An open session alone does not keep the process alive, and a pending wait keeps the
- * process alive. So each wait holds the runtime from its begin to its end. A held runtime
- * counts as active in Node's event loop.
+ * An open session does not keep the process alive, but a pending wait does. So each wait
+ * holds the runtime from the begin of the wait to its end. A runtime that is held counts
+ * as active in Node's event loop.
  */
 
 import type { Runtime } from "../runtime.js";

@@ -1,6 +1,6 @@
 /**
- * Checks the OAuth tokens of callers over HTTP. A token is a JWT that the library checks,
- * or a function of the application checks it.
+ * Checks the OAuth tokens of callers over HTTP. The library checks a token as a JWT, or a
+ * function of the application checks the token.
  *
  * A listener with `auth` is a protected resource (2026-07-28 basic/authorization; RFC
  * 9728, RFC 6750): the library serves its metadata, answers 401 and 403 with the right
@@ -20,8 +20,10 @@ export interface AccessToken {
     principal: string;
     /** The scopes that the token grants. */
     scopes?: string | readonly string[] | undefined;
-    /** The time at which the token expires (a number: ms since 1970). By default it does
-     * not expire. */
+    /**
+     * The time at which the token expires (a number: ms since 1970). By default the token
+     * does not expire.
+     */
     expiresAt?: Date | number | undefined;
 }
 
@@ -129,8 +131,10 @@ function textOf(jwks: string | object | undefined): string | undefined {
     return typeof jwks === "object" ? JSON.stringify(jwks) : jwks;
 }
 
-/** Makes the hook that the library calls for each token; null when the library checks
- * the tokens itself. */
+/**
+ * Makes the hook that the library calls for each token. Returns null when the library
+ * checks the tokens itself.
+ */
 export function bearerHook(
     auth: BearerAuth,
     onError: (error: unknown) => void,
@@ -151,15 +155,15 @@ async function decide(
     try {
         tell(bearer, await verify(native.bearerToken(bearer)));
     } catch (error) {
-        // These errors mean that the caller has left or the server has ended. They are
+        // These errors mean that the caller has left or the server has ended, so they are
         // not reported.
         if (!(error instanceof ClosedError || error instanceof EndedError))
             onError(error);
     } finally {
         try {
-            native.bearerFree(bearer); // without a decision the caller gets 503
+            native.bearerFree(bearer); // a caller without a decision gets 503
         } catch {
-            // The runtime has ended meanwhile.
+            // The runtime has already ended.
         }
     }
 }

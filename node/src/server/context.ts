@@ -84,15 +84,15 @@ export class Context {
     readonly #item: Item;
     #isWatched = false;
     #isCancelled = false;
-    /** Whether this call keeps the process alive. Hosting.began holds the process for the
-     * call. */
+    /** Whether this call keeps the process alive. Hosting.began makes the call do so. */
     #isHeld = true;
     #controller: AbortController | undefined;
-    /** The queue of waiting sends. It is made when a send has to wait for the first
-     * time. */
+    /**
+     * The queue of waiting sends. It is made when a send has to wait for the first time.
+     */
     #room: Room | undefined;
     #meta: Meta | undefined;
-    /** @internal The handler has sent something, or it is a generator. */
+    /** @internal true = the handler has sent something, or it is a generator. */
     hasSent = false;
 
     /** @internal */
@@ -115,8 +115,10 @@ export class Context {
         if (native.callIsCancelled(this.#call)) this.abort(reasonOfCancel());
     }
 
-    /** @internal Whether a send waits for room. If so, a new send must wait behind the
-     * waiting send. */
+    /**
+     * @internal Whether a send waits for room. A new send must then wait behind the
+     * waiting sends.
+     */
     get isWaiting(): boolean {
         return this.#room?.isWaiting ?? false;
     }
@@ -133,14 +135,14 @@ export class Context {
     }
 
     /**
-     * @internal Frees the call because the server has ended. The handler may still
+     * @internal Frees the call because the server has ended. The handler may continue to
      * run.
      */
     leave(): void {
         try {
             native.callFree(this.#call);
         } catch (error) {
-            // ClosedError means that the reply has freed the call
+            // ClosedError means that the reply has already freed the call
             if (!(error instanceof ClosedError)) throw error;
         }
     }
@@ -184,7 +186,7 @@ export class Context {
         return native.callHasScope(this.#call, scope);
     }
 
-    /** "tools/call", "resources/read" or "prompts/get". */
+    /** The method of the request: "tools/call", "resources/read" or "prompts/get". */
     get method(): string {
         return native.callMethod(this.#call);
     }
@@ -503,7 +505,10 @@ function reasonOfCancel(): DOMException {
     return new DOMException("The call was cancelled", "AbortError");
 }
 
-/** Runs a report about a call, and ignores the error that the call has ended. */
+/**
+ * Runs a function that reports something about a call. Ignores the error that means that
+ * the call has ended.
+ */
 function tell(deed: () => void): void {
     try {
         deed();

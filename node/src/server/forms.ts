@@ -48,8 +48,10 @@ export class Form {
         );
     }
 
-    /** Returns the value of an answer. @throws ToolError when it does not fit the
-     * schema. */
+    /**
+     * Returns the value of an answer. @throws ToolError when the answer does not fit the
+     * schema.
+     */
     async decode(content: unknown): Promise<unknown> {
         const value = this.#wraps
             ? (content as { value?: unknown } | undefined)?.value

@@ -39,7 +39,7 @@ function endTurn(call: Call): void {
     try {
         native.callEndTurn(call);
     } catch (error) {
-        // ClosedError means that the call has ended already
+        // ClosedError means that the call has already ended
         if (!(error instanceof ClosedError)) throw error;
     }
 }
@@ -60,10 +60,12 @@ export class Hosting {
     users = 0;
     /** Callbacks that run each time the last connection ends. */
     readonly onIdle = new Set<() => void>();
-    /** Tasks that were taken over from another server and wait until fewer than maxCalls
-     * calls run. Each context maps to the function that begins the task. The store bounds
-     * their number. A waiting call must not be freed while the server is open, because
-     * its task would fail. */
+    /**
+     * Tasks that were taken over from another server and wait until fewer than maxCalls
+     * calls run. The value of each context is the function that begins its task. The
+     * store bounds the number of these tasks. A waiting call must not be freed while the
+     * server is open, because its task would fail.
+     */
     readonly #waiting = new Map<Context, () => void>();
     #isAdvancing = false;
     /** Calls whose first turn ends with this turn of the event loop. */
@@ -112,8 +114,10 @@ export class Hosting {
 
     // ---- calls
 
-    /** Notes that a handler has begun. From then on the call keeps the process alive, for
-     * events such as its cancellation. */
+    /**
+     * Called when a handler has begun. From then on the call keeps the process alive, for
+     * events such as its cancellation.
+     */
     began(context: Context): void {
         this.running.add(context);
         this.runtime.hold();
@@ -127,7 +131,7 @@ export class Hosting {
         });
     }
 
-    /** Notes that a handler has ended. */
+    /** Called when a handler has ended. */
     ended(context: Context): void {
         this.running.delete(context);
         context.release();
@@ -143,8 +147,10 @@ export class Hosting {
         this.server.report(error, { what, name: key });
     }
 
-    /** Lets a task that was taken over wait until fewer calls run. If this hosting is
-     * closed, the task is left to the next server on the store. */
+    /**
+     * Lets a task that was taken over wait until fewer calls run. If this hosting is
+     * closed, the task is left to the next server that uses the store.
+     */
     wait(context: Context, begin: () => void): void {
         this.runtime.hold();
         this.#waiting.set(context, begin);
@@ -152,7 +158,7 @@ export class Hosting {
         else context.watch();
     }
 
-    /** Removes a waiting task, which then never begins. */
+    /** Removes a waiting task, so that it never begins. */
     dismiss(context: Context): void {
         if (!this.#waiting.delete(context)) return;
         context.release();

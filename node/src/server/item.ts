@@ -177,8 +177,10 @@ export abstract class Item {
         return pieceOf(value);
     }
 
-    /** Returns what the end of the result takes from a yielded value; `last` is what
-     * earlier values gave. */
+    /**
+     * Returns the value that the end of the result uses after `_value` was yielded.
+     * `last` is what this method returned for the earlier values.
+     */
     lastWord(_value: unknown, last: unknown): unknown {
         return last;
     }
@@ -190,7 +192,7 @@ class Running {
     readonly #host: Hosting;
     readonly #call: Call;
     readonly #context: Context;
-    /** The handler has returned, so an error from here on is an error of the reply. */
+    /** true = the handler has returned, so a later error is an error of the reply. */
     #replies = false;
 
     constructor(item: Item, host: Hosting, call: Call, context: Context) {
@@ -285,8 +287,8 @@ class Running {
         try {
             callFree(this.#call);
         } catch {
-            // callFree throws when the call is already free: the reply with the failure
-            // has freed it, or the runtime has ended.
+            // callFree throws when the call is already free: the reply of the failure has
+            // freed it, or the runtime has ended.
         }
     }
 
@@ -308,7 +310,7 @@ class Running {
             native.callFail(this.#call, rpcCode || INTERNAL, message, dataJson);
         } catch (why) {
             if (!(why instanceof InvalidError)) throw why;
-            // The handler used a code that the protocol reserves.
+            // The handler used an error code that the protocol reserves.
             this.#host.report(why, this.#item);
             native.callFail(this.#call, INTERNAL, message, dataJson);
         }

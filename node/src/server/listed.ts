@@ -59,7 +59,7 @@ function attempt(deed: () => void): void {
     try {
         deed();
     } catch {
-        // The caller is gone, so nobody could receive the error.
+        // The caller is gone, so no one could receive the error.
     }
 }
 

@@ -279,7 +279,10 @@ export interface ServeOptions {
 export interface ListenOptions
     extends ServeOptions,
         Clean<Omit<native.ListenOptions, "hosts" | "origins" | "drainMs">> {
-    /** The address to listen on, as Node's servers call it; "127.0.0.1" by default. */
+    /**
+     * The address to listen on. Node's servers call this option `host`, too. "127.0.0.1"
+     * by default.
+     */
     host?: string | undefined;
     /** The accepted values of the Host header; "*" = any. */
     hosts?: string | readonly string[] | undefined;

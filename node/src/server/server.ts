@@ -66,13 +66,12 @@ export class Server {
     readonly #hosts = new Set<Hosting>();
     readonly #servings = new Set<Serving>();
     readonly #opened = new Map<string, Promise<Store>>();
-    /** Stores that are being closed. A store that is being closed is not used for a new
-     * serving. */
+    /** Stores that are being closed. They are not used for a new serving. */
     readonly #shutting = new Set<Promise<void>>();
     /** Hostings without servings whose tasks may still run. */
     readonly #left = new Set<Hosting>();
     #closings = 0;
-    /** The hosting for transports that were attached. */
+    /** The hosting of the transports that were attached. */
     #attached: Hosting | undefined;
 
     constructor(options: ServerOptions) {
@@ -247,7 +246,9 @@ export class Server {
         return this.#remove(name, [Sort.PROMPT]);
     }
 
-    /** Notifies the clients that subscribed to a resource that it has changed. */
+    /**
+     * Notifies the clients that subscribed to a resource that the resource has changed.
+     */
     resourceUpdated(uri: string): void {
         for (const host of this.#hosts) native.serverResourceUpdated(host.handle, uri);
     }
@@ -304,8 +305,8 @@ export class Server {
         return this.#with(undefined, (store) => {
             const had = this.#attached;
             const host = had && !had.isClosed ? had : this.#host(store);
-            // the transport counts as a serving, so the hosting and its tasks stay when
-            // it ends
+            // counts the transport as a serving, so that the hosting and its tasks stay
+            // when the transport ends
             if (host !== had) host.users++;
             this.#attached = host;
             native.serverAttach(host.handle, transport);
@@ -339,12 +340,12 @@ export class Server {
         try {
             await (await opened).close();
         } catch {
-            // The store could not be opened. The caller who wanted to open it got the
-            // error.
+            // The store could not be opened. The caller that tried to open the store has
+            // received the error.
         }
     }
 
-    /** The same as {@link close}. */
+    /** Does the same as {@link close}. */
     [asyncDispose](): Promise<void> {
         return this.close();
     }
@@ -381,8 +382,8 @@ export class Server {
         try {
             this.#onError(error, failure);
         } catch (why) {
-            // An error of `onError` becomes an uncaughtException, as in any callback. The
-            // call still ends.
+            // An exception of `onError` becomes an uncaughtException, as in any callback.
+            // The call still ends.
             queueMicrotask(() => {
                 throw why;
             });
@@ -421,8 +422,10 @@ export class Server {
         return this.#keep(new Hosting(this, store));
     }
 
-    /** Hostings of standard input and output, which are not shared and end with their
-     * serving. */
+    /**
+     * Hostings of standard input and output. They are not shared and end with their
+     * serving.
+     */
     readonly #own = new WeakSet<Hosting>();
 
     #newHost(store: Store | undefined): Hosting {

@@ -15,7 +15,10 @@ import { type BearerAuth, bearerHook, bearerOptions } from "./auth.js";
 import type { Hosting } from "./hosting.js";
 import type { ListenOptions, ServeOptions } from "./options.js";
 
-/** The time in ms that sent answers have to be written after the end. */
+/**
+ * The time in ms for which sent answers may still be written after the end of the
+ * serving.
+ */
 const GRACE_MS = 1000;
 const DRAIN_MS = 10_000;
 
@@ -36,7 +39,7 @@ export abstract class Serving {
     protected readonly host: Hosting;
     /** @internal */
     protected readonly drainMs: number;
-    /** @internal The last connection has ended, and no new one can be made. */
+    /** @internal true = the last connection has ended, and no new one can be made. */
     protected isIdle = false;
     /**
      * @internal Whether a client that lost its connection may come back while this
@@ -114,16 +117,16 @@ export abstract class Serving {
     }
 
     /**
-     * Ends the serving. New calls are refused, and running calls may end. Over HTTP,
-     * clients may come back for their answers until then. Tasks continue. The promise
-     * resolves when the serving has ended.
+     * Ends the serving. New calls are refused, and running calls may continue for
+     * `drainMs`. During this time clients over HTTP may come back for their answers.
+     * Tasks continue. The promise resolves when the serving has ended.
      */
     close(options: CloseOptions = {}): Promise<void> {
         this.#closing ??= this.#close(options.drainMs ?? this.drainMs);
         return this.#closing;
     }
 
-    /** The same as {@link close}. */
+    /** Does the same as {@link close}. */
     [asyncDispose](): Promise<void> {
         return this.close();
     }
@@ -233,7 +236,10 @@ export class Stdio extends Serving {
         });
     }
 
-    /** @internal The client has left, so there is no call to wait for. */
+    /**
+     * @internal Ends the serving, because the client has left and no call is left to wait
+     * for.
+     */
     protected override idle(): void {
         void this.close({ drainMs: 0 });
     }

@@ -32,7 +32,7 @@ function divert(): () => void {
     const write = stderr.write.bind(stderr) as typeof stdout.write;
     stdout.write = write;
     return () => {
-        // other code has replaced stdout.write meanwhile, and its function stays
+        // other code has replaced stdout.write in the meantime, so its function stays
         if (stdout.write !== write) return;
         if (own) Object.defineProperty(stdout, "write", own);
         else delete (stdout as { write?: unknown }).write;

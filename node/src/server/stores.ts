@@ -55,7 +55,7 @@ export class Store {
         return this.#closing;
     }
 
-    /** The same as {@link close}. */
+    /** Does the same as {@link close}. */
     [asyncDispose](): Promise<void> {
         return this.close();
     }

@@ -14,8 +14,8 @@ from pathlib import Path
 
 __all__ = ["check", "explain"]
 
-# The package of each library, by the beginning of its file name. The number after .so.
-# and the package's name depend on the version of the distribution.
+# The Debian package of each library, by the beginning of the library's file name. The
+# number after .so. and the package's name depend on the version of the distribution.
 _PACKAGES = {
     "libwebsockets.so": "libwebsockets17",
     "libev.so": "libev4",
@@ -26,8 +26,8 @@ _PACKAGES = {
     "libssl.so": "libssl3",
     "libcrypto.so": "libssl3",
 }
-# libwebsockets loads this library when a server begins to listen, so the linker does not
-# name it.
+# libwebsockets loads the library of this package when a server begins to listen, so the
+# linker does not name it.
 _ALWAYS = "libwebsockets-evlib-ev"
 _MISSING = re.compile(r"(lib[\w+.-]+\.so[\w.]*)(?: => not found|: cannot open shared)")
 

@@ -49,8 +49,8 @@ _BUDGET = 256
 
 _dispatch = _segue.runtime_dispatch
 _lock = threading.Lock()
-_open: dict[int, Runtime] = {}  # the runtimes, by the id of their loop
-_limits: _segue.RuntimeOptions = {}  # limits for the runtimes made from now on
+_open: dict[int, Runtime] = {}  # the open runtimes, by the id of their loop
+_limits: _segue.RuntimeOptions = {}  # the limits of runtimes that are made from now on
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1
 
@@ -105,7 +105,8 @@ class Runtime:
 
     @classmethod
     def current(cls) -> Runtime:
-        """Does the same as the function :func:`current`."""
+        """Returns the runtime of the running loop, as the function :func:`current` does.
+        """
         return current()
 
     @property
@@ -134,9 +135,10 @@ class Runtime:
         self._on_close.append(callback)
 
     def before_close(self, callback: Callable[[], object]) -> None:
-        """Registers a callback that runs once, before the runtime ends. The callback is
-        the last moment to free a server, and the library releases the handlers of a
-        server only when the server is freed."""
+        """Registers a callback that runs once, shortly before the runtime ends. Servers
+        are freed there: the library releases the handlers of a server only when the
+        server is freed.
+        """
         self._before_close.append(callback)
 
     def keep(self, thing: object) -> None:
@@ -163,8 +165,9 @@ class Runtime:
             await end.aclose()
 
     def close(self) -> None:
-        """Does the same as :meth:`aclose` and blocks. It is used when no loop runs any
-        more."""
+        """Ends the runtime as :meth:`aclose` does, but blocks. Used when no loop runs any
+        more.
+        """
         if not self._closed:
             self._leave()
             self._finish(_segue.runtime_free(self.handle))
@@ -205,7 +208,8 @@ class Runtime:
 
     def wake(self, wait: Wait) -> None:
         """Wakes a task that waits for an event. The task continues when the whole batch
-        has been handled."""
+        has been handled.
+        """
         if self._woken is None:
             wait.wake()
         else:
@@ -220,7 +224,7 @@ class Runtime:
             self._run(self._left)
         try:
             events = _dispatch(self.handle, 0, _BUDGET)
-        except errors.ClosedError:  # the runtime is stopped and has no more events
+        except errors.ClosedError:  # the runtime was stopped, and no events are left
             self._quiet()
             return
         woken: list[Wait] = []
@@ -243,8 +247,8 @@ class Runtime:
             except Exception as exception:
                 self._report(exception, handler)
             except BaseException:
-                # KeyboardInterrupt and SystemExit end the loop, as in any callback. If
-                # the loop runs again, the rest of the batch is handled then.
+                # KeyboardInterrupt and SystemExit end the loop, as from any callback.
+                # If the loop runs again, it handles the rest of the batch.
                 loop = self._loop()
                 if loop is not None and not self._closed:
                     loop.call_soon(self._drain)
@@ -265,8 +269,9 @@ class Runtime:
             loop.call_exception_handler(context)
 
     def _quiet(self) -> None:
-        """Stops watching the descriptor of a stopped runtime, which would stay readable
-        for ever."""
+        """Stops watching the descriptor of a stopped runtime, because the descriptor
+        stays readable for ever.
+        """
         loop = self._loop()
         if self._waiter is None and loop is not None and not loop.is_closed():
             loop.remove_reader(self._fds[0])
@@ -304,7 +309,7 @@ class _Waiter(threading.Thread):
                 return
             try:
                 loop.call_soon_threadsafe(self._drain)
-            except RuntimeError:  # the loop was closed meanwhile
+            except RuntimeError:  # the loop was closed in the meantime
                 return
             del loop
             self._done.wait()

@@ -34,8 +34,8 @@ from typing import Any, Final, Literal, Protocol, TypedDict, final
 
 CALL: Final = 0  # a: Call, b: params (bytes, the whole object), c: name (str)
 COMPLETION: Final = 1  # a completion request, with the same values as CALL
-CANCEL: Final = 2  # from call_watch: the call is cancelled
-DRAIN: Final = 3  # from call_watch: after a send returned False, there is room again
+CANCEL: Final = 2  # from call_watch: the client wants the call to end
+DRAIN: Final = 3  # from call_watch: there is room again after a send that returned False
 INPUT: Final = 4  # from call_require_input. a: status, b: answer (bytes or None)
 IDLE: Final = 5  # from server_new: the last connection has ended
 OPEN: Final = 6  # from session_open: the session can be used
@@ -57,13 +57,13 @@ AUTHORIZE: Final = 17  # from transport_set_oauth. a: url (str), b: state (str)
 RUNTIME_LOG: Final = 18  # from runtime_new. a: level (int), b: text (str)
 EXCEPTION: Final = 19  # a: the exception of a hook, b: the hook's name (str)
 TRANSPORT_START: Final = 20  # from transport_custom, like the next five events. a: Wire
-TRANSPORT_SEND: Final = 21  # a: bytes to send; transport_took reports them
+TRANSPORT_SEND: Final = 21  # a: bytes to send; report them by transport_took
 TRANSPORT_CLOSE: Final = 22
-TRANSPORT_PAUSE: Final = 23  # a: bool: True = stop feeding input
+TRANSPORT_PAUSE: Final = 23  # a: True = stop feeding input, False = continue
 TRANSPORT_REOPEN: Final = 24
 TRANSPORT_FREE: Final = 25  # the last event of a custom transport
 RECONNECT: Final = 26  # from session_open. a: attempt (int), b: ms until then, c: reason
-# A call, with the same values as CALL. The answer to this call is sent only after the
+# A call, with the same values as CALL. The library sends the answer only after the
 # handler's first turn, which call_end_turn ends.
 CALL_NOW: Final = 27
 RESUMABLE: Final = 28  # a: the current token (str or None), as in TASK
@@ -433,8 +433,9 @@ def status_name(status: int) -> str: ...
 def set_error_factory(
     factory: Callable[[int, str, int, bytes | None, bool], BaseException] | None, /
 ) -> None:
-    """Sets the function that makes this module's exceptions: (status, message, code,
-    data, retryable). message is "" when the error has no details."""
+    """Sets the function that makes this module's exceptions. Its arguments are status,
+    message, code, data and retryable. message is "" when the error has no details.
+    """
 
 def set_block_decoder(callable: Callable[[bytes], object] | None, /) -> None:
     """Sets the function that makes Segment.content from the block's JSON."""
@@ -457,8 +458,9 @@ def runtime_new(
     track: bool = False,
 ) -> Runtime: ...
 def runtime_run(runtime: Runtime) -> list[Event]:
-    """Runs the runtime on this thread, without the GIL, until runtime_stop. Python
-    programs do not need it."""
+    """Runs the runtime on the calling thread, without the GIL, until runtime_stop. A
+    Python program normally uses runtime_start instead.
+    """
 
 def runtime_start(runtime: Runtime) -> None: ...
 def runtime_fd(runtime: Runtime) -> int:
@@ -481,8 +483,9 @@ def runtime_cork(runtime: Runtime, /) -> None:
     """Holds back outgoing messages until runtime_uncork. Calls may be nested."""
 
 def runtime_uncork(runtime: Runtime, /) -> None:
-    """Sends the messages that runtime_cork holds back. Raises StateError without a call
-    of runtime_cork."""
+    """Sends the messages that runtime_cork holds back. Raises StateError if runtime_cork
+    was not called.
+    """
 
 def runtime_stop(runtime: Runtime) -> None: ...
 def runtime_free(runtime: Runtime) -> list[Event]:
@@ -499,8 +502,9 @@ def transport_fds(runtime: Runtime, fd_in: int, fd_out: int) -> Transport: ...
 def transport_spawn(
     runtime: Runtime, options: SpawnOptions, handler: Handler | None = None
 ) -> Transport:
-    """The handler receives STDERR. Without a handler the child writes to the standard
-    error of this process."""
+    """Starts a child process. The handler receives STDERR. Without a handler the child
+    writes to the standard error of this process.
+    """
 
 def transport_http(
     runtime: Runtime,
@@ -512,32 +516,39 @@ def transport_set_header(transport: Transport, name: str, value: str | None) -> 
 def transport_set_oauth(
     transport: Transport,
     options: OauthOptions,
-    handler: Handler | None = None,  # gets AUTHORIZE
+    handler: Handler | None = None,  # receives AUTHORIZE
     # arguments: issuer, resource
     on_assertion: Callable[[str, str], str | None] | None = None,
     on_load: Callable[[str], str | None] | None = None,  # argument: key
     on_save: Callable[[str, str], object] | None = None,  # arguments: key, json
 ) -> None: ...
 def transport_header(transport: Transport, name: str) -> str | None:
-    """May only be called inside principal and on_bearer."""
+    """Returns a header of the caller's HTTP request. May only be called inside principal
+    and on_bearer.
+    """
 
 def transport_peer(transport: Transport) -> str:
-    """May only be called inside principal and on_bearer."""
+    """Returns a text that identifies the caller. May only be called inside principal and
+    on_bearer.
+    """
 
 def transport_free(transport: Transport, /) -> None: ...
 def transport_custom(
     runtime: Runtime, handler: Handler, reopen: bool = False
 ) -> Transport:
-    """The handler receives TRANSPORT_*. reopen: True = a lost connection can be opened
-    again."""
+    """Makes a custom transport. The handler receives TRANSPORT_*. reopen: True = a lost
+    connection can be opened again.
+    """
 
 def transport_feed(wire: Wire, data: bytes) -> bool:
-    """Passes input to the library. Returns False when too much input waits already.
-    TRANSPORT_PAUSE says when to continue."""
+    """Passes input to the library. Returns False when too much input already waits. The
+    event TRANSPORT_PAUSE says when to continue.
+    """
 
 def transport_took(wire: Wire, count: int) -> None:
     """Reports that this many bytes of TRANSPORT_SEND were written. The library passes
-    more bytes while fewer than 1 MiB are unwritten."""
+    more bytes to send while fewer than 1 MiB are unwritten.
+    """
 
 def transport_writable(wire: Wire) -> None: ...
 def transport_closed(wire: Wire) -> None: ...
@@ -593,7 +604,7 @@ def content_free(content: Content, /) -> None: ...
 def server_new(
     runtime: Runtime,
     options: ServerOptions | None = None,
-    handler: Handler | None = None,  # IDLE
+    handler: Handler | None = None,  # receives IDLE
     principal: Principal | None = None,
     validate: Validate | None = None,
 ) -> Server: ...
@@ -605,7 +616,9 @@ def server_add(
     handler: Handler,
     completion: bool = False,
 ) -> None:
-    """The handler receives CALL for each call, and COMPLETION if `completion` is set."""
+    """Adds an item. The handler receives CALL for each call, and COMPLETION if
+    `completion` is set.
+    """
 
 def server_remove(server: Server, item: int, name: str) -> None: ...
 def server_resource_updated(server: Server, uri: str) -> None: ...
@@ -642,12 +655,12 @@ def call_argument(call: Call, name: str) -> bytes | None: ...
 def call_argument_text(call: Call, name: str) -> str | None: ...
 def call_argument_int(call: Call, name: str) -> int | None: ...
 def call_watch(call: Call, handler: Handler) -> None:
-    """The handler receives CANCEL, at most once, and DRAIN."""
+    """Sets the handler of the call's events: CANCEL, at most once, and DRAIN."""
 
 def call_is_cancelled(call: Call, /) -> bool: ...
 
-# The functions that send return False for SEGUE_E_WOULD_BLOCK: nothing was sent, and
-# DRAIN (see call_watch) follows when there is room.
+# Functions that send return False for SEGUE_E_WOULD_BLOCK: nothing was sent, and DRAIN
+# (see call_watch) follows when there is room.
 
 def call_send(call: Call, content: Content) -> bool: ...
 def call_send_text(call: Call, text: str, /) -> bool: ...
@@ -668,15 +681,16 @@ def call_set_status(call: Call, message: str) -> bool: ...
 def call_require_input(
     call: Call, key: str | None, method: str, params: Json | None, handler: Handler
 ) -> None:
-    """The handler receives INPUT."""
+    """Asks the client a question. The handler receives INPUT."""
 
 def call_hang_up(call: Call, retry_ms: int = 0) -> None: ...
 def call_end_turn(call: Call) -> None: ...
 def call_defer(call: Call, ttl_ms: int = 0) -> None: ...
 def call_checkpoint(call: Call, data: bytes) -> bool: ...
 def call_resumed(call: Call) -> tuple[int, bytes | None] | None:
-    """Returns the last segment and the checkpoint of an earlier run; None on a first
-    run."""
+    """Returns the number of the last segment and the checkpoint of an earlier run.
+    Returns None on a first run.
+    """
 
 def call_complete(call: Call, content: Content | None = None) -> None: ...
 def call_reply(
@@ -688,15 +702,17 @@ def call_reply(
     /,
 ) -> None:
     """Completes and frees the call in one step, for the common case. The content is a
-    text block, then the blocks given as JSON, and structuredContent. When this raises,
-    the call is unchanged: the caller must end it in another way and free it."""
+    text block, then the blocks given as JSON, and structuredContent. When the
+    function raises, the call is unchanged: the caller must end the call in another
+    way and free it.
+    """
 
 def call_fail(call: Call, code: int, message: str, data: Json | None = None) -> None: ...
 def call_free(call: Call, /) -> None: ...
 
 # ---- client ----
 
-# ``events`` is a mask of the events that the handler gets. Other events are not
+# ``events`` is a mask of the events that the handler receives. Other events are not
 # delivered. Without QUESTION the server learns that the client answers no questions.
 # OPEN, CLOSED and COMPLETE are always delivered.
 

@@ -60,7 +60,7 @@ class Wait(asyncio.Future[None]):
 
 
 def go_on(runtime: _segue.Runtime, waits: list[Wait]) -> None:
-    """Wakes the tasks of these waits. Must be called from the loop."""
+    """Wakes the tasks of these waits at once. Must be called from the loop."""
     if asyncio.current_task() is not None:  # a nested event loop runs inside a task
         for wait in waits:
             wait.wake()
@@ -70,13 +70,14 @@ def go_on(runtime: _segue.Runtime, waits: list[Wait]) -> None:
     try:
         if is_corked:
             _segue.runtime_cork(runtime)
-    except errors.ClosedError:  # the tasks will notice that the runtime has ended
+    except errors.ClosedError:
+        # the runtime has ended, which the tasks notice by themselves
         is_corked = False
     try:
         for wait in waits:
             at += 1
             wait.wake_now()
-    finally:  # runs also after a KeyboardInterrupt or SystemExit of a task
+    finally:  # also needed when a task raises KeyboardInterrupt or SystemExit
         for wait in waits[at:]:
             wait.wake()
         if is_corked:

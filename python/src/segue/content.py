@@ -204,8 +204,8 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
         meta: the value of `_meta`.
     """
 
-    # msgspec does not recognise a lambda as a default. Therefore msgspec encodes the list
-    # even when the list is empty, as the protocol requires.
+    # The default is not the type list itself, so msgspec does not recognise the
+    # default. It then encodes an empty list too, as the protocol requires.
     content: list[Content] = msgspec.field(default_factory=lambda: [])  # noqa: PIE807
     structured: Any = msgspec.field(name="structuredContent", default=None)
     is_error: bool = msgspec.field(name="isError", default=False)
@@ -256,8 +256,9 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
 
     @property
     def raw(self) -> bytes:
-        """The JSON that was received; for a result made here, the JSON that would be
-        sent."""
+        """The JSON of the result: as it was received, or as it would be sent when the
+        result was made here.
+        """
         raw: bytes | None = self.__dict__.get("raw")
         return _encode(self) if raw is None else raw
 

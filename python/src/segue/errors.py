@@ -66,7 +66,8 @@ class Error(Exception):
 
     @property
     def data(self) -> Any:
-        """The ``data`` of the peer's error, decoded; None without data."""
+        """The ``data`` of the peer's error, decoded, or None when the error has no data.
+        """
         return None if self.data_json is None else json.loads(self.data_json)
 
     def __str__(self) -> str:
@@ -140,11 +141,11 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class VersionError(Error):
-    """A struct sets a member that this version of the library does not know (SEGUE_E_VERSION, -7)."""
+    """A struct sets a member of a newer version (SEGUE_E_VERSION, -7)."""
 
     status = -7
     name = "SEGUE_E_VERSION"
-    text = "a struct sets a member that this version of the library does not know"
+    text = "a struct sets a member of a newer version"
 
 
 class NotFoundError(Error):
@@ -435,7 +436,7 @@ class ServerStoreExistsError(ServerStoreError):
 
 
 class ServerStoreTooLargeError(ServerStoreError):
-    """The server reports that the operation is too large for the store."""
+    """The server reports that the operation is too large to store."""
 
 
 # The exception class of each data.reason in an error of a peer.

@@ -33,7 +33,7 @@ class ToolError(errors.Error):
 
 
 class Declined(ToolError):
-    """The user who was asked declined or did not decide.
+    """The user declined a question or did not decide.
 
     Attributes:
         action: "decline" or "cancel".

@@ -80,8 +80,9 @@ def _adapter(tp: Any) -> Any:
 
 
 def _cached(make: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Caches the function's results. Rare types that cannot be hashed, such as Annotated
-    with a list, are not cached."""
+    """Caches the function's results by type. The results for the rare types that cannot
+    be hashed, such as Annotated with a list, are not cached.
+    """
     kept = lru_cache(maxsize=1024)(make)
 
     def get(tp: Any) -> T:
@@ -134,7 +135,7 @@ encode: Callable[[Any], bytes] = msgspec.json.Encoder(enc_hook=_encode_other).en
 
 
 def reason(error: Exception) -> str:
-    """Returns one line that says why a value does not fit, for the caller."""
+    """Returns one line for the caller that says why a value does not fit."""
     errors: Any = getattr(error, "errors", None)
     if callable(errors):
         parts = []
@@ -150,8 +151,9 @@ def reason(error: Exception) -> str:
 
 
 def _inline_top(schema: JsonSchema, parts: dict[str, JsonSchema]) -> JsonSchema:
-    """Replaces a reference at the top of a schema by the schema to which it refers, and
-    keeps the definitions that this schema needs."""
+    """Replaces a reference at the top of a schema by the schema to which the reference
+    leads, and keeps the definitions that this schema needs.
+    """
     name = schema.get("$ref", "").rpartition("/")[2]
     if name and len(schema) == 1:
         schema = parts[name]
@@ -195,7 +197,7 @@ def is_object_type(tp: Any) -> bool:
 
 
 def metadata(tp: Any) -> tuple[Any, ...]:
-    """Returns the values that stand beside the type in Annotated."""
+    """Returns the values that come after the type in an Annotated."""
     return tuple(tp.__metadata__) if get_origin(tp) is Annotated else ()
 
 
@@ -230,8 +232,9 @@ def described(tp: Any, text: str | None) -> Any:
 
 
 def aliased(tp: Any, alias: str) -> Any:
-    """Returns a field type of a pydantic model with another name in JSON. If the type has
-    its own alias, that alias is used."""
+    """Returns a type for a field of a pydantic model, with `alias` as the field's name in
+    JSON. If the type has its own alias, the function keeps this alias.
+    """
     import pydantic
 
     field: Any = pydantic.Field(alias=alias)

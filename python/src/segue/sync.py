@@ -43,17 +43,17 @@ __all__ = ["Changes", "Session", "Stream", "Task", "authorize", "connect", "resu
 
 T = TypeVar("T")
 
-# How often, in seconds, a waiting thread wakes up to check for signals. A signal that
-# arrives just before the thread begins to wait for a lock does not wake the thread.
+# How often, in seconds, a waiting thread wakes to check for signals. (A signal that
+# arrives just before the thread begins to wait for a lock does not wake the thread.)
 _GLANCE = 0.2
 
 
 class _Job(Generic[T]):
     """Work that runs in the loop while another thread waits for it.
 
-    A signal may interrupt the waiting thread between any two steps. A lock that the
-    interrupted thread still holds would block the loop. So a job uses only one lock,
-    which serves as a wake-up flag and protects no data.
+    A signal may interrupt the waiting thread between any two steps. If the interrupted
+    thread held a lock that the loop needs, the loop would block. So a job uses only one
+    lock, which serves as a wake-up flag and protects no data.
     """
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
@@ -70,7 +70,7 @@ class _Job(Generic[T]):
 
     def _end(self, task: asyncio.Task[T]) -> None:
         if not task.cancelled():
-            # marks the error as retrieved, because possibly no thread asks for it
+            # marks the error as retrieved, because perhaps no thread asks for it
             task.exception()
         self._ring()
 
@@ -79,7 +79,7 @@ class _Job(Generic[T]):
         self._bell.release()
 
     def cancel(self) -> None:
-        """Cancels the work. Runs in the loop, after `begin` or without it."""
+        """Cancels the work. Runs in the loop, before or after `begin`."""
         if self._task is not None:
             self._task.cancel()
         elif not self._has_ended:
@@ -146,8 +146,8 @@ class _Loop:
             job.wait()
         except BaseException:
             # The cancelled work must still notify the server, and the program may close
-            # the session next. So this code waits for the end of the work. A second
-            # interrupt does not wait.
+            # the session next. So the thread waits for the end of the work. A second
+            # interrupt ends this wait.
             self._loop.call_soon_threadsafe(job.cancel)
             job.wait()
             raise
@@ -168,8 +168,9 @@ def _loop() -> _Loop:
 
 
 def _forget_lock() -> None:
-    """Replaces the lock in the child of a fork: another thread of the parent may have
-    held it."""
+    """Replaces the lock in the child of a fork, because another thread of the parent may
+    have held the lock.
+    """
     global _lock
     _lock = threading.Lock()
 
@@ -217,8 +218,9 @@ class _Readable:
         return self._segments()
 
     def _segments(self) -> Iterator[Segment]:
-        # Segments are taken one at a time, so that the token fits the segment that was
-        # read last. A segment that has already arrived needs no switch of threads.
+        # Segments are taken one by one, so that the token fits the segment that was
+        # read last. Taking a segment that has already arrived needs no switch of
+        # threads.
         while True:
             segment = self._reader.take()
             if segment is None:
@@ -245,8 +247,9 @@ class _Readable:
 
 
 class _End(Exception):
-    """The end of an iteration. A future cannot hold StopIteration or
-    StopAsyncIteration."""
+    """Stands for the end of an iteration, because a future cannot hold StopIteration or
+    StopAsyncIteration.
+    """
 
 
 class Stream(_Readable):

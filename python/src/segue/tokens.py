@@ -260,8 +260,8 @@ class TokenFile:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        # The lock is a file beside the token file, because each change replaces the token
-        # file.
+        # The lock is a file of its own beside the token file, because each change
+        # replaces the token file.
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         lock = os.open(self.path.with_name(self.path.name + ".lock"), flags, 0o600)

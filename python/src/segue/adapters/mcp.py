@@ -90,7 +90,7 @@ class _Bridge:
         self.can: dict[str, Any] = {}
         self._target = target
         self._options = options
-        self._told = told  # the stream to the SDK
+        self._told = told  # the stream on which messages go to the SDK
         self._session: Session | None = None
         self._running: dict[Any, Exchange] = {}
         self._asked: dict[str, asyncio.Future[dict[str, Any]]] = {}
@@ -105,7 +105,7 @@ class _Bridge:
         try:
             await self._told.send(_wrap({"jsonrpc": "2.0", **message}))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # the SDK has closed its stream
+            pass  # the SDK has closed its stream, so nobody reads the message
 
     def _say(self, method: str, params: dict[str, Any]) -> None:
         """Queues a notification to the SDK, for callers that cannot wait."""
@@ -219,7 +219,8 @@ class _Bridge:
             status, raw, _ = exchange.outcome or await exchange.wait()
         finally:
             is_wanted = self._running.pop(id, None) is exchange
-        await self._said.join()  # earlier notifications must be sent before the answer
+        # notifications that were queued before the answer are sent first
+        await self._said.join()
         if not is_wanted:
             return None  # the SDK has cancelled the request
         if status != OK:
@@ -281,7 +282,7 @@ class _Bridge:
             try:
                 await self._lists.open()
             except errors.Error:
-                # the server declared subscriptions that it does not support
+                # the server declared subscriptions but does not support them
                 self._lists = None
 
     def _log(self, message: LogMessage) -> None:
@@ -326,8 +327,8 @@ async def transport(
     write, said = anyio.create_memory_object_stream[Any](0)
     bridge = _Bridge(target, options, told)
 
-    # These are plain tasks without a task group, so an exception in the body of `async
-    # with` is raised unchanged.
+    # The tasks belong to no task group, so an exception in the body of `async with` is
+    # raised unchanged.
     working: set[asyncio.Task[None]] = set()
 
     def begin(work: Coroutine[Any, Any, None]) -> None:

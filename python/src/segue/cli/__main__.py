@@ -1,4 +1,6 @@
-"""Runs the command as ``python -m segue.cli``, where its script is not on the PATH."""
+"""Runs the command as ``python -m segue.cli``, for systems where the script ``segue`` is
+not on the PATH.
+"""
 
 from segue.cli import main
 

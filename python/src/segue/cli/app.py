@@ -431,7 +431,7 @@ def task_rm_command(
     ended: Annotated[bool, typer.Option("--ended", help="Remove all tasks that have ended.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove tasks from the saved ones. The tasks go on."""
+    """Remove tasks from the saved tasks. The tasks continue on their servers."""
     screen = Screen(as_json=as_json)
     if not names and not ended:
         raise _usage(screen, UsageError("name a task, or pass --ended"))

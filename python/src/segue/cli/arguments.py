@@ -23,7 +23,7 @@ def build(
     Args:
         pairs: ``key=value`` (typed by the schema), ``key=@file`` (the contents of the
             file), ``key:=json`` (JSON, whatever the schema says). ``key=@@x`` is the text
-            ``@x``. Repeating a key makes a list where the schema has a list.
+            ``@x``. A key may be given several times if the schema has a list for the key.
         schema: The tool's ``inputSchema``.
         base: Arguments to start from, replaced by those of `pairs`.
 

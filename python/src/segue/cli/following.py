@@ -22,8 +22,8 @@ from segue.tokens import SavedTask, Target, TokenFile
 
 __all__ = ["Follower", "Run"]
 
-# The interval in seconds at which the token is saved. After a kill, segments that were
-# shown since the last save may be shown again.
+# The interval in seconds at which the token is saved. If the command is killed,
+# segments that it has shown since the last save may be shown again.
 _SAVE_EVERY = 1.0
 
 

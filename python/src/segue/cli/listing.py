@@ -212,8 +212,9 @@ def _wire(item: Any) -> dict[str, Any]:
 
 
 async def _or_none(listed: Any) -> list[Any]:
-    """Returns the list, or an empty list when the server does not have this kind of list
-    at all."""
+    """Returns the list, or an empty list when the server does not support this kind of
+    list.
+    """
     try:
         return list(await listed)
     except segue.RemoteError as error:

@@ -37,7 +37,8 @@ class Screen:
         self._console: Console | None = None
         self._progress: Progress | None = None
         self._bar: TaskID | None = None
-        self._place: int | None = None  # index of the text block with an open line
+        # index of the text block whose line is not ended yet; None = no such line
+        self._place: int | None = None
 
     @property
     def notes(self) -> Console:
@@ -149,7 +150,8 @@ class Screen:
                 progress.TextColumn("{task.description}"),
                 console=self.notes,
                 transient=True,
-                # On a terminal, the text of the result is printed above the bar.
+                # On a terminal, standard output is redirected so that the text of the
+                # result is printed above the bar.
                 redirect_stdout=sys.stdout.isatty(),
             )
             self._progress.start()

@@ -151,8 +151,9 @@ def _in_era(access: Access, saved: SavedTask) -> Access:
 
 
 async def _task(session: segue.Session, saved: SavedTask) -> segue.Task:
-    """Returns the task object without reading anything. For a token without a task id,
-    the token is resumed to learn the id."""
+    """Returns the task object without reading its segments. A token without a task id is
+    resumed to learn the id.
+    """
     task_id = saved.task_id
     if task_id is None:
         task = session.resume(saved.token)
@@ -162,7 +163,8 @@ async def _task(session: segue.Session, saved: SavedTask) -> segue.Task:
             raise UsageError(
                 "the token belongs to a call that is no task: it can only be resumed"
             )
-        with contextlib.suppress(segue.NotResumableError):  # the task has already ended
+        # the task may have ended already
+        with contextlib.suppress(segue.NotResumableError):
             task.detach()
     return session.task(task_id, raise_on_error=False)
 

@@ -37,8 +37,9 @@ class TokenStorage(Protocol):
     and must not block for long."""
 
     def load(self, key: str) -> str | None:
-        """Returns the value that `save` stored last under the key; None without a
-        value."""
+        """Returns the value that `save` stored last under the key, or None when there is
+        no value.
+        """
 
     def save(self, key: str, value: str) -> None:
         """Stores the value under the key and replaces an older value."""
@@ -60,15 +61,17 @@ class FileStorage:
         return self._directory / (quote(key, safe="") + ".json")
 
     def load(self, key: str) -> str | None:
-        """Returns the value that was saved under the key; None without a value."""
+        """Returns the value that was saved under the key, or None when there is no value.
+        """
         try:
             return self._path(key).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
 
     def save(self, key: str, value: str) -> None:
-        """Replaces the file in one step: a reader finds either the old or the new
-        text."""
+        """Stores the value in a file, which is replaced in one step: a reader finds
+        either the old or the new text.
+        """
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         number, name = tempfile.mkstemp(dir=self._directory)  # mkstemp uses the mode 0600
         try:
@@ -181,7 +184,7 @@ class OAuth:
         return {**self._options, "redirect_uri": redirect_uri}
 
     def __repr__(self) -> str:
-        """Returns a text without secrets."""
+        """Returns a text that has no secrets."""
         return (
             f"OAuth(grant={self.grant!r}, client_id={self._options.get('client_id')!r})"
         )
@@ -246,7 +249,7 @@ class Redirects:
             asyncio.LimitOverrunError,
             asyncio.TimeoutError,
         ):
-            pass  # the browser has closed the connection and may open another
+            pass  # the browser has closed this connection and may open another one
         finally:
             writer.close()
 
@@ -274,14 +277,14 @@ class Limit:
         self.go_on()
 
     def hold(self) -> None:
-        """Stops the clock, because a user decides now."""
+        """Stops the clock of the limit while a user decides."""
         if self._timer is not None and self._left is not None:
             self._left = self._ends - self._loop.time()
             self._timer.cancel()
             self._timer = None
 
     def go_on(self) -> None:
-        """Starts the clock again, because the user has decided."""
+        """Starts the clock of the limit again, because the user has decided."""
         if self._left is None or self.over.done():
             return
         if self._timer is None:
@@ -291,7 +294,7 @@ class Limit:
             )
 
     def fail(self, error: BaseException) -> None:
-        """Ends `wait` with this error."""
+        """Makes `wait` raise this error."""
         if not self.over.done():
             self.over.set_exception(error)
 
@@ -305,7 +308,8 @@ class Limit:
             task.cancel()
             self.hold()
             if not self.over.cancel() and not self.over.cancelled():
-                self.over.exception()  # marks the error as retrieved
+                # without this call asyncio would report the error as never retrieved
+                self.over.exception()
 
 
 def _open_browser(url: str) -> None:

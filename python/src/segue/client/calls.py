@@ -26,8 +26,8 @@ Arguments = Mapping[str, Any]
 
 _WINDOW = 1024  # maximum number of segments that wait for their reader
 _CALL = "tools/call"
-# Limits of an idempotency key, in bytes. A short key could be guessed, and a guessed key
-# would find the work of another client.
+# Limits of the length of an idempotency key, in bytes. A short key could be guessed,
+# and a guessed key would find the work of another client.
 _KEY_LEAST, _KEY_MOST = 16, 128
 _encode = msgspec.json.encode
 
@@ -373,8 +373,9 @@ def _set_modes(
 
 
 def _why(result: Result) -> str:
-    """Returns the reason why a tool failed: the last text of the result. A tool that
-    streamed output adds its reason after that output. The caller finds the whole output
-    in `result`."""
+    """Returns the reason why a tool failed: the last text of the result, because a tool
+    that streamed output adds the reason after the output. The whole output is in the
+    result.
+    """
     texts = [block.text for block in result.content if isinstance(block, Text)]
     return texts[-1] if texts else ""

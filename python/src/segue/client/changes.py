@@ -21,7 +21,7 @@ __all__ = ["Change", "Changes"]
 
 Kind = Literal["resource", "tools", "resources", "prompts"]
 
-# The names of the lists in `subscriptions/listen` (2026-07-28).
+# The name of each list in `subscriptions/listen` (2026-07-28).
 _NAMES: dict[str, str] = {
     "tools": "toolsListChanged",
     "resources": "resourcesListChanged",
@@ -97,14 +97,16 @@ class Changes:
 
     def _wants(self, change: Change) -> bool:
         if change.kind == "resource":
-            # A server may report a part of a resource, such as a file in a subscribed
+            # The server may report a part of a resource, such as a file in a subscribed
             # directory.
             uri = change.uri or ""
             return any(uri.startswith(one) for one in self._uris)
         return change.kind in self._lists
 
     def closed(self, error: Exception | None) -> None:
-        """Ends the subscription. The session calls this method when it has ended."""
+        """Ends the subscription. The session calls this method when the session has
+        ended.
+        """
         self._end = error
         self._is_open = False
         if self._keeping is not None:
@@ -196,8 +198,9 @@ class Changes:
     # ---- subscribing
 
     async def _subscribe(self) -> None:
-        """Subscribes to the lists and resources of this subscription, on the current
-        connection."""
+        """Subscribes to the lists and resources of this subscription, over the current
+        connection.
+        """
         session = self._session
         if session.peer.era == "modern":
             wanted: dict[str, Any] = {_NAMES[name]: True for name in self._lists}

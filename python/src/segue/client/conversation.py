@@ -38,7 +38,7 @@ LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "e
 
 
 class _Unset:
-    """The type of UNSET. An option that is UNSET has the value of the session."""
+    """The type of UNSET. UNSET as the value of an option means the session's value."""
 
     def __repr__(self) -> str:
         return "..."
@@ -173,8 +173,9 @@ class Conversation:
             self.run(self._on_notification, method, params)
 
     def tell_log(self, callback: Log | None, raw: bytes) -> None:
-        """Delivers a log message. `callback` is the callback of the request that the
-        message belongs to."""
+        """Delivers a log message. `callback` is the callback of the request to which the
+        message belongs.
+        """
         callback = callback or self._on_log
         if callback is None:
             return
@@ -187,8 +188,9 @@ class Conversation:
     # ---- callbacks of the user
 
     def run(self, callback: Callable[..., object], *args: Any) -> None:
-        """Runs a callback of the user. If the callback returns an awaitable, this method
-        does not wait for the awaitable."""
+        """Runs a callback of the user. If the callback returns an awaitable, the
+        awaitable runs as a task, and this method does not wait for it.
+        """
         try:
             given = callback(*args)
         except Exception as error:
@@ -200,9 +202,10 @@ class Conversation:
             task.add_done_callback(self._running.discard)
 
     async def begun(self) -> None:
-        """Lets the async callbacks of earlier events start before a request ends. The
-        caller that waits for the end may continue in the turn of the loop in which these
-        events came."""
+        """Lets the async callbacks of earlier events start before a request ends. Without
+        this step, the caller that waits for the end could continue first, because the
+        end may come in the same turn of the loop.
+        """
         if self._running:
             await asyncio.sleep(0)
 
@@ -213,7 +216,9 @@ class Conversation:
             self.failed(f"the callback {callback!r} failed", error)
 
     def failed(self, message: str, error: BaseException) -> None:
-        """Reports a failure that no caller waits for, to the loop's exception handler."""
+        """Reports a failure to the loop's exception handler, because no caller waits for
+        it.
+        """
         self.loop.call_exception_handler({"message": message, "exception": error})
 
     # ---- the session's life
@@ -250,7 +255,7 @@ class Conversation:
         await self._line.closed()
 
     async def wait_closed(self) -> None:
-        """Waits until the session has ended, whichever side ends the session.
+        """Waits until the session has ended, by this side or by the server.
 
         Raises:
             Error: The error that ended the session, if this side did not close it.

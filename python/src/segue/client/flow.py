@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Exchange", "Flow", "failure"]
 
 OK = 0
-# A credit that is never used up, because no result has so many segments.
+# A credit that is never used up: no result has so many segments.
 ENOUGH = 1 << 53
 # The least distance between two remembered tokens, in segments.
 _MARK_EVERY = 1024
@@ -60,8 +60,9 @@ Status = Callable[[str, str | None], object]
 
 
 def failure(outcome: Outcome, token: str | None = None) -> errors.Error:
-    """Makes the exception of a request that failed. `partial` of the exception is the
-    part of the result that had arrived."""
+    """Makes the exception of a request that failed. The attribute `partial` of the
+    exception is the part of the result that had arrived.
+    """
     status, raw, detail = outcome
     error = errors.from_info(detail, status)
     if raw is not None:
@@ -74,8 +75,9 @@ def failure(outcome: Outcome, token: str | None = None) -> errors.Error:
 
 
 class Callbacks:
-    """The callbacks of a request. If a callback is None, the binding does not report its
-    event."""
+    """The callbacks of a request. The binding does not report an event whose callback is
+    None.
+    """
 
     __slots__ = ("input", "log", "progress", "status")
 
@@ -163,7 +165,8 @@ class Exchange:
 
     def can_resume(self, token: str | None) -> None:
         """Called when the request can be resumed with a new token. The token covers all
-        segments that were delivered before."""
+        segments that were delivered until now.
+        """
 
     def became_task(self) -> None:
         """Called when the server has made a task of the request."""
@@ -181,7 +184,9 @@ class Exchange:
             self._answering = {}
         before = self._answering.pop(key, None)
         if before is not None:
-            before.cancel()  # the server asks the same question again
+            # the server asks the same question again, so the earlier answer is not
+            # needed
+            before.cancel()
         task = self.session.loop.create_task(self._answer(key, method, params))
         self._answering[key] = task
 
@@ -312,11 +317,14 @@ class Flow(Exchange):
         self.window = window
         self.queue: deque[_segue.Segment] = deque()
         self.seen: _segue.Segment | None = None  # the last segment that the reader took
-        self.is_dropping = False  # no reader is left, so segments are thrown away
-        self.is_kept = False  # the request can be resumed: it has a task id or a token
-        self.is_left = False  # the reader detached or left, so the end is no failure
+        self.is_dropping = False  # True = no reader is left, so segments are thrown away
+        # True = the request can be resumed, because it has a task id or a token
+        self.is_kept = False
+        # True = the reader detached or left, so the end of the request is no failure
+        self.is_left = False
         self.on_begin: Callable[[], object] | None = None
-        self.taken = 0  # segments that the reader took since the last grant of credit
+        # number of segments that the reader took since the last grant of credit
+        self.taken = 0
         self.half = (window + 1) // 2
         self._marked = 0
         self._first: str | None = None  # the token that covers no segment
@@ -368,7 +376,8 @@ class Flow(Exchange):
 
     async def change(self) -> None:
         """Waits until a new event of the request has arrived. Cancelling the wait does
-        not cancel the request, because another asyncio task may wait, too."""
+        not cancel the request, because another asyncio task may wait for it, too.
+        """
         waiter = Wait(loop=self.session.loop)
         self._waiters.append(waiter)
         try:
@@ -380,8 +389,9 @@ class Flow(Exchange):
             await self.session.begun()
 
     def take(self) -> _segue.Segment:
-        """Takes the next segment, which must exist, and grants new credit when the reader
-        has taken half of the window."""
+        """Takes the next segment from the queue, which must not be empty. Grants new
+        credit when the reader has taken half of the window.
+        """
         self.seen = segment = self.queue.popleft()
         self.taken += 1
         if self.taken >= self.half:
@@ -389,7 +399,7 @@ class Flow(Exchange):
         return segment
 
     def refill(self) -> None:
-        """Grants credit for as many segments as were taken."""
+        """Grants credit for as many segments as the reader took."""
         self.grant(self.taken)
         self.taken = 0
 
@@ -399,7 +409,7 @@ class Flow(Exchange):
         return 0 if self.seen is None else self.seen.number
 
     def take_all(self) -> list[_segue.Segment]:
-        """Takes all segments in the queue, at least one."""
+        """Takes all segments from the queue, which must not be empty."""
         batch = list(self.queue)
         self.queue.clear()
         self.seen = batch[-1]
@@ -443,7 +453,7 @@ class Flow(Exchange):
                 self.detach()
                 return
             except errors.NotResumableError:
-                pass  # the request is not a task, so it cannot continue without a reader
+                pass  # the request is no task, so it cannot continue without a reader
         self.is_left = True
         self.cancel()
         self.drop()
@@ -460,7 +470,8 @@ class Flow(Exchange):
             _segue.request_detach(self.handle)
         except (errors.EndedError, errors.ClosedError):
             pass
-        # segments thrown away from now on are sent again when the task is resumed
+        # The token covers no segment that is thrown away from now on, so these segments
+        # are sent again when the task is resumed.
         self._kept = token
         self.is_left = True
         self.drop()
@@ -482,7 +493,7 @@ class Flow(Exchange):
 
     def _remember(self, number: int, token: str) -> None:
         while len(self._marks) > 1 and self._marks[1][0] <= self.last:
-            # the reader has also passed the next mark, which is newer
+            # the reader has also passed the next mark, so this older mark is not needed
             self._marks.popleft()
         self._marks.append((number, token))
         self._marked = number
@@ -495,10 +506,12 @@ class Flow(Exchange):
         if not self.queue and not self.session.runtime.is_delivering:
             token = super().token()
             if token is not None or self.outcome is None or self.outcome[0] != OK:
-                # after a success a resumed request would deliver the whole result again
+                # after a success a resumed request would only deliver the whole result
+                # again
                 return token
         if not self.is_ordered:
-            # without an order of segments, the flow does not know which are unread
+            # segments have no order, so the flow does not know which segments are
+            # unread
             return self._first
         best: tuple[int, str] | None = None
         for mark in self._marks:

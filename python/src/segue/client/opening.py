@@ -58,13 +58,14 @@ Target = str | Sequence[str] | socket.socket | InProcess | OwnTransport
 _PATIENCE = 30.0  # default limit for the first connection, in seconds
 
 
-# The connections whose user decides now about a login, by their OAuth `state`.
+# The connections for which a user decides about a login now, by their OAuth `state`.
 _deciding: WeakValueDictionary[str, Line] = WeakValueDictionary()
 
 
 def _hand_in(runtime: _runtime.Runtime, redirect: str) -> None:
     """Passes the browser's redirect to the library. The connection that waits for this
-    redirect continues."""
+    redirect then continues.
+    """
     _segue.runtime_authorize(runtime.handle, redirect)
     query = (redirect.partition("?")[2] or redirect).partition("#")[0]
     for state in parse_qs(query).get("state", ()):
@@ -79,7 +80,8 @@ def _because(error: errors.Error, cause: Exception) -> errors.Error:
 
 
 class Line:
-    """The transport of a session, and the resources that live as long as the session."""
+    """The transport of a session, and the resources that live as long as the session.
+    """
 
     def __init__(self, target: Target, options: ConnectOptions) -> None:
         self.runtime = _runtime.Runtime.current()
@@ -87,7 +89,7 @@ class Line:
         self._options = options
         self._redirects: Redirects | None = None
         self._browsing: set[asyncio.Task[None]] = set()
-        self.limit: Limit | None = None  # the limit of the first connection
+        self.limit: Limit | None = None  # the time limit of the first connection
         self._session: Session | None = None
         self._server: InProcess | None = None
         self._far_end: _segue.Transport | None = None
@@ -219,8 +221,8 @@ class Line:
                 await self._redirects.serve()
             await browse(oauth, url)
         except Exception as error:
-            # The user cannot see the URL and so cannot agree. The waiting authorization
-            # is ended.
+            # The user did not see the URL and so cannot agree. The authorization that
+            # waits for the user is ended.
             if self.limit is not None:
                 told = f"open_browser failed ({error!r}); to log in, visit {url}"
                 self.limit.fail(_because(errors.UnauthorizedError(told), error))
@@ -302,7 +304,8 @@ def _stand(session: Session) -> None:
     """Makes the session answer the server's questions that belong to no request, such as
     `roots/list`."""
     if session.answers:
-        with contextlib.suppress(errors.ClosedError):  # `opened` reports the error
+        # `opened` reports the error to the caller
+        with contextlib.suppress(errors.ClosedError):
             exchange = Exchange(session)
             exchange.handle = _segue.session_take_input(
                 session.handle, exchange.on_event, exchange.mask_of_events()

@@ -56,7 +56,8 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def dialects(self) -> list[str]:
-        """The ways in which the server offers long-running work, by proposal number.
+        """The ways in which the server offers long-running work, by the names of their
+        proposals.
 
         Proposals that a client may use without the server declaring them (SEP-975,
         SEP-2998, PR 776) are not listed.
@@ -96,8 +97,8 @@ def read_peer(raw: bytes | str) -> Peer:
     try:
         told = msgspec.json.decode(raw, type=_Told)
     except msgspec.ValidationError:
-        # The server chose the values, so a value may have a wrong type. This is no reason
-        # to refuse the server.
+        # The server chose the values, so a value may have a wrong type. A wrong type is
+        # no reason to refuse the server.
         loose = msgspec.json.decode(raw)
         told = _Told(str(loose.get("protocolVersion", "")))
         if isinstance(loose.get("capabilities"), dict):

@@ -39,13 +39,14 @@ class Refused(Exception):
 
 
 class Question(msgspec.Struct, frozen=True):
-    """The argument of `on_input`: any question, as it arrived.
+    """Any question, as it arrived; the argument of `on_input`.
 
     Attributes:
         method: The method, such as "elicitation/create".
         params: The params of the question.
         key: The question's name within its request.
-        typed: `ElicitRequest` or `SampleRequest` for these methods, else None.
+        typed: The question as `ElicitRequest` or `SampleRequest` for these two methods,
+            else None.
     """
 
     method: str

@@ -20,8 +20,8 @@ __all__ = ["Stream"]
 
 Leave = Literal["cancel", "detach"]
 
-# The largest result, in bytes, that is decoded at once. A larger result is decoded only
-# when it is used, because decoding would block the loop for too long.
+# The largest result, in bytes, that is decoded when it arrives. A larger result is
+# decoded only when it is used, because decoding would block the loop for too long.
 _AT_ONCE = 65536
 _IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
 
@@ -79,8 +79,9 @@ class Reader:
     @property
     def immediate(self) -> str | None:
         """The server's interim answer for the model, to use while the task runs
-        (2025-11-25 basic/utilities/tasks), or None. The value is available from
-        `on_task`, or the end of `start`, on."""
+        (2025-11-25 basic/utilities/tasks), or None. The value is None until `on_task`
+        has run or `start` has returned.
+        """
         flow = self._flow
         if flow is None or flow.handle is None or flow.task_id is None:
             return None
@@ -106,8 +107,9 @@ class Reader:
 
     async def started(self) -> Self:
         """Begins the request and waits until one of these arrives: a task, a resumption
-        id (SEP-975), a segment or the end. If `token` is set after this, store the token:
-        whoever has it can fetch the work from the server."""
+        id (SEP-975), a segment or the end. If `token` is set afterwards, store the
+        token: it is the way to fetch the work from the server later.
+        """
         await self._wait_started()
         return self
 
@@ -134,7 +136,9 @@ class Reader:
         return segment
 
     def take(self) -> Segment | None:
-        """Returns the next segment if a segment has arrived, else None. Never waits."""
+        """Returns the next segment if a segment has arrived, and None otherwise. Never
+        waits.
+        """
         flow = self._flow
         if flow is None or not flow.queue:
             return None
@@ -191,8 +195,9 @@ class Reader:
         return token
 
     async def cancel(self) -> None:
-        """Cancels the call or its task, and waits for the end. It is no error if the call
-        has ended already."""
+        """Cancels the call or its task, and waits for the end. A call that has already
+        ended is no error.
+        """
         if self._flow is not None:
             await self._flow.leave(detach=False)
 
@@ -263,6 +268,6 @@ class Stream(Reader):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Leaves the call, as at the end of `async with`."""
+        """Leaves the call, as the end of `async with` does."""
         if self._flow is not None:
             await self._flow.leave(self._on_leave == "detach")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Task", "TaskStatus"]
 
 _TOKEN = "sg1."
-_PLACE_MOST = 15  # digits of a segment's number
+_PLACE_MOST = 15  # maximum number of digits of a segment's number in a token
 _FINAL = ("completed", "failed", "cancelled")
 
 
@@ -55,8 +55,9 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _state_of_request(told: dict[str, Any]) -> Any:
-    """Maps a state of SEP-975 to the state of a task. "processing" of SEP-975 means
-    "working" or "input_required"."""
+    """Converts a state of SEP-975 to the state of a task. "processing" of SEP-975 is
+    "working" or "input_required".
+    """
     if told.get("status") != "processing":
         return told.get("status")
     return "input_required" if told.get("hasInputRequest") is True else "working"
@@ -188,14 +189,16 @@ class Task(Reader):
         """
         told = _read_status(await self._ask(_segue.task_get))
         if self._last is not None and told.status != self._last.status:
-            return self._last  # a status after the final status is outdated or wrong
+            # a status that comes after the final status is outdated or wrong
+            return self._last
         if told.is_final:
             self._last = told
         return told
 
     async def cancel(self) -> None:
-        """Asks the server to cancel the task and waits for its answer, at most 5 s. It is
-        no error if the task has ended already."""
+        """Asks the server to cancel the task and waits for its answer, at most 5 s. A
+        task that has already ended is no error.
+        """
         flow = self._flow
         if flow is not None and flow.outcome is None:
             await flow.leave(detach=False)
@@ -210,8 +213,8 @@ class Task(Reader):
         try:
             handle = attached(self._session.handle, name)
         except errors.UnsupportedError:
-            # the token only allows sending the call again with its key, and such a call
-            # has no status
+            # With this token the call can only be sent again with its key. Such a call
+            # has no status.
             raise errors.StateError(
                 "the server did not make a task of this call"
             ) from None

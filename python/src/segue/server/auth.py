@@ -1,8 +1,8 @@
-"""Checks the OAuth tokens of callers over HTTP. A token is a JWT that the library checks,
-or a function of the application checks it.
+"""Checks the OAuth tokens of callers over HTTP. The library checks a token as a JWT, or a
+function of the application checks the token.
 
-A listener with `BearerAuth` is a protected resource (2026-07-28 basic/authorization; RFC
-9728, RFC 6750): the library serves its metadata, answers 401 and 403 with the right
+A listener with `BearerAuth` is a protected resource (2026-07-28 basic/authorization;
+RFC 9728, RFC 6750): the library serves its metadata, answers 401 and 403 with the right
 challenges and checks scopes. This module decides whether a token is valid.
 """
 
@@ -147,8 +147,9 @@ class BearerAuth:
     def hook(
         self, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     ) -> Callable[[_segue.Bearer, _segue.Transport], object] | None:
-        """Returns the hook that the library calls for each token; None when the library
-        checks the tokens itself."""
+        """Returns the hook that the library calls for each token. Returns None when the
+        library checks the tokens itself.
+        """
         verify = self.verify
         if verify is None:
             return None

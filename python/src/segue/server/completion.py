@@ -15,7 +15,8 @@ __all__ = ["Complete", "Completer", "Suggestions", "parse_params"]
 
 Values = Iterable[str]
 Completer = Callable[..., Values | Awaitable[Values]]
-MAX_VALUES = 100  # of one answer (2025-11-25 server/utilities/completion)
+# maximum number of values in one answer (2025-11-25 server/utilities/completion)
+MAX_VALUES = 100
 
 
 class Complete:

@@ -83,7 +83,7 @@ class Context:
     ) -> None:
         self._call = call
         self._host = host
-        self._convert = block  # converts a sent value to a block
+        self._convert = block  # converts a value that the handler sends to a block
         self._has_sent = False
         self._cancelled = False
         self._task: asyncio.Task[None] | None = None
@@ -102,11 +102,12 @@ class Context:
             self._room.flush()
 
     def _leave(self) -> None:
-        """Frees the call because the server has ended. The handler may still run."""
+        """Frees the call because the server has ended. The handler may continue to run.
+        """
         self._cancelled = True
         try:
             _segue.call_free(self._call)
-        except errors.ClosedError:  # the reply has freed the call
+        except errors.ClosedError:  # the reply has already freed the call
             pass
         self._room.end()
 
@@ -124,7 +125,9 @@ class Context:
 
     @property
     def method(self) -> str:
-        """ "tools/call", "resources/read", "prompts/get" or "completion/complete"."""
+        """The method of the request: "tools/call", "resources/read", "prompts/get" or
+        "completion/complete".
+        """
         return _segue.call_method(self._call)
 
     @property

@@ -29,8 +29,9 @@ ROOTS = "roots/list"
 
 
 class Form(Generic[T]):
-    """A type as a form. A simple type or a choice becomes a form with one field, `value`.
-    A dict is taken as the JSON Schema of the form."""
+    """A form that is made of a type. A simple type or a choice becomes a form with one
+    field, `value`. A dict is taken as the JSON Schema of the form.
+    """
 
     def __init__(self, tp: Any) -> None:
         self._wraps = False
@@ -45,7 +46,9 @@ class Form(Generic[T]):
         self._decode = schema.decoder(tp)
 
     def decode(self, content: bytes) -> T:
-        """Decodes an answer. Raises `msgspec.ValidationError` when it does not fit."""
+        """Decodes an answer. Raises `msgspec.ValidationError` when the answer does not
+        fit the form.
+        """
         made: Any = self._decode(content)
         return made.value if self._wraps else made  # type: ignore[no-any-return]
 

@@ -64,15 +64,15 @@ class Hosting:
         self.is_closed = False
         self.is_draining = False
         self.users = 0
-        self.store: object = None  # the reference keeps the store open
+        self.store: object = None  # keeps the store open as long as this hosting exists
         self.own: object = None
         self.on_idle: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._abandoned: list[_segue.Call] = []
         # Tasks that were taken over from another server and wait until fewer than
-        # max_calls calls run. Each context maps to the function that begins the task. The
-        # store bounds their number. A waiting call must not be freed while the server is
-        # open, because its task would fail.
+        # max_calls calls run. The value of each context is the function that begins its
+        # task. The store bounds the number of these tasks. A waiting call must not be
+        # freed while the server is open, because its task would fail.
         self._waiting: dict[Context, Callable[[], None]] = {}
         self._quiet: asyncio.Event | None = None
         options = server._server_options()
@@ -145,14 +145,15 @@ class Hosting:
 
     def wait(self, context: Context, begin: Callable[[], None]) -> None:
         """Lets a task that was taken over wait until fewer calls run. If this hosting is
-        closed, the task is left to the next server on the store."""
+        closed, the task is left to the next server that uses the store.
+        """
         self._waiting[context] = begin
         if self.is_closed:
             self.dismiss(context)
-        self._advance()  # threads may have ended calls meanwhile
+        self._advance()  # a thread may have ended a call just now
 
     def dismiss(self, context: Context) -> None:
-        """Removes a waiting task, which then never begins."""
+        """Removes a waiting task, so that it never begins."""
         if self._waiting.pop(context, None) is not None:
             context._leave()
 
@@ -164,8 +165,9 @@ class Hosting:
             self._waiting.pop(next(iter(self._waiting)))()
 
     def is_ending(self, context: Context) -> bool:
-        """Returns whether a handler was cancelled because the server ends, and not by its
-        own code."""
+        """Returns whether the handler was cancelled because the server ends, and not by
+        the handler's own code.
+        """
         if self.is_closed:
             return True
         task = context._task
@@ -174,8 +176,9 @@ class Hosting:
         return isinstance(task, _Task) and task.was_asked
 
     def abandon(self, call: _segue.Call) -> None:
-        """Leaves a call without an answer. While the server is open, the call is freed
-        only after the runtime, because freeing the call earlier would end it."""
+        """Leaves a call without an answer. While the server is open, freeing the call
+        would end it. So the call is freed only after the runtime.
+        """
         if self.is_closed:
             _segue.call_free(call)
             return
@@ -184,8 +187,9 @@ class Hosting:
         self._abandoned.append(call)
 
     def _release(self) -> None:
-        """Frees the abandoned calls after the runtime, when freeing a call no longer ends
-        it."""
+        """Frees the abandoned calls. The runtime has ended, so freeing a call no longer
+        ends its task.
+        """
         for call in self._abandoned:
             _segue.call_free(call)
         self._abandoned.clear()
@@ -196,8 +200,8 @@ class Hosting:
         """Refuses new calls, and waits until no call runs."""
         self.is_draining = True
         if self._quiet is None:
-            # the event is made before `running` is read, because threads end calls
-            # meanwhile
+            # the event is made before `running` is read, because a thread may end a
+            # call between the two steps
             self._quiet = asyncio.Event()
         if self.running:
             await self._quiet.wait()

@@ -38,8 +38,8 @@ __all__ = ["Item", "Kind", "log", "named"]
 log = logging.getLogger("segue.server")
 # maximum number of segments that a generator sends before other work of the loop runs
 TURN = 64
-# Exceptions that a reply may raise in normal operation: the call has ended, or the
-# handler returned a value that means an error.
+# Exceptions that a reply may raise in normal operation: the call has already ended, or
+# the handler has returned a value that means an error.
 _OF_REPLIES = (
     ToolError,
     McpError,
@@ -137,7 +137,7 @@ class Item(ABC):
             context = make(call, host, self.block)
             watch(call, context._on_event)
             # This call is a task that was taken over from another server. Its client
-            # knows the task as working, so the task waits and is not refused.
+            # knows the task as working, so the call is not refused but waits.
             if is_full:
                 host.wait(context, functools.partial(begin, call, params, context))
             else:
@@ -159,7 +159,7 @@ class Item(ABC):
                 copied = contextvars.copy_context()
                 try:
                     host.pool.submit(lambda: copied.run(self._run, call, params, context))
-                except RuntimeError as error:  # the pool cannot make a thread
+                except RuntimeError as error:  # the pool could not make a thread
                     self._failed(call, error, context)
                     host.ended(context)
             else:
@@ -215,7 +215,7 @@ class Item(ABC):
         call."""
         generator = self.signature.call(values, context)
         call, send_text = context._call, _segue.call_send_text
-        # sends of other asyncio tasks of the handler that wait for room
+        # other asyncio tasks of the handler whose sends wait for room
         waiting = context._room.queue
         sent, last = 0, None
         try:
@@ -255,8 +255,9 @@ class Item(ABC):
         return (value,)
 
     def last_word(self, value: Any, last: Any) -> Any:
-        """Returns what the end of the result takes from a yielded value; `last` is what
-        earlier values gave."""
+        """Returns the value that the end of the result uses after `value` was yielded.
+        `last` is what this method returned for the earlier values.
+        """
         return last
 
     # ---- failures
@@ -281,7 +282,7 @@ class Item(ABC):
                 return
             try:
                 self._answer_failure(call, error, replies)
-            except errors.Error as why:  # the call has ended meanwhile
+            except errors.Error as why:  # the call has ended in the meantime
                 log.debug(
                     "%s %r: the client could not be told of the failure: %s",
                     self.what,
@@ -296,7 +297,7 @@ class Item(ABC):
                 )
         try:
             _segue.call_free(call)
-        except errors.ClosedError:  # the reply with the failure has freed the call
+        except errors.ClosedError:  # the reply has already freed the call
             pass
         if not is_usual:
             raise error
@@ -336,9 +337,10 @@ def _blocks(content: Iterable[Any]) -> list[Any]:
 
 
 def end_turn(call: _segue.Call) -> None:
-    """Reports that an async handler has made its first step, which ends the call's first
+    """Reports that an async handler has made its first step. This ends the call's first
     turn. The first turn of a plain function lasts until the function ends, at most
-    `first_turn_ms`."""
+    `first_turn_ms`.
+    """
     try:
         _segue.call_end_turn(call)
     except errors.ClosedError:  # the call has ended already
@@ -370,8 +372,9 @@ def _said(text: str) -> str:
 
 
 def message_of(text: str) -> str:
-    """Escapes a message and replaces NUL in it, because the library takes the message as
-    a NUL-terminated string."""
+    """Escapes a message and replaces each NUL in the message, because the library takes
+    the message as a NUL-terminated string.
+    """
     return _said(text).replace("\0", "\ufffd")
 
 

@@ -25,7 +25,7 @@ class Pool:
         self._jobs: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
-        self._busy = 0  # jobs that wait or run
+        self._busy = 0  # number of jobs that wait or run
 
     def submit(self, job: Callable[[], Any]) -> None:
         """Runs a job on a thread. The job must not raise.
@@ -46,7 +46,8 @@ class Pool:
                     if not self._threads:
                         self._busy -= 1
                         raise
-                # No new thread could be made, so the existing threads run the job.
+                # No new thread could be made, but there are other threads, which run
+                # the job.
         self._jobs.put(job)
 
     def _run(self) -> None:
@@ -56,7 +57,9 @@ class Pool:
                 break
             try:
                 job()
-            except BaseException:  # not even SystemExit may end a thread of the pool
+            except BaseException:
+                # no exception of a job, not even SystemExit, may end a thread of the
+                # pool
                 log.exception("a function on a thread of the pool failed")
             finally:
                 with self._lock:

@@ -27,7 +27,8 @@ _CANCELLED = errors.RequestCancelledError
 
 def together(attempts: list[Attempt]) -> Attempt:
     """Combines several attempts into one, so that no other send comes between them. An
-    attempt is a function that tries to send and returns whether there was room."""
+    attempt is a function that tries to send and returns whether there was room.
+    """
     if len(attempts) == 1:
         return attempts[0]
     done = 0
@@ -64,8 +65,9 @@ class Room:
             await self.wait(attempt)
 
     async def wait(self, attempt: Attempt) -> None:
-        """Waits behind the other attempts, and then repeats the attempt. Called when the
-        attempt found no room."""
+        """Waits for the attempts that came earlier, and then repeats the attempt. Called
+        when the attempt found no room.
+        """
         if self._is_over:
             raise _CANCELLED()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -84,7 +86,7 @@ class Room:
         queue = self.queue
         while queue:
             attempt, waiter = queue[0]
-            if not waiter.done():  # a done waiter was cancelled
+            if not waiter.done():  # a waiter that is done was cancelled
                 try:
                     if not attempt():
                         return

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_STUCK = 0.2  # seconds; a loop that leaves a signal waiting longer counts as blocked
+_STUCK = 0.2  # seconds; a loop that has not handled a signal for longer counts as blocked
 
 
 class _Signals:

@@ -89,7 +89,8 @@ class Server:
         _servers.add(self)
 
     def _begin(self) -> None:
-        """Makes the state that belongs to one process: hostings, open stores, threads."""
+        """Makes the state that belongs to one process: hostings, open stores, threads.
+        """
         self._hosts: dict[tuple[Any, ...], Hosting] = {}
         self._closed: weakref.WeakSet[Hosting] = weakref.WeakSet()
         self._stores: weakref.WeakValueDictionary[Store, OpenStore]
@@ -261,7 +262,9 @@ class Server:
         self._remove([_segue.ITEM_PROMPT], name)
 
     def resource_updated(self, uri: str) -> None:
-        """Notifies the clients that subscribed to a resource that it has changed."""
+        """Notifies the clients that subscribed to a resource that the resource has
+        changed.
+        """
         for host in list(self._hosts.values()):
             _segue.server_resource_updated(host.handle, uri)
 
@@ -321,10 +324,12 @@ class Server:
         run(self, self.serving(http, **options))
 
     def _attach(self, transport: _segue.Transport) -> None:
-        """Serves the other end of a transport of this loop's runtime."""
+        """Serves the other end of a transport. The transport belongs to this loop's
+        runtime.
+        """
         host = self._host(None)
-        # the transport counts as a serving, so the hosting and its tasks stay when it
-        # ends
+        # counts the transport as a serving, so that the hosting and its tasks stay when
+        # the transport ends
         host.users += 1
         _segue.server_attach(host.handle, transport)
 
@@ -345,8 +350,9 @@ class Server:
         return None if self.principal is None else principal_hook(self.principal)
 
     def _host(self, store: Store | None, own: object = None) -> Hosting:
-        """Returns this loop's hosting for the store. With `own` the method makes a
-        hosting that is not shared."""
+        """Returns this loop's hosting for the store. With `own` the hosting is a new one
+        that is not shared.
+        """
         runtime = _runtime.current()
         wanted = store or self.store
         key = (id(runtime), wanted, id(own) if own else None)

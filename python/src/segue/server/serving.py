@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Serving", "address_of"]
 
 _KNOWN = frozenset(ServeOptions.__annotations__)
-GRACE = 1.0  # seconds that cancelled handlers have to end, and sent answers to be written
+# seconds that cancelled handlers have to end, and that sent answers have to be written
+GRACE = 1.0
 
 
 def address_of(http: str | int) -> dict[str, Any]:
@@ -204,7 +205,7 @@ class Serving:
             return
         patience = self.drain if drain is None else drain
         if self._listen is None and self._left is not None and self._left.is_set():
-            patience = 0  # the client has left, so there is no call to wait for
+            patience = 0  # the client has left, so no client waits for the calls
         try:
             if self._listener is not None:
                 _segue.listener_close(self._listener)
@@ -218,8 +219,8 @@ class Serving:
     async def _drained(self, host: Hosting) -> None:
         await host.drain()
         if self._listener is not None and self._left is not None:
-            # waits while clients that lost their connection fetch the answers of ended
-            # calls
+            # clients that lost their connection may still fetch the answers of calls
+            # that have ended
             await self._left.wait()
 
     async def _finish(self, host: Hosting) -> None:

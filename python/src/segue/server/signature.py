@@ -188,8 +188,9 @@ class Signature:
     def _with_extra(
         self, params: bytes, decode: Callable[[bytes], tuple[Any, ...]]
     ) -> tuple[Any, ...]:
-        """Returns the values, followed by a dict of the arguments without a parameter of
-        their own."""
+        """Returns the values of the arguments, followed by a dict of the arguments that
+        have no parameter of their own.
+        """
         raw = bytes(_decode_loose(params).arguments)
         given = msgspec.json.decode(raw, type=dict[str, Any])
         extra = {name: one for name, one in given.items() if name not in self.types}
@@ -203,8 +204,8 @@ class Signature:
         extra: Any = "forbid" if self._forbid_extra and not self._extra else "ignore"
         fields: dict[str, Any] = {}
         for number, parameter in enumerate(self._fields):
-            # An alias is used because a parameter's name may clash with a name of the
-            # model's class.
+            # The field has an alias, because the parameter's own name may clash with a
+            # name of the model's class.
             default = ... if parameter.default is _EMPTY else parameter.default
             hint = schema.aliased(self.types[parameter.name], parameter.name)
             fields[f"argument{number}"] = (hint, default)

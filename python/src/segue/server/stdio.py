@@ -46,5 +46,6 @@ class Stdio:
 def _flush() -> None:
     try:
         sys.stdout.flush()
-    except (AttributeError, OSError, ValueError):  # sys.stdout is None or closed
+    except (AttributeError, OSError, ValueError):
+        # sys.stdout is None or closed, so there is nothing to flush
         pass

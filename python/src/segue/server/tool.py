@@ -51,7 +51,7 @@ def seconds(value: float | None) -> int | None:
 
 
 def joined(scopes: str | Sequence[str] | None) -> str | None:
-    """Joins scopes with blanks."""
+    """Joins a list of scopes with blanks. A string is returned unchanged."""
     if scopes is None or isinstance(scopes, str):
         return scopes or None
     return " ".join(scopes) or None
@@ -139,8 +139,9 @@ class Tool(Item):
     # ---- structured results
 
     def _find_output(self, always: bool) -> None:
-        """Sets the output type if results are structured. The output type is the type of
-        the returned value."""
+        """Finds the output type, which is the type of the returned value, if results are
+        structured.
+        """
         returns = self.signature.returns
         if get_origin(returns) is collections.abc.Generator:
             returns = get_args(returns)[2]
