@@ -70,7 +70,8 @@ PyObject *sgpy_server_attach(PyObject *server, PyObject *transport)
     return Py_NewRef(Py_None);
 }
 
-/* Fills the listen options that require tokens. False with an exception. */
+/* Fills the listen options that require tokens. Returns false with an exception on
+ * failure. */
 static bool fill_bearer(sgpy_options *kept, segue_bearer_options *full, PyObject *server,
                         PyObject *options, PyObject *on_bearer, sgpy_user **user)
 {

@@ -616,7 +616,7 @@ static int says(PyObject *store, const char *name)
     return is_true;
 }
 
-/* Fills the callback table. False with an exception. */
+/* Fills the callback table. Returns false with an exception on failure. */
 static bool fill_table(segue_store_vtable *table, PyObject *store)
 {
     *table = SEGUE_STORE_VTABLE_INIT;

@@ -69,8 +69,8 @@ static inline bool sgi_str_eq(sgi_str a, sgi_str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* Returns a NUL-terminated copy, which the caller frees with sgi_text_free. NULL when
- * out of memory. */
+/* Returns a NUL-terminated copy, which the caller frees with sgi_text_free. Returns
+ * NULL when out of memory. */
 char *sgi_text_dup(const sgi_mem *mem, sgi_str text);
 void sgi_text_free(const sgi_mem *mem, char *text);
 /* Returns how many bytes of a UTF-8 text fit into `most` bytes without cutting a

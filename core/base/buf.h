@@ -19,7 +19,7 @@ void sgi_buf_free(sgi_buf *buf);
 /* Empties the buffer and clears `failed`. At most `keep` bytes of its memory stay
  * allocated. */
 void sgi_buf_reset(sgi_buf *buf, size_t keep);
-/* Ensures that n more bytes fit at p + len. False when out of memory. */
+/* Ensures that n more bytes fit at p + len. Returns false when out of memory. */
 bool sgi_buf_reserve_slow(sgi_buf *buf, size_t n);
 
 static inline bool sgi_buf_reserve(sgi_buf *buf, size_t n)
@@ -62,7 +62,7 @@ static inline void sgi_buf_shorten(sgi_buf *buf, size_t len)
 {
     buf->len = len;
 }
-/* Adds a terminating NUL that `len` does not count. False when out of memory. */
+/* Adds a terminating NUL that `len` does not count. Returns false when out of memory. */
 bool sgi_buf_terminate(sgi_buf *buf);
 
 static inline sgi_str sgi_buf_str(const sgi_buf *buf)
@@ -73,8 +73,8 @@ static inline sgi_str sgi_buf_str(const sgi_buf *buf)
 /* Appends the bytes as base64 (RFC 4648): the standard alphabet with padding, or the
  * URL alphabet without padding when url is set. */
 void sgi_buf_add_base64(sgi_buf *buf, const void *bytes, size_t n, bool url);
-/* Appends the bytes of a base64 text of either alphabet. False when the text is
- * malformed. */
+/* Appends the bytes of a base64 text of either alphabet. Returns false when the text
+ * is malformed. */
 bool sgi_buf_add_unbase64(sgi_buf *buf, sgi_str text);
 
 #endif

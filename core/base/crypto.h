@@ -18,7 +18,7 @@ sgi_hasher *sgi_crypto_hasher(void);
 void sgi_crypto_hasher_free(sgi_hasher *hasher);
 /* Computes SHA-256 of the parts. Each part is preceded by its length, so two different
  * lists never give the same input. hasher: NULL = this call looks the algorithm up.
- * False when OpenSSL is out of memory. */
+ * Returns false when OpenSSL is out of memory. */
 bool sgi_crypto_digest(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
                        const sgi_str *parts, size_t count);
 /* Compares two byte strings in a time that depends on len only. */
@@ -33,13 +33,13 @@ bool sgi_crypto_equal(const void *a, const void *b, size_t len);
 /* The engine's interface to encryption; it is injected like time and random numbers.
  * aad is authenticated but not encrypted. A nonce must be used only once with a key. */
 typedef struct sgi_aead {
-    /* Encrypts `plain`. out has plain.n + SGI_AEAD_TAG bytes. False when out of
-     * memory. */
+    /* Encrypts `plain`. out has plain.n + SGI_AEAD_TAG bytes. Returns false when out
+     * of memory. */
     bool (*seal)(const uint8_t key[SGI_AEAD_KEY], const uint8_t nonce[SGI_AEAD_NONCE],
                  sgi_str aad, sgi_str plain, uint8_t *out);
     /* Decrypts `sealed`. out has sealed.n - SGI_AEAD_TAG bytes, which are valid only
-     * when the result is true. False when the key, the nonce or aad differ from those
-     * of seal, when the bytes were changed, or when out of memory. */
+     * when the result is true. Returns false when the key, the nonce or aad differ
+     * from those of seal, when the bytes were changed, or when out of memory. */
     bool (*open)(const uint8_t key[SGI_AEAD_KEY], const uint8_t nonce[SGI_AEAD_NONCE],
                  sgi_str aad, sgi_str sealed, uint8_t *out);
 } sgi_aead;

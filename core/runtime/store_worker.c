@@ -179,7 +179,8 @@ static void free_queue(store_queue *q)
         close_slot(slot);
 }
 
-/* Does one commit, one job and one delivery of news. True when any of them had work. */
+/* Does one commit, one job and one delivery of news. Returns true when any of them had
+ * work. */
 static bool work_once(sgi_store_slot *slot, store_queue *q)
 {
     bool committed = commit_once(slot, q);

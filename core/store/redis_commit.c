@@ -367,8 +367,7 @@ static int by_first(const void *a, const void *b, void *user)
                                       : by_number(i, j);
 }
 
-/* Sorts the writes by operation. The order of the operations is that of their first
- * writes. */
+/* Sorts the writes by operation. The operations keep the order of their first writes. */
 static void group(const segue_store_write *writes, size_t count, size_t *order,
                   size_t *first)
 {

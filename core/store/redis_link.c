@@ -88,7 +88,8 @@ static void let(const held *h, bool raised)
 
 /* ---- sending and receiving bytes ---- */
 
-/* Waits until the socket is ready. False at the deadline, or when the store closes. */
+/* Waits until the socket is ready. Returns false at the deadline, or when the store
+ * closes. */
 static bool await(sgi_redis_link *link, short events, int64_t deadline)
 {
     for (;;) {

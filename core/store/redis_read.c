@@ -264,8 +264,7 @@ segue_status sgi_redis_list(void *self, const uint8_t *principal, int64_t create
     list_end end = {.bytes = "+", .len = 1};
     if (task_id) {
         char place[8 + SGI_REDIS_TASK_MAX + 1];
-        /* the NUL is included, so that the position comes before that of every id with
-         * this task id */
+        /* with the NUL, the position comes before every id that has this task id */
         size_t len = strlen(task_id) + 1;
         if (len > SGI_REDIS_TASK_MAX + 1)
             return SEGUE_E_INVALID;

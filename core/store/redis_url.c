@@ -15,8 +15,8 @@ static int hex_of(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Copies a text with percent-decoding. False when the text is too long, is malformed or
- * has a NUL. */
+/* Copies a text with percent-decoding. Returns false when the text is too long, is
+ * malformed or has a NUL. */
 static bool take(char *to, size_t size, sgi_str from)
 {
     size_t n = 0;

@@ -169,7 +169,8 @@ int sgi_sqlite_bind_bytes(sqlite3_stmt *statement, int column, const void *bytes
  * an empty value too; the function tells the two cases apart.) */
 bool sgi_sqlite_column_bytes(sqlite3_stmt *statement, int column, const char **bytes,
                              size_t *len);
-/* Copies a column to `to`. False when the column does not have exactly this size. */
+/* Copies a column to `to`. Returns false when the column does not have exactly this
+ * size. */
 bool sgi_sqlite_copy_column(sqlite3_stmt *statement, int column, uint8_t *to,
                             size_t size);
 /* Returns the status for a column that could not be read: out of memory, or a corrupt

@@ -64,7 +64,7 @@ struct sgi_bearer_gate {
     segue_runtime *runtime;
     sgi_engine *engine;
     segue_server *server;
-    /* the options with defaults filled in; their texts are those of `texts` */
+    /* the options with defaults filled in; the texts of the options are in `texts` */
     segue_bearer_options options;
     char *texts[SGI_BEARER_TEXTS];
     sgi_str required;
@@ -81,7 +81,7 @@ struct sgi_bearer_gate {
     sgi_ready ready;      /* queues the call of free_user */
 };
 
-/* Makes a gate. url and path are those of the endpoint. On failure `why` receives the
+/* Makes a gate. url and path belong to the endpoint. On failure `why` receives the
  * reason. The caller does not hold the lock. */
 segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
                                  const segue_bearer_options *options, const char *url,

@@ -22,8 +22,8 @@ static sgi_bearer_verdict refuse(sgi_bearer_check *check, const char *why)
 
 /* ---- reading ---- */
 
-/* Reads the Bearer token from an Authorization header. False for another scheme. The
- * name of the scheme is compared without case. */
+/* Reads the Bearer token from an Authorization header. Returns false for another
+ * scheme. The name of the scheme is compared without case. */
 static bool read_token(sgi_str header, sgi_str *token)
 {
     static const sgi_str scheme = SGI_STR_INIT("Bearer");

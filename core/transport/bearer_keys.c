@@ -21,7 +21,8 @@ static sgi_engine *engine_of(const sgi_bearer_keys *keys)
 
 /* ---- texts and files ---- */
 
-/* Replaces the keys by those of the text. A key set without usable keys is an error. */
+/* Replaces the keys by the keys of the text. A key set without usable keys is an
+ * error. */
 static const char *replace_set(sgi_bearer_keys *keys, sgi_str text)
 {
     const char *problem = NULL;
@@ -182,7 +183,7 @@ bool sgi_bearer_keys_may_come(const sgi_bearer_keys *keys)
     return keys->fetcher && !keys->answered;
 }
 
-/* Starts a fetch of the key set. False when the fetch cannot be started. */
+/* Starts a fetch of the key set. Returns false when the fetch cannot be started. */
 static bool fetch(sgi_bearer_keys *keys)
 {
     static const sgi_fetch_events events = {on_start, on_head, on_bytes, on_done};

@@ -32,8 +32,8 @@ typedef struct sgi_http_answer_head {
     const char *allow;   /* value of Allow, or NULL */
     sgi_str origin;      /* the origin that may read the answer (CORS); empty = none */
     bool preflight;      /* the answer is for a CORS preflight */
-    /* the headers that the preflight request names; the answer lists those that are
-     * allowed */
+    /* the headers that the preflight request names; the answer lists the allowed ones
+     * among them */
     sgi_str wanted;
     sgi_str challenge; /* value of WWW-Authenticate; when it is empty, a 401 has
                         * "Bearer" and other answers have no such header */

@@ -357,8 +357,8 @@ static bool is_loopback6(const struct in6_addr *address)
            (IN6_IS_ADDR_V4MAPPED(address) && address->s6_addr[12] == 127);
 }
 
-/* Writes the address that the socket is bound to, in brackets if it has colons. False
- * for a socket without an IP address. */
+/* Writes the address that the socket is bound to, in brackets if it has colons.
+ * Returns false for a socket without an IP address. */
 static bool describe_socket(int fd, char text[INET6_ADDRSTRLEN + 2], bool *loopback)
 {
     union {

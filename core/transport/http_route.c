@@ -158,7 +158,7 @@ static bool is_origin_allowed(const sgi_http_policy *policy, sgi_str origin, sgi
                          : sgi_http1_same(own, host);
 }
 
-/* Checks Host and Origin. False when the request is refused. */
+/* Checks Host and Origin. Returns false when the request is refused. */
 static bool check_caller(const sgi_http_policy *policy, const sgi_http1 *head,
                          sgi_http_head_verdict *route)
 {

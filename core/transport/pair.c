@@ -29,8 +29,8 @@ static pair_end *end_of(segue_transport *transport)
     return SGI_OWNER(transport, pair_end, base);
 }
 
-/* Fetches output from the conversation if none is left. True when there is output to
- * pass on. */
+/* Fetches output from the conversation if none is left. Returns true when there is
+ * output to pass on. */
 static bool take_output(pair_end *from)
 {
     if (from->at < from->rest.len)

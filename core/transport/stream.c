@@ -210,8 +210,8 @@ static void feed(sgi_stream *stream, const char *bytes, size_t len)
         sgi_inlet_close(&stream->inlet);
 }
 
-/* Reads once without the lock and handles the bytes with the lock. True when there may be
- * more to read at once. */
+/* Reads once without the lock and handles the bytes with the lock. Returns true when
+ * there may be more to read at once. */
 static bool read_once(sgi_stream *stream)
 {
     segue_runtime *rt = sgi_transport_runtime(stream->transport);
@@ -327,8 +327,8 @@ static void output_failed(sgi_stream *stream, int fault)
     break_off(stream, fault == EPIPE || fault == ECONNRESET ? peer_closed : why);
 }
 
-/* Writes the bytes of `rest`. True when all of them are written. The caller holds the
- * lock, which is released while writing. */
+/* Writes the bytes of `rest`. Returns true when all of them are written. The caller
+ * holds the lock, which is released while writing. */
 static bool push_rest(sgi_stream *stream)
 {
     segue_runtime *rt = sgi_transport_runtime(stream->transport);

@@ -62,8 +62,8 @@ void sgi_tls_end(sgi_tls *tls, sgi_buf *out);
 bool sgi_tls_is_ready(const sgi_tls *tls);
 void sgi_tls_explain(const sgi_tls *tls, char why[SGI_WHY_SIZE]);
 
-/* Appends the subject of the client's certificate (RFC 2253). False when the client has
- * shown no verified certificate. */
+/* Appends the subject of the client's certificate (RFC 2253). Returns false when the
+ * client has shown no verified certificate. */
 bool sgi_tls_subject(const sgi_tls *tls, sgi_buf *into);
 
 #endif

@@ -61,7 +61,8 @@ static bool quoted(cursor *c, sgi_buf *out)
     return false;
 }
 
-/* Reads the value of a parameter, after the equals sign. False when there is no value. */
+/* Reads the value of a parameter, after the equals sign. Returns false when there is
+ * no value. */
 static bool param_value(cursor *c, sgi_buf *out)
 {
     skip(c, " \t");

@@ -43,7 +43,7 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes percent escapes and plus signs. False when an escape is invalid. */
+/* Decodes percent escapes and plus signs. Returns false when an escape is invalid. */
 static bool decode(sgi_str text, sgi_buf *out)
 {
     for (size_t i = 0; i < text.n; i++) {

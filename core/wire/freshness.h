@@ -20,11 +20,12 @@ typedef struct sgi_freshness {
 sgi_str sgi_scope_json(int32_t scope);
 /* Writes the members ttlMs and cacheScope. */
 void sgi_freshness_write(sgi_jw *w, sgi_freshness freshness);
-/* Each of the two reads one member. False when the value does not match MCP's schema. */
+/* Each of the two reads one member. Returns false when the value does not match MCP's
+ * schema. */
 bool sgi_ttl_read(sgi_json value, int64_t *ttl_ms);
 bool sgi_scope_read(sgi_json value, int32_t *scope);
 /* Reads the hints of a result. A result without hints is not fresh, and it is private.
- * False when a hint is malformed. */
+ * Returns false when a hint is malformed. */
 bool sgi_freshness_read(sgi_json result, sgi_freshness *freshness);
 
 #endif

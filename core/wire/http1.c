@@ -185,7 +185,7 @@ static sgi_http1_state state_of_body(const sgi_http1 *parser)
     return parser->content_length ? SGI_HTTP1_AT_LENGTH : SGI_HTTP1_AT_END;
 }
 
-/* Reads one header line. True when the head is complete. */
+/* Reads one header line. Returns true when the head is complete. */
 static bool read_header(sgi_http1 *parser, sgi_str *input)
 {
     sgi_str line;

@@ -154,7 +154,8 @@ bool sgi_http1_is_repeated(const sgi_http1 *parser, sgi_http1_name name);
  * otherwise as sgi_http1_header. *count (count may be NULL) receives the number of
  * headers with this name. */
 sgi_str sgi_http1_find(const sgi_http1 *parser, sgi_str name, size_t *count);
-/* Returns header number i as it was sent. False when the head has fewer headers. */
+/* Returns header number i as it was sent. Returns false when the head has fewer
+ * headers. */
 bool sgi_http1_header_at(const sgi_http1 *parser, size_t i, sgi_str *name,
                          sgi_str *value);
 

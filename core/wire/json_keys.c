@@ -121,7 +121,7 @@ static bool is_in_table(const sgi_json_reader *reader, sgi_str text, uint32_t fi
     return false;
 }
 
-/* Ensures that the table has space for `more` keys. False when out of memory. */
+/* Ensures that the table has space for `more` keys. Returns false when out of memory. */
 static bool reserve_slots(sgi_json_reader *reader, uint32_t more)
 {
     if (reader->table_count + more <= reader->table_cap / 2)
@@ -172,8 +172,8 @@ static uint32_t plain_hash(sgi_str name)
     return sgi_json_key_hash(sgi_json_load8(ends), sgi_json_load8(ends + 8), name.n);
 }
 
-/* Decodes a key into reader->names. *at receives its offset there. False when out of
- * memory. */
+/* Decodes a key into reader->names. *at receives its offset there. Returns false when
+ * out of memory. */
 static bool decode_key(sgi_json_reader *reader, sgi_str key, uint32_t *at)
 {
     sgi_buf *names = &reader->names;

@@ -89,8 +89,8 @@ bool sgi_json_read(sgi_json_reader *reader, sgi_str text, sgi_json_member *membe
 size_t sgi_json_read_truncated(sgi_json_reader *reader, sgi_str text,
                                sgi_json_member *members, size_t max);
 
-/* An inner object whose members are recorded in the same pass as those of the outermost
- * object, so that finding one of them needs no second walk. */
+/* An inner object whose members are recorded in the same pass as the members of the
+ * outermost object, so that finding one of them needs no second walk. */
 #define SGI_JSON_PART_MEMBERS 8
 typedef struct sgi_json_part {
     sgi_json object; /* the inner object; empty = the text has none */
@@ -159,11 +159,11 @@ bool sgi_json_decode(sgi_json value, sgi_buf *out);
 bool sgi_json_decode_without_nul(sgi_json value, sgi_buf *out);
 /* True when the string has no escapes; *text is then the text between the quotes. */
 bool sgi_json_plain_string(sgi_json value, sgi_str *text);
-/* Reads a 64-bit integer. 2.0 and 20e-1 count as 2 (AS-18). False for other values,
- * such as 1.5 and 1e300. */
+/* Reads a 64-bit integer. 2.0 and 20e-1 count as 2 (AS-18). Returns false for other
+ * values, such as 1.5 and 1e300. */
 bool sgi_json_int(sgi_json value, int64_t *out);
-/* Reads a number as the nearest double. False when value is not a number or is too
- * large for a double. */
+/* Reads a number as the nearest double. Returns false when value is not a number or is
+ * too large for a double. */
 bool sgi_json_double(sgi_json value, double *out);
 
 /* True when a text from the application is valid UTF-8 (without surrogates). For an

@@ -310,7 +310,7 @@ void sgi_json_pick_part(const sgi_json_part *part, sgi_json object, const sgi_st
         left = pick_one(&part->members[k], names, count, found, left);
 }
 
-/* Gives the text between the quotes. False when value is not a string. */
+/* Gives the text between the quotes. Returns false when value is not a string. */
 static bool strip_quotes(sgi_json value, sgi_str *inner)
 {
     if (value.n < 2 || value.p[0] != '"')

@@ -42,8 +42,8 @@ typedef struct sgi_mcp_params {
 
 void sgi_mcp_params_init(sgi_mcp_params *params, const sgi_mem *mem);
 void sgi_mcp_params_free(sgi_mcp_params *params);
-/* Reads an accepted schema and replaces the parameters that were read before. After a
- * fault there are no parameters. Only `where` points into the schema. */
+/* Reads an accepted schema and replaces the parameters of the schema that was read
+ * last. After a fault there are no parameters. Only `where` points into the schema. */
 sgi_mcp_fault sgi_mcp_params_read(sgi_mcp_params *params, sgi_json schema);
 size_t sgi_mcp_params_count(const sgi_mcp_params *params);
 /* Returns the header's name after "Mcp-Param-", as the schema has it. */

@@ -18,8 +18,8 @@ typedef struct sgi_url {
     bool has_fragment;
 } sgi_url;
 
-/* Reads a URL. False for other schemes than http and https, for a URL with user or
- * password, and for characters that a URL must not have. */
+/* Reads a URL. Returns false for other schemes than http and https, for a URL with
+ * user or password, and for characters that a URL must not have. */
 bool sgi_url_parse(sgi_str text, sgi_url *url);
 bool sgi_url_same_origin(const sgi_url *a, const sgi_url *b);
 bool sgi_url_same_host(const sgi_url *a, const sgi_url *b);

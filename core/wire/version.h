@@ -36,8 +36,9 @@ static inline bool sgi_version_is_modern(sgi_version version)
     return version == SGI_VERSION_MODERN;
 }
 
-/* True for the released versions in which a session begins with initialize. False for a
- * draft version: it may begin so too, but only if its dialect is switched on. */
+/* True for the released versions in which a session begins with initialize. Returns
+ * false for a draft version: it may begin so too, but only if its dialect is switched
+ * on. */
 static inline bool sgi_version_has_handshake(sgi_version version)
 {
     return version != SGI_VERSION_UNKNOWN && version <= SGI_VERSION_HANDSHAKE;
@@ -50,7 +51,7 @@ static inline bool sgi_version_has_batches(sgi_version version)
 }
 
 /* True when arguments that do not fit a tool's schema make the request fail with an
- * error. False when the result of the tool reports the mismatch. */
+ * error. Returns false when the result of the tool reports the mismatch. */
 static inline bool sgi_version_refuses_arguments(sgi_version version)
 {
     return version < SGI_VERSION_2025_11_25;

@@ -198,8 +198,8 @@ enum segue_log_level {
     SEGUE_LOG_ERROR = 3
 };
 
-/* Allocates the memory of the library. release and resize receive the size that was given
- * to alloc or resize before. The functions are called from any thread, also from several
+/* Allocates the memory of the library. release and resize receive the size that was last
+ * given to alloc or resize. The functions are called from any thread, also from several
  * at once. alloc and resize may return NULL. */
 typedef struct segue_allocator {
     void *(*alloc)(void *user, size_t size);
@@ -579,8 +579,8 @@ SEGUE_API void segue_content_free(segue_content *content);
 typedef struct segue_segment_view {
     uint64_t number;  /* number of the segment: 1, 2, 3 and so on without holes */
     uint64_t index;   /* index of the block in the content of the result, from 0. Several
-                         segments may have the same index: the text of each continues the
-                         text of the segment before */
+                         segments may have the same index: each text continues the text of
+                         the preceding segment with this index */
     int32_t replaces; /* 1 = everything that was delivered before this segment is
                          discarded */
     const char *type; /* type of the content block, such as "text"; "" = the block has no

@@ -18,7 +18,7 @@ interface Params {
 /** The answer to completion/complete. */
 export interface Suggested {
     values: string[];
-    /** The number of all suggestions, including those that are not sent. */
+    /** The number of all suggestions, sent or not. */
     total: number;
     hasMore: boolean;
 }

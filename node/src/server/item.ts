@@ -58,7 +58,7 @@ function isTurnOver(): boolean {
 export class BadArguments extends Error {}
 
 /** The handler of an item, as this module calls it. */
-// biome-ignore lint/suspicious/noExplicitAny: arguments are checked before
+// biome-ignore lint/suspicious/noExplicitAny: the item checks the arguments first
 export type Run = (args: any, ctx: Context) => unknown;
 
 function isPromise(value: unknown): value is PromiseLike<unknown> {

@@ -105,8 +105,7 @@ class Runtime:
 
     @classmethod
     def current(cls) -> Runtime:
-        """Returns the runtime of the running loop, as the function :func:`current` does.
-        """
+        """Returns the runtime of the running loop; see :func:`current`."""
         return current()
 
     @property

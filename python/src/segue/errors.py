@@ -66,8 +66,7 @@ class Error(Exception):
 
     @property
     def data(self) -> Any:
-        """The ``data`` of the peer's error, decoded, or None when the error has no data.
-        """
+        """The ``data`` of the peer's error, decoded; None when the error has none."""
         return None if self.data_json is None else json.loads(self.data_json)
 
     def __str__(self) -> str:

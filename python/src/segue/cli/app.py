@@ -43,7 +43,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard outpu
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only failures.")]
 Headers = Annotated[
     list[str] | None,
-    typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="Header of HTTP requests."),
+    typer.Option(
+        "--header", "-H", metavar="'NAME: VALUE'", help="Header of HTTP requests."
+    ),
 ]
 Bearer = Annotated[
     str | None,
@@ -66,11 +68,13 @@ Login = Annotated[
 ]
 Era = Annotated[
     Literal["auto", "modern", "legacy"],
-    typer.Option("--era", help="Revision 2026-07-28, those with a handshake, or either."),
+    typer.Option("--era", help="modern: only 2026-07-28; legacy: only handshake."),
 ]
 Answers = Annotated[
     list[str] | None,
-    typer.Option("--answer", metavar="KEY=VALUE", help="Field of a form that is asked for."),
+    typer.Option(
+        "--answer", metavar="KEY=VALUE", help="Field of a form that is asked for."
+    ),
 ]
 
 
@@ -85,7 +89,9 @@ def _saved_ids(incomplete: str) -> list[tuple[str, str]]:
 
 TaskName = Annotated[
     str,
-    typer.Argument(metavar="ID", help="A task of 'segue task ls'.", autocompletion=_saved_ids),
+    typer.Argument(
+        metavar="ID", help="A task of 'segue task ls'.", autocompletion=_saved_ids
+    ),
 ]
 TaskServer = Annotated[
     str | None,
@@ -142,7 +148,9 @@ def options(
 @app.command("tools")
 def tools_command(
     server: Server,
-    name: Annotated[str | None, typer.Argument(help="Show the schemas of this tool only.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Show the schemas of this tool only.")
+    ] = None,
     as_json: Json = False,
     header: Headers = None,
     bearer: Bearer = None,
@@ -169,7 +177,10 @@ def call_command(
     args: Annotated[
         str | None,
         typer.Option(
-            "--args", "-a", metavar="JSON", help="All arguments, as JSON, @file or - (stdin)."
+            "--args",
+            "-a",
+            metavar="JSON",
+            help="All arguments, as JSON, @file or - (stdin).",
         ),
     ] = None,
     stream: Annotated[
@@ -178,7 +189,9 @@ def call_command(
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Leave the task running, print its id.")
     ] = False,
-    no_task: Annotated[bool, typer.Option("--no-task", help="Make a plain call.")] = False,
+    no_task: Annotated[
+        bool, typer.Option("--no-task", help="Make a plain call.")
+    ] = False,
     response_mode: Annotated[
         list[str] | None,
         typer.Option(
@@ -192,7 +205,8 @@ def call_command(
         float | None, typer.Option("--timeout", "-t", min=0.001, help="Seconds.")
     ] = None,
     log: Annotated[
-        str | None, typer.Option("--log", metavar="LEVEL", help="Show log messages from LEVEL on.")
+        str | None,
+        typer.Option("--log", metavar="LEVEL", help="Show log messages from LEVEL on."),
     ] = None,
     answer: Answers = None,
     as_json: Json = False,
@@ -392,7 +406,8 @@ def task_resume_command(
     name: TaskName,
     server: TaskServer = None,
     result: Annotated[
-        bool, typer.Option("--result", help="Wait for the end and show only the whole result.")
+        bool,
+        typer.Option("--result", help="Wait for the end and show only the whole result."),
     ] = False,
     answer: Answers = None,
     as_json: Json = False,
@@ -428,7 +443,9 @@ def task_cancel_command(
 @task_app.command("rm")
 def task_rm_command(
     names: Annotated[list[str] | None, typer.Argument(metavar="ID")] = None,
-    ended: Annotated[bool, typer.Option("--ended", help="Remove all tasks that have ended.")] = False,
+    ended: Annotated[
+        bool, typer.Option("--ended", help="Remove all tasks that have ended.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Remove tasks from the saved tasks. The tasks continue on their servers."""

@@ -45,7 +45,7 @@ def build(
         if key in named:
             earlier = arguments[key]
             if not isinstance(earlier, list):
-                raise UsageError(f"{key} is given twice, but the tool takes no list for it")
+                raise UsageError(f"{key} is given twice, but the tool takes one value")
             earlier.extend(value if isinstance(value, list) else [value])
         else:
             arguments[key] = value

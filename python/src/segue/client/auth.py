@@ -61,8 +61,7 @@ class FileStorage:
         return self._directory / (quote(key, safe="") + ".json")
 
     def load(self, key: str) -> str | None:
-        """Returns the value that was saved under the key, or None when there is no value.
-        """
+        """Returns the value that was saved under the key; None when there is none."""
         try:
             return self._path(key).read_text(encoding="utf-8")
         except FileNotFoundError:

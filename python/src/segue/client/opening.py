@@ -80,8 +80,7 @@ def _because(error: errors.Error, cause: Exception) -> errors.Error:
 
 
 class Line:
-    """The transport of a session, and the resources that live as long as the session.
-    """
+    """The transport of a session, and the resources that live as long as the session."""
 
     def __init__(self, target: Target, options: ConnectOptions) -> None:
         self.runtime = _runtime.Runtime.current()

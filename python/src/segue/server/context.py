@@ -102,8 +102,7 @@ class Context:
             self._room.flush()
 
     def _leave(self) -> None:
-        """Frees the call because the server has ended. The handler may continue to run.
-        """
+        """Frees the call because the server has ended. The handler may still run on."""
         self._cancelled = True
         try:
             _segue.call_free(self._call)

@@ -101,7 +101,9 @@ def unwrapped(function: Callable[..., Any]) -> Any:
 
 
 def parse(function: Callable[..., Any]) -> tuple[str | None, dict[str, str]]:
-    """Returns the description of a function, and those of its parameters by name."""
+    """Returns the description of a function, and the descriptions of its parameters by
+    name.
+    """
     text = inspect.getdoc(unwrapped(function))
     if not text:
         return None, {}

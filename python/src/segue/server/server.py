@@ -89,8 +89,7 @@ class Server:
         _servers.add(self)
 
     def _begin(self) -> None:
-        """Makes the state that belongs to one process: hostings, open stores, threads.
-        """
+        """Makes the state that belongs to one process: hostings, open stores, threads."""
         self._hosts: dict[tuple[Any, ...], Hosting] = {}
         self._closed: weakref.WeakSet[Hosting] = weakref.WeakSet()
         self._stores: weakref.WeakValueDictionary[Store, OpenStore]
