@@ -215,7 +215,7 @@ export class SegueTransport {
             return JSON.stringify(result ?? {});
         } catch (error) {
             if (signal.aborted) {
-                const reason = { requestId: id, reason: "the caller cancelled the request" };
+                const reason = { requestId: id, reason: "the question was withdrawn" };
                 this.tell({ method: "notifications/cancelled", params: reason });
             }
             throw error;

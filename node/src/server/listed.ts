@@ -113,7 +113,9 @@ export class Resource extends Completing {
     override reply(call: Call, value: unknown, context: Context): void {
         if (context.hasSent) {
             if (value !== undefined && value !== null) {
-                const why = "sends its contents and returns a value: send the value too, and return nothing";
+                const why =
+                    "sends its contents and returns a value: send the value too, " +
+                    "and return nothing";
                 throw new TypeError(`resource "${this.key}" ${why}`);
             }
             native.callReply(call);

@@ -170,7 +170,8 @@ export function contentsPieceOf(value: unknown): Piece {
         return { json: jsonText(value.resource) };
     }
     throw new TypeError(
-        `a resource can send only text and contents, not ${nameOf(value)}: return the value from the handler instead`,
+        `a resource can send only text and contents, not ${nameOf(value)}: ` +
+            "return the value from the handler instead",
     );
 }
 
