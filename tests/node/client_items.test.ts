@@ -257,7 +257,7 @@ test("pages that do not end, and what is no list", async () => {
     for (let i = 0; i < 2; i += 1) {
         answer(peer, await hear(peer), { tools: [], nextCursor: "c" });
     }
-    await assert.rejects(listing, /sends more pages/);
+    await assert.rejects(listing, /sent more pages/);
     const wrong = [
         { tools: [{ title: "none" }] },
         { tools: { a: 1 } },

@@ -71,7 +71,7 @@ def test_pages_that_do_not_end(nothing_left: None) -> None:
         listing = asyncio.ensure_future(session.list_tools())
         for _ in range(2):
             answer(peer, msgspec.json.decode(await peer.hear()), tools=[], nextCursor="c")
-        with pytest.raises(segue.ProtocolError, match="sends more pages"):
+        with pytest.raises(segue.ProtocolError, match="sent more pages"):
             await listing
         listing = asyncio.ensure_future(session.list_tools())
         answer(peer, msgspec.json.decode(await peer.hear()), tools=[{"title": "none"}])
