@@ -155,6 +155,11 @@ static napi_value store_redis(sgnode_frame *frame)
     return open_store(frame, segue_store_redis);
 }
 
+static napi_value store_postgres(sgnode_frame *frame)
+{
+    return open_store(frame, segue_store_postgres);
+}
+
 static napi_value store_memory(sgnode_frame *frame)
 {
     segue_store_options full;
@@ -181,9 +186,7 @@ static napi_value store_free(sgnode_frame *frame)
 }
 
 const sgnode_row sgnode_store_rows[] = {
-    {"storeMemory", store_memory},
-    {"storeSqlite", store_sqlite},
-    {"storeRedis", store_redis},
-    {"storeFree", store_free},
-    {NULL, NULL},
+    {"storeMemory", store_memory}, {"storeSqlite", store_sqlite},
+    {"storeRedis", store_redis},   {"storePostgres", store_postgres},
+    {"storeFree", store_free},     {NULL, NULL},
 };

@@ -209,6 +209,7 @@ SGPY_SHIM(transport_closed)
 SGPY_SHIM(store_memory)
 SGPY_SHIM(store_sqlite)
 SGPY_SHIM(store_redis)
+SGPY_SHIM(store_postgres)
 SGPY_SHIM(store_custom)
 SGPY_SHIM(server_new)
 SGPY_SHIM(server_add)
@@ -262,6 +263,7 @@ PyObject *sgpy_transport_closed(PyObject *wire);
 PyObject *sgpy_store_memory(PyObject *options = Py_None);
 PyObject *sgpy_store_sqlite(PyObject *path, PyObject *options = Py_None);
 PyObject *sgpy_store_redis(PyObject *url, PyObject *options = Py_None);
+PyObject *sgpy_store_postgres(PyObject *url, PyObject *options = Py_None);
 PyObject *sgpy_store_custom(PyObject *store, PyObject *options = Py_None);
 PyObject *sgpy_store_serve(PyObject *shelf);
 PyObject *sgpy_store_wake(PyObject *shelf);

@@ -282,6 +282,7 @@ PyObject *sgpy_wire_show(const sgpy_user *user);
 PyObject *sgpy_store_memory(PyObject *options);
 PyObject *sgpy_store_sqlite(PyObject *path, PyObject *options);
 PyObject *sgpy_store_redis(PyObject *url, PyObject *options);
+PyObject *sgpy_store_postgres(PyObject *url, PyObject *options);
 PyObject *sgpy_store_custom(PyObject *store, PyObject *options);
 PyObject *sgpy_store_serve(PyObject *shelf);
 PyObject *sgpy_store_wake(PyObject *shelf);

@@ -43,3 +43,8 @@ PyObject *sgpy_store_redis(PyObject *url, PyObject *options)
 {
     return open_store(url, options, segue_store_redis);
 }
+
+PyObject *sgpy_store_postgres(PyObject *url, PyObject *options)
+{
+    return open_store(url, options, segue_store_postgres);
+}

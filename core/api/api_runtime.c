@@ -217,6 +217,23 @@ segue_status segue_store_redis(const char *url, const segue_store_options *optio
     return status;
 }
 
+segue_status segue_store_postgres(const char *url, const segue_store_options *options,
+                                  segue_store **out, segue_error **error)
+{
+    segue_store_options full;
+    char message[512] = "";
+    if (!url || !out)
+        return SEGUE_E_INVALID;
+    segue_status status = take_store_options(&full, options);
+    if (status != SEGUE_OK)
+        return status;
+    status = sgi_store_postgres_new(url, &full, out, message, sizeof message);
+    if (status != SEGUE_OK)
+        sgi_error_return(error, full.allocator ? full.allocator : &sgi_mem_libc, status,
+                         "%s", message);
+    return status;
+}
+
 segue_status segue_store_custom(const segue_store_vtable *vtable, void *self,
                                 const segue_store_options *options, segue_store **out)
 {

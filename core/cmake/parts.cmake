@@ -9,6 +9,7 @@ cmake_dependent_option(SEGUE_OAUTH
     "The authorization flows of the client over HTTP" ON SEGUE_HTTP OFF)
 option(SEGUE_SQLITE "The store in a file (SQLite)" ON)
 option(SEGUE_REDIS "The store that servers share (hiredis)" ON)
+option(SEGUE_POSTGRES "The store in a PostgreSQL database (libpq)" ON)
 
 file(GLOB segue_sources CONFIGURE_DEPENDS
     core/base/*.c core/wire/*.c core/engine/*.c core/engine/*/*.c
@@ -68,6 +69,9 @@ if(SEGUE_REDIS AND Hiredis_TLS)
     list(APPEND segue_libraries_REDIS OpenSSL::SSL) # redis_tls.c calls libssl
     list(APPEND segue_link_flags -lhiredis_ssl -lssl)
 endif()
+part(POSTGRES
+    FILES core/store/postgres*.c
+    PACKAGES "PostgreSQL 14" LIBRARIES PostgreSQL::PostgreSQL FLAGS -lpq)
 
 # The packages that each build links.
 foreach(package "Threads" "Libev" "OpenSSL 3.0 COMPONENTS Crypto")

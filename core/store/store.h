@@ -111,5 +111,7 @@ segue_status sgi_store_sqlite_new(const char *path, const segue_store_options *o
                                   segue_store **out, char *message, size_t size);
 segue_status sgi_store_redis_new(const char *url, const segue_store_options *options,
                                  segue_store **out, char *message, size_t size);
+segue_status sgi_store_postgres_new(const char *url, const segue_store_options *options,
+                                    segue_store **out, char *message, size_t size);
 
 #endif

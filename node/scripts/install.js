@@ -14,7 +14,7 @@ const wanted = path.join(root, "build", "Release", "segue.node");
 const PACKAGES =
     "apt-get install build-essential cmake ninja-build pkg-config libev-dev " +
     "libwebsockets-dev libwebsockets-evlib-ev libsqlite3-dev libcurl4-openssl-dev " +
-    "libhiredis-dev libssl-dev";
+    "libhiredis-dev libpq-dev libssl-dev";
 
 function fail(message) {
     console.error(`segue-mcp: ${message}`);

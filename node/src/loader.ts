@@ -20,6 +20,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
     "libsqlite3.so": "libsqlite3-0",
     "libhiredis.so": "libhiredis0.14",
     "libhiredis_ssl.so": "libhiredis0.14",
+    "libpq.so": "libpq5",
     "libssl.so": "libssl3",
     "libcrypto.so": "libssl3",
 };

@@ -247,6 +247,7 @@ export interface Native {
     storeMemory(options?: StoreOptions | null): Store;
     storeSqlite(path: string, options?: StoreOptions | null): Promise<Store>;
     storeRedis(url: string, options?: StoreOptions | null): Promise<Store>;
+    storePostgres(url: string, options?: StoreOptions | null): Promise<Store>;
     /** Frees the store, which must not be used any more. Resolves when the store has
      * been closed, unless a server still uses it. */
     storeFree(store: Store): Promise<void>;

@@ -27,6 +27,9 @@ class Redis:
         self.process = None
         self.start()
 
+    def url(self, port):
+        return f"redis://127.0.0.1:{port}/0"
+
     def start(self):
         self.process = subprocess.Popen(
             [fronts.find_program("redis-server"), "--port", str(self.port),
@@ -64,7 +67,7 @@ class Redis:
 
 
 class Link:
-    """Passes bytes on to Redis, unless the network is cut. In one kind of cut nothing
+    """Passes bytes on to a server, unless the network is cut. In one kind of cut nothing
     arrives any more, in neither direction, and everything comes at once when the cut is
     repaired. In the other kind connections are broken and no new ones are made."""
 

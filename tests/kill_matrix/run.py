@@ -20,6 +20,7 @@ import tempfile
 import time
 
 import players
+import postgres_server
 import redis_server
 import views
 
@@ -50,14 +51,16 @@ class Matrix:
     servers: int
     era: str
     pauses: dict = None  # number of pauses of a server, each longer than a lease
-    restarts: dict = None  # number of restarts of Redis
-    # number of cuts of the network between a server and Redis, each longer than a lease
+    restarts: dict = None  # number of restarts of the server of the store
+    # number of cuts of the network between a server and its store, each longer than a
+    # lease
     cuts: dict = None
     # number of times that all servers are told to end and started again, one by one
     rolls: dict = None
 
 
 LEASE_MS = 1000
+SERVERS = {"redis": redis_server.Redis, "postgres": postgres_server.Postgres}
 MATRICES = [
     Matrix("rolling-sqlite", {"long": 0, "short": 0}, 3, "both",
            rolls={"long": 10, "short": 1}),
@@ -67,6 +70,9 @@ MATRICES = [
            pauses={"long": 20, "short": 1}),
     Matrix("sqlite", {"long": 1000, "short": 20}, 1, "both"),
     Matrix("redis", {"long": 200, "short": 8}, 2, "both",
+           pauses={"long": 12, "short": 1}, restarts={"long": 20, "short": 1},
+           cuts={"long": 12, "short": 1}),
+    Matrix("postgres", {"long": 200, "short": 8}, 2, "both",
            pauses={"long": 12, "short": 1}, restarts={"long": 20, "short": 1},
            cuts={"long": 12, "short": 1}),
 ]
@@ -83,10 +89,11 @@ class Run:
         self.place = options.place
         self.done = dict.fromkeys(("kill", "pause", "restart", "cut", "roll"), 0)
         self.deeds = self.plan(options.kills)
-        self.redis = None
-        if "redis" in matrix.name:
-            self.redis = redis_server.Redis(directory)
-            stack.callback(self.redis.close)
+        self.outside = None  # the server of the store
+        for name, start in SERVERS.items():
+            if name in matrix.name:
+                self.outside = start(directory)
+                stack.callback(self.outside.close)
         self.links = []
         self.servers = [self.add_server(stack, f"server{number}")
                         for number in range(1, matrix.servers + 1)]
@@ -114,11 +121,11 @@ class Run:
         return server
 
     def store(self, stack):
-        if not self.redis:
+        if not self.outside:
             return f"{self.directory}/tasks.db"
-        self.links.append(redis_server.Link(self.redis.port))
+        self.links.append(redis_server.Link(self.outside.port))
         stack.callback(self.links[-1].close)
-        return f"redis://127.0.0.1:{self.links[-1].port}/0"
+        return self.outside.url(self.links[-1].port)
 
     def start(self, stack, seed):
         for server in self.servers:
@@ -176,13 +183,13 @@ class Run:
         time.sleep(self.random.uniform(0, 0.5))
 
     def restart(self):
-        """Restarts Redis as its machine or its service manager would. A server that
-        finds no Redis when it starts ends; one that runs waits."""
+        """Restarts the server of the store as its machine or its service manager would. A
+        server that finds no store when it starts ends; one that runs waits."""
         self.await_servers()
         time.sleep(self.random.uniform(0, 0.5))
-        self.redis.end(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
+        self.outside.end(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
         time.sleep(self.random.uniform(0, 0.3))
-        self.redis.start()
+        self.outside.start()
 
     def roll(self):
         for server in self.servers:

@@ -2,9 +2,9 @@
  *
  *   kill_server STORE PORT PARENT
  *
- * STORE is a SQLite file or the URL of a Redis, PORT where to listen (0 = any), PARENT
- * the process whose end ends the server. All such servers have one seal key, as servers
- * behind one address do.
+ * STORE is a SQLite file or the URL of a Redis or PostgreSQL server, PORT where to listen
+ * (0 = any), PARENT the process whose end ends the server. All such servers have one seal
+ * key, as servers behind one address do.
  *
  * Standard output: "listens PORT" once it does, "let go ..." when a run of the tool was
  * told to stop, "ends RESUMED LET-GO" at its end. SIGTERM ends it as a service manager
@@ -151,6 +151,8 @@ static segue_status open_store(const char *where, segue_store **store,
 {
     segue_store_options options = SEGUE_STORE_OPTIONS_INIT;
     options.lease_ms = LEASE_MS;
+    if (!strncmp(where, "postgresql://", 13))
+        return segue_store_postgres(where, &options, store, error);
     return strstr(where, "://") ? segue_store_redis(where, &options, store, error)
                                 : segue_store_sqlite(where, &options, store, error);
 }

@@ -3,8 +3,8 @@ show, change, take over and finish each other's tasks.
 
     servers.py [--short] [--check NAME]... [--place DIRECTORY] [STORE...]
 
-STORE is sqlite or redis; both by default. One line for each check, or for each NAME.
-The last lines are "hop STORE: median M ms, ..." and "several servers STORE: G green, F
+STORE is sqlite, redis or postgres; all by default. One line for each check, or for each
+NAME. The last lines are "hop STORE: median M ms, ..." and "several servers STORE: G green, F
 failed". A rolling restart under load is tested by a matrix of run.py.
 """
 import argparse
@@ -18,6 +18,7 @@ import time
 
 import dialects
 import players
+import postgres_server
 import redis_server
 import wire
 
@@ -27,9 +28,10 @@ import fronts  # noqa: E402
 
 HOP_LIMIT_MS = 10
 HOLD_SECONDS = 2.2
-# the lease of Redis is 1 s; the lock of a file ends with its process
+# a lease is 1 s; the lock of a file ends with its process
 TAKE_OVER_SECONDS = 2
-STORES = ("sqlite", "redis")
+STORES = ("sqlite", "redis", "postgres")
+SERVERS = {"redis": redis_server.Redis, "postgres": postgres_server.Postgres}
 
 
 class World:
@@ -38,15 +40,14 @@ class World:
     def __init__(self, store, options, directory, stack):
         self.store = store
         self.directory = directory
-        self.link = None  # the network between A and Redis
+        self.link = None  # the network between A and the server of the store
         where = [f"{directory}/tasks.db"] * 2
-        if store == "redis":
-            server = redis_server.Redis(directory)
+        if store in SERVERS:
+            server = SERVERS[store](directory)
             stack.callback(server.close)
             self.link = redis_server.Link(server.port)
             stack.callback(self.link.close)
-            where = [f"redis://127.0.0.1:{port}/0"
-                     for port in (self.link.port, server.port)]
+            where = [server.url(port) for port in (self.link.port, server.port)]
         self.a, self.b = (players.Server(options.place, directory, place, name)
                           for place, name in zip(where, ("A", "B")))
         for server in self.a, self.b:
@@ -264,11 +265,11 @@ def held(world, hold, takes_over):
 def a_paused_owner_is_fenced(world):
     """SIGSTOP. The lock of a file does not lapse: with SQLite the other servers
     wait."""
-    held(world, world.a.stopped, world.store == "redis")
+    held(world, world.a.stopped, world.store in SERVERS)
 
 
 def a_silent_network_fences(world):
-    """No bytes arrive at Redis or come from it, until all come at once."""
+    """No bytes arrive at the store or come from it, until all come at once."""
     if world.link:
         held(world, world.link.silent, True)
 

@@ -20,7 +20,9 @@ PUBLIC = [
     ["g++", "-x", "c++", "-std=c++17"],
     ["clang++", "-x", "c++", "-std=c++17"],
 ]
-INTERNAL = ["gcc", "-x", "c", "-std=c11", "-D_GNU_SOURCE", f"-I{lint.ROOT}/core"]
+LIBPQ = subprocess.run(["pkg-config", "--cflags", "libpq"], capture_output=True,
+                       text=True, check=True).stdout.split()
+INTERNAL = ["gcc", "-x", "c", "-std=c11", "-D_GNU_SOURCE", f"-I{lint.ROOT}/core", *LIBPQ]
 
 
 def compiles(compiler, text):

@@ -63,6 +63,7 @@ LIBRARIES = {
     "curl/*": ("core/transport/fetch*",),
     "sqlite3*.h": ("core/store/sqlite*",),
     "hiredis/*": ("core/store/redis*",),
+    "libpq-fe.h": ("core/store/postgres*",),
     "ev.h": ("core/runtime/*", "core/transport/*"),
 }
 

@@ -94,6 +94,7 @@ test("every library of ours has a package", () => {
         "libcurl",
         "libsqlite3",
         "libhiredis",
+        "libpq",
         "libssl",
         "libcrypto",
     ];

@@ -16,10 +16,11 @@ LIBRARIES = {
     "OAUTH": set(),
     "SQLITE": {"libsqlite3"},
     "REDIS": {"libhiredis", "libhiredis_ssl", "libssl"},
+    "POSTGRES": {"libpq"},
 }
 # The probe's questions, and the part that each needs.
 ASKED = {"listen": "HTTP", "http": "HTTP", "oauth": "OAUTH", "sqlite": "SQLITE",
-         "redis": "REDIS"}
+         "redis": "REDIS", "postgres": "POSTGRES"}
 
 
 def run(library, *command):

@@ -46,7 +46,7 @@ static void ask_http(segue_runtime *runtime)
     segue_server_free(server);
 }
 
-/* Neither store can be opened here: only the reasons differ. */
+/* No store can be opened here: only the reasons differ. */
 static void ask_stores(void)
 {
     segue_store *store = NULL;
@@ -56,6 +56,9 @@ static void ask_stores(void)
     error = NULL;
     status = segue_store_redis("redis://127.0.0.1:1", NULL, &store, &error);
     print("redis", status, error);
+    error = NULL;
+    status = segue_store_postgres("postgresql://127.0.0.1:1/", NULL, &store, &error);
+    print("postgres", status, error);
 }
 
 int main(void)

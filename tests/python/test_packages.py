@@ -83,6 +83,7 @@ def test_every_library_of_ours_has_a_package() -> None:
         "libcurl",
         "libsqlite3",
         "libhiredis",
+        "libpq",
         "libssl",
         "libcrypto",
     }

@@ -168,6 +168,8 @@ IGNORES(segue_transport_free, segue_transport_free(h))
 STATUS(segue_store_memory, segue_store_memory(NULL, h))
 STATUS(segue_store_sqlite, segue_store_sqlite("/nowhere/x", NULL, h, NULL))
 STATUS(segue_store_redis, segue_store_redis("redis://127.0.0.1:1", NULL, h, NULL))
+STATUS(segue_store_postgres,
+       segue_store_postgres("postgresql://127.0.0.1:1/", NULL, h, NULL))
 IGNORES(segue_store_free, segue_store_free(h))
 GIVES(segue_content_new, segue_content, segue_content_new(h, &out),
       segue_content_free(out))

@@ -463,15 +463,16 @@ enum segue_durability {
 typedef struct segue_store_options {
     size_t struct_size;
     const segue_allocator *allocator; /* copied; NULL = malloc */
-    int32_t durability;               /* sqlite: a segue_durability */
+    int32_t durability;               /* sqlite, postgres: a segue_durability */
     int64_t max_bytes;                /* memory: the largest number of payload bytes,
                                          default 256 MiB */
     int64_t busy_timeout_ms;          /* sqlite: the longest time to wait for another
                                          process that locks the file; default 5000 */
-    int64_t timeout_ms; /* redis: the longest time of a call, including its connects and
-                           retries; default 5000 */
-    int64_t lease_ms;   /* redis: the time of silence after which a server loses its
-                           operations to other servers; default 10000, at least 100 */
+    int64_t timeout_ms; /* redis, postgres: the longest time of a call, including its
+                           connects and retries; default 5000 */
+    int64_t lease_ms;   /* redis, postgres: the time of silence after which a server loses
+                           its operations to other servers; default 10000, at least
+                           100 */
     int64_t max_principal_operations; /* operations stored for one principal; default no
                                          limit */
     int64_t max_principal_bytes;      /* bytes of one principal's operations and their
@@ -514,6 +515,21 @@ SEGUE_API segue_status segue_store_sqlite(const char *path,
 SEGUE_API segue_status segue_store_redis(const char *url,
                                          const segue_store_options *options,
                                          segue_store **out, segue_error **error);
+
+/* Opens a store in a PostgreSQL database (13 or newer), which many servers may share. The
+ * first server makes the tables. The settings of PostgreSQL decide what a crash of it
+ * loses. SEGUE_DURABILITY_FULL turns synchronous_commit on if it is off.
+ *
+ * url       postgresql://[user[:password]@][host[:port],...][/database][?option=value]
+ *           for libpq. The options schema=name ("segue"), synchronous_commit=value and
+ *           listen=URL (for the connection that waits for changes) are for the store.
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when the URL is malformed, SEGUE_E_STORE when the
+ *           server cannot be reached or refuses, SEGUE_E_STORE_CORRUPT when the stored
+ *           data has a newer format, SEGUE_E_UNSUPPORTED when the server is too old.
+ */
+SEGUE_API segue_status segue_store_postgres(const char *url,
+                                            const segue_store_options *options,
+                                            segue_store **out, segue_error **error);
 
 /* Frees the handle. The store closes when the last server that uses it is gone. */
 SEGUE_API void segue_store_free(segue_store *store);

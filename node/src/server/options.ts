@@ -44,7 +44,7 @@ export interface ServerOptions
     name: string;
     /**
      * Where tasks are stored: one of `stores`, the path of a SQLite file (which survives
-     * a crash), or the URL of a Redis server. By default in memory.
+     * a crash), or the URL of a Redis or PostgreSQL server. By default in memory.
      */
     store?: Store | string | undefined;
     /** Whether shared caches may keep lists for other callers, too, while they are

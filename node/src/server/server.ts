@@ -456,8 +456,10 @@ export class Server {
 }
 
 const REDIS = /^(rediss?|unix):\/\//;
+const POSTGRES = /^postgres(ql)?:\/\//;
 
 function open(store: string): Promise<Store> {
+    if (POSTGRES.test(store)) return stores.postgres(store);
     return REDIS.test(store) ? stores.redis(store) : stores.sqlite(store);
 }
 

@@ -12,7 +12,7 @@ import type { StoreOptions as NativeOptions } from "../native_options.js";
 export interface StoreOptions {
     /**
      * "full" survives the loss of power. "normal" (the default) survives the loss of the
-     * process.
+     * process; PostgreSQL then does what its server is set to.
      */
     durability?: "normal" | "full" | undefined;
     /** Memory: maximum size of all payloads; 256 MiB by default. */
@@ -20,11 +20,11 @@ export interface StoreOptions {
     /** SQLite: how long to wait for another process that locks the file; 5000 by
      * default. */
     busyTimeoutMs?: number | undefined;
-    /** Redis: limit for one call, including reconnecting and repeating; 5000 by
-     * default. */
+    /** Redis, PostgreSQL: limit for one call, including reconnecting and repeating; 5000
+     * by default. */
     timeoutMs?: number | undefined;
-    /** Redis: the time of silence of a server after which other servers take over its
-     * tasks; 10000 by default. */
+    /** Redis, PostgreSQL: the time of silence of a server after which other servers take
+     * over its tasks; 10000 by default. */
     leaseMs?: number | undefined;
     /** Maximum number of stored operations per principal; no limit by default. */
     maxPrincipalOperations?: number | undefined;
@@ -100,6 +100,19 @@ export const stores = {
     async redis(url: string, options?: StoreOptions): Promise<Store> {
         const handle = await native.storeRedis(url, told(options));
         return new Store(withoutSecret(url), handle);
+    },
+
+    /**
+     * Opens a store in a PostgreSQL database (13 or newer). Many servers may share it.
+     *
+     * @param url - `postgresql://[user[:password]@][host[:port]][/database]`, with the
+     *     options of libpq; `?schema=name` separates several stores in one database.
+     *     `PG*` variables of the environment fill in what is missing.
+     * @throws StoreError when the server cannot be reached or refuses.
+     */
+    async postgres(url: string, options?: StoreOptions): Promise<Store> {
+        const handle = await native.storePostgres(url, told(options));
+        return new Store(withoutSecret(url).replace(/\?.*/s, ""), handle);
     },
 } as const;
 

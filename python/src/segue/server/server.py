@@ -46,8 +46,9 @@ class Server:
         threads: the maximum number of plain functions that run at once. Further functions
             wait for a thread.
         store: where tasks are stored: the path of a SQLite file (which survives a crash),
-            the URL of a Redis server (`redis://`, `rediss://`, `unix://`), which servers
-            may share, or a `Store` with further options. None: in memory.
+            the URL of a Redis server (`redis://`, `rediss://`, `unix://`) or of a
+            PostgreSQL database (`postgresql://`), which servers may share, or a `Store`
+            with further options. None: in memory.
         principal: returns the principal of a caller, from data of the connection; None
             refuses the caller. The function runs for each request and must be quick. It
             cannot be combined with `BearerAuth`.

@@ -13,6 +13,7 @@ __all__ = ["OpenStore", "Store", "StoreLike", "store_of"]
 
 _DURABILITY = {"normal": 0, "full": 1}
 _REDIS = ("redis://", "rediss://", "unix://")
+_POSTGRES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True)
@@ -24,16 +25,17 @@ class Store:
 
     Attributes:
         at: the path of a SQLite file (which survives a crash), or the URL of a Redis
-            server (`redis://`, `rediss://`, `unix://`), which servers may share. None:
-            memory.
+            server (`redis://`, `rediss://`, `unix://`) or of a PostgreSQL database
+            (`postgresql://`), which servers may share. None: memory.
         durability: SQLite: "full" survives the loss of power, "normal" the loss of the
-            process.
+            process. PostgreSQL: "full" waits for the disk of the server, "normal" does
+            what the server is set to.
         busy_timeout: SQLite: how long to wait for another process that locks the file, in
             seconds (5).
-        timeout: Redis: limit for one call, including reconnecting and repeating, in
-            seconds (5).
-        lease: Redis: the seconds of silence of a server after which other servers take
-            over its tasks (10).
+        timeout: Redis, PostgreSQL: limit for one call, including reconnecting and
+            repeating, in seconds (5).
+        lease: Redis, PostgreSQL: the seconds of silence of a server after which other
+            servers take over its tasks (10).
         max_bytes: memory: maximum size of all payloads (256 MiB).
         max_principal_operations: maximum number of stored operations per principal; no
             limit by default.
@@ -55,7 +57,7 @@ class Store:
             object.__setattr__(self, "at", os.fspath(self.at))
         if self.at == "":
             raise ValueError(
-                "store has to be a file or the URL of a Redis server, not ''"
+                "store has to be a file or the URL of a server, not ''"
             )
         if self.durability not in _DURABILITY:
             raise ValueError(
@@ -77,6 +79,8 @@ class Store:
         at = os.fspath(self.at)
         if at.startswith(_REDIS):
             return _segue.store_redis(at, options)
+        if at.startswith(_POSTGRES):
+            return _segue.store_postgres(at, options)
         return _segue.store_sqlite(at, options)
 
 

@@ -1,0 +1,218 @@
+#include "store/feed.h"
+
+#include "base/crypto.h"
+
+void sgi_feed_init(sgi_feed *feed, const sgi_mem *mem)
+{
+    segue_hooks hooks = {.struct_size = sizeof hooks, .random = sgi_crypto_random};
+    sgi_env env = {mem, &hooks};
+    feed->mem = mem;
+    sgi_map_init(&feed->known, &env);
+    TAILQ_INIT(&feed->list);
+    pthread_mutex_init(&feed->lock, NULL);
+    pthread_mutex_init(&feed->wake_lock, NULL);
+}
+
+void sgi_feed_free(sgi_feed *feed)
+{
+    sgi_feed_op *op, *next;
+    SGI_TAILQ_EACH(op, &feed->list, link, next)
+        sgi_release(feed->mem, op, sizeof *op);
+    sgi_map_free(&feed->known);
+    pthread_mutex_destroy(&feed->lock);
+    pthread_mutex_destroy(&feed->wake_lock);
+}
+
+/* ---- known operations ---- */
+
+sgi_feed_op *sgi_feed_find(sgi_feed *feed, const uint8_t *id)
+{
+    sgi_map_node *node =
+        sgi_map_find(&feed->known, (sgi_str){(const char *)id, SEGUE_STORE_ID_SIZE});
+    return node ? SGI_OWNER(node, sgi_feed_op, node) : NULL;
+}
+
+sgi_feed_op *sgi_feed_know(sgi_feed *feed, const uint8_t *id)
+{
+    sgi_feed_op *op = sgi_feed_find(feed, id);
+    if (op)
+        return op;
+    op = sgi_zalloc(feed->mem, sizeof *op);
+    if (!op)
+        return NULL;
+    memcpy(op->id, id, sizeof op->id);
+    pthread_mutex_lock(&feed->lock);
+    sgi_map_put(&feed->known, &op->node, (sgi_str){(const char *)op->id, sizeof op->id});
+    TAILQ_INSERT_TAIL(&feed->list, op, link);
+    pthread_mutex_unlock(&feed->lock);
+    return op;
+}
+
+/* Removes the operation. The caller holds the lock. */
+static void forget(sgi_feed *feed, sgi_feed_op *op)
+{
+    sgi_map_remove(&feed->known, &op->node);
+    TAILQ_REMOVE(&feed->list, op, link);
+    sgi_release(feed->mem, op, sizeof *op);
+}
+
+void sgi_feed_drop_idle(sgi_feed *feed, sgi_feed_op *op)
+{
+    if (op->followed || op->delivered)
+        return;
+    pthread_mutex_lock(&feed->lock);
+    forget(feed, op);
+    pthread_mutex_unlock(&feed->lock);
+}
+
+void sgi_feed_set_followed(sgi_feed *feed, sgi_feed_op *op, bool on)
+{
+    pthread_mutex_lock(&feed->lock);
+    op->followed = on;
+    pthread_mutex_unlock(&feed->lock);
+}
+
+void sgi_feed_taken(sgi_feed *feed, const uint8_t *id, uint64_t seq)
+{
+    sgi_feed_op *op = sgi_feed_find(feed, id);
+    if (op && op->delivered <= seq) {
+        op->delivered = 0;
+        sgi_feed_drop_idle(feed, op);
+    }
+}
+
+void sgi_feed_forget_delivered(sgi_feed *feed)
+{
+    sgi_feed_op *op, *next;
+    pthread_mutex_lock(&feed->lock);
+    SGI_TAILQ_EACH(op, &feed->list, link, next) {
+        op->delivered = 0;
+        if (!op->followed)
+            forget(feed, op);
+    }
+    pthread_mutex_unlock(&feed->lock);
+}
+
+size_t sgi_feed_next_followed(sgi_feed *feed, uint64_t round,
+                              uint8_t (*ids)[SEGUE_STORE_ID_SIZE], size_t most)
+{
+    size_t count = 0;
+    sgi_feed_op *op;
+    pthread_mutex_lock(&feed->lock);
+    while (count < most && (op = TAILQ_FIRST(&feed->list)) && op->round != round) {
+        op->round = round;
+        TAILQ_REMOVE(&feed->list, op, link);
+        TAILQ_INSERT_TAIL(&feed->list, op, link);
+        if (op->followed)
+            memcpy(ids[count++], op->id, SEGUE_STORE_ID_SIZE);
+    }
+    pthread_mutex_unlock(&feed->lock);
+    return count;
+}
+
+/* ---- lists and flags ---- */
+
+/* The caller holds the lock. False when the list is full. */
+static bool add(sgi_feed_ids *ids, const uint8_t *id)
+{
+    for (size_t i = 0; i < ids->count; i++)
+        if (!memcmp(ids->ids[i], id, SEGUE_STORE_ID_SIZE))
+            return true;
+    if (ids->count == SGI_FEED_IDS_MAX)
+        return false;
+    memcpy(ids->ids[ids->count++], id, SEGUE_STORE_ID_SIZE);
+    return true;
+}
+
+void sgi_feed_add_id(sgi_feed *feed, sgi_feed_ids *ids, const uint8_t *id,
+                     bool *otherwise)
+{
+    pthread_mutex_lock(&feed->lock);
+    if (!add(ids, id)) {
+        *otherwise = true;
+        ids->count = 0;
+    }
+    pthread_mutex_unlock(&feed->lock);
+}
+
+size_t sgi_feed_count(sgi_feed *feed, const sgi_feed_ids *ids)
+{
+    pthread_mutex_lock(&feed->lock);
+    size_t count = ids->count;
+    pthread_mutex_unlock(&feed->lock);
+    return count;
+}
+
+bool sgi_feed_take_id(sgi_feed *feed, sgi_feed_ids *ids, uint8_t *id)
+{
+    pthread_mutex_lock(&feed->lock);
+    bool any = ids->count > 0;
+    if (any) {
+        memcpy(id, ids->ids[0], SEGUE_STORE_ID_SIZE);
+        memmove(ids->ids[0], ids->ids[1], --ids->count * SEGUE_STORE_ID_SIZE);
+    }
+    pthread_mutex_unlock(&feed->lock);
+    return any;
+}
+
+bool sgi_feed_take_flag(sgi_feed *feed, bool *flag)
+{
+    pthread_mutex_lock(&feed->lock);
+    bool set = *flag;
+    *flag = false;
+    pthread_mutex_unlock(&feed->lock);
+    return set;
+}
+
+void sgi_feed_set_flag(sgi_feed *feed, bool *flag)
+{
+    pthread_mutex_lock(&feed->lock);
+    *flag = true;
+    pthread_mutex_unlock(&feed->lock);
+}
+
+void sgi_feed_wake(sgi_feed *feed)
+{
+    pthread_mutex_lock(&feed->wake_lock);
+    if (feed->wake)
+        feed->wake(feed->wake_user);
+    pthread_mutex_unlock(&feed->wake_lock);
+}
+
+void sgi_feed_set_wake(sgi_feed *feed, void (*wake)(void *user), void *user)
+{
+    pthread_mutex_lock(&feed->wake_lock);
+    feed->wake = wake;
+    feed->wake_user = user;
+    pthread_mutex_unlock(&feed->wake_lock);
+}
+
+/* ---- delivery ---- */
+
+bool sgi_feed_tell(sgi_feed_telling *t, const segue_store_news *news)
+{
+    t->stopped = t->fn(t->user, news) != 0;
+    return !t->stopped;
+}
+
+void sgi_feed_tell_flag(sgi_feed_telling *t, bool *flag, int32_t kind)
+{
+    segue_store_news news = {.kind = kind, .data = ""};
+    if (!t->stopped && sgi_feed_take_flag(t->feed, flag) && !sgi_feed_tell(t, &news))
+        sgi_feed_set_flag(t->feed, flag);
+}
+
+void sgi_feed_tell_grown(sgi_feed_telling *t,
+                         void (*left)(void *store, const uint8_t *id), void *store)
+{
+    sgi_feed *feed = t->feed;
+    segue_store_news news = {.kind = SEGUE_STORE_GREW, .data = ""};
+    size_t count = sgi_feed_count(feed, &feed->grown);
+    while (count-- && !t->stopped && sgi_feed_take_id(feed, &feed->grown, news.id)) {
+        const sgi_feed_op *op = sgi_feed_find(feed, news.id);
+        if (!op || !op->followed)
+            left(store, news.id);
+        else if (!sgi_feed_tell(t, &news))
+            sgi_feed_add_id(feed, &feed->grown, news.id, &feed->missed);
+    }
+}

@@ -1,0 +1,196 @@
+/* News from PostgreSQL on its way to the listeners: see feed.h. The thread
+ * (postgres_watch.c) receives it by LISTEN. */
+#include "store/postgres_store.h"
+
+void sgi_pg_set_wake(void *self, void (*wake)(void *user), void *user)
+{
+    sgi_pg_store *store = self;
+    sgi_feed_set_wake(&store->feed, wake, user);
+}
+
+/* ---- following, posting ---- */
+
+static segue_status say_follow(sgi_pg_store *store, const uint8_t *id, bool on)
+{
+    PGresult *result;
+    sgi_pg_begin(store, "SELECT @.follow($1, $2, $3)");
+    sgi_pg_arg_id(&store->call, store->me);
+    sgi_buf *ids = sgi_pg_array_begin(&store->call, SGI_PG_IDS);
+    sgi_pg_add_bytes(ids, id, SEGUE_STORE_ID_SIZE);
+    sgi_pg_array_end(ids, 1);
+    sgi_pg_arg_bool(&store->call, on);
+    segue_status status = sgi_pg_execute(store, &result, NULL);
+    if (status)
+        return status;
+    bool found = sgi_pg_int64(result, 0, 0) > 0;
+    PQclear(result);
+    return found || !on ? SEGUE_OK : SEGUE_E_NOT_FOUND;
+}
+
+/* Tells the server that this instance no longer follows the operation, to save needless
+ * messages. On failure the call is not repeated, so that a listener that closes does not
+ * wait for an unreachable server once per operation. When news of the operation still
+ * comes, the call is sent again. */
+static void say_left(void *self, const uint8_t *id)
+{
+    sgi_pg_store *store = self;
+    if (sgi_pg_link_is_up(&store->link) && say_follow(store, id, false) != SEGUE_OK)
+        sgi_pg_link_close(&store->link);
+}
+
+segue_status sgi_pg_follow(void *self, const uint8_t *id, int32_t on)
+{
+    sgi_pg_store *store = self;
+    sgi_feed *feed = &store->feed;
+    segue_status status = SEGUE_OK;
+    sgi_feed_op *op = on ? sgi_feed_know(feed, id) : sgi_feed_find(feed, id);
+    if (!op)
+        return on ? SEGUE_E_NOMEM : SEGUE_OK;
+    /* This is set first, because the thread may at this time follow all operations again
+     * on a new connection. It then includes this operation. */
+    sgi_feed_set_followed(feed, op, on != 0);
+    if (on)
+        status = say_follow(store, id, true);
+    else
+        say_left(store, id);
+    if (status)
+        sgi_feed_set_followed(feed, op, false);
+    sgi_feed_drop_idle(feed, op);
+    return status;
+}
+
+segue_status sgi_pg_post(void *self, const uint8_t *id, const char *data, size_t len)
+{
+    sgi_pg_store *store = self;
+    PGresult *result;
+    sgi_pg_begin_write(store, "SELECT @.post($1, $2, $3, $4, $5)");
+    sgi_pg_arg_id(&store->call, id);
+    sgi_pg_arg_bytes(&store->call, data, len);
+    sgi_pg_arg_int32(&store->call, SGI_PG_COMMANDS_MAX);
+    segue_status status = sgi_pg_execute(store, &result, NULL);
+    if (status)
+        return status;
+    bool mine = sgi_pg_bool(result, 0, 0);
+    PQclear(result);
+    if (mine) { /* no message through the server is needed */
+        sgi_feed_add_id(&store->feed, &store->feed.mail, id, &store->feed.mail_all);
+        sgi_feed_wake(&store->feed);
+    }
+    return SEGUE_OK;
+}
+
+/* ---- news ---- */
+
+static segue_status tell_doubt(sgi_pg_store *store, sgi_feed_telling *t)
+{
+    sgi_feed *feed = &store->feed;
+    segue_store_news news = {.kind = SEGUE_STORE_DOUBT, .data = ""};
+    if (!sgi_feed_take_flag(feed, &feed->doubt))
+        return SEGUE_OK;
+    segue_status status = sgi_pg_release_ended_ops(store);
+    if (status || !sgi_feed_tell(t, &news))
+        sgi_feed_set_flag(feed, &feed->doubt);
+    return status;
+}
+
+/* Delivers the forwarded commands of an operation, which are the rows of the result. An
+ * operation without a waiting command gives one row of NULLs. */
+static void tell_each(sgi_feed_telling *t, sgi_feed_op *op, const PGresult *result)
+{
+    for (int row = 0; row < PQntuples(result) && !t->stopped; row++) {
+        if (PQgetisnull(result, row, 0))
+            continue;
+        segue_store_news news = {.kind = SEGUE_STORE_LETTER,
+                                 .number = (uint64_t)sgi_pg_int64(result, row, 0),
+                                 .data = PQgetvalue(result, row, 1),
+                                 .data_len = sgi_pg_len(result, row, 1)};
+        memcpy(news.id, op->id, sizeof news.id);
+        if (sgi_feed_tell(t, &news))
+            op->delivered = news.number;
+    }
+}
+
+static segue_status pass_commands_of(sgi_pg_store *store, sgi_feed_telling *t,
+                                     const uint8_t *id)
+{
+    PGresult *result;
+    /* This is made before the first command is delivered, because it may fail. */
+    sgi_feed_op *op = sgi_feed_know(&store->feed, id);
+    if (!op)
+        return SEGUE_E_NOMEM;
+    sgi_pg_begin(store, "SELECT l.number, l.data FROM @.operation o"
+                        " LEFT JOIN @.letter l ON l.op = o.op AND l.number > $3"
+                        " WHERE o.id = $2 AND o.owner = $1 AND NOT o.ended"
+                        " ORDER BY l.number");
+    sgi_pg_arg_id(&store->call, store->me);
+    sgi_pg_arg_id(&store->call, id);
+    sgi_pg_arg_int64(&store->call, (int64_t)op->delivered);
+    segue_status status = sgi_pg_execute(store, &result, NULL);
+    if (!status && !PQntuples(result))
+        op->delivered = 0; /* this instance does not own the operation any more */
+    if (!status) {
+        tell_each(t, op, result);
+        PQclear(result);
+    }
+    sgi_feed_drop_idle(&store->feed, op);
+    return status;
+}
+
+static segue_status pass_commands(sgi_pg_store *store, sgi_feed_telling *t)
+{
+    sgi_feed *feed = &store->feed;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    segue_status status = SEGUE_OK;
+    size_t left = sgi_feed_count(feed, &feed->mail);
+    while (left-- && !status && !t->stopped && sgi_feed_take_id(feed, &feed->mail, id)) {
+        status = pass_commands_of(store, t, id);
+        if (status || t->stopped)
+            sgi_feed_add_id(feed, &feed->mail, id, &feed->mail_all);
+    }
+    return status;
+}
+
+/* Delivers all waiting forwarded commands to the operations that this instance owns. */
+static segue_status pass_all_commands(sgi_pg_store *store, sgi_feed_telling *t)
+{
+    sgi_feed *feed = &store->feed;
+    PGresult *result;
+    if (t->stopped || !sgi_feed_take_flag(feed, &feed->mail_all))
+        return SEGUE_OK;
+    sgi_pg_begin(store, "SELECT DISTINCT o.id FROM @.operation o"
+                        " JOIN @.letter l ON l.op = o.op"
+                        " WHERE o.owner = $1 AND NOT o.ended");
+    sgi_pg_arg_id(&store->call, store->me);
+    segue_status status = sgi_pg_execute(store, &result, NULL);
+    if (!status) {
+        for (int row = 0; row < PQntuples(result) && !status && !t->stopped; row++)
+            status =
+                pass_commands_of(store, t, (const uint8_t *)PQgetvalue(result, row, 0));
+        PQclear(result);
+    }
+    if (status || t->stopped)
+        sgi_feed_set_flag(feed, &feed->mail_all);
+    return status;
+}
+
+segue_status sgi_pg_read_changes(void *self, segue_store_news_fn fn, void *user,
+                                 int64_t *within_ms)
+{
+    sgi_pg_store *store = self;
+    sgi_feed *feed = &store->feed;
+    sgi_feed_telling t = {.feed = feed, .fn = fn, .user = user};
+    if (sgi_feed_take_flag(feed, &feed->retell))
+        sgi_feed_forget_delivered(feed);
+    segue_status status = tell_doubt(store, &t);
+    sgi_feed_tell_flag(&t, &feed->missed, SEGUE_STORE_MISSED);
+    sgi_feed_tell_flag(&t, &feed->orphans, SEGUE_STORE_ORPHANS);
+    sgi_feed_tell_grown(&t, say_left, store);
+    if (!status)
+        status = pass_all_commands(store, &t);
+    if (!status)
+        status = pass_commands(store, &t);
+    /* The result -1 means that no further call is needed: the thread calls the wake-up
+     * callback when there is more news. After an error the caller tries again in 1 s. */
+    *within_ms = t.stopped ? 0 : status ? 1000 : -1;
+    return status;
+}

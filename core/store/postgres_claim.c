@@ -1,0 +1,118 @@
+/* Claiming and purging in PostgreSQL.
+ *
+ * One call claims a few operations whose owner is gone. The server marks them as claimed
+ * until the next call acknowledges that fn was called for them. If the answer of a claim
+ * is lost, repeating the claim gives the same operations. If the acknowledgement is lost,
+ * the next claim on this handle sends it again: `store->shown` has the operations for
+ * which fn must not be called twice. An operation that was claimed but not passed to fn
+ * is given back. A claim allocates nothing after it has begun, so it cannot fail halfway
+ * for lack of memory. */
+#include "store/postgres_store.h"
+
+#define PURGE_STEP 1000
+
+/* ---- claim ---- */
+
+static void add_shown(sgi_pg_store *store)
+{
+    sgi_buf *ids = sgi_pg_array_begin(&store->call, SGI_PG_IDS);
+    for (size_t i = 0; i < store->shown_count; i++)
+        sgi_pg_add_bytes(ids, store->shown[i], SEGUE_STORE_ID_SIZE);
+    sgi_pg_array_end(ids, store->shown_count);
+}
+
+/* Acknowledges the operations that were passed to fn, and claims more. */
+static segue_status next_claim(sgi_pg_store *store, PGresult **result)
+{
+    sgi_pg_begin_write(store,
+                       "SELECT " SGI_PG_RECORD ", torn FROM @.claim($1, $2, $3, $4)");
+    sgi_pg_arg_int32(&store->call, SGI_PG_CLAIM_STEP);
+    add_shown(store);
+    segue_status status = sgi_pg_execute(store, result, NULL);
+    if (!status)
+        store->shown_count = 0;
+    return status;
+}
+
+/* Passes the claimed operations to fn. True when fn stopped. */
+static bool show_claimed(sgi_pg_store *store, const PGresult *result,
+                         segue_store_record_fn fn, void *user)
+{
+    segue_store_record record;
+    char text[SGI_PG_TASK_MAX + 1];
+    bool stop = false;
+    for (int row = 0; row < PQntuples(result) && row < SGI_PG_CLAIM_STEP && !stop;
+         row++) {
+        if (!sgi_pg_fill_record(result, row, &record, text))
+            continue;
+        memcpy(store->shown[store->shown_count++], record.id, SEGUE_STORE_ID_SIZE);
+        if (sgi_pg_bool(result, row, SGI_PG_RECORD_COLUMNS))
+            record.ended = SEGUE_STORE_TORN;
+        /* the operation's forwarded commands are delivered again to the new owner */
+        sgi_feed_taken(&store->feed, record.id, UINT64_MAX);
+        stop = fn(user, &record) != 0;
+    }
+    if (store->shown_count)
+        sgi_feed_set_flag(&store->feed, &store->feed.mail_all);
+    return stop;
+}
+
+/* Acknowledges the operations that were passed to fn, and gives the others back. */
+static void end_claim(sgi_pg_store *store)
+{
+    sgi_pg_begin_write(store, "SELECT @.unclaim($1, $2, $3)");
+    add_shown(store);
+    if (sgi_pg_execute_alone(store) == SEGUE_OK)
+        store->shown_count = 0;
+    else
+        sgi_feed_set_flag(&store->feed,
+                          &store->feed.orphans); /* they are claimed again */
+}
+
+segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
+{
+    sgi_pg_store *store = self;
+    bool any = false, stop = false;
+    while (!stop) {
+        PGresult *result;
+        segue_status status = next_claim(store, &result);
+        if (status) {
+            /* This instance owns the operations that were passed to fn. The next claim
+             * passes the others to fn. */
+            sgi_feed_set_flag(&store->feed, &store->feed.orphans);
+            if (!any)
+                return status;
+            break;
+        }
+        bool over = !PQntuples(result);
+        stop = show_claimed(store, result, fn, user);
+        any = any || store->shown_count;
+        PQclear(result);
+        if (over)
+            break;
+        if (stop)
+            end_claim(store);
+    }
+    if (any) /* leads to a delivery of the commands that wait for the operations */
+        sgi_feed_wake(&store->feed);
+    return SEGUE_OK;
+}
+
+/* ---- purge ---- */
+
+segue_status sgi_pg_purge(void *self, int64_t now_ms, int64_t *next_ms)
+{
+    sgi_pg_store *store = self;
+    PGresult *result;
+    sgi_pg_begin_write(store, "SELECT purged, next_ms FROM @.purge($1, $2, $3, $4)");
+    sgi_pg_arg_int64(&store->call, now_ms);
+    sgi_pg_arg_int32(&store->call, PURGE_STEP);
+    segue_status status = sgi_pg_execute(store, &result, NULL);
+    if (status)
+        return status;
+    int64_t due_ms = sgi_pg_int64(result, 0, 1);
+    store->purged += sgi_pg_int64(result, 0, 0);
+    *next_ms = due_ms < now_ms ? now_ms : due_ms;
+    PQclear(result);
+    return SEGUE_OK;
+}

@@ -1,0 +1,131 @@
+/* Brings the schema of a store to the present format.
+ *
+ *     look -> present format -> done
+ *       \-> newer -> refused
+ *       \-> older or absent -> BEGIN -> lock -> look again -> migrations -> COMMIT
+ *
+ * The lock is an advisory one of the transaction, so that of several servers that start
+ * together one migrates and the others wait. */
+#include "store/postgres_store.h"
+
+#include <stdio.h>
+
+#define SQL_MAX 512
+
+/* Runs SQL text and reads an integer from the first column of its first row. value may be
+ * NULL. */
+static segue_status run(sgi_pg_store *store, const char *sql, int64_t deadline,
+                        int64_t *value)
+{
+    sgi_pg_link *link = &store->link;
+    PGresult *result = sgi_pg_link_run(link, sql, deadline);
+    if (!result)
+        return SEGUE_E_STORE;
+    segue_status status = SEGUE_OK;
+    if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
+        status = sgi_pg_status_of(result);
+        sgi_pg_keep_fault(link, result);
+    } else if (value) {
+        *value = 0;
+        if (PQntuples(result) && sscanf(PQgetvalue(result, 0, 0), "%ld", value) != 1)
+            *value = 0;
+    }
+    PQclear(result);
+    return status;
+}
+
+static segue_status look(sgi_pg_store *store, int64_t deadline, int64_t *format)
+{
+    char sql[SQL_MAX];
+    const char *schema = store->url.schema;
+    snprintf(sql, sizeof sql, "SELECT count(to_regclass('\"%s\".migration'))", schema);
+    *format = 0;
+    segue_status status = run(store, sql, deadline, format);
+    if (status || !*format)
+        return status;
+    snprintf(sql, sizeof sql, "SELECT max(number) FROM \"%s\".migration", schema);
+    status = run(store, sql, deadline, format);
+    if (status || *format <= SGI_PG_FORMAT)
+        return status;
+    snprintf(store->link.fault, sizeof store->link.fault,
+             "schema \"%s\" was written by a newer version (format %lld, this one reads "
+             "up to %d)",
+             schema, (long long)*format, SGI_PG_FORMAT);
+    return SEGUE_E_STORE_CORRUPT;
+}
+
+/* Only when the schema is missing, because CREATE SCHEMA needs a right in any case. */
+static segue_status make_schema(sgi_pg_store *store, int64_t deadline)
+{
+    char sql[SQL_MAX];
+    int64_t found = 0;
+    snprintf(sql, sizeof sql, "SELECT count(to_regnamespace('\"%s\"'))",
+             store->url.schema);
+    segue_status status = run(store, sql, deadline, &found);
+    if (status || found)
+        return status;
+    snprintf(sql, sizeof sql, "CREATE SCHEMA \"%s\"", store->url.schema);
+    return run(store, sql, deadline, NULL);
+}
+
+static segue_status migrate_to(sgi_pg_store *store, int number, int64_t deadline)
+{
+    char last[SQL_MAX];
+    sgi_buf sql;
+    sgi_buf_init(&sql, &store->mem);
+    sgi_pg_add_migration(&sql, number, store->url.schema);
+    snprintf(last, sizeof last, "INSERT INTO @.migration (number) VALUES (%d)", number);
+    sgi_pg_add_sql(&sql, last, store->url.schema);
+    segue_status status =
+        sgi_buf_terminate(&sql) ? run(store, sql.p, deadline, NULL) : SEGUE_E_NOMEM;
+    sgi_buf_free(&sql);
+    return status;
+}
+
+static segue_status migrate(sgi_pg_store *store, int64_t deadline)
+{
+    char sql[SQL_MAX];
+    int64_t format = 0;
+    snprintf(sql, sizeof sql,
+             "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('segue:%s', 0))",
+             store->url.schema);
+    segue_status status = run(store, sql, deadline, NULL);
+    if (!status)
+        status = look(store, deadline, &format);
+    if (!status && !format)
+        status = make_schema(store, deadline);
+    for (int64_t number = format + 1; !status && number <= SGI_PG_FORMAT; number++)
+        status = migrate_to(store, (int)number, deadline);
+    if (!status)
+        status = run(store, "COMMIT", deadline, NULL);
+    if (status) /* ends the transaction; the fault stays as it is */
+        sgi_pg_link_close(&store->link);
+    return status;
+}
+
+/* A server that is set to another isolation would show old data after a lock was
+ * waited for. */
+static segue_status check_isolation(sgi_pg_store *store, int64_t deadline)
+{
+    int64_t right = 0;
+    segue_status status = run(store,
+                              "SELECT (current_setting('transaction_isolation') = "
+                              "'read committed')::int",
+                              deadline, &right);
+    if (status || right)
+        return status;
+    snprintf(
+        store->link.fault, sizeof store->link.fault,
+        "default_transaction_isolation has to be read committed: set it for the role, "
+        "by ALTER ROLE");
+    return SEGUE_E_UNSUPPORTED;
+}
+
+segue_status sgi_pg_take_format(sgi_pg_store *store, int64_t deadline)
+{
+    int64_t format;
+    segue_status status = check_isolation(store, deadline);
+    if (!status)
+        status = look(store, deadline, &format);
+    return status || format == SGI_PG_FORMAT ? status : migrate(store, deadline);
+}

@@ -1,0 +1,95 @@
+/* Each new connection checks whether the server may have lost data since this instance
+ * last checked.
+ *
+ *     open -> arrive() -> ready
+ *
+ * The table `life` is unlogged: PostgreSQL empties it after a crash, and it is empty on a
+ * standby that was promoted and in a restored backup. Whoever finds it empty puts a new
+ * token there, and counts a break when commits may be missing: when the timeline of the
+ * server is another one (a promotion, a restored backup), or when an instance commits
+ * without waiting for the disk (synchronous_commit off). A restart loses nothing and
+ * keeps the token.
+ *
+ * An operation has the number of breaks at which its owner last knew that its log was
+ * complete. A living owner notices lost entries with its next commit, because the numbers
+ * are then not consecutive. To notice it soon, this instance reports SEGUE_STORE_DOUBT
+ * when the life has changed. When an owner died before it could check, a claim reports
+ * its operations as SEGUE_STORE_TORN.
+ *
+ * The end of an operation may be lost too: each instance remembers the operations that
+ * ended lately and releases those that are open again. A claim may be lost: the data then
+ * show that the first owner was silent when others were not, unless more than half of a
+ * lease is missing. Such an owner is recorded as away, and cannot vouch for its logs. */
+#include "store/postgres_store.h"
+
+#define RECALL_STEP 64
+
+void sgi_pg_note_life(sgi_pg_store *store, const char *life, size_t len, int64_t breaks)
+{
+    bool other = false;
+    if (len >= sizeof store->life)
+        len = sizeof store->life - 1;
+    pthread_mutex_lock(&store->feed.lock);
+    if (*store->life)
+        other = strlen(store->life) != len || memcmp(store->life, life, len) != 0 ||
+                breaks != store->breaks;
+    store->feed.doubt = store->feed.doubt || other;
+    store->feed.retell = store->feed.retell || other;
+    memcpy(store->life, life, len);
+    store->life[len] = 0;
+    store->breaks = breaks;
+    pthread_mutex_unlock(&store->feed.lock);
+    if (other)
+        sgi_feed_wake(&store->feed);
+}
+
+segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline)
+{
+    sgi_pg_call own;
+    char text[SGI_PG_SCHEMA_MAX + 64];
+    segue_status status = sgi_pg_link_open(link, deadline);
+    if (status)
+        return status;
+    sgi_text_format(text, sizeof text, "SELECT breaks, life FROM \"%s\".arrive()",
+                    store->url.schema);
+    own.sql = (sgi_buf){.p = text};
+    own.count = 0;
+    PGresult *result = sgi_pg_link_execute(link, &own, deadline);
+    if (!result)
+        return SEGUE_E_STORE;
+    if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1) {
+        sgi_pg_note_life(store, PQgetvalue(result, 0, 1), sgi_pg_len(result, 0, 1),
+                         sgi_pg_int64(result, 0, 0));
+    } else {
+        sgi_pg_keep_fault(link, result);
+        sgi_pg_link_close(link);
+        status = SEGUE_E_STORE;
+    }
+    PQclear(result);
+    return status;
+}
+
+void sgi_pg_remember_ended_op(sgi_pg_store *store, const uint8_t *id)
+{
+    memcpy(store->ends[store->end_count++ % SGI_PG_ENDS], id, SEGUE_STORE_ID_SIZE);
+}
+
+segue_status sgi_pg_release_ended_ops(sgi_pg_store *store)
+{
+    segue_store_write writes[RECALL_STEP];
+    size_t all = store->end_count < SGI_PG_ENDS ? (size_t)store->end_count : SGI_PG_ENDS;
+    for (size_t at = 0; at < all; at += RECALL_STEP) {
+        size_t count = all - at < RECALL_STEP ? all - at : RECALL_STEP;
+        memset(writes, 0, sizeof writes);
+        for (size_t i = 0; i < count; i++) {
+            writes[i].kind = SEGUE_STORE_RELEASE;
+            memcpy(writes[i].id, store->ends[at + i], SEGUE_STORE_ID_SIZE);
+        }
+        segue_status status = sgi_pg_commit(store, writes, count);
+        if (status)
+            return status;
+    }
+    if (all) /* there may be operations to claim */
+        sgi_feed_set_flag(&store->feed, &store->feed.orphans);
+    return SEGUE_OK;
+}

@@ -1,0 +1,99 @@
+/* One connection to a PostgreSQL server: it connects, and runs one statement at a time,
+ * each with a time limit. Only one thread at a time uses a connection. */
+#ifndef SGI_POSTGRES_LINK_H
+#define SGI_POSTGRES_LINK_H
+
+#include <libpq-fe.h>
+
+#include "base/buf.h"
+
+#define SGI_PG_ARGS_MAX 20
+#define SGI_PG_FAULT 200
+
+typedef struct sgi_pg_link {
+    const char *url;
+    /* a descriptor that ends every wait of the link when it is readable; -1 = none */
+    int stop_fd;
+    PGconn *conn;             /* NULL = not connected */
+    char fault[SGI_PG_FAULT]; /* why the link is not connected, or a call failed */
+} sgi_pg_link;
+
+/* A statement and its arguments, in the binary form of PostgreSQL. */
+typedef struct sgi_pg_call {
+    sgi_buf sql;
+    sgi_buf args[SGI_PG_ARGS_MAX];
+    Oid types[SGI_PG_ARGS_MAX];
+    bool nulls[SGI_PG_ARGS_MAX];
+    int count;
+} sgi_pg_call;
+
+/* Returns the monotonic time in ms. The store has its own clock (not the injected one),
+ * because its calls really wait. */
+int64_t sgi_pg_now(void);
+
+void sgi_pg_link_init(sgi_pg_link *link, const char *url, int stop_fd);
+/* Connects to a server that takes writes. deadline is a time of sgi_pg_now. On failure
+ * `fault` says why. Returns SEGUE_E_STORE, or SEGUE_E_UNSUPPORTED for a server that is
+ * too old. */
+segue_status sgi_pg_link_open(sgi_pg_link *link, int64_t deadline);
+void sgi_pg_link_close(sgi_pg_link *link);
+static inline bool sgi_pg_link_is_up(const sgi_pg_link *link)
+{
+    return link->conn != NULL;
+}
+/* Runs the statement and waits for its result, which the caller frees with PQclear and
+ * which may be an error. NULL when no result comes in time. The connection is then
+ * closed. */
+PGresult *sgi_pg_link_execute(sgi_pg_link *link, const sgi_pg_call *call,
+                              int64_t deadline);
+/* As sgi_pg_link_execute, for SQL text without arguments, which may have several
+ * statements. The result is that of the last one, or of the first that failed. */
+PGresult *sgi_pg_link_run(sgi_pg_link *link, const char *sql, int64_t deadline);
+/* Takes the next notification that has arrived, which the caller frees with PQfreemem.
+ * *notify is NULL when none has. Returns false when the connection was lost; it is then
+ * closed. */
+bool sgi_pg_link_poll(sgi_pg_link *link, PGnotify **notify);
+
+/* ---- calls ---- */
+
+void sgi_pg_call_init(sgi_pg_call *call, const sgi_mem *mem);
+void sgi_pg_call_free(sgi_pg_call *call);
+/* Begins a call of a statement; see sgi_pg_add_sql. */
+void sgi_pg_call_begin(sgi_pg_call *call, const char *sql, const char *schema);
+bool sgi_pg_call_failed(const sgi_pg_call *call);
+void sgi_pg_arg_bool(sgi_pg_call *call, bool value);
+void sgi_pg_arg_int32(sgi_pg_call *call, int32_t value);
+void sgi_pg_arg_int64(sgi_pg_call *call, int64_t value);
+void sgi_pg_arg_text(sgi_pg_call *call, const char *text);
+void sgi_pg_arg_bytes(sgi_pg_call *call, const void *bytes, size_t len);
+void sgi_pg_arg_id(sgi_pg_call *call, const uint8_t *id);
+
+typedef enum sgi_pg_array {
+    SGI_PG_INT2S,
+    SGI_PG_INT4S,
+    SGI_PG_INT8S,
+    SGI_PG_BYTES,
+    SGI_PG_IDS
+} sgi_pg_array;
+
+/* Begins an array argument. The caller adds its elements to the returned buffer, in any
+ * order with those of other arrays, and then ends each array. */
+sgi_buf *sgi_pg_array_begin(sgi_pg_call *call, sgi_pg_array kind);
+void sgi_pg_array_end(sgi_buf *array, size_t count);
+void sgi_pg_add_int16(sgi_buf *array, int16_t value);
+void sgi_pg_add_int32(sgi_buf *array, int32_t value);
+void sgi_pg_add_int64(sgi_buf *array, int64_t value);
+/* bytes NULL and len SIZE_MAX: a NULL. */
+void sgi_pg_add_bytes(sgi_buf *array, const void *bytes, size_t len);
+
+/* ---- results ---- */
+
+static inline size_t sgi_pg_len(const PGresult *result, int row, int column)
+{
+    return (size_t)PQgetlength(result, row, column);
+}
+int64_t sgi_pg_int64(const PGresult *result, int row, int column);
+int32_t sgi_pg_int32(const PGresult *result, int row, int column);
+bool sgi_pg_bool(const PGresult *result, int row, int column);
+
+#endif

@@ -1,0 +1,112 @@
+/* The format of the PostgreSQL store: its tables, and the migrations.
+ *
+ *   migration  the formats that the schema was brought to; the highest one is its format
+ *   history    the timeline of the server, and how many breaks it had
+ *              (postgres_history.c)
+ *   life       unlogged, so that it is empty after a crash and on a promoted standby
+ *   owner      instances; done: number of the last call that changed something; loose:
+ *              commits may be lost when the server crashes; away: number of breaks at
+ *              which the owner was found silent
+ *   lease      when an instance was last seen, by the clock of the server
+ *   operation  records; owner NULL = released; claimed: handed over by a claim, and not
+ *              yet acknowledged; breaks: number of breaks when its owner last knew that
+ *              its log was complete; letters: number of the last forwarded command
+ *   log        entries
+ *   garbage    deleted operations whose log rows are not all deleted yet
+ *   letter     forwarded commands
+ *   follow     which instances follow which operations
+ *
+ * Task ids and data are bytes (bytea), because they may hold any byte, also NUL. Ids have
+ * the 16 bytes of a uuid. Unsigned numbers have the same bits as signed ones.
+ *
+ * The work is done by functions in the schema, so that each call is one statement: one
+ * round trip, and atomic without BEGIN and COMMIT. No call leaves state in a session. So
+ * the calls work through a pooler that gives each transaction another session.
+ *
+ * A migration runs in one transaction under an advisory lock. When the schema has the
+ * right format already, opening a store changes no table and needs no right to. */
+#include "store/postgres_schema.h"
+
+static const char TABLES[] =
+    "CREATE TABLE @.migration (\n"
+    "  number integer PRIMARY KEY,\n"
+    "  at timestamptz NOT NULL DEFAULT now());\n"
+    "CREATE TABLE @.history (timeline text NOT NULL, breaks bigint NOT NULL);\n"
+    "INSERT INTO @.history VALUES ('', 0);\n"
+    "CREATE UNLOGGED TABLE @.life (token text NOT NULL);\n"
+    "CREATE TABLE @.owner (\n"
+    "  id uuid PRIMARY KEY,\n"
+    "  done bigint NOT NULL,\n"
+    "  loose boolean NOT NULL,\n"
+    "  away bigint) WITH (fillfactor = 50);\n"
+    "CREATE TABLE @.lease (\n"
+    "  owner uuid PRIMARY KEY,\n"
+    "  ms bigint NOT NULL,\n"
+    "  seen bigint NOT NULL) WITH (fillfactor = 50);\n"
+    "CREATE TABLE @.operation (\n"
+    "  op bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,\n"
+    "  id uuid NOT NULL UNIQUE,\n"
+    "  task_id bytea NOT NULL UNIQUE,\n"
+    "  idempotency_key bytea UNIQUE,\n"
+    "  principal bytea NOT NULL,\n"
+    "  owner uuid,\n"
+    "  claimed boolean NOT NULL DEFAULT false,\n"
+    "  ended boolean NOT NULL,\n"
+    "  followed boolean NOT NULL DEFAULT false,\n"
+    "  created bigint NOT NULL,\n"
+    "  purge bigint NOT NULL,\n"
+    "  breaks bigint NOT NULL,\n"
+    "  letters bigint NOT NULL DEFAULT 0,\n"
+    "  bytes bigint NOT NULL,\n"
+    "  data bytea NOT NULL) WITH (fillfactor = 80);\n"
+    "CREATE INDEX operation_listed ON @.operation (principal, created, task_id);\n"
+    "CREATE INDEX operation_open ON @.operation (owner) WHERE NOT ended;\n"
+    "CREATE INDEX operation_claimed ON @.operation (owner) WHERE claimed;\n"
+    "CREATE INDEX operation_purge ON @.operation (purge) WHERE purge < "
+    "9223372036854775807;\n"
+    "CREATE TABLE @.log (\n"
+    "  op bigint NOT NULL,\n"
+    "  seq bigint NOT NULL,\n"
+    "  segment bigint NOT NULL,\n"
+    "  event bigint NOT NULL,\n"
+    "  kind integer NOT NULL,\n"
+    "  at bigint NOT NULL,\n"
+    "  data bytea NOT NULL,\n"
+    "  PRIMARY KEY (op, seq));\n"
+    "CREATE TABLE @.garbage (op bigint PRIMARY KEY);\n"
+    "CREATE TABLE @.letter (\n"
+    "  op bigint NOT NULL,\n"
+    "  number bigint NOT NULL,\n"
+    "  data bytea NOT NULL,\n"
+    "  PRIMARY KEY (op, number));\n"
+    "CREATE TABLE @.follow (\n"
+    "  id uuid NOT NULL,\n"
+    "  owner uuid NOT NULL,\n"
+    "  PRIMARY KEY (id, owner));\n"
+    "CREATE INDEX follow_owner ON @.follow (owner);\n";
+
+static const char *const TABLES_OF_1[] = {TABLES, NULL};
+
+/* The parts of each migration. */
+static const char *const *const MIGRATIONS[SGI_PG_FORMAT][4] = {
+    {TABLES_OF_1, sgi_pg_functions, sgi_pg_commit_functions, NULL},
+};
+
+void sgi_pg_add_sql(sgi_buf *to, const char *sql, const char *schema)
+{
+    for (const char *at; (at = strchr(sql, '@')); sql = at + 1) {
+        sgi_buf_add(to, sql, (size_t)(at - sql));
+        sgi_buf_add_char(to, '"');
+        sgi_buf_add(to, schema, strlen(schema));
+        sgi_buf_add_char(to, '"');
+    }
+    sgi_buf_add(to, sql, strlen(sql));
+}
+
+void sgi_pg_add_migration(sgi_buf *to, int number, const char *schema)
+{
+    const char *const *const *part = MIGRATIONS[number - 1];
+    for (; *part; part++)
+        for (const char *const *sql = *part; *sql; sql++)
+            sgi_pg_add_sql(to, *sql, schema);
+}

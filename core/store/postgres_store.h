@@ -1,0 +1,134 @@
+/* The object of the PostgreSQL store, which its files share. postgres.c opens and closes,
+ * postgres_format.c brings the schema to the present format, postgres_history.c connects
+ * and checks whether data were lost, postgres_call.c runs calls, postgres_commit.c
+ * writes, postgres_read.c finds, reads and lists, postgres_claim.c claims and purges,
+ * postgres_changes.c delivers news, postgres_watch.c is the thread that receives news and
+ * renews the lease. */
+#ifndef SGI_POSTGRES_STORE_H
+#define SGI_POSTGRES_STORE_H
+
+#include "store/feed.h"
+#include "store/postgres_link.h"
+#include "store/postgres_url.h"
+#include "store/store.h"
+
+#define SGI_PG_COMMANDS_MAX 64
+#define SGI_PG_FOLLOW_STEP 64
+#define SGI_PG_CLAIM_STEP 32
+#define SGI_PG_ENDS 1024
+#define SGI_PG_CHANNEL 64
+#define SGI_PG_LIFE 64
+
+typedef struct sgi_pg_store {
+    sgi_mem mem;
+    sgi_pg_url url;
+    uint8_t me[SEGUE_STORE_ID_SIZE]; /* the name of this instance as an owner */
+    const char *sync; /* synchronous_commit of commits; "" = as the server is set */
+    bool full;        /* commits survive a crash of the server, however it is set */
+    int64_t lease_ms;
+    int64_t timeout_ms;
+    int64_t max_operations; /* maximum number of operations per principal; 0 = no limit */
+    int64_t max_bytes;
+    /* The following members are used by calls of the vtable, one call at a time. */
+    uint64_t calls; /* the number of the last call that changes something */
+    sgi_pg_link link;
+    sgi_pg_call call;
+    /* operations that a claim has passed to its callback and not yet acknowledged */
+    uint8_t shown[SGI_PG_CLAIM_STEP][SEGUE_STORE_ID_SIZE];
+    size_t shown_count; /* number of ids in `shown` */
+    int64_t purged;
+    int64_t evicted;
+    /* a ring of the operations that ended lately in this instance */
+    uint8_t ends[SGI_PG_ENDS][SEGUE_STORE_ID_SIZE];
+    /* number of operations of this instance that have ended since the store was opened */
+    uint64_t end_count;
+    /* The following members are shared by the calls and the thread. */
+    sgi_feed feed;
+    /* the life of the server's data and its number of breaks, when this instance last
+     * checked it; guarded by the lock of the feed, as `operations` and `tried` */
+    char life[SGI_PG_LIFE];
+    int64_t breaks;
+    int64_t operations; /* about how many operations there are; -1 = unknown */
+    bool tried;         /* the thread has tried to listen for the first time */
+    pthread_cond_t has_tried;
+    /* The following members are used by the thread only, `refused` until `tried`. */
+    char refused[SGI_PG_FAULT]; /* why it could not listen */
+    pthread_t thread;
+    bool has_thread;
+    int stop_fd; /* an eventfd that is readable once the store closes */
+    sgi_pg_link ear;
+    sgi_pg_call
+        ear_call; /* its memory is reserved, because the thread allocates nothing */
+} sgi_pg_store;
+
+/* ---- the format (postgres_format.c) ---- */
+
+/* Checks the format, and makes or migrates the tables if needed. Uses store->link, which
+ * is open. On failure link.fault says why. */
+segue_status sgi_pg_take_format(sgi_pg_store *store, int64_t deadline);
+
+/* ---- connecting (postgres_history.c) ---- */
+
+/* As sgi_pg_link_open, for a connection that runs calls. It also records whether the
+ * server may have lost data. */
+segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
+/* Records the life and the breaks that the server reports. */
+void sgi_pg_note_life(sgi_pg_store *store, const char *life, size_t len, int64_t breaks);
+
+/* Remembers that an operation of this instance has ended. */
+void sgi_pg_remember_ended_op(sgi_pg_store *store, const uint8_t *id);
+/* Releases the operations that ended here lately but are open again, so that they can be
+ * claimed. */
+segue_status sgi_pg_release_ended_ops(sgi_pg_store *store);
+
+/* ---- calls (postgres_call.c) ---- */
+
+/* Begins a call in store->call. */
+void sgi_pg_begin(sgi_pg_store *store, const char *sql);
+/* Begins a call that changes something: its first two arguments are the owner and the
+ * call number. */
+void sgi_pg_begin_write(sgi_pg_store *store, const char *sql);
+/* Runs store->call. A lost connection or a temporary error is retried until the time
+ * limit. SEGUE_OK means that *result is no error; the caller frees it. When the server
+ * refuses one write of a commit, *at (may be NULL) receives its number from 0. */
+segue_status sgi_pg_execute(sgi_pg_store *store, PGresult **result, size_t *at);
+/* As sgi_pg_execute, for a call whose result does not matter. */
+segue_status sgi_pg_execute_alone(sgi_pg_store *store);
+/* Returns the status that an error of the server means. */
+segue_status sgi_pg_status_of(const PGresult *result);
+/* Keeps the message of an error in link->fault. */
+void sgi_pg_keep_fault(sgi_pg_link *link, const PGresult *result);
+
+/* ---- the thread (postgres_watch.c) ---- */
+
+bool sgi_pg_watch_start(sgi_pg_store *store);
+void sgi_pg_watch_stop(sgi_pg_store *store);
+
+/* ---- the vtable ---- */
+
+/* The columns of a record, in the order of sgi_pg_fill_record. */
+#define SGI_PG_RECORD                                                                    \
+    "id, task_id, idempotency_key, principal, ended, created, purge, data"
+#define SGI_PG_RECORD_COLUMNS 8
+#define SGI_PG_TASK_MAX 1024
+
+/* Fills record with views into the result. False when the values are not a record. */
+bool sgi_pg_fill_record(const PGresult *result, int row, segue_store_record *record,
+                        char task_id[SGI_PG_TASK_MAX + 1]);
+
+segue_status sgi_pg_commit(void *self, const segue_store_write *writes, size_t count);
+segue_status sgi_pg_find(void *self, const char *task_id, const uint8_t *idempotency_key,
+                         segue_store_record_fn fn, void *user);
+segue_status sgi_pg_read(void *self, const uint8_t *id, uint64_t after,
+                         segue_store_entry_fn fn, void *user);
+segue_status sgi_pg_list(void *self, const uint8_t *principal, int64_t created_ms,
+                         const char *task_id, segue_store_record_fn fn, void *user);
+segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user);
+segue_status sgi_pg_purge(void *self, int64_t now_ms, int64_t *next_ms);
+void sgi_pg_set_wake(void *self, void (*wake)(void *user), void *user);
+segue_status sgi_pg_follow(void *self, const uint8_t *id, int32_t on);
+segue_status sgi_pg_post(void *self, const uint8_t *id, const char *data, size_t len);
+segue_status sgi_pg_read_changes(void *self, segue_store_news_fn fn, void *user,
+                                 int64_t *within_ms);
+
+#endif

@@ -1,0 +1,128 @@
+/* URLs of PostgreSQL stores. The name of the schema becomes a part of SQL text, so it may
+ * have only lower-case letters, digits and underscores. The store wipes the URLs when it
+ * closes, because they may hold a password. libpq refuses options that it does not
+ * know. */
+#include "store/postgres_url.h"
+
+#include <stdio.h>
+
+static int hex_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Copies a text with percent-decoding. False when the text is too long, is malformed or
+ * has a NUL. */
+static bool take(char *to, size_t size, sgi_str from)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < from.n; i++) {
+        char c = from.p[i];
+        if (c == '%') {
+            int high = i + 2 < from.n ? hex_of(from.p[i + 1]) : -1;
+            int low = i + 2 < from.n ? hex_of(from.p[i + 2]) : -1;
+            if (high < 0 || low < 0)
+                return false;
+            c = (char)(high * 16 + low);
+            i += 2;
+        }
+        if (!c || n + 1 >= size)
+            return false;
+        to[n++] = c;
+    }
+    to[n] = 0;
+    return true;
+}
+
+static bool is_url(const char *text)
+{
+    return !strncmp(text, "postgres://", 11) || !strncmp(text, "postgresql://", 13);
+}
+
+static const char *take_schema(sgi_pg_url *url, sgi_str value)
+{
+    static const char why[] = "schema has to be 1 to 40 lower-case letters, digits and "
+                              "underscores, and begins with a letter";
+    if (!take(url->schema, sizeof url->schema, value) || !value.n)
+        return why;
+    for (const char *at = url->schema; *at; at++) {
+        bool letter = *at >= 'a' && *at <= 'z';
+        bool other = (*at >= '0' && *at <= '9') || *at == '_';
+        if (!letter && (!other || at == url->schema))
+            return why;
+    }
+    return NULL;
+}
+
+static const char *take_sync(sgi_pg_url *url, sgi_str value)
+{
+    static const char *const values[] = {"on", "off", "local", "remote_write",
+                                         "remote_apply"};
+    if (take(url->sync, sizeof url->sync, value))
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+            if (!strcmp(url->sync, values[i]))
+                return NULL;
+    return "synchronous_commit has to be on, off, local, remote_write or remote_apply";
+}
+
+/* Takes an option of the store. *known is false for an option of libpq. */
+static const char *take_option(sgi_pg_url *url, sgi_str name, sgi_str value, bool *known)
+{
+    *known = true;
+    if (sgi_str_eq(name, SGI_STR("schema")))
+        return take_schema(url, value);
+    if (sgi_str_eq(name, SGI_STR("synchronous_commit")))
+        return take_sync(url, value);
+    if (sgi_str_eq(name, SGI_STR("listen")))
+        return take(url->listen, sizeof url->listen, value) && is_url(url->listen)
+                   ? NULL
+                   : "listen has to be a URL that begins with postgresql://, "
+                     "percent-encoded";
+    *known = false;
+    return NULL;
+}
+
+/* Copies the options that are for libpq behind the rest of the URL. */
+static const char *take_options(sgi_pg_url *url, char *end, const char *query)
+{
+    const char *reason = NULL;
+    char before = '?';
+    while (*query && !reason) {
+        sgi_str pair = {query, strcspn(query, "&")};
+        sgi_str name = {query, strcspn(query, "=&")};
+        sgi_str value = {query + name.n + (name.n < pair.n),
+                         pair.n - name.n - (name.n < pair.n)};
+        bool known;
+        reason = take_option(url, name, value, &known);
+        query += pair.n + (query[pair.n] == '&');
+        if (known)
+            continue;
+        *end++ = before;
+        memcpy(end, pair.p, pair.n);
+        end += pair.n;
+        before = '&';
+    }
+    *end = 0;
+    return reason;
+}
+
+segue_status sgi_pg_url_parse(sgi_pg_url *url, const char *text, const char **reason)
+{
+    *url = (sgi_pg_url){.schema = "segue"};
+    size_t base = strcspn(text, "?");
+    *reason = NULL;
+    if (!is_url(text))
+        *reason = "the URL has to begin with postgresql:// or postgres://";
+    else if (strlen(text) + 1 >= sizeof url->server)
+        *reason = "the URL is too long";
+    else {
+        memcpy(url->server, text, base);
+        *reason =
+            take_options(url, url->server + base, text + base + (text[base] == '?'));
+    }
+    return *reason ? SEGUE_E_INVALID : SEGUE_OK;
+}

@@ -1,0 +1,363 @@
+/* The thread of a PostgreSQL store. It has a connection of its own, which
+ *
+ *     listens   on a channel of this instance ("G" and ids of followed operations that
+ *               grew, "L" and the id of an operation that got a command) and on one of
+ *               all instances ("O" and the sender: there may be operations to claim)
+ *     beats     every third of a lease: prolongs this instance's lease, and searches for
+ *               operations whose owners are gone
+ *
+ * A lost connection is opened again after ever longer pauses. The thread then follows all
+ * followed operations again and reports `missed`. Commands and logs are in the store, so
+ * a lost message loses no data. PostgreSQL loses no message while the connection lasts,
+ * and each beat shows whether it does.
+ *
+ * LISTEN belongs to a session, so it does not work through a pooler that gives each
+ * transaction another session (pgbouncer, pool_mode transaction). At its first connection
+ * the thread therefore sends a message to itself. When the message does not come, opening
+ * the store fails and says that the URL needs the option listen.
+ *
+ * When the lease of this instance has lapsed, other owners may have claimed its
+ * operations. The thread then reports `doubt`: the server checks by a commit which of its
+ * operations still belong to it. When the server was unreachable, the other owners'
+ * leases lapsed too. They get one lease of time to reconnect before this thread reports
+ * orphans.
+ *
+ * This code allocates nothing, so that the counted allocations of a program stay the
+ * same; libpq does allocate. */
+#include "store/postgres_store.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/backoff.h"
+
+/* number of messages after which the listeners are woken up, even if more arrive */
+#define HEAR_MOST 256
+#define PROBE_MS 2000
+
+static const sgi_backoff PACE = {.first_ms = 20, .most_ms = 1000};
+
+typedef struct watch {
+    sgi_pg_store *store;
+    int64_t beat_at;     /* the time of the next beat, or of the next try to connect */
+    int64_t alive_until; /* the end of this instance's lease, by its own clock */
+    int64_t quiet_until; /* no orphans are reported before this time */
+    int32_t failures;
+    bool was_deaf;
+    bool probed; /* the message of the thread to itself came */
+    uint64_t round;
+    char channel[SGI_PG_CHANNEL];
+    char all[SGI_PG_CHANNEL];
+    char name[2 * SEGUE_STORE_ID_SIZE + 1]; /* the name of this instance, in hex */
+} watch;
+
+static int64_t limit_of(const sgi_pg_store *store)
+{
+    int64_t third = store->lease_ms / 3;
+    return sgi_pg_now() + (store->timeout_ms < third ? store->timeout_ms : third);
+}
+
+static void begin(sgi_pg_store *store, const char *sql)
+{
+    sgi_pg_call_begin(&store->ear_call, sql, store->url.schema);
+    sgi_pg_arg_id(&store->ear_call, store->me);
+}
+
+/* Runs the call. NULL on any error; the connection is then closed. */
+static PGresult *ask(sgi_pg_store *store)
+{
+    sgi_pg_link *link = &store->ear;
+    PGresult *result = sgi_pg_link_execute(link, &store->ear_call, limit_of(store));
+    if (!result || PQresultStatus(result) == PGRES_TUPLES_OK)
+        return result;
+    sgi_pg_keep_fault(link, result);
+    PQclear(result);
+    sgi_pg_link_close(link);
+    return NULL;
+}
+
+/* Reports that news may be lost. lapsed: operations of this instance may be lost too. */
+static void note_all(sgi_pg_store *store, bool lapsed)
+{
+    pthread_mutex_lock(&store->feed.lock);
+    store->feed.doubt = store->feed.doubt || lapsed;
+    store->feed.missed = true;
+    store->feed.mail_all = true;
+    pthread_mutex_unlock(&store->feed.lock);
+    sgi_feed_wake(&store->feed);
+}
+
+/* ---- beat: the lease ---- */
+
+static bool beat_once(watch *w)
+{
+    sgi_pg_store *store = w->store;
+    sgi_feed *feed = &store->feed;
+    int64_t began = sgi_pg_now();
+    begin(store, "SELECT lapsed, orphans, operations, breaks, life FROM @.beat($1, $2)");
+    sgi_pg_arg_int64(&store->ear_call, store->lease_ms);
+    PGresult *result = ask(store);
+    if (!result)
+        return false;
+    bool lapsed = sgi_pg_bool(result, 0, 0), orphans = sgi_pg_bool(result, 0, 1);
+    if (lapsed || began > w->alive_until)
+        w->quiet_until = began + store->lease_ms;
+    sgi_pg_note_life(store, PQgetvalue(result, 0, 4), sgi_pg_len(result, 0, 4),
+                     sgi_pg_int64(result, 0, 3));
+    pthread_mutex_lock(&feed->lock);
+    store->operations = sgi_pg_int64(result, 0, 2);
+    feed->orphans = feed->orphans || (orphans && began >= w->quiet_until);
+    orphans = feed->orphans;
+    pthread_mutex_unlock(&feed->lock);
+    PQclear(result);
+    w->alive_until = began + store->lease_ms;
+    if (lapsed)
+        note_all(store, true);
+    else if (orphans)
+        sgi_feed_wake(feed);
+    return true;
+}
+
+/* ---- messages ---- */
+
+static int hex_of(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool read_id(const char *hex, uint8_t id[SEGUE_STORE_ID_SIZE])
+{
+    for (size_t i = 0; i < SEGUE_STORE_ID_SIZE; i++) {
+        int high = hex_of(hex[2 * i]), low = high < 0 ? -1 : hex_of(hex[2 * i + 1]);
+        if (low < 0)
+            return false;
+        id[i] = (uint8_t)(high * 16 + low);
+    }
+    return true;
+}
+
+/* Records one message. Orphans are recorded only after quiet_until; the beat reports them
+ * as well. */
+static void note(watch *w, const char *text)
+{
+    sgi_feed *feed = &w->store->feed;
+    uint8_t id[SEGUE_STORE_ID_SIZE];
+    bool own = !strcmp(text + 1, w->name);
+    for (const char *hex = text + 1; *text == 'G' && read_id(hex, id); hex += 32)
+        sgi_feed_add_id(feed, &feed->grown, id, &feed->missed);
+    if (*text == 'L' && read_id(text + 1, id))
+        sgi_feed_add_id(feed, &feed->mail, id, &feed->mail_all);
+    if (*text == 'O' && !own && sgi_pg_now() >= w->quiet_until)
+        sgi_feed_set_flag(feed, &feed->orphans);
+    w->probed = w->probed || (*text == 'P' && own);
+}
+
+/* Handles all messages that have arrived, then wakes the listeners once. Messages may
+ * come without end, so it returns after HEAR_MOST of them. True when there may be
+ * more. */
+static bool listen_to(watch *w)
+{
+    PGnotify *notify;
+    int left = HEAR_MOST;
+    while (left && sgi_pg_link_poll(&w->store->ear, &notify) && notify) {
+        note(w, notify->extra);
+        PQfreemem(notify);
+        left--;
+    }
+    if (left < HEAR_MOST)
+        sgi_feed_wake(&w->store->feed);
+    if (!sgi_pg_link_is_up(&w->store->ear))
+        w->beat_at = sgi_pg_now();
+    return !left;
+}
+
+/* ---- connecting ---- */
+
+static bool follow_all(watch *w)
+{
+    sgi_pg_store *store = w->store;
+    uint8_t ids[SGI_PG_FOLLOW_STEP][SEGUE_STORE_ID_SIZE];
+    size_t count;
+    w->round++;
+    while ((count = sgi_feed_next_followed(&store->feed, w->round, ids,
+                                           SGI_PG_FOLLOW_STEP))) {
+        begin(store, "SELECT @.follow($1, $2, $3)");
+        sgi_buf *array = sgi_pg_array_begin(&store->ear_call, SGI_PG_IDS);
+        for (size_t i = 0; i < count; i++)
+            sgi_pg_add_bytes(array, ids[i], SEGUE_STORE_ID_SIZE);
+        sgi_pg_array_end(array, count);
+        sgi_pg_arg_bool(&store->ear_call, true);
+        PGresult *result = ask(store);
+        if (!result)
+            return false;
+        PQclear(result);
+    }
+    return true;
+}
+
+static bool run(watch *w, const char *sql)
+{
+    sgi_pg_link *link = &w->store->ear;
+    PGresult *result = sgi_pg_link_run(link, sql, limit_of(w->store));
+    if (!result)
+        return false;
+    bool ok = PQresultStatus(result) != PGRES_FATAL_ERROR;
+    if (!ok) {
+        sgi_pg_keep_fault(link, result);
+        sgi_pg_link_close(link);
+    }
+    PQclear(result);
+    return ok;
+}
+
+/* Waits for the message of the thread to itself. libpq may have read it already. */
+static bool probe(watch *w)
+{
+    sgi_pg_store *store = w->store;
+    int64_t until = sgi_pg_now() + PROBE_MS;
+    for (int64_t left = PROBE_MS; left > 0; left = until - sgi_pg_now()) {
+        listen_to(w);
+        if (!sgi_pg_link_is_up(&store->ear) || w->probed)
+            break;
+        struct pollfd fds[] = {{.fd = PQsocket(store->ear.conn), .events = POLLIN},
+                               {.fd = store->stop_fd, .events = POLLIN}};
+        if (poll(fds, 2, (int)left) > 0 && fds[1].revents)
+            return false;
+    }
+    if (!sgi_pg_link_is_up(&store->ear))
+        return false;
+    if (w->probed)
+        return true;
+    snprintf(
+        store->ear.fault, sizeof store->ear.fault,
+        "LISTEN does not work on this connection, which seems to lead through a "
+        "pooler in transaction mode: give the URL of the server itself as the option "
+        "listen");
+    sgi_pg_link_close(&store->ear);
+    return false;
+}
+
+static bool subscribe(watch *w)
+{
+    char sql[512];
+    snprintf(sql, sizeof sql, "LISTEN \"%s\"; LISTEN \"segue:\"\"%s\"\"\"", w->channel,
+             w->store->url.schema);
+    if (!run(w, sql))
+        return false;
+    if (w->probed)
+        return true;
+    /* The message is sent after LISTEN has been committed, by another transaction. */
+    snprintf(sql, sizeof sql, "NOTIFY \"%s\", 'P%s'", w->channel, w->name);
+    return run(w, sql) && probe(w);
+}
+
+static bool open_ear(watch *w)
+{
+    sgi_pg_store *store = w->store;
+    if (sgi_pg_connect(store, &store->ear, limit_of(store)) != SEGUE_OK ||
+        !subscribe(w) || !follow_all(w))
+        return false;
+    if (w->was_deaf) /* no news was missed before the first subscription */
+        note_all(store, false);
+    return true;
+}
+
+/* Connects if needed, and beats. */
+static void go_on(watch *w)
+{
+    sgi_pg_store *store = w->store;
+    int64_t third = store->lease_ms / 3;
+    bool ok = (sgi_pg_link_is_up(&store->ear) || open_ear(w)) && beat_once(w);
+    w->failures = ok ? 0 : w->failures + 1;
+    w->was_deaf = true;
+    if (!ok)
+        sgi_pg_link_close(&store->ear);
+    int64_t wait = sgi_backoff_ms(&PACE, w->failures);
+    w->beat_at = sgi_pg_now() + (ok || wait > third ? third : wait + 1);
+}
+
+/* ---- the thread ---- */
+
+/* Waits for a message, for the next beat or for the closing. False when the store
+ * closes. */
+static bool await(watch *w, bool more)
+{
+    sgi_pg_store *store = w->store;
+    int64_t left = more ? 0 : w->beat_at - sgi_pg_now();
+    struct pollfd fds[] = {
+        {.fd = store->stop_fd, .events = POLLIN},
+        {.fd = store->ear.conn ? PQsocket(store->ear.conn) : -1, .events = POLLIN}};
+    poll(fds, 2, left > 60000 ? 60000 : left > 0 ? (int)left : 0);
+    return !fds[0].revents;
+}
+
+static void say_tried(sgi_pg_store *store)
+{
+    if (!sgi_pg_link_is_up(&store->ear))
+        snprintf(store->refused, sizeof store->refused, "%s", store->ear.fault);
+    pthread_mutex_lock(&store->feed.lock);
+    store->tried = true;
+    pthread_cond_signal(&store->has_tried);
+    pthread_mutex_unlock(&store->feed.lock);
+}
+
+static void name_channels(watch *w)
+{
+    for (size_t i = 0; i < SEGUE_STORE_ID_SIZE; i++)
+        snprintf(w->name + 2 * i, 3, "%02x", w->store->me[i]);
+    snprintf(w->channel, sizeof w->channel, "segue:%s", w->name);
+}
+
+static void *run_thread(void *user)
+{
+    watch w = {.store = user};
+    bool more = false;
+    w.alive_until = sgi_pg_now() + w.store->lease_ms;
+    name_channels(&w);
+    go_on(&w);
+    say_tried(w.store);
+    while (await(&w, more)) {
+        more = sgi_pg_link_is_up(&w.store->ear) && listen_to(&w);
+        if (sgi_pg_now() >= w.beat_at)
+            go_on(&w);
+    }
+    return NULL;
+}
+
+bool sgi_pg_watch_start(sgi_pg_store *store)
+{
+    sigset_t all, old;
+    store->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (store->stop_fd < 0)
+        return false;
+    sgi_pg_link_init(&store->ear,
+                     *store->url.listen ? store->url.listen : store->url.server,
+                     store->stop_fd);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    store->has_thread = pthread_create(&store->thread, NULL, run_thread, store) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    /* The opening waits for the first subscription, so that normally no later message is
+     * missed. */
+    pthread_mutex_lock(&store->feed.lock);
+    while (store->has_thread && !store->tried)
+        pthread_cond_wait(&store->has_tried, &store->feed.lock);
+    pthread_mutex_unlock(&store->feed.lock);
+    return store->has_thread;
+}
+
+void sgi_pg_watch_stop(sgi_pg_store *store)
+{
+    uint64_t one = 1;
+    if (store->has_thread) {
+        while (write(store->stop_fd, &one, sizeof one) < 0)
+            ;
+        pthread_join(store->thread, NULL);
+        sgi_pg_link_close(&store->ear);
+    }
+    if (store->stop_fd >= 0)
+        close(store->stop_fd);
+}
