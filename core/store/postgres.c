@@ -61,6 +61,8 @@ static segue_status connect_server(opening *o)
     segue_status status = sgi_pg_link_open(&store->link, deadline);
     if (!status)
         status = sgi_pg_take_format(store, deadline);
+    if (!status)
+        status = sgi_pg_arrive(store, &store->link, deadline);
     return status ? fail_link(o, status) : SEGUE_OK;
 }
 
@@ -69,7 +71,6 @@ static segue_status become_owner(opening *o)
     sgi_pg_store *store = o->store;
     if (sgi_crypto_random(NULL, store->me, sizeof store->me))
         return fail(o, SEGUE_E_STORE, "no randomness");
-    sgi_pg_link_close(&store->link); /* the next connection checks the history */
     sgi_pg_begin(store, "SELECT @.enter($1, $2, $3)");
     sgi_pg_arg_id(&store->call, store->me);
     sgi_pg_arg_int64(&store->call, store->lease_ms);

@@ -5,7 +5,8 @@
  *       \-> older or absent -> BEGIN -> lock -> look again -> migrations -> COMMIT
  *
  * The lock is an advisory one of the transaction, so that of several servers that start
- * together one migrates and the others wait. */
+ * together one migrates and the others wait. They look again in the tables of the
+ * catalog: to_regclass may answer from a cache that is older than the lock. */
 #include "store/postgres_store.h"
 
 #include <stdio.h>
@@ -38,7 +39,10 @@ static segue_status look(sgi_pg_store *store, int64_t deadline, int64_t *format)
 {
     char sql[SQL_MAX];
     const char *schema = store->url.schema;
-    snprintf(sql, sizeof sql, "SELECT count(to_regclass('\"%s\".migration'))", schema);
+    snprintf(sql, sizeof sql,
+             "SELECT count(*) FROM pg_catalog.pg_tables WHERE schemaname = '%s' AND "
+             "tablename = 'migration'",
+             schema);
     *format = 0;
     segue_status status = run(store, sql, deadline, format);
     if (status || !*format)
@@ -59,7 +63,8 @@ static segue_status make_schema(sgi_pg_store *store, int64_t deadline)
 {
     char sql[SQL_MAX];
     int64_t found = 0;
-    snprintf(sql, sizeof sql, "SELECT count(to_regnamespace('\"%s\"'))",
+    snprintf(sql, sizeof sql,
+             "SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = '%s'",
              store->url.schema);
     segue_status status = run(store, sql, deadline, &found);
     if (status || found)

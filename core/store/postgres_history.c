@@ -43,13 +43,11 @@ void sgi_pg_note_life(sgi_pg_store *store, const char *life, size_t len, int64_t
         sgi_feed_wake(&store->feed);
 }
 
-segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline)
+segue_status sgi_pg_arrive(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline)
 {
     sgi_pg_call own;
     char text[SGI_PG_SCHEMA_MAX + 64];
-    segue_status status = sgi_pg_link_open(link, deadline);
-    if (status)
-        return status;
+    segue_status status = SEGUE_OK;
     sgi_text_format(text, sizeof text, "SELECT breaks, life FROM \"%s\".arrive()",
                     store->url.schema);
     own.sql = (sgi_buf){.p = text};
@@ -67,6 +65,12 @@ segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t dead
     }
     PQclear(result);
     return status;
+}
+
+segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline)
+{
+    segue_status status = sgi_pg_link_open(link, deadline);
+    return status ? status : sgi_pg_arrive(store, link, deadline);
 }
 
 void sgi_pg_remember_ended_op(sgi_pg_store *store, const uint8_t *id)

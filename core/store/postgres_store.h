@@ -69,8 +69,10 @@ segue_status sgi_pg_take_format(sgi_pg_store *store, int64_t deadline);
 
 /* ---- connecting (postgres_history.c) ---- */
 
-/* As sgi_pg_link_open, for a connection that runs calls. It also records whether the
- * server may have lost data. */
+/* Records whether the server at the other end of a new connection may have lost data. On
+ * failure the connection is closed and link->fault says why. */
+segue_status sgi_pg_arrive(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
+/* sgi_pg_link_open and sgi_pg_arrive, for a connection that runs calls. */
 segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
 /* Records the life and the breaks that the server reports. */
 void sgi_pg_note_life(sgi_pg_store *store, const char *life, size_t len, int64_t breaks);

@@ -4,8 +4,8 @@ show, change, take over and finish each other's tasks.
     servers.py [--short] [--check NAME]... [--place DIRECTORY] [STORE...]
 
 STORE is sqlite, redis or postgres; all by default. One line for each check, or for each
-NAME. The last lines are "hop STORE: median M ms, ..." and "several servers STORE: G green, F
-failed". A rolling restart under load is tested by a matrix of run.py.
+NAME. The last lines are "hop STORE: median M ms, ..." and "several servers STORE: G
+green, F failed". A rolling restart under load is tested by a matrix of run.py.
 """
 import argparse
 import contextlib

@@ -135,9 +135,16 @@ static void run_server(const postgres_server *server)
 
 /* ---- starting ---- */
 
+static void ignore_notice(void *user, const PGresult *notice)
+{
+    (void)user;
+    (void)notice;
+}
+
 static PGconn *connect_to(const postgres_server *server)
 {
     PGconn *conn = PQconnectdb(server->unix_url);
+    PQsetNoticeReceiver(conn, ignore_notice, NULL);
     if (PQstatus(conn) == CONNECTION_OK)
         return conn;
     PQfinish(conn);
