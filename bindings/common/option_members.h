@@ -103,6 +103,7 @@ static const option server_members[] = {M(T, name, TEXT),
                                         M(T, max_server_requests, INT64),
                                         M(T, max_server_bytes, INT64),
                                         M(T, first_turn_ms, INT64),
+                                        M(T, log_level, TEXT),
                                         END};
 #undef T
 
@@ -117,6 +118,7 @@ static const option item_members[] = {M(T, flags, INT32),
                                       M(T, scopes, TEXT),
                                       M(T, resume_min_wait_ms, INT64),
                                       M(T, resume_max_wait_ms, INT64),
+                                      M(T, visibility, INT32),
                                       END};
 #undef T
 

@@ -234,6 +234,33 @@ static napi_value call_log(sgnode_frame *frame)
     return sgnode_done(frame, segue_call_log(call, level, json, len, &frame->error));
 }
 
+static napi_value call_log_json(sgnode_frame *frame)
+{
+    const char *json;
+    size_t len;
+    CALL(call);
+    if (!sgnode_view(frame, frame->arg[1], false, &json, &len))
+        return NULL;
+    return sgnode_done(frame, segue_call_log_json(call, json, len, &frame->error));
+}
+
+static napi_value call_log_level(sgnode_frame *frame)
+{
+    CALL(call);
+    const char *level = segue_call_log_level(call);
+    return level ? sgnode_string(frame->env, level) : sgnode_null(frame->env);
+}
+
+static napi_value call_complete_json(sgnode_frame *frame)
+{
+    const char *json;
+    size_t len;
+    CALL(call);
+    if (!sgnode_view(frame, frame->arg[1], false, &json, &len))
+        return NULL;
+    return sgnode_done(frame, segue_call_complete_json(call, json, len, &frame->error));
+}
+
 static napi_value call_set_status(sgnode_frame *frame)
 {
     const char *message;
@@ -439,6 +466,9 @@ const sgnode_row sgnode_call_rows[] = {
     {"callSetCompletion", call_set_completion},
     {"callProgress", call_progress},
     {"callLog", call_log},
+    {"callLogJson", call_log_json},
+    {"callLogLevel", call_log_level},
+    {"callCompleteJson", call_complete_json},
     {"callSetStatus", call_set_status},
     {"callRequireInput", call_require_input},
     {"callHangUp", call_hang_up},

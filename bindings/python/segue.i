@@ -306,6 +306,10 @@ PyObject *sgpy_option_names(void);
 %ignore segue_runtime_cork;
 %ignore segue_runtime_uncork;
 %ignore segue_call_hold_turn; /* the shim calls it */
+%ignore segue_call_fail_with;
+%ignore segue_timer_start;
+%ignore segue_timer_cancel;
+%rename("$ignore", regextarget=1, %$isfunction) "^segue_json_";
 %ignore segue_call_send_text;
 %ignore segue_call_extend_text;
 %ignore segue_call_is_cancelled;

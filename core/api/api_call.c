@@ -3,6 +3,7 @@
 #include "engine/error.h"
 #include "engine/server/call.h"
 #include "engine/server/grant.h"
+#include "wire/log_level.h"
 
 const char *segue_call_method(const segue_call *call)
 {
@@ -286,6 +287,46 @@ segue_status segue_call_fail(segue_call *call, int32_t code, const char *message
         return sgi_refuse_without_handle(status, error);
     status = message ? sgi_call_fail(call, code, message, data, len) : SEGUE_E_INVALID;
     return sgi_leave_with_error(call, status, error);
+}
+
+segue_status segue_call_complete_json(segue_call *call, const char *json, size_t len,
+                                      segue_error **error)
+{
+    segue_status status =
+        sgi_enter(SGI_FN_segue_call_complete_json, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return sgi_refuse_without_handle(status, error);
+    status = json ? sgi_call_complete_json(call, json, len) : SEGUE_E_INVALID;
+    return sgi_leave_with_error(call, status, error);
+}
+
+segue_status segue_call_fail_with(segue_call *call, const segue_error *why,
+                                  segue_error **error)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_fail_with, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return sgi_refuse_without_handle(status, error);
+    status = why ? sgi_call_fail_with(call, segue_error_read(why)) : SEGUE_E_INVALID;
+    return sgi_leave_with_error(call, status, error);
+}
+
+segue_status segue_call_log_json(segue_call *call, const char *json, size_t len,
+                                 segue_error **error)
+{
+    segue_status status = sgi_enter(SGI_FN_segue_call_log_json, call, SGI_MAGIC_CALL);
+    if (status != SEGUE_OK)
+        return sgi_refuse_without_handle(status, error);
+    status = json ? sgi_call_log_json(call, json, len) : SEGUE_E_INVALID;
+    return sgi_leave_with_error(call, status, error);
+}
+
+const char *segue_call_log_level(const segue_call *call)
+{
+    if (sgi_enter(SGI_FN_segue_call_log_level, call, SGI_MAGIC_CALL) != SEGUE_OK)
+        return NULL;
+    int32_t level = sgi_call_log_level(call);
+    sgi_leave(call);
+    return level < 0 ? NULL : sgi_log_level_name(level);
 }
 
 /* Checks the text without the lock, because streams call this very often. */

@@ -25,6 +25,8 @@ segue_status segue_error_copy(const segue_error *error, segue_error **out)
     *out = sgi_error_new(error->mem ? error->mem : &sgi_mem_libc, error->view.status,
                          error->view.rpc_code, sgi_str_of(error->view.message),
                          (sgi_str){error->view.data, error->view.data_len});
+    if ((*out)->mem)
+        (*out)->view.unsent = error->view.unsent;
     return SEGUE_OK;
 }
 

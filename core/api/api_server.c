@@ -6,6 +6,7 @@
 #include "engine/server/stats.h"
 #include "engine/error.h"
 #include "wire/freshness.h"
+#include "wire/log_level.h"
 #include "store/store.h"
 #include "transport/transport.h"
 
@@ -300,6 +301,8 @@ static segue_status resolve_server(sgi_engine *engine, segue_server_options *o)
             "list_ttl_ms is %lld (at most %lld), list_scope is %d: one of "
             "them is out of range",
             (long long)o->list_ttl_ms, (long long)SGI_TTL_MAX, (int)o->list_scope);
+    if (status == SEGUE_OK && o->log_level && sgi_log_level(sgi_str_of(o->log_level)) < 0)
+        status = sgi_refuse(engine, SEGUE_E_INVALID, "log_level names no level");
     if (status == SEGUE_OK)
         status = check_texts(engine, o);
     return status == SEGUE_OK ? check_seal_keys(engine, o) : status;
@@ -416,7 +419,9 @@ segue_status segue_server_add(segue_server *server, int32_t item, const char *js
         put_default(&full.poll_ms, 1000);
         if (!is_item(item) || !full.on_call || full.task < SEGUE_TASK_NEVER ||
             full.task > SEGUE_TASK_MUST || full.ttl_ms < -1 || full.poll_ms < 0 ||
-            full.promote_after_ms < 0 || !is_freshness(full.read_ttl_ms, full.read_scope))
+            full.promote_after_ms < 0 || full.visibility < SEGUE_VISIBLE ||
+            full.visibility > SEGUE_LISTED_ONLY ||
+            !is_freshness(full.read_ttl_ms, full.read_scope))
             status = SEGUE_E_INVALID;
     }
     if (status == SEGUE_OK)

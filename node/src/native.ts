@@ -370,6 +370,9 @@ export interface Native {
         message?: string | null,
     ): void;
     callLog(call: Call, level: string, json: Json): void;
+    callLogJson(call: Call, json: Json): void;
+    callLogLevel(call: Call): string | null;
+    callCompleteJson(call: Call, json: Json): void;
     callSetStatus(call: Call, message: string): boolean;
     /** Asks the client a question. The handler receives INPUT. */
     callRequireInput(

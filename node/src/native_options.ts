@@ -112,6 +112,7 @@ export type ServerOptions = Members<{
     maxServerRequests: number;
     maxServerBytes: number;
     firstTurnMs: number;
+    logLevel: string;
 }>;
 
 /** The members of the C struct `segue_item_options`. */
@@ -127,6 +128,7 @@ export type ItemOptions = Members<{
     scopes: string;
     resumeMinWaitMs: number;
     resumeMaxWaitMs: number;
+    visibility: number;
 }>;
 
 /** The members of the C struct `segue_listen_options`. */

@@ -76,7 +76,7 @@ PURE_HEADERS = {
     "arm_neon.h", "emmintrin.h", "immintrin.h",
 }
 
-PUBLIC_ONLY = ("core/examples/", "tests/demo/", "bindings/")
+PUBLIC_ONLY = ("core/examples/", "core/proxy/", "tests/demo/", "bindings/")
 
 
 def check_include(path, quoted, name, exists):

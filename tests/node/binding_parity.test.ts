@@ -20,6 +20,16 @@ const header = ["segue.h", "segue_auth.h"]
 /** Functions of the library that the addon does not have, and what replaces them. */
 const ELSEWHERE: Record<string, string> = {
     callHoldTurn: "the event CALL_NOW",
+    callFailWith: "callFail",
+    timerStart: "setTimeout",
+    timerCancel: "clearTimeout",
+    timerFree: "clearTimeout",
+    jsonCheck: "JSON.parse",
+    jsonGet: "JSON.parse",
+    jsonNext: "JSON.parse",
+    jsonText: "JSON.parse",
+    jsonInt: "JSON.parse",
+    jsonQuote: "JSON.stringify",
     segmentRead: "Segment.number",
     segmentText: "Segment.text",
     errorRead: "ErrorInfo",

@@ -19,6 +19,16 @@ STUB = ROOT / "python" / "src" / "segue" / "_segue.pyi"
 # Functions of the library that the module does not have, and what replaces them.
 ELSEWHERE = {
     "call_hold_turn": "the event CALL_NOW",
+    "call_fail_with": "call_fail",
+    "timer_start": "asyncio.loop.call_later",
+    "timer_cancel": "asyncio.TimerHandle.cancel",
+    "timer_free": "asyncio.TimerHandle",
+    "json_check": "json.loads",
+    "json_get": "json.loads",
+    "json_next": "json.loads",
+    "json_text": "json.loads",
+    "json_int": "json.loads",
+    "json_quote": "json.dumps",
     "segment_read": "Segment.number",
     "segment_text": "Segment.text",
     "error_read": "ErrorInfo",

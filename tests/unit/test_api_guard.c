@@ -55,6 +55,11 @@ static void on_input(void *user, segue_request *r, const char *key, const char *
     (void)len;
 }
 
+static void ignore_time(void *user)
+{
+    (void)user;
+}
+
 static void start_custom(void *self, segue_transport *t)
 {
     (void)self;
@@ -109,7 +114,8 @@ enum kind {
     CALL,
     TRANSPORT,
     LISTENER,
-    BEARER
+    BEARER,
+    TIMER
 };
 
 /* A probe of a function without a status returns INVALID when the call did nothing. */
@@ -137,6 +143,19 @@ PROBE(segue_runtime_fd, int32_t fd; return segue_runtime_fd(h, &fd);)
 STATUS(segue_runtime_dispatch, segue_runtime_dispatch(h, 0, 1, NULL))
 STATUS(segue_runtime_cork, segue_runtime_cork(h))
 STATUS(segue_runtime_uncork, segue_runtime_uncork(h))
+PROBE(segue_timer_start, segue_timer *out = NULL;
+      segue_status status = segue_timer_start(h, 0, ignore_time, NULL, NULL, &out);
+      segue_timer_free(out); return status;)
+STATUS(segue_timer_cancel, segue_timer_cancel(h))
+IGNORES(segue_timer_free, segue_timer_free(h))
+STATUS(segue_json_check, segue_json_check(h, "1", 1, NULL))
+PROBE(segue_json_get, const char *value; size_t len;
+      return segue_json_get(h, 2, "a", &value, &len);)
+PROBE(segue_json_next, const char *value; size_t len, at = 0;
+      return segue_json_next(h, 2, &at, NULL, NULL, &value, &len);)
+PROBE(segue_json_text, size_t len = 0; return segue_json_text(h, 2, NULL, &len);)
+PROBE(segue_json_int, int64_t number; return segue_json_int(h, 1, &number);)
+PROBE(segue_json_quote, size_t len = 0; return segue_json_quote(h, 1, NULL, &len);)
 STATUS(segue_runtime_stop, segue_runtime_stop(h))
 IGNORES(segue_runtime_free, segue_runtime_free(h))
 PROBE(
@@ -240,6 +259,11 @@ STATUS(segue_call_set_status, segue_call_set_status(h, "x", NULL))
 STATUS(segue_call_require_input, segue_call_require_input(h, NULL, "roots/list", NULL, 0,
                                                           ignore_input, NULL, NULL, NULL))
 STATUS(segue_call_hang_up, segue_call_hang_up(h, 1, NULL))
+STATUS(segue_call_complete_json, segue_call_complete_json(h, "{}", 2, NULL))
+STATUS(segue_call_fail_with, segue_call_fail_with(h, NULL, NULL))
+STATUS(segue_call_log_json,
+       segue_call_log_json(h, "{\"level\":\"info\",\"data\":1}", 25, NULL))
+STATUS(segue_call_log_level, segue_call_log_level(h) ? SEGUE_OK : SEGUE_E_INVALID)
 STATUS(segue_call_hold_turn, segue_call_hold_turn(h))
 STATUS(segue_call_end_turn, segue_call_end_turn(h))
 STATUS(segue_call_defer, segue_call_defer(h, 0, NULL))
@@ -324,6 +348,9 @@ static enum kind kind_of(const char *name)
         {"segue_task_", TASK},
         {"segue_listener_", LISTENER},
         {"segue_bearer_", BEARER},
+        {"segue_timer_start", RUNTIME},
+        {"segue_timer_", TIMER},
+        {"segue_json_check", RUNTIME},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix)))
@@ -407,9 +434,10 @@ static int tear_down(void **state)
 
 static void *handle_of(enum kind kind)
 {
-    /* The last one is a bearer, which has tests of its own: test_bearer_application.c. */
+    /* The last two have tests of their own: test_bearer_application.c and
+     * test_timer_api.c. */
     void *const handles[] = {NULL,    runtime, server,    session,  request, task,
-                             content, call,    transport, listener, NULL};
+                             content, call,    transport, listener, NULL,    NULL};
     return handles[kind];
 }
 

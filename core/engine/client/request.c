@@ -346,10 +346,12 @@ static void send_call(segue_request *request)
     bool sent = sgi_emitter_send(emitter, &sending, sgi_buf_str(&extra),
                                  sgi_json_get(params, "_meta"));
     sgi_buf_free(&extra);
-    if (sent)
+    if (sent) {
         request->calling = emitter;
-    else
+        request->sent++;
+    } else {
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory");
+    }
 }
 
 static bool is_complete(sgi_json result)
@@ -419,6 +421,8 @@ static bool has_received(const segue_request *request)
 static void take_loss(segue_request *request, const sgi_outcome *outcome)
 {
     sgi_cli_note_exchange_lost(request);
+    if (outcome->unsent && request->sent)
+        request->sent--;
     if (can_repeat(request) || outcome->unsent)
         sgi_tries_retry_lost(&request->tries, outcome);
     else

@@ -84,6 +84,8 @@ struct segue_request {
      * it */
     int64_t call_id;
     int32_t call_session; /* the wire session in which this last message was sent */
+    /* number of messages that carried the request and may have reached the server */
+    int32_t sent;
     /* the value of cache.changes when the request was sent: the result may be cached
      * while cache.changes is the same; 0 = the result must not be cached */
     uint64_t cache_mark;

@@ -4,6 +4,7 @@
 #include "engine/client/server_questions.h"
 #include "engine/client/dialects.h"
 #include "engine/client/void_members.h"
+#include "engine/error.h"
 
 #include <assert.h>
 
@@ -26,6 +27,8 @@ static void end(segue_request *request, segue_status status)
 {
     sgi_request_set_phase(request, SGI_PHASE_DONE);
     request->status = status;
+    if (request->error && request->error->mem && !request->error->view.rpc_code)
+        request->error->view.unsent = !request->sent && !request->taken_over;
     sgi_engine_clear_timer(request->engine, &request->deadline);
     sgi_tries_stop(&request->tries);
     sgi_questions_stop_sending(request);

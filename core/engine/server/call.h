@@ -131,6 +131,13 @@ segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
                            const char *data, size_t len);
 segue_status sgi_call_resumed(const segue_call *call, uint64_t *last_segment,
                               const void **data, size_t *len);
+/* Ends and messages that come from another server (relayed.c). */
+segue_status sgi_call_complete_json(segue_call *call, const char *json, size_t len);
+segue_status sgi_call_fail_with(segue_call *call, const segue_error_view *error);
+segue_status sgi_call_log_json(segue_call *call, const char *json, size_t len);
+/* Returns the index of the lowest level of the log messages that the client wants; -1 =
+ * it wants none. */
+int32_t sgi_call_log_level(const segue_call *call);
 void sgi_call_free(segue_call *call);
 
 #endif

@@ -4,6 +4,7 @@
 #include "engine/server/call.h"
 
 #include "engine/server/dialects.h"
+#include "engine/server/emit.h"
 #include "engine/server/task.h"
 #include "engine/server/tool_check.h"
 
@@ -208,8 +209,8 @@ static bool add_entry(const sgi_mem *mem, struct sgi_entry_list *list, int32_t k
     return entry != NULL;
 }
 
-static bool add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str name,
-                      sgi_json value)
+bool sgi_emit_add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str name,
+                        sgi_json value)
 {
     sgi_buf payload;
     sgi_buf_init(&payload, mem);
@@ -252,8 +253,8 @@ static bool add_placed(const sgi_mem *mem, struct sgi_entry_list *list, uint64_t
     return ok;
 }
 
-static bool add_block(const sgi_op *op, struct sgi_entry_list *list, size_t i,
-                      sgi_str block)
+bool sgi_emit_add_block(const sgi_op *op, struct sgi_entry_list *list, size_t i,
+                        sgi_str block)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     return needs_place(op) ? add_placed(mem, list, op->head.blocks + i, block)
@@ -265,11 +266,11 @@ static bool add_content(const sgi_op *op, struct sgi_entry_list *list,
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     for (size_t i = 0; i < sgi_content_count(content); i++)
-        if (!add_block(op, list, i, sgi_content_block(content, i)))
+        if (!sgi_emit_add_block(op, list, i, sgi_content_block(content, i)))
             return false;
     if (content->structured.len)
-        return add_field(mem, list, SGI_STR("structuredContent"),
-                         sgi_buf_str(&content->structured));
+        return sgi_emit_add_field(mem, list, SGI_STR("structuredContent"),
+                                  sgi_buf_str(&content->structured));
     return true;
 }
 
@@ -446,7 +447,7 @@ segue_status sgi_call_set_field(segue_call *call, const char *name, const char *
         status = may_emit(call);
     if (status != SEGUE_OK || is_untold(call->op, name))
         return status;
-    if (!add_field(mem, &list, sgi_str_of(name), value)) {
+    if (!sgi_emit_add_field(mem, &list, sgi_str_of(name), value)) {
         sgi_entry_list_free(mem, &list);
         return SEGUE_E_NOMEM;
     }
@@ -523,6 +524,14 @@ static sgi_str final_payload(const segue_call *call, bool is_error, size_t more)
     return is_error ? SGI_STR("{\"isError\":true}") : SGI_STR("{}");
 }
 
+bool sgi_emit_add_final(segue_call *call, struct sgi_entry_list *list, bool is_error)
+{
+    size_t more = bytes_of(list);
+    return turn_in_time(call, more + strlen(FINAL_LONGEST)) == SEGUE_OK &&
+           add_entry(sgi_engine_mem(call->handle.engine), list, SGI_ENTRY_RESULT,
+                     final_payload(call, is_error, more));
+}
+
 segue_status sgi_call_complete(segue_call *call, const segue_content *content)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
@@ -542,9 +551,7 @@ segue_status sgi_call_complete(segue_call *call, const segue_content *content)
     if (check != SEGUE_OK && check != SEGUE_E_STATE)
         return check;
     bool ok = !content || add_content(op, &list, content);
-    size_t more = bytes_of(&list);
-    if (!ok || turn_in_time(call, more + strlen(FINAL_LONGEST)) != SEGUE_OK ||
-        !add_entry(mem, &list, SGI_ENTRY_RESULT, final_payload(call, is_error, more))) {
+    if (!ok || !sgi_emit_add_final(call, &list, is_error)) {
         sgi_entry_list_free(mem, &list);
         return SEGUE_E_NOMEM;
     }

@@ -4,6 +4,7 @@
 #include "engine/server/call.h"
 
 #include "engine/server/task_form.h"
+#include "wire/json_copy.h"
 #include "wire/log_level.h"
 #include "engine/server/task_creator.h"
 #include "engine/server/lasting.h"
@@ -152,6 +153,39 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
     return wanted < 0 || rank < wanted
                ? SEGUE_OK
                : tell_note(call->op, "notifications/message", write_log, &note);
+}
+
+/* ---- log messages from another server ---- */
+
+/* _meta belongs to the conversation in which the message came. */
+static void write_params(sgi_jw *w, const void *what)
+{
+    const sgi_json *params = what;
+    sgi_jw_members(w, *params, SGI_JSON_NAMES("_meta"));
+}
+
+segue_status sgi_call_log_json(segue_call *call, const char *json, size_t len)
+{
+    sgi_json params = {0};
+    segue_status status =
+        sgi_engine_check_json(call->handle.engine, json, len, &params, NULL);
+    if (status != SEGUE_OK)
+        return status;
+    int32_t rank = sgi_log_level_json(sgi_json_get(params, "level"));
+    if (rank < 0 || !sgi_json_get(params, "data").n)
+        return sgi_refuse(call->handle.engine, SEGUE_E_INVALID,
+                          "a log message has a \"level\" and \"data\"");
+    if (sgi_call_is_over(call))
+        return sgi_call_refuse_ended(call);
+    int32_t wanted = log_level(call->op);
+    return wanted < 0 || rank < wanted
+               ? SEGUE_OK
+               : tell_note(call->op, "notifications/message", write_params, &params);
+}
+
+int32_t sgi_call_log_level(const segue_call *call)
+{
+    return log_level(call->op);
 }
 
 #define COME_AGAIN_MS 1000

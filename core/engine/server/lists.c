@@ -133,6 +133,19 @@ static sgi_typed_items *items_of(const page *p)
     return sgi_items_of_type(p->in.peer->server, p->type);
 }
 
+static bool is_hidden(const sgi_item *item)
+{
+    return item->options.visibility == SEGUE_SERVED_ONLY;
+}
+
+static sgi_item *next_shown(const sgi_item *item)
+{
+    sgi_item *next = TAILQ_NEXT(item, link);
+    while (next && is_hidden(next))
+        next = TAILQ_NEXT(next, link);
+    return next;
+}
+
 /* Returns the first item after number `after`. The list is searched from its beginning
  * only when `last` is not valid, because a page in pieces asks for each piece. */
 static sgi_item *first_behind(const page *p)
@@ -140,10 +153,10 @@ static sgi_item *first_behind(const page *p)
     const sgi_typed_items *list = items_of(p);
     sgi_item *item;
     if (p->last && p->removals == list->removals)
-        return TAILQ_NEXT(p->last, link);
+        return next_shown(p->last);
     TAILQ_FOREACH(item, &list->items, link) {
         SGI_WORK(sizeof item->link + sizeof item->order);
-        if (item->order > p->after)
+        if (item->order > p->after && !is_hidden(item))
             break;
     }
     return item;
@@ -164,7 +177,7 @@ static int32_t write_items(page *p, sgi_jw *w, int32_t most, size_t most_bytes,
         p->after = item->order;
         p->last = item;
         p->left--;
-        item = TAILQ_NEXT(item, link);
+        item = next_shown(item);
     }
     p->removals = items_of(p)->removals;
     sgi_jw_close(w, ']');
@@ -177,7 +190,7 @@ static bool is_long(const page *p)
 {
     const sgi_item *item = first_behind(p);
     size_t bytes = 0;
-    for (int32_t i = 0; item && i < p->left; i++, item = TAILQ_NEXT(item, link)) {
+    for (int32_t i = 0; item && i < p->left; i++, item = next_shown(item)) {
         if (i == SGI_GATHER_SEGMENTS || bytes >= SGI_GATHER_BYTES)
             return true;
         bytes += item->json_len;

@@ -33,7 +33,7 @@ sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who
         sgi_principal_ref(who);
     peer->server = server;
     sgi_server_ref(server);
-    peer->own_handshake.log_level = -1;
+    peer->own_handshake.log_level = server->first_log_level;
     peer->handshake = &peer->own_handshake;
     peer->max_streams = server->options.max_streams;
     peer->ready.run = server->serving->identify;

@@ -91,7 +91,7 @@ sgi_item *sgi_resource_of(segue_server *server, sgi_str uri)
         return item;
     TAILQ_FOREACH(item, &sgi_items_of_type(server, SEGUE_ITEM_RESOURCE_TEMPLATE)->items,
                   link)
-        if (sgi_uri_template_match(item->pattern, uri, spans))
+        if (item->pattern && sgi_uri_template_match(item->pattern, uri, spans))
             return item;
     return NULL;
 }
@@ -184,6 +184,8 @@ static segue_status check_resource(sgi_item *item, sgi_json json, segue_error **
 
 static segue_status check_template(sgi_item *item, sgi_json json, segue_error **error)
 {
+    if (item->options.visibility == SEGUE_LISTED_ONLY)
+        return check_texts(item, json, error);
     item->pattern = sgi_alloc(sgi_engine_mem(item->engine), sizeof *item->pattern);
     if (!item->pattern)
         return SEGUE_E_NOMEM;
@@ -316,6 +318,10 @@ segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
     status = take_scopes(item, options->scopes, error);
     if (status == SEGUE_OK)
         status = type_of(item)->check(item, json, error);
+    if (status == SEGUE_OK && options->visibility == SEGUE_LISTED_ONLY &&
+        type != SEGUE_ITEM_RESOURCE_TEMPLATE)
+        status =
+            refuse(item, error, "the visibility SEGUE_LISTED_ONLY is only for templates");
     if (status == SEGUE_OK && options->on_completion && type != SEGUE_ITEM_PROMPT &&
         type != SEGUE_ITEM_RESOURCE_TEMPLATE)
         status = refuse(item, error,

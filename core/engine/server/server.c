@@ -1,6 +1,7 @@
 /* How a server is made and freed. stages.c has its stages, known_ops.c its operations. */
 #include "engine/server/dialects.h"
 #include "engine/server/peer.h"
+#include "wire/log_level.h"
 
 #define MAX_PARKED ((size_t)64 * 1024 * 1024)
 #define READ_BYTES ((size_t)256 * 1024)
@@ -84,6 +85,9 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
     /* cleared after the last step that can fail: on a failure, the caller frees `user` */
     server->options.free_user = NULL;
     server->idempotency = idempotency;
+    server->first_log_level =
+        options->log_level ? sgi_log_level(sgi_str_of(options->log_level)) : -1;
+    server->options.log_level = NULL; /* the text belongs to the application */
     server->dialects =
         ((SGI_DIALECTS_DEFAULT | options->dialects_on) & ~options->dialects_off) ^
         SGI_DIALECTS_FLIPPED(options->draft_ways);

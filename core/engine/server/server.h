@@ -119,6 +119,8 @@ struct segue_server {
     /* the store can list tasks, so tasks/list works (sgi_peer_may_list_tasks) */
     bool lists;
     uint32_t dialects;
+    /* index of the log level of handshake clients that have set none; -1 = no messages */
+    int32_t first_log_level;
     sgi_buf info;            /* "io.modelcontextprotocol/serverInfo":{...} */
     sgi_buf legacy_info;     /* "serverInfo":{...} */
     sgi_freshness freshness; /* for how long answers to list requests stay fresh */

@@ -236,7 +236,7 @@ segue_status sgi_wire_session_new(segue_server *server, sgi_principal *who, int3
     session->server = server;
     session->who = who;
     sgi_principal_ref(who);
-    session->handshake.log_level = -1;
+    session->handshake.log_level = server->first_log_level;
     session->first_stream = session->next_stream = 1;
     session->idle_ms = idle_ms;
     sgi_in_flight_init(&session->in_flight, engine);

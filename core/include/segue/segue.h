@@ -176,6 +176,7 @@ typedef struct segue_error_view {
     const char *data;    /* `data` of the peer's JSON-RPC error, JSON text; NULL = the
                             error has no data */
     size_t data_len;
+    int32_t unsent; /* 1 = the request cannot have reached the server */
 } segue_error_view;
 
 /* Returns the contents of an error.
@@ -784,6 +785,9 @@ typedef struct segue_server_options {
                                        together; default 1 GiB */
     int64_t first_turn_ms;       /* the longest time of a handler's first turn
                                        (segue_call_hold_turn); default 20 */
+    const char *log_level;          /* the lowest level of the log messages that a client
+                                       before 2026-07-28 gets until it sets a level; NULL
+                                       = it gets none */
 } segue_server_options;
 #define SEGUE_SERVER_OPTIONS_INIT SEGUE_INIT(segue_server_options)
 
@@ -810,6 +814,15 @@ enum segue_tool_flag {
     SEGUE_TOOL_RESUMABLE = 8    /* before 2026-07-28, a client that declares
                                    resumableRequests may fetch the answer to a call after
                                    it lost its connection (SEP-975) */
+};
+
+/* Where an item is seen. A gateway may list templates that only another server can match,
+ * and read URIs that are in no list. */
+enum segue_visibility {
+    SEGUE_VISIBLE = 0,     /* the item is in its list, and requests find it */
+    SEGUE_SERVED_ONLY = 1, /* the item is in no list */
+    SEGUE_LISTED_ONLY = 2  /* for a template: no URI matches it, so that it may have any
+                              form of RFC 6570 */
 };
 
 /* Says whether a call of the tool may become a task: an operation that outlives the
@@ -857,6 +870,7 @@ typedef struct segue_item_options {
     int64_t resume_max_wait_ms; /* SEGUE_TOOL_RESUMABLE: the call is cancelled when the
                                     client does not come back within this time; default 10
                                     min, -1 = the client is promised no time */
+    int32_t visibility;          /* a segue_visibility */
 } segue_item_options;
 #define SEGUE_ITEM_OPTIONS_INIT SEGUE_INIT(segue_item_options)
 

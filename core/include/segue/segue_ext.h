@@ -40,6 +40,35 @@ SEGUE_API segue_status segue_runtime_cork(segue_runtime *runtime);
  * Returns   SEGUE_E_STATE when nothing is corked. */
 SEGUE_API segue_status segue_runtime_uncork(segue_runtime *runtime);
 
+/* ---- 2.1 Timers -------------------------------------------------------------------- */
+
+typedef struct segue_timer segue_timer;
+
+/* Runs when the time of a timer has come. */
+typedef void (*segue_timer_fn)(void *user);
+
+/* Runs a callback once, after a time. A timer of 0 ms started on another thread is the
+ * way to run code on the thread that dispatches.
+ *
+ * delay_ms  0 or more; by the clock of the runtime.
+ * on_time   runs once, then free_user(user). When the runtime is freed before, only
+ *           free_user runs.
+ * out       may be NULL when the timer is never cancelled.
+ * Returns   SEGUE_OK.
+ */
+SEGUE_API segue_status segue_timer_start(segue_runtime *runtime, int64_t delay_ms,
+                                         segue_timer_fn on_time, void *user,
+                                         segue_free_fn free_user, segue_timer **out);
+
+/* Stops a timer. on_time does not run any more; free_user follows.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_TERMINAL when on_time has begun.
+ */
+SEGUE_API segue_status segue_timer_cancel(segue_timer *timer);
+
+/* Frees the handle. The timer continues. */
+SEGUE_API void segue_timer_free(segue_timer *timer);
+
 /* ---- 3 Calls ----------------------------------------------------------------------- */
 
 /* Extends the first turn of the handler beyond the return of on_call, for bindings whose
@@ -70,6 +99,41 @@ SEGUE_API segue_status segue_call_end_turn(segue_call *call);
  *           before 2025-11-25, nothing has been sent yet; SEGUE_E_TERMINAL. */
 SEGUE_API segue_status segue_call_hang_up(segue_call *call, int64_t retry_ms,
                                           segue_error **error);
+
+/* Ends the call with a whole result, as another server made it: its list of blocks (or
+ * contents, or messages) and all other members pass unchanged, with blocks of unknown
+ * types and members of later revisions. The library does not check it against a schema.
+ *
+ * json      the result, an object. The client's revision decides about "resultType".
+ * Returns   as segue_call_complete; SEGUE_E_JSON.
+ */
+SEGUE_API segue_status segue_call_complete_json(segue_call *call, const char *json,
+                                                size_t len, segue_error **error);
+
+/* Ends the call with the JSON-RPC error that another server answered: code, message and
+ * data pass unchanged. Only the code of a resource that is not found becomes the code of
+ * the client's revision. An error that is local has the code -32603.
+ *
+ * why       e.g. from segue_complete_fn.
+ * Returns   SEGUE_OK, SEGUE_E_TERMINAL.
+ */
+SEGUE_API segue_status segue_call_fail_with(segue_call *call, const segue_error *why,
+                                            segue_error **error);
+
+/* Sends a log message as segue_call_log does, with all of its members.
+ *
+ * json      the params of notifications/message: an object with "level" and "data", and
+ *           perhaps "logger". "_meta" is left out.
+ * Returns   as segue_call_log.
+ */
+SEGUE_API segue_status segue_call_log_json(segue_call *call, const char *json, size_t len,
+                                           segue_error **error);
+
+/* Returns the lowest level of the log messages that the client of the call wants now.
+ *
+ * Returns   a static string, such as "info"; NULL = the client wants none.
+ */
+SEGUE_API const char *segue_call_log_level(const segue_call *call);
 
 /* ---- 4 Requests -------------------------------------------------------------------- */
 

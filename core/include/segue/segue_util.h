@@ -58,6 +58,59 @@ SEGUE_API segue_status segue_content_add_resource_blob(segue_content *content,
                                                        const void *data, size_t len,
                                                        segue_error **error);
 
+/* ---- Reading JSON ------------------------------------------------------------------ */
+
+/* These functions read JSON without copying it. Except segue_json_check, they need a text
+ * that is valid: from a callback or accessor of the library, or one that segue_json_check
+ * has accepted. A value is a view of the text: pointer and length. */
+
+/* Checks that a text is one JSON value within the limits of the runtime.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_JSON, SEGUE_E_TOO_LARGE; error then names the place.
+ */
+SEGUE_API segue_status segue_json_check(segue_runtime *runtime, const char *json,
+                                        size_t len, segue_error **error);
+
+/* Finds a member of an object.
+ *
+ * value     receives the member's value.
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND when json is no object or lacks the member.
+ */
+SEGUE_API segue_status segue_json_get(const char *json, size_t len, const char *name,
+                                      const char **value, size_t *value_len);
+
+/* Steps through the members of an object, or the items of an array.
+ *
+ * at        0 at the beginning; the function moves it.
+ * key       receives the member's name as a JSON string; may be NULL, with key_len.
+ *           Empty for an item of an array.
+ * Returns   SEGUE_OK, SEGUE_E_NOT_FOUND at the end.
+ */
+SEGUE_API segue_status segue_json_next(const char *json, size_t len, size_t *at,
+                                       const char **key, size_t *key_len,
+                                       const char **value, size_t *value_len);
+
+/* Decodes a JSON string.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when json is not a string, SEGUE_E_TOO_SMALL.
+ */
+SEGUE_API segue_status segue_json_text(const char *json, size_t len, char *buf,
+                                       size_t *buf_len);
+
+/* Reads an integer of 64 bits.
+ *
+ * Returns   SEGUE_OK, SEGUE_E_INVALID when json is not such a number.
+ */
+SEGUE_API segue_status segue_json_int(const char *json, size_t len, int64_t *value);
+
+/* Writes a text as a JSON string, with its quotes.
+ *
+ * text      UTF-8.
+ * Returns   SEGUE_OK, SEGUE_E_TOO_SMALL, SEGUE_E_INVALID when the text is not UTF-8.
+ */
+SEGUE_API segue_status segue_json_quote(const char *text, size_t len, char *buf,
+                                        size_t *buf_len);
+
 #ifdef __cplusplus
 }
 #endif

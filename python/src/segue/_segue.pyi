@@ -289,6 +289,7 @@ class ServerOptions(TypedDict, total=False):
     max_server_requests: int | None
     max_server_bytes: int | None
     first_turn_ms: int | None
+    log_level: str | None
 
 class ItemOptions(TypedDict, total=False):
     flags: int | None
@@ -301,6 +302,7 @@ class ItemOptions(TypedDict, total=False):
     scopes: str | None
     resume_min_wait_ms: int | None
     resume_max_wait_ms: int | None
+    visibility: int | None  # 0 = visible, 1 = served only, 2 = listed only
 
 class ListenOptions(TypedDict, total=False):
     address: str | None
@@ -678,6 +680,9 @@ def call_progress(
     call: Call, progress: float, total: float = 0, message: str | None = None
 ) -> None: ...
 def call_log(call: Call, level: str, json: Json) -> None: ...
+def call_log_json(call: Call, json: Json) -> None: ...
+def call_log_level(call: Call) -> str | None: ...
+def call_complete_json(call: Call, json: Json) -> None: ...
 def call_set_status(call: Call, message: str) -> bool: ...
 def call_require_input(
     call: Call, key: str | None, method: str, params: Json | None, handler: Handler

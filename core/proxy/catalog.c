@@ -1,0 +1,364 @@
+/* The lists of the upstreams: read page by page, changed as the configuration says, and
+ * kept equal to what the server below lists. */
+#include "proxy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The largest number of items of one list of an upstream. */
+#define ITEMS_MAX 10000
+
+/* The description of a list: its method, its member, and what identifies an item. */
+static const struct {
+    const char *method, *member, *key;
+    int32_t type;
+} lists[LISTS] = {
+    [LIST_TOOLS] = {"tools/list", "tools", "name", SEGUE_ITEM_TOOL},
+    [LIST_RESOURCES] = {"resources/list", "resources", "uri", SEGUE_ITEM_RESOURCE},
+    [LIST_TEMPLATES] = {"resources/templates/list", "resourceTemplates", "uriTemplate",
+                        SEGUE_ITEM_RESOURCE_TEMPLATE},
+    [LIST_PROMPTS] = {"prompts/list", "prompts", "name", SEGUE_ITEM_PROMPT},
+};
+
+/* ---- items ---- */
+
+static void free_item(item *i)
+{
+    free(i->key);
+    free(i->name);
+    free(i->json);
+    free(i);
+}
+
+/* The server has no use for the item any more. */
+static void item_unused(void *user)
+{
+    free_item(user);
+}
+
+static bool is_named(int list)
+{
+    return list == LIST_TOOLS || list == LIST_PROMPTS;
+}
+
+/* Writes the item as it is seen below: its name with the prefix or the new one of the
+ * configuration, and a new description. */
+static void write_item(text *out, const item *i, json value, const tool_rule *rule)
+{
+    static const char *const name[] = {"name", NULL};
+    static const char *const both[] = {"name", "description", NULL};
+    bool described = rule && rule->description;
+    text_add_str(out, "{");
+    if (is_named(i->list)) {
+        text_add_key(out, "name");
+        text_add_quoted(out, i->key, strlen(i->key));
+    }
+    if (described) {
+        text_add_key(out, "description");
+        text_add_quoted(out, rule->description, strlen(rule->description));
+    }
+    text_add_members(out, value, !is_named(i->list) ? NULL : described ? both : name);
+    text_add_str(out, "}");
+}
+
+static void read_hints(item *i, json value)
+{
+    json hints = json_get(value, "annotations");
+    i->read_only = json_is_true(json_get(hints, "readOnlyHint"));
+    i->idempotent = json_is_true(json_get(hints, "idempotentHint"));
+}
+
+static bool name_item(item *i, const tool_rule *rule)
+{
+    text key = {.p = NULL};
+    if (is_named(i->list))
+        text_add_str(&key, i->source->config->prefix ? i->source->config->prefix : "");
+    text_add_str(&key, rule && rule->rename ? rule->rename : i->name);
+    i->key = key.p;
+    return !key.failed;
+}
+
+static item *make_item(source *s, int list, json value, bool *hidden)
+{
+    text out = {.p = NULL};
+    item *i = calloc(1, sizeof *i);
+    if (!i)
+        return NULL;
+    i->source = s;
+    i->list = list;
+    i->name = json_string(json_get(value, lists[list].key));
+    if (!i->name) {
+        log_event(SEGUE_LOG_WARNING, "item_invalid", s->config->name,
+                  "%s has an item without a \"%s\"", lists[list].method, lists[list].key);
+        free_item(i);
+        *hidden = true;
+        return NULL;
+    }
+    const tool_rule *rule = list == LIST_TOOLS ? config_rule(s->config, i->name) : NULL;
+    *hidden = rule && rule->hidden;
+    i->timeout_ms = rule && rule->timeout_ms ? rule->timeout_ms : s->config->timeout_ms;
+    i->repeat = rule ? rule->repeat : REPEAT_BY_HINT;
+    read_hints(i, value);
+    bool ok = name_item(i, rule);
+    if (ok)
+        write_item(&out, i, value, rule);
+    i->json = out.p;
+    if (ok && !out.failed && !*hidden)
+        return i;
+    free_item(i);
+    return NULL;
+}
+
+static segue_item_options options_of(const item *i)
+{
+    const config *c = &i->source->proxy->config;
+    segue_item_options options = SEGUE_ITEM_OPTIONS_INIT;
+    options.user = (void *)(uintptr_t)i;
+    options.free_user = item_unused;
+    options.on_call = relay_resource;
+    if (i->list == LIST_TOOLS) {
+        options.on_call = relay_tool;
+        options.task = SEGUE_TASK_MAY;
+        options.promote_after_ms = c->task_after_ms > 0 ? c->task_after_ms : 0;
+        /* a call that a crash has cut is decided about in relay_tool */
+        options.flags = SEGUE_TOOL_RESTARTABLE | SEGUE_TOOL_RESUMABLE;
+    } else if (i->list == LIST_PROMPTS) {
+        options.on_call = relay_prompt;
+        options.on_completion = i->source->can.completions ? relay_completion : NULL;
+    } else if (i->list == LIST_TEMPLATES) {
+        options.visibility = SEGUE_LISTED_ONLY;
+        options.on_completion = i->source->can.completions ? relay_completion : NULL;
+    }
+    return options;
+}
+
+/* Adds the item to the server, which takes it over. */
+static void add_item(source *s, item *i)
+{
+    segue_item_options options = options_of(i);
+    segue_error *error = NULL;
+    segue_status status = segue_server_add(s->proxy->server, lists[i->list].type, i->json,
+                                           strlen(i->json), &options, &error);
+    if (status == SEGUE_OK) {
+        item **end = &s->items;
+        while (*end)
+            end = &(*end)->next;
+        *end = i;
+        i->listed = true;
+        return;
+    }
+    log_event(SEGUE_LOG_WARNING, "item_refused", s->config->name, "%s is left out: %s",
+              i->key,
+              error ? segue_error_read(error)->message : segue_status_name(status));
+    segue_error_free(error);
+    free_item(i);
+}
+
+static void remove_item(source *s, item *i)
+{
+    item **link = &s->items;
+    while (*link != i)
+        link = &(*link)->next;
+    *link = i->next;
+    i->listed = false;
+    segue_server_remove(s->proxy->server, lists[i->list].type, i->key);
+}
+
+/* ---- comparing ---- */
+
+static item *find_same(source *s, const item *wanted)
+{
+    for (item *i = s->items; i; i = i->next)
+        if (i->list == wanted->list && !strcmp(i->key, wanted->key))
+            return i;
+    return NULL;
+}
+
+/* Makes the items of one list below equal to those that were read. */
+static void compare(source *s, int list, json read)
+{
+    json value;
+    for (item *i = s->items; i; i = i->next)
+        i->seen = i->list != list;
+    for (size_t at = 0; json_next(read, &at, NULL, &value);) {
+        bool hidden = false;
+        item *fresh = make_item(s, list, value, &hidden);
+        if (!fresh)
+            continue;
+        item *old = find_same(s, fresh);
+        if (old && !strcmp(old->json, fresh->json)) {
+            old->seen = true;
+            free_item(fresh);
+            continue;
+        }
+        if (old)
+            remove_item(s, old);
+        fresh->seen = true;
+        add_item(s, fresh);
+    }
+    for (item *i = s->items, *next; i; i = next) {
+        next = i->next;
+        if (!i->seen)
+            remove_item(s, i);
+    }
+}
+
+/* ---- URIs that are in no list ---- */
+
+/* One template reads every URI that is not listed, such as those that results name, and
+ * makes the server announce resources. It belongs to the first source that has any. */
+static void add_any(source *s)
+{
+    static const char json_text[] = "{\"uriTemplate\":\"{+uri}\",\"name\":\"any\"}";
+    for (source *other = s->proxy->sources; other; other = other->next)
+        if (other->any)
+            return;
+    item *i = calloc(1, sizeof *i);
+    if (!i)
+        return;
+    i->source = s;
+    i->list = LIST_TEMPLATES;
+    segue_item_options options = options_of(i);
+    options.visibility = SEGUE_SERVED_ONLY;
+    options.on_completion = NULL;
+    if (segue_server_add(s->proxy->server, SEGUE_ITEM_RESOURCE_TEMPLATE, json_text,
+                         sizeof json_text - 1, &options, NULL) == SEGUE_OK)
+        s->any = i;
+    else
+        free_item(i);
+}
+
+/* ---- reading ---- */
+
+static void next_list(source *s);
+
+static bool has_list(const source *s, int list)
+{
+    if (list == LIST_TOOLS)
+        return s->can.tools;
+    return list == LIST_PROMPTS ? s->can.prompts : s->can.resources;
+}
+
+static void list_is_read(source *s)
+{
+    if (s->proxy->server) {
+        text_add_str(&s->listing, "]");
+        if (!s->listing.failed)
+            compare(s, s->reading, (json){s->listing.p, s->listing.len});
+    }
+    s->reading = -1;
+    text_free(&s->listing);
+    next_list(s);
+}
+
+static bool ask_page(source *s, json cursor);
+
+/* Takes one page. Returns the cursor of the next one, or an empty value. */
+static json take_page(source *s, json result)
+{
+    json page = json_get(result, lists[s->reading].member), value;
+    for (size_t at = 0; json_next(page, &at, NULL, &value);) {
+        if (s->listed++ >= ITEMS_MAX)
+            continue;
+        text_add_str(&s->listing, s->listed > 1 ? "," : "");
+        text_add_json(&s->listing, value);
+    }
+    if (s->listed > ITEMS_MAX) {
+        log_event(SEGUE_LOG_WARNING, "list_too_long", s->config->name,
+                  "%s has more than %d items, and the rest is left out",
+                  lists[s->reading].method, ITEMS_MAX);
+        return (json){NULL, 0};
+    }
+    return json_get(result, "nextCursor");
+}
+
+static void on_page(void *user, segue_request *request, segue_status status,
+                    const char *result, size_t len, const segue_error *error)
+{
+    source *s = user;
+    (void)request;
+    if (s->reading < 0)
+        return;
+    if (status != SEGUE_OK) {
+        log_event(SEGUE_LOG_WARNING, "list_failed", s->config->name, "%s: %s",
+                  lists[s->reading].method, segue_error_read(error)->message);
+        s->reading = -1; /* what was listed before stays */
+        text_free(&s->listing);
+        next_list(s);
+        return;
+    }
+    json cursor = take_page(s, (json){result, len});
+    if (!cursor.n || *cursor.p != '"' || !ask_page(s, cursor))
+        list_is_read(s);
+}
+
+static bool ask_page(source *s, json cursor)
+{
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    text params = {.p = NULL};
+    segue_session *session = s->upstreams->session;
+    if (cursor.n) {
+        text_add_str(&params, "{\"cursor\":");
+        text_add_json(&params, cursor);
+        text_add_str(&params, "}");
+    }
+    events.user = s;
+    events.on_complete = on_page;
+    options.timeout_ms = s->proxy->config.start_timeout_ms;
+    bool ok = session && !params.failed &&
+              segue_request_start(session, lists[s->reading].method, params.p, params.len,
+                                  &options, &events, NULL, NULL) == SEGUE_OK;
+    text_free(&params);
+    return ok;
+}
+
+static void next_list(source *s)
+{
+    while (s->reading < 0 && s->due) {
+        int list = 0;
+        while (!(s->due & 1u << list))
+            list++;
+        s->due &= ~(1u << list);
+        s->reading = list;
+        s->listed = 0;
+        text_free(&s->listing);
+        text_add_str(&s->listing, "[");
+        if (!has_list(s, list) || !ask_page(s, (json){NULL, 0}))
+            s->reading = -1;
+    }
+    if (s->reading < 0 && !s->settled) {
+        s->settled = true;
+        serve_when_settled(s->proxy);
+    }
+}
+
+void catalog_read(source *s, unsigned wanted)
+{
+    s->due |= wanted;
+    s->failed = false;
+    next_list(s);
+}
+
+void catalog_lost(source *s)
+{
+    bool settled = s->settled;
+    s->reading = -1;
+    s->due = 0;
+    text_free(&s->listing);
+    s->settled = true;
+    s->failed = !s->peer;
+    if (!settled)
+        serve_when_settled(s->proxy);
+}
+
+void catalog_open(source *s)
+{
+    if (s->can.resources)
+        add_any(s);
+}
+
+void catalog_free(source *s)
+{
+    text_free(&s->listing);
+}

@@ -1,0 +1,318 @@
+/* Reads the configuration file: the form "mcpServers" of the hosts, with members of the
+ * proxy beside theirs. */
+#include "config.h"
+
+#include <segue/segue_util.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX ((size_t)4 * 1024 * 1024)
+
+/* ---- lists and upstreams ---- */
+
+void config_free_list(char **texts)
+{
+    for (size_t i = 0; texts && texts[i]; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+/* Adds a text, which the list takes over. False without memory. */
+static bool add_to_list(char ***list, char *item)
+{
+    size_t count = 0;
+    while (*list && (*list)[count])
+        count++;
+    char **grown = item ? realloc(*list, (count + 2) * sizeof *grown) : NULL;
+    if (!grown) {
+        free(item);
+        return false;
+    }
+    grown[count] = item;
+    grown[count + 1] = NULL;
+    *list = grown;
+    return true;
+}
+
+char **config_copy_list(char *const *texts)
+{
+    char **copy = NULL;
+    for (size_t i = 0; texts && texts[i]; i++) {
+        if (!add_to_list(&copy, copy_string(texts[i]))) {
+            config_free_list(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+source_config *config_add(config *c, const char *name)
+{
+    source_config *s = calloc(1, sizeof *s), **end = &c->sources;
+    if (!s)
+        return NULL;
+    s->name = copy_string(name);
+    while (*end)
+        end = &(*end)->next;
+    *end = s;
+    return s->name ? s : NULL;
+}
+
+tool_rule *config_rule(const source_config *s, const char *tool)
+{
+    tool_rule *rule = s->rules;
+    while (rule && strcmp(rule->name, tool) != 0)
+        rule = rule->next;
+    return rule;
+}
+
+static void free_rules(tool_rule *rule)
+{
+    while (rule) {
+        tool_rule *next = rule->next;
+        free(rule->name);
+        free(rule->rename);
+        free(rule->description);
+        free(rule);
+        rule = next;
+    }
+}
+
+void config_free_sources(source_config *s)
+{
+    while (s) {
+        source_config *next = s->next;
+        free(s->name);
+        free(s->prefix);
+        config_free_list(s->argv);
+        config_free_list(s->env);
+        free(s->dir);
+        free(s->url);
+        config_free_list(s->headers);
+        free_rules(s->rules);
+        free(s);
+        s = next;
+    }
+}
+
+void config_free(config *c)
+{
+    config_free_sources(c->sources);
+    c->sources = NULL;
+    free(c->listen);
+    free(c->store);
+}
+
+/* ---- the file ---- */
+
+/* Where an error of the file is: its name, and the upstream. */
+typedef struct place {
+    const char *file;
+    const char *upstream;
+} place;
+
+static bool wrong(const place *at, const char *member, const char *why)
+{
+    fprintf(stderr, "segue-proxy: %s: mcpServers.%s.%s %s\n", at->file, at->upstream,
+            member, why);
+    return false;
+}
+
+static bool take_string(const place *at, json object, const char *member, char **to)
+{
+    json value = json_get(object, member);
+    if (!value.n)
+        return true;
+    *to = json_string(value);
+    return *to || wrong(at, member, "is not a string");
+}
+
+static bool take_strings(const place *at, json object, const char *member, char ***to)
+{
+    json list = json_get(object, member), item;
+    if (list.n && !json_is_array(list))
+        return wrong(at, member, "is not a list of strings");
+    for (size_t i = 0; json_next(list, &i, NULL, &item);)
+        if (!add_to_list(to, json_string(item)))
+            return wrong(at, member, "is not a list of strings");
+    return true;
+}
+
+/* Reads an object of strings as "NAME<between>value". */
+static bool take_pairs(const place *at, json object, const char *member,
+                       const char *between, char ***to)
+{
+    json pairs = json_get(object, member), key, item;
+    if (pairs.n && !json_is_object(pairs))
+        return wrong(at, member, "is not an object of strings");
+    for (size_t i = 0; json_next(pairs, &i, &key, &item);) {
+        char *name = json_string(key), *value = json_string(item);
+        text pair = {.p = NULL};
+        if (name && value) {
+            text_add_str(&pair, name);
+            text_add_str(&pair, between);
+            text_add_str(&pair, value);
+        }
+        bool ok = pair.p && !pair.failed && add_to_list(to, pair.p);
+        free(name);
+        free(value);
+        if (!ok)
+            return wrong(at, member, "is not an object of strings");
+    }
+    return true;
+}
+
+static bool take_ms(const place *at, json object, const char *member, int64_t *to)
+{
+    json value = json_get(object, member);
+    int64_t ms = json_int(value, -1);
+    if (!value.n)
+        return true;
+    *to = ms;
+    return ms >= 0 || wrong(at, member, "is not a number of milliseconds");
+}
+
+static bool take_repeat(const place *at, json object, repeat_policy *to)
+{
+    json value = json_get(object, "repeat");
+    if (!value.n || json_is(value, "hint"))
+        *to = REPEAT_BY_HINT;
+    else if (json_is(value, "never"))
+        *to = REPEAT_NEVER;
+    else if (json_is(value, "always"))
+        *to = REPEAT_ALWAYS;
+    else
+        return wrong(at, "tools", "has a \"repeat\" that is not hint, never or always");
+    return true;
+}
+
+static bool take_rule(const place *at, source_config *s, json name, json object)
+{
+    tool_rule *rule = calloc(1, sizeof *rule);
+    if (!rule)
+        return wrong(at, "tools", "needs more memory than there is");
+    rule->next = s->rules;
+    s->rules = rule;
+    rule->name = json_string(name);
+    rule->hidden = json_is_true(json_get(object, "hidden"));
+    return rule->name && json_is_object(object)
+               ? take_string(at, object, "name", &rule->rename) &&
+                     take_string(at, object, "description", &rule->description) &&
+                     take_ms(at, object, "timeout", &rule->timeout_ms) &&
+                     take_repeat(at, object, &rule->repeat)
+               : wrong(at, "tools", "is not an object of objects");
+}
+
+static bool take_rules(const place *at, source_config *s, json object)
+{
+    json tools = json_get(object, "tools"), name, rule;
+    if (tools.n && !json_is_object(tools))
+        return wrong(at, "tools", "is not an object of objects");
+    for (size_t i = 0; json_next(tools, &i, &name, &rule);)
+        if (!take_rule(at, s, name, rule))
+            return false;
+    return true;
+}
+
+static bool take_source(const place *at, source_config *s, json object)
+{
+    char *command = NULL;
+    if (!take_string(at, object, "command", &command))
+        return false;
+    if (command && !add_to_list(&s->argv, command))
+        return wrong(at, "command", "needs more memory than there is");
+    if (!take_strings(at, object, "args", &s->argv) ||
+        !take_pairs(at, object, "env", "=", &s->env) ||
+        !take_string(at, object, "cwd", &s->dir) ||
+        !take_string(at, object, "url", &s->url) ||
+        !take_pairs(at, object, "headers", ": ", &s->headers) ||
+        !take_string(at, object, "prefix", &s->prefix) ||
+        !take_ms(at, object, "timeout", &s->timeout_ms) || !take_rules(at, s, object))
+        return false;
+    s->trust_hints |= json_is_true(json_get(object, "trustHints"));
+    if (!command == !s->url)
+        return wrong(at, "command", "or \"url\" is needed, and only one of them");
+    return true;
+}
+
+/* With several upstreams, their names keep those of their tools apart. */
+static bool set_prefixes(config *c)
+{
+    bool several = c->sources && c->sources->next;
+    for (source_config *s = c->sources; s; s = s->next) {
+        text prefix = {.p = NULL};
+        if (s->prefix)
+            continue;
+        text_add_str(&prefix, several ? s->name : "");
+        text_add_str(&prefix, several ? "_" : "");
+        if (prefix.failed)
+            return false;
+        s->prefix = prefix.p;
+    }
+    return true;
+}
+
+static bool take_all(config *c, const char *path, json servers)
+{
+    json key, object;
+    if (!json_is_object(servers)) {
+        fprintf(stderr, "segue-proxy: %s has no object \"mcpServers\"\n", path);
+        return false;
+    }
+    for (size_t i = 0; json_next(servers, &i, &key, &object);) {
+        char *name = json_string(key);
+        place at = {path, name ? name : "?"};
+        if (json_is_true(json_get(object, "disabled"))) {
+            free(name);
+            continue;
+        }
+        source_config *s = name ? config_add(c, name) : NULL;
+        if (s) {
+            s->trust_hints = c->trust_hints;
+            s->timeout_ms = c->timeout_ms;
+        }
+        bool ok = s && take_source(&at, s, object);
+        free(name);
+        if (!ok)
+            return false;
+    }
+    if (!c->sources)
+        fprintf(stderr, "segue-proxy: %s names no upstream\n", path);
+    return c->sources && set_prefixes(c);
+}
+
+static bool read_text(const char *path, text *to)
+{
+    char room[8192];
+    size_t got;
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        fprintf(stderr, "segue-proxy: cannot open %s\n", path);
+        return false;
+    }
+    while ((got = fread(room, 1, sizeof room, file)) > 0 && to->len <= FILE_MAX)
+        text_add(to, room, got);
+    bool ok = !ferror(file) && to->len <= FILE_MAX && !to->failed && to->len;
+    fclose(file);
+    if (!ok)
+        fprintf(stderr, "segue-proxy: %s cannot be read, or is empty or over 4 MiB\n",
+                path);
+    return ok;
+}
+
+bool config_read_file(config *c, segue_runtime *runtime, const char *path)
+{
+    text file = {.p = NULL};
+    segue_error *error = NULL;
+    bool ok = read_text(path, &file);
+    if (ok && segue_json_check(runtime, file.p, file.len, &error) != SEGUE_OK) {
+        fprintf(stderr, "segue-proxy: %s: %s\n", path, segue_error_read(error)->message);
+        segue_error_free(error);
+        ok = false;
+    }
+    ok = ok && take_all(c, path, json_get((json){file.p, file.len}, "mcpServers"));
+    text_free(&file);
+    return ok;
+}

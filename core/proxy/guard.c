@@ -1,0 +1,129 @@
+/* The guard of a child process. The proxy starts each program of an upstream through a
+ * process of its own that waits for it. The guard adopts what the program leaves behind
+ * (PR_SET_CHILD_SUBREAPER), and hears of the end of the proxy by a signal
+ * (PR_SET_PDEATHSIG), whatever kills it. So no process of an upstream outlives the proxy,
+ * also not a grandchild that keeps the pipe open. */
+#include "proxy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 1000 /* between SIGTERM and SIGKILL */
+#define STEP_MS 10
+
+/* Sends a signal to each process that this one is the parent of. Returns their number. */
+static int signal_children(int number)
+{
+    char path[64];
+    int count = 0, pid;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    while (fscanf(file, "%d", &pid) == 1) {
+        kill(pid, number);
+        count++;
+    }
+    fclose(file);
+    return count;
+}
+
+static void wait_ms(long ms)
+{
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    while (nanosleep(&time, &time) && errno == EINTR)
+        ;
+}
+
+/* Reaps what has ended. *status receives the wait status of main_child. True when
+ * main_child was among them. */
+static bool reap(pid_t main_child, int *status)
+{
+    bool found = false;
+    int how;
+    pid_t pid;
+    while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
+        if (pid == main_child) {
+            *status = how;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* Ends all descendants: SIGTERM, a pause, SIGKILL. Each SIGKILL makes the children of a
+ * process the guard's own, until none is left. */
+static void end_all(pid_t main_child, int *status, long patience_ms)
+{
+    if (patience_ms && signal_children(SIGTERM)) {
+        for (long ms = 0; ms < patience_ms && signal_children(0); ms += STEP_MS) {
+            reap(main_child, status);
+            wait_ms(STEP_MS);
+        }
+    }
+    while (signal_children(SIGKILL)) {
+        reap(main_child, status);
+        wait_ms(1);
+    }
+}
+
+/* The number of a signal that asks the guard to end, or SIGCHLD. */
+static int next_signal(const sigset_t *set)
+{
+    int number;
+    while (sigwait(set, &number))
+        ;
+    return number;
+}
+
+static _Noreturn void run_program(char **argv)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    execvp(argv[0], argv);
+    fprintf(stderr, "segue-proxy: cannot start %s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+static int exit_status(int how)
+{
+    return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
+int guard_run(long parent, char **argv)
+{
+    sigset_t set;
+    int how = 0, number = SIGCHLD;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, SIGHUP);
+    if (getppid() != parent)
+        return 1; /* the proxy has ended before it could be watched */
+    pid_t child = fork();
+    if (child < 0)
+        return 126;
+    if (child == 0)
+        run_program(argv);
+    /* the pipes belong to the program alone, so that their ends are seen */
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    while (number == SIGCHLD && !reap(child, &how))
+        number = next_signal(&set);
+    end_all(child, &how, number == SIGHUP ? 0 : number == SIGCHLD ? 0 : PATIENCE_MS);
+    return exit_status(how);
+}

@@ -1,0 +1,153 @@
+/* segue-proxy: stands in front of MCP servers. core/docs/proxy.md is its guide. */
+#include "options.h"
+#include "peek.h"
+#include "proxy.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Upstreams see these when the client cannot be looked at first. */
+#define ALL_CAPABILITIES                                                                 \
+    "{\"elicitation\":{\"form\":{},\"url\":{}},\"sampling\":{\"tools\":{},"              \
+    "\"context\":{}},\"roots\":{\"listChanged\":true}}"
+
+/* ---- signals ---- */
+
+static void on_terminate(void *user)
+{
+    proxy *p = user;
+    log_event(SEGUE_LOG_INFO, "ending", NULL, "asked to end");
+    proxy_end(p, 0);
+}
+
+/* Waits for signals on a thread of its own, and handles them on the main thread. */
+static void *wait_for_signals(void *user)
+{
+    proxy *p = user;
+    sigset_t set;
+    int number = 0;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGUSR2); /* from this program: it has ended */
+    while (!sigwait(&set, &number) && number != SIGUSR2)
+        segue_timer_start(p->runtime, 0, on_terminate, p, NULL, NULL);
+    return NULL;
+}
+
+static bool start_signals(proxy *p, pthread_t *thread)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    return pthread_create(thread, NULL, wait_for_signals, p) == 0;
+}
+
+/* ---- the store ---- */
+
+static bool is_redis(const char *where)
+{
+    return !strncmp(where, "redis://", 8) || !strncmp(where, "rediss://", 9) ||
+           !strncmp(where, "unix://", 7);
+}
+
+static bool open_store(proxy *p)
+{
+    const char *where = p->config.store;
+    segue_error *error = NULL;
+    if (!where)
+        return true;
+    segue_status status = is_redis(where)
+                              ? segue_store_redis(where, NULL, &p->store, &error)
+                              : segue_store_sqlite(where, NULL, &p->store, &error);
+    if (status == SEGUE_OK)
+        return true;
+    fprintf(stderr, "segue-proxy: the store cannot be opened: %s\n",
+            segue_error_read(error)->message);
+    segue_error_free(error);
+    return false;
+}
+
+/* ---- the program ---- */
+
+static void start_is_over(void *user)
+{
+    proxy *p = user;
+    for (source *s = p->sources; s; s = s->next) {
+        if (s->settled)
+            continue;
+        upstream *u = s->upstreams;
+        snprintf(u->last_error, sizeof u->last_error, "it did not answer in time");
+        catalog_lost(s);
+    }
+}
+
+static void start_sources(proxy *p)
+{
+    if (p->sources->next && !serve_make(p, NULL))
+        return;
+    for (source *s = p->sources; s; s = s->next)
+        if (!upstream_session(s->upstreams))
+            catalog_lost(s);
+    segue_timer_start(p->runtime, p->config.start_timeout_ms, start_is_over, p, NULL,
+                      NULL);
+}
+
+static int run(proxy *p)
+{
+    pthread_t signals;
+    char *seen = NULL;
+    if (!open_store(p) || !start_signals(p, &signals))
+        return 1;
+    if (!p->config.listen && !p->config.check)
+        seen = peek_capabilities(p->runtime, STDIN_FILENO);
+    p->capabilities = seen ? seen : ALL_CAPABILITIES;
+    if (sources_make(p)) {
+        start_sources(p);
+        segue_runtime_run(p->runtime);
+    }
+    pthread_kill(signals, SIGUSR2);
+    pthread_join(signals, NULL);
+    p->ending = true;
+    segue_listener_free(p->listener);
+    segue_server_free(p->server);
+    free(seen);
+    return p->status;
+}
+
+static int run_guard(int argc, char **argv)
+{
+    return argc > 3 ? guard_run(strtol(argv[2], NULL, 10), argv + 3) : 2;
+}
+
+int main(int argc, char **argv)
+{
+    proxy p = {.status = 0};
+    segue_runtime_options options = SEGUE_RUNTIME_OPTIONS_INIT;
+    if (argc > 1 && !strcmp(argv[1], "--guard"))
+        return run_guard(argc, argv);
+    int status = options_read(&p.config, argc, argv);
+    log_begin(p.config.log_json, p.config.log_level);
+    options.log = log_library;
+    options.log_level = SEGUE_LOG_WARNING;
+    if (status < 0 && segue_runtime_new(&options, &p.runtime, NULL) != SEGUE_OK)
+        status = 1;
+    if (status < 0 && p.config.file &&
+        !config_read_file(&p.config, p.runtime, p.config.file))
+        status = 2;
+    if (status < 0)
+        status = run(&p);
+    segue_runtime_free(p.runtime);
+    segue_store_free(p.store);
+    sources_free(&p);
+    free(p.config.bearer);
+    config_free(&p.config);
+    return status;
+}

@@ -1,0 +1,86 @@
+/* What the client at standard input can do, before its first message is read: upstreams
+ * see the same capabilities, so that a server that asks only clients who can answer
+ * behaves as it would without the proxy. The message stays in the pipe. */
+#include "peek.h"
+
+#include <segue/segue_util.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PEEK_MAX ((size_t)64 * 1024) /* of a first message */
+#define PATIENCE_MS 10000
+#define STEP_MS 2
+
+/* Copies what is in a pipe without taking it out. Returns its length; -1 = the descriptor
+ * is no pipe. */
+static ssize_t peek_pipe(int fd, char *room)
+{
+    int copy[2];
+    if (pipe2(copy, O_CLOEXEC))
+        return -1;
+    ssize_t len = tee(fd, copy[1], PEEK_MAX, SPLICE_F_NONBLOCK);
+    ssize_t got = len > 0 ? read(copy[0], room, (size_t)len) : len;
+    close(copy[0]);
+    close(copy[1]);
+    return got;
+}
+
+static ssize_t peek(int fd, char *room)
+{
+    ssize_t got = recv(fd, room, PEEK_MAX, MSG_PEEK | MSG_DONTWAIT);
+    return got < 0 && errno == ENOTSOCK ? peek_pipe(fd, room) : got;
+}
+
+/* Waits for the first whole line. Returns its length; 0 = there is none to be seen. */
+static size_t peek_line(int fd, char *room)
+{
+    struct pollfd wait = {fd, POLLIN, 0};
+    struct timespec step = {0, STEP_MS * 1000000L};
+    for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
+        if (poll(&wait, 1, PATIENCE_MS) <= 0)
+            return 0;
+        ssize_t got = peek(fd, room);
+        char *end = got > 0 ? memchr(room, '\n', (size_t)got) : NULL;
+        if (end)
+            return (size_t)(end - room);
+        if (got <= 0 || (size_t)got == PEEK_MAX || wait.revents & POLLHUP)
+            return 0;
+        nanosleep(&step, NULL); /* the rest of the line is on its way */
+    }
+    return 0;
+}
+
+char *peek_capabilities(segue_runtime *runtime, int fd)
+{
+    static const char *const passed[] = {"elicitation", "sampling", "roots"};
+    char *room = malloc(PEEK_MAX);
+    text out = {.p = NULL};
+    size_t len = room ? peek_line(fd, room) : 0;
+    if (!len || segue_json_check(runtime, room, len, NULL) != SEGUE_OK) {
+        free(room);
+        return NULL;
+    }
+    json params = json_get((json){room, len}, "params");
+    json can = json_get(params, "capabilities");
+    if (!can.n)
+        can = json_get(json_get(params, "_meta"),
+                       "io.modelcontextprotocol/clientCapabilities");
+    text_add_str(&out, "{");
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
+        json value = json_get(can, passed[i]);
+        if (!value.n)
+            continue;
+        text_add_key(&out, passed[i]);
+        text_add_json(&out, value);
+    }
+    text_add_str(&out, "}");
+    free(room);
+    return out.p;
+}

@@ -1,0 +1,343 @@
+/* A call below becomes a request above. Progress, log messages and questions of the
+ * upstream go to the client, and the end of either side ends the other. */
+#include "relay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+void relay_unref(relay *r)
+{
+    if (--r->refs)
+        return;
+    upstream_leave(r->up);
+    text_free(&r->params);
+    free(r);
+}
+
+static void unref(void *user)
+{
+    relay_unref(user);
+}
+
+/* ---- params ---- */
+
+/* True for a member of _meta that belongs to the conversation below. The session above
+ * adds its own. */
+static bool is_own_meta(json key)
+{
+    static const char *const prefixes[] = {"\"io.modelcontextprotocol/", "\"dev.segue/"};
+    static const char *const names[] = {"progressToken", "partialResultToken",
+                                        "allowPartial", "resumable"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t len = strlen(prefixes[i]);
+        if (key.n > len && !memcmp(key.p, prefixes[i], len))
+            return true;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (json_is(key, names[i]))
+            return true;
+    return false;
+}
+
+void relay_add_meta(text *params, json client_params)
+{
+    json meta = json_get(client_params, "_meta"), key, value;
+    bool begun = false;
+    for (size_t at = 0; json_next(meta, &at, &key, &value);) {
+        if (is_own_meta(key))
+            continue;
+        if (!begun) {
+            text_add_key(params, "_meta");
+            text_add_str(params, "{");
+        } else {
+            text_add_str(params, ",");
+        }
+        begun = true;
+        text_add_json(params, key);
+        text_add_str(params, ":");
+        text_add_json(params, value);
+    }
+    if (begun)
+        text_add_str(params, "}");
+}
+
+/* ---- the end ---- */
+
+static void stop_beat(relay *r)
+{
+    if (r->beat)
+        segue_timer_cancel(r->beat);
+    segue_timer_free(r->beat);
+    r->beat = NULL;
+}
+
+static void end_call(relay *r)
+{
+    stop_beat(r);
+    segue_call_free(r->call);
+    r->call = NULL;
+}
+
+void relay_fail(relay *r, const char *reason, const char *message)
+{
+    text data = {.p = NULL}, words = {.p = NULL};
+    const char *name = r->up->source->config->name;
+    text_add_str(&data, "{");
+    text_add_key(&data, "reason");
+    text_add_quoted(&data, reason, strlen(reason));
+    text_add_key(&data, "upstream");
+    text_add_quoted(&data, name, strlen(name));
+    text_add_key(&data, "stderr");
+    upstream_add_errors(r->up, &data);
+    text_add_str(&data, "}");
+    text_add_str(&words, "upstream ");
+    text_add_str(&words, name);
+    text_add_str(&words, ": ");
+    text_add_str(&words, message);
+    if (r->call && !data.failed && !words.failed)
+        segue_call_fail(r->call, -32603, words.p, data.p, data.len, NULL);
+    log_event(SEGUE_LOG_INFO, "call_failed", name, "%s %s: %s: %s", r->method,
+              r->item ? r->item->name : "", reason, message);
+    text_free(&data);
+    text_free(&words);
+    end_call(r);
+}
+
+static void fail_lost(relay *r, segue_status status, const segue_error *error)
+{
+    char words[700];
+    const char *why = segue_error_read(error)->message;
+    if (segue_error_read(error)->unsent) {
+        snprintf(words, sizeof words, "it cannot be reached: %s",
+                 r->up->last_error[0] ? r->up->last_error : why);
+        relay_fail(r, "upstream_unavailable", words);
+    } else if (status == SEGUE_E_TIMEOUT) {
+        relay_fail(r, "timeout", "it did not answer in time; the call was cancelled");
+    } else if (r->is_tool) {
+        snprintf(words, sizeof words,
+                 "outcome unknown: %s. The call may have run, so it is not sent again",
+                 r->up->last_error[0] ? r->up->last_error : why);
+        relay_fail(r, "outcome_unknown", words);
+    } else {
+        relay_fail(r, "upstream_failed", why);
+    }
+}
+
+static bool is_lost(segue_status status)
+{
+    return status == SEGUE_E_DISCONNECTED || status == SEGUE_E_CLOSED ||
+           status == SEGUE_E_INCOMPLETE || status == SEGUE_E_TASK_LOST;
+}
+
+static void finish(relay *r, const char *result, size_t len)
+{
+    segue_error *error = NULL;
+    segue_status status = segue_call_complete_json(r->call, result, len, &error);
+    if (status != SEGUE_OK && status != SEGUE_E_TERMINAL)
+        relay_fail(r, "result_refused", segue_error_read(error)->message);
+    else
+        end_call(r);
+    segue_error_free(error);
+}
+
+static void on_complete(void *user, segue_request *request, segue_status status,
+                        const char *result, size_t len, const segue_error *error)
+{
+    relay *r = user;
+    segue_request_free(request);
+    r->request = NULL;
+    if (!r->call)
+        return;
+    if (status == SEGUE_OK)
+        finish(r, result, len);
+    else if (status == SEGUE_E_REMOTE) {
+        segue_call_fail_with(r->call, error, NULL);
+        end_call(r);
+    } else if (r->cancelled)
+        end_call(r);
+    else if (r->up->source->proxy->ending)
+        end_call(r); /* a task stays in the store for the next process */
+    else if (is_lost(status) && relay_may_repeat(r))
+        relay_send(r);
+    else if (is_lost(status) || status == SEGUE_E_TIMEOUT)
+        fail_lost(r, status, error);
+    else
+        relay_fail(r, "upstream_failed", segue_error_read(error)->message);
+}
+
+/* ---- what comes before the end ---- */
+
+static void on_progress(void *user, segue_request *request, double progress, double total,
+                        const char *message)
+{
+    relay *r = user;
+    (void)request;
+    if (!r->call)
+        return;
+    r->progress = progress;
+    segue_call_progress(r->call, progress, total, message, NULL);
+    if (message && r->is_tool)
+        segue_call_set_status(r->call, message, NULL);
+}
+
+static void on_log(void *user, segue_request *request, const char *message, size_t len)
+{
+    relay *r = user;
+    (void)request;
+    if (r->call)
+        segue_call_log_json(r->call, message, len, NULL);
+}
+
+static void on_status(void *user, segue_request *request, const char *status,
+                      const char *message)
+{
+    relay *r = user;
+    (void)request;
+    (void)status;
+    if (r->call && message && r->is_tool)
+        segue_call_set_status(r->call, message, NULL);
+}
+
+static void on_task(void *user, segue_request *request, const char *task_id)
+{
+    relay *r = user;
+    (void)task_id;
+    r->request = r->request ? r->request : request;
+    relay_checkpoint(r);
+}
+
+static void on_cancel(void *user, segue_call *call)
+{
+    relay *r = user;
+    (void)call;
+    r->cancelled = true;
+    if (r->request)
+        segue_request_cancel(r->request);
+}
+
+/* ---- heartbeats ---- */
+
+static void set_beat(relay *r);
+
+/* Reports a progress that has hardly grown, so that a host that waits for signs of life
+ * goes on waiting. */
+static void beat(void *user)
+{
+    relay *r = user;
+    segue_timer_free(r->beat);
+    r->beat = NULL;
+    if (!r->call)
+        return;
+    r->beats++;
+    segue_call_progress(r->call, r->progress + (double)r->beats * 1e-6, 0, NULL, NULL);
+    set_beat(r);
+}
+
+static void set_beat(relay *r)
+{
+    int64_t ms = r->up->source->proxy->config.heartbeat_ms;
+    if (!ms || !r->is_tool)
+        return;
+    r->refs++;
+    if (segue_timer_start(r->up->source->proxy->runtime, ms, beat, r, unref, &r->beat) !=
+        SEGUE_OK)
+        r->refs--;
+}
+
+/* ---- the beginning ---- */
+
+static segue_request_events events_of(relay *r)
+{
+    segue_request_events events = SEGUE_REQUEST_EVENTS_INIT;
+    events.user = r;
+    events.free_user = unref;
+    events.on_progress = on_progress;
+    events.on_log = on_log;
+    events.on_input = relay_question;
+    events.on_task = on_task;
+    events.on_status = on_status;
+    events.on_complete = on_complete;
+    return events;
+}
+
+void relay_send(relay *r)
+{
+    segue_request_events events = events_of(r);
+    segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
+    segue_session *session = upstream_session(r->up);
+    segue_error *error = NULL;
+    if (!session) {
+        relay_fail(r, "upstream_unavailable", r->up->last_error);
+        return;
+    }
+    options.timeout_ms = r->item ? r->item->timeout_ms : 0;
+    options.on_timeout = 1;
+    options.log_level = segue_call_log_level(r->call);
+    options.idempotency_key = r->is_tool ? r->key : NULL;
+    r->attempts++;
+    r->refs++;
+    if (segue_request_start(session, r->method, r->params.p, r->params.len, &options,
+                            &events, &r->request, &error) != SEGUE_OK) {
+        r->refs--;
+        relay_fail(r, "upstream_failed", segue_error_read(error)->message);
+    }
+    segue_error_free(error);
+}
+
+static bool make_key(char key[RELAY_KEY + 1])
+{
+    unsigned char bytes[RELAY_KEY / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return false;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(key + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+static void watch(relay *r)
+{
+    segue_call_events events = SEGUE_CALL_EVENTS_INIT;
+    events.user = r;
+    events.free_user = unref;
+    events.on_cancel = on_cancel;
+    r->refs++;
+    if (segue_call_watch(r->call, &events) != SEGUE_OK)
+        r->refs--;
+}
+
+void relay_begin(const item *i, source *to, segue_call *call, const char *method,
+                 text *params)
+{
+    relay *r = params->failed ? NULL : calloc(1, sizeof *r);
+    upstream *up = r ? source_upstream(to, call) : NULL;
+    if (!up || !make_key(r->key)) {
+        segue_call_fail(call, -32603,
+                        r ? "There are too many upstreams of this kind now"
+                          : "Out of memory",
+                        NULL, 0, NULL);
+        segue_call_free(call);
+        text_free(params);
+        free(r);
+        return;
+    }
+    *r = (relay){.refs = 1,
+                 .item = i,
+                 .up = up,
+                 .method = method,
+                 .call = call,
+                 .params = *params,
+                 .is_tool = !strcmp(method, "tools/call")};
+    *params = (text){.p = NULL};
+    make_key(r->key);
+    upstream_use(up);
+    watch(r);
+    set_beat(r);
+    uint64_t segment;
+    if (r->is_tool && segue_call_resumed(call, &segment, NULL, NULL) == SEGUE_OK)
+        relay_resume(r);
+    else
+        relay_send(r);
+    relay_unref(r);
+}

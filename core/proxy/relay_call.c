@@ -1,0 +1,77 @@
+/* Calls of tools, and what happens to one whose run was cut: it is sent again only if it
+ * cannot run twice, or may. */
+#include "relay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ATTEMPTS_MAX 5
+
+void relay_tool(void *user, segue_call *call)
+{
+    static const char *const own[] = {"name",           "_meta",        "task",
+                                      "inputResponses", "requestState", NULL};
+    const item *i = user;
+    text params = {.p = NULL};
+    json given = {NULL, 0};
+    given.p = segue_call_params(call, &given.n);
+    text_add_str(&params, "{");
+    text_add_key(&params, "name");
+    text_add_quoted(&params, i->name, strlen(i->name));
+    text_add_members(&params, given, own);
+    relay_add_meta(&params, given);
+    text_add_str(&params, "}");
+    relay_begin(i, i->source, call, "tools/call", &params);
+}
+
+static bool hints_allow(const relay *r)
+{
+    const item *i = r->item;
+    if (i->repeat != REPEAT_BY_HINT)
+        return i->repeat == REPEAT_ALWAYS;
+    return r->up->source->config->trust_hints && (i->read_only || i->idempotent);
+}
+
+bool relay_may_repeat(const relay *r)
+{
+    if (r->attempts >= ATTEMPTS_MAX)
+        return false;
+    if (!r->is_tool)
+        return true; /* reading changes nothing */
+    return r->up->source->can.keys || hints_allow(r);
+}
+
+/* The checkpoint is {"key":K} or {"key":K,"token":T}. */
+void relay_checkpoint(relay *r)
+{
+    text data = {.p = NULL};
+    size_t len = 0;
+    if (!r->call)
+        return;
+    text_add_str(&data, "{");
+    text_add_key(&data, "key");
+    text_add_quoted(&data, r->key, strlen(r->key));
+    if (r->request && segue_request_token(r->request, NULL, &len) == SEGUE_OK) {
+        char *token = malloc(++len);
+        if (token && segue_request_token(r->request, token, &len) == SEGUE_OK) {
+            text_add_key(&data, "token");
+            text_add_quoted(&data, token, len);
+        }
+        free(token);
+    }
+    text_add_str(&data, "}");
+    if (!data.failed)
+        segue_call_checkpoint(r->call, data.p, data.len, NULL);
+    text_free(&data);
+}
+
+void relay_resume(relay *r)
+{
+    if (hints_allow(r)) {
+        relay_send(r);
+        return;
+    }
+    relay_fail(r, "outcome_unknown",
+               "outcome unknown: the proxy ended while the call ran. The call may have "
+               "run, so it is not sent again");
+}

@@ -1,0 +1,89 @@
+/* Questions of an upstream to the client: elicitation, sampling, roots. */
+#include "relay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A question that was asked below, and what it answers above. */
+typedef struct question {
+    relay *relay;
+    char *key; /* above */
+} question;
+
+static void free_question(void *user)
+{
+    question *q = user;
+    relay_unref(q->relay);
+    free(q->key);
+    free(q);
+}
+
+/* Tells the upstream that there is no answer. 2026-07-28 has no such answer to sampling
+ * and roots: the request then ends. */
+static void refuse(relay *r, segue_request *request, const char *key, int32_t code,
+                   const char *message, json data)
+{
+    if (segue_request_answer_error(request, key, code, message, data.p, data.n, NULL) ==
+        SEGUE_E_UNSUPPORTED) {
+        if (r->call)
+            relay_fail(r, "question_refused", message);
+        segue_request_cancel(request);
+    }
+}
+
+static void on_answer(void *user, segue_call *call, segue_status status,
+                      const char *answer, size_t len)
+{
+    question *q = user;
+    relay *r = q->relay;
+    json given = {answer, len};
+    (void)call;
+    if (!r->request)
+        return;
+    if (status == SEGUE_OK) {
+        segue_request_answer(r->request, q->key, answer, len, NULL);
+    } else if (status == SEGUE_E_REMOTE) {
+        char *message = json_string(json_get(given, "message"));
+        refuse(r, r->request, q->key, (int32_t)json_int(json_get(given, "code"), -32603),
+               message ? message : "the client refused", json_get(given, "data"));
+        free(message);
+    }
+}
+
+void relay_question(void *user, segue_request *request, const char *key,
+                    const char *method, const char *params, size_t len)
+{
+    relay *r = user;
+    segue_error *error = NULL;
+    question *q = r->call ? calloc(1, sizeof *q) : NULL;
+    r->request = r->request ? r->request : request;
+    if (!q) {
+        refuse(r, request, key, -32603, "the call has ended", (json){NULL, 0});
+        return;
+    }
+    r->refs++;
+    *q = (question){r, copy_string(key)};
+    if (segue_call_require_input(r->call, NULL, method, params, len, on_answer, q,
+                                 free_question, &error) == SEGUE_OK)
+        return;
+    refuse(r, request, key, -32601, segue_error_read(error)->message, (json){NULL, 0});
+    segue_error_free(error);
+    free_question(q);
+}
+
+void relay_stray_question(void *user, segue_request *request, const char *key,
+                          const char *method, const char *params, size_t len)
+{
+    upstream *u = user;
+    (void)params;
+    (void)len;
+    if (!strcmp(method, "roots/list")) {
+        segue_request_answer(request, key, "{\"roots\":[]}", 12, NULL);
+        return;
+    }
+    log_event(SEGUE_LOG_INFO, "question_refused", u->source->config->name,
+              "%s was asked outside of a call", method);
+    segue_request_answer_error(request, key, -32601,
+                               "The proxy cannot tell which client is meant", NULL, 0,
+                               NULL);
+}

@@ -1,0 +1,163 @@
+/* The server below: its name, its listener or its standard input and output, and the end
+ * of the program. */
+#include "proxy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void proxy_end(proxy *p, int status)
+{
+    if (p->ending)
+        return;
+    p->ending = true;
+    p->status = status;
+    segue_runtime_stop(p->runtime);
+}
+
+/* ---- the server ---- */
+
+static void on_idle(void *user)
+{
+    proxy *p = user;
+    if (!p->config.listen)
+        proxy_end(p, p->status);
+}
+
+bool serve_make(proxy *p, const source *only)
+{
+    segue_server_options options = SEGUE_SERVER_OPTIONS_INIT;
+    segue_error *error = NULL;
+    json peer = {only ? only->peer : NULL, only && only->peer ? strlen(only->peer) : 0};
+    json info = json_get(peer, "serverInfo");
+    char *texts[] = {json_string(json_get(info, "name")),
+                     json_string(json_get(info, "version")),
+                     json_string(json_get(info, "title")),
+                     json_string(json_get(peer, "instructions"))};
+    options.name = texts[0] ? texts[0] : "segue-proxy";
+    options.version = texts[1] ? texts[1] : segue_version();
+    options.title = texts[2];
+    options.instructions = texts[3];
+    options.store = p->store;
+    options.log_level = "debug"; /* what an upstream sends unasked is passed on */
+    options.user = p;
+    options.on_idle = on_idle;
+    segue_status status = segue_server_new(p->runtime, &options, &p->server, &error);
+    if (status != SEGUE_OK) {
+        log_event(SEGUE_LOG_ERROR, "server_failed", NULL, "%s",
+                  segue_error_read(error)->message);
+        segue_error_free(error);
+        proxy_end(p, 1);
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free(texts[i]);
+    return status == SEGUE_OK;
+}
+
+/* ---- serving ---- */
+
+static segue_status serve_stdio(proxy *p, segue_error **error)
+{
+    segue_transport *transport;
+    segue_status status = segue_transport_stdio(p->runtime, &transport);
+    if (status != SEGUE_OK)
+        return status;
+    status = segue_server_attach(p->server, transport, error);
+    if (status != SEGUE_OK)
+        segue_transport_free(transport);
+    return status;
+}
+
+/* Splits HOST:PORT, [HOST]:PORT, PORT, unix:PATH or systemd[:NAME]. */
+static bool read_address(proxy *p, char *where)
+{
+    segue_listen_options *http = &p->config.http;
+    if (!strncmp(where, "unix:", 5) || !strncmp(where, "systemd", 7)) {
+        http->address = where;
+        return true;
+    }
+    char *colon = strrchr(where, ':'), *end;
+    long port = strtol(colon ? colon + 1 : where, &end, 10);
+    if (*end || end == (colon ? colon + 1 : where) || port < 0 || port > 65535)
+        return false;
+    http->port = (int32_t)port;
+    if (!colon)
+        return true;
+    *colon = 0;
+    size_t len = strlen(where);
+    if (len > 1 && *where == '[' && where[len - 1] == ']') {
+        where[len - 1] = 0;
+        where++;
+    }
+    http->address = !*where                       ? "0.0.0.0"
+                    : !strcmp(where, "localhost") ? "127.0.0.1"
+                                                  : where;
+    return true;
+}
+
+static segue_status serve_http(proxy *p, segue_error **error)
+{
+    if (!read_address(p, p->config.listen)) {
+        log_event(SEGUE_LOG_ERROR, "usage", NULL, "--listen needs HOST:PORT, not %s",
+                  p->config.listen);
+        return SEGUE_E_INVALID;
+    }
+    segue_status status =
+        segue_server_listen(p->server, &p->config.http, &p->listener, error);
+    if (status == SEGUE_OK) {
+        fprintf(stderr, "segue-proxy: serving %s\n", segue_listener_url(p->listener));
+        log_event(SEGUE_LOG_INFO, "serving", NULL, "serving %s",
+                  segue_listener_url(p->listener));
+    }
+    return status;
+}
+
+static void serve(proxy *p)
+{
+    segue_error *error = NULL;
+    p->serving = true;
+    segue_status status =
+        p->config.listen ? serve_http(p, &error) : serve_stdio(p, &error);
+    if (status != SEGUE_OK) {
+        log_event(SEGUE_LOG_ERROR, "serve_failed", NULL, "%s: %s",
+                  segue_status_name(status), segue_error_read(error)->message);
+        proxy_end(p, 1);
+    }
+    segue_error_free(error);
+}
+
+/* ---- settling ---- */
+
+static void tell_failures(const proxy *p)
+{
+    for (const source *s = p->sources; s; s = s->next) {
+        const upstream *u = s->upstreams;
+        if (!s->failed)
+            continue;
+        log_event(SEGUE_LOG_ERROR, "upstream_failed", s->config->name,
+                  "it cannot be used: %s", u->last_error);
+        size_t count = u->error_count < STDERR_LINES ? u->error_count : STDERR_LINES;
+        for (size_t i = u->error_count - count; i < u->error_count; i++)
+            log_event(SEGUE_LOG_ERROR, "stderr", s->config->name, "| %s",
+                      u->errors[i % STDERR_LINES]);
+    }
+}
+
+void serve_when_settled(proxy *p)
+{
+    bool some = false;
+    if (p->serving || p->ending)
+        return;
+    for (source *s = p->sources; s; s = s->next) {
+        if (!s->settled)
+            return;
+        some |= !s->failed;
+    }
+    tell_failures(p);
+    if (p->config.check)
+        proxy_end(p, some ? 0 : 3);
+    else if (!some && !p->sources->next)
+        proxy_end(p, 3);
+    else if (p->server || serve_make(p, NULL))
+        serve(p);
+}

@@ -1,0 +1,25 @@
+/* Timers of the application. */
+#ifndef SGI_USER_TIMER_H
+#define SGI_USER_TIMER_H
+
+#include <segue/segue_ext.h>
+
+#include "engine/handle.h"
+#include "runtime/runtime.h"
+
+/* What a timer does when its time has come. */
+typedef struct sgi_timer_task {
+    segue_timer_fn on_time;
+    void *user;
+    segue_free_fn free_user;
+} sgi_timer_task;
+
+/* Starts a timer. The result has a reference for the caller, which sgi_user_timer_unref
+ * drops. NULL when out of memory. The caller holds the lock for all of these
+ * functions. */
+segue_timer *sgi_user_timer_start(segue_runtime *rt, int64_t delay_ms,
+                                  const sgi_timer_task *task);
+segue_status sgi_user_timer_cancel(segue_timer *timer);
+void sgi_user_timer_unref(segue_timer *timer);
+
+#endif

@@ -1,0 +1,136 @@
+"""What the tests of segue-proxy share: a client that speaks JSON-RPC over the pipes of a
+program, and the paths of the programs. Nothing here waits by sleeping: each wait is for a
+line, for the end of a process, or for the end of a pipe."""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = ROOT / os.environ.get("SEGUE_BUILD", "build/debug")
+PROXY = str(BUILD / "proxy" / "segue-proxy")
+FIXTURE = str(BUILD / "tests" / "tools" / "fixture_server")
+UPSTREAM = [sys.executable, "-B", str(HERE / "upstream.py")]
+LEGACY = "2025-06-18"
+PATIENCE = 60  # seconds; a limit for tests that hang
+
+
+class Client:
+    """A client of the handshake revisions, or of none: it sends what it is told."""
+
+    def __init__(self, command, capabilities=None, start=True, **options):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, encoding="utf-8", **options)
+        self.lines = queue.Queue()
+        self.errors = []
+        self.notes = []  # notifications that no call has asked for
+        self.answers = {}  # method -> function(params) that answers the server
+        self.last_id = 0
+        self.readers = [threading.Thread(target=self._read), threading.Thread(
+            target=self._read_errors)]
+        for reader in self.readers:
+            reader.daemon = True
+            reader.start()
+        if start:
+            self.hello = self.call("initialize", {
+                "protocolVersion": LEGACY, "capabilities": capabilities or {},
+                "clientInfo": {"name": "test", "version": "1"}})["result"]
+            self.send({"method": "notifications/initialized"})
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(json.loads(line))
+        self.lines.put(None)
+
+    def _read_errors(self):
+        for line in self.process.stderr:
+            self.errors.append(line.rstrip("\n"))
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+    def begin(self, method, params=None):
+        self.last_id += 1
+        self.send({"id": self.last_id, "method": method, "params": params or {}})
+        return self.last_id
+
+    def next(self):
+        """Returns the next message that is no question, and answers questions."""
+        while True:
+            message = self.lines.get(timeout=PATIENCE)
+            if message is None:
+                raise EOFError("\n".join(self.errors))
+            if "method" not in message or "id" not in message:
+                return message
+            answer = self.answers[message["method"]](message.get("params"))
+            self.send({"id": message["id"], **answer})
+
+    def wait(self, number):
+        """Returns the answer to a request, and keeps the notifications before it."""
+        while True:
+            message = self.next()
+            if message.get("id") == number:
+                return message
+            self.notes.append(message)
+
+    def call(self, method, params=None):
+        return self.wait(self.begin(method, params))
+
+    def tool(self, name, arguments=None, **more):
+        params = {"name": name, "arguments": arguments or {}, **more}
+        return self.call("tools/call", params)
+
+    def wait_note(self, method):
+        for index, note in enumerate(self.notes):
+            if note.get("method") == method:
+                return self.notes.pop(index)
+        while True:
+            message = self.next()
+            if message.get("method") == method:
+                return message
+            self.notes.append(message)
+
+    def close(self):
+        """Closes the input and returns the exit status."""
+        self.process.stdin.close()
+        status = self.process.wait(PATIENCE)
+        for reader in self.readers:
+            reader.join(PATIENCE)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return status
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        if self.process.poll() is None:
+            self.process.kill()
+        if not self.process.stdin.closed:
+            try:
+                self.close()
+            except BrokenPipeError:
+                pass
+
+
+def proxy(*options, upstream=UPSTREAM, **more):
+    return Client([PROXY, *options, "--", *upstream], **more)
+
+
+def wait_until_gone(pid):
+    """Waits for the end of a process that need not be a child."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    import select
+    gone, _, _ = select.select([fd], [], [], PATIENCE)
+    os.close(fd)
+    assert gone, f"process {pid} still runs"

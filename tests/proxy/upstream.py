@@ -1,0 +1,207 @@
+"""An MCP server of the old kind, on standard input and output, for the tests of
+segue-proxy. Its tools return what no library would make, and misbehave when asked to.
+
+Usage: upstream.py [--log FILE] [--hints] [--silent]
+  --log FILE  appends one line per tools/call that was received: its name and arguments
+  --hints     the tool "work" has idempotentHint
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+OPTIONS = sys.argv[1:]
+LOG = OPTIONS[OPTIONS.index("--log") + 1] if "--log" in OPTIONS else None
+
+ODD = {
+    "content": [
+        {"type": "text", "text": "t\u00e9xt \u0001", "annotations": {"priority": 0.5},
+         "_meta": {"a": 1}, "later": True},
+        {"type": "hologram", "rays": [1.50, 20000000000000000001]},
+        {"type": "resource", "resource": {"uri": "x:1", "blob": "AAEC"}},
+    ],
+    "structuredContent": {"n": 12345678901234567890, "list": [None, {}]},
+    "isError": False,
+    "_meta": {"example.com/trace": "z"},
+    "futureMember": {"x": 1},
+}
+
+TOOLS = [
+    {"name": "odd", "title": "Odd", "description": "odd",
+     "inputSchema": {"type": "object"},
+     "outputSchema": {"type": "object", "required": ["nothing"]},
+     "annotations": {"readOnlyHint": True, "title": "o"}, "icons": [{"src": "data:,"}],
+     "_meta": {"k": "v"}, "later": 1},
+    {"name": "wrong", "inputSchema": {"type": "object"}},
+    {"name": "failing", "inputSchema": {"type": "object"}},
+    {"name": "steps", "inputSchema": {"type": "object"}},
+    {"name": "ask", "inputSchema": {"type": "object"}},
+    {"name": "sleep", "inputSchema": {"type": "object"}},
+    {"name": "work", "inputSchema": {"type": "object"},
+     "annotations": {"idempotentHint": "--hints" in OPTIONS}},
+    {"name": "die", "inputSchema": {"type": "object"}},
+    {"name": "grow", "inputSchema": {"type": "object"}},
+    {"name": "meta", "inputSchema": {"type": "object"}},
+    {"name": "leave_child", "inputSchema": {"type": "object"}},
+    {"name": "garbage", "inputSchema": {"type": "object"}},
+    {"name": "flood", "inputSchema": {"type": "object"}},
+    {"name": "large", "inputSchema": {"type": "object"}},
+    {"name": "close_input", "inputSchema": {"type": "object"}},
+]
+CAPABILITIES = {
+    "tools": {"listChanged": True}, "logging": {}, "completions": {},
+    "resources": {"subscribe": True, "listChanged": True}, "prompts": {},
+}
+
+waiting = {}  # id of a question -> function(answer)
+held = {}  # id of a call that waits -> its params
+
+
+def send(message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def result(number, value):
+    send({"id": number, "result": value})
+
+
+def text(number, words):
+    result(number, {"content": [{"type": "text", "text": words}]})
+
+
+def note(method, params):
+    send({"method": method, "params": params})
+
+
+def call(number, params):
+    name, arguments = params["name"], params.get("arguments", {})
+    if LOG:
+        with open(LOG, "a", encoding="utf-8") as file:
+            file.write(json.dumps([name, arguments]) + "\n")
+    token = params.get("_meta", {}).get("progressToken")
+    if name == "odd":
+        result(number, ODD)
+    elif name == "wrong":
+        result(number, {"content": [{"type": "text", "text": "bad"}], "isError": True})
+    elif name == "failing":
+        send({"id": number, "error": {"code": -32042, "message": "open a page",
+                                      "data": {"elicitations": [{"mode": "url"}]}}})
+    elif name == "steps":
+        for step in range(3):
+            note("notifications/progress", {
+                "progressToken": token, "progress": step + 0.5, "total": 3,
+                "message": f"step {step}"})
+            note("notifications/message", {
+                "level": "warning", "logger": "steps", "data": {"step": step}})
+        text(number, "done")
+    elif name == "ask":
+        ask(number, arguments)
+    elif name in ("sleep", "work"):
+        held[number] = params
+        note("notifications/progress", {"progressToken": token, "progress": 1,
+                                        "message": f"pid {os.getpid()}"})
+        if name == "work" and arguments.get("go") and os.path.exists(arguments["go"]):
+            held.pop(number)
+            text(number, "worked")
+    elif name == "die":
+        sys.stderr.write("last words\n")
+        sys.stderr.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif name == "grow":
+        TOOLS.append({"name": "grown", "inputSchema": {"type": "object"}})
+        note("notifications/tools/list_changed", {})
+        text(number, "grown")
+    elif name == "meta":
+        result(number, {"content": [], "_meta": params.get("_meta", {})})
+    elif name == "leave_child":
+        child = subprocess.Popen(["sleep", "1000"])
+        text(number, str(child.pid))
+    elif name == "garbage":
+        sys.stdout.write("this is no JSON\n{\"jsonrpc\":\n\n")
+        text(number, "after garbage")
+    elif name == "flood":
+        for _ in range(20000):
+            note("notifications/message", {"level": "debug", "data": "x" * 100})
+        text(number, "after the flood")
+    elif name == "large":
+        text(number, "y" * arguments["bytes"])
+    elif name == "close_input":
+        os.close(0)
+        held[number] = params
+        signal.pause()
+    else:
+        send({"id": number, "error": {"code": -32602, "message": "unknown tool"}})
+
+
+def ask(number, arguments):
+    question = f"q{number}"
+
+    def answered(message):
+        result(number, {"content": [], "structuredContent": {
+            key: message[key] for key in ("result", "error") if key in message}})
+
+    waiting[question] = answered
+    send({"id": question, "method": arguments["method"],
+          "params": arguments.get("params", {})})
+
+
+def handle(message):
+    method, number, params = (message.get("method"), message.get("id"),
+                              message.get("params") or {})
+    if method is None:
+        waiting.pop(number)(message)
+    elif method == "initialize":
+        result(number, {
+            "protocolVersion": params["protocolVersion"], "capabilities": CAPABILITIES,
+            "serverInfo": {"name": "odd-server", "version": "7", "title": "Odd"},
+            "instructions": json.dumps(params["capabilities"], sort_keys=True)})
+    elif method == "server/discover":
+        send({"id": number, "error": {"code": -32601, "message": "Method not found"}})
+    elif method == "ping":
+        result(number, {})
+    elif method == "tools/list":
+        half = len(TOOLS) // 2
+        first = "cursor" not in params
+        page = {"tools": TOOLS[:half] if first else TOOLS[half:]}
+        result(number, {**page, "nextCursor": "2"} if first else page)
+    elif method == "tools/call":
+        call(number, params)
+    elif method == "resources/list":
+        result(number, {"resources": [{"uri": "x:1", "name": "one", "size": 3}]})
+    elif method == "resources/templates/list":
+        result(number, {"resourceTemplates": [
+            {"uriTemplate": "t:{id}{?more,other*}", "name": "odd template"}]})
+    elif method == "resources/read":
+        if params["uri"] == "x:none":
+            send({"id": number, "error": {"code": -32002, "message": "no such thing",
+                                          "data": {"uri": "x:none"}}})
+        else:
+            result(number, {"contents": [{"uri": params["uri"], "text": "read",
+                                          "later": 1}], "_meta": {"m": 1}})
+    elif method in ("resources/subscribe", "resources/unsubscribe", "logging/setLevel"):
+        result(number, {})
+        if method == "resources/subscribe":
+            note("notifications/resources/updated", {"uri": params["uri"]})
+    elif method == "prompts/list":
+        result(number, {"prompts": [{"name": "p", "arguments": [{"name": "a"}]}]})
+    elif method == "prompts/get":
+        result(number, {"description": "d", "messages": [
+            {"role": "user", "content": {"type": "text", "text": json.dumps(
+                params.get("arguments"))}}]})
+    elif method == "completion/complete":
+        result(number, {"completion": {"values": [json.dumps(params, sort_keys=True)],
+                                       "total": 1, "hasMore": False}})
+    elif method == "notifications/cancelled":
+        if held.pop(params.get("requestId"), None):
+            note("notifications/message", {"level": "error", "data": "cancelled"})
+    elif number is not None:
+        send({"id": number, "error": {"code": -32601, "message": "Method not found"}})
+
+
+if "--fail" in OPTIONS:
+    sys.exit("it cannot start: no licence")
+for line in sys.stdin:
+    handle(json.loads(line))
