@@ -785,7 +785,7 @@ typedef struct segue_server_options {
                                        together; default 1 GiB */
     int64_t first_turn_ms;       /* the longest time of a handler's first turn
                                        (segue_call_hold_turn); default 20 */
-    const char *log_level;          /* the lowest level of the log messages that a client
+    const char *log_level;       /* the lowest level of the log messages that a client
                                        before 2026-07-28 gets until it sets a level; NULL
                                        = it gets none */
 } segue_server_options;
@@ -870,7 +870,7 @@ typedef struct segue_item_options {
     int64_t resume_max_wait_ms; /* SEGUE_TOOL_RESUMABLE: the call is cancelled when the
                                     client does not come back within this time; default 10
                                     min, -1 = the client is promised no time */
-    int32_t visibility;          /* a segue_visibility */
+    int32_t visibility;         /* a segue_visibility */
 } segue_item_options;
 #define SEGUE_ITEM_OPTIONS_INIT SEGUE_INIT(segue_item_options)
 
