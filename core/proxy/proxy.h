@@ -20,7 +20,6 @@ typedef struct item item;
 
 /* What an upstream can do, from its capabilities. */
 typedef struct features {
-    bool modern; /* 2026-07-28 */
     bool tools;
     bool resources;
     bool subscribe;

@@ -74,10 +74,8 @@ static features read_features(json peer)
 {
     json can = json_get(peer, "capabilities");
     json resources = json_get(can, "resources");
-    char *version = json_string(json_get(peer, "protocolVersion"));
     json experimental = json_get(can, "experimental"), more = json_get(can, "extensions");
     features found = {
-        .modern = version && strcmp(version, "2026-07-28") >= 0,
         .tools = json_get(can, "tools").n > 0,
         .resources = resources.n > 0,
         .subscribe = json_is_true(json_get(resources, "subscribe")),
@@ -86,7 +84,6 @@ static features read_features(json peer)
         .keys = json_get(experimental, "dev.segue/idempotency").n > 0 ||
                 json_get(more, "dev.segue/idempotency").n > 0,
     };
-    free(version);
     return found;
 }
 
