@@ -4,6 +4,9 @@
  * pass. */
 #include "engine/server/emit.h"
 #include "engine/server/task_form.h"
+#include "wire/json_copy.h"
+
+#define SERVER_INFO "io.modelcontextprotocol/serverInfo"
 
 static segue_status refuse(const segue_call *call, const char *why)
 {
@@ -22,6 +25,23 @@ static bool add_list(const sgi_op *op, struct sgi_entry_list *list, sgi_json blo
     return true;
 }
 
+/* Adds _meta without the member by which each server names itself. */
+static bool add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json meta)
+{
+    sgi_buf text;
+    if (!sgi_json_get(meta, SERVER_INFO).n)
+        return sgi_emit_add_field(mem, list, SGI_STR("_meta"), meta);
+    sgi_buf_init(&text, mem);
+    sgi_jw w = sgi_jw_to(&text);
+    sgi_jw_open(&w, '{');
+    bool some = sgi_jw_members(&w, meta, SGI_JSON_NAMES(SERVER_INFO));
+    sgi_jw_close(&w, '}');
+    bool ok = !text.failed && (!some || sgi_emit_add_field(mem, list, SGI_STR("_meta"),
+                                                           sgi_buf_str(&text)));
+    sgi_buf_free(&text);
+    return ok;
+}
+
 /* Adds a member of the result that is not its list. "resultType" is left out, because
  * each revision writes its own. isError true is a property of the final entry. */
 static bool add_member(const sgi_mem *mem, struct sgi_entry_list *list,
@@ -30,6 +50,8 @@ static bool add_member(const sgi_mem *mem, struct sgi_entry_list *list,
     sgi_buf name;
     if (sgi_json_key_is(member, "resultType"))
         return true;
+    if (sgi_json_key_is(member, "_meta"))
+        return add_meta(mem, list, member->value);
     if (sgi_json_key_is(member, "isError")) {
         *is_error = sgi_json_kind_of(member->value) == SGI_JSON_TRUE;
         if (*is_error)

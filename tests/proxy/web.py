@@ -1,0 +1,110 @@
+"""A client of Streamable HTTP for the tests of segue-proxy, and the proxy as a process that
+listens."""
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import urllib.parse
+
+import peers
+
+
+class Listening:
+    """A proxy with --listen on a free port. Its port is in the line that it prints."""
+
+    def __init__(self, *options, upstream=peers.UPSTREAM, port=0):
+        where = ["--", *upstream] if upstream else []
+        self.process = subprocess.Popen(
+            [peers.PROXY, "--listen", f"127.0.0.1:{port}", *options, *where],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.before = []
+        for line in self.process.stderr:
+            match = re.match(r"segue-proxy: serving (http\S+)", line)
+            if match:
+                break
+            self.before.append(line.rstrip("\n"))
+        else:
+            raise EOFError("\n".join(self.before))
+        self.url = match.group(1)
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.process.communicate(timeout=peers.PATIENCE)
+        return self.process.returncode
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+class Web:
+    """A session of the handshake revisions over HTTP."""
+
+    def __init__(self, url, version="2025-11-25", capabilities=None):
+        self.where = urllib.parse.urlsplit(url)
+        self.headers = {"Accept": "application/json, text/event-stream",
+                        "Content-Type": "application/json"}
+        self.last_id = 0
+        self.notes = []
+        self.hello = self.call("initialize", {
+            "protocolVersion": version, "capabilities": capabilities or {},
+            "clientInfo": {"name": "web", "version": "1"}})["result"]
+        self.headers["MCP-Protocol-Version"] = version
+        self.post({"method": "notifications/initialized"}).close()
+
+    def post(self, message):
+        """Sends a message and returns the connection, whose answer was not read."""
+        connection = http.client.HTTPConnection(self.where.netloc, timeout=peers.PATIENCE)
+        body = json.dumps({"jsonrpc": "2.0", **message})
+        connection.request("POST", self.where.path, body, self.headers)
+        return connection
+
+    def begin(self, method, params=None):
+        self.last_id += 1
+        return self.post({"id": self.last_id, "method": method, "params": params or {}})
+
+    def finish(self, connection):
+        """Reads the answer, JSON or an event stream."""
+        response = connection.getresponse()
+        session = response.headers.get("Mcp-Session-Id")
+        if session:
+            self.headers["Mcp-Session-Id"] = session
+        if response.headers.get_content_type() == "application/json":
+            message = json.loads(response.read())
+        else:
+            message = self.last_event(response)
+        connection.close()
+        return message
+
+    def last_event(self, response):
+        for line in response:
+            if not line.startswith(b"data:") or not line[5:].strip():
+                continue
+            message = json.loads(line[5:])
+            if "id" in message and "method" not in message:
+                return message
+            self.notes.append(message)
+        raise EOFError("the stream ended without an answer")
+
+    def call(self, method, params=None):
+        return self.finish(self.begin(method, params))
+
+    def tool(self, name, arguments=None, **more):
+        params = {"name": name, "arguments": arguments or {}, **more}
+        return self.call("tools/call", params)
+
+
+def get(url, path):
+    where = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(where.netloc, timeout=peers.PATIENCE)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response.status, body
