@@ -1,7 +1,7 @@
 /* segue-proxy: stands in front of MCP servers. core/docs/proxy.md is its guide. */
+#include "handle.h"
 #include "options.h"
 #include "peek.h"
-#include "proxy.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ static void on_terminate(void *user)
 {
     proxy *p = user;
     log_event(SEGUE_LOG_INFO, "ending", NULL, "asked to end");
-    proxy_end(p, 0);
+    serve_drain(p);
 }
 
 /* Waits for signals on a thread of its own, and handles them on the main thread. */
@@ -146,6 +146,7 @@ int main(int argc, char **argv)
         status = run(&p);
     segue_runtime_free(p.runtime);
     segue_store_free(p.store);
+    handles_free(&p);
     sources_free(&p);
     free(p.config.bearer);
     config_free(&p.config);

@@ -36,6 +36,8 @@ static const char help[] = USAGE
     "  --store FILE|URL      keep calls in a SQLite file or at redis://HOST:PORT\n"
     "  --task-after TIME     a call that runs longer becomes a task, where the client\n"
     "                        knows tasks; default 20s\n"
+    "  --handle              answer a call that runs longer with a handle, where the\n"
+    "                        client knows no tasks\n"
     "  --heartbeat TIME      report progress at this interval; default 15s, 0 = never\n"
     "  --trust-hints         send a call again whose tool says that this is harmless\n"
     "  --timeout TIME        the longest time of one call; default: none\n"
@@ -244,6 +246,8 @@ static bool take_flag(reading *r, const char *name)
         r->c->http.cors = 1;
     else if (!strcmp(name, "--trust-hints"))
         r->trust_hints = true;
+    else if (!strcmp(name, "--handle"))
+        r->c->handle = true;
     else if (!strcmp(name, "--check"))
         r->c->check = true;
     else

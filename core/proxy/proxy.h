@@ -92,8 +92,10 @@ struct proxy {
     segue_listener *listener;
     source *sources;
     const char *capabilities; /* that upstreams see */
-    segue_timer *start_timer;
+    struct handle *handles;
+    int32_t handle_count;
     bool serving;
+    bool draining;
     bool ending;
     int status; /* the exit status */
 };
@@ -132,8 +134,14 @@ void catalog_lost(source *s);
 bool serve_make(proxy *p, const source *only);
 /* A source has settled: when all have, the server is made and serves. */
 void serve_when_settled(proxy *p);
+/* Ends the program when the calls under way have ended, or after DRAIN_MS; a second time,
+ * at once. Tasks stay in the store. */
+void serve_drain(proxy *p);
 /* Ends the program with an exit status, when everything under way has been told. */
 void proxy_end(proxy *p, int status);
+
+/* Prints what --check found. True when each upstream can be used. */
+bool check_print(const proxy *p);
 
 /* ---- calls (relay.c, relay_call.c, relay_items.c) ---- */
 

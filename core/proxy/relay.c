@@ -1,6 +1,6 @@
 /* A call below becomes a request above. Progress, log messages and questions of the
  * upstream go to the client, and the end of either side ends the other. */
-#include "relay.h"
+#include "handle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,17 +65,18 @@ void relay_add_meta(text *params, json client_params)
 
 /* ---- the end ---- */
 
-static void stop_beat(relay *r)
+static void stop_timer(segue_timer **timer)
 {
-    if (r->beat)
-        segue_timer_cancel(r->beat);
-    segue_timer_free(r->beat);
-    r->beat = NULL;
+    if (*timer)
+        segue_timer_cancel(*timer);
+    segue_timer_free(*timer);
+    *timer = NULL;
 }
 
 static void end_call(relay *r)
 {
-    stop_beat(r);
+    stop_timer(&r->beat);
+    stop_timer(&r->wait);
     segue_call_free(r->call);
     r->call = NULL;
 }
@@ -96,7 +97,9 @@ void relay_fail(relay *r, const char *reason, const char *message)
     text_add_str(&words, name);
     text_add_str(&words, ": ");
     text_add_str(&words, message);
-    if (r->call && !data.failed && !words.failed)
+    if (r->handle)
+        handle_fail(r->handle, words.p, (json){data.p, data.len});
+    else if (r->call && !data.failed && !words.failed)
         segue_call_fail(r->call, -32603, words.p, data.p, data.len, NULL);
     log_event(SEGUE_LOG_INFO, "call_failed", name, "%s %s: %s: %s", r->method,
               r->item ? r->item->name : "", reason, message);
@@ -148,9 +151,12 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     relay *r = user;
     segue_request_free(request);
     r->request = NULL;
-    if (!r->call)
+    if (!r->call && !r->handle)
         return;
-    if (status == SEGUE_OK)
+    if (r->handle &&
+        (status == SEGUE_OK || status == SEGUE_E_REMOTE || status == SEGUE_E_CANCELLED))
+        handle_finish(r->handle, result, len, error);
+    else if (status == SEGUE_OK)
         finish(r, result, len);
     else if (status == SEGUE_E_REMOTE) {
         segue_call_fail_with(r->call, error, NULL);
@@ -174,6 +180,8 @@ static void on_progress(void *user, segue_request *request, double progress, dou
 {
     relay *r = user;
     (void)request;
+    if (r->handle && message)
+        handle_note(r->handle, message);
     if (!r->call)
         return;
     r->progress = progress;
@@ -243,6 +251,33 @@ static void set_beat(relay *r)
     r->refs++;
     if (segue_timer_start(r->up->source->proxy->runtime, ms, beat, r, unref, &r->beat) !=
         SEGUE_OK)
+        r->refs--;
+}
+
+/* ---- handles ---- */
+
+/* Answers the call with a handle, because it has run for long and its client knows no
+ * tasks. */
+static void answer_by_handle(void *user)
+{
+    relay *r = user;
+    segue_timer_free(r->wait);
+    r->wait = NULL;
+    if (!r->call || !r->request || r->cancelled)
+        return;
+    r->handle = handle_make(r);
+    if (r->handle)
+        end_call(r);
+}
+
+static void set_wait(relay *r)
+{
+    const config *c = &r->up->source->proxy->config;
+    if (!c->handle || !r->is_tool)
+        return;
+    r->refs++;
+    if (segue_timer_start(r->up->source->proxy->runtime, c->task_after_ms,
+                          answer_by_handle, r, unref, &r->wait) != SEGUE_OK)
         r->refs--;
 }
 
@@ -334,6 +369,7 @@ void relay_begin(const item *i, source *to, segue_call *call, const char *method
     upstream_use(up);
     watch(r);
     set_beat(r);
+    set_wait(r);
     uint64_t segment;
     if (r->is_tool && segue_call_resumed(call, &segment, NULL, NULL) == SEGUE_OK)
         relay_resume(r);

@@ -21,6 +21,8 @@ typedef struct relay {
     double progress;  /* the last progress that was reported */
     int64_t beats;
     segue_timer *beat;
+    segue_timer *wait;     /* until the call is answered with a handle */
+    struct handle *handle; /* which has answered the call */
 } relay;
 
 /* Makes a relay for a call and sends its request to a source. params: consumed. */

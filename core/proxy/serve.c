@@ -1,10 +1,12 @@
 /* The server below: its name, its listener or its standard input and output, and the end
  * of the program. */
-#include "proxy.h"
+#include "handle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DRAIN_MS 10000
 
 void proxy_end(proxy *p, int status)
 {
@@ -20,8 +22,24 @@ void proxy_end(proxy *p, int status)
 static void on_idle(void *user)
 {
     proxy *p = user;
-    if (!p->config.listen)
+    if (!p->config.listen || p->draining)
         proxy_end(p, p->status);
+}
+
+static void drain_is_over(void *user)
+{
+    proxy_end(user, 0);
+}
+
+void serve_drain(proxy *p)
+{
+    if (!p->listener || p->draining) {
+        proxy_end(p, 0);
+        return;
+    }
+    p->draining = true;
+    segue_listener_close(p->listener);
+    segue_timer_start(p->runtime, DRAIN_MS, drain_is_over, p, NULL, NULL);
 }
 
 bool serve_make(proxy *p, const source *only)
@@ -49,6 +67,8 @@ bool serve_make(proxy *p, const source *only)
         segue_error_free(error);
         proxy_end(p, 1);
     }
+    if (status == SEGUE_OK && p->config.handle)
+        handles_add_tools(p);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     return status == SEGUE_OK;
@@ -155,7 +175,7 @@ void serve_when_settled(proxy *p)
     }
     tell_failures(p);
     if (p->config.check)
-        proxy_end(p, some ? 0 : 3);
+        proxy_end(p, check_print(p) ? 0 : 3);
     else if (!some && !p->sources->next)
         proxy_end(p, 3);
     else if (p->server || serve_make(p, NULL))

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 OPTIONS = sys.argv[1:]
 LOG = OPTIONS[OPTIONS.index("--log") + 1] if "--log" in OPTIONS else None
@@ -41,6 +42,7 @@ TOOLS = [
     {"name": "sleep", "inputSchema": {"type": "object"}},
     {"name": "work", "inputSchema": {"type": "object"},
      "annotations": {"idempotentHint": "--hints" in OPTIONS}},
+    {"name": "later", "inputSchema": {"type": "object"}},
     {"name": "die", "inputSchema": {"type": "object"}},
     {"name": "grow", "inputSchema": {"type": "object"}},
     {"name": "meta", "inputSchema": {"type": "object"}},
@@ -106,6 +108,12 @@ def call(number, params):
         if name == "work" and arguments.get("go") and os.path.exists(arguments["go"]):
             held.pop(number)
             text(number, "worked")
+    elif name == "later":  # answers as soon as the file "go" is there
+        def watch():
+            while not os.path.exists(arguments["go"]):
+                os.sched_yield()
+            text(number, "later")
+        threading.Thread(target=watch, daemon=True).start()
     elif name == "die":
         sys.stderr.write("last words\n")
         sys.stderr.flush()

@@ -1,0 +1,80 @@
+/* What --check says of each upstream: its revision, what it can do, what is wrong and how to
+ * mend it. */
+#include "proxy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_counts(const source *s)
+{
+    static const char *const words[LISTS] = {"tools", "resources", "templates",
+                                             "prompts"};
+    for (int list = 0; list < LISTS; list++) {
+        size_t count = 0;
+        for (const item *i = s->items; i; i = i->next)
+            count += i->list == list;
+        printf("%s%zu %s", list ? ", " : "  ", count, words[list]);
+    }
+    printf("\n");
+}
+
+static void print_tools(const source *s)
+{
+    for (const item *i = s->items; i; i = i->next) {
+        if (i->list != LIST_TOOLS)
+            continue;
+        printf("  tool %s%s%s\n", i->key, i->read_only ? ", reads only" : "",
+               i->idempotent ? ", idempotent" : "");
+    }
+}
+
+static void print_open(const source *s)
+{
+    json peer = {s->peer, strlen(s->peer)}, info = json_get(peer, "serverInfo");
+    char *version = json_string(json_get(peer, "protocolVersion"));
+    char *name = json_string(json_get(info, "name"));
+    char *release = json_string(json_get(info, "version"));
+    json can = json_get(peer, "capabilities"), key, value;
+    printf("%s: ok, %s %s, protocol %s\n  can:", s->config->name, name ? name : "?",
+           release ? release : "?", version ? version : "?");
+    for (size_t at = 0; json_next(can, &at, &key, &value);)
+        printf(" %.*s", (int)key.n - 2, key.p + 1);
+    printf("\n");
+    print_counts(s);
+    print_tools(s);
+    free(version);
+    free(name);
+    free(release);
+}
+
+static void print_failed(const source *s)
+{
+    const upstream *u = s->upstreams;
+    printf("%s: failed, %s\n", s->config->name, u->last_error);
+    size_t count = u->error_count < STDERR_LINES ? u->error_count : STDERR_LINES;
+    for (size_t i = u->error_count - count; i < u->error_count; i++)
+        printf("  | %s\n", u->errors[i % STDERR_LINES]);
+    if (s->config->argv)
+        printf("  to mend it: run %s yourself, and see what it writes\n",
+               s->config->argv[0]);
+    else
+        printf(
+            "  to mend it: does %s answer, is the path right (often /mcp), and does it "
+            "need a header (--header)?\n",
+            s->config->url);
+}
+
+bool check_print(const proxy *p)
+{
+    bool all = true;
+    for (const source *s = p->sources; s; s = s->next) {
+        if (s->failed)
+            print_failed(s);
+        else
+            print_open(s);
+        all &= !s->failed;
+    }
+    fflush(stdout);
+    return all;
+}
