@@ -1,5 +1,5 @@
-/* What --check says of each upstream: its revision, what it can do, what is wrong and how to
- * mend it. */
+/* What --check says of each upstream: its revision, what it can do, what is wrong and how
+ * to mend it. */
 #include "proxy.h"
 
 #include <stdio.h>
