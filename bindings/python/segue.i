@@ -309,7 +309,6 @@ PyObject *sgpy_option_names(void);
 %ignore segue_call_fail_with;
 %ignore segue_timer_start;
 %ignore segue_timer_cancel;
-%rename("$ignore", regextarget=1, %$isfunction) "^segue_json_";
 %ignore segue_call_send_text;
 %ignore segue_call_extend_text;
 %ignore segue_call_is_cancelled;
@@ -324,7 +323,7 @@ PyObject *sgpy_option_names(void);
                                                                   * SEGUE_STORE_... */
 %rename("%(strip:[segue_])s", %$isfunction) "";
 %rename("$ignore", regextarget=1, %$isfunction) "^segue_[a-z]+_free$";
-%rename("$ignore", regextarget=1, %$isfunction) "^segue_(segment|error)_";
+%rename("$ignore", regextarget=1, %$isfunction) "^segue_(segment|error|json)_";
 
 /* ---- the headers ---- */
 

@@ -216,7 +216,7 @@ handle *handle_make(relay *r)
         "with {\"handle\":\"%s\"} for its result, segue_proxy_status for its status, "
         "or segue_proxy_cancel to end it.",
         h->id, h->id);
-    /* not segue_call_complete, which misses structuredContent of a tool that promises it */
+    /* segue_call_complete would miss the structuredContent that the tool promises */
     segue_call_send_text(r->call, words, strlen(words), NULL);
     segue_call_complete_json(r->call, "{}", 2, NULL);
     return h;

@@ -1,5 +1,5 @@
-"""A client of Streamable HTTP for the tests of segue-proxy, and the proxy as a process that
-listens."""
+"""A client of Streamable HTTP for the tests of segue-proxy, and the proxy as a process
+that listens."""
 
 import http.client
 import json
