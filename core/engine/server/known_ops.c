@@ -102,6 +102,8 @@ void sgi_server_op_release(sgi_op *op)
     if (op->shared->claimed) {
         op->shared->claimed = false;
         sgi_op_set_hold(op, SGI_HOLD_HERE);
+        /* the server closes, so this only ends the recovery of the operation */
+        sgi_recover_claimed_op(sgi_op_cluster(op), op);
     }
     if (!sgi_op_has_ended(op) && sgi_op_is_owned_here(op)) {
         op->releasing = true;
