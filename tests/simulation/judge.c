@@ -425,8 +425,9 @@ static const char *on_caller(judge *j, const line *l)
     if (!op)
         return wrong(j, "the history is broken: no operation %s", l->b);
     if (!strcmp(l->verb, "anew")) {
+        size_t from = number_of(l, "from");
         c->op = op;
-        c->now = c->kept = (view){0};
+        c->now = c->kept = (view){from, from, false};
         c->open = true;
         c->ended = false;
         *c->status = 0;

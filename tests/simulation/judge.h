@@ -16,7 +16,7 @@
  *     <ms> drop C O               the segments that C was shown before are replaced
  *     <ms> keep C O               C stores its token
  *     <ms> back C O               C goes on from the token that it stored last
- *     <ms> anew C O               C forgets what it was shown and starts again
+ *     <ms> anew C O from=N        C starts, behind segment N if it has a token of another
  *     <ms> asked C O q=Q by=P     a person is asked
  *     <ms> status C O s=STATUS
  *     <ms> cancel C O

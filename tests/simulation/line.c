@@ -400,7 +400,7 @@ static bool turn_line(line *l, bool slow)
     if (l->hole_until)
         return turn_hole(l);
     if (slow)
-        return true;
+        return l->ways[UP].len || l->ways[DOWN].len;
     if (l->held && !l->ways[DOWN].len)
         release_held(l); /* no later message can overtake the held message */
     if (!sim_is_paused(l->server))

@@ -44,12 +44,13 @@ static void move_to_end(sgi_op *op)
 }
 
 /* Forgets followed operations that no client uses, the least recently used ones first.
- * Operations that are in use stay: the number of clients limits them. */
-static void make_room(sgi_cluster *cluster)
+ * Operations that are in use stay: the number of clients limits them. `fresh` stays, too:
+ * the client that asks for it gets it next. */
+static void make_room(sgi_cluster *cluster, const sgi_op *fresh)
 {
     for (int i = 0; i < MOVE_AT_MOST && cluster->followed > SGI_FOLLOWED_MAX; i++) {
         sgi_op *op = TAILQ_FIRST(&cluster->followed_ops)->op;
-        if (is_looked_at(op))
+        if (is_looked_at(op) || op == fresh)
             move_to_end(op);
         else
             sgi_op_cluster(op)->observer->forget(op);
@@ -63,7 +64,7 @@ void sgi_followed_begin(sgi_op *op)
     TAILQ_INSERT_TAIL(&cluster->followed_ops, op->shared, link);
     cluster->followed++;
     set_timer(op, KEEP_MS);
-    make_room(cluster);
+    make_room(cluster, op);
 }
 
 void sgi_followed_note_use(sgi_op *op)

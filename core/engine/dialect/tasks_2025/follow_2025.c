@@ -423,6 +423,10 @@ static bool is_refusal(const segue_request *request, sgi_json error)
     bool is_named = false;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         is_named |= sgi_json_string_is(reason, sgi_str_of(reasons[i]));
+    /* the store of a server may be back soon */
+    if (sgi_json_string_is(reason, SGI_STR("store_failed")) &&
+        request->follow->state != SEGUE_TASK_FAILED)
+        return true;
     return sgi_retry_after(error) > 0 &&
            (is_named || request->follow->state != SEGUE_TASK_FAILED);
 }
