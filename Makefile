@@ -63,6 +63,12 @@ interop: build-release
 kill-matrix: build-release
 	@.ci/lane kill-matrix-long servers-long
 
+# Random faults at servers and clients of all three languages, for MINUTES, 120 by default.
+chaos: build-release
+	@.ci/python setup wheel place
+	@.ci/node ready
+	@. .ci/path && python3 -B tests/chaos/run.py --minutes $(or $(MINUTES),120)
+
 # The official conformance suites against Segue's server and client, over HTTP.
 conformance: build-release
 	@.ci/setup-peers
@@ -91,4 +97,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo python node bench fuzz soak interop kill-matrix conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo python node bench fuzz soak interop kill-matrix chaos conformance lint format abi debug release setup clean

@@ -6,11 +6,14 @@
  * (0 = any), PARENT the process whose end ends the server. All such servers have one seal
  * key, as servers behind one address do.
  *
+ * SEGUE_HISTORY in the environment names the file of what the server did (history.h).
+ *
  * Standard output: "listens PORT" once it does, "let go ..." when a run of the tool was
  * told to stop, "ends RESUMED LET-GO" at its end. SIGTERM ends it as a service manager
  * would: it stops listening, ends its streams so that clients go elsewhere, and leaves
  * its tasks to the other servers. */
 #include <segue/segue.h>
+#include <segue/segue_util.h>
 
 #include <inttypes.h>
 #include <signal.h>
@@ -21,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "history.h"
 #include "weaver.h"
 
 #define LONGEST_WAIT_MS 20 /* the longest time until a signal is noticed */
@@ -73,6 +77,22 @@ static void ask(void *user, segue_call *call)
         segue_call_free(call);
 }
 
+/* ---- effect: a tool that must take effect once for each key ---- */
+
+static void effect(void *user, segue_call *call)
+{
+    const char *name;
+    size_t len;
+    (void)user;
+    if (segue_call_argument_text(call, "call", &name, &len) == SEGUE_OK) {
+        history_effect(name);
+        history_made(name, 1, name, len);
+        if (segue_call_send_text(call, name, len, NULL) == SEGUE_OK)
+            segue_call_complete(call, NULL, NULL);
+    }
+    segue_call_free(call);
+}
+
 /* ---- the server ---- */
 
 static segue_status add_tool(host *h, segue_server *server, const char *json,
@@ -102,6 +122,10 @@ static segue_status add_tools(host *h, segue_server *server)
         status = add_tool(h, server,
                           "{\"name\":\"once\",\"inputSchema\":{\"type\":\"object\"}}",
                           weaver_call, 0);
+    if (status == SEGUE_OK)
+        status = add_tool(h, server,
+                          "{\"name\":\"effect\",\"inputSchema\":{\"type\":\"object\"}}",
+                          effect, 0);
     return status;
 }
 

@@ -13,6 +13,8 @@
  * lost. */
 #include "weaver.h"
 
+#include "history.h"
+
 #include <inttypes.h>
 #include <segue/segue_util.h>
 #include <stdio.h>
@@ -22,7 +24,7 @@
 #include <time.h>
 
 #define CHECKPOINT_EVERY 8
-#define LARGEST_TEXT 8192
+#define LARGEST_TEXT 1048576
 #define LONGEST_LABEL 96
 #define MOST_LATE 10 /* number of segments */
 
@@ -37,7 +39,8 @@ typedef struct weaving {
     int64_t due_ns;
     uint64_t nonce;
     uint64_t random;
-    bool blocked; /* waiting for on_drain */
+    bool blocked;  /* waiting for on_drain */
+    char name[64]; /* the argument "call": the name of the call in the history */
 } weaving;
 
 static int64_t now_ns(void)
@@ -108,12 +111,14 @@ static void go_on(weaving *w)
     int64_t first_ns = now_ns() - MOST_LATE * w->pace_ns;
     if (w->due_ns < first_ns)
         w->due_ns = first_ns;
-    char text[LARGEST_TEXT + LONGEST_LABEL];
+    static char text[LARGEST_TEXT + LONGEST_LABEL];
     while (w->next <= w->count) {
         if (w->blocked || w->due_ns > now_ns())
             return;
-        segue_status status =
-            segue_call_send_text(w->call, text, write_text(w, text), NULL);
+        size_t len = write_text(w, text);
+        if (*w->name)
+            history_made(w->name, w->next, text, len);
+        segue_status status = segue_call_send_text(w->call, text, len, NULL);
         if (status == SEGUE_E_WOULD_BLOCK) {
             w->blocked = true;
             return;
@@ -187,6 +192,11 @@ static weaving *begin(weaver *owner, segue_call *call)
     w->size = argument(call, "size", 200, LARGEST_TEXT);
     w->pace_ns = argument(call, "paceUs", 10000, 60000000) * 1000;
     w->due_ns = now_ns();
+    const char *name;
+    size_t len;
+    if (segue_call_argument_text(call, "call", &name, &len) == SEGUE_OK &&
+        len < sizeof w->name)
+        memcpy(w->name, name, len);
     if (getrandom(&w->nonce, sizeof w->nonce, 0) != (ssize_t)sizeof w->nonce)
         w->nonce = (uint64_t)w->due_ns;
     w->random = w->nonce | 1;

@@ -1627,7 +1627,9 @@ SEGUE_API segue_status segue_request_grant(segue_request *request, int64_t n);
 SEGUE_API segue_status segue_request_cancel(segue_request *request);
 
 /* Stops following a task without cancelling it: on_complete follows with SEGUE_E_CLOSED,
- * or with the result if that came first. The task continues and its token stays valid.
+ * or with the result if that came first. Segments that have arrived are delivered before,
+ * so an application that goes on takes the token in on_complete. The task continues and
+ * its token stays valid.
  * This is also possible for a call with an idempotency key, whether it becomes a task or
  * not.
  *
