@@ -127,6 +127,10 @@ static void free_handle(handle *h)
         link = &(*link)->next;
     *link = h->next;
     h->proxy->handle_count--;
+    while (h->waiters) { /* the runtime has ended */
+        segue_call_free(h->waiters->call);
+        remove_waiter(h->waiters);
+    }
     segue_error_free(h->error);
     text_free(&h->result);
     text_free(&h->message);

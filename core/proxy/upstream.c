@@ -340,7 +340,7 @@ void upstream_leave(upstream *u)
 
 void upstream_free(upstream *u)
 {
-    stop_idle(u);
+    segue_timer_free(u->idle); /* the runtime has ended, and the timer with it */
     let_go(u);
     free(u->key);
     free(u);
