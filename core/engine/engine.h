@@ -58,7 +58,7 @@ TAILQ_HEAD(sgi_flow_list, sgi_flow);
 struct sgi_engine {
     sgi_env env; /* must be the first member, because of sgi_engine_env */
     /* Functions of engine/reverse that client and server call (reverse/reverse.h). */
-    const struct sgi_hosting_table *hosting;
+    const struct sgi_hosting_ops *hosting;
     const struct sgi_question_task_ops *question_tasks;
     sgi_host host;
     sgi_digest_fn digest;
@@ -76,7 +76,7 @@ struct sgi_engine {
     sgi_buf fold_room; /* buffer in which the result of a plain call is put together */
     sgi_timers timers;
     /* the endpoints whose servers spoke a handshake era the last time */
-    sgi_era_memory places;
+    sgi_era_memory eras;
     struct sgi_ready_list ready;
     struct sgi_flow_list flows; /* the OAuth flows that wait for the browser */
     /* number of received messages that were dropped because they break the protocol */

@@ -9,16 +9,16 @@
 
 #include "base/base.h"
 
-#define SGI_PLACES_MAX 64
+#define SGI_ENDPOINTS_MAX 64
 
 typedef struct sgi_era_memory {
-    /* numbers of the endpoints (place), the latest first; 0 = the entry is free */
-    uint64_t legacy[SGI_PLACES_MAX];
+    /* numbers of the endpoints, the latest first; 0 = the entry is free */
+    uint64_t legacy[SGI_ENDPOINTS_MAX];
 } sgi_era_memory;
 
-/* Notes whether the server of an endpoint speaks a handshake era. place: the number of
+/* Notes whether the server of an endpoint speaks a handshake era. endpoint: the number of
  * the endpoint, not 0. */
-void sgi_era_memory_note(sgi_era_memory *places, uint64_t place, bool legacy);
-bool sgi_era_memory_is_legacy(const sgi_era_memory *places, uint64_t place);
+void sgi_era_memory_note(sgi_era_memory *memory, uint64_t endpoint, bool legacy);
+bool sgi_era_memory_is_legacy(const sgi_era_memory *memory, uint64_t endpoint);
 
 #endif

@@ -54,13 +54,13 @@ static int64_t time_left(int64_t timeout_ms, int64_t deadline)
 {
     if (timeout_ms < 0)
         return -1;
-    int64_t left = deadline - sgi_real_now();
+    int64_t left = deadline - sgi_system_monotonic_ms();
     return left > 0 ? left : 0;
 }
 
 static int64_t deadline_of(int64_t timeout_ms)
 {
-    int64_t now = sgi_real_now();
+    int64_t now = sgi_system_monotonic_ms();
     return sgi_time_add(now, timeout_ms);
 }
 

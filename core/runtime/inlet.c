@@ -190,7 +190,7 @@ void sgi_inlets_read_some(segue_runtime *rt)
 {
     if (rt->lending.front_fd < 0)
         return;
-    int64_t now = sgi_real_now();
+    int64_t now = sgi_system_monotonic_ms();
     if (!rt->lending.lent && !rt->lending.lend_due && !TAILQ_EMPTY(&rt->lending.inlets) &&
         rt->lending.attended_ms &&
         now - rt->lending.attended_ms < rt->lending.patience_ms) {
@@ -205,7 +205,8 @@ void sgi_inlets_read_some(segue_runtime *rt)
 
 static int64_t patience_left(const segue_runtime *rt)
 {
-    int64_t left = rt->lending.attended_ms + rt->lending.patience_ms - sgi_real_now();
+    int64_t left =
+        rt->lending.attended_ms + rt->lending.patience_ms - sgi_system_monotonic_ms();
     return left > 0 ? left : 0;
 }
 
@@ -226,7 +227,7 @@ static void regroup(segue_runtime *rt, bool lent)
         place(inlet);
 }
 
-void sgi_inlets_change_hands(segue_runtime *rt)
+void sgi_inlets_lend_or_take_back(segue_runtime *rt)
 {
     if (rt->lending.lent && patience_left(rt) == 0)
         regroup(rt, false);

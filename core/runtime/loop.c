@@ -384,7 +384,7 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
         /* Lent inlets are read before timers run, because a request must not time out
          * while its answer is waiting to be read. */
         sgi_inlets_read_all(rt);
-    sgi_inlets_change_hands(rt);
+    sgi_inlets_lend_or_take_back(rt);
     sgi_timers_run(&rt->engine.timers, sgi_now(&rt->engine.env));
     if (delivers_here(rt))
         ran = sgi_dispatch_deliver(rt, budget);

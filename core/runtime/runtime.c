@@ -50,7 +50,7 @@ static int64_t clock_ms(clockid_t id)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-int64_t sgi_real_now(void)
+int64_t sgi_system_monotonic_ms(void)
 {
     return clock_ms(CLOCK_MONOTONIC);
 }
@@ -74,7 +74,7 @@ static int64_t hook_monotonic(void *user)
 {
     const segue_runtime *rt = user;
     if (rt->life != SGI_LIFE_LIVE)
-        return rt->drain.base_ms + (sgi_real_now() - rt->drain.real_ms);
+        return rt->drain.base_ms + (sgi_system_monotonic_ms() - rt->drain.real_ms);
     return rt->given.monotonic_ms(rt->given.user);
 }
 
@@ -161,19 +161,19 @@ void sgi_runtime_unlock(segue_runtime *rt)
         destroy(rt);
 }
 
-static void enter_outside(sgi_outside *outside)
+static void enter_outside(sgi_inside_thread *outside)
 {
     atomic_store_explicit(&outside->thread, (uintptr_t)pthread_self(),
                           memory_order_relaxed);
     atomic_fetch_add_explicit(&outside->depth, 1, memory_order_release);
 }
 
-static void leave_outside(sgi_outside *outside)
+static void leave_outside(sgi_inside_thread *outside)
 {
     atomic_fetch_sub_explicit(&outside->depth, 1, memory_order_release);
 }
 
-static bool is_outside(const sgi_outside *outside)
+static bool is_outside(const sgi_inside_thread *outside)
 {
     return atomic_load_explicit(&outside->depth, memory_order_acquire) > 0 &&
            atomic_load_explicit(&outside->thread, memory_order_relaxed) ==
@@ -432,9 +432,9 @@ static void close_carriers(segue_runtime *rt)
         if (carrier->attached && carrier->grace_ms > grace)
             grace = carrier->grace_ms;
     }
-    int64_t deadline = sgi_real_now() + grace;
+    int64_t deadline = sgi_system_monotonic_ms() + grace;
     while (first_attached(rt)) {
-        int64_t left = deadline - sgi_real_now();
+        int64_t left = deadline - sgi_system_monotonic_ms();
         if (left <= 0)
             break;
         sgi_loop_turn(rt, left, DRAIN_BUDGET);
@@ -475,7 +475,7 @@ void sgi_runtime_free(segue_runtime *rt)
     while (rt->dispatch.looping)
         pthread_cond_wait(&rt->dispatch.left, &rt->mutex);
     rt->drain.base_ms = sgi_now(&rt->engine.env);
-    rt->drain.real_ms = sgi_real_now();
+    rt->drain.real_ms = sgi_system_monotonic_ms();
     live_on(rt, SGI_LIFE_DRAINING);
     sgi_inlets_take_back(rt);
     run_stop_hooks(rt);

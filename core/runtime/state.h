@@ -26,10 +26,10 @@ TAILQ_HEAD(sgi_store_slot_list, sgi_store_slot);
 /* The thread that is inside the application's code. Only that thread writes the
  * members, and any thread reads them. So a thread finds its own id here only if it is
  * inside the application's code. */
-typedef struct sgi_outside {
+typedef struct sgi_inside_thread {
     atomic_uintptr_t thread;
     atomic_int depth;
-} sgi_outside;
+} sgi_inside_thread;
 
 /* loop.c: the libev loop, its carriers, and the flags that wake it. Only the loop
  * thread uses `ev`. */
@@ -55,7 +55,7 @@ typedef struct sgi_loop {
 
 /* inlet.c: inlets (descriptors to read) that the application reads in its dispatch, in
  * place of the loop. */
-typedef struct sgi_lending {
+typedef struct sgi_inlet_lending {
     TAILQ_HEAD(, sgi_inlet) inlets; /* all inlets that are open */
     /* epoll descriptor with ready_fd and the lent inlets; -1 = lending is off */
     int front_fd;
@@ -66,7 +66,7 @@ typedef struct sgi_lending {
     /* real time of the last dispatch; 0 = there was no dispatch yet */
     int64_t attended_ms;
     int64_t patience_ms;
-} sgi_lending;
+} sgi_inlet_lending;
 
 /* dispatch.c: which thread runs callbacks, and how the host is notified of due
  * callbacks. */
@@ -110,10 +110,10 @@ typedef enum sgi_runtime_life {
 
 /* The time at which draining began. From then on the engine's time follows the real
  * clock, even if an injected clock stands still. */
-typedef struct sgi_drain {
+typedef struct sgi_drain_clock {
     int64_t base_ms; /* the engine's time when draining began */
     int64_t real_ms; /* the real time when draining began */
-} sgi_drain;
+} sgi_drain_clock;
 
 struct segue_runtime {
     uint32_t magic;
@@ -131,12 +131,12 @@ struct segue_runtime {
     segue_wake_fn on_wake;
 
     sgi_runtime_life life;
-    sgi_drain drain;
+    sgi_drain_clock drain;
     /* [0]: the thread in a callback; [1]: the thread in a function of a custom
      * transport */
-    sgi_outside outside[2];
+    sgi_inside_thread outside[2];
     sgi_loop loop;
-    sgi_lending lending;
+    sgi_inlet_lending lending;
     sgi_dispatching dispatch;
     sgi_stores stores;
     LIST_HEAD(, sgi_stop_hook) hooks_on_stop;
@@ -147,7 +147,7 @@ struct segue_runtime {
 };
 
 /* Returns the time of CLOCK_MONOTONIC in ms, even if a clock was injected. */
-int64_t sgi_real_now(void);
+int64_t sgi_system_monotonic_ms(void);
 
 /* ---- loop.c ---- */
 segue_status sgi_loop_open(segue_runtime *rt);
@@ -183,7 +183,7 @@ void sgi_inlets_read_some(segue_runtime *rt);
 int64_t sgi_inlets_limit_wait(const segue_runtime *rt, int64_t wait_ms);
 /* Lends the inlets if that is due, or takes them back. Called after each wait of the
  * loop. */
-void sgi_inlets_change_hands(segue_runtime *rt);
+void sgi_inlets_lend_or_take_back(segue_runtime *rt);
 void sgi_inlets_take_back(segue_runtime *rt);
 
 /* ---- dispatch.c ---- */

@@ -70,7 +70,7 @@ static void ask_again(sgi_store_queue *queue, int64_t within_ms)
     if (within_ms == 0)
         make_due(queue);
     else if (within_ms > 0 && slot->blocking)
-        queue->news_ms = sgi_time_add(sgi_real_now(), within_ms);
+        queue->news_ms = sgi_time_add(sgi_system_monotonic_ms(), within_ms);
     else if (within_ms > 0)
         sgi_engine_set_timer(&slot->rt->engine, &queue->news_timer, within_ms,
                              poll_is_due);
@@ -117,7 +117,7 @@ void sgi_store_queues_find_due(segue_runtime *rt)
 
 int64_t sgi_slot_poll_due(sgi_store_slot *slot)
 {
-    int64_t now = sgi_real_now();
+    int64_t now = sgi_system_monotonic_ms();
     int64_t next = INT64_MAX;
     sgi_store_queue *queue;
     TAILQ_FOREACH(queue, &slot->queues, link) {

@@ -268,7 +268,7 @@ static void free_slot(sgi_store_slot *slot)
 }
 
 /* Initialises a condition variable whose timed waits use the same clock as
- * sgi_real_now. */
+ * sgi_system_monotonic_ms. */
 static void init_cond(pthread_cond_t *cond)
 {
     pthread_condattr_t attr;

@@ -246,7 +246,7 @@ void sgi_child_signal(const sgi_child *child, int signal)
         syscall(SYS_pidfd_send_signal, child->pidfd, signal, NULL, 0);
 }
 
-bool sgi_child_reap(sgi_child *child, bool wait, sgi_exit *how)
+bool sgi_child_reap(sgi_child *child, bool wait, sgi_child_exit *how)
 {
     siginfo_t info = {0};
     int result;
@@ -257,9 +257,9 @@ bool sgi_child_reap(sgi_child *child, bool wait, sgi_exit *how)
     if (result == 0 && info.si_pid == 0)
         return false;
     child->pid = 0;
-    *how = (sgi_exit){.known = result == 0,
-                      .killed = info.si_code != CLD_EXITED,
-                      .value = info.si_status};
+    *how = (sgi_child_exit){.known = result == 0,
+                            .killed = info.si_code != CLD_EXITED,
+                            .value = info.si_status};
     return true;
 }
 

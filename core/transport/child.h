@@ -34,7 +34,7 @@ typedef struct sgi_child {
 int sgi_child_start(sgi_child *child, const sgi_child_command *command, bool with_err);
 void sgi_child_signal(const sgi_child *child, int signal);
 
-typedef struct sgi_exit {
+typedef struct sgi_child_exit {
     /* false = other code of this process has reaped the child, so its exit status is
      * unknown */
     bool known;
@@ -42,11 +42,11 @@ typedef struct sgi_exit {
      * the exit status */
     bool killed;
     int value;
-} sgi_exit;
+} sgi_child_exit;
 
 /* Reaps the child. With `wait`, waits until the child has ended. Returns false when
  * the child still runs. */
-bool sgi_child_reap(sgi_child *child, bool wait, sgi_exit *how);
+bool sgi_child_reap(sgi_child *child, bool wait, sgi_child_exit *how);
 /* Closes the open descriptors. The child must have been reaped. */
 void sgi_child_close(sgi_child *child);
 

@@ -117,7 +117,7 @@ static void set_timer(sgi_http_conn *conn, int64_t ms)
     sgi_engine_set_timer(engine_of(conn), &conn->timer, ms, on_timer);
 }
 
-void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
+void sgi_http_conn_set_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
 {
     conn->wait = wait;
     if (wait == SGI_HTTP_WAIT_NOTHING)
@@ -140,10 +140,10 @@ static void wait_for_input(sgi_http_conn *conn)
                                                               : SGI_HTTP_WAIT_REQUEST;
     if (wait == conn->wait)
         return;
-    sgi_http_conn_wait(conn, wait,
-                       wait == SGI_HTTP_WAIT_BODY      ? options->body_timeout_ms
-                       : wait == SGI_HTTP_WAIT_REQUEST ? options->idle_timeout_ms
-                                                       : options->header_timeout_ms);
+    sgi_http_conn_set_wait(conn, wait,
+                           wait == SGI_HTTP_WAIT_BODY      ? options->body_timeout_ms
+                           : wait == SGI_HTTP_WAIT_REQUEST ? options->idle_timeout_ms
+                                                           : options->header_timeout_ms);
 }
 
 static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
@@ -168,7 +168,7 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
         sgi_http_on_fault(conn, 408, "The body of the request took too long");
         break;
     case SGI_HTTP_WAIT_CHECK:
-        sgi_http_check_late(conn);
+        sgi_http_refuse_late_check(conn);
         break;
     case SGI_HTTP_WAIT_ANSWER:
         if (conn->exchange && sgi_conn_transport(conn->exchange) == conn)
@@ -181,7 +181,7 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
         if (sgi_link_progress(conn->link) == conn->taken)
             sgi_http_conn_cut(conn);
         else /* the client is slow but has read something since the last check */
-            sgi_http_conn_wait(conn, wait, conn->listener->options.write_timeout_ms);
+            sgi_http_conn_set_wait(conn, wait, conn->listener->options.write_timeout_ms);
         break;
     case SGI_HTTP_WAIT_NOTHING:
         break;
@@ -271,7 +271,7 @@ static void on_bytes(void *user, const char *bytes, size_t len)
         keep_input(conn, input);
 }
 
-void sgi_http_conn_go_on(sgi_http_conn *conn)
+void sgi_http_conn_handle_waiting_input(sgi_http_conn *conn)
 {
     sgi_str input = sgi_buf_str(&conn->input);
     if (conn->parsing || !may_parse(conn))
@@ -344,7 +344,7 @@ static void on_writable(void *user)
     sgi_http_conn *conn = user;
     sgi_http_writable(conn);
     end_resumable(conn);
-    sgi_http_conn_go_on(conn);
+    sgi_http_conn_handle_waiting_input(conn);
 }
 
 /* ---- work ---- */
@@ -363,7 +363,7 @@ static void work(sgi_carrier *carrier, uint32_t bits)
     if ((bits & SGI_WORK_CLOSE) && is_to_close(conn))
         sgi_http_end_exchange(conn);
     end_resumable(conn);
-    sgi_http_conn_go_on(conn);
+    sgi_http_conn_handle_waiting_input(conn);
 }
 
 static const sgi_carrier_ops carrier_ops = {

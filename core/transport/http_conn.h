@@ -107,12 +107,12 @@ const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name);
 
 /* Sends the remaining output, then closes the connection. */
 void sgi_http_conn_close(sgi_http_conn *conn);
-void sgi_http_conn_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms);
+void sgi_http_conn_set_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms);
 /* Called when the answer is complete. Reads the next request, or closes the
  * connection. */
 void sgi_http_conn_next(sgi_http_conn *conn);
 /* Handles input that arrived while the last request was served. */
-void sgi_http_conn_go_on(sgi_http_conn *conn);
+void sgi_http_conn_handle_waiting_input(sgi_http_conn *conn);
 
 /* The next functions are in http_serve.c: from a request to the engine. */
 void sgi_http_on_head(sgi_http_conn *conn);
@@ -124,7 +124,7 @@ void sgi_http_on_caller(sgi_http_conn *conn);
 /* Cancels the check of the caller and drops the grant. */
 void sgi_http_forget_caller(sgi_http_conn *conn);
 /* Refuses the request because its token could not be checked in time. */
-void sgi_http_check_late(sgi_http_conn *conn);
+void sgi_http_refuse_late_check(sgi_http_conn *conn);
 
 /* The next functions are in http_send.c: from the engine to the link. */
 void sgi_http_flush(sgi_http_conn *conn);

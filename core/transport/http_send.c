@@ -44,9 +44,10 @@ static void send_room(sgi_http_conn *conn)
         conn->blocked = true;
     sgi_buf_reset(room, KEEP_ROOM);
     if (conn->blocked)
-        sgi_http_conn_wait(conn, SGI_HTTP_WAIT_WRITE, listener->options.write_timeout_ms);
+        sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_WRITE,
+                               listener->options.write_timeout_ms);
     else if (conn->is_events)
-        sgi_http_conn_wait(conn, SGI_HTTP_WAIT_EVENT, listener->options.keepalive_ms);
+        sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_EVENT, listener->options.keepalive_ms);
 }
 
 static void add_head(sgi_http_conn *conn, sgi_http_answer_head *head)
@@ -291,8 +292,8 @@ void sgi_http_writable(sgi_http_conn *conn)
     conn->blocked = false;
     conn->wait = SGI_HTTP_WAIT_NOTHING;
     if (conn->stage == SGI_HTTP_SERVING && conn->is_events)
-        sgi_http_conn_wait(conn, SGI_HTTP_WAIT_EVENT,
-                           conn->listener->options.keepalive_ms);
+        sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_EVENT,
+                               conn->listener->options.keepalive_ms);
     sgi_http_flush(conn);
 }
 

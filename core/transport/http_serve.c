@@ -67,8 +67,8 @@ static void ask_for_body(sgi_http_conn *conn)
         return;
     conn->blocked = !sgi_link_write(conn->link, go_on, sizeof go_on - 1);
     if (conn->blocked)
-        sgi_http_conn_wait(conn, SGI_HTTP_WAIT_WRITE,
-                           conn->listener->options.write_timeout_ms);
+        sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_WRITE,
+                               conn->listener->options.write_timeout_ms);
 }
 
 /* ---- the caller ---- */
@@ -253,8 +253,8 @@ static void serve(sgi_http_conn *conn)
     }
     conn->exchange = verdict.conn;
     sgi_conn_ref(conn->exchange);
-    sgi_http_conn_wait(conn, SGI_HTTP_WAIT_ANSWER,
-                       conn->listener->options.stream_after_ms);
+    sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_ANSWER,
+                           conn->listener->options.stream_after_ms);
 }
 
 /* ---- tokens ---- */
@@ -301,7 +301,7 @@ static void show(sgi_bearer_check *check, bool shown)
         sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
 }
 
-void sgi_http_check_late(sgi_http_conn *conn)
+void sgi_http_refuse_late_check(sgi_http_conn *conn)
 {
     sgi_bearer_cancel(&conn->check);
     verdict_decided(&conn->check);
@@ -320,7 +320,7 @@ static void check_token(sgi_http_conn *conn)
                          sgi_http1_header(head, SGI_HTTP1_AUTHORIZATION),
                          head->query) == SGI_BEARER_WAITING) {
         conn->stage = SGI_HTTP_ASKING;
-        sgi_http_conn_wait(conn, SGI_HTTP_WAIT_CHECK, gate->options.check_timeout_ms);
+        sgi_http_conn_set_wait(conn, SGI_HTTP_WAIT_CHECK, gate->options.check_timeout_ms);
         return;
     }
     take_verdict(conn);
@@ -386,7 +386,7 @@ void sgi_http_on_caller(sgi_http_conn *conn)
 static void serve_nobody(sgi_http_conn *conn)
 {
     conn->named = false;
-    conn->who = sgi_serve_anonymous(conn->listener->server);
+    conn->who = sgi_serve_anonymous_principal(conn->listener->server);
     conn->asked = conn->who ? SEGUE_OK : SEGUE_E_NOMEM;
     serve(conn);
 }

@@ -193,7 +193,7 @@ static void go_on(spawn *s, const char *why)
     }
 }
 
-static void describe_exit(const sgi_exit *how, char why[SGI_WHY_SIZE])
+static void describe_exit(const sgi_child_exit *how, char why[SGI_WHY_SIZE])
 {
     if (!how->known)
         snprintf(why, SGI_WHY_SIZE, "the program has ended");
@@ -228,7 +228,7 @@ static void on_exit_of_child(struct ev_loop *loop, ev_io *watcher, int revents)
 {
     spawn *s = watcher->data;
     segue_runtime *rt = sgi_transport_runtime(&s->base);
-    sgi_exit how;
+    sgi_child_exit how;
     (void)revents;
     sgi_runtime_lock(rt);
     if (sgi_child_reap(&s->child, false, &how)) {
@@ -355,7 +355,7 @@ static void finish(segue_transport *transport)
 static void kill_child(spawn *s)
 {
     segue_runtime *rt = sgi_transport_runtime(&s->base);
-    sgi_exit how;
+    sgi_child_exit how;
     sgi_child_signal(&s->child, SIGKILL);
     sgi_runtime_unlock(rt);
     sgi_child_reap(&s->child, true, &how);
@@ -421,7 +421,7 @@ static spawn *make(const sgi_mem *mem, sgi_engine *engine,
                                         options->free_user);
     if (s->command && (s->relay || !relays))
         return s;
-    sgi_stderr_relay_undo(s->relay);
+    sgi_stderr_relay_free(s->relay);
     sgi_child_command_free(mem, s->command);
     sgi_release(mem, s, sizeof *s);
     return NULL;
@@ -440,7 +440,7 @@ segue_status sgi_transport_spawn(segue_runtime *rt, const segue_spawn_options *o
         &s->base, rt, &ops, options->restart != 0,
         sgi_time_add(sgi_time_add(s->close_ms, s->terminate_ms), KILL_GRACE_MS));
     if (status != SEGUE_OK) {
-        sgi_stderr_relay_undo(s->relay);
+        sgi_stderr_relay_free(s->relay);
         sgi_child_command_free(mem, s->command);
         sgi_release(mem, s, sizeof *s);
         return status;

@@ -179,7 +179,7 @@ sgi_stderr_relay *sgi_stderr_relay_new(sgi_engine *engine, segue_stderr_fn fn, v
     return relay;
 }
 
-void sgi_stderr_relay_undo(sgi_stderr_relay *relay)
+void sgi_stderr_relay_free(sgi_stderr_relay *relay)
 {
     if (relay)
         free_relay(relay);

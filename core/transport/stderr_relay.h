@@ -15,6 +15,6 @@ sgi_stderr_relay *sgi_stderr_relay_new(sgi_engine *engine, segue_stderr_fn fn, v
 void sgi_stderr_relay_add(sgi_stderr_relay *relay, const char *bytes, size_t len);
 void sgi_stderr_relay_end(sgi_stderr_relay *relay);
 /* Frees a relay that was never used. Neither callback runs. */
-void sgi_stderr_relay_undo(sgi_stderr_relay *relay);
+void sgi_stderr_relay_free(sgi_stderr_relay *relay);
 
 #endif

@@ -1,6 +1,6 @@
 #include "wire/json_copy.h"
 
-bool sgi_json_key_is_one(const sgi_json_member *member, const char *const *names)
+bool sgi_json_key_is_one_of(const sgi_json_member *member, const char *const *names)
 {
     for (; names && *names; names++)
         if (sgi_json_key_is(member, *names))
@@ -19,7 +19,7 @@ bool sgi_jw_members(sgi_jw *w, sgi_json object, const char *const *except)
     sgi_json_member member;
     bool any = false;
     for (size_t at = 0; sgi_json_next_member(object, &at, &member);) {
-        if (sgi_json_key_is_one(&member, except))
+        if (sgi_json_key_is_one_of(&member, except))
             continue;
         any = true;
         sgi_jw_member(w, &member);

@@ -9,7 +9,7 @@
 /* A list of names for the functions below. Its last element is NULL. */
 #define SGI_JSON_NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-bool sgi_json_key_is_one(const sgi_json_member *member, const char *const *names);
+bool sgi_json_key_is_one_of(const sgi_json_member *member, const char *const *names);
 void sgi_jw_member(sgi_jw *w, const sgi_json_member *member);
 /* Copies the members of an object except those named in `except` (may be NULL). A value
  * that is not an object has no members. Returns whether any member was copied. */

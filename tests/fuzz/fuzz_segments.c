@@ -54,7 +54,7 @@ static void check_verdict(const sgi_tracker *tracker, uint64_t number, size_t le
 static void step(fuzz_input *in, sgi_tracker *tracker, test_mem *tm)
 {
     char bytes[64];
-    sgi_held *held;
+    sgi_held_segment *held;
     uint64_t number = number_of(in);
     size_t len = fuzz_byte(in) % sizeof bytes;
     uint64_t before = last;

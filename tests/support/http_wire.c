@@ -24,7 +24,7 @@ static sgi_str find_header(void *user, sgi_str name, bool *more)
 
 void http_wire_init(http_wire *wire, segue_server *server, const char *name)
 {
-    *wire = (http_wire){.server = server, .who = sgi_server_principal(server, name)};
+    *wire = (http_wire){.server = server, .who = sgi_server_get_principal(server, name)};
     wire->head = (sgi_http_head){.takes_events = true,
                                  .max_streams = 16,
                                  .max_sessions = 100,

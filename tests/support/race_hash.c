@@ -107,7 +107,7 @@ static uint64_t add_op(uint64_t hash, const sgi_op *op)
                                 sgi_op_is_created(op) << 4 | sgi_op_is_broken(op) << 5 |
                                 op->releasing << 6 | op->deleting << 7 |
                                 op->served->counted << 8 | op->served->streams << 9));
-    hash = add(hash, (uint64_t)op->shared->place);
+    hash = add(hash, (uint64_t)op->shared->state);
     hash = add(hash, (uint64_t)op->hold);
     hash = add(hash, (uint64_t)op->head.final);
     hash = add(hash, op->head.final_seq);

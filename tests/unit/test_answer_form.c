@@ -29,7 +29,7 @@ static bool asked(const test_mem *mem, const char *method, const char *params,
                   const char *answer)
 {
     sgi_json schema = sgi_json_get(sgi_str_of(params), "requestedSchema");
-    return sgi_answer_is_one(sgi_str_of(method), sgi_str_of(answer)) &&
+    return sgi_answer_is_valid(sgi_str_of(method), sgi_str_of(answer)) &&
            sgi_answer_fits_form(schema, sgi_str_of(answer), &mem->mem);
 }
 

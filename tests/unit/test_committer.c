@@ -462,7 +462,7 @@ static void a_creation_whose_answer_was_lost_is_followed(void **state)
     assert_int_equal(end.fired, 0);
     assert_true(sgi_op_is_created(op) &&
                 sgi_op_runs_elsewhere(op)); /* so the operation does not run here */
-    assert_true(op->shared->place == SGI_SHARED_FOLLOWED);
+    assert_true(op->shared->state == SGI_SHARED_FOLLOWED);
     assert_null(op->record);
     assert_int_equal(op->head.next_log, 1);
     fake_store_settle(&host);

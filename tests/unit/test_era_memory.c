@@ -28,17 +28,17 @@ static void the_oldest_makes_room(void **state)
 {
     (void)state;
     sgi_era_memory places = {0};
-    for (uint64_t place = 1; place <= SGI_PLACES_MAX; place++)
+    for (uint64_t place = 1; place <= SGI_ENDPOINTS_MAX; place++)
         sgi_era_memory_note(&places, place, true);
     sgi_era_memory_note(&places, 1, true); /* the first endpoint is noted again */
     sgi_era_memory_note(&places, 1000, true);
     assert_true(sgi_era_memory_is_legacy(&places, 1));
     assert_false(sgi_era_memory_is_legacy(&places, 2));
-    for (uint64_t place = 3; place <= SGI_PLACES_MAX; place++)
+    for (uint64_t place = 3; place <= SGI_ENDPOINTS_MAX; place++)
         assert_true(sgi_era_memory_is_legacy(&places, place));
     for (uint64_t place = 1; place <= 1000; place++)
         sgi_era_memory_note(&places, place, false);
-    for (size_t i = 0; i < SGI_PLACES_MAX; i++)
+    for (size_t i = 0; i < SGI_ENDPOINTS_MAX; i++)
         assert_true(places.legacy[i] == 0);
 }
 

@@ -39,11 +39,11 @@ static int set_up(void **state)
 static void a_push_is_looked_after(void **state)
 {
     (void)state;
-    assert_int_equal(sgi_2025_next(&request), SGI_STEP_LOOK);
+    assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_LOOK);
     request.calling = NULL;
-    assert_int_equal(sgi_2025_next(&request), SGI_STEP_PULL);
+    assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_PULL);
     task.tracker.next = 1;
-    assert_int_equal(sgi_2025_next(&request), SGI_STEP_LOOK);
+    assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_LOOK);
 }
 
 static void what_has_ended_is_listened_to_while_it_brings_something(void **state)
@@ -54,17 +54,17 @@ static void what_has_ended_is_listened_to_while_it_brings_something(void **state
     for (size_t i = 0; i < 3; i++) {
         set_up(NULL);
         follow.state = ends[i];
-        assert_int_equal(sgi_2025_next(&request), SGI_STEP_LISTEN);
+        assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_LISTEN);
         task.got_segments = false;
-        assert_int_equal(sgi_2025_next(&request), SGI_STEP_PULL);
+        assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_PULL);
         request.delivery.behind = true; /* the push waits here for the reader, so its
                                          * silence means nothing */
-        assert_int_equal(sgi_2025_next(&request), SGI_STEP_LISTEN);
+        assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_LISTEN);
         request.calling = NULL;
-        assert_int_equal(sgi_2025_next(&request), SGI_STEP_NONE);
+        assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_NONE);
         request.delivery.behind = false;
         task.no_pull = true;
-        assert_int_equal(sgi_2025_next(&request), SGI_STEP_FETCH);
+        assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_FETCH);
     }
 }
 
@@ -73,7 +73,7 @@ static void on_one_connection_nothing_is_overtaken(void **state)
     (void)state;
     conn.exchanging = false;
     follow.state = SEGUE_TASK_COMPLETED;
-    assert_int_equal(sgi_2025_next(&request), SGI_STEP_PULL);
+    assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_PULL);
 }
 
 /* Checks a rule that holds whatever made the request due. */
@@ -84,11 +84,12 @@ static void no_result_is_asked_for_while_the_inbox_is_full(void **state)
         set_up(NULL);
         task.pull_due = true;
         task.fetch_due = fetch;
-        assert_int_equal(sgi_2025_next(&request), fetch ? SGI_STEP_FETCH : SGI_STEP_PULL);
+        assert_int_equal(sgi_2025_next_step(&request),
+                         fetch ? SGI_STEP_FETCH : SGI_STEP_PULL);
         request.delivery.behind = true;
-        assert_int_equal(sgi_2025_next(&request), SGI_STEP_NONE);
+        assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_NONE);
         follow.look_due = true;
-        assert_int_equal(sgi_2025_next(&request), SGI_STEP_LOOK);
+        assert_int_equal(sgi_2025_next_step(&request), SGI_STEP_LOOK);
     }
 }
 

@@ -215,8 +215,8 @@ static void one_that_is_undone_calls_nobody(void **state)
     set_up(&l);
     sgi_stderr_relay *other =
         sgi_stderr_relay_new(sgi_runtime_engine(l.rt), on_line, &l, on_free);
-    sgi_stderr_relay_undo(other);
-    sgi_stderr_relay_undo(NULL);
+    sgi_stderr_relay_free(other);
+    sgi_stderr_relay_free(NULL);
     sgi_runtime_dispatch(l.rt, 0, 0, NULL);
     assert_int_equal(l.freed, 0);
     l.mem.fail_from = l.mem.calls + 1;

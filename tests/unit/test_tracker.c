@@ -55,7 +55,7 @@ static void hand_on(uint64_t number, sgi_str bytes)
 
 static sgi_tracked take_bytes(uint64_t number, sgi_str bytes)
 {
-    sgi_held *held;
+    sgi_held_segment *held;
     sgi_tracked tracked = sgi_tracker_add(&tracker, number, bytes);
     if (tracked != SGI_TRACKED_NEXT)
         return tracked;

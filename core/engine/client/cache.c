@@ -292,7 +292,7 @@ void sgi_cache_keep(segue_request *request, sgi_json result)
 /* Removes the cached results that an error shows to be old. For example, a refused cursor
  * makes all pages of its list void (server/utilities/caching: "Clients MAY re-fetch
  * before the TTL expires if they have reason to believe the data has changed"). */
-void sgi_cache_refused(segue_request *request, sgi_json error)
+void sgi_cache_note_error(segue_request *request, sgi_json error)
 {
     static const char *const found_in[][2] = {{"tools/call", "tools/list"},
                                               {"prompts/get", "prompts/list"},
@@ -330,7 +330,7 @@ static void forget_resource(sgi_cache *cache, sgi_json uri)
     sgi_buf_free(&params);
 }
 
-void sgi_cache_notified(segue_session *session, sgi_str method, sgi_json params)
+void sgi_cache_note_notification(segue_session *session, sgi_str method, sgi_json params)
 {
     sgi_cache *cache = &session->cache;
     if (sgi_str_eq(method, SGI_STR("notifications/tools/list_changed"))) {

@@ -38,8 +38,8 @@ bool sgi_cache_find(segue_request *request, sgi_json *result);
 void sgi_cache_keep(segue_request *request, sgi_json result);
 /* Removes the results that this error shows to be old. The error is the answer to
  * `request`. */
-void sgi_cache_refused(segue_request *request, sgi_json error);
+void sgi_cache_note_error(segue_request *request, sgi_json error);
 /* Removes the results that a notification of the server reports as changed. */
-void sgi_cache_notified(segue_session *session, sgi_str method, sgi_json params);
+void sgi_cache_note_notification(segue_session *session, sgi_str method, sgi_json params);
 
 #endif

@@ -32,7 +32,7 @@ static bool can_be_said(sgi_json value)
 
 bool sgi_answer_is_possible(bool elicits, sgi_json answer)
 {
-    return elicits ? sgi_answer_is_one(SGI_STR("elicitation/create"), answer)
+    return elicits ? sgi_answer_is_valid(SGI_STR("elicitation/create"), answer)
                    : sgi_json_kind_of(answer) == SGI_JSON_OBJECT;
 }
 

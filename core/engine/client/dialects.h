@@ -25,13 +25,13 @@ struct sgi_cli_state {
 struct sgi_cli_following {
     /* The method whose exchange carries the answer to a question; for error messages. */
     const char *answers_by;
-    /* True when the tasks of this session belong to this dialect. */
+    /* True when tasks that are made in this session belong to this dialect. */
     bool (*fits)(const segue_session *session);
     /* Makes the state with which the request follows its task, unless the state exists.
      * Called before each message about the task, so mostly the state exists. Returns
      * false when out of memory. */
     bool (*begin)(segue_request *request);
-    /* Sends the message about the task that is due now. */
+    /* Sends the message about the task that is due now, if there is one. */
     void (*due)(segue_request *request);
     /* Sends the application's answer to a question of the task, or notes that the answer
      * has to be sent. */
@@ -44,8 +44,8 @@ struct sgi_cli_following {
     bool (*status)(segue_request *request, sgi_json task);
     /* Called when the application's on_task callback has run. */
     void (*task_reported)(segue_request *request);
-    /* Stops the stream of segments, because the application gives no credit for those
-     * that have arrived. */
+    /* Stops the stream of segments, because the application gives no credit for the
+     * segments that have arrived. */
     void (*pause)(segue_request *request);
     /* True when the server sends parts of the result although the client does not request
      * each part. */
@@ -53,13 +53,12 @@ struct sgi_cli_following {
     /* Called when the inbox has room for segments again. was_full: the inbox was full
      * until now. */
     void (*has_room)(segue_request *request, bool was_full);
-    /* Returns the exchange that brings parts of the result; NULL = there is no such
-     * exchange. */
+    /* Returns the exchange that brings parts of the result; NULL = there is none. */
     sgi_emitter *(*streaming)(const segue_request *request);
     /* True when an exchange about the task waits until a user has decided about a
      * token. */
     bool (*is_held)(const segue_request *request);
-    /* Asks the server to cancel the task. The answer ends the request with
+    /* Asks the server to cancel the task. Its answer ends the request with this status,
      * SEGUE_E_CANCELLED or SEGUE_E_TIMEOUT. Returns false when the server was asked
      * before. */
     bool (*cancel)(segue_request *request, segue_status status);
@@ -102,8 +101,8 @@ struct sgi_cli_session_hooks {
      * cannot declare it. NULL = none. declares: returns false when the dialect is off. */
     const char *capability, *modern_capability;
     bool (*declares)(const segue_session *session);
-    /* The protocol version that only this dialect has. initialize offers the version
-     * unless the dialect is off (declares). SGI_VERSION_UNKNOWN = none. */
+    /* The protocol version that only this dialect has; SGI_VERSION_UNKNOWN = none.
+     * initialize offers this version when `declares` returns true. */
     sgi_version version;
     /* Writes members of the capabilities in initialize. given: the capabilities that the
      * application declares. */
@@ -154,7 +153,7 @@ struct sgi_cli_dialect {
     /* Asks for the answer of a call whose request has ended, with the resume token of the
      * call. Returns NULL when this session cannot ask now. */
     sgi_emitter *(*resume)(segue_session *session, int64_t id, sgi_str token);
-    /* Called before the call is sent. Returns false when the call has to wait, or when
+    /* Called before the call is sent. Returns false when the call has to wait; also when
      * the function has ended the request. */
     bool (*prepare)(segue_request *request);
     /* Adds to the exchange of a call the members by which the dialect is requested.
@@ -199,9 +198,9 @@ struct sgi_cli_dialect {
     /* Called when the call has become a task. Parts of the result that were received
      * before count no more, because the task's result will contain them. */
     void (*became_task)(segue_request *request);
-    /* Reads a description of the request's task, or of the task of the handle from which
-     * the request was made. is_answer: the client had asked the server for the
-     * description. */
+    /* Reads a description of a task: of the task of the request, or of the handle's task
+     * for a request made from a handle. is_answer: the client has asked the server for
+     * the description. */
     void (*note_task)(segue_request *request, sgi_json task, bool is_answer);
     /* Reads a page of the list of tools. The application has requested the page. */
     void (*tools_listed)(const segue_request *request, sgi_json result);
@@ -237,7 +236,8 @@ void *sgi_cli_session_state(const segue_session *session, const sgi_cli_dialect 
 /* Makes the states of all dialects for a session. Returns false when out of memory. */
 bool sgi_cli_session_states_begin(segue_session *session);
 void sgi_cli_session_states_free(segue_session *session);
-/* Returns the version of a dialect that initialize offers; SGI_VERSION_UNKNOWN = none. */
+/* Returns the version that initialize offers because a dialect has it;
+ * SGI_VERSION_UNKNOWN = none. */
 sgi_version sgi_cli_own_version(const segue_session *session);
 void sgi_cli_write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w);
 /* sgi_cli_write_plain_capabilities writes the capabilities without members that
@@ -247,8 +247,8 @@ void sgi_cli_write_plain_capabilities(const segue_session *session, sgi_json giv
                                       sgi_jw *w);
 void sgi_cli_write_modern_capabilities(const segue_session *session, sgi_json given,
                                        const char *except, sgi_jw *w);
-/* Writes the experimental capabilities of the dialects, except those that `own` already
- * has. */
+/* Writes the experimental capabilities of the dialects, except those that the application
+ * declares itself (own). */
 void sgi_cli_write_experimental(const segue_session *session, sgi_json given,
                                 sgi_json own, sgi_jw *w);
 /* True when sgi_cli_write_experimental would write at least one member. */
@@ -265,7 +265,7 @@ bool sgi_cli_take_over(segue_request *request, const sgi_request_spec *spec);
  * anything. */
 bool sgi_cli_write_token(const segue_request *request, sgi_jw *w);
 bool sgi_cli_read_token(sgi_json token, sgi_request_spec *spec, segue_status *status);
-/* True when the client can ask for the answer of this request again. */
+/* True when a dialect can ask for the answer of this request again. */
 bool sgi_cli_is_resumable(const segue_request *request);
 bool sgi_cli_can_send_again(segue_request *request);
 /* Asks for the answer of a request again. Returns false when no dialect can ask for
@@ -299,8 +299,8 @@ void sgi_cli_note_task(segue_request *request, sgi_json task, bool is_answer);
 void sgi_cli_tools_listed(const segue_request *request, sgi_json result);
 void sgi_cli_note_lost_message(segue_request *request);
 void sgi_cli_exclude_user_time(segue_request *request, int64_t ms);
-/* Returns the exchange that brings parts of a task's result; NULL = there is no such
- * exchange. */
+/* Returns the exchange that brings parts of the result of the request's task; NULL =
+ * there is none. */
 sgi_emitter *sgi_cli_streaming(const segue_request *request);
 /* True when a dialect has received a part of the result that the fold does not have. */
 bool sgi_cli_has_received(const segue_request *request);

@@ -78,7 +78,7 @@ static void free_emitter(sgi_emitter *emitter)
     sgi_release(sgi_engine_mem(emitter->session->engine), emitter, sizeof *emitter);
 }
 
-bool sgi_emitter_is_out(segue_session *session, int64_t id)
+bool sgi_emitter_id_is_in_flight(segue_session *session, int64_t id)
 {
     return sgi_map_find(&session->in_flight, (sgi_str){(const char *)&id, sizeof id});
 }
@@ -147,7 +147,7 @@ void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why)
     conclude(emitter, &outcome);
 }
 
-void sgi_emitter_page(sgi_emitter *emitter, const char *why)
+void sgi_emitter_no_mcp_message(sgi_emitter *emitter, const char *why)
 {
     sgi_outcome outcome = {
         .kind = SGI_OUTCOME_REFUSED, .why = why, .has_reason = true, .is_page = true};

@@ -109,7 +109,7 @@ sgi_emitter *sgi_emitter_begin(segue_session *session, sgi_sending *sending,
 sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
                                   int64_t id, sgi_str method);
 /* True when a request with this id is in flight. */
-bool sgi_emitter_is_out(segue_session *session, int64_t id);
+bool sgi_emitter_id_is_in_flight(segue_session *session, int64_t id);
 /* Completes and sends the message, with its _meta. extra: members of _meta that the
  * library adds, each preceded by a comma; may be empty. user: the application's own
  * _meta; may be empty. Returns false when nothing was sent: the emitter is then freed,
@@ -142,7 +142,7 @@ void sgi_emitter_too_large(sgi_emitter *emitter);
 void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
 void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
 /* Reports that the response is not an MCP message. */
-void sgi_emitter_page(sgi_emitter *emitter, const char *why);
+void sgi_emitter_no_mcp_message(sgi_emitter *emitter, const char *why);
 /* Reports the HTTP status 401 or 403. why: says why no token helps. */
 void sgi_emitter_access_refused(sgi_emitter *emitter, int32_t status, const char *why);
 

@@ -72,8 +72,8 @@ static bool doubt(sgi_emitter *emitter)
     return true;
 }
 
-bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
-                     sgi_json error, sgi_json id)
+bool sgi_era_change_handle(sgi_emitter *emitter, sgi_version version, int32_t status,
+                           sgi_json error, sgi_json id)
 {
     static const char why[] =
         "another server, or another version of the server, answers at this URL now";
@@ -84,7 +84,7 @@ bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
         return false;
     if (version == session->version && sgi_session_is_open(session)) {
         if (change == OTHER_ERA)
-            sgi_era_memory_note(&session->engine->places, session->conn->place, false);
+            sgi_era_memory_note(&session->engine->eras, session->conn->endpoint, false);
         sgi_session_renew(session, why);
     }
     sgi_emitter_lost(emitter, why, true);

@@ -10,7 +10,7 @@
  * error show that another server has replaced the first, the session finds out anew which
  * era the server speaks, and the request is sent again afterwards. Then the function
  * returns true, and the emitter has been freed. This happens once for each request. */
-bool sgi_era_changed(sgi_emitter *emitter, sgi_version version, int32_t status,
-                     sgi_json error, sgi_json id);
+bool sgi_era_change_handle(sgi_emitter *emitter, sgi_version version, int32_t status,
+                           sgi_json error, sgi_json id);
 
 #endif

@@ -36,7 +36,7 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
 static bool batch(void *self, sgi_str text)
 {
     const sgi_exchange *exchange = self;
-    return sgi_session_batch(exchange->session, exchange->conn, text);
+    return sgi_session_read_batch(exchange->session, exchange->conn, text);
 }
 
 static void lost(void *self, const char *why)
@@ -52,7 +52,7 @@ static void lost(void *self, const char *why)
     else if (exchange->announces && exchange->unsent)
         sgi_session_lost(exchange->session, why);
     else if (exchange->announces)
-        sgi_session_initialized_accepted(exchange->session);
+        sgi_session_on_initialized_accepted(exchange->session);
     else if (exchange->kind == SGI_EXCHANGE_LISTEN && !exchange->over)
         sgi_session_stream_ended(exchange->session, exchange->has_response);
 }
@@ -232,7 +232,7 @@ void sgi_exchange_on_server_name(sgi_conn *conn, sgi_str name)
     memcpy(known, name.p, name.n);
     known[name.n] = 0;
     if (is_another)
-        sgi_session_taken_over(session);
+        sgi_session_on_server_replaced(session);
 }
 
 void sgi_exchange_on_retry_after(sgi_conn *conn, int64_t ms)

@@ -78,7 +78,7 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
         is_denied(exchange, status) ? (sgi_json){0} : find_error(exchange, body);
     sgi_json id = error.n ? sgi_json_get(body, "id") : (sgi_json){0};
     bool passes = sgi_http_status_may_pass(status);
-    if (sgi_era_changed(exchange->emitter, exchange->version, status, error, id))
+    if (sgi_era_change_handle(exchange->emitter, exchange->version, status, error, id))
         return;
     /* during the handshake: a server that starts or is about to close may give any error,
      * so its error does not show its era */
@@ -205,7 +205,7 @@ void sgi_exchange_on_permanent_failure(sgi_conn *conn, const char *why)
 void sgi_exchange_on_wrong_type(sgi_conn *conn, const char *why)
 {
     if (conn->exchange->emitter)
-        sgi_emitter_page(conn->exchange->emitter, why);
+        sgi_emitter_no_mcp_message(conn->exchange->emitter, why);
 }
 
 void sgi_exchange_on_too_large(sgi_conn *conn)

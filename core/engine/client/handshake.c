@@ -119,7 +119,7 @@ static bool keep_peer(segue_session *session, sgi_json info, sgi_json capabiliti
 static void remember(segue_session *session, bool legacy)
 {
     if (session->conn->exchanging && session->options.era == SEGUE_ERA_AUTO)
-        sgi_era_memory_note(&session->engine->places, session->conn->place, legacy);
+        sgi_era_memory_note(&session->engine->eras, session->conn->endpoint, legacy);
     session->handshake.guessed = false;
 }
 
@@ -166,11 +166,11 @@ static void explain(const segue_session *session, const char *method,
         said = sgi_str_of(outcome->why);
     if (outcome->status)
         snprintf(what, sizeof what, "%.256s answered HTTP %d to %s%s",
-                 session->conn->place_name, (int)outcome->status, method,
+                 session->conn->endpoint_name, (int)outcome->status, method,
                  outcome->has_reason ? "" : advice_on(outcome->status));
     else if (outcome->kind == SGI_OUTCOME_REFUSED)
         snprintf(what, sizeof what, "%.256s%s%s",
-                 session->conn->exchanging ? session->conn->place_name : "",
+                 session->conn->exchanging ? session->conn->endpoint_name : "",
                  session->conn->exchanging ? ", asked for " : "", method);
     else
         snprintf(what, sizeof what, "the server refused %s", method);
@@ -261,10 +261,10 @@ static bool announce(segue_session *session)
  * the server may have received the message. */
 static void announced_in_vain(sgi_timer *timer)
 {
-    sgi_session_initialized_accepted(SGI_OWNER(timer, segue_session, reach.timer));
+    sgi_session_on_initialized_accepted(SGI_OWNER(timer, segue_session, reach.timer));
 }
 
-/* True when initialize offers a version that only a dialect has. */
+/* True when initialize offers a version that only one dialect has. */
 static bool offers_own_version(const segue_session *session)
 {
     return !session->handshake.own_version_refused &&
@@ -277,8 +277,8 @@ static sgi_version version_to_offer(const segue_session *session)
                                        : SGI_VERSION_HANDSHAKE;
 }
 
-/* Sends initialize again without the version of a dialect. Some servers refuse this
- * version and do not name another one. */
+/* Sends initialize again without the dialect's version, because some servers refuse this
+ * version and do not name another one. Returns false when this does not apply. */
 static bool goes_without_own_version(segue_session *session, const sgi_outcome *outcome)
 {
     if (!offers_own_version(session) || outcome->kind != SGI_OUTCOME_ERROR)
@@ -381,7 +381,7 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
     }
     remember(session, true);
     forget_probe(session);
-    /* over HTTP requests wait until notifications/initialized is accepted */
+    /* over HTTP, requests wait until the server has accepted notifications/initialized */
     if (!session->conn->exchanging)
         sgi_session_opened(session);
     else
@@ -389,7 +389,7 @@ static void initialized(sgi_emitter *emitter, const sgi_outcome *outcome)
                              session->options.probe_timeout_ms, announced_in_vain);
 }
 
-void sgi_session_initialized_accepted(segue_session *session)
+void sgi_session_on_initialized_accepted(segue_session *session)
 {
     if (session->stage == SGI_STAGE_INITIALIZING)
         sgi_session_opened(session);
@@ -479,10 +479,10 @@ static void fell_silent(sgi_timer *timer)
         fall_back(session, &(sgi_outcome){.kind = SGI_OUTCOME_TIMEOUT});
 }
 
-/* True when the client tries once more with a version of the server's list. A server that
- * refuses a version and lists others may be one of several behind an address (2026-07-28
- * basic/versioning: "select a mutually supported version from the list and retry the
- * request"). */
+/* True when the client tries once more with a version from the server's list. A server
+ * that refuses a version and lists others may be one of several behind an address
+ * (2026-07-28 basic/versioning: "select a mutually supported version from the list and
+ * retry the request"). */
 static bool may_ask_again(const segue_session *session, const sgi_outcome *outcome)
 {
     int64_t code = 0;
@@ -563,7 +563,7 @@ void sgi_handshake_begin(segue_session *session)
     session->handshake.refusal = NULL;
     session->handshake.guessed =
         era == SEGUE_ERA_AUTO && session->conn->exchanging &&
-        sgi_era_memory_is_legacy(&session->engine->places, session->conn->place);
+        sgi_era_memory_is_legacy(&session->engine->eras, session->conn->endpoint);
     if (era == SEGUE_ERA_LEGACY || session->handshake.guessed)
         send_initialize(session);
     else

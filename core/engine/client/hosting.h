@@ -12,7 +12,7 @@
 typedef struct sgi_hosting sgi_hosting;
 
 /* All functions are called under the lock. */
-typedef struct sgi_hosting_table {
+typedef struct sgi_hosting_ops {
     /* Gives the session a host, and sets session->hosting. The host's conversation lasts
      * as long as the session. Errors: SEGUE_E_CLOSED, SEGUE_E_NOMEM. */
     segue_status (*join)(segue_session *session, segue_server *host);
@@ -43,11 +43,11 @@ typedef struct sgi_hosting_table {
     /* Writes members of the capabilities of initialize: the questions that the host can
      * answer, except those that `given` declares already. */
     void (*write_questions)(sgi_jw *w, const segue_server *host, sgi_json given);
-} sgi_hosting_table;
+} sgi_hosting_ops;
 
 /* The first member of every host. */
 struct sgi_hosting {
-    const sgi_hosting_table *table;
+    const sgi_hosting_ops *table;
 };
 
 /* ---- the functions of the table, for a session with or without a host ---- */

@@ -490,11 +490,11 @@ void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome
         }
         if (sgi_task_handle_get_instead(request, outcome->json))
             break;
-        sgi_cache_refused(request, outcome->json);
+        sgi_cache_note_error(request, outcome->json);
         sgi_task_handle_note_error(request, outcome->json);
         if (has_received(request))
             sgi_request_fail_error(request, SEGUE_E_REMOTE, NULL, outcome->json);
-        else if (!sgi_tool_lookup(request, outcome->json) &&
+        else if (!sgi_tool_lookup_after_refusal(request, outcome->json) &&
                  !sgi_cli_change_form(request, outcome->json))
             sgi_request_finish_error(request, NULL, outcome->json);
         break;

@@ -275,7 +275,7 @@ const char *sgi_result_list_name(const segue_request *request);
 
 /* Handles the error that answers tools/call. Returns true when the server has refused the
  * headers of the call: the client then lists the tools and sends the call again. */
-bool sgi_tool_lookup(segue_request *request, sgi_json error);
+bool sgi_tool_lookup_after_refusal(segue_request *request, sgi_json error);
 /* Stores the header parameters and the schemas of the tools in a whole result of
  * tools/list. Results of other methods are ignored. */
 void sgi_tool_lookup_learn(segue_request *request, sgi_json result);

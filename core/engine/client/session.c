@@ -121,7 +121,7 @@ static void handle_notification(segue_session *session, const sgi_message *msg)
         (sgi_server_question_withdraw(session, msg->params) ||
          sgi_hosting_takes(session, msg)))
         return;
-    sgi_cache_notified(session, method, msg->params);
+    sgi_cache_note_notification(session, method, msg->params);
     if (sgi_str_eq(method, SGI_STR("notifications/tools/list_changed")))
         sgi_tool_schemas_clear(&session->tools.schemas);
     if (!sgi_requests_take_notification(session, method, msg))
@@ -181,10 +181,10 @@ static void bad_input(void *self, int32_t rpc_code, const char *problem)
 static bool batch(void *self, sgi_str text)
 {
     segue_session *session = self;
-    return sgi_session_batch(session, session->conn, text);
+    return sgi_session_read_batch(session, session->conn, text);
 }
 
-bool sgi_session_batch(const segue_session *session, sgi_conn *conn, sgi_str text)
+bool sgi_session_read_batch(const segue_session *session, sgi_conn *conn, sgi_str text)
 {
     if (!sgi_conn_is_batch(session->engine, session->version, text))
         return false;
@@ -380,7 +380,7 @@ static void tell_open(segue_session *session)
     sgi_ready_add(session->engine, &session->ready);
 }
 
-void sgi_session_taken_over(segue_session *session)
+void sgi_session_on_server_replaced(segue_session *session)
 {
     if (!sgi_session_is_open(session))
         return;
@@ -403,7 +403,7 @@ void sgi_session_opened(segue_session *session)
     sgi_hosting_open(session);
     if (session->conn->exchanging && !sgi_version_is_modern(session->version))
         sgi_exchange_open_session_stream(session);
-    sgi_withdrawals_opened(session);
+    sgi_withdrawals_on_session_open(session);
     sgi_requests_on_session_open(session);
 }
 
@@ -415,7 +415,7 @@ void sgi_session_failed(segue_session *session, segue_status status, const char 
     if (status == SEGUE_E_CLOSED)
         TAILQ_FOREACH(request, &session->requests, link)
             sgi_request_withdraw(request);
-    sgi_withdrawals_end(session);
+    sgi_withdrawals_on_session_close(session);
     session->stage = SGI_STAGE_CLOSED;
     sgi_engine_clear_timer(session->engine, &session->reach.timer);
     if (status != SEGUE_E_CLOSED)

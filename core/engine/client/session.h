@@ -38,7 +38,7 @@ typedef enum sgi_stage {
 #define SGI_SERVER_NAME_MAX 63
 
 /* The state of the session's attempts to reach its server. */
-typedef struct sgi_reach {
+typedef struct sgi_connecting {
     /* fires when server/discover was not answered in time, or when the next attempt is
      * due */
     sgi_timer timer;
@@ -56,7 +56,7 @@ typedef struct sgi_reach {
     bool was_open; /* the session has been open before */
     /* the server has answered a request since the session was opened last */
     bool answered;
-} sgi_reach;
+} sgi_connecting;
 
 /* The GET stream over HTTP, on which the server sends its own requests and
  * notifications. */
@@ -70,13 +70,13 @@ typedef struct sgi_session_stream {
 } sgi_session_stream;
 
 /* The answers to questions of the server, and other messages that get no answer. */
-typedef struct sgi_answers {
+typedef struct sgi_answers_under_way {
     /* number of times that the server used the id of one question for another one */
     int32_t ids_reused;
     int32_t under_way; /* number of exchanges whose message gets no answer */
     bool due;          /* answers wait to be sent, because SGI_TELLING_MAX was reached
                  (server_questions.c) */
-} sgi_answers;
+} sgi_answers_under_way;
 
 /* What the client declares, and the state of the handshake (handshake.c). */
 typedef struct sgi_cli_handshake {
@@ -116,7 +116,7 @@ typedef struct sgi_withdrawals {
 } sgi_withdrawals;
 
 /* What the server has declared that it can do. */
-typedef struct sgi_server_says {
+typedef struct sgi_server_declared {
     bool tasks;
     bool streams; /* the server offers event streams of tasks (dialect E) */
     bool idempotency;
@@ -128,7 +128,7 @@ typedef struct sgi_server_says {
     /* the response modes of SEP-1905 that the server has declared, a set of
      * sgi_response_mode */
     uint8_t modes;
-} sgi_server_says;
+} sgi_server_declared;
 
 /* Log messages of the handshake eras (log_wish.c). */
 typedef struct sgi_session_log {
@@ -167,7 +167,7 @@ struct segue_session {
     char *texts[2];
     segue_session_events events;
     sgi_stage stage;
-    sgi_reach reach;
+    sgi_connecting reach;
     int64_t last_id;
     /* for a session that asks a question as a task: the id with which the ids of its
      * messages begin (reverse/question_task.c) */
@@ -178,7 +178,7 @@ struct segue_session {
     /* over HTTP: the exchanges that the transport has to handle next */
     TAILQ_HEAD(, sgi_exchange) exchanges;
     sgi_session_stream listening;
-    sgi_answers answers;
+    sgi_answers_under_way answers;
     /* over HTTP: the emitter on whose exchange the current message came */
     struct sgi_emitter *hearing;
     /* number of wire sessions that were begun so far; also the number of the present
@@ -204,7 +204,7 @@ struct segue_session {
     sgi_buf meta; /* members of _meta that each request of the modern era has */
     sgi_version version;
     sgi_buf peer; /* the text that segue_session_peer returns */
-    sgi_server_says server;
+    sgi_server_declared server;
     sgi_session_log log;
     sgi_cli_state *states; /* the states of the dialects for this session (dialects.h) */
 
@@ -233,7 +233,7 @@ void sgi_session_close(segue_session *session);
 /* Handles that another server process has taken over the wire session: this process does
  * not know the log level, so the level is set again. Reports a new connection to the
  * application. */
-void sgi_session_taken_over(segue_session *session);
+void sgi_session_on_server_replaced(segue_session *session);
 
 /* sgi_session_begin_message begins a message that is no request; NULL when out of memory.
  * The caller writes the message into the returned conversation and then calls
@@ -244,7 +244,7 @@ bool sgi_session_send_message(segue_session *session, sgi_conn *conn);
 /* Reads a batch. conn: the conversation over which it came, the session's or an
  * exchange's. Returns false when the text is no batch, or when the server may not send
  * batches. */
-bool sgi_session_batch(const segue_session *session, sgi_conn *conn, sgi_str text);
+bool sgi_session_read_batch(const segue_session *session, sgi_conn *conn, sgi_str text);
 /* Lets the session read more input for the request, because the application has received
  * what waited. */
 void sgi_session_resume_input(segue_session *session, const segue_request *request);
@@ -270,7 +270,7 @@ int64_t sgi_session_retry_delay_ms(const segue_session *session, int64_t ms);
  * Exchanges under way continue in the old one. */
 void sgi_session_renew(segue_session *session, const char *why);
 /* Opens the session, because the server has accepted notifications/initialized. */
-void sgi_session_initialized_accepted(segue_session *session);
+void sgi_session_on_initialized_accepted(segue_session *session);
 /* Handles the end of the GET stream. brought_input: something had arrived on the
  * stream. */
 void sgi_session_stream_ended(segue_session *session, bool brought_input);

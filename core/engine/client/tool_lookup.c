@@ -57,7 +57,7 @@ static bool send_list(segue_request *request, sgi_json cursor)
     return true;
 }
 
-bool sgi_tool_lookup(segue_request *request, sgi_json error)
+bool sgi_tool_lookup_after_refusal(segue_request *request, sgi_json error)
 {
     int64_t code = 0;
     sgi_json_int(sgi_json_get(error, "code"), &code);

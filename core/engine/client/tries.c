@@ -28,7 +28,7 @@ static void go_again(sgi_timer *timer)
         sgi_request_send_due(request);
 }
 
-int64_t sgi_retry_after(sgi_json error)
+int64_t sgi_error_retry_after_ms(sgi_json error)
 {
     int64_t ms = 0;
     sgi_json_int(sgi_json_get(sgi_json_get(error, "data"), "retryAfterMs"), &ms);
@@ -191,7 +191,7 @@ void sgi_tries_retry_harmless(sgi_tries *tries, const sgi_outcome *outcome)
     if (request->cancel_due)
         return;
     if (outcome->kind == SGI_OUTCOME_ERROR)
-        asked = sgi_retry_after(outcome->json);
+        asked = sgi_error_retry_after_ms(outcome->json);
     explain(outcome, why);
     if (are_over(tries)) {
         give_up(tries, outcome, why);

@@ -56,7 +56,7 @@ static inline void sgi_tries_exclude_time(sgi_tries *tries, int64_t ms)
 }
 
 /* Returns the pause in ms that a server asks for in its error; 0 = none. */
-int64_t sgi_retry_after(sgi_json error);
+int64_t sgi_error_retry_after_ms(sgi_json error);
 
 /* Calls sgi_request_send_due after about ms. */
 void sgi_tries_set_timer(sgi_tries *tries, int64_t ms);

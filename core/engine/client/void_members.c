@@ -20,7 +20,7 @@ static void write_meta(sgi_jw *w, sgi_json meta)
     sgi_json_member member;
     bool is_open = false;
     for (size_t at = 0; sgi_json_next_member(meta, &at, &member);) {
-        if (sgi_json_key_is_one(&member, void_names))
+        if (sgi_json_key_is_one_of(&member, void_names))
             continue;
         if (!is_open) {
             sgi_jw_key(w, "_meta");
@@ -40,7 +40,7 @@ void sgi_write_without_void_members(sgi_json object, const char *const *names,
     sgi_jw w = sgi_jw_to(out);
     sgi_jw_open(&w, '{');
     for (size_t at = 0; sgi_json_next_member(object, &at, &member);) {
-        if (sgi_json_key_is_one(&member, names))
+        if (sgi_json_key_is_one_of(&member, names))
             continue;
         if (sgi_json_key_is(&member, "_meta") && sgi_meta_has_void_members(member.value))
             write_meta(&w, member.value);

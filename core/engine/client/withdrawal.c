@@ -196,7 +196,7 @@ static bool passes(sgi_emitter *emitter, sgi_json result)
 static bool resume(struct sgi_withdrawal *w)
 {
     segue_session *session = w->session;
-    if (!sgi_session_is_open(session) || sgi_emitter_is_out(session, w->id))
+    if (!sgi_session_is_open(session) || sgi_emitter_id_is_in_flight(session, w->id))
         return false;
     w->resuming = sgi_cli_resume(session, w->id, sgi_str_of(w->token));
     if (!w->resuming)
@@ -323,7 +323,7 @@ void sgi_withdrawals_revoke(segue_session *session, const char *name)
     }
 }
 
-void sgi_withdrawals_opened(segue_session *session)
+void sgi_withdrawals_on_session_open(segue_session *session)
 {
     struct sgi_withdrawal *w, *next;
     SGI_TAILQ_EACH(w, &session->withdrawals.list, link, next) {
@@ -332,7 +332,7 @@ void sgi_withdrawals_opened(segue_session *session)
     }
 }
 
-void sgi_withdrawals_end(segue_session *session)
+void sgi_withdrawals_on_session_close(segue_session *session)
 {
     struct sgi_withdrawal *w;
     while ((w = TAILQ_FIRST(&session->withdrawals.list))) {

@@ -40,9 +40,9 @@ void sgi_withdraw_call(segue_session *session, const sgi_withdrawn_call *call);
  * idempotency key of the call, or its resume token (JSON). */
 void sgi_withdrawals_revoke(segue_session *session, const char *name);
 /* Sends the waiting withdrawals, because the session can be used again. */
-void sgi_withdrawals_opened(segue_session *session);
+void sgi_withdrawals_on_session_open(segue_session *session);
 /* Sends the waiting withdrawals once more, because the session closes. */
-void sgi_withdrawals_end(segue_session *session);
+void sgi_withdrawals_on_session_close(segue_session *session);
 
 /* Over HTTP: report the end of the exchange that carries the withdrawal of the call with
  * this id. settled: the server answered with a final status. lost: the exchange was lost,

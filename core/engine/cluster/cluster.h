@@ -111,7 +111,7 @@ struct sgi_cluster {
     /* number of claims under way and of operations that are being rebuilt */
     int32_t recovering;
     /* the records of claimed operations that are not in memory yet */
-    struct sgi_found_list claims;
+    struct sgi_found_record_list claims;
     sgi_map claims_by_id; /* the same records, by the id of the operation */
     bool claiming;        /* a claim is under way */
     bool claim_again;     /* a new claim has to follow the claim that is under way */

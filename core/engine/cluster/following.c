@@ -60,7 +60,7 @@ static void make_room(sgi_cluster *cluster, const sgi_op *fresh)
 void sgi_followed_begin(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);
-    op->shared->place = SGI_SHARED_FOLLOWED;
+    op->shared->state = SGI_SHARED_FOLLOWED;
     TAILQ_INSERT_TAIL(&cluster->followed_ops, op->shared, link);
     cluster->followed++;
     set_timer(op, KEEP_MS);
@@ -69,7 +69,7 @@ void sgi_followed_begin(sgi_op *op)
 
 void sgi_followed_note_use(sgi_op *op)
 {
-    if (op->shared->place != SGI_SHARED_FOLLOWED)
+    if (op->shared->state != SGI_SHARED_FOLLOWED)
         return;
     move_to_end(op);
     set_timer(op, KEEP_MS);
@@ -99,9 +99,9 @@ void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id)
 void sgi_followed_end(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);
-    if (op->shared->place != SGI_SHARED_FOLLOWED)
+    if (op->shared->state != SGI_SHARED_FOLLOWED)
         return;
-    op->shared->place = SGI_SHARED_KNOWN;
+    op->shared->state = SGI_SHARED_KNOWN;
     TAILQ_REMOVE(&cluster->followed_ops, op->shared, link);
     cluster->followed--;
     sgi_engine_clear_timer(op->engine, &op->shared->timer);
@@ -237,7 +237,7 @@ static void refreshed(void *user, sgi_op *fresh, segue_status status)
 static void record_found(sgi_job *job)
 {
     sgi_op *op = job->user;
-    sgi_found *found = TAILQ_FIRST(&job->found);
+    sgi_found_record *found = TAILQ_FIRST(&job->found);
     segue_status status = job->status;
     if (status == SEGUE_OK && !found)
         status = SEGUE_E_NOT_FOUND;

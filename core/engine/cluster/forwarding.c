@@ -108,7 +108,7 @@ static bool is_done(const sgi_forward *forward)
     const sgi_op *op = forward->op;
     bool ended = sgi_op_has_ended(op) && op->head.final_seq <= sgi_op_horizon(op);
     const sgi_input *input =
-        forward->key ? sgi_op_input((sgi_op *)op, sgi_str_of(forward->key)) : NULL;
+        forward->key ? sgi_op_find_input((sgi_op *)op, sgi_str_of(forward->key)) : NULL;
     return ended || (forward->key && !(input && sgi_input_is_open(op, input)));
 }
 

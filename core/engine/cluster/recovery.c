@@ -66,15 +66,16 @@ static void hand_over(sgi_rebuilding *build)
     sgi_op_unref(op);
 }
 
-/* A claim of the operation said that the store may have lost the end of its log. */
-static bool is_torn(const sgi_found *claim)
+/* True when the store says in this claim that it may have lost the end of the operation's
+ * log. */
+static bool is_torn(const sgi_found_record *claim)
 {
     return claim->record.ended == SEGUE_STORE_TORN;
 }
 
-/* Returns the operation of that task id that this server knows; NULL = none. If the store
- * has lost the end of the operation, an operation that has ended is forgotten: the log in
- * the store is valid. */
+/* Returns the operation in memory with this task id; NULL = none. torn: the store has
+ * lost the end of the operation, so an operation in memory that has ended is forgotten,
+ * because the log in the store counts. */
 static sgi_op *find_known(sgi_cluster *cluster, const char *task_id, bool torn)
 {
     sgi_op *op = sgi_op_by_task(sgi_map_find(&cluster->by_task, sgi_str_of(task_id)));
@@ -235,7 +236,7 @@ void sgi_recover_claimed_op(sgi_cluster *cluster, sgi_op *op)
     one_done(cluster);
 }
 
-static void drop_claim(sgi_cluster *cluster, sgi_found *found)
+static void drop_claim(sgi_cluster *cluster, sgi_found_record *found)
 {
     TAILQ_REMOVE(&cluster->claims, found, link);
     sgi_map_remove(&cluster->claims_by_id, &found->by_id);
@@ -244,7 +245,7 @@ static void drop_claim(sgi_cluster *cluster, sgi_found *found)
 
 void sgi_claims_free(sgi_cluster *cluster)
 {
-    sgi_found *found;
+    sgi_found_record *found;
     while ((found = TAILQ_FIRST(&cluster->claims)))
         drop_claim(cluster, found);
 }
@@ -258,8 +259,8 @@ static void try_later(sgi_cluster *cluster)
                              claim_later);
 }
 
-/* Continues with a claimed operation. One that runs elsewhere is followed here, because a
- * client has asked for it. */
+/* Continues with a claimed operation that is in memory. If a client has asked for it
+ * during the claim, it is followed here, and this server becomes its owner. */
 static void go_on_with(sgi_op *op, bool torn)
 {
     op->torn = torn;
@@ -269,11 +270,11 @@ static void go_on_with(sgi_op *op, bool torn)
         sgi_recover_claimed_op(sgi_op_cluster(op), op);
 }
 
-/* Ends the work on a claim: the operation was rebuilt, or could not be. An operation that
- * cannot be read now is read later, because this server owns it. */
+/* Handles the end of a rebuild of a claimed operation. If the operation could not be read
+ * now, it is read again later, because this server owns it. */
 static void go_on(void *user, sgi_op *op, segue_status status)
 {
-    sgi_found *found = user;
+    sgi_found_record *found = user;
     sgi_cluster *cluster = found->user;
     bool again = status == SEGUE_E_NOMEM || status == SEGUE_E_STORE;
     bool torn = is_torn(found);
@@ -288,7 +289,7 @@ static void go_on(void *user, sgi_op *op, segue_status status)
         one_done(cluster);
 }
 
-static void take(sgi_cluster *cluster, sgi_found *found)
+static void take(sgi_cluster *cluster, sgi_found_record *found)
 {
     bool torn = is_torn(found);
     sgi_op *op = find_known(cluster, found->record.task_id, torn);
@@ -310,14 +311,14 @@ static void take(sgi_cluster *cluster, sgi_found *found)
     rebuild(cluster, &found->record, OURS, go_on, found);
 }
 
-/* Adds a claimed record. A store that fails after it gave a claim gives the claim
- * again. The newer record replaces the older one. While the older one is being rebuilt,
- * only the news that the end of the log is lost counts. */
-static void add_claim(sgi_cluster *cluster, sgi_found *found)
+/* Adds a claimed record to the list. A store that failed after it gave a claim gives the
+ * same claim again. The newer record replaces the older one. While the older one is being
+ * rebuilt, the newer one counts only if it says that the end of the log is lost. */
+static void add_claim(sgi_cluster *cluster, sgi_found_record *found)
 {
     sgi_str id = {(const char *)found->record.id, sizeof found->record.id};
     sgi_map_node *node = sgi_map_find(&cluster->claims_by_id, id);
-    sgi_found *known = node ? SGI_OWNER(node, sgi_found, by_id) : NULL;
+    sgi_found_record *known = node ? SGI_OWNER(node, sgi_found_record, by_id) : NULL;
     if (known && known->busy) {
         if (is_torn(found))
             known->record.ended = SEGUE_STORE_TORN;
@@ -330,9 +331,9 @@ static void add_claim(sgi_cluster *cluster, sgi_found *found)
     sgi_map_put(&cluster->claims_by_id, &found->by_id, id);
 }
 
-static void add_claims(sgi_cluster *cluster, struct sgi_found_list *list)
+static void add_claims(sgi_cluster *cluster, struct sgi_found_record_list *list)
 {
-    sgi_found *found, *next;
+    sgi_found_record *found, *next;
     SGI_TAILQ_EACH(found, list, link, next) {
         TAILQ_REMOVE(list, found, link);
         add_claim(cluster, found);
@@ -343,7 +344,7 @@ static void add_claims(sgi_cluster *cluster, struct sgi_found_list *list)
  * at once leaves the list. */
 static void take_all(sgi_cluster *cluster)
 {
-    sgi_found *found, *next;
+    sgi_found_record *found, *next;
     sgi_cluster_ref(cluster);
     SGI_TAILQ_EACH(found, &cluster->claims, link, next)
         if (!found->busy)

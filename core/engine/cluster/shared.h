@@ -7,15 +7,15 @@
 #include "engine/log/op.h"
 
 /* Whether an operation is in the maps of its server. */
-typedef enum sgi_shared_place {
-    SGI_SHARED_APART = 0, /* the operation is in no map, so clients cannot name it */
-    SGI_SHARED_KNOWN,     /* the operation is in the maps */
+typedef enum sgi_shared_state {
+    SGI_SHARED_UNKNOWN = 0, /* the operation is in no map, so clients cannot name it */
+    SGI_SHARED_KNOWN,       /* the operation is in the maps */
     /* in the maps; another server runs the operation, and the store reports its growth */
     SGI_SHARED_FOLLOWED,
     /* in the maps; the operation has ended, and stays in memory for a while besides in
      * the store */
     SGI_SHARED_LINGERS
-} sgi_shared_place;
+} sgi_shared_state;
 
 /* How far the log of an operation that another server runs has been read. */
 typedef enum sgi_growth {
@@ -30,7 +30,7 @@ typedef struct sgi_shared {
     sgi_op *op; /* the operation to which this data belongs */
     sgi_map_node by_task;
     sgi_map_node by_id;
-    sgi_shared_place place;
+    sgi_shared_state state;
     sgi_growth growth;
     /* another server has taken the operation over, so the head is rebuilt before more
      * entries are read */
@@ -53,7 +53,7 @@ TAILQ_HEAD(sgi_shared_list, sgi_shared);
 /* True when clients can name the operation. */
 static inline bool sgi_op_is_known(const sgi_op *op)
 {
-    return op->shared->place != SGI_SHARED_APART;
+    return op->shared->state != SGI_SHARED_UNKNOWN;
 }
 
 /* Returns the operation of a map node; NULL for NULL. */

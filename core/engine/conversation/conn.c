@@ -259,11 +259,11 @@ void sgi_conn_set_sole(sgi_conn *conn)
     conn->sole = true;
 }
 
-void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place, const char *name)
+void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t endpoint, const char *name)
 {
     conn->exchanging = true;
-    conn->place_name = name;
-    conn->place = place;
+    conn->endpoint_name = name;
+    conn->endpoint = endpoint;
 }
 
 void sgi_conn_new_credentials(sgi_conn *conn)

@@ -110,7 +110,7 @@ struct sgi_conn {
     /* The following members are used for an HTTP exchange of a server. */
     sgi_frames frames;
     /* the messages travel on several connections, so they may arrive in any order */
-    bool apart;
+    bool unordered;
     /* the client accepts no event stream, so the answer must be one message */
     bool no_events;
     bool modern; /* errors get the HTTP statuses of 2026-07-28 (R-0-4) */
@@ -129,8 +129,8 @@ struct sgi_conn {
     bool exchanging;
     /* number of the endpoint, under which the era of its server is remembered
      * (era_memory.h) */
-    uint64_t place;
-    const char *place_name; /* the URL of the endpoint; belongs to the transport */
+    uint64_t endpoint;
+    const char *endpoint_name; /* the URL of the endpoint; belongs to the transport */
     /* counts the changes of the credentials; a new number may mean a new user */
     uint32_t credentials;
     /* the exchange that this conversation carries; NULL = the conversation is no exchange

@@ -52,10 +52,10 @@ void sgi_conn_unref(sgi_conn *conn);
 
 /* Makes each message of a session an HTTP exchange of its own. The session's conversation
  * then has no transport output: host.output means that sgi_exchange_next has a message.
- * Called before sgi_conn_start. place: a number for the endpoint, not 0, under which the
- * era of its server is remembered. name: the URL of the endpoint without secret parts;
- * the text must live as long as the transport. */
-void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t place, const char *name);
+ * Called before sgi_conn_start. endpoint: a number for the endpoint, not 0, under which
+ * the era of its server is remembered. name: the URL of the endpoint without secret
+ * parts; the text must live as long as the transport. */
+void sgi_conn_set_exchanging(sgi_conn *conn, uint64_t endpoint, const char *name);
 /* Notes that the credentials have changed, so that later messages may be sent for another
  * user. The cache then gives no answers of the earlier user. */
 void sgi_conn_new_credentials(sgi_conn *conn);

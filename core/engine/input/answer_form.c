@@ -256,7 +256,7 @@ static bool has_content(sgi_json answer)
     return content == SGI_JSON_OBJECT || content == SGI_JSON_ARRAY;
 }
 
-bool sgi_answer_is_one(sgi_str method, sgi_json answer)
+bool sgi_answer_is_valid(sgi_str method, sgi_json answer)
 {
     if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)
         return false;

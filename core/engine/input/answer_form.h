@@ -12,7 +12,7 @@
 #include "wire/json_read.h"
 
 /* True when the answer has the members that a question of this method needs. */
-bool sgi_answer_is_one(sgi_str method, sgi_json answer);
+bool sgi_answer_is_valid(sgi_str method, sgi_json answer);
 /* True when the answer fits the form. schema: `requestedSchema` of the question; answer:
  * an answer to elicitation/create. */
 bool sgi_answer_fits_form(sgi_json schema, sgi_json answer, const sgi_mem *mem);

@@ -49,12 +49,12 @@ typedef struct sgi_question_task_ops {
     /* True when the question task sends no more messages: `ended` was called or is
      * about to be. */
     bool (*is_over)(const sgi_question_task *question_task);
-    bool (*has_words)(const sgi_question_task *question_task);
+    bool (*has_output)(const sgi_question_task *question_task);
     /* Moves the question task's messages to the output of this conversation. */
-    void (*say)(sgi_question_task *question_task, sgi_conn *conn);
+    void (*move_output)(sgi_question_task *question_task, sgi_conn *conn);
     /* True when the question task waits for a response with this id. */
     bool (*waits)(const sgi_question_task *question_task, sgi_json id);
-    void (*hear)(sgi_question_task *question_task, const sgi_message *msg);
+    void (*take_message)(sgi_question_task *question_task, const sgi_message *msg);
     /* Returns the number, in the question task's ids, of the request that asks the
      * question; 0 when this request was answered. */
     int64_t (*number)(const sgi_question_task *question_task);
@@ -98,13 +98,13 @@ static inline bool sgi_question_task_is_over(const sgi_question_task *question_t
 
 static inline bool sgi_question_task_has_output(const sgi_question_task *question_task)
 {
-    return question_task->table->has_words(question_task);
+    return question_task->table->has_output(question_task);
 }
 
 static inline void sgi_question_task_send(sgi_question_task *question_task,
                                           sgi_conn *conn)
 {
-    question_task->table->say(question_task, conn);
+    question_task->table->move_output(question_task, conn);
 }
 
 static inline bool sgi_question_task_awaits(const sgi_question_task *question_task,
@@ -116,7 +116,7 @@ static inline bool sgi_question_task_awaits(const sgi_question_task *question_ta
 static inline void sgi_question_task_take_message(sgi_question_task *question_task,
                                                   const sgi_message *msg)
 {
-    question_task->table->hear(question_task, msg);
+    question_task->table->take_message(question_task, msg);
 }
 
 static inline int64_t sgi_question_task_number(const sgi_question_task *question_task)

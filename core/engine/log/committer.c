@@ -484,7 +484,7 @@ sgi_job *sgi_job_new(sgi_committer *committer, sgi_job_kind kind, void (*done)(s
 
 void sgi_job_free(sgi_job *job)
 {
-    sgi_found *found, *next;
+    sgi_found_record *found, *next;
     SGI_TAILQ_EACH(found, &job->found, link, next)
         sgi_release(job->mem, found, found->size);
     sgi_entry_list_free(job->mem, &job->entries);
@@ -511,15 +511,15 @@ int32_t sgi_job_record(void *user, const segue_store_record *record)
 {
     sgi_job *job = user;
     size_t id_len = strlen(record->task_id);
-    size_t size = sizeof(sgi_found) + id_len + 1 + record->data_len + 1;
-    sgi_found *found = sgi_alloc(job->mem, size);
+    size_t size = sizeof(sgi_found_record) + id_len + 1 + record->data_len + 1;
+    sgi_found_record *found = sgi_alloc(job->mem, size);
     if (!found) {
         job->status = SEGUE_E_NOMEM;
         job->lost = true;
         memcpy(job->id, record->id, sizeof job->id);
         return 1;
     }
-    *found = (sgi_found){0};
+    *found = (sgi_found_record){0};
     char *text = (char *)(found + 1);
     found->record = *record;
     found->size = size;

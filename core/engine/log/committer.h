@@ -86,8 +86,8 @@ typedef enum sgi_job_kind {
 } sgi_job_kind;
 
 /* A record that was copied out of the store. */
-typedef struct sgi_found {
-    TAILQ_ENTRY(sgi_found) link;
+typedef struct sgi_found_record {
+    TAILQ_ENTRY(sgi_found_record) link;
     segue_store_record record; /* the record; its pointers point into this block */
     size_t size;
     /* the next three members belong to the code that took the record out of the job
@@ -95,9 +95,9 @@ typedef struct sgi_found {
     void *user;
     bool busy;
     sgi_map_node by_id;
-} sgi_found;
+} sgi_found_record;
 
-TAILQ_HEAD(sgi_found_list, sgi_found);
+TAILQ_HEAD(sgi_found_record_list, sgi_found_record);
 
 typedef struct sgi_job {
     TAILQ_ENTRY(sgi_job) link;
@@ -123,7 +123,7 @@ typedef struct sgi_job {
     int64_t now_ms;
     int64_t next_ms;
     segue_status status;
-    struct sgi_found_list found;
+    struct sgi_found_record_list found;
     struct sgi_entry_list entries;
     size_t bytes;
 } sgi_job;

@@ -35,7 +35,7 @@ typedef struct sgi_fold {
     /* for fold.c: the texts of all joints, one after another, without quotes */
     sgi_buf joined;
     /* each segment stays a block of its own, whatever index it names */
-    bool apart;
+    bool keeps_segments;
 } sgi_fold;
 
 /* Makes an empty fold. The list is called "content" until `list` is set. */

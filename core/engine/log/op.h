@@ -129,13 +129,13 @@ typedef struct sgi_input {
 TAILQ_HEAD(sgi_input_list, sgi_input);
 
 /* A status message of the operation, with the position of its entry. */
-typedef struct sgi_remark {
-    TAILQ_ENTRY(sgi_remark) link;
+typedef struct sgi_status_message {
+    TAILQ_ENTRY(sgi_status_message) link;
     uint64_t seq;
     char *text;
-} sgi_remark;
+} sgi_status_message;
 
-TAILQ_HEAD(sgi_remark_list, sgi_remark);
+TAILQ_HEAD(sgi_status_message_list, sgi_status_message);
 
 /* Kinds of entries that may leave a log before its end (dropping.h). */
 typedef enum sgi_drop {
@@ -203,7 +203,7 @@ typedef struct sgi_head {
     size_t final_len;
 
     /* the visible status message, and later ones that are not visible yet */
-    struct sgi_remark_list remarks;
+    struct sgi_status_message_list remarks;
     struct sgi_input_list inputs;
     int32_t input_count;
     void *checkpoint;
@@ -440,9 +440,9 @@ bool sgi_input_is_open(const sgi_op *op, const sgi_input *input);
 /* Returns the status message; NULL when there is none. */
 const char *sgi_op_status_message(const sgi_op *op);
 
-sgi_input *sgi_op_input(sgi_op *op, sgi_str key);
+sgi_input *sgi_op_find_input(sgi_op *op, sgi_str key);
 /* Returns the question whose entry is at this position; NULL when there is none. */
-sgi_input *sgi_op_input_at(const sgi_op *op, uint64_t position);
+sgi_input *sgi_op_find_input_at(const sgi_op *op, uint64_t position);
 
 /* True when too many entries are not durable yet, so that handlers wait. */
 bool sgi_op_is_full(const sgi_op *op);

@@ -17,7 +17,7 @@ static void free_input(const sgi_mem *mem, sgi_input *input)
     sgi_release(mem, input, sizeof *input);
 }
 
-static void remove_remark(sgi_op *op, sgi_remark *remark)
+static void remove_remark(sgi_op *op, sgi_status_message *remark)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
     TAILQ_REMOVE(&op->head.remarks, remark, link);
@@ -74,11 +74,11 @@ static char *decode_text(const sgi_mem *mem, sgi_json value)
     return copy;
 }
 
-static sgi_remark *visible_remark(const sgi_op *op)
+static sgi_status_message *visible_remark(const sgi_op *op)
 {
     uint64_t horizon = sgi_op_horizon(op);
-    sgi_remark *remark;
-    TAILQ_FOREACH_REVERSE(remark, &op->head.remarks, sgi_remark_list, link)
+    sgi_status_message *remark;
+    TAILQ_FOREACH_REVERSE(remark, &op->head.remarks, sgi_status_message_list, link)
     if (remark->seq <= horizon)
         return remark;
     return NULL;
@@ -86,7 +86,7 @@ static sgi_remark *visible_remark(const sgi_op *op)
 
 const char *sgi_op_status_message(const sgi_op *op)
 {
-    const sgi_remark *remark = visible_remark(op);
+    const sgi_status_message *remark = visible_remark(op);
     return remark ? remark->text : NULL;
 }
 
@@ -96,14 +96,14 @@ static bool apply_status(sgi_op *op, uint64_t seq, sgi_json payload)
     sgi_json message = sgi_json_get(payload, "statusMessage");
     if (!message.n)
         return true;
-    sgi_remark *remark = sgi_alloc(mem, sizeof *remark);
+    sgi_status_message *remark = sgi_alloc(mem, sizeof *remark);
     char *text = decode_text(mem, message);
     if (!remark || !text) {
         sgi_release(mem, remark, sizeof *remark);
         sgi_text_free(mem, text);
         return false;
     }
-    sgi_remark *visible = visible_remark(op);
+    sgi_status_message *visible = visible_remark(op);
     while (visible && TAILQ_FIRST(&op->head.remarks) != visible)
         remove_remark(op, TAILQ_FIRST(&op->head.remarks));
     remark->seq = seq;
@@ -137,7 +137,7 @@ static bool apply_answer(sgi_op *op, uint64_t seq, sgi_json payload)
     sgi_str key;
     if (!sgi_json_plain_string(sgi_json_get(payload, "key"), &key))
         return true;
-    sgi_input *input = sgi_op_input(op, key);
+    sgi_input *input = sgi_op_find_input(op, key);
     if (!input || input->answered)
         return true;
     sgi_json error = sgi_json_get(payload, "error");
@@ -411,7 +411,7 @@ sgi_state sgi_op_state(const sgi_op *op)
     return SGI_STATE_WORKING;
 }
 
-sgi_input *sgi_op_input(sgi_op *op, sgi_str key)
+sgi_input *sgi_op_find_input(sgi_op *op, sgi_str key)
 {
     sgi_input *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
@@ -420,7 +420,7 @@ sgi_input *sgi_op_input(sgi_op *op, sgi_str key)
     return NULL;
 }
 
-sgi_input *sgi_op_input_at(const sgi_op *op, uint64_t position)
+sgi_input *sgi_op_find_input_at(const sgi_op *op, uint64_t position)
 {
     sgi_input *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
@@ -446,8 +446,8 @@ void sgi_head_revert(sgi_op *op)
             /* The question will never be sent, but its handler still has to be called. */
             input->asked = UINT64_MAX;
     }
-    sgi_remark *remark;
-    while ((remark = TAILQ_LAST(&op->head.remarks, sgi_remark_list)) &&
+    sgi_status_message *remark;
+    while ((remark = TAILQ_LAST(&op->head.remarks, sgi_status_message_list)) &&
            remark->seq > op->durable)
         remove_remark(op, remark);
     if (op->head.final_seq > op->durable) {
@@ -481,7 +481,7 @@ static void swap_inputs(sgi_op *op, sgi_op *fresh)
 {
     sgi_input *input, *next;
     SGI_TAILQ_EACH(input, &fresh->head.inputs, link, next) {
-        sgi_input *here = sgi_op_input(op, sgi_str_of(input->key));
+        sgi_input *here = sgi_op_find_input(op, sgi_str_of(input->key));
         if (here) {
             swap_answers(here, input);
             continue;

@@ -185,7 +185,7 @@ static void fold_segment(sgi_fold *fold, const sgi_entry *entry)
 {
     sgi_str block;
     uint64_t place;
-    if (!sgi_entry_read_placed_block(entry, &block, &place) || fold->apart)
+    if (!sgi_entry_read_placed_block(entry, &block, &place) || fold->keeps_segments)
         sgi_fold_add_segment(fold, block);
     else if (!sgi_fold_add_placed_segment(fold, place, block))
         /* the text block that the segment continues is missing */

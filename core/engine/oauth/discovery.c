@@ -49,7 +49,7 @@ static void compose(sgi_flow *flow, const sgi_url *base, const char *name, bool 
 static bool is_empty(sgi_flow *flow, int32_t status, sgi_str body, sgi_json *object)
 {
     return status < 200 ||
-           (status >= 300 && !sgi_flow_may_pass(flow, status, (sgi_str){0})) ||
+           (status >= 300 && !sgi_flow_failure_may_pass(flow, status, (sgi_str){0})) ||
            (status < 300 && !sgi_flow_parse_object(flow, body, object));
 }
 

@@ -186,7 +186,7 @@ bool sgi_flow_read_member(sgi_flow *flow, sgi_json object, const char *name,
                           sgi_flow_text which);
 /* True when the response shows a temporary failure of the server. body: the body of the
  * response, may be empty. */
-bool sgi_flow_may_pass(sgi_flow *flow, int32_t status, sgi_str body);
+bool sgi_flow_failure_may_pass(sgi_flow *flow, int32_t status, sgi_str body);
 /* Ends the flow, because the response is an OAuth error or cannot be used. */
 void sgi_flow_fail_by_answer(sgi_flow *flow, const char *what, int32_t status,
                              sgi_str body);

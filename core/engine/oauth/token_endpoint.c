@@ -274,7 +274,7 @@ static void refused(sgi_flow *flow, int32_t status, sgi_str body)
     bool unknown = sgi_flow_error_is(flow, body, "invalid_client") ||
                    sgi_flow_error_is(flow, body, "unauthorized_client");
     bool was_kept = flow->code_is_kept && sgi_flow_text_is_set(flow, SGI_FT_CODE);
-    if (sgi_flow_may_pass(flow, status, body)) {
+    if (sgi_flow_failure_may_pass(flow, status, body)) {
         sgi_flow_fail_by_answer(flow, "the token endpoint", status, body);
         return;
     }

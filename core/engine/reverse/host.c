@@ -215,7 +215,7 @@ static segue_status hosting_join(segue_session *session, segue_server *host)
     h->peer->is_host = true;
     /* with the option no_tasks, the host gives the MCP server no tasks */
     h->peer->stranger = session->options.no_tasks != 0;
-    h->conn->apart = session->conn->exchanging;
+    h->conn->unordered = session->conn->exchanging;
     sgi_conn_set_outer(h->conn, &h->outer_conn);
     sgi_conn_start(h->conn);
     session->hosting = &h->base;
@@ -251,7 +251,7 @@ static void hosting_open(sgi_hosting *base)
         return;
     sgi_handshake *told = h->peer->handshake;
     sgi_json capabilities = sgi_json_get(sgi_buf_str(&session->peer), "capabilities");
-    h->conn->apart = session->conn->exchanging;
+    h->conn->unordered = session->conn->exchanging;
     sgi_conn_start(h->conn);
     told->version = session->version;
     told->initialized = true;
@@ -355,14 +355,14 @@ static void write_questions(sgi_jw *w, const segue_server *host, sgi_json given)
         sgi_jw_member_raw(w, "elicitation", SGI_STR("{}"));
 }
 
-const sgi_hosting_table sgi_reverse_hosting = {.join = hosting_join,
-                                               .free = hosting_free,
-                                               .is_ready = hosting_is_ready,
-                                               .open = hosting_open,
-                                               .cut = hosting_cut,
-                                               .end = hosting_end,
-                                               .takes = hosting_takes,
-                                               .wants_input = hosting_wants_input,
-                                               .go = hosting_go,
-                                               .write_tasks = write_tasks,
-                                               .write_questions = write_questions};
+const sgi_hosting_ops sgi_reverse_hosting = {.join = hosting_join,
+                                             .free = hosting_free,
+                                             .is_ready = hosting_is_ready,
+                                             .open = hosting_open,
+                                             .cut = hosting_cut,
+                                             .end = hosting_end,
+                                             .takes = hosting_takes,
+                                             .wants_input = hosting_wants_input,
+                                             .go = hosting_go,
+                                             .write_tasks = write_tasks,
+                                             .write_questions = write_questions};

@@ -208,12 +208,12 @@ static bool asker_is_over(const sgi_question_task *base)
     return sgi_request_is_over(of(base)->request);
 }
 
-static bool asker_has_words(const sgi_question_task *base)
+static bool has_output(const sgi_question_task *base)
 {
     return of(base)->session->conn->out.len > 0;
 }
 
-static void asker_say(sgi_question_task *base, sgi_conn *conn)
+static void move_output(sgi_question_task *base, sgi_conn *conn)
 {
     question_task *a = of(base);
     size_t at = 0;
@@ -232,7 +232,7 @@ static bool asker_waits(const sgi_question_task *base, sgi_json id)
     return sgi_emitter_find(of(base)->session, id) != NULL;
 }
 
-static void asker_hear(sgi_question_task *base, const sgi_message *msg)
+static void take_message(sgi_question_task *base, const sgi_message *msg)
 {
     segue_session *session = of(base)->session;
     sgi_conn *conn = session->conn;
@@ -262,10 +262,10 @@ const sgi_question_task_ops sgi_reverse_question_tasks = {.make = asker_make,
                                                           .join = asker_join,
                                                           .cut = asker_cut,
                                                           .is_over = asker_is_over,
-                                                          .has_words = asker_has_words,
-                                                          .say = asker_say,
+                                                          .has_output = has_output,
+                                                          .move_output = move_output,
                                                           .waits = asker_waits,
-                                                          .hear = asker_hear,
+                                                          .take_message = take_message,
                                                           .number = asker_number,
                                                           .cancel_task =
                                                               asker_cancel_task};

@@ -22,7 +22,7 @@
 
 /* The tables of functions that the engine holds. The engine gets them before the first
  * session and the first server are made. */
-extern const sgi_hosting_table sgi_reverse_hosting; /* in host.c */
+extern const sgi_hosting_ops sgi_reverse_hosting; /* in host.c */
 /* in question_task.c */
 extern const sgi_question_task_ops sgi_reverse_question_tasks;
 

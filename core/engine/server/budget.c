@@ -12,7 +12,7 @@ const char *sgi_budget_find_refusal(const sgi_peer *peer, bool begins,
                                     int32_t *http_status, sgi_limit *limit)
 {
     const segue_server_options *o = &peer->server->options;
-    const sgi_use *own = &peer->who->use, *all = &peer->server->use;
+    const sgi_usage *own = &peer->who->use, *all = &peer->server->use;
     *http_status = 429;
     if (own->requests >= o->max_principal_requests) {
         *limit = (sgi_limit){"max_principal_requests", o->max_principal_requests};

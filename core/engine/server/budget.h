@@ -12,10 +12,10 @@ typedef struct sgi_peer sgi_peer;
 typedef struct sgi_op sgi_op;
 struct sgi_principal;
 
-typedef struct sgi_use {
+typedef struct sgi_usage {
     int64_t requests;
     sgi_account account; /* counts the bytes */
-} sgi_use;
+} sgi_usage;
 
 /* Returns why a request cannot be accepted now, with the limit and the HTTP status; NULL
  * = it can be accepted. begins: the request begins an operation; only then the limits of

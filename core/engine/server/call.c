@@ -55,7 +55,7 @@ segue_status sgi_call_start(sgi_op *op, bool again)
 static void free_call(segue_call *call)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
-    sgi_decoded *decoded, *next;
+    sgi_decoded_text *decoded, *next;
     SGI_TAILQ_EACH(decoded, &call->decoded, link, next)
         sgi_release(mem, decoded, sizeof *decoded + decoded->len + 1);
     call->handle.magic = SGI_MAGIC_FREED;
@@ -111,7 +111,7 @@ static bool waits_for_answer(const sgi_op *op)
 
 /* ---- the first turn ---- */
 
-void sgi_call_tell_turned(segue_call *call)
+void sgi_call_notify_turn_over(segue_call *call)
 {
     sgi_op *op = call->op;
     sgi_reply *reply = op->served->reply;
@@ -127,7 +127,8 @@ static void turn_takes_too_long(sgi_timer *timer)
     sgi_call_end_turn(SGI_OWNER(timer, segue_call, turn));
 }
 
-/* Lets the first turn continue. Only some forms of an answer wait for its end. */
+/* Lets the first turn continue. SEGUE_E_STATE when no answer waits for its end, because
+ * only some forms of an answer do. */
 segue_status sgi_call_hold_turn(segue_call *call)
 {
     const sgi_op *op = call->op;
@@ -143,7 +144,7 @@ segue_status sgi_call_hold_turn(segue_call *call)
 void sgi_call_end_turn(segue_call *call)
 {
     if (call->holds_turn)
-        sgi_call_tell_turned(call);
+        sgi_call_notify_turn_over(call);
 }
 
 /* ---- events for the handler ---- */

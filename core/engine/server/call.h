@@ -9,11 +9,11 @@
 
 /* A text that segue_call_argument_text has decoded. The text stays in memory as long as
  * the call. */
-typedef struct sgi_decoded {
-    TAILQ_ENTRY(sgi_decoded) link;
+typedef struct sgi_decoded_text {
+    TAILQ_ENTRY(sgi_decoded_text) link;
     size_t len;
     char text[];
-} sgi_decoded;
+} sgi_decoded_text;
 
 struct segue_call {
     sgi_handle handle;
@@ -49,7 +49,7 @@ struct segue_call {
     void *resumed_data; /* the checkpoint that an earlier run of the handler stored */
     size_t resumed_len;
     segue_call_events events;
-    TAILQ_HEAD(, sgi_decoded) decoded;
+    TAILQ_HEAD(, sgi_decoded_text) decoded;
 };
 
 /* Makes the call of an operation and queues its handler. again: an earlier run has begun
@@ -94,7 +94,7 @@ segue_status sgi_call_refuse_ended(const segue_call *call);
 segue_status sgi_call_hold_turn(segue_call *call);
 void sgi_call_end_turn(segue_call *call);
 /* If the first turn of the handler is over, calls the reply that waits for this. */
-void sgi_call_tell_turned(segue_call *call);
+void sgi_call_notify_turn_over(segue_call *call);
 
 /* Appends the last entries of the operation. The function takes over the list. */
 segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list);

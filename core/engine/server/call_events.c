@@ -136,7 +136,7 @@ int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
     while (ran < budget && deliver_one(call))
         ran++;
     if (!call->turned && turn_is_over(call))
-        sgi_call_tell_turned(call);
+        sgi_call_notify_turn_over(call);
     if (ran == budget)
         sgi_call_queue_events(call);
     else

@@ -97,7 +97,8 @@ static uint32_t piece_dialects(const sgi_inbound *in, sgi_call_request *request)
 
 void sgi_call_request_read_pieces(const sgi_inbound *in, sgi_call_request *request)
 {
-    take_pieces(in, request, sgi_srv_usable(in, request, piece_dialects(in, request)));
+    take_pieces(in, request,
+                sgi_srv_usable_dialects(in, request, piece_dialects(in, request)));
 }
 
 bool sgi_request_allows_partial(const sgi_inbound *in)
@@ -111,16 +112,16 @@ bool sgi_request_allows_partial(const sgi_inbound *in)
 static void negotiate(const sgi_inbound *in, sgi_call_request *request)
 {
     uint32_t says = sgi_srv_read_declared(in, request, UINT32_MAX);
-    uint32_t dialects = sgi_srv_usable(
+    uint32_t dialects = sgi_srv_usable_dialects(
         in, request, sgi_negotiate(in->version, says, in->peer->server->dialects));
     take_pieces(in, request, dialects);
-    request->dialect = sgi_srv_dialect_of(dialects);
+    request->dialect = sgi_srv_task_dialect_in_set(dialects);
     request->verdict =
         sgi_decide_task(in->version, dialects, request->tool->options.task);
     if (request->tool->options.task == SEGUE_TASK_NEVER &&
         sgi_srv_answers_at_once(request))
         request->verdict = SGI_VERDICT_PLAIN;
-    request->lasting = sgi_srv_lasting(in, request, dialects);
+    request->lasting = sgi_srv_lasting_form(in, request, dialects);
 }
 
 static const char *wrong_form(const sgi_call_request *request)

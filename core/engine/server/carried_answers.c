@@ -81,7 +81,7 @@ void sgi_carried_answers_write(const sgi_op *op, sgi_buf *out)
     if (op->served->carried)
         STAILQ_FOREACH(carried_answer, &op->served->carried->list, link)
             if (!carried_answer->is_early &&
-                !sgi_op_input((sgi_op *)op, sgi_str_of(carried_answer->key)))
+                !sgi_op_find_input((sgi_op *)op, sgi_str_of(carried_answer->key)))
                 write_one(&w, carried_answer->key, carried_answer->question,
                           (sgi_json){carried_answer->answer, carried_answer->answer_len});
     sgi_jw_close(&w, '}');
@@ -215,7 +215,8 @@ static const sgi_carried_answer *find(const sgi_op *op, const char *key,
         if ((key ? !strcmp(carried_answer->key, key) : !carried_answer->is_early) &&
             (carried_answer->is_early ||
              !memcmp(carried_answer->question, question, sizeof question)) &&
-            !(unasked && sgi_op_input((sgi_op *)op, sgi_str_of(carried_answer->key))))
+            !(unasked &&
+              sgi_op_find_input((sgi_op *)op, sgi_str_of(carried_answer->key))))
             return carried_answer;
     return NULL;
 }

@@ -14,7 +14,7 @@
          (set) && (row = *at_) != NULL; at_++)                                           \
         if (row->bit & (set))
 
-const sgi_srv_dialect *sgi_srv_dialect_of(uint32_t set)
+const sgi_srv_dialect *sgi_srv_task_dialect_in_set(uint32_t set)
 {
     EACH_ROW_OF(set, row)
         if (row->created)
@@ -28,13 +28,14 @@ const sgi_srv_dialect *sgi_srv_task_dialect(const sgi_inbound *in)
     EACH_ROW(row)
         if (row->created)
             tasks |= row->bit;
-    return sgi_srv_dialect_of(sgi_negotiate(
+    return sgi_srv_task_dialect_in_set(sgi_negotiate(
         in->version, sgi_srv_read_declared(in, NULL, tasks), in->peer->server->dialects));
 }
 
 bool sgi_srv_makes_tasks(const segue_server *server, sgi_version version)
 {
-    return sgi_srv_dialect_of(sgi_negotiate(version, UINT32_MAX, server->dialects));
+    return sgi_srv_task_dialect_in_set(
+        sgi_negotiate(version, UINT32_MAX, server->dialects));
 }
 
 const sgi_srv_dialect *sgi_srv_dialect_named(sgi_str name)
@@ -86,7 +87,7 @@ void sgi_srv_write_experiments(sgi_jw *w, const segue_server *server)
     }
 }
 
-uint32_t sgi_srv_given_caps(const sgi_peer *peer, sgi_version version)
+uint32_t sgi_srv_undeclared_caps(const sgi_peer *peer, sgi_version version)
 {
     uint32_t caps = 0;
     EACH_ROW(row)
@@ -145,7 +146,7 @@ const char *sgi_srv_task_support(const sgi_inbound *in, int32_t policy)
     return NULL;
 }
 
-bool sgi_srv_marks_growing(const sgi_inbound *in)
+bool sgi_srv_hints_growing_results(const sgi_inbound *in)
 {
     EACH_ROW(row)
         if (row->hints && row->hints(in))
@@ -153,10 +154,10 @@ bool sgi_srv_marks_growing(const sgi_inbound *in)
     return false;
 }
 
-bool sgi_srv_keeps_apart(const segue_server *server)
+bool sgi_srv_keeps_segments_apart(const segue_server *server)
 {
     EACH_ROW(row)
-        if (row->keeps_apart && row->keeps_apart(server))
+        if (row->keeps_segments_apart && row->keeps_segments_apart(server))
             return true;
     return false;
 }
@@ -181,8 +182,8 @@ uint32_t sgi_srv_read_declared(const sgi_inbound *in, sgi_call_request *request,
     return says;
 }
 
-uint32_t sgi_srv_usable(const sgi_inbound *in, const sgi_call_request *request,
-                        uint32_t set)
+uint32_t sgi_srv_usable_dialects(const sgi_inbound *in, const sgi_call_request *request,
+                                 uint32_t set)
 {
     EACH_ROW_OF(set, row)
         if (row->takes && !row->takes(in, request))
@@ -190,8 +191,8 @@ uint32_t sgi_srv_usable(const sgi_inbound *in, const sgi_call_request *request,
     return set;
 }
 
-const sgi_lasting_form *sgi_srv_lasting(const sgi_inbound *in,
-                                        const sgi_call_request *request, uint32_t set)
+const sgi_lasting_form *
+sgi_srv_lasting_form(const sgi_inbound *in, const sgi_call_request *request, uint32_t set)
 {
     EACH_ROW_OF(set, row)
         if (row->lasts && row->lasts(in, request))

@@ -71,7 +71,7 @@ struct sgi_srv_dialect {
 
     /* True when clients of the dialect may be unable to merge a segment into an earlier
      * block. Every segment then stays a block of its own. */
-    bool (*keeps_apart)(const segue_server *server);
+    bool (*keeps_segments_apart)(const segue_server *server);
 
     /* ---- a call ---- */
 
@@ -88,7 +88,8 @@ struct sgi_srv_dialect {
     /* The functions of the dialect's lasting calls (lasting.h); NULL = the dialect has no
      * lasting calls. */
     const sgi_lasting_form *lasting;
-    /* True when this call is lasting. Called when the verdict of the call is known. */
+    /* True when this call is lasting. Called when it is decided whether the call is a
+     * task. */
     bool (*lasts)(const sgi_inbound *in, const sgi_call_request *request);
     /* How the client of a plain call gets the result while it grows; NULL = the dialect
      * has no pieces. */
@@ -101,18 +102,18 @@ struct sgi_srv_dialect {
     void (*created)(sgi_reply *reply, sgi_op *op);
     /* a call that asks for a task always gets a task, never the plain result */
     bool never_plain;
-    /* True when a call of a tool that is never a task may ask for a task, and is answered
-     * with its result. NULL = the tool's policy decides. */
+    /* True when a call may ask for a task although its tool is never a task: the call is
+     * then answered with its result. NULL = the tool's policy decides. */
     bool (*answers_at_once)(const sgi_call_request *request);
-    /* True when the segments of the call are sent while the call runs, unless the call
+    /* True when the segments of the call are sent while its handler runs, unless the call
      * ends at once. NULL = they are not. */
     bool (*streams)(const sgi_call_request *request);
-    /* True when the answer of the call depends on the end of the handler's first turn.
-     * NULL = it does not. */
+    /* True when the answer of the call is chosen at the end of the handler's first turn.
+     * NULL = it is not. */
     bool (*waits_for_turn)(const sgi_op *op);
-    /* True when a call that asks for a task may begin as a plain call, and be answered
-     * with its result. NULL = the tool's policy decides. Called only for calls without a
-     * key. */
+    /* True when a call that asks for a task may begin as a plain call: if its result is
+     * ready soon, the result is the answer. NULL = the tool's policy decides. Called only
+     * for calls without a key. */
     bool (*begins_plain)(const sgi_op *op);
     /* True when the result is also the answer of a call that asks for a task, if the
      * result is ready at once. */
@@ -142,13 +143,13 @@ struct sgi_srv_dialect {
 extern const sgi_srv_dialect *const sgi_srv_dialects[];
 
 /* Returns the dialect of this negotiated set that makes tasks; NULL when none does. */
-const sgi_srv_dialect *sgi_srv_dialect_of(uint32_t set);
+const sgi_srv_dialect *sgi_srv_task_dialect_in_set(uint32_t set);
 /* Returns the dialect in which this request can become a task, by what its client
  * declares; NULL when it cannot. */
 const sgi_srv_dialect *sgi_srv_task_dialect(const sgi_inbound *in);
 /* True when the server makes tasks for clients of this version, if they ask for tasks. */
 bool sgi_srv_makes_tasks(const segue_server *server, sgi_version version);
-/* Returns the dialect with this stored name; NULL when there is none. */
+/* Returns the dialect that has this name in stored records; NULL when there is none. */
 const sgi_srv_dialect *sgi_srv_dialect_named(sgi_str name);
 
 static inline bool sgi_srv_is_modern(const sgi_srv_dialect *dialect)
@@ -163,7 +164,7 @@ void sgi_srv_write_capabilities(sgi_jw *w, const sgi_inbound *in);
 /* Writes "<name>":{} of each extension into an open object. */
 void sgi_srv_write_extensions(sgi_jw *w, const segue_server *server);
 void sgi_srv_write_experiments(sgi_jw *w, const segue_server *server);
-uint32_t sgi_srv_given_caps(const sgi_peer *peer, sgi_version version);
+uint32_t sgi_srv_undeclared_caps(const sgi_peer *peer, sgi_version version);
 
 /* Returns the method of this name, if a dialect offers it to the peer in this version;
  * NULL when none does. */
@@ -172,8 +173,8 @@ const sgi_method *sgi_srv_older_method(const sgi_inbound *in, sgi_str name);
 bool sgi_srv_may_reuse_id(const sgi_peer *peer, sgi_str method);
 
 const char *sgi_srv_task_support(const sgi_inbound *in, int32_t policy);
-bool sgi_srv_marks_growing(const sgi_inbound *in);
-bool sgi_srv_keeps_apart(const segue_server *server);
+bool sgi_srv_hints_growing_results(const sgi_inbound *in);
+bool sgi_srv_keeps_segments_apart(const segue_server *server);
 
 bool sgi_srv_read_call(const sgi_inbound *in, sgi_call_request *request);
 /* Returns what the client declares with this request to the dialects of the set
@@ -181,12 +182,13 @@ bool sgi_srv_read_call(const sgi_inbound *in, sgi_call_request *request);
 uint32_t sgi_srv_read_declared(const sgi_inbound *in, sgi_call_request *request,
                                uint32_t set);
 /* Returns the dialects of the set that can really be used for this call. */
-uint32_t sgi_srv_usable(const sgi_inbound *in, const sgi_call_request *request,
-                        uint32_t set);
+uint32_t sgi_srv_usable_dialects(const sgi_inbound *in, const sgi_call_request *request,
+                                 uint32_t set);
 /* Returns the functions for the lasting call that this request makes; NULL = the call is
  * not lasting. */
-const sgi_lasting_form *sgi_srv_lasting(const sgi_inbound *in,
-                                        const sgi_call_request *request, uint32_t set);
+const sgi_lasting_form *sgi_srv_lasting_form(const sgi_inbound *in,
+                                             const sgi_call_request *request,
+                                             uint32_t set);
 /* sgi_srv_all_with_pieces returns the set of all dialects that have pieces.
  * sgi_srv_pieces_form returns the form of the last dialect with pieces in the set; NULL
  * when there is none. */

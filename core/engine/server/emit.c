@@ -48,7 +48,7 @@ segue_status sgi_call_argument_text(segue_call *call, const char *name, sgi_str 
         sgi_buf_free(&bytes);
         return SEGUE_E_INVALID;
     }
-    sgi_decoded *decoded =
+    sgi_decoded_text *decoded =
         bytes.failed ? NULL : sgi_alloc(mem, sizeof *decoded + bytes.len + 1);
     if (decoded) {
         decoded->len = bytes.len;

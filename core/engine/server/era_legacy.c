@@ -109,7 +109,7 @@ void sgi_legacy_request(sgi_inbound *given, sgi_str name)
         peer->is_host ? find_host_method(peer, name) : find_method(peer, name);
     in.version = peer->handshake->version;
     in.log_level = peer->handshake->log_level;
-    in.caps = peer->handshake->caps | sgi_srv_given_caps(peer, in.version);
+    in.caps = peer->handshake->caps | sgi_srv_undeclared_caps(peer, in.version);
     bool opening = method && (method->run == initialize || method->run == ping);
     if (peer->handshake->version == SGI_VERSION_UNKNOWN && !opening)
         sgi_answer_error(&in, SGI_RPC_INVALID_PARAMS,

@@ -139,7 +139,7 @@ static void refuse_version(const sgi_inbound *in, sgi_json version)
     sgi_buf_init(&data, sgi_engine_mem(in->peer->server->engine));
     sgi_jw w = sgi_jw_to(&data);
     sgi_jw_open(&w, '{');
-    /* the versions of both eras, because a client may choose from either */
+    /* the list has versions of both eras, because a client may choose from either era */
     sgi_jw_member_raw(&w, "supported", SGI_STR(SGI_VERSIONS_JSON));
     sgi_jw_member_raw(&w, "requested", version);
     sgi_jw_close(&w, '}');

@@ -29,7 +29,7 @@ sgi_grant *sgi_grant_new(sgi_engine *engine, sgi_principal *who, sgi_str scopes,
 sgi_grant *sgi_serve_new_grant(segue_server *server, const char *principal,
                                sgi_str scopes, int64_t expires_ms)
 {
-    sgi_principal *who = sgi_server_principal(server, principal);
+    sgi_principal *who = sgi_server_get_principal(server, principal);
     if (!who)
         return NULL;
     sgi_grant *grant = sgi_grant_new(server->engine, who, scopes, expires_ms);

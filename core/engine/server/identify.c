@@ -3,8 +3,8 @@
  * reference to the server, and the caller keeps the transport in memory. */
 #include "engine/server/identify.h"
 
-segue_status sgi_identify(segue_server *server, void *transport, sgi_principal **who,
-                          bool *named)
+segue_status sgi_identify_principal(segue_server *server, void *transport,
+                                    sgi_principal **who, bool *named)
 {
     sgi_engine *engine = server->engine;
     const char *name = NULL;
@@ -21,7 +21,7 @@ segue_status sgi_identify(segue_server *server, void *transport, sgi_principal *
     }
     if (status == SEGUE_OK) {
         *named = name && *name;
-        *who = sgi_server_principal(server, name);
+        *who = sgi_server_get_principal(server, name);
         if (!*who)
             status = SEGUE_E_NOMEM;
     }
@@ -38,7 +38,7 @@ static int32_t run_identifying(sgi_ready *ready, int32_t budget)
     bool named = false;
     (void)budget;
     segue_status status =
-        sgi_identify(identifying->server, identifying->transport, &who, &named);
+        sgi_identify_principal(identifying->server, identifying->transport, &who, &named);
     identifying->identified(identifying, status, who, named);
     if (who)
         sgi_principal_unref(who);
@@ -65,9 +65,9 @@ void sgi_serve_cancel_identifying(sgi_serve_identifying *identifying)
         sgi_ready_remove(identifying->server->engine, &identifying->ready);
 }
 
-sgi_principal *sgi_serve_anonymous(segue_server *server)
+sgi_principal *sgi_serve_anonymous_principal(segue_server *server)
 {
-    return sgi_server_principal(server, NULL);
+    return sgi_server_get_principal(server, NULL);
 }
 
 void sgi_serve_ref_principal(sgi_principal *who)

@@ -9,7 +9,7 @@
  * the application's function runs. The caller keeps the transport in memory. On SEGUE_OK,
  * *who is set, with a reference for the caller. *named: set when the application gave a
  * name. */
-segue_status sgi_identify(segue_server *server, void *transport, sgi_principal **who,
-                          bool *named);
+segue_status sgi_identify_principal(segue_server *server, void *transport,
+                                    sgi_principal **who, bool *named);
 
 #endif

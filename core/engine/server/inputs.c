@@ -49,7 +49,8 @@ static void make_key(sgi_op *op, char key[SGI_INPUT_KEY_MAX + 1])
     int n = (int)op->head.input_count;
     do
         snprintf(key, SGI_INPUT_KEY_MAX + 1, "input-%d", ++n);
-    while (sgi_op_input(op, sgi_str_of(key)) || sgi_carried_answers_has_key(op, key));
+    while (sgi_op_find_input(op, sgi_str_of(key)) ||
+           sgi_carried_answers_has_key(op, key));
 }
 
 static bool any_open(const sgi_op *op)
@@ -116,7 +117,7 @@ static segue_status ask(sgi_op *op, const char *key, const char *method, sgi_jso
 
 static bool fits(const sgi_input *input, sgi_json response)
 {
-    return sgi_answer_is_one(sgi_str_of(input->method), response);
+    return sgi_answer_is_valid(sgi_str_of(input->method), response);
 }
 
 static void write_answer(sgi_buf *out, const sgi_input *input, const char *member,
@@ -193,7 +194,7 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
                           "the client has not declared that it answers %s of this kind",
                           method);
     sgi_input *input = asked_before(op, key, method, value);
-    if (!input && key && sgi_op_input(op, sgi_str_of(key)))
+    if (!input && key && sgi_op_find_input(op, sgi_str_of(key)))
         return sgi_refuse(engine, SEGUE_E_EXISTS,
                           "the call has already asked another question with the key %s",
                           key);
@@ -235,7 +236,7 @@ static void refuse_answer(sgi_op *op, sgi_input *input)
 
 static sgi_input *open_input(sgi_op *op, sgi_str key)
 {
-    sgi_input *input = sgi_op_input(op, key);
+    sgi_input *input = sgi_op_find_input(op, key);
     bool is_open = input && !input->answered && sgi_input_is_open(op, input) &&
                    !sgi_op_has_ended(op);
     return is_open ? input : NULL;

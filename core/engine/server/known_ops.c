@@ -62,7 +62,7 @@ static void schedule_purge(segue_server *server, int64_t delay_ms)
 void sgi_server_put_in_maps(sgi_op *op)
 {
     segue_server *server = sgi_op_server(op);
-    op->shared->place = SGI_SHARED_KNOWN;
+    op->shared->state = SGI_SHARED_KNOWN;
     sgi_op_ref(op);
     sgi_map_put(&server->cluster.by_task, &op->shared->by_task, sgi_str_of(op->task_id));
     sgi_map_put(&server->cluster.by_id, &op->shared->by_id,
@@ -79,12 +79,12 @@ void sgi_server_take_from_maps(sgi_op *op)
     segue_server *server = sgi_op_server(op);
     if (!sgi_op_is_known(op))
         return;
-    if (op->shared->place == SGI_SHARED_LINGERS) {
+    if (op->shared->state == SGI_SHARED_LINGERS) {
         TAILQ_REMOVE(&server->lingering, op->shared, link);
         server->linger_count--;
     }
     sgi_followed_end(op);
-    op->shared->place = SGI_SHARED_APART;
+    op->shared->state = SGI_SHARED_UNKNOWN;
     sgi_map_remove(&server->cluster.by_task, &op->shared->by_task);
     sgi_map_remove(&server->cluster.by_id, &op->shared->by_id);
     if (op->key)
@@ -165,16 +165,16 @@ bool sgi_server_op_linger(sgi_op *op)
     if (!sgi_op_is_broken(op) && left > LINGER_MS && !op->served->lasting)
         left = LINGER_MS;
     sgi_engine_set_timer(op->engine, &op->shared->timer, left, on_timer);
-    if (op->shared->place == SGI_SHARED_LINGERS || sgi_op_is_broken(op))
+    if (op->shared->state == SGI_SHARED_LINGERS || sgi_op_is_broken(op))
         return false;
-    op->shared->place = SGI_SHARED_LINGERS;
+    op->shared->state = SGI_SHARED_LINGERS;
     TAILQ_INSERT_TAIL(&server->lingering, op->shared, link);
     if (++server->linger_count > LINGER_MAX)
         sgi_server_take_from_maps(TAILQ_FIRST(&server->lingering)->op);
     return true;
 }
 
-void sgi_server_op_closed(sgi_op *op)
+void sgi_server_op_delivered(sgi_op *op)
 {
     if (sgi_op_is_known(op))
         sgi_engine_set_timer(op->engine, &op->shared->timer,
@@ -215,7 +215,7 @@ static void record_found(sgi_job *job)
 {
     finding *find = job->user;
     segue_server *server = find->server;
-    sgi_found *found = TAILQ_FIRST(&job->found);
+    sgi_found_record *found = TAILQ_FIRST(&job->found);
     segue_status status = job->status;
     if (status == SEGUE_OK && !found)
         status = SEGUE_E_NOT_FOUND;

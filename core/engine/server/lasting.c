@@ -73,21 +73,21 @@ void sgi_lasting_note_position(sgi_reply *reply, uint64_t seq)
 
 /* ---- the calls of a peer ---- */
 
-void sgi_peer_parted(sgi_peer *peer)
+void sgi_lasting_peer_parted(sgi_peer *peer)
 {
     sgi_lasting *lasting;
     LIST_FOREACH(lasting, &peer->lasting, by_peer)
         lasting->form->parted(lasting);
 }
 
-void sgi_peer_rejoined(sgi_peer *peer)
+void sgi_lasting_peer_rejoined(sgi_peer *peer)
 {
     sgi_lasting *lasting;
     LIST_FOREACH(lasting, &peer->lasting, by_peer)
         lasting->form->rejoined(lasting);
 }
 
-void sgi_peer_lost(sgi_peer *peer)
+void sgi_lasting_peer_lost(sgi_peer *peer)
 {
     sgi_lasting *lasting;
     while ((lasting = LIST_FIRST(&peer->lasting))) {
@@ -96,7 +96,7 @@ void sgi_peer_lost(sgi_peer *peer)
     }
 }
 
-bool sgi_peer_confirm_written(sgi_peer *peer)
+bool sgi_lasting_peer_confirm_written(sgi_peer *peer)
 {
     bool more = false;
     sgi_lasting *next, *lasting = LIST_FIRST(&peer->lasting);

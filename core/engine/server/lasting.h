@@ -123,12 +123,12 @@ void sgi_lasting_note_position(sgi_reply *reply, uint64_t seq);
 
 /* Report a change of the peer's conversation to its lasting calls: no transport carries
  * it any more (parted), a transport carries it again (rejoined), or it is lost. */
-void sgi_peer_parted(sgi_peer *peer);
-void sgi_peer_rejoined(sgi_peer *peer);
-void sgi_peer_lost(sgi_peer *peer);
+void sgi_lasting_peer_parted(sgi_peer *peer);
+void sgi_lasting_peer_rejoined(sgi_peer *peer);
+void sgi_lasting_peer_lost(sgi_peer *peer);
 /* Reports to the peer's lasting calls that the transport has written the output that it
  * took earlier, and is about to take more. Returns true to be called again when the next
  * output was written. */
-bool sgi_peer_confirm_written(sgi_peer *peer);
+bool sgi_lasting_peer_confirm_written(sgi_peer *peer);
 
 #endif

@@ -14,7 +14,7 @@ typedef struct late {
     char id[TOLD_MAX + 1]; /* the id of the answer, for log messages */
 } late;
 
-void sgi_answer_dropped(sgi_engine *engine, sgi_json id)
+void sgi_answer_log_dropped(sgi_engine *engine, sgi_json id)
 {
     int n = (int)(id.n < TOLD_MAX ? id.n : TOLD_MAX);
     engine->warnings++;
@@ -28,7 +28,7 @@ static void free_late(late *l)
 {
     segue_server *server = l->server;
     const sgi_mem *mem = sgi_engine_mem(server->engine);
-    sgi_late_use_end(&server->late, l->len);
+    sgi_late_answer_use_end(&server->late, l->len);
     sgi_release(mem, l->answer, l->len + 1);
     sgi_release(mem, l, sizeof *l);
     sgi_server_unref(server);
@@ -38,7 +38,7 @@ static void free_late(late *l)
  * answer, or when its entry is not visible to clients. */
 static sgi_input *find(sgi_op *op, uint64_t position)
 {
-    sgi_input *input = sgi_op_input_at(op, position);
+    sgi_input *input = sgi_op_find_input_at(op, position);
     bool is_open = input && !input->answered && sgi_input_is_open(op, input) &&
                    !sgi_op_has_ended(op);
     return is_open ? input : NULL;
@@ -50,7 +50,7 @@ static void found(void *user, sgi_op *op, segue_status status)
     sgi_input *input = op && status == SEGUE_OK ? find(op, l->position) : NULL;
     if (!input ||
         !sgi_question_take_answer(op, input, l->is_error, (sgi_json){l->answer, l->len}))
-        sgi_answer_dropped(l->server->engine, sgi_str_of(l->id));
+        sgi_answer_log_dropped(l->server->engine, sgi_str_of(l->id));
     free_late(l);
 }
 
@@ -71,7 +71,7 @@ static late *make(segue_server *server, const sgi_question_parts *parts, bool is
                 .len = answer.n};
     memcpy(l->id, parts->whole.p, parts->whole.n < TOLD_MAX ? parts->whole.n : TOLD_MAX);
     sgi_server_ref(server);
-    sgi_late_use_begin(&server->late, answer.n);
+    sgi_late_answer_use_begin(&server->late, answer.n);
     return l;
 }
 
@@ -85,15 +85,15 @@ static sgi_answered elsewhere(const segue_server *server, sgi_str of)
                : SGI_ANSWERED_NOTHING;
 }
 
-sgi_answered sgi_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
-                             bool is_error, sgi_json answer)
+sgi_answered sgi_take_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
+                                  bool is_error, sgi_json answer)
 {
     segue_server *server = peer->server;
     if (!parts->position)
         return elsewhere(server, parts->operation);
     if (parts->is_numbered)
         return SGI_ANSWERED_NOTHING;
-    late *l = sgi_late_use_has_room(&server->late, answer.n)
+    late *l = sgi_late_answer_use_has_room(&server->late, answer.n)
                   ? make(server, parts, is_error, answer)
                   : NULL;
     if (!l)

@@ -12,24 +12,25 @@
 #define SGI_LATE_ANSWERS_MAX 64
 #define SGI_LATE_ANSWERS_BYTES ((size_t)16 * 1024 * 1024)
 
-typedef struct sgi_late_use {
+typedef struct sgi_late_answer_use {
     size_t answers;
     size_t bytes;
-} sgi_late_use;
+} sgi_late_answer_use;
 
-static inline bool sgi_late_use_has_room(const sgi_late_use *use, size_t len)
+static inline bool sgi_late_answer_use_has_room(const sgi_late_answer_use *use,
+                                                size_t len)
 {
     return use->answers < SGI_LATE_ANSWERS_MAX &&
            (!use->bytes || use->bytes + len <= SGI_LATE_ANSWERS_BYTES);
 }
 
-static inline void sgi_late_use_begin(sgi_late_use *use, size_t len)
+static inline void sgi_late_answer_use_begin(sgi_late_answer_use *use, size_t len)
 {
     use->answers++;
     use->bytes += len;
 }
 
-static inline void sgi_late_use_end(sgi_late_use *use, size_t len)
+static inline void sgi_late_answer_use_end(sgi_late_answer_use *use, size_t len)
 {
     use->answers--;
     use->bytes -= len;

@@ -69,7 +69,7 @@ static void write_members(sgi_jw *w, sgi_json json, bool modern_output,
 /* True when this client can get the results of this tool while they grow (R-776-17). */
 static bool is_streamed(const sgi_inbound *in, const sgi_item *item)
 {
-    return item->type == SEGUE_ITEM_TOOL && sgi_srv_marks_growing(in) &&
+    return item->type == SEGUE_ITEM_TOOL && sgi_srv_hints_growing_results(in) &&
            item->options.flags & SEGUE_TOOL_INCREMENTAL;
 }
 

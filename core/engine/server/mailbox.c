@@ -144,7 +144,7 @@ typedef struct mail {
 static void free_mailbox(mail *m)
 {
     segue_server *server = m->server;
-    sgi_late_use_end(&server->late, m->len);
+    sgi_late_answer_use_end(&server->late, m->len);
     sgi_buf_free(&m->answer);
     sgi_conn_unref(m->conn);
     sgi_release(sgi_engine_mem(server->engine), m, sizeof *m);
@@ -175,7 +175,7 @@ static void posted(sgi_job *job)
 static void box_found(sgi_job *job)
 {
     mail *m = job->user;
-    const sgi_found *found = TAILQ_FIRST(&job->found);
+    const sgi_found_record *found = TAILQ_FIRST(&job->found);
     sgi_committer *committer = &m->server->committer;
     segue_status status = job->status;
     sgi_job *post = NULL;
@@ -233,7 +233,7 @@ bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg)
     sgi_buf answer;
     sgi_buf_init(&answer, mem);
     write_letter(&answer, peer, msg);
-    bool ok = !answer.failed && sgi_late_use_has_room(&server->late, answer.len);
+    bool ok = !answer.failed && sgi_late_answer_use_has_room(&server->late, answer.len);
     mail *m = ok ? sgi_zalloc(mem, sizeof *m) : NULL;
     sgi_job *job = m ? sgi_job_new(&server->committer, SGI_JOB_FIND, box_found, m) : NULL;
     if (job)
@@ -250,7 +250,7 @@ bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg)
     sgi_conn_ref(peer->conn);
     /* the POST gets only a status as its answer, and no event stream */
     peer->conn->no_events = true;
-    sgi_late_use_begin(&server->late, answer.len);
+    sgi_late_answer_use_begin(&server->late, answer.len);
     sgi_committer_add_job(&server->committer, job);
     return true;
 }
@@ -277,7 +277,7 @@ segue_status sgi_mailbox_take_answer(segue_server *server, sgi_str answer)
         sgi_conn_parse(engine, sgi_json_get(value, "message"), &msg, &code, &problem);
     if (ok && !sgi_question_requests_take_forwarded(server, session,
                                                     (const uint8_t *)who.p, &msg))
-        sgi_answer_dropped(engine, msg.id);
+        sgi_answer_log_dropped(engine, msg.id);
     status = who.failed ? SEGUE_E_NOMEM : SEGUE_OK;
     sgi_buf_free(&who);
     return status;

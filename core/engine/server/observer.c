@@ -163,7 +163,7 @@ const struct sgi_log_observer sgi_server_observer = {
     .purge_ms = sgi_server_purge_time,
     .set_form = sgi_served_configure_fold,
     .write = sgi_served_write,
-    .made = sgi_served_made,
+    .made = sgi_served_op_from_record,
 };
 
 /* ---- functions for the cluster ---- */

@@ -34,7 +34,7 @@ typedef struct sgi_in_flight {
     /* the replies (sgi_reply) by the ids of their requests */
     sgi_map by_id;
     /* replies that are not in by_id, because their id may be in flight */
-    LIST_HEAD(, sgi_reply) apart;
+    LIST_HEAD(, sgi_reply) out_of_table;
 } sgi_in_flight;
 
 struct sgi_peer {
@@ -117,10 +117,10 @@ typedef struct sgi_inbound {
  * flight. The reply of such a new request stays out of the table (APART) until the
  * request proves valid. */
 typedef enum sgi_reply_state {
-    SGI_REPLY_PLACED = 0, /* the reply is in the table, under its id */
-    SGI_REPLY_APART,
+    SGI_REPLY_IN_TABLE = 0, /* the reply is in the table, under its id */
+    SGI_REPLY_OUT_OF_TABLE,
     /* the reply is not in the table, and the client has cancelled the request */
-    SGI_REPLY_APART_CANCELLED
+    SGI_REPLY_CANCELLED_OUT_OF_TABLE
 } sgi_reply_state;
 
 /* A request that is answered later. The code that answers the request owns the reply and
@@ -129,7 +129,7 @@ typedef enum sgi_reply_state {
  * reach no client, but the owner must still close it. */
 struct sgi_reply {
     sgi_map_node node;
-    LIST_ENTRY(sgi_reply) by_place; /* link in the list in_flight->apart */
+    LIST_ENTRY(sgi_reply) out_of_table_link; /* link in the list in_flight->out_of_table */
     LIST_ENTRY(sgi_reply) by_peer;
     sgi_peer *peer; /* NULL = the request was cancelled, or the conversation is lost */
     sgi_engine *engine;
@@ -138,7 +138,7 @@ struct sgi_reply {
     char *id;
     char id_room[24];
     char *progress_token; /* JSON text or NULL */
-    sgi_reply_state place;
+    sgi_reply_state state;
     int32_t log_level;
     bool modern;
     /* the client takes rounds: an answer may consist of questions; false = questions are
@@ -209,17 +209,17 @@ sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream);
 /* Like sgi_reply_open, for a request that begins an operation, so that the limits of
  * bytes apply. */
 sgi_reply *sgi_reply_open_call(const sgi_inbound *in);
-/* sgi_reply_open_apart makes the reply of a request whose id may rightly be in flight
- * already, so the reply is not put into the table. sgi_reply_put_in_flight puts it there
- * later; it returns false when the table has the id. */
-sgi_reply *sgi_reply_open_apart(const sgi_inbound *in);
+/* sgi_reply_open_out_of_table makes the reply of a request whose id may rightly be in
+ * flight already, so the reply is not put into the table. sgi_reply_put_in_flight puts it
+ * there later; it returns false when the table has the id. */
+sgi_reply *sgi_reply_open_out_of_table(const sgi_inbound *in);
 bool sgi_reply_put_in_flight(sgi_reply *reply);
 /* sgi_reply_remove_from_flight removes the reply from its peer's table of requests in
  * flight. sgi_reply_add_to_flight adds the reply to the given table. */
 void sgi_reply_remove_from_flight(sgi_reply *reply);
 void sgi_reply_add_to_flight(sgi_reply *reply, sgi_in_flight *in_flight);
 /* Leaves the id out of all messages of this reply from now on. Only for a reply that is
- * apart and cannot be put into the table. */
+ * out of the table and cannot be put there. */
 void sgi_reply_leave_id_out(sgi_reply *reply);
 void sgi_reply_close(sgi_reply *reply);
 /* Cancels a reply, because the client does not want the answer any more or is gone. */
@@ -227,7 +227,7 @@ void sgi_reply_cancel(sgi_reply *reply);
 
 /* Returns true when the listener is closing: the request was then refused
  * (wire/ending.h). */
-bool sgi_refuse_ending(const sgi_inbound *in);
+bool sgi_refuse_when_ending(const sgi_inbound *in);
 /* Answers the request with an error at once. */
 void sgi_answer_error(const sgi_inbound *in, int32_t code, const char *message,
                       const char *data);

@@ -25,7 +25,7 @@ typedef struct sgi_principal {
     uint8_t digest[SGI_DIGEST_SIZE];
     char *name; /* the name; NULL = not known, or a principal without a name */
     int32_t live_tasks;
-    sgi_use use;
+    sgi_usage use;
     /* number of open event streams and subscriptions */
     int32_t streams;
     /* the wire sessions, the least recently used first */

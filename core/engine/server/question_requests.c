@@ -126,7 +126,7 @@ static sgi_conn *way_of(const sgi_question_request *question)
                : NULL;
 }
 
-static bool has_words(const sgi_input *input)
+static bool has_output(const sgi_input *input)
 {
     return input->question_request && input->question_request->conn &&
            input->question_task && sgi_question_task_has_output(input->question_task) &&
@@ -158,7 +158,7 @@ bool sgi_question_requests_are_due(const sgi_op *op)
         sgi_op_server(op)->stage == SGI_SERVER_DEAD || !can_be_answered(op))
         return false;
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (has_words(input))
+        if (has_output(input))
             return true;
     TAILQ_FOREACH(input, &op->head.inputs, link)
         if (can_be_sent(op, input, &where))
@@ -314,7 +314,7 @@ static void say_more(sgi_op *op)
 {
     sgi_input *input;
     TAILQ_FOREACH(input, &op->head.inputs, link)
-        if (has_words(input))
+        if (has_output(input))
             sgi_question_task_send(input->question_task, way_of(input->question_request));
 }
 
@@ -396,7 +396,7 @@ static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
 {
     sgi_buf answer;
     sgi_buf_init(&answer, sgi_engine_mem(op->engine));
-    sgi_json value = sgi_question_clean_answer(result, &answer);
+    sgi_json value = sgi_question_strip_task_members(result, &answer);
     segue_status status = answer.failed ? SEGUE_E_NOMEM : sgi_task_answer(op, key, value);
     sgi_buf_free(&answer);
     return status;
@@ -482,12 +482,12 @@ static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_parts *par
     sgi_map_node *node = sgi_map_find(&peer->server->cluster.by_task, parts->operation);
     sgi_op *op = sgi_op_by_task(node);
     if (!op)
-        return sgi_late_answer(peer, parts, is_error, answer);
+        return sgi_take_late_answer(peer, parts, is_error, answer);
     if (!op->served->lasting || op->served->who != peer->who || parts->is_numbered)
         return SGI_ANSWERED_NOTHING;
-    const sgi_input *input = sgi_op_input_at(op, parts->position);
+    const sgi_input *input = sgi_op_find_input_at(op, parts->position);
     if (!input)
-        return sgi_late_answer(peer, parts, is_error, answer);
+        return sgi_take_late_answer(peer, parts, is_error, answer);
     sgi_op_ref(op);
     settle(op, take(op, input, is_error, answer));
     sgi_op_unref(op);
@@ -507,7 +507,7 @@ sgi_answered sgi_question_requests_take_answer(sgi_peer *peer, const sgi_message
     if (question && question->questions == peer->questions &&
         question->op->served->who == peer->who)
         return hear(question, msg);
-    return sgi_late_answer(peer, &parts, is_error, answer);
+    return sgi_take_late_answer(peer, &parts, is_error, answer);
 }
 
 bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,

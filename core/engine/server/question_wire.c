@@ -48,7 +48,7 @@ void sgi_question_write_task(sgi_jw *w, const sgi_op *op,
     sgi_jw_close(w, '}');
 }
 
-sgi_json sgi_question_clean_answer(sgi_json result, sgi_buf *out)
+sgi_json sgi_question_strip_task_members(sgi_json result, sgi_buf *out)
 {
     sgi_json meta = sgi_json_get(result, "_meta");
     if (!sgi_json_get(meta, SGI_RELATED_TASK).n)

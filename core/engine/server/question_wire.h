@@ -19,6 +19,6 @@ void sgi_question_write_task(sgi_jw *w, const sgi_op *op,
 
 /* Removes the members of a result that are about its task, so that the handler gets the
  * answer in the same form in each revision. When out of memory, `out` fails. */
-sgi_json sgi_question_clean_answer(sgi_json result, sgi_buf *out);
+sgi_json sgi_question_strip_task_members(sgi_json result, sgi_buf *out);
 
 #endif

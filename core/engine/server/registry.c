@@ -83,7 +83,7 @@ sgi_item *sgi_item_find(segue_server *server, int32_t type, sgi_str key)
     return node ? SGI_OWNER(node, sgi_item, node) : NULL;
 }
 
-sgi_item *sgi_resource_of(segue_server *server, sgi_str uri)
+sgi_item *sgi_resource_find(segue_server *server, sgi_str uri)
 {
     sgi_str spans[SGI_URI_VARIABLES_MAX];
     sgi_item *item = sgi_item_find(server, SEGUE_ITEM_RESOURCE, uri);

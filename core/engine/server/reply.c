@@ -59,9 +59,9 @@ static void free_reply(sgi_reply *reply)
  * the table. */
 typedef enum reply_sort {
     SORT_PLAIN,
-    SORT_CALL,   /* a request that begins an operation */
-    SORT_STREAM, /* a request that is answered by many messages */
-    SORT_APART,  /* a request that may have the id of another request in flight */
+    SORT_CALL,         /* a request that begins an operation */
+    SORT_STREAM,       /* a request that is answered by many messages */
+    SORT_OUT_OF_TABLE, /* a request that may have the id of another request in flight */
 } reply_sort;
 
 static const char *over_limit(const sgi_peer *peer, reply_sort sort, sgi_limit *limit)
@@ -85,7 +85,7 @@ static const char *over_limit(const sgi_peer *peer, reply_sort sort, sgi_limit *
     return refusal;
 }
 
-bool sgi_refuse_ending(const sgi_inbound *in)
+bool sgi_refuse_when_ending(const sgi_inbound *in)
 {
     if (!in->peer->ending)
         return false;
@@ -99,7 +99,7 @@ static bool refuse_reply(const sgi_inbound *in, reply_sort sort)
 {
     sgi_peer *peer = in->peer;
     sgi_limit limit;
-    if (sort == SORT_CALL && sgi_refuse_ending(in))
+    if (sort == SORT_CALL && sgi_refuse_when_ending(in))
         return true;
     const char *what = over_limit(peer, sort, &limit);
     if (what) {
@@ -143,23 +143,23 @@ static sgi_reply *make_reply(const sgi_inbound *in)
 void sgi_in_flight_init(sgi_in_flight *in_flight, sgi_engine *engine)
 {
     sgi_map_init(&in_flight->by_id, &engine->env);
-    LIST_INIT(&in_flight->apart);
+    LIST_INIT(&in_flight->out_of_table);
 }
 
 void sgi_reply_add_to_flight(sgi_reply *reply, sgi_in_flight *in_flight)
 {
-    if (reply->place == SGI_REPLY_PLACED)
+    if (reply->state == SGI_REPLY_IN_TABLE)
         sgi_map_put(&in_flight->by_id, &reply->node, sgi_str_of(reply->id));
     else
-        LIST_INSERT_HEAD(&in_flight->apart, reply, by_place);
+        LIST_INSERT_HEAD(&in_flight->out_of_table, reply, out_of_table_link);
 }
 
 void sgi_reply_remove_from_flight(sgi_reply *reply)
 {
-    if (reply->place == SGI_REPLY_PLACED)
+    if (reply->state == SGI_REPLY_IN_TABLE)
         sgi_map_remove(&reply->peer->in_flight->by_id, &reply->node);
     else
-        LIST_REMOVE(reply, by_place);
+        LIST_REMOVE(reply, out_of_table_link);
 }
 
 static sgi_reply *open_reply(const sgi_inbound *in, reply_sort sort)
@@ -178,7 +178,8 @@ static sgi_reply *open_reply(const sgi_inbound *in, reply_sort sort)
     peer->stream_count += reply->is_stream;
     peer->who->streams += reply->is_stream;
     LIST_INSERT_HEAD(&peer->replies, reply, by_peer);
-    reply->place = sort == SORT_APART ? SGI_REPLY_APART : SGI_REPLY_PLACED;
+    reply->state =
+        sort == SORT_OUT_OF_TABLE ? SGI_REPLY_OUT_OF_TABLE : SGI_REPLY_IN_TABLE;
     sgi_reply_add_to_flight(reply, peer->in_flight);
     return reply;
 }
@@ -193,20 +194,20 @@ sgi_reply *sgi_reply_open_call(const sgi_inbound *in)
     return open_reply(in, SORT_CALL);
 }
 
-sgi_reply *sgi_reply_open_apart(const sgi_inbound *in)
+sgi_reply *sgi_reply_open_out_of_table(const sgi_inbound *in)
 {
-    return open_reply(in, SORT_APART);
+    return open_reply(in, SORT_OUT_OF_TABLE);
 }
 
 bool sgi_reply_put_in_flight(sgi_reply *reply)
 {
     const sgi_map *by_id = &reply->peer->in_flight->by_id;
-    if (reply->place == SGI_REPLY_PLACED)
+    if (reply->state == SGI_REPLY_IN_TABLE)
         return true;
     if (sgi_map_find(by_id, sgi_str_of(reply->id)))
         return false;
     sgi_reply_remove_from_flight(reply);
-    reply->place = SGI_REPLY_PLACED;
+    reply->state = SGI_REPLY_IN_TABLE;
     sgi_reply_add_to_flight(reply, reply->peer->in_flight);
     return true;
 }

@@ -61,5 +61,5 @@ void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold)
     fold->list = served->kind->list;
     fold->is_message = served->kind->is_message && !served->streams;
     fold->only_objects = served->only_objects;
-    fold->apart = sgi_op_keeps_segments_apart(op);
+    fold->keeps_segments = sgi_op_keeps_segments_apart(op);
 }

@@ -119,11 +119,12 @@ extern const struct sgi_cluster_observer sgi_server_cluster_observer;
 void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold);
 /* Write and read the server's part of the stored record (served_record.c). */
 void sgi_served_write(const sgi_op *op, segue_store_record *head, sgi_jw *w);
-segue_status sgi_served_made(sgi_committer *committer, const segue_store_record *record,
-                             sgi_json data, sgi_op **out);
+segue_status sgi_served_op_from_record(sgi_committer *committer,
+                                       const segue_store_record *record, sgi_json data,
+                                       sgi_op **out);
 /* True when this is the record of a task of this dialect. False also for a record that
  * cannot be read. */
-bool sgi_record_is_of(sgi_engine *engine, const segue_store_record *record,
-                      const sgi_srv_dialect *dialect);
+bool sgi_record_is_task_of_dialect(sgi_engine *engine, const segue_store_record *record,
+                                   const sgi_srv_dialect *dialect);
 
 #endif

@@ -115,8 +115,9 @@ static segue_status fill(sgi_op *op, const segue_store_record *record, sgi_json 
     return SEGUE_OK;
 }
 
-segue_status sgi_served_made(sgi_committer *committer, const segue_store_record *record,
-                             sgi_json data, sgi_op **out)
+segue_status sgi_served_op_from_record(sgi_committer *committer,
+                                       const segue_store_record *record, sgi_json data,
+                                       sgi_op **out)
 {
     segue_server *server = SGI_OWNER(committer, segue_server, committer);
     segue_status status;
@@ -139,8 +140,8 @@ segue_status sgi_served_made(sgi_committer *committer, const segue_store_record 
     return status;
 }
 
-bool sgi_record_is_of(sgi_engine *engine, const segue_store_record *record,
-                      const sgi_srv_dialect *dialect)
+bool sgi_record_is_task_of_dialect(sgi_engine *engine, const segue_store_record *record,
+                                   const sgi_srv_dialect *dialect)
 {
     sgi_json data;
     return sgi_engine_check_json(engine, record->data, record->data_len, &data, NULL) ==

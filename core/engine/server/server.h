@@ -131,7 +131,7 @@ struct segue_server {
     sgi_wire_sessions sessions; /* sessions of the handshake eras over HTTP */
     LIST_HEAD(, segue_call) calls;
     sgi_map principals;
-    sgi_use use;
+    sgi_usage use;
     sgi_counts counts;
     size_t call_count; /* number of calls in the list `calls` */
     sgi_map by_key;
@@ -140,7 +140,7 @@ struct segue_server {
     /* the requests to clients (sgi_question_request) that have no answer yet, by id
      * (question_requests.c) */
     sgi_map questions;
-    sgi_late_use late; /* counts answers that are being looked up or forwarded */
+    sgi_late_answer_use late; /* counts answers that are being looked up or forwarded */
     /* the mailbox by which other servers reach plain calls of this server */
     sgi_mailbox mailbox;
     sgi_seal seal;                   /* seals texts that clients send back */
@@ -200,7 +200,7 @@ segue_status sgi_item_remove(segue_server *server, int32_t type, const char *key
 sgi_item *sgi_item_find(segue_server *server, int32_t type, sgi_str key);
 /* Returns the item that reads this URI: the resource, or else the first template that
  * matches; NULL when there is none. */
-sgi_item *sgi_resource_of(segue_server *server, sgi_str uri);
+sgi_item *sgi_resource_find(segue_server *server, sgi_str uri);
 void sgi_item_ref(sgi_item *item);
 void sgi_item_unref(sgi_item *item);
 void sgi_items_clear(segue_server *server);
@@ -225,7 +225,7 @@ void sgi_server_begin(segue_server *server);
 void sgi_server_open(segue_server *server);
 /* Returns the principal of this name, with a reference for the caller. NULL when out of
  * memory. */
-sgi_principal *sgi_server_principal(segue_server *server, const char *name);
+sgi_principal *sgi_server_get_principal(segue_server *server, const char *name);
 
 /* ---- operations (known_ops.c) ---- */
 
@@ -247,7 +247,7 @@ bool sgi_server_op_linger(sgi_op *op);
 int64_t sgi_server_purge_time(const sgi_op *op);
 /* Called when the client has received everything of an operation: keeps it in memory for
  * a while, so that later requests find it. */
-void sgi_server_op_closed(sgi_op *op);
+void sgi_server_op_delivered(sgi_op *op);
 /* Starts the timer that ends the operation when its time to live is over. */
 void sgi_server_start_ttl(sgi_op *op);
 

@@ -58,7 +58,7 @@ void sgi_serve_identify_caller(segue_server *server, sgi_serve_identifying *iden
 void sgi_serve_cancel_identifying(sgi_serve_identifying *identifying);
 /* Returns the principal of callers without a name. The caller gets a reference. NULL when
  * out of memory. */
-sgi_principal *sgi_serve_anonymous(segue_server *server);
+sgi_principal *sgi_serve_anonymous_principal(segue_server *server);
 void sgi_serve_ref_principal(sgi_principal *who);
 /* Drops a reference to a principal; who may be NULL. */
 void sgi_serve_unref_principal(sgi_principal *who);

@@ -30,7 +30,8 @@ static int32_t ask_application(sgi_ready *ready, int32_t budget)
     sgi_conn_ref(conn);
     sgi_server_ref(server);
     sgi_conn *carrier = conn->outer_conn ? conn->outer_conn->outer : conn;
-    segue_status status = sgi_identify(server, carrier->transport, &who, &named);
+    segue_status status =
+        sgi_identify_principal(server, carrier->transport, &who, &named);
     if (!conn->detached) {
         peer->who = who;
         if (status != SEGUE_OK)
@@ -51,7 +52,7 @@ segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn *
     if (server->stage >= SGI_SERVER_CLOSED)
         return SEGUE_E_CLOSED;
     if (!server->options.principal) {
-        who = sgi_server_principal(server, NULL);
+        who = sgi_server_get_principal(server, NULL);
         if (!who)
             return SEGUE_E_NOMEM;
     }
@@ -83,12 +84,12 @@ static bool wants_input(void *self)
 
 /* Marks the replies with this id that are not in the table as cancelled. They are
  * cancelled when they would be put into the table. */
-static void cancel_apart(const sgi_in_flight *in_flight, sgi_str id)
+static void cancel_out_of_table(const sgi_in_flight *in_flight, sgi_str id)
 {
     sgi_reply *reply;
-    LIST_FOREACH(reply, &in_flight->apart, by_place)
+    LIST_FOREACH(reply, &in_flight->out_of_table, out_of_table_link)
         if (sgi_str_eq(id, sgi_str_of(reply->id)))
-            reply->place = SGI_REPLY_APART_CANCELLED;
+            reply->state = SGI_REPLY_CANCELLED_OUT_OF_TABLE;
 }
 
 /* Ends a request that the client has cancelled. The request gets no answer, but its
@@ -120,7 +121,7 @@ static void handle_cancelled(sgi_peer *peer, sgi_json params)
     if (node)
         sgi_peer_cancel(SGI_OWNER(node, sgi_reply, node));
     else
-        cancel_apart(peer->in_flight, key);
+        cancel_out_of_table(peer->in_flight, key);
 }
 
 static void handle_notification(sgi_peer *peer, const sgi_message *msg)
@@ -249,7 +250,7 @@ sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg)
         return SGI_ANSWERED_LATER;
     sgi_answered answered = sgi_question_requests_take_answer(peer, msg);
     if (answered == SGI_ANSWERED_NOTHING)
-        sgi_answer_dropped(peer->server->engine, msg->id);
+        sgi_answer_log_dropped(peer->server->engine, msg->id);
     return answered;
 }
 
@@ -275,7 +276,7 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
         if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
             /* over a byte stream the client cannot be asked to send the answer again, so
              * it is dropped */
-            sgi_answer_dropped(engine, msg->id);
+            sgi_answer_log_dropped(engine, msg->id);
     }
 }
 
@@ -299,12 +300,12 @@ static void lost(void *self, const char *why)
         sgi_reply_cancel(reply);
     }
     sgi_question_requests_abandon(&peer->own_questions);
-    sgi_peer_lost(peer);
+    sgi_lasting_peer_lost(peer);
 }
 
 static bool passed(void *self)
 {
-    return sgi_peer_confirm_written(self);
+    return sgi_lasting_peer_confirm_written(self);
 }
 
 static void kept(void *self)

@@ -430,7 +430,8 @@ static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
         if (uri.failed)
             status = SEGUE_E_NOMEM;
         else if (uri.len && uri.len <= SGI_URI_MAX && !memchr(uri.p, 0, uri.len) &&
-                 sgi_peer_may_use(peer, sgi_resource_of(peer->server, sgi_buf_str(&uri))))
+                 sgi_peer_may_use(peer,
+                                  sgi_resource_find(peer->server, sgi_buf_str(&uri))))
             status = sgi_subscribed_uris_add(listen->uris, sgi_buf_str(&uri));
     }
     sgi_buf_free(&uri);
@@ -488,7 +489,7 @@ void sgi_subscriptions_listen(const sgi_inbound *in)
     sgi_json uris = sgi_json_get(filter, "resourceSubscriptions");
     sgi_json id;
     sgi_str text;
-    if (!check_filter(in, filter, ids) || sgi_refuse_ending(in))
+    if (!check_filter(in, filter, ids) || sgi_refuse_when_ending(in))
         return;
     sgi_reply *reply = sgi_reply_open(in, true);
     sgi_listen *listen = reply ? new_listen(reply) : NULL;

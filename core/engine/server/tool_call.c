@@ -30,8 +30,8 @@ static void turned_without_end(sgi_reply *reply, sgi_op *op)
         sgi_call_defer(op->served->call, op->served->asked_ttl_ms);
 }
 
-/* Sets the arguments of the call. The handler of a question gets the whole params as
- * arguments. */
+/* Sets the arguments of the call. The handler of a question gets all params of the
+ * question as arguments. */
 static void set_arguments(sgi_op *op, const sgi_inbound *in)
 {
     if (sgi_call_is_question(op->served->kind))
@@ -41,10 +41,10 @@ static void set_arguments(sgi_op *op, const sgi_inbound *in)
             op->served->params + (in->arguments.p - in->params.p), in->arguments.n};
 }
 
-/* Writes the members that the result of a question has from the beginning. Returns false
- * when out of memory. An answer to a question that a task asks names this task
- * (2025-11-25 basic/utilities/tasks, "Associating Task-Related Messages"), except when
- * the answer is a task itself. */
+/* Writes the members that the answer to a question has from the beginning. Returns false
+ * when out of memory. An answer names the task that asks the question (2025-11-25
+ * basic/utilities/tasks, "Associating Task-Related Messages"), except when the answer is
+ * a task itself. */
 static bool open_result(sgi_op *op, sgi_verdict verdict)
 {
     sgi_buf fields;

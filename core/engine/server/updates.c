@@ -77,7 +77,7 @@ static void handle(const sgi_inbound *in,
     bool ok = read_uri(in, &uri);
     /* refused: the caller may not read the resource, so it gets no updates about it */
     if (ok &&
-        sgi_inbound_may_use(in, sgi_resource_of(in->peer->server, sgi_buf_str(&uri))))
+        sgi_inbound_may_use(in, sgi_resource_find(in->peer->server, sgi_buf_str(&uri))))
         answer(in, change(in, sgi_buf_str(&uri)));
     sgi_buf_free(&uri);
 }

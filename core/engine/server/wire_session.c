@@ -56,7 +56,7 @@ static void count_replay(sgi_peer *peer)
 
 /* Removes an exchange from its session. From now on the exchange uses nothing of the
  * session. */
-static void set_apart(sgi_peer *peer)
+static void remove_from_session(sgi_peer *peer)
 {
     sgi_wire_session *session = peer->session;
     sgi_reply *reply;
@@ -83,7 +83,7 @@ static void discard(sgi_peer *peer)
     sgi_conn *conn = peer->conn;
     sgi_conn_ref(conn);
     sgi_conn_lost(conn, "the session has ended");
-    set_apart(peer);
+    remove_from_session(peer);
     if (conn->transport)
         sgi_conn_close(conn);
     else
@@ -114,7 +114,7 @@ static void end_session(sgi_wire_session *session, bool drains)
     sgi_task_creators_forget_session(session);
     while ((peer = TAILQ_FIRST(&session->exchanges))) {
         if (is_awaited(peer, drains))
-            set_apart(peer);
+            remove_from_session(peer);
         else
             discard(peer);
     }
@@ -451,7 +451,7 @@ bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *tran
     peer->server->counts.sent_again += conn->out.len;
     count_parked(peer, 0);
     sgi_conn_notify_output(conn);
-    sgi_peer_rejoined(peer);
+    sgi_lasting_peer_rejoined(peer);
     return true;
 }
 
@@ -481,7 +481,7 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
         if (reply->parked)
             reply->parked(reply);
     }
-    sgi_peer_parted(peer);
+    sgi_lasting_peer_parted(peer);
     touch(session);
     sgi_wire_session_drop_excess_events(peer);
     trim(session);

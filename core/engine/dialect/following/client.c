@@ -4,7 +4,7 @@
 #include "engine/dialect/following/follow.h"
 #include "engine/dialect/following/tasks.h"
 
-sgi_json sgi_tasks_named(sgi_json result)
+sgi_json sgi_task_named_in(sgi_json result)
 {
     sgi_json nested = sgi_json_get(result, "task");
     if (sgi_json_kind_of(nested) == SGI_JSON_OBJECT)

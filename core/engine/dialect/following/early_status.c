@@ -3,16 +3,17 @@
 #include "engine/dialect/following/follow.h"
 #include "engine/dialect/following/tasks.h"
 
-static void forget(segue_session *session, sgi_early_list *list, sgi_early *early)
+static void forget(segue_session *session, sgi_early_status_list *list,
+                   sgi_early_status *early)
 {
     TAILQ_REMOVE(&list->all, early, link);
     list->count--;
     sgi_release(sgi_engine_mem(session->engine), early, sizeof *early + early->len);
 }
 
-void sgi_early_status_free(segue_session *session, sgi_early_list *list)
+void sgi_early_status_free(segue_session *session, sgi_early_status_list *list)
 {
-    sgi_early *early;
+    sgi_early_status *early;
     while ((early = TAILQ_FIRST(&list->all)))
         forget(session, list, early);
 }
@@ -30,9 +31,9 @@ static bool is_awaited(const segue_session *session)
     return false;
 }
 
-static sgi_early *find(const sgi_early_list *list, sgi_str task_id)
+static sgi_early_status *find(const sgi_early_status_list *list, sgi_str task_id)
 {
-    sgi_early *early;
+    sgi_early_status *early;
     TAILQ_FOREACH(early, &list->all, link)
         if (sgi_json_string_is(
                 sgi_json_get((sgi_json){early->params, early->len}, "taskId"), task_id))
@@ -44,7 +45,7 @@ static sgi_early *find(const sgi_early_list *list, sgi_str task_id)
  * at the next interval. */
 void sgi_early_status_keep(segue_session *session, sgi_json params)
 {
-    sgi_early_list *list = &sgi_session_tasks_of(session)->early;
+    sgi_early_status_list *list = &sgi_session_tasks_of(session)->early;
     sgi_str id;
     if (!is_awaited(session)) {
         sgi_early_status_free(session, list);
@@ -53,10 +54,10 @@ void sgi_early_status_keep(segue_session *session, sgi_json params)
     if (params.n > SGI_EARLY_BYTES ||
         !sgi_json_plain_string(sgi_json_get(params, "taskId"), &id))
         return;
-    sgi_early *before = find(list, id);
+    sgi_early_status *before = find(list, id);
     if (before || list->count == SGI_EARLY_MAX)
         forget(session, list, before ? before : TAILQ_FIRST(&list->all));
-    sgi_early *early =
+    sgi_early_status *early =
         sgi_alloc(sgi_engine_mem(session->engine), sizeof *early + params.n);
     if (!early)
         return;
@@ -69,9 +70,9 @@ void sgi_early_status_keep(segue_session *session, sgi_json params)
 void sgi_early_status_apply(segue_request *request)
 {
     segue_session *session = request->session;
-    sgi_early_list *list = &sgi_session_tasks_of(session)->early;
+    sgi_early_status_list *list = &sgi_session_tasks_of(session)->early;
     bool follows = request->phase == SGI_PHASE_FOLLOW;
-    sgi_early *early = follows ? find(list, sgi_str_of(request->task_id)) : NULL;
+    sgi_early_status *early = follows ? find(list, sgi_str_of(request->task_id)) : NULL;
     if (early) {
         TAILQ_REMOVE(&list->all, early, link);
         list->count--;

@@ -11,16 +11,16 @@
 #define SGI_EARLY_MAX 32
 #define SGI_EARLY_BYTES 4096 /* largest size of one status; a larger one is not stored */
 
-typedef struct sgi_early {
-    TAILQ_ENTRY(sgi_early) link;
+typedef struct sgi_early_status {
+    TAILQ_ENTRY(sgi_early_status) link;
     size_t len;
     char params[];
-} sgi_early;
+} sgi_early_status;
 
-typedef struct sgi_early_list {
-    TAILQ_HEAD(, sgi_early) all; /* the stored statuses, the oldest first */
+typedef struct sgi_early_status_list {
+    TAILQ_HEAD(, sgi_early_status) all; /* the stored statuses, the oldest first */
     int32_t count;
-} sgi_early_list;
+} sgi_early_status_list;
 
 /* Stores the params of a notifications/tasks/status whose task no request follows. */
 void sgi_early_status_keep(segue_session *session, sgi_json params);
@@ -29,6 +29,6 @@ void sgi_early_status_keep(segue_session *session, sgi_json params);
 void sgi_early_status_apply(segue_request *request);
 /* Frees all stored statuses: the session ends, or no waiting request can become a
  * task. */
-void sgi_early_status_free(segue_session *session, sgi_early_list *list);
+void sgi_early_status_free(segue_session *session, sgi_early_status_list *list);
 
 #endif

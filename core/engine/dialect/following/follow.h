@@ -8,7 +8,7 @@
 
 /* The functions in which dialects differ when they ask for the state of a task by
  * tasks/get (follow_look.c). A NULL function is skipped. */
-typedef struct sgi_look {
+typedef struct sgi_task_get_ops {
     /* write: writes the members of tasks/get that only this dialect has. unsent: undoes
      * what `write` has noted, because tasks/get could not be sent. */
     void (*write)(segue_request *request, sgi_emitter *emitter, sgi_jw *w);
@@ -27,13 +27,14 @@ typedef struct sgi_look {
     void (*goes_on)(segue_request *request);
     /* True when tasks/get is sent at each interval. NULL = always. */
     bool (*is_polled)(const segue_request *request);
-} sgi_look;
+} sgi_task_get_ops;
 
 /* What a request knows of the task that it follows. The struct is made when the request
  * gets a task, and freed with the request. */
 struct sgi_follow {
     sgi_cli_state base;
-    const sgi_look *look; /* NULL = the dialect has its own functions for tasks/get */
+    const sgi_task_get_ops
+        *look; /* NULL = the dialect has its own functions for tasks/get */
     /* the value of conn->credentials when the task was made or resumed */
     uint32_t credentials;
     char *meta; /* JSON text of _meta in the answer that made the task; NULL = none */
@@ -128,7 +129,7 @@ void sgi_follow_send_cancel(segue_request *request);
 void sgi_follow_abandon(segue_request *request);
 /* Ends the request, because the server says that the task is cancelled, whichever client
  * has cancelled it. */
-void sgi_follow_cancelled(segue_request *request);
+void sgi_follow_end_as_cancelled(segue_request *request);
 
 /* ---- task_state.c: a server's description of a task ---- */
 

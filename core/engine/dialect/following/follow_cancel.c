@@ -27,7 +27,7 @@ static void end_unconfirmed(segue_request *request)
                  "tool may go on");
 }
 
-void sgi_follow_cancelled(segue_request *request)
+void sgi_follow_end_as_cancelled(segue_request *request)
 {
     end(request, "the task was cancelled");
 }
@@ -53,7 +53,7 @@ static void was_refused(segue_request *request, sgi_json error)
     } else if (code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY) {
         end_unconfirmed(request);
     } else {
-        try_again(request, sgi_retry_after(error));
+        try_again(request, sgi_error_retry_after_ms(error));
     }
 }
 

@@ -1,11 +1,11 @@
 /* Asks for the state of a polled task by tasks/get. The answer has the task's state,
  * its questions, its error or its result. The differences between dialects are in
- * sgi_look. */
+ * sgi_task_get_ops. */
 #include "engine/dialect/following/follow.h"
 
 static bool is_polled(const segue_request *request)
 {
-    const sgi_look *look = request->follow->look;
+    const sgi_task_get_ops *look = request->follow->look;
     return !look->is_polled || look->is_polled(request);
 }
 
@@ -87,7 +87,7 @@ static void take_failed(segue_request *request, sgi_json task)
 
 static void take_task(segue_request *request, sgi_json task)
 {
-    const sgi_look *look = request->follow->look;
+    const sgi_task_get_ops *look = request->follow->look;
     sgi_tries_reset(&request->tries);
     sgi_task_note_poll(request, task);
     sgi_cli_note_task(request, task, true);
@@ -103,7 +103,7 @@ static void take_task(segue_request *request, sgi_json task)
         take_failed(request, task);
         break;
     case SEGUE_TASK_CANCELLED:
-        sgi_follow_cancelled(request);
+        sgi_follow_end_as_cancelled(request);
         break;
     case SEGUE_TASK_INPUT_REQUIRED:
     case SEGUE_TASK_WORKING:
@@ -156,7 +156,7 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
     request->follow->getting = NULL;
     if (request->phase != SGI_PHASE_FOLLOW)
         return;
-    const sgi_look *look = request->follow->look;
+    const sgi_task_get_ops *look = request->follow->look;
     bool refused = look->came && look->came(request, emitter, outcome);
     bool is_answer = outcome->kind == SGI_OUTCOME_RESULT && outcome->json.n;
     if (!is_answer)
@@ -181,7 +181,7 @@ static void got(sgi_emitter *emitter, const sgi_outcome *outcome)
 void sgi_follow_get(segue_request *request)
 {
     sgi_sending sending;
-    const sgi_look *look = request->follow->look;
+    const sgi_task_get_ops *look = request->follow->look;
     request->follow->look_due = true;
     if (request->follow->getting)
         /* look_due stays set: the answer under way may be older than the event that made

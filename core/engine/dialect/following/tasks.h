@@ -9,7 +9,7 @@
 
 typedef struct sgi_session_tasks {
     sgi_cli_state state;
-    sgi_early_list early;
+    sgi_early_status_list early;
     /* number of cancelled calls whose answer may name a task (late_task.h) */
     int32_t late_calls;
 } sgi_session_tasks;
@@ -21,6 +21,6 @@ static inline sgi_session_tasks *sgi_session_tasks_of(const segue_session *sessi
 
 /* Returns the object in the answer of a call that describes a task; empty = the answer
  * has no task. */
-sgi_json sgi_tasks_named(sgi_json result);
+sgi_json sgi_task_named_in(sgi_json result);
 
 #endif

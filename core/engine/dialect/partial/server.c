@@ -153,7 +153,7 @@ static bool takes(const sgi_inbound *in, const sgi_call_request *request)
 }
 
 /* When no index is sent, the dialect cannot say that a text continues a block. */
-static bool keeps_apart(const segue_server *server)
+static bool keeps_segments_apart(const segue_server *server)
 {
     return !(server->dialects & SGI_DIALECT_PARTIAL_INDEX);
 }
@@ -163,6 +163,6 @@ const sgi_srv_dialect sgi_srv_partial = {
     .bit = SGI_DIALECT_P,
     .says = says,
     .takes = takes,
-    .keeps_apart = keeps_apart,
+    .keeps_segments_apart = keeps_segments_apart,
     .pieces = &form,
 };

@@ -158,7 +158,7 @@ static void resumed(sgi_emitter *emitter, const sgi_outcome *outcome)
     segue_request *request = emitter->request;
     request->calling = NULL;
     if (outcome->kind == SGI_OUTCOME_ERROR && is_elsewhere(request, outcome->json)) {
-        sgi_tries_back_off(&request->tries, sgi_retry_after(outcome->json));
+        sgi_tries_back_off(&request->tries, sgi_error_retry_after_ms(outcome->json));
     } else if (outcome->kind == SGI_OUTCOME_ERROR) {
         sgi_task_handle_note_error(request, outcome->json);
         sgi_request_fail_error(request, SEGUE_E_REMOTE, NULL, outcome->json);
@@ -224,7 +224,7 @@ static void send_again(segue_request *request)
         sgi_tries_set_timer(&request->tries, left + left / 9 + 1);
         return;
     }
-    if (sgi_emitter_is_out(session, request->call_id)) {
+    if (sgi_emitter_id_is_in_flight(session, request->call_id)) {
         sgi_request_fail(request, SEGUE_E_STATE,
                          "the request with this id is still in flight in this session");
         return;

@@ -19,7 +19,7 @@ static void add_id(const sgi_op *op, const sgi_input *input, sgi_buf *out)
 static void send_question(sgi_pieces *pieces, const sgi_entry *entry)
 {
     const sgi_op *op = pieces->cursor.reader.op;
-    const sgi_input *input = sgi_op_input_at(op, entry->seq);
+    const sgi_input *input = sgi_op_find_input_at(op, entry->seq);
     sgi_sending sending;
     sgi_buf id;
     if (!input || input->answered)

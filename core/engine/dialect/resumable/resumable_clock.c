@@ -22,7 +22,7 @@ void sgi_resumable_close(sgi_resumable *r, const char *why)
         return;
     op->deleting = true;
     sgi_committer_mark_dirty(op->committer, op);
-    sgi_server_op_closed(op);
+    sgi_server_op_delivered(op);
 }
 
 static int64_t wait_of(const sgi_resumable *r)

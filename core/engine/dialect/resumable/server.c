@@ -75,7 +75,7 @@ static const char *refusal_of(const looking *look, const sgi_op *op)
 static void spare_id(sgi_reply *reply)
 {
     const sgi_peer *peer = reply->peer;
-    if (!peer || peer->is_exchange || reply->place == SGI_REPLY_PLACED ||
+    if (!peer || peer->is_exchange || reply->state == SGI_REPLY_IN_TABLE ||
         !sgi_map_find(&peer->in_flight->by_id, sgi_str_of(reply->id)))
         return;
     reply->engine->warnings++;
@@ -197,7 +197,7 @@ static void resume_known(looking *look, sgi_op *op)
     sgi_resumable *r = sgi_resumable_of(op);
     sgi_op_server(op)->counts.resumes++;
     sgi_reply *reply = look->reply;
-    bool is_cancelled = reply->place == SGI_REPLY_APART_CANCELLED;
+    bool is_cancelled = reply->state == SGI_REPLY_CANCELLED_OUT_OF_TABLE;
     bool is_here =
         r->lasting.channel && r->lasting.peer == reply->peer && !reply->peer->is_exchange;
     sgi_resumable_touch(r);
@@ -223,7 +223,7 @@ static void resume_known(looking *look, sgi_op *op)
 
 static void resume(const sgi_inbound *in)
 {
-    sgi_reply *reply = sgi_reply_open_apart(in);
+    sgi_reply *reply = sgi_reply_open_out_of_table(in);
     if (reply)
         look_up(in, reply, in->id, resume_known);
 }

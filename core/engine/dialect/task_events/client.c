@@ -201,7 +201,7 @@ static void take_stream_error(segue_request *request, const sgi_outcome *outcome
         sgi_task_stream_of(request)->off = true;
         sgi_follow_get(request);
     } else {
-        stream_failed(request, why, sgi_retry_after(outcome->json));
+        stream_failed(request, why, sgi_error_retry_after_ms(outcome->json));
     }
 }
 

@@ -114,7 +114,7 @@ static void back_off(segue_request *request, int64_t at_least_ms)
 void sgi_2025_send_due(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
-    sgi_step due = sgi_2025_next(request);
+    sgi_step due = sgi_2025_next_step(request);
     if (!sgi_tries_is_waiting(&request->tries))
         task->backing_off = false;
     if (due == SGI_STEP_LOOK)
@@ -123,7 +123,7 @@ void sgi_2025_send_due(segue_request *request)
         listen_on(request);
     else if (due == SGI_STEP_FETCH && request->follow->state == SEGUE_TASK_CANCELLED)
         /* the result would say only that the task is cancelled, so it is not fetched */
-        sgi_follow_cancelled(request);
+        sgi_follow_end_as_cancelled(request);
     else if (due == SGI_STEP_FETCH)
         fetch(request);
     else if (due == SGI_STEP_PULL)
@@ -156,7 +156,7 @@ static void pause(segue_request *request)
     task->pull_due = sgi_2025_can_pull(task);
     if (request->follow->state == SEGUE_TASK_CANCELLED)
         /* a cancelled task delivers nothing more, so its end does not wait for credit */
-        sgi_follow_cancelled(request);
+        sgi_follow_end_as_cancelled(request);
 }
 
 /* ---- after each answer ---- */
@@ -221,7 +221,7 @@ static void take_ended(segue_request *request)
     }
     sgi_2025_stop_asking_reason(request);
     if (cancelled && (!has_begun || request->follow->paused || request->cancel_due))
-        sgi_follow_cancelled(request);
+        sgi_follow_end_as_cancelled(request);
     else if (is_pushed)
         listen_on(request);
     else
@@ -443,7 +443,7 @@ static bool ask_later(segue_request *request, sgi_json error)
     task->refusals++;
     task->pull_due = !task->is_fetch;
     request->follow->look_due |= !sgi_task_state_is_terminal(request->follow->state);
-    back_off(request, sgi_retry_after(error));
+    back_off(request, sgi_error_retry_after_ms(error));
     return true;
 }
 
@@ -505,7 +505,7 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
     } else if (outcome->kind == SGI_OUTCOME_ERROR) {
         take_result_error(request, outcome->json);
     } else if (request->follow->state == SEGUE_TASK_CANCELLED) {
-        sgi_follow_cancelled(request);
+        sgi_follow_end_as_cancelled(request);
     } else {
         task->pull_due = !task->is_fetch;
         if (task->pull_due && outcome->kind == SGI_OUTCOME_REFUSED &&

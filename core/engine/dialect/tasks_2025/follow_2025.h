@@ -156,7 +156,7 @@ typedef enum sgi_step {
     SGI_STEP_LISTEN
 } sgi_step;
 
-sgi_step sgi_2025_next(const segue_request *request);
+sgi_step sgi_2025_next_step(const segue_request *request);
 /* True when the client may send a tasks/result that waits for the end, in addition to
  * polling by tasks/get. */
 bool sgi_2025_may_wait(const segue_request *request);

@@ -23,9 +23,9 @@
 typedef struct listing {
     segue_server *server; /* a counted reference */
     sgi_reply *reply;
-    sgi_job *job;       /* the job that reads records from the store */
-    sgi_found *at;      /* the next record to be checked */
-    int64_t created_ms; /* creation time of the last record that was checked */
+    sgi_job *job;         /* the job that reads records from the store */
+    sgi_found_record *at; /* the next record to be checked */
+    int64_t created_ms;   /* creation time of the last record that was checked */
     /* task id of this last record; empty = the beginning of the list */
     sgi_buf position;
     sgi_buf tasks;       /* the listed tasks as JSON, with commas between them */
@@ -213,10 +213,10 @@ static bool is_listed(const listing *list, const sgi_op *op,
     if (op)
         return sgi_task_is_visible(list->reply->peer, op, &sgi_srv_tasks_2025);
     return record->purge_ms > sgi_wall_now(&engine->env) &&
-           sgi_record_is_of(engine, record, &sgi_srv_tasks_2025);
+           sgi_record_is_task_of_dialect(engine, record, &sgi_srv_tasks_2025);
 }
 
-static void move_past(listing *list, const sgi_found *found)
+static void move_past(listing *list, const sgi_found_record *found)
 {
     list->looked++;
     list->created_ms = found->record.created_ms;
@@ -231,7 +231,7 @@ static void look(listing *list)
 {
     int32_t page = list->server->options.page_size;
     for (;;) {
-        const sgi_found *found = list->at;
+        const sgi_found_record *found = list->at;
         if (list->status != SEGUE_OK || !list->reply->peer) {
             answer(list);
             return;

@@ -22,7 +22,7 @@ static sgi_step unless_full(const segue_request *request, sgi_step step)
     return request->delivery.behind ? SGI_STEP_NONE : step;
 }
 
-sgi_step sgi_2025_next(const segue_request *request)
+sgi_step sgi_2025_next_step(const segue_request *request)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);
     bool waits = sgi_tries_is_waiting(&request->tries);

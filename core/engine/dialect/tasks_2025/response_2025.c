@@ -105,7 +105,7 @@ void sgi_response_fields(const sgi_response *reply, sgi_buf *out)
     sgi_write_without_void_members(reply->result, names, out);
 }
 
-bool sgi_response_clean(const sgi_response *reply, sgi_buf *out)
+bool sgi_response_strip_own_members(const sgi_response *reply, sgi_buf *out)
 {
     static const char *const names[] = {"isComplete", "task", NULL};
     sgi_json meta = sgi_json_get(reply->result, "_meta");

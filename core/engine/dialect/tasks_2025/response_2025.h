@@ -43,5 +43,5 @@ void sgi_response_block(sgi_json segment, sgi_buf *out);
 void sgi_response_fields(const sgi_response *reply, sgi_buf *out);
 /* Writes a whole result without the members that only this dialect has. Returns false,
  * and writes nothing, when the result has no such members. */
-bool sgi_response_clean(const sgi_response *reply, sgi_buf *out);
+bool sgi_response_strip_own_members(const sgi_response *reply, sgi_buf *out);
 #endif

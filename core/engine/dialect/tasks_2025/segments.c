@@ -11,7 +11,7 @@ void sgi_segment_write(sgi_buf *out, uint64_t number, sgi_str block)
     sgi_buf_add(out, block.p + 1, block.n - 1);
 }
 
-void sgi_segment_of_error(sgi_buf *out, const sgi_op *op)
+void sgi_segment_write_error(sgi_buf *out, const sgi_op *op)
 {
     sgi_json error = {op->head.final_data, op->head.final_len};
     sgi_jw w = sgi_jw_to(out);

@@ -12,7 +12,7 @@ void sgi_2025_fail(segue_request *request, sgi_json error)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);
     if (sgi_follow_state(request) == SEGUE_TASK_CANCELLED)
-        sgi_follow_cancelled(request);
+        sgi_follow_end_as_cancelled(request);
     else if (task && task->some)
         sgi_request_fail_error(request, SEGUE_E_INCOMPLETE, NULL, error);
     else
@@ -84,12 +84,12 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
     if (sgi_follow_state(request) == SEGUE_TASK_CANCELLED) {
         /* the result would say only that the task is cancelled: the request ends as
          * cancelled */
-        sgi_follow_cancelled(request);
+        sgi_follow_end_as_cancelled(request);
         return;
     }
     sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
     deliver_whole(request, reply);
-    if (!sgi_response_clean(reply, &cleaned))
+    if (!sgi_response_strip_own_members(reply, &cleaned))
         sgi_request_finish(request, reply->result);
     else if (!cleaned.failed)
         sgi_request_finish(request, sgi_buf_str(&cleaned));
@@ -106,7 +106,7 @@ void sgi_2025_conclude(segue_request *request)
     sgi_task_2025 *task = sgi_2025_of(request);
     sgi_buf merged;
     if (request->follow->state == SEGUE_TASK_CANCELLED) {
-        sgi_follow_cancelled(request);
+        sgi_follow_end_as_cancelled(request);
         return;
     }
     if (task->why == SGI_WHY_LOOK && sgi_task_state_is_terminal(request->follow->state)) {
@@ -148,7 +148,7 @@ static void hand_on(segue_request *request, uint64_t number, sgi_str block)
 static void hand_on_held(segue_request *request)
 {
     sgi_tracker *tracker = &sgi_2025_of(request)->tracker;
-    sgi_held *held;
+    sgi_held_segment *held;
     while ((held = sgi_tracker_pop(tracker))) {
         hand_on(request, held->number, (sgi_str){held->bytes, held->len});
         sgi_tracker_release(tracker, held);

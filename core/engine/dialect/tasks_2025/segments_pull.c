@@ -64,7 +64,7 @@ static void add_error(sgi_pull *fetch)
     if (op->head.final != SGI_FINAL_ERROR || op->head.next_seg < fetch->next)
         return;
     sgi_buf_init(&block, sgi_engine_mem(op->engine));
-    sgi_segment_of_error(&block, op);
+    sgi_segment_write_error(&block, op);
     if (!block.failed)
         add(fetch, op->head.next_seg, sgi_buf_str(&block));
     fetch->segments.failed |= block.failed;

@@ -57,7 +57,7 @@ static void end_push(sgi_push *push)
  * tasks/result. */
 static bool is_single(const sgi_push *push)
 {
-    return push->conn->no_events || push->conn->apart;
+    return push->conn->no_events || push->conn->unordered;
 }
 
 /* Begins a response; whether it is the last is decided when it ends. Over HTTP each
@@ -156,7 +156,7 @@ static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, boo
     if (op->head.final != SGI_FINAL_ERROR)
         return;
     sgi_buf_init(&block, sgi_engine_mem(op->engine));
-    sgi_segment_of_error(&block, op);
+    sgi_segment_write_error(&block, op);
     if (!first)
         sgi_buf_add_char(out, ',');
     if (numbered && !block.failed)

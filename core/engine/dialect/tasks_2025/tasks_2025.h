@@ -74,7 +74,7 @@ void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after);
 void sgi_segment_write(sgi_buf *out, uint64_t number, sgi_str block);
 /* Writes the error that ended the call as a text block: the text is the error's message
  * (R-1905-44). When out of memory, `out` fails. */
-void sgi_segment_of_error(sgi_buf *out, const sgi_op *op);
+void sgi_segment_write_error(sgi_buf *out, const sgi_op *op);
 /* True when clients may see the end of the task, so that no segment follows. */
 bool sgi_segments_are_all(const sgi_op *op);
 /* True when the task was cancelled or has expired: segments that were not sent are not

@@ -19,17 +19,17 @@ void sgi_tracker_init(sgi_tracker *tracker, const sgi_mem *mem, const uint64_t s
 
 static size_t held_count(const sgi_tracker *tracker)
 {
-    return tracker->held.len / sizeof(sgi_held *);
+    return tracker->held.len / sizeof(sgi_held_segment *);
 }
 
-static sgi_held *held_at(const sgi_tracker *tracker, size_t i)
+static sgi_held_segment *held_at(const sgi_tracker *tracker, size_t i)
 {
-    sgi_held *held;
+    sgi_held_segment *held;
     memcpy(&held, tracker->held.p + i * sizeof held, sizeof held);
     return held;
 }
 
-void sgi_tracker_release(sgi_tracker *tracker, sgi_held *held)
+void sgi_tracker_release(sgi_tracker *tracker, sgi_held_segment *held)
 {
     sgi_release(tracker->mem, held, sizeof *held + held->len);
 }
@@ -104,14 +104,14 @@ static sgi_tracked hold(sgi_tracker *tracker, size_t at, uint64_t number, uint64
     if (held_count(tracker) >= SGI_TRACKER_HELD_MAX ||
         bytes.n > tracker->max_bytes - tracker->held_bytes)
         return SGI_TRACKED_FULL;
-    sgi_held *held = sgi_alloc(tracker->mem, sizeof *held + bytes.n);
+    sgi_held_segment *held = sgi_alloc(tracker->mem, sizeof *held + bytes.n);
     if (!held || !sgi_buf_reserve(all, sizeof held)) {
         /* the segment could not be added, but the array is unchanged and valid */
         all->failed = false;
         sgi_release(tracker->mem, held, sizeof *held + bytes.n);
         return SGI_TRACKED_NOMEM;
     }
-    *held = (sgi_held){.number = number, .hash = hash, .len = bytes.n};
+    *held = (sgi_held_segment){.number = number, .hash = hash, .len = bytes.n};
     memcpy(held->bytes, bytes.p, bytes.n);
     char *place = all->p + at * sizeof held;
     memmove(place + sizeof held, place, all->len - at * sizeof held);
@@ -140,11 +140,11 @@ sgi_tracked sgi_tracker_add(sgi_tracker *tracker, uint64_t number, sgi_str bytes
     return hold(tracker, at, number, hash, bytes);
 }
 
-sgi_held *sgi_tracker_pop(sgi_tracker *tracker)
+sgi_held_segment *sgi_tracker_pop(sgi_tracker *tracker)
 {
     if (!held_count(tracker) || held_at(tracker, 0)->number != tracker->next)
         return NULL;
-    sgi_held *held = held_at(tracker, 0);
+    sgi_held_segment *held = held_at(tracker, 0);
     sgi_buf_drop(&tracker->held, sizeof held);
     tracker->held_bytes -= held->len;
     hand_on(tracker, held->hash);

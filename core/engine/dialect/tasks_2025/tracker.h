@@ -12,12 +12,12 @@
 #define SGI_TRACKER_WINDOW 4096
 #define SGI_TRACKER_HELD_MAX 4096
 
-typedef struct sgi_held {
+typedef struct sgi_held_segment {
     uint64_t number;
     uint64_t hash;
     size_t len;
     char bytes[];
-} sgi_held;
+} sgi_held_segment;
 
 typedef struct sgi_tracker {
     const sgi_mem *mem;
@@ -28,7 +28,7 @@ typedef struct sgi_tracker {
     bool complete;    /* the highest number is that of the last segment */
     size_t max_bytes; /* the limit of held_bytes */
     size_t held_bytes;
-    sgi_buf held; /* the held segments: array of sgi_held *, sorted by number */
+    sgi_buf held; /* the held segments: array of sgi_held_segment *, sorted by number */
     /* array of uint64_t: hashes of the segments from number first_hash up to next - 1 */
     sgi_buf hashes;
     uint64_t first_hash;
@@ -56,8 +56,8 @@ void sgi_tracker_free(sgi_tracker *tracker);
 sgi_tracked sgi_tracker_add(sgi_tracker *tracker, uint64_t number, sgi_str bytes);
 /* Returns the held segment that comes next, and removes it; NULL = the next segment has
  * not arrived. The caller releases it by sgi_tracker_release. */
-sgi_held *sgi_tracker_pop(sgi_tracker *tracker);
-void sgi_tracker_release(sgi_tracker *tracker, sgi_held *held);
+sgi_held_segment *sgi_tracker_pop(sgi_tracker *tracker);
+void sgi_tracker_release(sgi_tracker *tracker, sgi_held_segment *held);
 
 /* True when the segment with this number has arrived: it was passed on, or is held. */
 bool sgi_tracker_has(const sgi_tracker *tracker, uint64_t number);

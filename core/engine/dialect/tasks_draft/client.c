@@ -27,7 +27,7 @@ static bool is_round(const segue_session *session, sgi_json type)
 
 static sgi_json task_in(const segue_session *session, sgi_json result)
 {
-    return fits(session) ? sgi_tasks_named(result) : (sgi_json){0};
+    return fits(session) ? sgi_task_named_in(result) : (sgi_json){0};
 }
 
 /* Handles the answer to a call. The draft has a new task in the member "task", and
@@ -123,7 +123,7 @@ static bool is_overtaken(segue_request *request, sgi_json task)
     return true;
 }
 
-static const sgi_look look = {
+static const sgi_task_get_ops look = {
     .write = write_answers, .unsent = unsent, .came = came, .is_overtaken = is_overtaken};
 
 /* ---- the dialect's table ---- */

@@ -103,9 +103,9 @@ static bool is_polled(const segue_request *request)
     return !sgi_task_stream_emitter(request) || sgi_task_stream_is_missing(request);
 }
 
-static const sgi_look look = {.completed = completed,
-                              .goes_on = sgi_task_stream_open_if_due,
-                              .is_polled = is_polled};
+static const sgi_task_get_ops look = {.completed = completed,
+                                      .goes_on = sgi_task_stream_open_if_due,
+                                      .is_polled = is_polled};
 
 /* ---- the dialect's table ---- */
 
@@ -180,7 +180,7 @@ static bool may_be_task(const segue_request *request)
 
 static sgi_json task_in(const segue_session *session, sgi_json result)
 {
-    return fits(session) ? sgi_tasks_named(result) : (sgi_json){0};
+    return fits(session) ? sgi_task_named_in(result) : (sgi_json){0};
 }
 
 static bool answer(segue_request *request, sgi_json result)
