@@ -25,7 +25,7 @@ struct sgi_exchange {
     sgi_buf params;       /* the headers Mcp-Param-*, packed as name NUL value NUL */
     int32_t wire_session; /* the wire session of `session` when the message was written */
     bool has_response;    /* a part of the response has arrived */
-    /* the stream of the response broke, and the transport opens it again */
+    /* the stream of the response broke, and the transport tries to open it again */
     bool resumed;
     /* sum of the pauses of the attempts in a row to open the stream again */
     int64_t lost_ms;

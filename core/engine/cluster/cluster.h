@@ -10,8 +10,8 @@
 
 typedef struct sgi_cluster sgi_cluster;
 
-/* Size in bytes of the random mark of a server, which no other server on the same store
- * has. */
+/* Size in bytes of the random mark that each server has. No two servers on a store have
+ * the same mark. */
 #define SGI_SERVER_MARK 16
 
 /* Receives the operation that was searched for; op is not a counted reference. NULL = it

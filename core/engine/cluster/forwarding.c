@@ -90,7 +90,7 @@ static void fail(sgi_forward *forward, segue_status status)
     if (awaited)
         wait_failed(op, number, status);
     /* the command has failed, so the question that it was to answer is still open */
-    op->committer->observer->all_called(op);
+    op->committer->observer->waiters_fired(op);
     sgi_op_unref(op);
 }
 

@@ -15,9 +15,10 @@
 
 /* ---- rebuilding one operation ---- */
 
-/* The purpose of a rebuild: for a single look; to be known and followed; as a second
- * copy; to be run by this server. */
-typedef enum use { FOR_ONCE, FOR_GOOD, APART, OURS } use;
+/* What a rebuilt operation is for. FOR_ONCE: a single look. FOR_GOOD: to be known to the
+ * server and followed. COPY: to be a second copy of a known operation. OURS: to be run by
+ * this server. */
+typedef enum use { FOR_ONCE, FOR_GOOD, COPY, OURS } use;
 
 typedef struct sgi_rebuilding {
     LIST_ENTRY(sgi_rebuilding) link;
@@ -100,7 +101,7 @@ static void end_rebuild(sgi_rebuilding *build, segue_status status)
         status = SEGUE_E_STORE_CORRUPT;
     if (sgi_op_has_ended(op) && is_followed(build) && !known)
         sgi_followed_unsubscribe(cluster, op->id);
-    if (status == SEGUE_OK && build->purpose == APART)
+    if (status == SEGUE_OK && build->purpose == COPY)
         build->done(build->user, op, SEGUE_OK);
     else if (status == SEGUE_OK && known)
         build->done(build->user, known, SEGUE_OK);
@@ -147,7 +148,7 @@ static void read_more(sgi_rebuilding *build)
     memcpy(job->id, op->id, sizeof job->id);
     job->after = op->durable;
     job->max_bytes = op->committer->read_bytes;
-    job->follows = is_followed(build) || build->purpose == APART;
+    job->follows = is_followed(build) || build->purpose == COPY;
     sgi_committer_add_job(op->committer, job);
 }
 
@@ -188,7 +189,7 @@ void sgi_rebuild_once(sgi_cluster *cluster, const segue_store_record *record,
 void sgi_rebuild_copy(sgi_cluster *cluster, const segue_store_record *record,
                       sgi_found_fn done, void *user)
 {
-    rebuild(cluster, record, APART, done, user);
+    rebuild(cluster, record, COPY, done, user);
 }
 
 static bool is_of(const sgi_rebuilding *build, const uint8_t *id)

@@ -16,9 +16,9 @@ struct sgi_log_observer {
      * before the readers. */
     void (*visible)(sgi_op *op);
     /* Called after the readers and before the waiters that are due. */
-    void (*read)(sgi_op *op);
+    void (*readers_woken)(sgi_op *op);
     /* Called after the readers and the waiters that are due. */
-    void (*all_called)(sgi_op *op);
+    void (*waiters_fired)(sgi_op *op);
     /* Reports that the store refused to create the operation. Cancels the handler and
      * removes the operation from the maps. */
     void (*lost)(sgi_op *op, segue_status status);

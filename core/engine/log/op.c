@@ -369,11 +369,11 @@ void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto)
     /* readers are called first: the end of a stream is sent before the answers of
      * waiters */
     wake_readers(op);
-    observer->read(op);
+    observer->readers_woken(op);
     sgi_op_fire_due(op, SEGUE_OK);
     if (changed)
         tell_watches(op);
-    observer->all_called(op);
+    observer->waiters_fired(op);
     sgi_op_trim(op);
     sgi_op_unref(op);
 }

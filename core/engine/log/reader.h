@@ -20,7 +20,7 @@ struct sgi_reader {
     struct sgi_entry_list chunk; /* older entries, read back from the store */
     sgi_job *job;
     bool failed; /* the store could not return entries */
-    /* consumed entries are sent to a peer, so a peer has received the end when the reader
+    /* the reader's entries go to a peer, so a peer has received the end when the reader
      * has consumed it */
     bool tells;
     /* The reader reads only while a transport carries this conversation; NULL =

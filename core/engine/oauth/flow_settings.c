@@ -90,7 +90,7 @@ static bool is_document(sgi_str text)
     return sgi_url_parse(text, &url) && url.https && url.path.n > 1 && !url.has_fragment;
 }
 
-/* Checks each text of the options for itself. */
+/* Checks the texts of the options, one by one. */
 static segue_status check_texts(const sgi_flow *flow)
 {
     sgi_url url;

@@ -128,7 +128,7 @@ static void readers_were_woken(sgi_op *op)
         sgi_forwards_end_done(op);
 }
 
-static void all_were_called(sgi_op *op)
+static void waiters_were_fired(sgi_op *op)
 {
     if (sgi_op_runs_elsewhere(op))
         sgi_question_requests_send_followed(op);
@@ -152,8 +152,8 @@ static void make_room(sgi_op *op, size_t bytes, size_t limit)
 const struct sgi_log_observer sgi_server_observer = {
     .room = sizeof(sgi_served),
     .visible = became_visible,
-    .read = readers_were_woken,
-    .all_called = all_were_called,
+    .readers_woken = readers_were_woken,
+    .waiters_fired = waiters_were_fired,
     .lost = not_created,
     .fenced = sgi_op_give_up_to_new_owner,
     .freed = freed,

@@ -129,7 +129,8 @@ typedef enum sgi_reply_state {
  * reach no client, but the owner must still close it. */
 struct sgi_reply {
     sgi_map_node node;
-    LIST_ENTRY(sgi_reply) out_of_table_link; /* link in the list in_flight->out_of_table */
+    LIST_ENTRY(sgi_reply)
+    out_of_table_link; /* link in the list in_flight->out_of_table */
     LIST_ENTRY(sgi_reply) by_peer;
     sgi_peer *peer; /* NULL = the request was cancelled, or the conversation is lost */
     sgi_engine *engine;

@@ -61,8 +61,8 @@ struct sgi_pieces {
     bool open;  /* pieces may be sent now */
     bool begun; /* at least one piece was sent */
     bool ended; /* the operation has ended, and the pieces own the reply */
-    /* the next segment belongs to another index of the list than the one after the last
-     * message */
+    /* the last message had to end early: the next segment does not have the next index of
+     * the list */
     bool broken;
     sgi_buf head; /* dialect PN: the common beginning of the messages */
 };

@@ -86,6 +86,9 @@ static void give_conn(sgi_http_verdict *verdict, sgi_conn **spare, sgi_conn *con
 
 /* ---- requests of 2026-07-28 ---- */
 
+/* True when the request is served as one of the modern era, by its header and its _meta.
+ * A request without a session that names an unknown version is served so, too: the error
+ * of the modern era lists the versions that the server has. */
 static bool is_modern(const sgi_http_head *head, const sgi_inbound *in, sgi_json method)
 {
     sgi_version version = sgi_version_parse(head->version);

@@ -50,7 +50,7 @@ sgi_json sgi_op_arguments(const sgi_op *op)
  * block for each segment, so the result must have the same blocks. */
 bool sgi_op_keeps_segments_apart(const sgi_op *op)
 {
-    return op->served->streams || sgi_op_server(op)->keeps_apart;
+    return op->served->streams || sgi_op_server(op)->keeps_segments_apart;
 }
 
 /* Sets how the result is merged. A client that gets a message of the host in segments

@@ -91,7 +91,7 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
     server->dialects =
         ((SGI_DIALECTS_DEFAULT | options->dialects_on) & ~options->dialects_off) ^
         SGI_DIALECTS_FLIPPED(options->draft_ways);
-    server->keeps_apart = sgi_srv_keeps_segments_apart(server);
+    server->keeps_segments_apart = sgi_srv_keeps_segments_apart(server);
     sgi_committer_init(&server->committer, engine, &sgi_server_observer);
     sgi_cluster_init(&server->cluster, &server->committer, &sgi_server_cluster_observer);
     server->use.account.limit =

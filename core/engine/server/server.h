@@ -114,8 +114,8 @@ struct segue_server {
     bool is_idle;   /* no client is connected and none can connect: on_idle was queued */
     /* the server has a store for idempotency keys (sgi_peer_keeps_keys) */
     bool idempotency;
-    bool forgets;     /* the store is in memory: its content is lost with the process */
-    bool keeps_apart; /* every segment stays a block of its own (dialects.h) */
+    bool forgets; /* the store is in memory: its content is lost with the process */
+    bool keeps_segments_apart; /* every segment stays a block of its own (dialects.h) */
     /* the store can list tasks, so tasks/list works (sgi_peer_may_list_tasks) */
     bool lists;
     uint32_t dialects;

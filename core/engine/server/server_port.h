@@ -160,6 +160,7 @@ void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head
  * status. */
 int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
                          const sgi_http_head *head);
+/* Fills *answer with the present state of the exchange's answer. Changes nothing. */
 void sgi_serve_describe_answer(const sgi_conn *conn, sgi_http_answer *answer);
 /* Makes the answer an event stream, if its form is not decided, because the answer takes
  * long. */

@@ -111,8 +111,8 @@ void sgi_resumable_touch(sgi_resumable *r)
 }
 
 /* Returns how long the request still waits for its client, according to the log. While
- * the client is not away, this is the whole time. After the end of the operation, the
- * wait begins at the end at the latest. */
+ * the client is connected, this is the whole time. Once the operation has ended, the wait
+ * counts from the end at the latest. */
 static int64_t left_of(const sgi_resumable *r)
 {
     int64_t now = sgi_wall_now(&r->lasting.op->engine->env);

@@ -427,7 +427,7 @@ static bool is_refusal(const segue_request *request, sgi_json error)
     if (sgi_json_string_is(reason, SGI_STR("store_failed")) &&
         request->follow->state != SEGUE_TASK_FAILED)
         return true;
-    return sgi_retry_after(error) > 0 &&
+    return sgi_error_retry_after_ms(error) > 0 &&
            (is_named || request->follow->state != SEGUE_TASK_FAILED);
 }
 

@@ -313,7 +313,7 @@ static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_push *push = reply->user;
-    /* after a failed write the task ends, and its end tells the client */
+    /* a write that failed ends the task, and the client then gets the task's end */
     (void)status;
     push->open = true;
     /* The first response is sent here and not by the source: over HTTP, the source is
