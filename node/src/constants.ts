@@ -145,6 +145,13 @@ export const Validation = {
     RESULT: 2,
 } as const;
 
+/** The values of the C enum `segue_visibility`. */
+export const Visibility = {
+    VISIBLE: 0,
+    SERVED_ONLY: 1,
+    LISTED_ONLY: 2,
+} as const;
+
 /** The values of the C enum `segue_cache_scope`. */
 export const CacheScope = {
     PRIVATE: 0,

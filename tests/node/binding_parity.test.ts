@@ -145,6 +145,7 @@ const ENUMS: Record<string, [name: string, prefix: string]> = {
     item: ["Item", "SEGUE_ITEM_"],
     tool_flag: ["ToolFlag", "SEGUE_TOOL_"],
     task_policy: ["TaskPolicy", "SEGUE_TASK_"],
+    visibility: ["Visibility", "SEGUE_"],
     era: ["Era", "SEGUE_ERA_"],
     response_mode: ["ResponseMode", "SEGUE_RESPONSE_"],
     task_state: ["TaskState", "SEGUE_TASK_"],
