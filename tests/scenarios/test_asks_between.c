@@ -224,6 +224,37 @@ static void asked_on_the_next_wait(world *w)
     assert_at(wire_response(again, "3"), "result.content", "[{" BEFORE "},{" AFTER "}]");
 }
 
+/* Opens the GET stream of the session again, without an event id. */
+static wire *listen_again(const wire *other)
+{
+    wire *c = connect_beside(other);
+    wire_notify(c, "notifications/initialized", "");
+    world_run(other->w);
+    return c;
+}
+
+/* The GET stream broke when the question was on its way. Its client has no event id,
+ * opens the stream again, and waits for the result. If the client waits while no GET
+ * stream is open, the question goes to the stream of this request. */
+static void asked_on_the_stream_that_begins_again(world *w)
+{
+    for (int waits_first = 0; waits_first < 2; waits_first++) {
+        wire *listens = waits_first ? legacy_connect(w, "Ada", CAPS) : connect_to_tool(w);
+        wire *c = connect_beside(listens);
+        const char *task = legacy_make_task(c, "1", "between", NULL, NULL);
+        wire_request(listens, "elicitation/create");
+        wire_cut(listens);
+        world_run(w);
+        if (waits_first)
+            legacy_ask_about(c, "2", "tasks/result", task, NULL);
+        wire *again = listen_again(c);
+        if (!waits_first)
+            legacy_ask_about(c, "2", "tasks/result", task, NULL);
+        answer_the_question_by(waits_first ? c : again, connect_beside(c));
+        assert_at(wire_response(c, "2"), "result.content", "[{" BEFORE "},{" AFTER "}]");
+    }
+}
+
 /* The same for a plain call, found by its key. */
 static void call_by_key(wire *c, const char *id)
 {
@@ -274,6 +305,8 @@ static const scenario scenarios[] = {
      ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE, NULL},
     {"R-2557-28 a task is asked again where its result is waited for again",
      asked_on_the_next_wait, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, NULL},
+    {"R-2557-28 a task is asked again where the stream of GET begins again",
+     asked_on_the_stream_that_begins_again, ONLY_HERE | ONLY_HTTP | ONE_DRIVE, NULL},
     {"R-0-1 a plain call that comes again in another session is asked again",
      a_plain_call_in_another_session, ONLY_HERE | ONLY_HTTP | ONLY_KEYED | ONE_DRIVE,
      NULL},

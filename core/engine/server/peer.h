@@ -92,6 +92,9 @@ struct sgi_peer {
     size_t parked_bytes;
     /* number of the next event when the last transport left the exchange */
     uint64_t left_at;
+    /* number of the first event that the client of a GET stream can have received: the
+     * client opened the stream again without the id of an event */
+    uint64_t read_from;
 };
 
 /* One request as it was received. The members are views into the message. */

@@ -12,6 +12,7 @@
 #include "engine/server/question_requests.h"
 
 #include "engine/response_modes.h"
+#include "engine/conversation/replay.h"
 #include "engine/input/question_task.h"
 #include "engine/server/question_target.h"
 #include "engine/server/question_wire.h"
@@ -40,6 +41,7 @@ struct sgi_question_request {
     /* the conversation on which the request was sent: a counted reference; NULL = it
      * waits to be sent */
     sgi_conn *conn;
+    uint64_t event; /* number of the event that has the request, if `conn` numbers them */
     sgi_question_id id;
     sgi_map_node by_id; /* node of server->questions, once the request was sent */
     bool cancels;       /* the client has declared that its tasks can be cancelled */
@@ -74,6 +76,16 @@ static void forget(sgi_question_request *question)
 
 /* ---- asking a question ---- */
 
+/* True when the client reads the stream on which the question was sent. When the client
+ * has opened the GET stream again without an event id, it may not have received what was
+ * sent on the stream before. */
+static bool is_read(const sgi_question_request *question)
+{
+    const sgi_conn *conn = question->conn;
+    const sgi_peer *peer = conn->self;
+    return sgi_question_target_is_read(conn) && question->event >= peer->read_from;
+}
+
 /* True when the question was sent on a stream that no client reads, and that the client
  * may never resume. The question is then asked again on a stream that the client reads.
  * Within one session this happens only after the client has repeated the call, or waits
@@ -82,7 +94,7 @@ static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
 {
     sgi_question_target where;
     const sgi_wire_session *session = question->questions->session;
-    if (!session || (question->conn && sgi_question_target_is_read(question->conn)) ||
+    if (!session || (question->conn && is_read(question)) ||
         !sgi_question_target_find(op, &where) || !sgi_question_target_is_read(where.conn))
         return false;
     return where.questions != question->questions
@@ -298,6 +310,7 @@ static bool put_out(sgi_op *op, sgi_input *input, const sgi_question_target *whe
         return true;
     }
     question->conn = where->conn;
+    question->event = where->conn->replay ? where->conn->replay->next : 0;
     sgi_conn_ref(question->conn);
     sgi_map_put(&sgi_op_server(op)->questions, &question->by_id,
                 sgi_str_of(question->id.text));

@@ -399,6 +399,8 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
      * stream. */
     bool is_new = is_ours && session->is_named && stream & SGI_STREAM_OF_GET;
     *event = peer && !is_new ? peer->conn->replay->next - 1 : 0;
+    if (peer && !peer->conn->transport)
+        peer->read_from = *event + 1;
     if (peer && peer->conn->transport) {
         *verdict =
             (sgi_http_verdict){.status = 409,
