@@ -249,7 +249,7 @@ static void unfit_servers_are_refused(void **state)
     expect_closed(url, SEGUE_E_STORE, "replica", NULL);
     assert_true(redis_server_do(server, "REPLICAOF NO ONE") >= 0);
     assert_true(redis_server_do(server, "SET {segue}:format 2") >= 0);
-    expect_closed(url, SEGUE_E_STORE_CORRUPT, "newer version (format 2", NULL);
+    expect_closed(url, SEGUE_E_STORE_CORRUPT, "newer version of Segue (format 2", NULL);
     /* Another prefix is another store. */
     char other[80];
     snprintf(other, sizeof other, "%s?prefix=other", url);
