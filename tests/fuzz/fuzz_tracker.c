@@ -138,7 +138,7 @@ static void on_segment(void *user, segue_request *request, const segue_segment *
     else if (c->credit == 0) /* an end does not wait for credit, which may never come */
         fuzz_check(sgi_request_is_over(request) &&
                    (request->status != SEGUE_OK || request->phase == SGI_PHASE_GIVEN_UP ||
-                    request->session->stage == SGI_STAGE_CLOSED));
+                    sgi_session_is_closed(request->session)));
     meddle(c);
 }
 

@@ -277,7 +277,8 @@ segue_server *fake_server_new(fake_host *h)
 void fake_server_end(segue_server *server)
 {
     fake_host *h = server->engine->host.user;
-    sgi_server_shut_down(server);
+    if (server->stage != SGI_SERVER_DEAD)
+        sgi_server_shut_down(server);
     if (h->batch.op_count)
         fake_store_done(h, SEGUE_OK);
     fake_store_settle(h);

@@ -63,7 +63,7 @@ uint32_t fake_host_chance(fake_host *h, uint32_t n);
 
 /* Makes a server with very high limits and a tool "tool"; tests change its limits. */
 segue_server *fake_server_new(fake_host *h);
-/* Ends the server as the end of a runtime does. */
+/* Ends the server as the end of a runtime does, unless the test has done so. */
 void fake_server_end(segue_server *server);
 /* Makes a plain operation; the caller owns a reference. */
 sgi_op *fake_op_new(segue_server *server);

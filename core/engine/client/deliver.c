@@ -28,7 +28,7 @@ static bool may_ignore_credit(const segue_request *request)
 {
     return sgi_request_is_over(request) &&
            (request->status != SEGUE_OK || request->phase == SGI_PHASE_GIVEN_UP ||
-            request->session->stage == SGI_STAGE_CLOSED);
+            sgi_session_is_closed(request->session));
 }
 
 /* True for a plain call over HTTP, which has an exchange of its own. Its pieces cannot be
@@ -344,7 +344,7 @@ static void give_completion(segue_request *request)
         session->standing = NULL;
     else
         session->request_count--;
-    if (session->closed_due && TAILQ_EMPTY(&session->requests) &&
+    if (session->stage == SGI_STAGE_CLOSED && TAILQ_EMPTY(&session->requests) &&
         !session->ready.queued) {
         sgi_session_ref(session);
         sgi_ready_add(engine, &session->ready);

@@ -339,7 +339,7 @@ static bool is_waited_for(segue_session *session, const sgi_outcome *outcome)
         send_discover(session);
         return true;
     }
-    session->stage = SGI_STAGE_PROBING;
+    sgi_session_set_stage(session, SGI_STAGE_PROBING);
     session->version = SGI_VERSION_MODERN;
     sgi_engine_set_timer(session->engine, &session->reach.timer,
                          session->options.probe_timeout_ms, fell_silent);
@@ -398,7 +398,7 @@ void sgi_session_on_initialized_accepted(segue_session *session)
 static void send_initialize(segue_session *session)
 {
     sgi_sending sending;
-    session->stage = SGI_STAGE_INITIALIZING;
+    sgi_session_set_stage(session, SGI_STAGE_INITIALIZING);
     session->wire_session++;
     session->version = SGI_VERSION_HANDSHAKE;
     sgi_emitter *emitter = sgi_emitter_begin(session, &sending, SGI_STR("initialize"));
@@ -538,7 +538,7 @@ static void discovered(sgi_emitter *emitter, const sgi_outcome *outcome)
 static void send_discover(segue_session *session)
 {
     sgi_sending sending;
-    session->stage = SGI_STAGE_PROBING;
+    sgi_session_set_stage(session, SGI_STAGE_PROBING);
     session->version = SGI_VERSION_MODERN;
     sgi_emitter *emitter =
         sgi_emitter_begin(session, &sending, SGI_STR("server/discover"));

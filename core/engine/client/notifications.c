@@ -43,7 +43,7 @@ static void let_go(segue_session *session)
 {
     segue_request *request, *next;
     session->notifications.full = false;
-    if (session->stage == SGI_STAGE_CLOSED)
+    if (sgi_session_is_closed(session))
         return;
     if (!session->conn->exchanging) {
         sgi_conn_resume_input(session->conn);

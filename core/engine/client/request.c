@@ -87,7 +87,7 @@ static segue_request *make_request(segue_session *session, const sgi_request_spe
 segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spec,
                              segue_request **out)
 {
-    if (session->stage == SGI_STAGE_CLOSED)
+    if (sgi_session_is_closed(session))
         return sgi_refuse(session->engine, SEGUE_E_CLOSED, "the session is closed");
     /* a request without a method stands for the session: it sends nothing and does not
      * count as a request */

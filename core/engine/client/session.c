@@ -202,7 +202,7 @@ static bool wants_input(void *self)
 static void start(void *self)
 {
     segue_session *session = self;
-    if (session->stage == SGI_STAGE_CLOSED)
+    if (sgi_session_is_closed(session))
         return;
     if (session->handshake.agreed)
         sgi_session_opened(session);
@@ -316,14 +316,14 @@ void sgi_session_lost(segue_session *session, const char *why)
     int64_t now = sgi_now(&session->engine->env);
     int64_t ms = sgi_backoff_random_ms(&reconnecting, session->reach.attempts,
                                        &session->engine->env);
-    if (session->stage == SGI_STAGE_CLOSED || session->stage == SGI_STAGE_LOST)
+    if (sgi_session_is_closed(session) || session->stage == SGI_STAGE_LOST)
         return;
     if (!session->reach.attempts || session->reach.wait_until_ms > now)
         session->reach.lost_ms =
             session->reach.wait_until_ms > now ? session->reach.wait_until_ms : now;
     int64_t asked = sgi_session_retry_delay_ms(session, ms);
     int64_t left = sgi_session_reconnect_ms_left(session, now - session->reach.lost_ms);
-    session->stage = SGI_STAGE_LOST;
+    sgi_session_set_stage(session, SGI_STAGE_LOST);
     sgi_session_ref(session);
     lose_emitters(session, why);
     stop_listening(session);
@@ -350,7 +350,7 @@ void sgi_session_renew(segue_session *session, const char *why)
         return;
     sgi_engine_log(session->engine, SEGUE_LOG_INFO,
                    "the client begins a new session with the server: %s", why);
-    session->stage = SGI_STAGE_LOST;
+    sgi_session_set_stage(session, SGI_STAGE_LOST);
     stop_listening(session);
     sgi_hosting_cut(session, why);
     int64_t ms = sgi_backoff_random_ms(&reconnecting, session->reach.renewals++,
@@ -392,7 +392,7 @@ void sgi_session_on_server_replaced(segue_session *session)
 
 void sgi_session_opened(segue_session *session)
 {
-    session->stage = SGI_STAGE_OPEN;
+    sgi_session_set_stage(session, SGI_STAGE_OPEN);
     session->reach.was_open = true;
     session->reach.answered = false;
     session->reach.opened_ms = sgi_now(&session->engine->env);
@@ -410,18 +410,17 @@ void sgi_session_opened(segue_session *session)
 void sgi_session_failed(segue_session *session, segue_status status, const char *text)
 {
     segue_request *request;
-    if (session->stage == SGI_STAGE_CLOSED)
+    if (sgi_session_is_closed(session))
         return;
     if (status == SEGUE_E_CLOSED)
         TAILQ_FOREACH(request, &session->requests, link)
             sgi_request_withdraw(request);
     sgi_withdrawals_on_session_close(session);
-    session->stage = SGI_STAGE_CLOSED;
+    sgi_session_set_stage(session, SGI_STAGE_CLOSED);
     sgi_engine_clear_timer(session->engine, &session->reach.timer);
     if (status != SEGUE_E_CLOSED)
         session->error = sgi_error_new(sgi_engine_mem(session->engine), status, 0,
                                        sgi_str_of(text), (sgi_str){0});
-    session->closed_due = true;
     if (!session->ready.queued)
         sgi_session_ref(session);
     sgi_ready_add(session->engine, &session->ready);
@@ -444,8 +443,8 @@ void sgi_session_close(segue_session *session)
 static int32_t deliver_closed(segue_session *session)
 {
     sgi_engine *engine = session->engine;
-    session->closed_due = session->retry.due = false;
-    session->closed_reported = true;
+    session->retry.due = false;
+    sgi_session_set_stage(session, SGI_STAGE_TOLD);
     sgi_user_code_begin(engine);
     if (session->events.on_closed)
         session->events.on_closed(session->events.user, session, session->error);
@@ -477,7 +476,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     sgi_engine *engine = session->engine;
     int32_t ran = 0;
     (void)budget; /* no budget is needed: the number of these events is bounded */
-    if (session->retry.due && !session->closed_reported)
+    if (session->retry.due && session->stage != SGI_STAGE_TOLD)
         ran += deliver_retry(session);
     if (session->open_due) {
         session->open_due = false;
@@ -487,9 +486,11 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
         sgi_user_code_end(engine);
         ran++;
     }
-    if (session->notifications.waiting.len && !session->closed_reported)
+    if (session->notifications.waiting.len && session->stage != SGI_STAGE_TOLD)
         ran += sgi_notifications_deliver(session);
-    if (session->closed_due && TAILQ_EMPTY(&session->requests))
+    /* the session may have opened again while on_open ran without the lock */
+    if (session->stage == SGI_STAGE_CLOSED && !session->open_due &&
+        TAILQ_EMPTY(&session->requests))
         ran += deliver_closed(session);
     sgi_session_unref(session);
     return ran;

@@ -23,7 +23,8 @@ typedef enum sgi_stage {
     SGI_STAGE_INITIALIZING,
     SGI_STAGE_OPEN,
     SGI_STAGE_LOST,
-    SGI_STAGE_CLOSED
+    SGI_STAGE_CLOSED, /* the session has ended; on_closed is due */
+    SGI_STAGE_TOLD    /* on_closed was called: no callback of the session runs any more */
 } sgi_stage;
 
 /* The largest number of messages that may be under way at once without being requests:
@@ -166,7 +167,7 @@ struct segue_session {
     segue_session_options options;
     char *texts[2];
     segue_session_events events;
-    sgi_stage stage;
+    sgi_stage stage; /* session_stage.c changes it */
     sgi_connecting reach;
     int64_t last_id;
     /* for a session that asks a question as a task: the id with which the ids of its
@@ -212,9 +213,7 @@ struct segue_session {
     sgi_ready ready;
     sgi_waiting_notifications notifications;
     sgi_retry_notice retry;
-    bool open_due;
-    bool closed_due;
-    bool closed_reported;
+    bool open_due; /* on_open is due; it runs before on_closed */
     struct segue_error *error;
     /* called when the last reference to the session is dropped */
     void (*gone)(segue_session *session, void *user);
@@ -285,6 +284,15 @@ static inline bool sgi_session_is_open(const segue_session *session)
 {
     return session->stage == SGI_STAGE_OPEN;
 }
+
+/* True when the session has ended. */
+static inline bool sgi_session_is_closed(const segue_session *session)
+{
+    return session->stage >= SGI_STAGE_CLOSED;
+}
+
+/* Changes the stage. session_stage.c has the table of allowed moves. */
+void sgi_session_set_stage(segue_session *session, sgi_stage to);
 
 /* Sets the log level that the session's options ask for. Called when the server has
  * declared its capabilities (log_wish.c). */

@@ -21,7 +21,7 @@ bool sgi_session_send_message(segue_session *session, sgi_conn *conn)
 
 void sgi_session_resume_input(segue_session *session, const segue_request *request)
 {
-    if (session->stage == SGI_STAGE_CLOSED)
+    if (sgi_session_is_closed(session))
         return;
     if (!session->conn->exchanging) {
         sgi_conn_resume_input(session->conn);

@@ -252,7 +252,7 @@ static struct sgi_withdrawal *keep(segue_session *session, const sgi_withdrawn_c
 {
     const sgi_mem *mem = sgi_engine_mem(session->engine);
     struct sgi_withdrawal *w;
-    if (session->stage == SGI_STAGE_CLOSED ||
+    if (sgi_session_is_closed(session) ||
         session->withdrawals.count >= session->withdrawals.max ||
         !(call->key || call->token.n || session->conn->exchanging))
         return NULL;

@@ -175,7 +175,7 @@ static int32_t work(sgi_ready *ready, int32_t budget)
         end_as_wanted(h);
     if (h->waited_for && hosting_is_ready(&h->base)) {
         h->waited_for = false;
-        if (session->conn->up && session->stage != SGI_STAGE_CLOSED)
+        if (session->conn->up && !sgi_session_is_closed(session))
             sgi_handshake_begin(session);
     }
     hosting_go(&h->base);

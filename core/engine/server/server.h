@@ -104,7 +104,7 @@ struct segue_server {
     sgi_handle handle;
     sgi_engine *engine;
     int32_t refs;
-    sgi_server_stage stage;
+    sgi_server_stage stage; /* stages.c changes it */
     /* the functions that serve the server's conversations */
     const sgi_serving_ops *serving;
     /* the options, with default numbers filled in; the texts belong to the server */

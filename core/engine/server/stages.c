@@ -1,18 +1,38 @@
-/* The stages of a server, its listeners, and what is cleaned up when they close.
- *
- * The stages are NEW -> (first conversation) RECOVERING -> OPEN -> CLOSED, and DEAD when
- * the runtime ends. */
+/* The stages of a server, its listeners, and what is cleaned up when they close. */
 #include "engine/server/call.h"
 #include "engine/cluster/recovery.h"
 #include "engine/server/mailbox.h"
 #include "engine/server/rounds.h"
 #include "engine/server/wire_session.h"
 
+#include <assert.h>
+
+#define TO(stage) (1u << (stage))
+
+/* The allowed moves. A move that is not in the table is a defect of the caller, and stops
+ * a debug build. NEW -> RECOVERING: the first listener or conversation has come.
+ * RECOVERING -> OPEN: the server has claimed the operations that the store gives it.
+ * CLOSED -> DEAD: the runtime ends. */
+static const unsigned moves[] = {
+    [SGI_SERVER_NEW] = TO(SGI_SERVER_RECOVERING) | TO(SGI_SERVER_CLOSED),
+    [SGI_SERVER_RECOVERING] = TO(SGI_SERVER_OPEN) | TO(SGI_SERVER_CLOSED),
+    [SGI_SERVER_OPEN] = TO(SGI_SERVER_CLOSED),
+    [SGI_SERVER_CLOSED] = TO(SGI_SERVER_DEAD),
+    [SGI_SERVER_DEAD] = 0,
+};
+
+static void set_stage(segue_server *server, sgi_server_stage to)
+{
+    assert(moves[server->stage] & TO(to));
+    (void)moves;
+    server->stage = to;
+}
+
 void sgi_server_begin(segue_server *server)
 {
     if (server->stage != SGI_SERVER_NEW)
         return;
-    server->stage = SGI_SERVER_RECOVERING;
+    set_stage(server, SGI_SERVER_RECOVERING);
     sgi_recover(&server->cluster);
 }
 
@@ -20,7 +40,7 @@ void sgi_server_open(segue_server *server)
 {
     sgi_peer *peer;
     sgi_server_listener *listener;
-    server->stage = SGI_SERVER_OPEN;
+    set_stage(server, SGI_SERVER_OPEN);
     TAILQ_FOREACH(peer, &server->peers, link)
         sgi_peer_open(peer);
     LIST_FOREACH(listener, &server->listeners, link)
@@ -33,7 +53,7 @@ void sgi_server_close(segue_server *server)
     sgi_server_listener *listener;
     if (server->stage >= SGI_SERVER_CLOSED)
         return;
-    server->stage = SGI_SERVER_CLOSED;
+    set_stage(server, SGI_SERVER_CLOSED);
     server->cluster.takes = false;
     sgi_server_ref(server);
     LIST_FOREACH(listener, &server->listeners, link)
@@ -136,7 +156,7 @@ void sgi_server_shut_down(segue_server *server)
     segue_call *call;
     sgi_server_ref(server);
     sgi_server_close(server);
-    server->stage = SGI_SERVER_DEAD;
+    set_stage(server, SGI_SERVER_DEAD);
     server->committer.closed = true;
     sgi_mailbox_delete(server);
     sgi_rounds_end_all(server);
