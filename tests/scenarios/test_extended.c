@@ -172,7 +172,8 @@ static void refused(world *w)
     assert_non_null(strstr(no_text, "block 0 of the result is not a text block"));
     call(c, "2", "\"into\":1", "");
     const char *none = wire_response(c, "2");
-    assert_non_null(strstr(none, "there is no block 1 in the result yet: the result has 1"));
+    assert_non_null(
+        strstr(none, "there is no block 1 in the result yet: the result has 1"));
     call(c, "3", "\"into\":-1", "");
     assert_non_null(
         strstr(wire_response(c, "3"), "there is no block -1 in the result yet"));
