@@ -30,8 +30,10 @@ typedef struct sgi_shared {
     sgi_op *op; /* the operation to which this data belongs */
     sgi_map_node by_task;
     sgi_map_node by_id;
-    sgi_shared_state state;
-    sgi_growth growth;
+    /* narrow: the block of a served operation has 1,000 bytes, and malloc is slower for
+     * blocks of more than 1,008 */
+    sgi_shared_state state : 8;
+    sgi_growth growth : 8;
     /* another server has taken the operation over, so the head is rebuilt before more
      * entries are read */
     bool stale;

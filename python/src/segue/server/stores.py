@@ -56,9 +56,7 @@ class Store:
         if self.at is not None:
             object.__setattr__(self, "at", os.fspath(self.at))
         if self.at == "":
-            raise ValueError(
-                "store has to be a file or the URL of a server, not ''"
-            )
+            raise ValueError("store has to be a file or the URL of a server, not ''")
         if self.durability not in _DURABILITY:
             raise ValueError(
                 f'durability has to be "normal" or "full", not {self.durability!r}'
