@@ -266,6 +266,7 @@ static void ask(app *a)
 static void open_session(composition *c, int person)
 {
     segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    options.reconnect_timeout_ms = 3600 * 1000; /* a slow line is no dead server */
     options.capabilities = "{\"elicitation\":{}}";
     options.era = c->plan.row->era;
     options.no_tasks = c->plan.row->no_tasks;
