@@ -238,8 +238,15 @@ def play(options, seed, totals):
     return False
 
 
+FAILURES = 5  # a run ends after so many failed rounds
+
+
 def find_programs(options):
-    """Leaves out the clients whose packages are not built, and says so."""
+    """Leaves out the clients whose packages are not built, and says so. Ends the run when
+    the server's program is not built."""
+    server = f"{options.place}/kill_matrix/kill_server"
+    if not os.path.exists(server):
+        sys.exit(f"chaos: {server} is not built (.ci/build release)")
     if "node" in options.clients:
         if os.path.isdir(f"{options.node_env}/node_modules/segue-mcp"):
             shutil.copy(f"{HERE}/client.mjs", f"{options.node_env}/chaos_client.mjs")
@@ -268,7 +275,8 @@ def main():
     options = parser.parse_args()
     find_programs(options)
     begin, rounds, failed, totals = time.monotonic(), 0, 0, {}
-    while rounds == 0 or time.monotonic() - begin < options.minutes * 60:
+    while failed < FAILURES and (rounds == 0 or
+                                 time.monotonic() - begin < options.minutes * 60):
         failed += not play(options, options.seed + rounds, totals)
         rounds += 1
     counts = ", ".join(f"{count} {name}" for name, count in totals.items())
