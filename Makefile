@@ -69,6 +69,12 @@ chaos: build-release
 	@.ci/node ready
 	@. .ci/path && python3 -B tests/chaos/run.py --minutes $(or $(MINUTES),120)
 
+# The whole system from many seeds: SEEDS of them, a million by default, from seed FROM on.
+# `build/debug/tests/simulation/simulation --shrink SEED` makes a failing seed short.
+simulate: build-debug
+	@SEEDS=$(or $(SEEDS),1000000) FROM=$(or $(FROM),1) \
+	    build/debug/tests/simulation/simulation
+
 # The official conformance suites against Segue's server and client, over HTTP.
 conformance: build-release
 	@.ci/setup-peers
@@ -97,4 +103,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo python node bench fuzz soak interop kill-matrix chaos conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo python node bench fuzz soak interop kill-matrix chaos simulate conformance lint format abi debug release setup clean

@@ -1,16 +1,20 @@
 /* Plays many seeds, or one.
  *
- *     simulation                        SEEDS seeds (2000) from FIRST (1) on
+ *     simulation                        SEEDS seeds (2000) from FROM (1) on
  *     simulation --trace SEED           one seed, with everything that happens
  *     simulation --history SEED         one seed; prints its history, for `judge`
  *     simulation --shrink SEED          makes a failing seed short, and prints its plan
  *     simulation --plan "a=1 b=2" SEED  one seed with parts of another plan
  *
- * SEEDS, FIRST, JOBS (2) and SECONDS (start no seed after this time) come from the
- * environment. Every 50th seed is played twice, and must go alike to the byte. */
+ * SEEDS, FROM, JOBS (2) and SECONDS (start no seed after this time) come from the
+ * environment. Every 50th seed is played twice, and must go alike to the byte. The last
+ * line has this form:
+ *
+ *     simulation: 2000 seeds, 0 failed, 300 seeds/s, 2500 simulated s/s, 6.7 s */
 #include "simulation/sim.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +92,7 @@ static int play_many(void)
     int jobs = (int)setting("JOBS", 2), running = 0, status;
     double begun = real_now(), until = (double)setting("SECONDS", 0);
     until = until > 0 ? begun + until : 0;
-    t->next = setting("FIRST", 1);
+    t->next = setting("FROM", 1);
     t->end = t->next + setting("SEEDS", 2000);
     for (; running < jobs; running++)
         start_worker(t, until);
@@ -105,11 +109,12 @@ static int play_many(void)
         }
     }
     double took = real_now() - begun;
-    printf("%.0f seeds per second, %.0f simulated seconds per second, %.1f s\n",
-           (double)t->done / took, (double)t->ms / 1000 / took, took);
-    printf("simulation: %llu seeds, %llu turns, %.0f simulated hours, %d failed%s\n",
-           (unsigned long long)t->done, (unsigned long long)t->turns,
-           (double)t->ms / 3600000, t->failures, t->failures ? "" : " ok");
+    printf("%llu turns, %.0f simulated hours\n", (unsigned long long)t->turns,
+           (double)t->ms / 3600000);
+    printf("simulation: %llu seeds, %d failed, "
+           "%.0f seeds/s, %.0f simulated s/s, %.1f s\n",
+           (unsigned long long)t->done, t->failures, (double)t->done / took,
+           (double)t->ms / 1000 / took, took);
     return t->failures != 0;
 }
 
@@ -200,6 +205,9 @@ int main(int argc, char **argv)
     sim_plan plan;
     const char *what = argc > 2 ? argv[1] : "";
     uint64_t seed = argc > 2 ? strtoull(argv[argc - 1], NULL, 10) : 0;
+    /* Memory of one run serves the next: its pages need not be mapped again. */
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
     if (argc < 3)
         return play_many();
     sim_plan_make(&plan, seed);

@@ -406,6 +406,22 @@ static void play(sim *s)
     }
 }
 
+/* Lets what is under way arrive: a cancel, for instance. */
+static void settle(sim *s)
+{
+    for (int i = 0; i < 20; i++) {
+        for (int turn = 0; turn < 5; turn++) {
+            for (int k = 0; k < sim_planned(s, SIM_clients); k++)
+                sim_client_turn(&s->clients[k]);
+            s->carrier->turn(s);
+            for (int k = 0; k < sim_planned(s, SIM_servers); k++)
+                sim_server_turn(&s->servers[k]);
+            put_right(s);
+        }
+        let_time_pass(s);
+    }
+}
+
 /* ---- beginning and end ---- */
 
 static void begin_apps(sim *s)
@@ -509,8 +525,10 @@ void sim_run(uint64_t seed, const sim_plan *plan, FILE *trace, FILE *history,
     for (int i = 0; i < sim_planned(s, SIM_clients); i++)
         sim_client_start(&s->clients[i]);
     play(s);
-    sim_tell(s, "over");
     int64_t ms = s->now_ms;
+    if (sim_planned(s, SIM_cancels))
+        settle(s);
+    sim_tell(s, "over");
     end(s);
     *outcome = (sim_outcome){s->digest, ms, s->turns};
     judge_free(s->judge);

@@ -206,12 +206,26 @@ static bool turn_line(sim *s, joined *one)
     return moved[0] || moved[1] || line->stage != before;
 }
 
+/* One call asks all listeners whether somebody connects. */
+static bool accept_all(sim *s)
+{
+    struct pollfd all[SIM_CLIENTS];
+    const web *w = s->carried;
+    bool any = false;
+    for (int i = 0; i < SIM_CLIENTS; i++)
+        all[i] = (struct pollfd){.fd = w->listeners[i], .events = POLLIN};
+    if (poll(all, SIM_CLIENTS, 0) <= 0)
+        return false;
+    for (int i = 0; i < SIM_CLIENTS; i++)
+        if (all[i].revents)
+            any |= accept_one(&s->clients[i]);
+    return any;
+}
+
 static bool turn(sim *s)
 {
     web *w = web_of(s);
-    bool any = false;
-    for (int i = 0; i < sim_planned(s, SIM_clients); i++)
-        any |= accept_one(&s->clients[i]);
+    bool any = accept_all(s);
     for (int i = 0; i < w->count; i++) {
         any |= turn_line(s, &w->lines[i]);
         if (w->lines[i].line->stage == LINE_OVER)

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
-#define SHARED_BUCKETS 16384
+#define SHARED_BUCKETS 1024
 
 enum { SHARED_BY_ID, SHARED_BY_TASK, SHARED_BY_KEY, SHARED_CHAINS };
 
