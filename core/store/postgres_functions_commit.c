@@ -138,7 +138,7 @@ static const char COMMIT_OWN[] =
     "      SELECT op, owner, breaks, followed, ended INTO v FROM @.operation WHERE id = "
     "v_id;\n"
     "      IF NOT FOUND THEN\n"
-    "        IF v_kind IN (2, 3) THEN\n"
+    "        IF v_kind IN (2, 3) OR (v_kind = 7 AND p_events[i] > 0) THEN\n"
     "          RAISE EXCEPTION '%', i USING ERRCODE = 'SG008';\n"
     "        END IF;\n"
     "        CONTINUE;\n"

@@ -348,6 +348,7 @@ static void promotion_that_loses_commits_is_noticed(void **state)
     assert_true(postgres_server_start_standby(server, &standby));
     assert_true(postgres_server_promote(standby)); /* the servers part here */
     append(alive, 1, 2);
+    test_must_create(alive, 3);
     cutting_proxy_stop(proxy);
     options.target_port = postgres_server_port(standby);
     assert_true(cutting_proxy_start(&options, &proxy));
@@ -358,7 +359,13 @@ static void promotion_that_loses_commits_is_noticed(void **state)
     char data[TEST_ENTRY_MAX];
     write = test_write_append(1, 3, data, test_entry_fill(data, 1, 3));
     assert_int_equal(test_commit_by(&ear, write), SEGUE_E_STATE);
+    /* An operation that is missing entirely is known by its owner's confirmation. */
+    write = test_write_taken(3, 0);
+    write.entry.event = 1;
+    assert_int_equal(test_commit_by(&ear, write), SEGUE_E_NOT_FOUND);
+    assert_int_equal(test_commit_by(&ear, test_write_taken(3, 0)), SEGUE_OK);
     /* It ends behind the hole, and shows no number twice. */
+    write = test_write_append(1, 3, data, test_entry_fill(data, 1, 3));
     segue_store_write end[] = {write, test_write_end(1, INT64_MAX)};
     end[1].entry.seq = 3;
     assert_int_equal(sgi_store_commit_by(ear.listener, end, 2), SEGUE_OK);

@@ -370,11 +370,12 @@ typedef struct segue_store_vtable {
     /* Applies all writes or none; they are durable when it returns SEGUE_OK.
      * SEGUE_E_EXISTS: the task id or idempotency key of a CREATE exists.
      * SEGUE_E_STORE_FULL: no room now. SEGUE_E_STATE: an APPEND would repeat a number or
-     * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to an unknown operation; a
-     * DELETE, RELEASE, DROP or TAKEN of an unknown operation succeeds, and so does a
-     * RELEASE of an operation that has ended or is not owned. SEGUE_E_FENCED: an APPEND,
-     * END, DROP or TAKEN to an operation that another instance owns now, or a repeated
-     * CREATE of such an operation. */
+     * leave a hole. SEGUE_E_NOT_FOUND: an APPEND or END to an unknown operation, and in
+     * a store that can lose commits also a TAKEN with entry.event; a DELETE, RELEASE,
+     * DROP or other TAKEN of an unknown operation succeeds, and so does a RELEASE of an
+     * operation that has ended or is not owned. SEGUE_E_FENCED: an APPEND, END, DROP or
+     * TAKEN to an operation that another instance owns now, or a repeated CREATE of such
+     * an operation. */
     segue_status (*commit)(void *self, const segue_store_write *writes, size_t count);
     /* Finds a record by task id, or by idempotency key when task_id is NULL, and passes
      * it to fn. SEGUE_E_NOT_FOUND when no record matches. */
