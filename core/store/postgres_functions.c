@@ -100,7 +100,8 @@ static const char LEAVE[] =
 
 /* Prolongs the lease of an owner. Says whether it had lapsed, whether there may be
  * operations to claim, and about how many operations there are. Forgets owners that are
- * long gone. */
+ * long gone. When the clock was set back, leases that seem to be renewed in the future
+ * last from now on. */
 static const char BEAT[] =
     "CREATE FUNCTION @.beat(p_me uuid, p_ms bigint, OUT lapsed boolean, OUT orphans "
     "boolean,\n"
@@ -114,6 +115,8 @@ static const char BEAT[] =
     "    WHERE owner = p_me AND seen + ms > @.now_ms()) INTO lapsed;\n"
     "  INSERT INTO @.lease VALUES (p_me, p_ms, @.now_ms())\n"
     "    ON CONFLICT (owner) DO UPDATE SET ms = excluded.ms, seen = excluded.seen;\n"
+    "  UPDATE @.lease SET seen = @.now_ms() WHERE owner IN (SELECT owner FROM @.lease\n"
+    "    WHERE seen > @.now_ms() FOR NO KEY UPDATE SKIP LOCKED);\n"
     "  FOR v_old IN SELECT g FROM @.gone(p_me) g\n"
     "    WHERE NOT EXISTS (SELECT FROM @.operation WHERE owner = g AND NOT ended)\n"
     "  LOOP\n"

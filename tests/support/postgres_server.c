@@ -299,6 +299,11 @@ const char *postgres_server_unix_url(const postgres_server *server)
     return server->unix_url;
 }
 
+const char *postgres_server_data(const postgres_server *server)
+{
+    return server->data;
+}
+
 long long postgres_server_do(postgres_server *server, const char *format, ...)
 {
     char text[2048];

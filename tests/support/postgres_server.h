@@ -25,6 +25,8 @@ uint16_t postgres_server_port(const postgres_server *server);
 /* Return URLs for the superuser "segue" and the database "postgres". */
 const char *postgres_server_url(const postgres_server *server);
 const char *postgres_server_unix_url(const postgres_server *server);
+/* The directory of its data. */
+const char *postgres_server_data(const postgres_server *server);
 
 /* Ends the server: SIGTERM = it waits for clients, SIGINT = it ends their sessions,
  * SIGQUIT = at once, as in a crash. SIGSTOP and SIGCONT concern the whole server. */
