@@ -73,8 +73,9 @@ static sgi_op *find_op(const sgi_cluster *cluster, const uint8_t *id)
 
 /* ---- forwarded commands ---- */
 
-/* Runs a forwarded command for an operation of this server. A command that was run before
- * is skipped: the store reports it again when an earlier owner could not confirm it. */
+/* Runs a forwarded command for an operation of this server. A command that this server or
+ * an earlier owner has run already is skipped: the store reports a command again until an
+ * owner confirms that the command was run. */
 static segue_status deal_with(sgi_op *op, const segue_store_news *command)
 {
     if (command->number <= op->commands_taken || sgi_op_has_ended(op))
@@ -123,10 +124,10 @@ void sgi_commands_run_waiting(sgi_cluster *cluster)
 
 /* ---- growth of operations ---- */
 
-/* Makes the committer write to the operation at once, because the outcome shows whether
- * this server still owns the operation. Called when another server may have taken over an
+/* Makes the committer write to the operation at once. The outcome shows whether this
+ * server still owns the operation. Called when another server may have taken over an
  * operation that runs here, or when the store may have lost the operation's last entries.
- * The next ordinary commit might come much later. */
+ * Without this function, the next write might come much later. */
 static void doubt(sgi_op *op)
 {
     if (sgi_op_has_ended(op) || !sgi_op_is_created(op))
@@ -143,8 +144,9 @@ static void doubt_one(void *user, sgi_map_node *node)
         doubt(op);
 }
 
-/* Calls `doubt` for all operations of this server. The observer replaces the mailbox by a
- * new one, because another server may own the old mailbox and delete it. */
+/* Calls `doubt` for all operations of this server. The function doubted() of the observer
+ * replaces the server's mailbox by a new one, because another server may own the old
+ * mailbox and delete it. */
 static void doubt_all(sgi_cluster *cluster)
 {
     sgi_map_each(&cluster->by_id, doubt_one, NULL);
@@ -157,8 +159,8 @@ static void grew(sgi_cluster *cluster, const uint8_t *id)
     if (op && sgi_op_runs_elsewhere(op))
         sgi_followed_read_more(op);
     else if (op && sgi_op_cluster(op)->observer->is_box(op))
-        /* another server now owns the mailbox, but only this server uses it: a new
-         * mailbox replaces it */
+        /* another server has become the owner of the mailbox: this server makes a new
+         * mailbox */
         cluster->observer->box_lost(op);
     else if (op)
         doubt(op);

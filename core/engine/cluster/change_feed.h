@@ -11,7 +11,7 @@ struct sgi_cluster;
 typedef struct sgi_feed_change {
     TAILQ_ENTRY(sgi_feed_change) link;
     const sgi_mem *mem;
-    /* the change as the store described it; its data follows this struct */
+    /* the change as the store described it; its pointers point into `data` */
     segue_store_news what;
     char data[];
 } sgi_feed_change;
@@ -38,15 +38,15 @@ typedef struct sgi_feed {
 
 /* Empties the feed before the next reading of the store. Called with the lock held. */
 void sgi_feed_reset(sgi_feed *feed, const sgi_committer *committer);
-/* Callback for the store's change feed (user = an sgi_feed): copies a change. Returns 1
- * when the feed has no room or no memory: the store then reports the change again later.
- * Called without the lock. */
+/* The callback for the store's change feed. user: an sgi_feed. Copies one change into the
+ * feed. Returns 1 when the feed has no room or no memory: the store then reports the
+ * change again later. Called without the lock. */
 int32_t sgi_feed_add(void *user, const segue_store_news *news);
 /* Applies the changes and frees them. Called with the lock held. */
 void sgi_feed_apply(sgi_committer *committer, sgi_feed *feed);
 void sgi_feed_changes_free(struct sgi_feed_change_list *list);
-/* Runs the forwarded commands that waited until operations were taken over. Called with
- * the lock held. */
+/* Runs the forwarded commands that had to wait while operations were being taken over.
+ * Called with the lock held. */
 void sgi_commands_run_waiting(struct sgi_cluster *cluster);
 
 #endif

@@ -1,5 +1,5 @@
-/* The cooperation of several servers on one store. Each server has one cluster. The
- * cluster has the operations that clients can name, the operations of other servers that
+/* The cooperation of several servers on one store. Each server has one cluster object,
+ * which holds the operations that clients can name, the operations of other servers that
  * this server follows, the operations that this server takes over, and the commands that
  * this server forwards. */
 #ifndef SGI_CLUSTER_H
@@ -10,61 +10,64 @@
 
 typedef struct sgi_cluster sgi_cluster;
 
-/* Size in bytes of the random mark that each server has. No two servers on a store have
- * the same mark. */
+/* Size in bytes of the random bytes that identify a server. No two servers on a store
+ * have the same bytes. */
 #define SGI_SERVER_MARK 16
 
-/* Receives the operation that was searched for; op is not a counted reference. NULL = it
- * was not found, and status says why. */
+/* The callback of a search for an operation. op: the operation, without a reference of
+ * its own; NULL = it was not found, and status says why. */
 typedef void (*sgi_found_fn)(void *user, sgi_op *op, segue_status status);
 
 /* Functions by which a cluster reports to its server. No function is NULL; each is called
  * under the lock. */
 typedef struct sgi_cluster_observer {
-    /* Take and drop a reference to the server, so that the server lives as long as its
-     * cluster is needed. */
+    /* hold adds a reference to the server, let drops it. While its cluster has work, the
+     * server stays in memory. */
     void (*hold)(sgi_cluster *cluster);
     void (*let)(sgi_cluster *cluster);
-    /* Called each time when recovery has handled all operations that other servers
-     * left. */
+    /* Called when recovery has dealt with all operations that it claimed. Each recovery
+     * ends with one call. */
     void (*recovered)(sgi_cluster *cluster);
-    /* Called when the store may have lost the last writes of this server. */
+    /* Called when the store may have lost the last writes of this server, or may have
+     * given the server's operations to other servers. */
     void (*doubted)(sgi_cluster *cluster);
 
-    /* known: clients can name the operation from now on. forget: clients cannot name it
-     * any more. release: this server gives the operation up, so that other servers may
-     * claim it. */
+    /* known: called when clients can name the operation from now on. forget: clients can
+     * no longer name the operation. release: this server gives the operation up, so that
+     * other servers may claim it. */
     void (*known)(sgi_op *op);
     void (*forget)(sgi_op *op);
     void (*release)(sgi_op *op);
     /* Called when the operation was rebuilt: its whole log was read back from the
      * store. */
     void (*rebuilt)(sgi_op *op);
-    /* Called when the operation has got the head of `fresh`, a second copy that was
-     * rebuilt from the same log. `fresh` is freed next. */
+    /* Called when the operation has got a new head, which was rebuilt from the log.
+     * fresh: the copy of the operation that the head was taken from; it is freed after
+     * this call. */
     void (*adopted)(sgi_op *op, const sgi_op *fresh);
-    /* Called when this server has taken the operation over and has read all of its log:
-     * the operation continues here, or ends. */
+    /* Called when this server has become the owner of the operation and has read its
+     * whole log. The function continues the operation's handler here, or ends the
+     * operation. */
     void (*taken_over)(sgi_op *op);
     /* fenced: called when another server has taken the operation over and this server
      * must stop its handler. moved: called when this server begins to follow the
      * operation. */
     void (*fenced)(sgi_op *op);
     void (*moved)(sgi_op *op);
-    /* True when a client of this server uses the operation although it has no reader,
-     * waiter or watch. */
+    /* True when a client of this server still uses the operation. Asked only for an
+     * operation without readers, waiters and watches. */
     bool (*is_looked_at)(const sgi_op *op);
 
-    /* Runs a command that another server has forwarded. SEGUE_E_NOMEM: the cluster runs
-     * the command again later. */
+    /* Runs a command that another server has forwarded to this one. Returns SEGUE_E_NOMEM
+     * when the cluster must run the command again later. */
     segue_status (*command)(sgi_op *op, sgi_str command);
-    /* True when a client gets the answer to its request as soon as the forwarded command
-     * is durable, before the owner has run the command. */
+    /* True when a client's request is answered as soon as its forwarded command is
+     * durable, without waiting until the owner has run the command. */
     bool (*acknowledges)(const sgi_op *op);
-    /* True for a mailbox. A mailbox is neither followed nor taken over. */
+    /* True for a mailbox. The cluster neither follows nor takes over mailboxes. */
     bool (*is_box)(const sgi_op *op);
-    /* Called when another server has written to this server's mailbox. That other server
-     * now owns the mailbox. */
+    /* Called when another server has become the owner of this server's mailbox by writing
+     * to it. The server makes a new mailbox. */
     void (*box_lost)(sgi_op *op);
 } sgi_cluster_observer;
 
@@ -72,7 +75,7 @@ struct sgi_cluster {
     sgi_committer *committer;
     sgi_engine *engine;
     const sgi_cluster_observer *observer;
-    uint8_t mark[SGI_SERVER_MARK]; /* the random mark of this server */
+    uint8_t mark[SGI_SERVER_MARK]; /* the random bytes that identify this server */
     struct {
         /* number of forwarded commands that this server has run for other servers */
         uint64_t commands;
@@ -106,15 +109,16 @@ struct sgi_cluster {
     sgi_timer commands_timer;
 
     /* The following members are used while operations are taken over. */
-    /* this server takes over the operations of servers that have gone */
+    /* this server claims the operations of servers that have gone */
     bool takes;
-    /* number of claims under way and of operations that are being rebuilt */
+    /* number of unfinished steps of a recovery: claims under way, and operations being
+     * rebuilt */
     int32_t recovering;
     /* the records of claimed operations that are not in memory yet */
     struct sgi_found_record_list claims;
     sgi_map claims_by_id; /* the same records, by the id of the operation */
     bool claiming;        /* a claim is under way */
-    bool claim_again;     /* a new claim has to follow the claim that is under way */
+    bool claim_again;     /* another claim starts when the claim under way has ended */
     sgi_timer claim_timer;
 };
 

@@ -1,13 +1,15 @@
 /* Follows operations that another server runs. Each followed operation has at most one
  * read of its log under way. Growth that is reported during a read causes the next read.
- * New entries join the tail, so that readers of the operation need no reads of their own.
- * The timer of an own operation ends its time to live. The same timer of a followed
- * operation checks from time to time whether any client still uses the operation. If so,
- * it also checks that the operation still exists, because the store does not report
- * purges.
+ * New entries are appended to the tail in memory, so the readers of the operation do not
+ * read from the store.
  *
- * An operation that this server ran until a commit was fenced is `stale`: its head was
- * reverted only in part (op_head.c), so the head is first rebuilt from the store. */
+ * An operation has one timer. While this server owns the operation, the timer ends its
+ * time to live. While this server follows the operation, the timer checks at intervals
+ * whether a client still uses the operation, and whether the operation still exists: the
+ * store does not report purges.
+ *
+ * When a commit was fenced, the operation is `stale`: its head was only partly reverted
+ * (op_head.c). The head is then rebuilt from the store before new entries are read. */
 #include "engine/cluster/following.h"
 
 #include "engine/error.h"
@@ -44,8 +46,8 @@ static void move_to_end(sgi_op *op)
 }
 
 /* Forgets followed operations that no client uses, the least recently used ones first.
- * Operations that are in use stay: the number of clients limits them. `fresh` stays, too:
- * the client that asks for it gets it next. */
+ * Operations in use are never forgotten. `fresh` is not forgotten either, because the
+ * client that asked for it uses it next. */
 static void make_room(sgi_cluster *cluster, const sgi_op *fresh)
 {
     for (int i = 0; i < MOVE_AT_MOST && cluster->followed > SGI_FOLLOWED_MAX; i++) {
@@ -82,8 +84,8 @@ static void left(sgi_job *job)
     sgi_cluster_unref(cluster);
 }
 
-/* Asks the store not to report growth of this operation any more. When out of memory,
- * nothing happens: the next report of growth calls this function again. */
+/* Asks the store not to report growth of this operation any more. When out of memory, the
+ * request is not sent; the next report of growth leads to another try. */
 void sgi_followed_unsubscribe(sgi_cluster *cluster, const uint8_t *id)
 {
     sgi_job *job = NULL;
@@ -115,7 +117,7 @@ static bool is_reading(const sgi_op *op)
     return op->shared->growth >= SGI_GROWTH_READING;
 }
 
-/* True when the log has entries that the read under way does not bring. */
+/* True when the log in the store has entries that the read under way does not bring. */
 static bool is_due(const sgi_op *op)
 {
     return op->shared->growth == SGI_GROWTH_DUE ||
@@ -134,8 +136,8 @@ static void note_read(sgi_op *op)
 
 /* ---- the end of following ---- */
 
-/* Ends an operation whose log in the store is gone or unreadable. The operation ends in
- * memory only: nothing is written to the store. */
+/* Ends an operation in memory, because its log in the store is gone or unreadable.
+ * Nothing is written to the store. */
 static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text, sgi_json data)
 {
     sgi_followed_end(op);
@@ -147,8 +149,8 @@ static void end_here(sgi_op *op, sgi_entry_kind kind, const char *text, sgi_json
         sgi_op_end_internal_error(op, text);
 }
 
-/* True while a handler of this process still has to be called, to learn that its
- * questions get no answer. */
+/* True while a handler of this process has an unanswered question. The handler must first
+ * be told that no answer will come. */
 static bool is_being_left(const sgi_op *op)
 {
     const sgi_input *input;
@@ -165,7 +167,8 @@ static void free_inputs(sgi_op *op)
         input->bound = input->delivered = false;
 }
 
-/* Takes the operation over. Called when its whole log was read. */
+/* Makes this server the owner of the operation. Called when the whole log has been
+ * read. */
 static void take_over(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);

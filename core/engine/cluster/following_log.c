@@ -1,5 +1,5 @@
-/* Changes the log of an operation that another server runs: appends entries from the
- * store, and removes entries that only this server had. */
+/* Changes the in-memory log of an operation that another server runs: appends entries
+ * that were read from the store, and removes entries that the store does not have. */
 #include "engine/cluster/following.h"
 
 #include "engine/log/op_head.h"
@@ -12,7 +12,7 @@ segue_status sgi_op_append_followed(sgi_op *op, struct sgi_entry_list *list)
     segue_status status = SEGUE_OK;
     SGI_TAILQ_EACH(entry, list, link, next) {
         if (status != SEGUE_OK || entry->seq <= op->durable)
-            /* this entry is here already, because two reads may bring the same entry */
+            /* the log has this entry already: two reads can return the same entry */
             continue;
         status = sgi_op_apply(op, entry);
         if (status != SEGUE_OK)
@@ -32,7 +32,8 @@ void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh)
     uint64_t before = op->durable;
     sgi_watch *watch, *next;
     sgi_entry *entry;
-    /* the old tail is removed: entries may be missing between it and the new head */
+    /* the whole old tail is removed, because entries between it and the new head may be
+     * missing */
     while ((entry = TAILQ_FIRST(&op->tail)))
         sgi_op_tail_remove(op, entry);
     sgi_head_swap(op, fresh);
@@ -46,9 +47,8 @@ void sgi_op_take_head_of(sgi_op *op, sgi_op *fresh)
     sgi_op_unref(op);
 }
 
-/* Notes that the operation was created in the store, and that only the store's answer to
- * the creation was lost. The other server can own the operation only because it found it
- * in the store. */
+/* Notes that the operation was created in the store although the store's answer to the
+ * creation was lost. Another server owns the operation now, so the store must have it. */
 static void was_created(sgi_op *op)
 {
     sgi_record_free_written(op);
@@ -56,7 +56,7 @@ static void was_created(sgi_op *op)
     sgi_op_fire_due(op, SEGUE_OK);
 }
 
-/* The entries that are not durable were never visible to clients, so they are removed. */
+/* Entries that are not durable are removed. No client has seen them. */
 void sgi_op_give_up_to_new_owner(sgi_op *op)
 {
     sgi_cluster *cluster = sgi_op_cluster(op);
@@ -66,15 +66,15 @@ void sgi_op_give_up_to_new_owner(sgi_op *op)
                    "another server has taken over an operation: the handler of this "
                    "server is stopped");
     if (sgi_op_is_broken(op)) {
-        /* clients have received another end than the store will have: later requests read
-         * the operation from the store */
+        /* clients have already received an end that the store does not have, so the
+         * operation is forgotten here: later requests read it from the store */
         cluster->observer->forget(op);
         sgi_op_unref(op);
         return;
     }
     sgi_op_drop_pending(op);
     op->releasing = op->deleting = op->doubted = false;
-    /* the new owner runs the forwarded commands whose effect is not stored */
+    /* forwarded commands whose effect is not in the store are run by the new owner */
     op->commands_taken = op->commands_taken_stored;
     sgi_op_set_hold(op, SGI_HOLD_ELSEWHERE);
     op->shared->stale = true;

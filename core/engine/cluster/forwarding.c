@@ -1,19 +1,19 @@
 /* A forwarded command reaches the owner through the store, as SEGUE_STORE_LETTER
- * (segue_ext.h). The command is a JSON object with one of {"cancel":1},
- * {"answer":{"key","response"|"error"}}, {"away":0|1}. The member "by" has the mark of
- * the server that wrote the command. A server skips a command that it does not know,
- * because a newer version has sent it.
+ * (segue_ext.h). The command is a JSON object with one of these members: {"cancel":1},
+ * {"answer":{"key","response"|"error"}}, {"away":0|1}. The member "by" identifies the
+ * server that wrote the command. A server skips a command that it does not know: a newer
+ * version of the library wrote it.
  *
- * A command counts against the limits until it is done and was stored. A command cannot
- * be cancelled while the store is busy or cannot be reached. */
+ * A command counts against the limits until its effect is in the store. A command cannot
+ * be withdrawn while the store is busy or unreachable. */
 #include "engine/log/observer.h"
 #include "engine/cluster/forwarding.h"
 
 #include "engine/cluster/following.h"
 
 #define WAIT_MS 10000
-/* time in ms to wait for the effect of a durable command, for clients that only get an
- * acknowledgement (tasks of dialect X) */
+/* for clients that get only an acknowledgement (tasks of dialect X): the time in ms to
+ * wait for the effect of a durable command */
 #define ACK_MS 1000
 
 typedef struct sgi_forward {
@@ -21,8 +21,8 @@ typedef struct sgi_forward {
     sgi_op *op; /* a counted reference */
     uint64_t number;
     size_t bytes; /* number of bytes by which this command counts in forward_bytes */
-    /* key of the question that the command answers; NULL = the command cancels the
-     * operation */
+    /* key of the question that the command answers; NULL for a command that answers no
+     * question */
     char *key;
     bool awaited;
     sgi_job *job;
@@ -89,14 +89,13 @@ static void fail(sgi_forward *forward, segue_status status)
     end_forward(forward);
     if (awaited)
         wait_failed(op, number, status);
-    /* the command has failed, so the question that it was to answer is still open */
+    /* the command failed, so its question is open again */
     op->committer->observer->waiters_fired(op);
     sgi_op_unref(op);
 }
 
-/* Fails a command when its time limit is over. SEGUE_E_TIMEOUT tells waiters that the
- * command is durable, so this status is not used while the store has not confirmed the
- * command. */
+/* Fails a command whose time limit is over. The status SEGUE_E_TIMEOUT means that the
+ * command is durable, so it is used only after the store has confirmed the command. */
 static void time_over(sgi_timer *timer)
 {
     sgi_forward *forward = SGI_OWNER(timer, sgi_forward, timer);
@@ -112,8 +111,8 @@ static bool is_done(const sgi_forward *forward)
     return ended || (forward->key && !(input && sgi_input_is_open(op, input)));
 }
 
-/* Handles the end of the job that stores a command. When the operation has ended or is
- * gone, a failure does not matter: the log has the outcome. */
+/* Handles the end of the job that writes a command to the store. A failure is ignored
+ * when the operation has ended or is gone, because the log then has the outcome. */
 static void posted(sgi_job *job)
 {
     sgi_forward *forward = job->user;
@@ -205,8 +204,8 @@ segue_status sgi_forward_answer(sgi_op *op, const char *key, sgi_str payload,
     return post(op, key, awaited, "answer", payload);
 }
 
-/* Forwards the client's presence to the owner. A failure is ignored: a later command
- * reports the presence again. */
+/* Tells the owner whether the client is connected. A failure is ignored, because each
+ * later change is reported too. */
 void sgi_forward_presence(sgi_op *op, bool away)
 {
     if (sgi_op_is_known(op) && !op->committer->closed)
@@ -280,7 +279,7 @@ static sgi_waiter *first_in_vain(const sgi_op *op, uint64_t number)
     return NULL;
 }
 
-/* Reports a failure to the waiters that wait for this command or for later ones. */
+/* Reports a failure to the waiters that wait for this command or for a later command. */
 static void wait_failed(sgi_op *op, uint64_t number, segue_status status)
 {
     sgi_waiter *waiter;

@@ -1,8 +1,8 @@
-/* Rebuilds operations from the store, for one of two reasons. A client asks for an
+/* Rebuilds operations from the store, for one of two reasons. Either a client asks for an
  * operation of another server; the operation stays with that server (following.h). Or the
  * store has given an operation to this server; then sgi_recover_claimed_op continues or
- * ends it. A followed operation that is given to this server is not rebuilt: it continues
- * in place, with its readers and waiters (sgi_followed_take_over). */
+ * ends it. When the store gives this server an operation that it already follows, the
+ * operation is not rebuilt: it keeps its readers and waiters (sgi_followed_take_over). */
 #include "engine/cluster/recovery.h"
 
 #include "engine/error.h"
@@ -15,9 +15,9 @@
 
 /* ---- rebuilding one operation ---- */
 
-/* What a rebuilt operation is for. FOR_ONCE: a single look. FOR_GOOD: to be known to the
- * server and followed. COPY: to be a second copy of a known operation. OURS: to be run by
- * this server. */
+/* The purpose of a rebuilt operation. FOR_ONCE: it is used once and then freed. FOR_GOOD:
+ * it enters the maps of the server and is followed. COPY: it is a second copy of an
+ * operation in the maps. OURS: this server owns and runs it. */
 typedef enum use { FOR_ONCE, FOR_GOOD, COPY, OURS } use;
 
 typedef struct sgi_rebuilding {
@@ -38,13 +38,13 @@ static bool is_followed(const sgi_rebuilding *build)
 }
 
 /* Gives the rebuilt operation to the code that asked for it. Called when the whole log
- * was read. The operation is put into the maps, unless it was rebuilt for a single look
- * or as a copy. */
+ * has been read. The operation enters the maps, unless it was rebuilt for one use or as a
+ * copy. */
 static void hand_over(sgi_rebuilding *build)
 {
     sgi_op *op = build->op;
     sgi_cluster *cluster = sgi_op_cluster(op);
-    /* an ended operation has no owner, so it can stay here */
+    /* an ended operation has no owner, so this server can keep it */
     bool is_mine = build->purpose == OURS || sgi_op_has_ended(op);
     bool follows = !is_mine && is_followed(build) && !cluster->committer->closed;
     bool stays = is_mine || follows;
@@ -59,24 +59,24 @@ static void hand_over(sgi_rebuilding *build)
     if (!stays)
         cluster->observer->forget(op);
     else if (is_mine && cluster->committer->closed)
-        /* the committer was closed during the rebuild, so the claimed operation is left
-         * to other servers */
+        /* the committer was closed during the rebuild, so other servers may claim the
+         * operation */
         cluster->observer->release(op);
     else if (build->grew)
         sgi_followed_read_more(op);
     sgi_op_unref(op);
 }
 
-/* True when the store says in this claim that it may have lost the end of the operation's
- * log. */
+/* True when the record of the claim says that the store may have lost the end of the
+ * operation's log. */
 static bool is_torn(const sgi_found_record *claim)
 {
     return claim->record.ended == SEGUE_STORE_TORN;
 }
 
-/* Returns the operation in memory with this task id; NULL = none. torn: the store has
- * lost the end of the operation, so an operation in memory that has ended is forgotten,
- * because the log in the store counts. */
+/* Returns the operation in memory with this task id; NULL = there is no such operation.
+ * torn: the store has lost the end of the log; then an operation in memory that has ended
+ * is forgotten, because only the log in the store counts. */
 static sgi_op *find_known(sgi_cluster *cluster, const char *task_id, bool torn)
 {
     sgi_op *op = sgi_op_by_task(sgi_map_find(&cluster->by_task, sgi_str_of(task_id)));
@@ -97,7 +97,7 @@ static void end_rebuild(sgi_rebuilding *build, segue_status status)
     LIST_REMOVE(build, link);
     sgi_cluster_ref(cluster);
     if (status == SEGUE_OK && !op->drops && !sgi_op_log_has_result(op))
-        /* the log lacks an entry that was not void, so the log is damaged */
+        /* the log lacks an entry that the result needs, so the log is damaged */
         status = SEGUE_E_STORE_CORRUPT;
     if (sgi_op_has_ended(op) && is_followed(build) && !known)
         sgi_followed_unsubscribe(cluster, op->id);
@@ -206,9 +206,9 @@ bool sgi_rebuild_is_running(const sgi_cluster *cluster, const uint8_t *id)
     return false;
 }
 
-/* Makes all running rebuilds of an operation read its log once more, because the log has
- * grown. Several rebuilds of one operation may run at once, and each reads the log for
- * itself. */
+/* Makes all rebuilds of an operation that are under way read the log once more, because
+ * the log has grown. An operation can have several rebuilds at once; each reads the log
+ * for itself. */
 bool sgi_rebuild_note_growth(sgi_cluster *cluster, const uint8_t *id)
 {
     sgi_rebuilding *build;
@@ -260,8 +260,8 @@ static void try_later(sgi_cluster *cluster)
                              claim_later);
 }
 
-/* Continues with a claimed operation that is in memory. If a client has asked for it
- * during the claim, it is followed here, and this server becomes its owner. */
+/* Continues with a claimed operation that is in memory already, because a client asked
+ * for it during the claim. This server follows it, and now becomes its owner. */
 static void go_on_with(sgi_op *op, bool torn)
 {
     op->torn = torn;
@@ -271,8 +271,9 @@ static void go_on_with(sgi_op *op, bool torn)
         sgi_recover_claimed_op(sgi_op_cluster(op), op);
 }
 
-/* Handles the end of a rebuild of a claimed operation. If the operation could not be read
- * now, it is read again later, because this server owns it. */
+/* Handles the end of the rebuild of a claimed operation. When the store could not be
+ * read, the operation is read again later: this server owns it, so no other server
+ * does. */
 static void go_on(void *user, sgi_op *op, segue_status status)
 {
     sgi_found_record *found = user;
@@ -295,8 +296,8 @@ static void take(sgi_cluster *cluster, sgi_found_record *found)
     bool torn = is_torn(found);
     sgi_op *op = find_known(cluster, found->record.task_id, torn);
     if (op && (!sgi_op_runs_elsewhere(op) || op->shared->claimed)) {
-        /* this server still runs the operation: its lease had run out, but no other
-         * server has claimed the operation */
+        /* this server still runs the operation: the lease expired, but no other server
+         * claimed the operation */
         drop_claim(cluster, found);
         return;
     }
@@ -312,9 +313,10 @@ static void take(sgi_cluster *cluster, sgi_found_record *found)
     rebuild(cluster, &found->record, OURS, go_on, found);
 }
 
-/* Adds a claimed record to the list. A store that failed after it gave a claim gives the
- * same claim again. The newer record replaces the older one. While the older one is being
- * rebuilt, the newer one counts only if it says that the end of the log is lost. */
+/* Adds a claimed record to the list. A store that failed while it returned a claim
+ * returns the same claim again, and the newer record replaces the older one. While the
+ * older record is already being rebuilt, the newer record is used only if it says that
+ * the end of the log is lost. */
 static void add_claim(sgi_cluster *cluster, sgi_found_record *found)
 {
     sgi_str id = {(const char *)found->record.id, sizeof found->record.id};
@@ -341,7 +343,7 @@ static void add_claims(sgi_cluster *cluster, struct sgi_found_record_list *list)
     }
 }
 
-/* Begins to rebuild or take over all claimed operations. An operation that can be handled
+/* Rebuilds or takes over each claimed operation of the list. An operation that is handled
  * at once leaves the list. */
 static void take_all(sgi_cluster *cluster)
 {
@@ -381,8 +383,9 @@ static void claimed(sgi_job *job)
                        sgi_status_name(job->status));
     add_claims(cluster, &job->found);
     take_all(cluster);
-    /* There was no memory to note one of the claims. The same job now releases that
-     * operation to other servers, so that no memory for another job is needed. */
+    /* There was no memory for one of the claimed records. The same job object is used
+     * again to release that operation to other servers, because this needs no further
+     * memory. */
     if (job->lost) {
         job->kind = SGI_JOB_RELEASE;
         job->status = SEGUE_OK;
@@ -397,7 +400,7 @@ static void claimed(sgi_job *job)
     claim_ended(cluster);
 }
 
-/* Asks the store for operations without an owner. Returns false when out of memory. */
+/* Asks the store for operations that have no owner. Returns false when out of memory. */
 static bool claim(sgi_cluster *cluster)
 {
     sgi_job *job = sgi_job_new(cluster->committer, SGI_JOB_CLAIM, claimed, cluster);
@@ -432,8 +435,8 @@ static void claim_later(sgi_timer *timer)
     sgi_cluster_unref(cluster);
 }
 
-/* A server that is not open yet claims when it opens. A server that closes leaves the
- * operations to other servers. */
+/* Does nothing before the server is open, because opening starts a claim of its own, and
+ * nothing while the server closes. */
 void sgi_recover_orphans(sgi_cluster *cluster)
 {
     if (!cluster->takes)

@@ -1,11 +1,12 @@
-/* A batch is open while its messages are handed to the role (`reading`) or one of its
- * requests has no answer. Each such request has a slot: its id in `waiting`. A message
- * without a usable id has a slot with an empty id while the message is being refused. A
- * slot is removed when the answer is sent, or when no answer will come.
+/* A batch is open while its messages are handed to the role (`reading`), or while one of
+ * its requests has no answer. Each such request has its id in `waiting`. A message
+ * without a usable id has an empty entry in `waiting` while the message is being refused.
+ * The entry is removed when the answer is sent, or when it is clear that no answer will
+ * come.
  *
- * Collected answers are stored one per line, because messages contain no line ends. Over
- * HTTP, once the exchange is an event stream, nothing is collected: each answer is sent
- * as it comes. */
+ * Collected answers are stored one per line, because messages contain no line ends. When
+ * the answer of an HTTP exchange is already an event stream, nothing is collected: each
+ * answer is sent as an event at once. */
 #include "engine/conversation/batch.h"
 
 #include "engine/conversation/sending.h"
@@ -13,8 +14,8 @@
 struct sgi_batch_answer {
     sgi_batch_answer *next;
     bool reading;
-    bool asks; /* a message of the batch gets an answer */
-    bool lost; /* the conversation ended while the batch was read */
+    bool asks; /* at least one message of the batch gets an answer */
+    bool lost; /* the conversation was lost while the batch was read */
     /* the ids of the requests without an answer, each followed by a NUL */
     sgi_buf waiting;
     sgi_buf kept; /* the collected answers, each followed by a newline */
@@ -44,15 +45,16 @@ void sgi_batches_free(sgi_conn *conn)
     while ((batch = conn->batches)) {
         unlink_batch(conn, batch);
         if (batch->reading)
-            /* the loop in sgi_conn_take_batch still uses the batch; sgi_batch_close frees
-             * it */
+            /* the loop in sgi_conn_take_batch still uses the batch, so sgi_batch_close
+             * frees it */
             batch->lost = true;
         else
             free_batch(sgi_engine_mem(conn->engine), batch);
     }
 }
 
-/* Ends a batch: all of its answers have come, or no further answer will come. */
+/* Sends the collected answers and frees the batch. Called when no further answer will
+ * come. */
 static void end_batch(sgi_conn *conn, sgi_batch_answer *batch)
 {
     unlink_batch(conn, batch);
@@ -97,9 +99,9 @@ sgi_batch_answer *sgi_batch_of(const sgi_conn *conn, sgi_str id)
     return batch;
 }
 
-/* Collects an answer of the batch. The answer is dropped when the exchange lost its
- * transport before it became a stream, because the client cannot ask for this answer
- * again. */
+/* Collects an answer of the batch. If an HTTP exchange lost its connection before it
+ * became an event stream, the answer is dropped: the client has no way to ask for this
+ * answer again. */
 bool sgi_batch_keep(sgi_conn *conn, sgi_batch_answer *batch, sgi_str message)
 {
     size_t before = batch->kept.len;

@@ -6,8 +6,8 @@
 
 #define FILL_BYTES (256 * 1024)
 #define KEEP_ROOM (512 * 1024)
-/* number of bytes of the output buffer that an idle conversation keeps, if it may start
- * again */
+/* while a conversation that may start again is idle, its output buffer keeps this number
+ * of bytes */
 #define SPARE_ROOM 1024
 
 sgi_conn *sgi_conn_new(sgi_engine *engine, const sgi_role *role, void *self,
@@ -76,8 +76,8 @@ void sgi_conn_start(sgi_conn *conn)
     conn->role->start(conn->self);
 }
 
-/* Parses a text as a message. Returns NULL, or why the text is no message. Neither logs
- * nor counts the problem. */
+/* Parses a text as a message. Returns NULL on success, otherwise a text that says why the
+ * input is no message. The caller logs and counts the problem. */
 static const char *read_message(sgi_engine *engine, sgi_str text, sgi_message *message,
                                 sgi_json_error *fault)
 {
@@ -157,8 +157,9 @@ static void refuse_input(sgi_conn *conn, int32_t rpc_code, const char *problem)
     conn->role->bad_input(conn->self, rpc_code, problem);
 }
 
-/* Refuses a message that is too long. When its id is in the part that was read
- * (beginning), the role gets an invalid message with this id and can answer at once. */
+/* Refuses a message that is too long. beginning: the part that was read. If the id is in
+ * that part, the role gets an invalid message with this id, so that it can send an error
+ * to the right request. */
 static void refuse_long(sgi_conn *conn, sgi_str beginning)
 {
     sgi_message message;

@@ -1,6 +1,6 @@
-/* Events are stored one after another in the form in which they were sent. `ends` has the
- * end of each event, in the order of their numbers. Old events are dropped before an
- * event is added, so the buffer never grows far beyond its limit. */
+/* Stores events one after another in the form in which they were sent. `ends` has the
+ * position of each event's end, in the order of the event numbers. Old events are dropped
+ * before a new event is added, so the buffer hardly exceeds its limit. */
 #include "engine/conversation/replay.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ void sgi_replay_free(sgi_replay *replay)
     sgi_buf_free(&replay->ends);
 }
 
-/* Writes only the line with the id. The sender writes the rest of the event directly into
+/* Writes only the line with the id. The caller writes the rest of the event directly into
  * the output. */
 void sgi_replay_write_next_id(const sgi_replay *replay, sgi_buf *out)
 {
@@ -47,7 +47,7 @@ void sgi_replay_write_priming_event(const sgi_replay *replay, sgi_buf *out)
     char id[48];
     snprintf(id, sizeof id, "%lld-%llu", (long long)replay->stream,
              (unsigned long long)replay->next - 1);
-    /* -1: the event has no retry field, so the client chooses its pause */
+    /* -1: no retry field is written, so the client chooses how long it waits */
     sgi_sse_write_priming(out, sgi_str_of(id), -1);
 }
 
@@ -63,8 +63,8 @@ static size_t end_of(const sgi_replay *replay, uint64_t event)
     return mark_of(replay, event).end;
 }
 
-/* Finds the newest event up to number `event` that is no notification, and notes that it
- * is lost. */
+/* Finds the newest of the events up to number `event` that is no notification. Notes in
+ * `lost` that this event will be dropped. */
 static void note_lost(sgi_replay *replay, uint64_t event)
 {
     for (; event >= replay->first && event > replay->lost; event--)
@@ -80,8 +80,8 @@ void sgi_replay_drop_all(sgi_replay *replay)
     replay->first = replay->next;
 }
 
-/* True when n more bytes and some spare space fit, once the events up to number `event`
- * are dropped. */
+/* True when n more bytes fit after the events up to number `event` are dropped, with half
+ * of the limit left free. */
 static bool leaves_room(const sgi_replay *replay, uint64_t event, size_t n)
 {
     size_t rest = replay->kept.len - end_of(replay, event);
@@ -105,7 +105,8 @@ static void drop_upto(sgi_replay *replay, uint64_t event)
     }
 }
 
-/* Drops at least the older half of the events, so that dropping happens seldom. */
+/* Drops at least the older half of the events. So the rest of the buffer is seldom
+ * moved. */
 static void make_room(sgi_replay *replay, size_t n)
 {
     uint64_t last = replay->first;
@@ -131,7 +132,7 @@ void sgi_replay_keep(sgi_replay *replay, sgi_str event, bool is_note)
         replay->lost = replay->next - 1;
 }
 
-/* Moves the stored events to buffers of exactly their size. */
+/* Moves the stored events into buffers of the exact size, to free unused memory. */
 static void give_room_back(sgi_replay *replay)
 {
     sgi_buf kept, ends;
@@ -208,7 +209,7 @@ bool sgi_replay_parse(sgi_str id, int64_t *stream, uint64_t *event)
 bool sgi_replay_parse_at(sgi_str id, char tag[9], uint64_t *at)
 {
     const char *mark = id.n ? memchr(id.p, '~', id.n) : NULL;
-    /* the id ends in "~", a tag of 8 characters, "~" and digits */
+    /* the id ends in "~", 8 characters of the tag, "~" and digits */
     size_t n = mark ? id.n - (size_t)(mark - id.p) : 0;
     *at = 0;
     if (n < 11 || n > 26 || mark[9] != '~')

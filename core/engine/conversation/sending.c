@@ -1,14 +1,15 @@
 /* A message is written directly into the output, inside its frame. When the message is
- * complete, `finish` sends it, collects it for a batch, or removes it for lack of memory.
- * The first message of an HTTP exchange also decides whether the answer is a body or a
- * stream, because the frame depends on this decision. */
+ * complete, `finish` sends it, stores it for a batch, or removes it for lack of memory.
+ * The frame differs between a body and an event stream, so the first message of an HTTP
+ * exchange also decides the form of the answer. */
 #include "engine/conversation/sending.h"
 
 #include "base/limit.h"
 #include "engine/conversation/batch.h"
 #include "engine/conversation/replay.h"
 
-/* memory that an exchange without a transport keeps for its output */
+/* number of bytes of its output buffer that an exchange keeps while it has no
+ * connection */
 #define PARKED_ROOM 1024
 
 /* ---- frames ---- */
@@ -29,7 +30,7 @@ void sgi_frame_flatten(sgi_buf *out, size_t from)
 {
     static const char ends[] = {'\n', '\r'};
     if (!out->p)
-        return; /* out of memory: there is no text */
+        return; /* memory ran out, so the output has no complete message */
     for (size_t i = 0; i < sizeof ends; i++) {
         char *at = out->p + from;
         char *stop = out->p + out->len;
@@ -47,7 +48,7 @@ void sgi_send_open_events(sgi_conn *conn)
     if (conn->replay && conn->replay->primes)
         sgi_replay_write_priming_event(conn->replay, &conn->out);
     if (conn->out.failed)
-        /* no memory for the empty event: the stream begins without it */
+        /* there is no memory for the event: the stream begins without an id */
         sgi_buf_cut(&conn->out, mark);
     sgi_batch_release(conn);
     sgi_conn_notify_output(conn);
@@ -93,7 +94,7 @@ static void begin(sgi_sending *sending, sgi_conn *conn, bool last)
     if (conn->frames == SGI_FRAMES_OPEN) {
         if (!last)
             sgi_send_open_events(conn);
-        else if (!conn->batches) /* in a batch, the answer waits for the other answers */
+        else if (!conn->batches) /* the answer waits for the others of its batch */
             conn->frames = SGI_FRAMES_BODY;
     }
     sending->mark = conn->out.len;
@@ -108,8 +109,8 @@ static sgi_str event_from(const sgi_conn *conn, size_t from)
     return (sgi_str){conn->out.p + from, conn->out.len - from};
 }
 
-/* Stores a short error in place of an answer that is too large to be stored, so that a
- * client that requests the answer again gets an error and does not wait for ever. */
+/* Stores a short error in place of an answer that is too large to be stored. A client
+ * that asks for the answer again then gets this error instead of waiting for ever. */
 static void keep_stand_in(const sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
@@ -126,8 +127,8 @@ static void keep_stand_in(const sgi_sending *sending)
     sgi_buf_cut(&conn->out, end);
 }
 
-/* Stores the event that ends here for a client that resumes the stream. While no client
- * is connected, the event is only stored and not sent. */
+/* Stores the complete event, so that the client can resume the stream after it. While the
+ * client is not connected, the event is not sent as well. */
 static void keep(const sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
@@ -143,8 +144,8 @@ static void keep(const sgi_sending *sending)
         sgi_buf_cut(&conn->out, sending->mark);
 }
 
-/* Removes the message from the output: there is no peer, no memory, or no event stream
- * for it. Returns true in the last case. */
+/* Removes the message from the output, because there is no peer, no memory or no event
+ * stream for it. Returns true in the last case, which is not an error. */
 static bool undo(sgi_sending *sending)
 {
     sgi_conn *conn = sending->conn;
@@ -203,8 +204,8 @@ static bool finish(sgi_sending *sending)
     else if (sending->last && conn->frames != SGI_FRAMES_LINES && !conn->batches)
         conn->answered = true;
     if (conn->replay && !conn->transport && conn->role->kept)
-        /* the last use of the conversation here: after the last answer the role may free
-         * it */
+        /* the conversation is not used after this call, because the role may free it
+         * after the last answer */
         conn->role->kept(conn->self);
     sgi_conn_notify_output(conn);
     return true;
@@ -355,7 +356,7 @@ void sgi_send_array(sgi_conn *conn, sgi_str messages)
     begin_kept(&sending, conn);
     sgi_buf_add_char(&conn->out, '[');
     size_t from = conn->out.len;
-    /* without the newline of the last line */
+    /* the newline of the last line is left out */
     sgi_buf_add(&conn->out, messages.p, messages.n - 1);
     if (!conn->out.failed) {
         char *at = conn->out.p + from;

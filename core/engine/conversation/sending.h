@@ -10,12 +10,11 @@
 typedef struct sgi_sending {
     sgi_conn *conn;
     size_t mark;
-    /* position in conn->out at which the message begins, behind the head of its frame */
+    /* position in conn->out of the message itself, after the beginning of its frame */
     size_t body;
     int depth; /* number of objects that are still open */
-    bool last; /* the message is a response and ends an HTTP exchange */
-    /* the answer was collected earlier (sgi_batch_keep) and is now sent, so it is not
-     * collected again */
+    bool last; /* the message is a response, after which the HTTP exchange ends */
+    /* the message was stored before by sgi_batch_keep, so it must not be stored again */
     bool kept;
     bool is_note; /* the message is a notification, which may be dropped */
     sgi_str id;   /* the id, if the message is a response */
@@ -26,23 +25,23 @@ typedef struct sgi_sending {
  * result_type is not NULL. */
 void sgi_send_result(sgi_sending *sending, sgi_conn *conn, sgi_str id,
                      const char *result_type);
-/* Begins one of several responses with this id, like sgi_send_result. last: no further
- * response follows; the caller may still set sending->last before sgi_send_end. */
+/* Begins one of several responses with this id. last: no further response follows. The
+ * caller may still change sending->last before sgi_send_end. */
 void sgi_send_response(sgi_sending *sending, sgi_conn *conn, sgi_str id, bool last);
 /* Begins {"jsonrpc":"2.0","method":"<method>","params":{ */
 void sgi_send_notification(sgi_sending *sending, sgi_conn *conn, const char *method);
 /* Begins {"jsonrpc":"2.0","id":<id>,"method":"<method>","params":{ */
 void sgi_send_request(sgi_sending *sending, sgi_conn *conn, int64_t id, sgi_str method);
-/* Begins a request whose id is this JSON text. */
+/* Begins a request. id: the JSON text of its id. */
 void sgi_send_request_as(sgi_sending *sending, sgi_conn *conn, sgi_json id,
                          sgi_str method);
 /* Sends a whole notification. members: its members, without "jsonrpc" and without
  * braces. */
 void sgi_send_notification_members(sgi_conn *conn, sgi_str members);
 /* Closes all open objects and the message. Returns false when there was no memory or no
- * peer. When out of memory, it also closes the conversation: a peer that sees the end can
- * try again, but cannot know that an answer is missing. Returns true also for a message
- * that is left out because the client accepts no event stream. */
+ * peer. When out of memory, also closes the conversation: a peer that sees the end can
+ * try again, but a peer that only lacks an answer would wait. Returns true when the
+ * message was left out because the client accepts no event stream. */
 bool sgi_send_end(sgi_sending *sending);
 /* Sends a whole error response. id empty = the id is unknown. */
 void sgi_send_error(sgi_conn *conn, sgi_str id, int32_t code, sgi_str message,
@@ -62,17 +61,17 @@ void sgi_send_text(sgi_conn *conn, sgi_str message);
 
 /* ---- HTTP exchanges ---- */
 
-/* Makes the answer an event stream, unless its form is decided already. */
+/* Makes the answer an event stream, if the form of the answer is not decided yet. */
 void sgi_send_open_events(sgi_conn *conn);
-/* Ends an HTTP exchange whose request was withdrawn: an event stream ends, and any other
- * answer becomes status 202 without a body. */
+/* Ends an HTTP exchange whose request was withdrawn. An open event stream ends; if
+ * nothing was sent yet, the answer is the status 202 without a body. */
 void sgi_send_no_answer(sgi_conn *conn);
-/* Return the text in front of each message and the text behind it. For code that writes
+/* Return the text before each message and the text after it, for code that writes
  * messages without the functions above. */
 sgi_str sgi_frame_head(const sgi_conn *conn);
 sgi_str sgi_frame_tail(const sgi_conn *conn);
-/* Replaces line ends in the output by blanks, from this position on. JSON of the
- * application may have line ends between its tokens, but a frame must not have any. */
+/* Replaces the line ends in the output after position `from` by blanks. JSON of the
+ * application may contain line ends between tokens, which a frame must not contain. */
 void sgi_frame_flatten(sgi_buf *out, size_t from);
 
 #endif
