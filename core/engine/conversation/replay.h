@@ -21,7 +21,7 @@ typedef struct sgi_replay {
     uint64_t lost;
     /* the stream begins with an event without data, from which the client learns an id */
     bool primes;
-    char tag[9];  /* tag of the lasting call to which this stream belongs; "" = none */
+    char tag[9]; /* tag of the lasting call to which this stream belongs; "" = none */
     /* position in the log of the lasting call up to which the client got entries */
     uint64_t at;
     sgi_buf kept; /* the stored events, in the form in which they were sent */

@@ -1,8 +1,8 @@
-/* This file only counts: no request is queued or made to wait. A request over a limit is
- * refused at once, and the refusal is counted (stats.h). The limit of bytes never fails a
- * stored operation. Its durable entries leave memory, and its handler waits until they
- * have left (sgi_op_is_full). The handler waits already when half of the limit is used,
- * so that a task which writes faster than its store does not block its caller's other
+/* This file only counts. A request over a limit is refused at once and counted in the
+ * statistics (stats.h); no request waits for a limit. The limit of bytes never fails a
+ * stored operation, because its durable entries leave memory. Its handler waits until
+ * there is room (sgi_op_is_full). The handler waits as soon as half of the limit is used,
+ * so that a task that writes faster than its store leaves room for its caller's other
  * requests. */
 #include "engine/server/budget.h"
 

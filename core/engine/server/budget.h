@@ -1,7 +1,7 @@
 /* Counts the resources that a server uses, in total and for each principal: open
  * requests, and bytes that operations hold in memory. The server's options set the
- * limits. So a single principal cannot use up the resources for all others, and all
- * principals together cannot use up those of the process. */
+ * limits. No principal can use up the resources of the others, and all principals
+ * together cannot use up those of the process. */
 #ifndef SGI_BUDGET_H
 #define SGI_BUDGET_H
 
@@ -18,15 +18,16 @@ typedef struct sgi_usage {
 } sgi_usage;
 
 /* Returns why a request cannot be accepted now, with the limit and the HTTP status; NULL
- * = it can be accepted. begins: the request begins an operation; only then the limits of
- * bytes apply. So a client can always ask about a running operation, or cancel it. */
+ * = the request can be accepted. begins: the request begins an operation. The limits of
+ * bytes apply only to such requests, so a client can always ask about a running operation
+ * or cancel it. */
 const char *sgi_budget_find_refusal(const sgi_peer *peer, bool begins,
                                     int32_t *http_status, sgi_limit *limit);
-/* Counts a request that begins (1) or ends (-1). */
+/* Counts requests: step is 1 when a request begins and -1 when it ends. */
 void sgi_budget_count_request(const sgi_peer *peer, int32_t step);
 
-/* Sets the owner of the operation and takes over the caller's reference to this
- * principal. The bytes that the operation holds are counted for this principal. */
+/* Sets the principal that owns the operation, and counts the operation's bytes for this
+ * principal. The operation takes over the caller's reference to `who`. */
 void sgi_budget_set_owner(sgi_op *op, struct sgi_principal *who);
 
 #endif

@@ -98,8 +98,8 @@ sgi_input *sgi_call_due_answer(const segue_call *call)
     return NULL;
 }
 
-/* True when the handler waits for an answer, so its question may have to be sent now. The
- * delivery of events sends it. */
+/* True when the handler waits for the answer to a question. The question may have to be
+ * sent, which the delivery of events does. */
 static bool waits_for_answer(const sgi_op *op)
 {
     const sgi_input *input;
@@ -127,8 +127,8 @@ static void turn_takes_too_long(sgi_timer *timer)
     sgi_call_end_turn(SGI_OWNER(timer, segue_call, turn));
 }
 
-/* Lets the first turn continue. SEGUE_E_STATE when no answer waits for its end, because
- * only some forms of an answer do. */
+/* Keeps the first turn open after on_call has returned. Returns SEGUE_E_STATE when no
+ * answer depends on the end of the turn. */
 segue_status sgi_call_hold_turn(segue_call *call)
 {
     const sgi_op *op = call->op;

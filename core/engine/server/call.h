@@ -1,6 +1,6 @@
-/* segue_call: the handle by which a handler works on its operation: it appends results,
- * asks the client and ends the operation. A call knows nothing of dialects and
- * connections (R-C-13). */
+/* segue_call: the handle that a handler has of its operation. With it the handler appends
+ * results, asks the client and ends the operation. A call does not know which dialect or
+ * connection the client uses (R-C-13). */
 #ifndef SGI_CALL_H
 #define SGI_CALL_H
 
@@ -24,25 +24,27 @@ struct segue_call {
     sgi_op *op;    /* a counted reference */
     LIST_ENTRY(segue_call) link; /* link in the list of all calls of the server */
     sgi_ready ready;
-    sgi_timer turn; /* ends the first turn when the handler holds it for too long */
-    bool held;      /* the handler has the handle and has not freed it */
+    /* the timer that ends the first turn when the handler holds it for too long */
+    sgi_timer turn;
+    bool held; /* the handler has the handle and has not freed it */
     bool invoke_due;
-    /* the handler's first turn is over, and the reply that waited for this was called */
+    /* the first turn of the handler is over, and the reply that waited for its end was
+     * told */
     bool turned;
-    /* the handler holds its first turn, which then continues after on_call has
-     * returned */
+    /* the handler holds its first turn: the turn does not end when on_call returns */
     bool holds_turn;
     bool watched;
     bool cancelled;
     bool cancel_due;
     bool wants_drain;
     bool drain_due;
-    bool resumed; /* the operation runs again after a restart */
-    bool lost;    /* another server has taken the operation over */
-    /* the handler has given the last entries (closing), which wait to be checked
-     * (tool_check.c) */
+    /* the operation was rebuilt after a restart, and its handler runs again */
+    bool resumed;
+    bool lost; /* another server has taken the operation over */
+    /* the handler has given its last entries; they are in `closing` until they are
+     * checked (tool_check.c) */
     bool is_closing;
-    /* the last entries of the operation, until they are checked */
+    /* the last entries of the operation, while they wait for the check */
     struct sgi_entry_list closing;
     uint64_t text; /* index of this text in the list of blocks of the result */
     uint64_t resumed_segment;
@@ -52,22 +54,23 @@ struct segue_call {
     TAILQ_HEAD(, sgi_decoded_text) decoded;
 };
 
-/* Makes the call of an operation and queues its handler. again: an earlier run has begun
- * the operation. */
+/* Makes the call of an operation and queues its handler. again: an earlier run of the
+ * handler has begun the operation. */
 segue_status sgi_call_start(sgi_op *op, bool again);
-/* Tells the handler to stop: the operation was cancelled, has expired or was lost. */
+/* Tells the handler to stop, because the operation was cancelled, has expired or was
+ * taken over by another server. */
 void sgi_call_cancel(segue_call *call);
-/* Makes all further functions of the handler fail, because another server has taken over
- * the operation. */
+/* Notes that another server has taken over the operation. All later functions that the
+ * handler calls then fail. */
 void sgi_call_taken_over(segue_call *call);
-/* Queues the call, because its operation may have room for more entries: a handler that
- * waits for room continues, and answers are delivered. */
+/* Queues the call, because its operation may have room for more entries. A handler that
+ * waits for room then continues, and answers are delivered. */
 void sgi_call_has_room(segue_call *call);
 /* Queues the call: its due events run later, and then its open questions are sent to the
  * client. */
 void sgi_call_queue_events(segue_call *call);
 /* Makes the last callbacks of the call due, because the runtime ends. The handler may
- * still hold the call. */
+ * still have the handle. */
 void sgi_call_shut_down(segue_call *call);
 /* Drops the operation's reference to the call. */
 void sgi_call_release(segue_call *call);
@@ -75,8 +78,8 @@ void sgi_call_release(segue_call *call);
 void sgi_call_unref(segue_call *call);
 /* Runs from the ready queue of a call: delivers its events (call_events.c). */
 int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget);
-/* Returns a question of which the handler has to be told: its answer is durable, or it
- * will never be answered. NULL when there is none. */
+/* Returns a question whose outcome the handler does not know yet: the answer is durable,
+ * or no answer will come. NULL = there is none. */
 sgi_input *sgi_call_due_answer(const segue_call *call);
 
 /* True when the handler cannot append to the operation any more. */
@@ -88,18 +91,19 @@ static inline bool sgi_call_is_over(const segue_call *call)
 /* Returns SEGUE_E_TERMINAL and notes the reason for the refusal. */
 segue_status sgi_call_refuse_ended(const segue_call *call);
 
-/* Lets the first turn of the handler continue after on_call has returned. The turn then
- * ends by sgi_call_end_turn, when the call ends or asks a question, or after
- * first_turn_ms. SEGUE_E_STATE: no answer to the client waits for the end of the turn. */
+/* Keeps the first turn of the handler open after on_call has returned. The turn then ends
+ * by sgi_call_end_turn, when the call ends or asks a question, or after first_turn_ms.
+ * Returns SEGUE_E_STATE when no answer to the client depends on the end of the turn. */
 segue_status sgi_call_hold_turn(segue_call *call);
 void sgi_call_end_turn(segue_call *call);
-/* If the first turn of the handler is over, calls the reply that waits for this. */
+/* If the first turn of the handler is over, tells the reply that waits for its end. */
 void sgi_call_notify_turn_over(segue_call *call);
 
-/* Appends the last entries of the operation. The function takes over the list. */
+/* Appends the last entries of the operation. The function becomes the owner of the
+ * list. */
 segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list);
-/* Stores the last entries of the operation until they are checked; then they are
- * appended. The function takes over the list. */
+/* Stores the last entries of the operation, and appends them after they were checked. The
+ * function becomes the owner of the list. */
 void sgi_call_check_then_end(segue_call *call, struct sgi_entry_list *list);
 
 segue_status sgi_call_set_events(segue_call *call, const segue_call_events *events);
@@ -131,7 +135,7 @@ segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
                            const char *data, size_t len);
 segue_status sgi_call_resumed(const segue_call *call, uint64_t *last_segment,
                               const void **data, size_t *len);
-/* Ends and messages that come from another server (relayed.c). */
+/* The end of a call, and its messages, as another server made them (relayed.c). */
 segue_status sgi_call_complete_json(segue_call *call, const char *json, size_t len);
 segue_status sgi_call_fail_with(segue_call *call, const segue_error_view *error);
 segue_status sgi_call_log_json(segue_call *call, const char *json, size_t len);

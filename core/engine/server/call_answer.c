@@ -15,9 +15,10 @@ static void write_unless_set(sgi_jw *w, const sgi_fold *fold, const char *name,
         sgi_jw_member_raw(w, name, value);
 }
 
-/* Writes how long a result stays fresh, unless the handler has set it. A result that
- * depends on answers of the client must not be cached, because a cache key does not
- * contain answers (2026-07-28 server/utilities/caching, "Cache Key"). */
+/* Writes for how long a result stays fresh, unless the handler has set it. A result that
+ * depends on the client's answers to questions must not be cached, because the key of a
+ * cache does not contain these answers (2026-07-28 server/utilities/caching, "Cache
+ * Key"). */
 static void write_freshness(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 {
     const segue_item_options *options =
@@ -40,9 +41,9 @@ static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold, bo
         write_freshness(w, op, fold);
 }
 
-/* Writes _meta of a result. A client that may have received pieces must be able to match
- * these pieces with the blocks of the whole result. So _meta says how many segments were
- * replaced, and whether texts were joined. */
+/* Writes _meta of a result. A client that received pieces must find out which blocks of
+ * the whole result they are. So _meta says how many segments were replaced, and whether
+ * texts were joined. */
 static void write_meta(sgi_buf *out, const sgi_reply *reply, const sgi_op *op,
                        const sgi_fold *fold)
 {

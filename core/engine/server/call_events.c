@@ -1,7 +1,7 @@
-/* The events of a call are delivered one at a time in a fixed order: the handler itself,
- * cancel, answers to questions, drain, and last free_user, when handler and operation
- * have both given up the call. When no event is left, the open questions are sent to the
- * client. */
+/* The events of a call are delivered one at a time in a fixed order: start of the
+ * handler, cancel, answers to questions, drain. free_user runs last, when both the
+ * handler and the operation have dropped the call. When no event is left, the open
+ * questions are sent to the client. */
 #include "engine/server/call.h"
 
 #include "engine/cluster/following.h"
@@ -62,10 +62,10 @@ static void run_answer(segue_call *call, sgi_input *input)
     segue_status status = input->failed ? SEGUE_E_REMOTE : SEGUE_OK;
     input->delivered = true;
     if (!call->lost)
-        /* The client need not answer this question any more: it was answered in another
-         * way, or will get no answer. */
+        /* the question has its outcome, so the client need not answer it in other
+         * places */
         sgi_question_withdraw_sent(input);
-    /* keeps the answer in memory while the callback reads it */
+    /* the answer stays in memory while the callback reads it */
     sgi_op_lend(call->op);
     sgi_user_code_begin(engine);
     if (call->held)
@@ -140,7 +140,8 @@ int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
     if (ran == budget)
         sgi_call_queue_events(call);
     else
-        /* the questions of all these callbacks are sent together */
+        /* called after the loop, so that the questions of all these callbacks are sent
+         * together */
         ask_client(call->op);
     sgi_call_unref(call);
     return ran;
@@ -148,9 +149,9 @@ int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
 
 /* ---- the handler frees its call ---- */
 
-/* True when the server is closed and leaves the operation to the next server: the
- * operation is released in the store. This applies to tasks, and to calls whose client
- * can come back to the next server with a token or a key. */
+/* True when the server is closed and leaves the operation to the next server, by
+ * releasing it in the store. This applies to tasks, and to calls whose client can come
+ * back with a token or a key. */
 static bool is_left(const segue_call *call)
 {
     const segue_server *server = sgi_op_server(call->op);

@@ -60,8 +60,8 @@ const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *b
     return NULL;
 }
 
-/* Only replies of the modern era take rounds: clients of the handshake eras are asked by
- * requests. */
+/* Only clients of the modern era get questions as a round. Clients of the handshake eras
+ * get questions as requests. */
 sgi_reply *sgi_call_find_round_reply(const sgi_op *op)
 {
     sgi_waiter *waiter;

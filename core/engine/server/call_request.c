@@ -1,5 +1,5 @@
-/* The whole request is checked before anything changes, so a request that is refused
- * leaves no trace (R-1905-9). */
+/* The whole request is checked before anything changes, so a refused request has no
+ * effect (R-1905-9). */
 #include "engine/server/call_request.h"
 
 #include "engine/server/pieces.h"

@@ -11,30 +11,32 @@ struct sgi_call_request {
     sgi_str name;
     sgi_item *tool;
     sgi_verdict verdict;
-    const sgi_srv_dialect *dialect; /* the dialect of the task that this call makes */
+    /* the dialect of the task, if this call makes a task */
+    const sgi_srv_dialect *dialect;
     /* what the client has declared for this request: a set of sgi_cap */
     uint32_t caps;
     bool has_key;
     uint8_t key[SGI_DIGEST_SIZE];
     uint8_t digest[SGI_DIGEST_SIZE];
-    /* time to live that the client requests for the task; 0 = none requested */
+    /* time to live that the client requests for the task; 0 = the client requests none */
     int64_t ttl_ms;
     /* the response modes that the request lists: a set of sgi_response_mode */
     uint8_t listed_modes;
     uint8_t modes; /* the listed modes that may be used */
-    /* how the client gets the result while it grows; NULL = it gets only the whole
-     * result */
+    /* the form in which the client gets the result while it grows; NULL = only the whole
+     * result is sent */
     const struct sgi_pieces_form *pieces;
-    /* the token by which the client recognises the pieces */
+    /* the token with which the client recognises pieces of the result */
     sgi_json token;
     /* the functions of a lasting call; NULL = the call is not lasting */
     const sgi_lasting_form *lasting;
 };
 
-/* Reads a tools/call. Returns false when the request was refused: the error was sent. */
+/* Reads a tools/call. Returns false when the request is refused; the error has then been
+ * sent. */
 bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request);
-/* Reads a question that the other end of the connection asks this server. Returns false
- * when the question was refused: the error was sent. */
+/* Reads a question from the other end of the connection. Returns false when the question
+ * is refused; the error has then been sent. */
 bool sgi_call_request_read_question(const sgi_inbound *in, const sgi_call_kind *kind,
                                     sgi_call_request *request);
 /* Fills the members `pieces` and `token`. */
@@ -42,7 +44,7 @@ void sgi_call_request_read_pieces(const sgi_inbound *in, sgi_call_request *reque
 /* True when this request may be answered with several responses (dialect P). */
 bool sgi_request_allows_partial(const sgi_inbound *in);
 /* Negotiates how the call is served: fills verdict, dialect, caps and modes. Returns
- * false when the request was refused: the error was sent. */
+ * false when the request is refused; the error has then been sent. */
 bool sgi_call_request_negotiate(const sgi_inbound *in, sgi_call_request *request);
 
 #endif

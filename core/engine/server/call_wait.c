@@ -1,6 +1,6 @@
-/* What the reply of a call waits for: the creation when the call is a task, otherwise the
- * end. A running call may become a task; its reply then waits for the creation of this
- * task. */
+/* What the reply of a call waits for: the creation of the task if the call is a task,
+ * otherwise the end of the call. When a running call becomes a task, its reply waits for
+ * the creation of this task instead. */
 #include "engine/server/tool_call.h"
 
 #include "engine/log/refusal.h"
@@ -51,8 +51,8 @@ static void begin_lasting(sgi_reply *reply, sgi_op *op)
         op->served->lasting->form->created(op->served->lasting, reply);
 }
 
-/* Called when a lasting call was stored: its messages may now be sent. If it could not be
- * stored, the reply gets an error. */
+/* Called when a lasting call was stored: from now on its messages may be sent. If the
+ * call could not be stored, the reply gets an error. */
 static void lasting_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
@@ -104,11 +104,13 @@ static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void call_withdrawn(sgi_reply *reply)
 {
     sgi_op *op = reply->user;
-    sgi_op_ref(op); /* holds the operation: the pieces may have the last reference */
+    /* the pieces may have the last reference to the operation, so this reference keeps it
+     * in memory */
+    sgi_op_ref(op);
     op->served->reply = NULL;
     sgi_pieces_drop(reply);
-    /* When only the conversation is lost, a call with a key or a lasting call continues:
-     * its client can ask for it again (R-2557-11). */
+    /* A call with a key, and a lasting call, continue when only the conversation is lost:
+     * the client can ask for the call again (R-2557-11). */
     if (!reply->lost || !(op->key || op->served->lasting))
         sgi_task_cancel(op);
     sgi_op_unref(op);
@@ -166,7 +168,7 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
     if (!(op->served->caps & SGI_CAP_TASKS))
         return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
                           "the client has not declared that it supports tasks");
-    /* no request is open that could be answered with the task */
+    /* no request is open, so the task could not be announced to the client */
     if (sgi_round_is_awaited(op))
         return sgi_refuse(call->handle.engine, SEGUE_E_STATE,
                           "the call waits for answers of its client");

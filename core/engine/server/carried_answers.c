@@ -1,6 +1,6 @@
-/* In a requestState each question is the member "<key>":{"q":"<digest>","a":<answer>}.
- * The text of the question is not needed, because the tool asks the question again. Keys
- * and digests contain no characters that need escapes. */
+/* In a requestState each question is a member "<key>":{"q":"<digest>","a":<answer>}. The
+ * text of the question is left out, because the tool asks the question again. Keys and
+ * digests have no characters that need escapes. */
 #include "engine/server/carried_answers.h"
 
 #include "engine/server/request_state.h"
@@ -77,7 +77,7 @@ void sgi_carried_answers_write(const sgi_op *op, sgi_buf *out)
                       tells ? (sgi_json){input->answer, input->answer_len}
                             : (sgi_json){0});
     }
-    /* adds the earlier questions that the tool has not asked again yet */
+    /* adds the questions of the earlier run that the tool has not asked again yet */
     if (op->served->carried)
         STAILQ_FOREACH(carried_answer, &op->served->carried->list, link)
             if (!carried_answer->is_early &&
@@ -148,8 +148,8 @@ static bool take_all(sgi_op *op, sgi_json carried, sgi_json responses)
     return true;
 }
 
-/* Stores answers to questions that the tool has not asked yet, at most as many as a tool
- * may ask. Keys with escapes are ignored, because tools have no such keys. */
+/* Stores answers to questions that the tool may ask later, at most as many as a tool may
+ * ask. A key with escapes is ignored, because no tool uses such a key. */
 static bool take_early(sgi_op *op, sgi_json responses)
 {
     sgi_json_member member;
@@ -182,8 +182,8 @@ static bool take_state(sgi_op *op, const sgi_inbound *in)
     sgi_request_state state;
     if (sgi_request_state_open(in, op->served->kind, sgi_str_of(op->served->item_name),
                                &state) != SEGUE_OK)
-        /* only for lack of memory: the same requestState was opened before without
-         * error */
+        /* out of memory: the requestState itself is valid, because it was opened
+         * before */
         return false;
     bool ok =
         !state.carried.n || (begin(op) && take_all(op, state.carried, in->responses));

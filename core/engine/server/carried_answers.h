@@ -1,12 +1,11 @@
-/* The questions that a call asked, and their answers, before the call came to this
- * server. The call began at another server, or in an earlier process of this one, and its
- * client brought the questions and answers in a requestState. The tool runs from the
- * start. A question that the tool asks again is recognised, keeps its key, and has its
- * answer already.
+/* The questions and answers of a call from before the call came to this server. The call
+ * began at another server, or in an earlier process of this one, and the client brought
+ * questions and answers in a requestState. The tool runs from the start. When it asks one
+ * of these questions again, the question keeps its key and has its answer already.
  *
- * A client may also bring answers without a requestState (SEP-2322 leaves states to the
- * server). Such answers are for keys that the tool chose, which mean the same in every
- * call of the tool. */
+ * A client may also send answers without a requestState (SEP-2322 lets servers do without
+ * states). Such an answer names only a key. The tool chooses its keys, and a key means
+ * the same in every call of the tool. */
 #ifndef SGI_CARRIED_ANSWERS_H
 #define SGI_CARRIED_ANSWERS_H
 
@@ -17,7 +16,7 @@
 typedef struct sgi_carried_answer {
     STAILQ_ENTRY(sgi_carried_answer) link;
     char *key;
-    /* the answer came before any question, so it is for any question with this key */
+    /* the answer came without a question, so it answers any question with this key */
     bool is_early;
     /* digest of the question's method and params */
     uint8_t question[SGI_CARRIED_ANSWERS_DIGEST];
@@ -28,15 +27,16 @@ typedef struct sgi_carried_answer {
 
 /* Appends the questions of an operation with their answers, as a JSON object. */
 void sgi_carried_answers_write(const sgi_op *op, sgi_buf *out);
-/* Reads the carried answers of a request for its operation: those in the requestState of
- * another server, and those of this request. Returns false when out of memory. */
+/* Reads the carried answers of a request for its operation: those in a requestState that
+ * another server made, and those in the request itself. Returns false when out of
+ * memory. */
 bool sgi_carried_answers_read(sgi_op *op, const sgi_inbound *in);
-/* Finds a carried question that the tool has not asked again yet; NULL when there is
- * none. key NULL = under any key. */
+/* Finds a carried question that the tool has not asked again yet; NULL = there is none.
+ * key NULL = the question may have any key. */
 const sgi_carried_answer *sgi_carried_answers_find(const sgi_op *op, const char *key,
                                                    const char *method, sgi_json params);
-/* Returns the answer to a carried question, whether the question was asked again or not;
- * empty when there is none. */
+/* Returns the answer to a carried question, whether or not the tool has asked it again;
+ * empty when there is no answer. */
 sgi_json sgi_carried_answers_get(const sgi_op *op, const char *key, const char *method,
                                  sgi_json params);
 /* True when a carried question has this key. */

@@ -5,10 +5,11 @@
 
 #include "engine/log/op.h"
 
-/* Runs a forwarded command. SEGUE_E_NOMEM: the command has to be run again later. */
+/* Runs a forwarded command. Returns SEGUE_E_NOMEM when the command has to be run again
+ * later. */
 segue_status sgi_command_run(sgi_op *op, sgi_str command);
-/* True when the client gets its answer as soon as the forwarded command on this operation
- * is durable. */
+/* True when the client's request is answered as soon as the forwarded command is
+ * durable. */
 bool sgi_command_is_acknowledged(const sgi_op *op);
 
 #endif

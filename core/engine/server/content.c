@@ -81,7 +81,8 @@ static size_t begin_block(segue_content *content, uint32_t shape)
     return mark;
 }
 
-/* Completes the new block. If that fails, the content is as it was before the block. */
+/* Completes the new block. On failure, removes it: the content is then as it was before
+ * the block. */
 static segue_status end_block(segue_content *content, uint32_t shape, size_t mark)
 {
     if (is_wrapped(content, shape))
@@ -251,7 +252,7 @@ static segue_status check_block(segue_content *content, sgi_json block)
     return SEGUE_OK;
 }
 
-/* Checks a value of the application and sets *shape to the form that it has. */
+/* Checks a value of the application and sets *shape to the form of the value. */
 static segue_status check_item(segue_content *content, sgi_json value, uint32_t *shape)
 {
     sgi_json inner = sgi_json_get(value, "content");

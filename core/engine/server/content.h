@@ -13,7 +13,8 @@ struct segue_content {
     sgi_buf ends;
     sgi_buf structured; /* structuredContent: JSON or empty */
     bool is_error;
-    /* new content blocks become messages with this role; NULL = they stay plain blocks */
+    /* the role of the messages into which new content blocks are wrapped; NULL = no
+     * messages are made */
     const char *role;
     /* the forms of the blocks that were added so far: a set of sgi_shape */
     uint32_t shapes;

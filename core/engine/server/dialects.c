@@ -8,7 +8,8 @@
 #define EACH_ROW(row)                                                                    \
     for (const sgi_srv_dialect *const *at_ = sgi_srv_dialects, *row;                     \
          (row = *at_) != NULL; at_++)
-/* Each row whose bit is in the set. Most calls use no dialect, and end at once. */
+/* Iterates over the rows whose bit is in the set. An empty set, which most calls have,
+ * costs nothing. */
 #define EACH_ROW_OF(set, row)                                                            \
     for (const sgi_srv_dialect *const *at_ = sgi_srv_dialects, *row;                     \
          (set) && (row = *at_) != NULL; at_++)                                           \

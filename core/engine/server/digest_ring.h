@@ -1,5 +1,5 @@
-/* A ring of the newest digests (of keys, or of names). When the ring is full, a new
- * digest replaces the oldest one. */
+/* A ring of the newest digests. When the ring is full, a new digest replaces the oldest
+ * one. */
 #ifndef SGI_DIGEST_RING_H
 #define SGI_DIGEST_RING_H
 

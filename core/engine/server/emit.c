@@ -78,10 +78,10 @@ static segue_status check_text(const segue_call *call, const char *what, const c
                             "%s is not UTF-8 at byte %zu", what, at);
 }
 
-/* Returns the advice for the error of a result that is too large (R-776-16). Only tools
- * and questions can be tasks, and only results with a list have pieces. In 2026-07-28
- * every answer has the whole result. In the draft the server keeps the whole result for a
- * round that may follow. */
+/* Returns advice for the error of a result that is too large (R-776-16): what else the
+ * author can use. Only tools and questions can be tasks, and only results with a list can
+ * be sent in pieces. Pieces free no memory in 2026-07-28, where every answer has the
+ * whole result, nor in the draft, where a later round may need it. */
 static const char *other_ways(const sgi_op *op)
 {
     const sgi_reply *reply = op->served->reply;
@@ -116,7 +116,7 @@ static sgi_limit_text tell_size(const sgi_op *op)
         return sgi_limit_describe_with_advice(
             "The result is larger than the server keeps", op->reached, "log_overflow",
             "raise the limit on the server");
-    /* pieces that were sent and freed do not count for this limit */
+    /* pieces that were sent and freed do not count */
     if (op->frees_consumed)
         return sgi_limit_describe_with_advice(
             "A part of the result is too large", op->reached, "limit",
@@ -145,9 +145,9 @@ static bool fits_plain(const sgi_op *op, size_t more)
     return op->head.log_bytes + more <= op->limits.max_result_bytes;
 }
 
-/* Turns a plain call into a task when its result, with `more` further bytes, would exceed
- * the limit for plain calls. A call that cannot become a task exceeds the limit when the
- * bytes are appended, and ends. */
+/* Turns a plain call into a task when `more` further bytes would make its result exceed
+ * the limit for plain calls. A call that cannot become a task is ended when the bytes are
+ * appended. */
 static segue_status turn_in_time(segue_call *call, size_t more)
 {
     const sgi_op *op = call->op;
@@ -167,7 +167,7 @@ static size_t bytes_of(const struct sgi_entry_list *list)
     return bytes;
 }
 
-/* Appends the entries; frees them if that fails. */
+/* Appends the entries of the list. On failure, frees them. */
 static segue_status append_list(segue_call *call, struct sgi_entry_list *list)
 {
     segue_status status = turn_in_time(call, bytes_of(list));
@@ -225,8 +225,8 @@ bool sgi_emit_add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str
     return ok;
 }
 
-/* True when a new segment must name the index of its block. Otherwise the number of the
- * segment shows the index, because no earlier segment has continued a block. */
+/* True when a new segment must name the index of its block. As long as every segment has
+ * made a block of its own, the index follows from the number of the segment. */
 static bool needs_place(const sgi_op *op)
 {
     return op->head.blocks != op->head.next_seg - 1 - op->head.voided_seg;
@@ -378,9 +378,9 @@ segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text)
                       (long long)index, (unsigned long long)count);
 }
 
-/* True when segments that were replaced must stay in the result. SEP-1905 cannot withdraw
- * segments that were sent, so a client that merges segments has all of them. Only a
- * client that declared SGI_CAP_REPLACE drops replaced ones (R-1905-34). */
+/* True when segments that were replaced must stay in the result. SEP-1905 has no way to
+ * withdraw sent segments, so a client that merges segments keeps all of them. Only a
+ * client that declared SGI_CAP_REPLACE drops replaced segments (R-1905-34). */
 static bool keeps_segments(const sgi_op *op)
 {
     return op->served->streams && !(op->served->caps & SGI_CAP_REPLACE);
@@ -419,8 +419,8 @@ static bool is_hint(const char *name, sgi_json value)
     return strcmp(name, "cacheScope") != 0 || sgi_scope_read(value, &scope);
 }
 
-/* True for a cache hint that is not sent, because answers before 2026-07-28 have no cache
- * hints. */
+/* True for a cache hint that is left out of the answer. Answers before 2026-07-28 have no
+ * cache hints. */
 static bool is_untold(const sgi_op *op, const char *name)
 {
     return op->served->kind->ages && op->served->reply && !op->served->reply->modern &&
@@ -513,9 +513,9 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
 
 /* ---- ending the operation ---- */
 
-/* Returns the payload of the final entry. The payload says whether the result is the
- * plain answer to a call that asked for a task (immediate). A result that is too large
- * for a plain call is not immediate. */
+/* Returns the payload of the final entry. It says whether the result itself answers a
+ * call that asked for a task ("immediate"). A result that is too large for a plain call
+ * is sent as a task. */
 static sgi_str final_payload(const segue_call *call, bool is_error, size_t more)
 {
     const sgi_op *op = call->op;
@@ -575,16 +575,16 @@ segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list)
     return SEGUE_OK;
 }
 
-/* True when a handler may send this error code. A handler must not send codes that MCP
- * reserves without defining them (R-0-4). */
+/* True when a handler may send this error code. Codes that MCP reserves but does not
+ * define are not allowed (R-0-4). */
 static bool may_send_code(int32_t code)
 {
     return !(code >= -32099 && code <= -32000) || code == SGI_RPC_HEADER_MISMATCH ||
            code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_UNSUPPORTED_VERSION;
 }
 
-/* Ends the operation with the error "Resource not found". The code depends on the
- * revision. Message and data always name the URI. */
+/* Ends the operation with the error "Resource not found". The error code depends on the
+ * revision. Both the message and the data name the URI. */
 static segue_status fail_not_found(segue_call *call, const char *message)
 {
     const sgi_op *op = call->op;

@@ -13,7 +13,7 @@
 #include <math.h>
 
 /* Returns the conversation for messages to the client: that of the request while the
- * request is open, or that of the creator for a task of 2025-11-25. NULL: no client gets
+ * request is open, or that of the creator for a task of 2025-11-25. NULL = no client gets
  * messages, or too much output is unsent. */
 static sgi_conn *way_back(const sgi_op *op)
 {
@@ -80,7 +80,7 @@ static segue_status tell_note(sgi_op *op, const char *method, write_note_fn writ
         return keep_note(op, method, write, what);
     sgi_conn *conn = way_back(op);
     if (!conn)
-        return SEGUE_OK; /* this message is dropped, because a later one is more recent */
+        return SEGUE_OK; /* the message is dropped: later messages are more recent */
     sgi_send_notification(&sending, conn, method);
     write(&sending.w, what);
     return end_note(&sending, op);
@@ -157,7 +157,7 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
 
 /* ---- log messages from another server ---- */
 
-/* _meta belongs to the conversation in which the message came. */
+/* _meta is left out, because it belongs to the conversation on which the message came. */
 static void write_params(sgi_jw *w, const void *what)
 {
     const sgi_json *params = what;

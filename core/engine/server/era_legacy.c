@@ -6,9 +6,9 @@
 #include "wire/log_level.h"
 #include "engine/server/session_name.h"
 
-/* Returns the version for the answer to initialize: the client's version, or the server's
- * newest one if the server does not support the client's. The client then decides whether
- * it goes on. */
+/* Returns the version for the answer to initialize: the client's version if the server
+ * supports it, otherwise the server's newest one. The client then decides whether to go
+ * on. */
 static sgi_version agree(const segue_server *server, sgi_str asked)
 {
     sgi_version version = sgi_version_parse(asked);
@@ -93,8 +93,8 @@ static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
     return method ? method : sgi_srv_method(peer, version, name);
 }
 
-/* Returns the method for a request of a server to the host of its client. Only the host's
- * answers to questions can be used, not its items. */
+/* Returns the method for a request of an MCP server to the host of its client. The host
+ * offers only its answers to questions; its items cannot be called. */
 static const sgi_method *find_host_method(const sgi_peer *peer, sgi_str name)
 {
     const sgi_method *method = sgi_question_method(peer->server, name);

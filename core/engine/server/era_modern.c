@@ -1,6 +1,6 @@
-/* 2026-07-28: every request has its version, its client's capabilities and perhaps its
- * log level in params._meta. The server does not keep these for the next request
- * (R-C-14). The order of the checks follows R-0-7. */
+/* 2026-07-28: every request has the version, the client's capabilities and perhaps a log
+ * level in params._meta. The server does not remember them for the next request (R-C-14).
+ * R-0-7 gives the order of the checks. */
 #include "engine/server/task_form.h"
 #include "wire/log_level.h"
 
@@ -19,8 +19,8 @@ static void write_extensions(sgi_jw *w, const sgi_peer *peer)
     sgi_jw_close(w, '}');
 }
 
-/* Writes capabilities.experimental for the handshake eras: these have no extensions, so
- * the features beyond the protocol are listed here. */
+/* Writes capabilities.experimental for the handshake eras. These eras have no
+ * capabilities.extensions, so features beyond the protocol are listed in this member. */
 static void write_experimental(sgi_jw *w, const sgi_peer *peer)
 {
     size_t mark = w->buf->len;
@@ -106,7 +106,8 @@ static uint32_t elicitation_caps(sgi_json elicitation)
     return (form ? SGI_CAP_ELICITATION : 0u) | (url ? SGI_CAP_ELICITATION_URL : 0u);
 }
 
-/* Reads all capabilities in one pass, because every request of 2026-07-28 has them. */
+/* Reads all capabilities in one pass over the text, because every request of 2026-07-28
+ * has them and time matters. */
 uint32_t sgi_read_caps(sgi_json capabilities)
 {
     static const sgi_str names[] = {
@@ -150,7 +151,7 @@ static void refuse_version(const sgi_inbound *in, sgi_json version)
 }
 
 /* Reads the members of _meta that every request must have. Returns false when the request
- * was refused: the error was sent. */
+ * is refused; the error has then been sent. */
 static bool read_context(sgi_inbound *in)
 {
     sgi_json version = in->protocol;
@@ -176,13 +177,14 @@ static bool read_context(sgi_inbound *in)
     }
     in->caps = sgi_read_caps(capabilities);
     if (in->peer->stranger)
-        /* a client on another machine without a principal gets no tasks (R-2557-53) */
+        /* a client on another machine gets no tasks unless it has a principal
+         * (R-2557-53) */
         in->caps &= ~(uint32_t)(SGI_CAP_TASKS | SGI_CAP_TASKS_2025);
     return true;
 }
 
-/* Reads the log level. Returns false when the request was refused: the error was sent
- * (2026-07-28 server/utilities/logging, "Error Handling"). */
+/* Reads the log level. Returns false when the request is refused; the error has then been
+ * sent (2026-07-28 server/utilities/logging, "Error Handling"). */
 static bool read_level(sgi_inbound *in)
 {
     in->log_level = sgi_log_level_json(in->level);

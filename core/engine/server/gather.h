@@ -1,14 +1,14 @@
-/* Gathering: segments that a tool makes in quick succession are sent in one response. A
- * response is sent at once when it is the first, or when the one before was sent more
- * than SGI_GATHER_MS earlier. Otherwise segments wait until this time is over, a response
- * is full, or the operation has ended. */
+/* Gathering puts segments that a tool makes in quick succession into one response. The
+ * first response is sent at once, and so is a response after a pause of SGI_GATHER_MS.
+ * Otherwise segments wait until the pause is over, a response is full, or the operation
+ * has ended. */
 #ifndef SGI_GATHER_H
 #define SGI_GATHER_H
 
 #include "engine/conversation/conn.h"
 #include "engine/log/reader.h"
 
-/* The pause between one response and the next, in ms. */
+/* The shortest time between two responses, in ms. */
 #define SGI_GATHER_MS 2
 /* A response is full when it has this number of segments, or more than this number of
  * bytes. */
@@ -17,8 +17,8 @@
 
 typedef struct sgi_gather {
     sgi_timer timer;
-    /* conversation of the source; not a counted reference: the owner of the source has
-     * one */
+    /* the conversation of the source; the owner of the source has a reference to it, this
+     * struct has none */
     sgi_conn *conn;
     sgi_source *source;
     /* Monotonic time before which the next response is not sent; 0 = no response was sent
@@ -31,8 +31,8 @@ void sgi_gather_init(sgi_gather *gather, sgi_conn *conn, sgi_source *source);
 void sgi_gather_end(sgi_gather *gather);
 /* Notes that a response was sent, so that the pause before the next one begins. */
 void sgi_gather_begin_pause(sgi_gather *gather);
-/* True when the next response has to wait: the source is then asked again when the
- * response is due. The entries that the reader has not read count as content of the
+/* True when the next response has to wait. The source is then asked again when the
+ * response is due. What the reader has not read yet counts as the content of the
  * response. */
 bool sgi_gather_must_wait(sgi_gather *gather, const sgi_reader *reader);
 

@@ -1,10 +1,10 @@
 /* Over HTTP a missing scope is answered with status 403 and a challenge, in every era
  * (2026-07-28 basic/authorization, "Runtime Insufficient Scope Errors"). The JSON-RPC
- * error names the scopes too, for clients that do not see HTTP, and for a message in a
- * batch, whose other messages have their own answers.
+ * error names the scopes too. It serves clients that do not see HTTP, and messages of a
+ * batch, which share one HTTP status.
  *
- * Over HTTP without authorization no caller has a scope, so items that require one are
- * closed there. */
+ * Over HTTP without authorization no caller has a scope, so items that require a scope
+ * cannot be used. */
 #include "engine/server/grant.h"
 
 #include "wire/scopes.h"

@@ -1,6 +1,7 @@
-/* The rights of a bearer token: its principal, its scopes and its end. The transport that
- * has checked the token makes the grant. A grant is reference-counted and never changes:
- * a request keeps its grant, whatever token the caller sends later. */
+/* The rights that a bearer token gives: its principal, its scopes and its end. The
+ * transport that has checked the token makes the grant. A grant is reference-counted and
+ * never changes. A request keeps its grant even when the caller sends another token
+ * later. */
 #ifndef SGI_GRANT_H
 #define SGI_GRANT_H
 
@@ -23,10 +24,10 @@ sgi_grant *sgi_grant_new(sgi_engine *engine, sgi_principal *who, sgi_str scopes,
                          int64_t expires_ms);
 
 /* True when the caller has the scopes that the item requires. Over a byte stream there
- * are no tokens, and every caller may use all items. item NULL = no scope is required. */
+ * are no tokens: every caller may use all items. item NULL = true. */
 bool sgi_peer_may_use(const sgi_peer *peer, const sgi_item *item);
-/* Like sgi_peer_may_use, for the caller of a request. Returns false when the request was
- * refused: the error was sent. */
+/* Like sgi_peer_may_use, for the caller of a request. When the result is false, the
+ * request is refused and the error has been sent. */
 bool sgi_inbound_may_use(const sgi_inbound *in, const sgi_item *item);
 
 /* Sets the peer's grant; NULL = none. */

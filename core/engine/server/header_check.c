@@ -56,8 +56,8 @@ static const char *check_name(const sgi_http_head *head, const sgi_inbound *in,
     if (member)
         name = strcmp(member, "name") == 0 ? in->name : sgi_json_get(in->params, member);
     if (sgi_json_kind_of(name) != SGI_JSON_STRING)
-        /* nothing to compare: a name of a wrong type is refused when the parameters are
-         * checked */
+        /* a name of a wrong type is not compared: the check of the parameters refuses
+         * it */
         return NULL;
     if (!head->name.p)
         return problem_of(NAME, SGI_MCP_MISSING);
@@ -65,8 +65,8 @@ static const char *check_name(const sgi_http_head *head, const sgi_inbound *in,
                                                sgi_engine_mem(in->peer->server->engine)));
 }
 
-/* Returns the header name mcp-param-<suffix> in lower case, because header names are
- * compared in lower case. */
+/* Returns the name of the header mcp-param-<suffix> in lower case, in which header names
+ * are compared. */
 static sgi_str param_header(sgi_buf *room, sgi_str suffix)
 {
     sgi_buf_reset(room, KEEP_NAME);
@@ -78,8 +78,8 @@ static sgi_str param_header(sgi_buf *room, sgi_str suffix)
     return sgi_buf_str(room);
 }
 
-/* Compares an argument of a call with the header that the tool's schema requires for
- * it. */
+/* Compares an argument of a call with the header that must repeat it according to the
+ * tool's schema. */
 static const char *check_param(const sgi_http_head *head, const sgi_inbound *in,
                                sgi_str suffix, sgi_json value)
 {

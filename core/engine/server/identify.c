@@ -1,6 +1,6 @@
 /* The application's function that names the principal runs from the ready queue, without
- * the lock, on the thread that delivers callbacks. While it runs, this file holds a
- * reference to the server, and the caller keeps the transport in memory. */
+ * the lock, on the thread that delivers callbacks. Meanwhile this file holds a reference
+ * to the server. The caller must keep the transport in memory. */
 #include "engine/server/identify.h"
 
 segue_status sgi_identify_principal(segue_server *server, void *transport,
@@ -14,7 +14,7 @@ segue_status sgi_identify_principal(segue_server *server, void *transport,
         server->options.principal(server->options.user, transport, &name);
     sgi_user_code_end(engine);
     if (status == SEGUE_OK && !sgi_utf8_valid(sgi_str_of(name), NULL)) {
-        /* a name that is not UTF-8 is refused: read back from the store, it might be
+        /* a name that is not UTF-8 is refused, because the store might return it as
          * another name */
         engine->warnings++;
         status = SEGUE_E_INVALID;

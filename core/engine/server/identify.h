@@ -5,10 +5,10 @@
 
 #include "engine/server/server.h"
 
-/* Asks the application for the principal. Called under the lock, which is released while
- * the application's function runs. The caller keeps the transport in memory. On SEGUE_OK,
- * *who is set, with a reference for the caller. *named: set when the application gave a
- * name. */
+/* Asks the application for the principal. Called with the lock held; the lock is released
+ * while the application's function runs. The caller keeps the transport in memory. On
+ * SEGUE_OK, *who is set, and the caller owns a reference to it. *named: true when the
+ * application gave a name. */
 segue_status sgi_identify_principal(segue_server *server, void *transport,
                                     sgi_principal **who, bool *named);
 

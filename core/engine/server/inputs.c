@@ -13,9 +13,8 @@
 
 /* ---- asking questions ---- */
 
-/* Returns the question of an earlier run of the handler that is the same as this one,
- * perhaps with its answer; NULL when there is none. key NULL = the question may have any
- * key. */
+/* Returns the same question from an earlier run of the handler, perhaps with its answer;
+ * NULL = no run has asked it. key NULL = the key does not matter. */
 static sgi_input *asked_before(sgi_op *op, const char *key, const char *method,
                                sgi_json params)
 {
@@ -42,8 +41,8 @@ static bool is_key(const char *key)
     return n > 0 && n <= SGI_INPUT_KEY_MAX;
 }
 
-/* Makes a key of the form input-<n> that no question has. Tools may have chosen such keys
- * too. */
+/* Makes a key of the form input-<n> that no question of the operation has. The tool may
+ * have chosen keys of this form itself. */
 static void make_key(sgi_op *op, char key[SGI_INPUT_KEY_MAX + 1])
 {
     int n = (int)op->head.input_count;
@@ -62,8 +61,7 @@ static bool any_open(const sgi_op *op)
     return false;
 }
 
-/* Appends an entry and a change of the status together: both are appended, or neither
- * is. */
+/* Appends an entry and a change of the status. Either both are appended or none. */
 static segue_status append_with_status(sgi_op *op, int32_t kind, sgi_str payload,
                                        const char *status_entry)
 {
@@ -102,8 +100,8 @@ static segue_status ask(sgi_op *op, const char *key, const char *method, sgi_jso
     sgi_jw_member_string(&w, "method", sgi_str_of(method));
     sgi_jw_member_raw(&w, "params", params);
     sgi_jw_close(&w, '}');
-    /* each question writes the status again, because a client on a stream looks for
-     * questions only when a status comes */
+    /* the status is written with each question: a client on a stream looks for questions
+     * only when it gets a status */
     segue_status status =
         payload.failed
             ? SEGUE_E_NOMEM
@@ -137,7 +135,7 @@ static segue_status append_answer(sgi_op *op, sgi_input *input, const char *memb
     sgi_buf payload;
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
     write_answer(&payload, input, member, value);
-    /* set for a moment, so that any_open looks only for other open questions */
+    /* set for a moment, so that any_open does not count this question */
     input->answered = UINT64_MAX;
     const char *change = any_open(op) ? NULL : "{\"status\":\"working\"}";
     input->answered = 0;
@@ -151,8 +149,8 @@ static segue_status append_answer(sgi_op *op, sgi_input *input, const char *memb
     return status;
 }
 
-/* Asks a question. If the question was asked before the call came to this server, it
- * keeps its key and gets its earlier answer. */
+/* Asks a question. If the question was already asked before the call came to this server,
+ * it keeps its key and gets the earlier answer. */
 static segue_status ask_or_recall(sgi_op *op, const char *key, const char *method,
                                   sgi_json params, sgi_input **out)
 {
@@ -208,7 +206,7 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     input->on_input = on_input;
     input->user = user;
     input->free_user = free_user;
-    /* a call that asks a question cannot end within its first turn */
+    /* a call that asks a question cannot be answered within its first turn */
     sgi_call_end_turn(call);
     sgi_call_has_room(call);
     return SEGUE_OK;

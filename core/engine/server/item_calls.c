@@ -34,8 +34,8 @@ static bool read_name(const sgi_inbound *in, sgi_json value, const char *what,
 
 /* ---- making the operation ---- */
 
-/* Makes the operation. own_arguments: the function takes ownership; NULL = the arguments
- * are in params. */
+/* Makes the operation. own_arguments: a text that the operation owns from now on; NULL =
+ * the arguments are in params. */
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request,
                        char *own_arguments)
 {
@@ -78,9 +78,9 @@ static void run(const sgi_inbound *in, sgi_call_request *request, char *own_argu
 
 /* ---- resources/read ---- */
 
-/* Returns the decoded values of a template's variables as a JSON object. NULL when a
- * value cannot be decoded (*is_none is true) or when out of memory (*is_none is
- * false). */
+/* Returns the decoded values of a template's variables as a JSON object. Returns NULL
+ * when a value cannot be decoded (*is_none is then true) or when out of memory (*is_none
+ * is then false). */
 static char *write_values(const sgi_inbound *in, const sgi_uri_template *t,
                           const sgi_str *values, bool *is_none)
 {
@@ -176,7 +176,7 @@ static bool are_texts(sgi_json object)
     return true;
 }
 
-/* True when the object has a member of this name. name: a JSON string. */
+/* True when the object has a member of this name. name: the name as a JSON string. */
 static bool has_member(sgi_json object, sgi_json name, sgi_buf *room)
 {
     sgi_json_member member;
@@ -189,8 +189,8 @@ static bool has_member(sgi_json object, sgi_json name, sgi_buf *room)
     return false;
 }
 
-/* True when all required arguments are given. Otherwise *room has the name of a missing
- * one. */
+/* True when all required arguments are given. Otherwise *room contains the name of a
+ * missing argument. */
 static bool has_required(sgi_json prompt, sgi_json given, sgi_buf *room)
 {
     sgi_json arguments = sgi_json_get(prompt, "arguments");
@@ -260,9 +260,9 @@ static void answer_nothing(const sgi_inbound *in)
     sgi_send_end(&sending);
 }
 
-/* Starts a completion. The handler's arguments are the argument that is completed ("name"
- * and "value"); its params have the rest. A resource that is no template has nothing to
- * complete. */
+/* Starts a completion. The arguments of its handler are "name" and "value" of the
+ * argument to complete; the rest is in its params. A resource without variables has
+ * nothing to complete. */
 static void complete(const sgi_inbound *in, bool is_prompt, sgi_str name)
 {
     segue_server *server = in->peer->server;
@@ -318,7 +318,7 @@ static const sgi_method *find(const sgi_method *table, sgi_str name)
     return NULL;
 }
 
-/* A method for a type of item that the server never had counts as unknown. */
+/* Returns the method; NULL also for a method of a type of item that was never added. */
 const sgi_method *sgi_item_method(const segue_server *server, sgi_version version,
                                   sgi_str name)
 {

@@ -1,10 +1,10 @@
 /* The operations that clients can name, by task id or by idempotency key, and their time
  * to live.
  *
- * An operation is in the maps (sgi_op_is_known) from its creation until it is purged. An
- * operation that has ended and is stored leaves the maps earlier, when no client has
- * asked for it for a while. Later requests find it in the store. The timer of an
- * operation fires at the next of these moments. */
+ * An operation is in the maps (sgi_op_is_known) from its creation until it is purged. A
+ * stored operation that has ended leaves the maps earlier, when no client has asked for
+ * it for a while; later requests find it in the store. One timer per operation fires at
+ * the next of these moments. */
 #include "engine/server/call.h"
 #include "engine/cluster/following.h"
 #include "engine/cluster/recovery.h"
@@ -98,11 +98,13 @@ void sgi_server_take_from_maps(sgi_op *op)
 
 void sgi_server_op_release(sgi_op *op)
 {
-    /* the store gave this operation to this server, which has not read its whole log */
+    /* the store gave this operation to this server, which has not read the whole log
+     * yet */
     if (op->shared->claimed) {
         op->shared->claimed = false;
         sgi_op_set_hold(op, SGI_HOLD_HERE);
-        /* the server closes, so this only ends the recovery of the operation */
+        /* the server is closing: this call ends the recovery of the operation without
+         * running it */
         sgi_recover_claimed_op(sgi_op_cluster(op), op);
     }
     if (!sgi_op_has_ended(op) && sgi_op_is_owned_here(op)) {
@@ -134,9 +136,9 @@ static void on_timer(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_shared, timer)->op;
     if (sgi_op_has_ended(op)) {
-        /* An end that is not stored yet is known only here. A client that looked into the
-         * store would find an operation that still runs, and would never get the end. So
-         * such an operation stays in the maps. */
+        /* An end that is not stored yet is known only here. In the store the operation
+         * still seems to run, and a client that looked there would never get the end. So
+         * the operation stays in the maps. */
         if (op->head.final_seq <= sgi_op_horizon(op))
             sgi_server_take_from_maps(op);
         return;
@@ -186,9 +188,10 @@ void sgi_server_op_delivered(sgi_op *op)
 typedef struct finding {
     segue_server *server; /* a counted reference */
     bool has_owner;
-    /* the owner (principal) that the operation must have */
+    /* the principal that must be the owner of the operation */
     uint8_t owner[SGI_DIGEST_SIZE];
-    /* an operation in memory: a counted reference; NULL = only the store may have it */
+    /* the operation if it is in memory, a counted reference; NULL = it can only be in the
+     * store */
     sgi_op *op;
     sgi_found_fn found;
     void *user;
@@ -225,8 +228,7 @@ static void record_found(sgi_job *job)
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK && find->has_owner &&
         memcmp(found->record.principal, find->owner, SGI_DIGEST_SIZE) != 0)
-        /* the owner is checked now and not later, because reading the log may take
-         * long */
+        /* the owner is checked before the log is read, because reading can take long */
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK)
         sgi_rebuild(&server->cluster, &found->record, rebuilt, find);
@@ -262,8 +264,8 @@ static void ask_store(segue_server *server, const sgi_principal *who, sgi_str ta
 
 static void caught_up(sgi_job *job);
 
-/* Reads the newest entries of an operation in memory, before the operation is returned.
- * Returns false when out of memory. */
+/* Reads the newest entries of an operation that is in memory, and returns the operation
+ * afterwards. Returns false when out of memory. */
 static bool read_on(finding *find)
 {
     const sgi_op *op = find->op;
@@ -279,9 +281,9 @@ static bool read_on(finding *find)
     return true;
 }
 
-/* Returns the operation when its newest entries were read. The client may have received
- * more of the log at another server, and must not get less here. Even for an operation of
- * this server, another server may know of a commit earlier. */
+/* Returns the operation after its newest entries were read. The client may have received
+ * more of the log at another server, and must not receive less here. Another server can
+ * know of a commit earlier than this one, even for an operation of this server. */
 static void caught_up(sgi_job *job)
 {
     finding *find = job->user;
@@ -329,8 +331,8 @@ static bool is_task_id(sgi_str id)
     return true;
 }
 
-/* A task of another owner is handled like a missing one, so neither the answer nor the
- * time that it takes shows a difference (R-0-5). */
+/* A task of another owner is handled like a missing task. Neither the answer nor the time
+ * that it takes shows a difference (R-0-5). */
 void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_str task_id,
                           sgi_found_fn found, void *user)
 {

@@ -1,9 +1,9 @@
-/* A lasting call: its client may lose the connection and ask for the rest of the call's
- * messages over another one, also at another server of the store, or at a later process.
- * A dialect makes such calls (dialects.h). The dialect's data of such a call is a struct
+/* A lasting call: its client may lose the connection and get the rest of the messages
+ * over another connection, even from another server on the store or from a later process.
+ * Dialects make such calls (dialects.h). The dialect's data of a lasting call is a struct
  * that begins with sgi_lasting and belongs to the operation. The messages are entries of
- * the operation's log. They are sent on the channel: the newest reply on which the client
- * has asked for them (pieces.h). */
+ * the operation's log. They are sent on the channel, which is the newest reply on which
+ * the client has asked for them (pieces.h). */
 #ifndef SGI_LASTING_H
 #define SGI_LASTING_H
 
@@ -22,17 +22,17 @@ struct sgi_lasting_form {
                          const sgi_call_request *request);
     void (*free)(sgi_lasting *lasting);
     /* Called when the call is durable, as a task or as a plain call. Notes that the
-     * client is present, and sends, before any other message, how the client can come
-     * back. When the call becomes a task later, the function is called again and does
-     * nothing. */
+     * client is present and sends the first message, which says how the client can come
+     * back. When the call becomes a task later, the function is called a second time and
+     * does nothing. */
     void (*created)(sgi_lasting *lasting, sgi_reply *reply);
-    /* Write and read the dialect's member of the stored record. read: *out is NULL for an
-     * operation without the member; returns false when out of memory or when the member
-     * is corrupt. */
+    /* Write and read the dialect's member of the stored record. When an operation lacks
+     * the member, read sets *out to NULL. read returns false when out of memory or when
+     * the member is corrupt. */
     void (*write)(const sgi_lasting *lasting, sgi_jw *w);
     bool (*read)(sgi_op *op, sgi_json data, sgi_lasting **out);
-    /* Returns for how long the record is kept after the end of the call, in addition to
-     * the server's grace. */
+    /* Returns for how long the record stays in the store after the end of the call, in
+     * addition to the time that the server always grants. */
     int64_t (*kept_ms)(const sgi_lasting *lasting);
 
     /* ---- the call's log ---- */
@@ -46,18 +46,18 @@ struct sgi_lasting_form {
 
     /* ---- the call's client ---- */
 
-    /* Called when no transport carries the peer's conversation any more. A transport may
-     * carry it again later. */
+    /* Called when no transport carries the peer's conversation any more. Another
+     * transport may carry it later. */
     void (*parted)(sgi_lasting *lasting);
     /* Called when a transport carries the peer's conversation again. */
     void (*rejoined)(sgi_lasting *lasting);
-    /* Called when the transport has written the output that it took earlier, and is about
-     * to take more. Returns true to be called again when the next output was written. */
+    /* Called when the transport has written the output that it took earlier and is about
+     * to take more. Returns true to be called again after the next output was written. */
     bool (*passed)(sgi_lasting *lasting);
-    /* Called when another server reports that the client has connected there, or (away)
-     * has disconnected from there. */
+    /* Called when another server reports the client's presence. away false: the client
+     * has connected to that server. away true: it has disconnected from there. */
     void (*elsewhere)(sgi_lasting *lasting, bool away);
-    /* True when the client has been away for too long, according to the log. */
+    /* True when the log shows that the client has been away for too long. */
     bool (*is_over)(const sgi_lasting *lasting);
 
     /* ---- the call's channel ---- */
@@ -79,16 +79,19 @@ struct sgi_lasting_form {
 struct sgi_lasting {
     const sgi_lasting_form *form;
     sgi_op *op;
-    /* how the client gets the result while it grows; NULL = it gets only the whole
-     * result */
+    /* the form in which the client gets the result while it grows; NULL = only the whole
+     * result is sent */
     const sgi_pieces_form *pieces;
     char *progress_token; /* JSON text or NULL */
     int32_t log_level;    /* index of the level; -1 = no log messages */
-    /* position up to which the client has received the log */
+    /* position in the log up to which the client has confirmed that it received
+     * entries */
     uint64_t confirmed;
-    uint64_t sent;      /* position up to which the log was written into the output */
+    /* position in the log up to which entries were written into the output */
+    uint64_t sent;
     sgi_reply *channel; /* the reply on which the messages are sent, or NULL */
-    /* the peer of the present channel, or of the last one; NULL = that peer is gone */
+    /* the peer of the channel or, when there is no channel, of the last one; NULL = that
+     * peer is gone */
     sgi_peer *peer;
     LIST_ENTRY(sgi_lasting) by_peer;
 };
@@ -115,19 +118,20 @@ void sgi_lasting_join_peer(sgi_lasting *lasting, sgi_peer *peer);
 void sgi_lasting_leave_peer(sgi_lasting *lasting);
 /* Notes that the reply is no longer the channel of a lasting call. */
 void sgi_lasting_leave_reply(sgi_reply *reply);
-/* Notes that the next message on the reply contains the log up to this position. Does
+/* Notes that the next message on the reply reaches up to this position of the log. Does
  * nothing for a reply that is no channel. */
 void sgi_lasting_note_position(sgi_reply *reply, uint64_t seq);
 
 /* ---- functions called for a peer ---- */
 
 /* Report a change of the peer's conversation to its lasting calls: no transport carries
- * it any more (parted), a transport carries it again (rejoined), or it is lost. */
+ * the conversation any more (parted), a transport carries it again (rejoined), or it has
+ * ended (lost). */
 void sgi_lasting_peer_parted(sgi_peer *peer);
 void sgi_lasting_peer_rejoined(sgi_peer *peer);
 void sgi_lasting_peer_lost(sgi_peer *peer);
 /* Reports to the peer's lasting calls that the transport has written the output that it
- * took earlier, and is about to take more. Returns true to be called again when the next
+ * took earlier and is about to take more. Returns true to be called again after the next
  * output was written. */
 bool sgi_lasting_peer_confirm_written(sgi_peer *peer);
 

@@ -3,7 +3,7 @@
 #include "engine/log/op.h"
 #include "engine/server/server.h"
 
-#define TOLD_MAX 96 /* the largest part of an id that a log message shows, in bytes */
+#define TOLD_MAX 96 /* number of bytes of an id that a log message shows */
 
 typedef struct late {
     segue_server *server; /* a counted reference */
@@ -34,8 +34,8 @@ static void free_late(late *l)
     sgi_server_unref(server);
 }
 
-/* Finds the question whose entry is at this position. NULL when the question has its
- * answer, or when its entry is not visible to clients. */
+/* Finds the question whose log entry is at this position. Returns NULL when the question
+ * is answered, or when clients cannot see its entry yet. */
 static sgi_input *find(sgi_op *op, uint64_t position)
 {
     sgi_input *input = sgi_op_find_input_at(op, position);
@@ -75,9 +75,9 @@ static late *make(segue_server *server, const sgi_question_parts *parts, bool is
     return l;
 }
 
-/* Handles an answer to a question of a plain call that this process did not ask: only the
- * asking process knows the question. When servers share a key, another server may have
- * asked. */
+/* Handles an answer to a question of a plain call that this process did not ask. Only the
+ * process that asked knows such a question. When servers share a key, that may be another
+ * server. */
 static sgi_answered elsewhere(const segue_server *server, sgi_str of)
 {
     return server->seal.shared && !sgi_str_eq(of, sgi_str_of(server->name))

@@ -1,9 +1,9 @@
-/* Handles an answer to a question of a stored operation that this server has not sent in
- * this session. The process that asked has ended, or another server on the same store
- * asked, or the client answers in another session. The answer's id names the operation
- * and the question (question_id.h). The server looks for them, and accepts the answer
- * only from the owner of the operation. If another server runs the operation, the answer
- * is forwarded to that server as a command (forwarding.h). */
+/* Handles an answer to a question of a stored operation when this server has not sent the
+ * question in this session. The process that asked may have ended, another server on the
+ * store may have asked, or the client may answer in another session. The answer's id
+ * names the operation and the question (question_id.h). The server looks both up, and
+ * accepts the answer only from the owner of the operation. If another server runs the
+ * operation, the answer is forwarded to that server as a command (forwarding.h). */
 #ifndef SGI_LATE_ANSWER_H
 #define SGI_LATE_ANSWER_H
 
@@ -12,7 +12,7 @@
 
 sgi_answered sgi_take_late_answer(sgi_peer *peer, const sgi_question_parts *parts,
                                   bool is_error, sgi_json answer);
-/* Counts and logs an answer that is dropped, because no open question has its id. */
+/* Counts and logs an answer that is dropped because no open question has its id. */
 void sgi_answer_log_dropped(sgi_engine *engine, sgi_json id);
 
 #endif

@@ -1,5 +1,5 @@
-/* Counts the answers of clients (and their bytes) while their question is looked up in
- * the store, or while they are forwarded to another server. late_answer.c and mailbox.c
+/* Counts the answers of clients, and their bytes, while their question is looked up in
+ * the store or while they are forwarded to another server. late_answer.c and mailbox.c
  * share these counts. */
 #ifndef SGI_LATE_USE_H
 #define SGI_LATE_USE_H
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The largest number of such answers at a time, and of their bytes. When there is no
- * other, an answer is accepted whatever its size is. */
+/* The largest number of such answers at a time, and of their bytes. A single answer may
+ * be of any size. */
 #define SGI_LATE_ANSWERS_MAX 64
 #define SGI_LATE_ANSWERS_BYTES ((size_t)16 * 1024 * 1024)
 

@@ -4,9 +4,9 @@
 #include "engine/server/gather.h"
 #include "wire/json_copy.h"
 
-/* A cursor is the order number of the last item on the page, so that removed items cause
- * neither gaps nor repeats. The cursor is sealed for its list, and for its caller if the
- * page depends on the caller. */
+/* A cursor contains the order number of the last item on the page. Items that are added
+ * or removed later cause neither gaps nor repeats. The cursor is sealed for its list, and
+ * also for its caller if the page depends on the caller. */
 #define CURSOR 8
 
 static sgi_sealed_for good_for(const sgi_inbound *in, const sgi_str *list)
@@ -52,8 +52,8 @@ static bool read_cursor(const sgi_inbound *in, sgi_str list, uint64_t *after)
     return ok;
 }
 
-/* Writes the members of an item. Before 2026-07-28, structured content had to be an
- * object, so an outputSchema that allows more is left out for older clients. */
+/* Writes the members of an item. Before 2026-07-28 structured content had to be an
+ * object. An outputSchema that allows other values is left out for older clients. */
 static void write_members(sgi_jw *w, sgi_json json, bool modern_output,
                           bool bare_of_annotations)
 {
@@ -73,8 +73,8 @@ static bool is_streamed(const sgi_inbound *in, const sgi_item *item)
            item->options.flags & SEGUE_TOOL_INCREMENTAL;
 }
 
-/* Writes the application's annotations and the library's hint. If the application has set
- * this hint itself, its value is written. */
+/* Writes the application's annotations and the library's hint. If the application's
+ * annotations contain this hint, the application's value is used. */
 static void write_hint(sgi_jw *w, sgi_json annotations)
 {
     sgi_jw_key(w, "annotations");
@@ -115,17 +115,18 @@ static void write_item(sgi_jw *w, const sgi_inbound *in, const sgi_item *item)
 /* One page of a list: the items whose order number is above `after`, at most `left` of
  * them. */
 typedef struct page {
-    /* the request; its views into the message are cleared, because the page outlives the
-     * message */
+    /* the request; its views into the message are cleared, because the message is freed
+     * before the page */
     sgi_inbound in;
     int32_t type;
     const char *member;
     uint64_t after;
     int32_t left;
-    /* the item with the number `after`; valid only while no item was removed since; NULL
-     * = the item is not known */
+    /* the item with the number `after`, as long as no item was removed since; NULL = that
+     * item is not known */
     sgi_item *last;
-    uint64_t removals; /* removals of the list when `last` was set */
+    /* number of items that were removed from the list before `last` was set */
+    uint64_t removals;
 } page;
 
 static sgi_typed_items *items_of(const page *p)
@@ -146,8 +147,9 @@ static sgi_item *next_shown(const sgi_item *item)
     return next;
 }
 
-/* Returns the first item after number `after`. The list is searched from its beginning
- * only when `last` is not valid, because a page in pieces asks for each piece. */
+/* Returns the first item after number `after`. A long page calls this for each piece, so
+ * the search starts at `last` when that is valid, and at the beginning of the list
+ * otherwise. */
 static sgi_item *first_behind(const page *p)
 {
     const sgi_typed_items *list = items_of(p);
@@ -162,8 +164,8 @@ static sgi_item *first_behind(const page *p)
     return item;
 }
 
-/* Writes items of the list: at most `most` of them, and none after most_bytes are
- * written. Returns their number. *rest: the next item; NULL = the list has no more. */
+/* Writes at most `most` items of the list, and stops when most_bytes are written. Returns
+ * the number of items. *rest: the next item; NULL = the list has no more. */
 static int32_t write_items(page *p, sgi_jw *w, int32_t most, size_t most_bytes,
                            sgi_item **rest)
 {
@@ -216,14 +218,16 @@ static void answer_whole(const sgi_inbound *in, page *p)
 
 /* ---- pages in pieces ---- */
 
-/* A long page is sent in several responses to a client that allows it (P, R-776-31), as
- * fast as the client reads. Each response has the items that exist when it is written. */
+/* A long page is sent in several responses if the client allows it (P, R-776-31). The
+ * client's reading sets the pace. Each response has the items that exist when it is
+ * written. */
 typedef struct listing {
     sgi_source source;
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     page page;
-    /* number of the first item of the next piece; the first item of the page has 1 */
+    /* number of the first item of the next piece; the items of a page are numbered from
+     * 1 */
     int64_t next;
 } listing;
 
@@ -242,8 +246,8 @@ static void listing_cancelled(sgi_reply *reply)
     free_listing(reply->user);
 }
 
-/* Writes _meta of a piece: hasMore unless the piece is the last, and the number of the
- * piece when the client may receive a piece twice (C-9). */
+/* Writes _meta of a piece. hasMore is written for all pieces but the last. The number of
+ * the piece is written when the client may receive a piece twice (C-9). */
 static void write_piece_meta(const listing *l, sgi_jw *w, bool last, int32_t count)
 {
     bool is_numbered = count && l->reply->peer->session;
@@ -260,8 +264,8 @@ static void write_piece_meta(const listing *l, sgi_jw *w, bool last, int32_t cou
     sgi_jw_close(w, '}');
 }
 
-/* Sends one piece. Returns false when nothing more has to be sent: the listing may have
- * been freed. */
+/* Sends one piece. Returns false when there is nothing more to send; the listing may then
+ * be freed. */
 static bool send_piece(listing *l)
 {
     sgi_sending sending;
@@ -276,7 +280,7 @@ static bool send_piece(listing *l)
     sending.last = last;
     l->next += count;
     if (!sgi_send_end(&sending))
-        return false; /* the conversation closes: its callback `lost` frees the listing */
+        return false; /* the conversation closes; its callback `lost` frees the listing */
     if (last)
         free_listing(l);
     return !last;
@@ -295,8 +299,8 @@ static bool fill_listing(sgi_source *source, size_t room)
     return more;
 }
 
-/* Begins to answer in pieces. The first piece is sent here: over HTTP, a source is asked
- * only when the form of the answer is decided. */
+/* Begins to answer in pieces. The first piece is sent here, because over HTTP a source is
+ * asked only after the form of the answer is decided. */
 static void answer_in_pieces(const sgi_inbound *in, const page *p)
 {
     sgi_reply *reply = sgi_reply_open(in, false);

@@ -14,8 +14,8 @@ static const char not_taken[] =
 
 /* ---- the mailbox ---- */
 
-/* Writes the owner of a mailbox: a digest that no principal has (all 0xff), so no client
- * can look the mailbox up. */
+/* Writes the owner of a mailbox: a digest of 0xff bytes, which no principal has. So no
+ * client can find the mailbox. */
 static void write_owner(uint8_t digest[SGI_DIGEST_SIZE])
 {
     memset(digest, 0xff, SGI_DIGEST_SIZE);
@@ -40,8 +40,8 @@ static void look_at_calls(const segue_server *server)
         sgi_call_queue_events(call);
 }
 
-/* Sends the waiting questions when the mailbox was created, or could not be created.
- * Without a mailbox, an answer arrives only if its client sends it to this server. */
+/* Sends the waiting questions after the mailbox was created, or after that failed.
+ * Without a mailbox, an answer is lost if its client sends it to another server. */
 static void box_made(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     segue_server *server = sgi_op_server(op);
@@ -79,7 +79,8 @@ void sgi_mailbox_create(segue_server *server)
         return;
     sgi_op *box = make_box(server);
     if (!box)
-        return; /* not created: the next session that begins tries again */
+        /* the mailbox was not created; the next session that begins tries again */
+        return;
     server->mailbox.box = box;
     sgi_server_put_in_maps(box);
     server->mailbox.waits.fire = box_made;
@@ -109,8 +110,8 @@ void sgi_mailbox_delete(segue_server *server)
     sgi_mailbox_delete_claimed(box);
 }
 
-/* Replaces the mailbox. The server gets a new name with it, because questions that were
- * sent under the old name cannot be answered any more. */
+/* Replaces the mailbox, and gives the server a new name. Questions that were sent under
+ * the old name can no longer be answered. */
 void sgi_mailbox_replace(sgi_op *box)
 {
     segue_server *server = sgi_op_server(box);
@@ -248,7 +249,7 @@ bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg)
     *m = (mail){server, peer->conn, answer.len, answer};
     sgi_server_ref(server);
     sgi_conn_ref(peer->conn);
-    /* the POST gets only a status as its answer, and no event stream */
+    /* the POST is answered with a status only, never with an event stream */
     peer->conn->no_events = true;
     sgi_late_answer_use_begin(&server->late, answer.len);
     sgi_committer_add_job(&server->committer, job);

@@ -33,13 +33,13 @@ static void linger(sgi_op *op)
 /* Called when more of the operation's log became visible, perhaps its end. */
 static void became_visible(sgi_op *op)
 {
-    /* A call with a key and a lasting call start only now that their creation is durable:
-     * before, another operation might have had the key, or the client might not have been
-     * able to come back. */
+    /* A call with a key and a lasting call start when their creation is durable, and not
+     * before: another operation might have the same key, and the client of a lasting call
+     * might not be able to come back. */
     bool waited = op->key || sgi_op_is_lasting_call(op);
     if (waited && op->hold == SGI_HOLD_NEW && !op->served->call &&
         !sgi_op_has_ended(op) && sgi_op_server(op)->stage < SGI_SERVER_DEAD) {
-        /* set first, so that the handler is not started twice if the start fails */
+        /* set before the start, so that a failed start is not repeated */
         sgi_op_set_hold(op, SGI_HOLD_HERE);
         if (sgi_call_start(op, false) != SEGUE_OK)
             sgi_op_end_internal_error(op, "Out of memory");
@@ -50,31 +50,30 @@ static void became_visible(sgi_op *op)
         return;
     if (sgi_op_runs_elsewhere(op)) {
         sgi_followed_end(op);
-        /* the operation has ended, so no server runs it any more and this one may keep
-         * it */
+        /* the operation has ended: no server runs it, so this server may keep it */
         sgi_op_set_hold(op, SGI_HOLD_HERE);
         op->shared->stale = false;
     }
-    /* the server that ran the task logs its end once */
+    /* only the server that ran the task logs the end of the task */
     if (op->served->counted && op->served->is_task)
         sgi_task_log_end(op);
     uncount(op);
-    /* questions are withdrawn first, because the client gets the end later */
+    /* questions are withdrawn before the client gets the end */
     sgi_question_requests_withdraw(op);
-    /* a round that a client will answer stays: the client's next request gets the end */
+    /* a round that a client will answer stays: the client's next request gets the end as
+     * its answer */
     if (!sgi_round_is_awaited(op))
         sgi_round_end(op);
     if (sgi_op_is_known(op))
         linger(op);
     if (op->served->call && op->head.final == SGI_FINAL_CANCELLED)
-        /* the last moment at which the handler of a plain call can be cancelled */
+        /* the handler of a plain call can no longer be cancelled after this */
         sgi_call_cancel(op->served->call);
     if (op->served->call)
         sgi_call_release(op->served->call);
 }
 
-/* Called when another server has taken the operation over: its handler here is
- * stopped. */
+/* Called when another server has taken the operation over. Stops the handler here. */
 static void fenced(sgi_op *op)
 {
     if (sgi_op_is_mailbox(op)) {
@@ -90,7 +89,7 @@ static void fenced(sgi_op *op)
 
 static void not_created(sgi_op *op, segue_status status)
 {
-    /* an existing key is normal: the request was sent before */
+    /* an existing key is no failure: the client has repeated its request */
     if (status != SEGUE_E_EXISTS || !op->key)
         sgi_engine_log(op->engine, SEGUE_LOG_WARNING,
                        "the store could not create an operation: %s",

@@ -1,4 +1,5 @@
-/* The conversation has a reference to the peer, and the peer has one to the server. */
+/* The conversation holds a reference to the peer, and the peer holds one to the
+ * server. */
 #include "engine/server/serving.h"
 
 void sgi_peer_free(sgi_peer *peer)
@@ -54,7 +55,8 @@ sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who
 void sgi_peer_open(sgi_peer *peer)
 {
     if (!peer->who)
-        /* the principal is not known yet; sgi_peer_open is called again when it is */
+        /* the principal is not known yet; when it is known, sgi_peer_open is called
+         * again */
         return;
     peer->reading = true;
     sgi_conn_resume_input(peer->conn);

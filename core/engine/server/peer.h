@@ -17,10 +17,11 @@ typedef struct sgi_handshake {
     bool initialized;
     /* set by logging/setLevel; -1 = the client wants no log messages */
     int32_t log_level;
-    uint8_t modes; /* sgi_response_mode: the modes that the client declared */
+    /* the response modes that the client declared: a set of sgi_response_mode */
+    uint8_t modes;
     /* the lists whose changes the client wants to know (subscriptions.c) */
     uint8_t lists;
-    /* the lists that have changed, as far as the client was not told yet */
+    /* the lists that have changed since the client was told about them last */
     uint8_t changed_lists;
     /* the kinds of questions that the client can be asked: a set of sgi_cap */
     uint32_t caps;
@@ -33,7 +34,8 @@ typedef struct sgi_handshake {
 typedef struct sgi_in_flight {
     /* the replies (sgi_reply) by the ids of their requests */
     sgi_map by_id;
-    /* replies that are not in by_id, because their id may be in flight */
+    /* replies that are not in by_id, because another request with the same id may be in
+     * flight */
     LIST_HEAD(, sgi_reply) out_of_table;
 } sgi_in_flight;
 
@@ -42,19 +44,19 @@ struct sgi_peer {
     sgi_conn *conn;       /* a counted reference */
     TAILQ_ENTRY(sgi_peer) link;
     sgi_principal *who;
-    sgi_in_flight *in_flight; /* points to the session's table, or to own_in_flight */
+    sgi_in_flight *in_flight; /* the session's table, or own_in_flight */
     sgi_in_flight own_in_flight;
     LIST_HEAD(, sgi_reply) replies;
-    sgi_buf id_text; /* canonical id of the request that is being handled now */
+    sgi_buf id_text; /* canonical id of the request that is being handled */
     int32_t stream_count;
-    sgi_handshake *handshake; /* points to the session's handshake, or to own_handshake */
+    sgi_handshake *handshake; /* the session's handshake, or own_handshake */
     sgi_handshake own_handshake;
-    /* points to the session's table of questions, or to own_questions */
+    /* the session's table of questions, or own_questions */
     sgi_question_requests *questions;
     sgi_question_requests own_questions;
-    /* messages are read, because recovery has ended and the principal is known */
+    /* the peer reads messages: recovery has ended and the principal is known */
     bool reading;
-    /* queues the callback in which the application names the principal */
+    /* queues the callback by which the application names the principal */
     sgi_ready ready;
     /* the subscriptions of this conversation (subscriptions.c) */
     LIST_HEAD(, sgi_listen) listens;
@@ -62,38 +64,36 @@ struct sgi_peer {
     /* the resources that the client has subscribed to, or NULL (updates.c) */
     sgi_subscribed_uris *uris;
     sgi_source updates; /* sends notifications about updated resources */
-    /* the lasting calls that have their channel, or had their last one, on this
-     * conversation */
+    /* the lasting calls whose channel is on this conversation, or whose last channel
+     * was */
     LIST_HEAD(, sgi_lasting) lasting;
     /* tag of the lasting call in the Last-Event-ID of the request; "" = none */
     char after_tag[9];
     /* position in the log of that call, from the same Last-Event-ID */
     uint64_t after_seq;
 
-    /* reverse direction: the other end is a server that asks questions, and this side
-     * answers */
+    /* the client serves as a host: the other end is an MCP server that asks questions */
     bool is_host;
 
     /* The following members are used for an HTTP exchange. */
     bool is_exchange;
-    /* the client is on another machine and has no principal, so it gets no tasks */
+    /* the client is on another machine and has no principal: it gets no tasks */
     bool stranger;
-    bool ending;         /* the listener closes, so no new work is begun */
+    bool ending;         /* the listener closes: no new work is begun */
     int32_t max_streams; /* limit of open streams for each principal */
     /* grant of the access token of the request; a counted reference, or NULL */
     sgi_grant *grant;
-    /* a GET carries the exchange, so the exchange counts as a stream of its principal */
+    /* a GET carries the exchange: the exchange counts as a stream of its principal */
     bool got;
-    /* handshake eras: the wire session of the exchange; not a counted reference */
+    /* handshake eras: the wire session of the exchange; a pointer without a reference */
     sgi_wire_session *session;
     TAILQ_ENTRY(sgi_peer) by_session;
-    /* number of bytes by which this exchange counts in sessions.parked_bytes while it is
-     * parked */
+    /* number of bytes of this exchange in sessions.parked_bytes while it is parked */
     size_t parked_bytes;
-    /* number of the next event when the last transport left the exchange */
+    /* number of the next event at the time when the last transport left the exchange */
     uint64_t left_at;
-    /* number of the first event that the client of a GET stream can have received: the
-     * client opened the stream again without the id of an event */
+    /* for a GET stream that was opened again without an event id: number of the first
+     * event that its client can have received */
     uint64_t read_from;
 };
 
@@ -115,21 +115,21 @@ typedef struct sgi_inbound {
     int32_t log_level; /* index of the level; -1 = the client wants no log messages */
 } sgi_inbound;
 
-/* Whether a reply is in the table of requests in flight. A request may ask again for the
- * answer of an earlier request, under the same id, while the earlier one is still in
- * flight. The reply of such a new request stays out of the table (APART) until the
- * request proves valid. */
+/* Whether a reply is in the table of requests in flight. A client may repeat a request
+ * under the same id while the earlier request is still in flight, in order to get the
+ * answer again. The reply of the repeated request is OUT_OF_TABLE until the request is
+ * found to be valid. */
 typedef enum sgi_reply_state {
     SGI_REPLY_IN_TABLE = 0, /* the reply is in the table, under its id */
     SGI_REPLY_OUT_OF_TABLE,
-    /* the reply is not in the table, and the client has cancelled the request */
+    /* the reply is not in the table, and the client has cancelled its request */
     SGI_REPLY_CANCELLED_OUT_OF_TABLE
 } sgi_reply_state;
 
 /* A request that is answered later. The code that answers the request owns the reply and
- * ends it by sgi_reply_close. If the client cancels the request or goes away before that,
- * the function `cancelled` runs, if it is set. After that, messages sent by the reply
- * reach no client, but the owner must still close it. */
+ * ends it by sgi_reply_close. If the client cancels the request or goes away before,
+ * `cancelled` is called (unless NULL). From then on messages on this reply reach no
+ * client, and the owner must still close the reply. */
 struct sgi_reply {
     sgi_map_node node;
     LIST_ENTRY(sgi_reply)
@@ -145,24 +145,24 @@ struct sgi_reply {
     sgi_reply_state state;
     int32_t log_level;
     bool modern;
-    /* the client takes rounds: an answer may consist of questions; false = questions are
-     * sent as requests */
+    /* true: the client accepts an answer that consists of questions (a round); false:
+     * questions are sent as requests */
     bool takes_rounds;
     bool is_stream;
-    /* the client may have received pieces that were replaced later, and has to be told
-     * so */
+    /* the client may have received pieces that were replaced later, so the answer must
+     * say so */
     bool tells_void;
-    /* says why `cancelled` runs: true = the conversation is lost, false = the client has
+    /* why `cancelled` is called: true = the conversation is lost, false = the client has
      * cancelled */
     bool lost;
     void (*cancelled)(sgi_reply *reply);
-    /* called when the first turn of the handler is over; NULL = nothing waits for this */
+    /* called when the first turn of the handler is over; may be NULL */
     void (*turned)(sgi_reply *reply, sgi_op *op);
     /* called when the operation for which the reply waits has ended or could not be
      * created; see sgi_call_await */
     void (*ended)(sgi_reply *reply, sgi_op *op, segue_status status);
-    /* called when no transport carries the conversation any more, perhaps only for now;
-     * may be NULL */
+    /* called when no transport carries the conversation any more, perhaps only for a
+     * time; may be NULL */
     void (*parked)(sgi_reply *reply);
     void *user;
     /* for the owner of the reply: waits for a part of the log of an operation */
@@ -174,10 +174,10 @@ struct sgi_reply {
 };
 
 /* Makes a peer and its conversation, and adds the peer to the server's list. who: the
- * principal; the peer takes its own reference; NULL = not known yet. Returns NULL when
- * out of memory. */
+ * principal, to which the peer adds a reference; NULL = the principal is not known yet.
+ * Returns NULL when out of memory. */
 sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who);
-/* Lets the peer handle requests from now on, because recovery has ended. */
+/* Lets the peer handle requests from now on. Called when recovery has ended. */
 void sgi_peer_open(sgi_peer *peer);
 void sgi_peer_close(sgi_peer *peer);
 /* Frees the peer. Called when its conversation drops its reference. */
@@ -185,21 +185,21 @@ void sgi_peer_free(sgi_peer *peer);
 
 void sgi_in_flight_init(sgi_in_flight *in_flight, sgi_engine *engine);
 
-/* Returns the canonical form of an id; empty when out of memory. Valid until the next
- * call of this function. */
+/* Returns the canonical form of an id; empty when out of memory. The text is valid until
+ * the next call of this function. */
 sgi_str sgi_peer_id(sgi_peer *peer, sgi_json id);
 
-/* True when the caller may list its tasks. This needs a principal with a name: callers
- * without a name would see each other's tasks. */
+/* True when the caller may list its tasks. This requires a principal with a name: callers
+ * without a name share one principal and would see each other's tasks. */
 static inline bool sgi_peer_may_list_tasks(const sgi_peer *peer)
 {
     return peer->server->lists && (peer->server->options.principal || peer->grant);
 }
 
-/* True when a call with an idempotency key runs only once. False where the server cannot
- * keep this promise: a client that loses the standard input and output of this process
- * cannot come back to the process, and the next process does not know the keys in the
- * memory of this one (R-2557-11). */
+/* True when a call with an idempotency key runs only once. False when the server cannot
+ * promise this: its client uses the standard input and output of this process and its
+ * keys are only in memory. After a loss, that client meets a new process, which does not
+ * know the keys (R-2557-11). */
 static inline bool sgi_peer_keeps_keys(const sgi_peer *peer)
 {
     return peer->server->idempotency && !(peer->server->forgets && peer->conn->sole);
@@ -207,15 +207,15 @@ static inline bool sgi_peer_keeps_keys(const sgi_peer *peer)
 
 /* ---- reply.c ---- */
 
-/* Makes the reply of a request. Returns NULL when out of memory or over a limit: the
- * request was then answered with an error. */
+/* Makes the reply of a request. Returns NULL when out of memory or over a limit; the
+ * error has then been sent. */
 sgi_reply *sgi_reply_open(const sgi_inbound *in, bool is_stream);
 /* Like sgi_reply_open, for a request that begins an operation, so that the limits of
  * bytes apply. */
 sgi_reply *sgi_reply_open_call(const sgi_inbound *in);
-/* sgi_reply_open_out_of_table makes the reply of a request whose id may rightly be in
- * flight already, so the reply is not put into the table. sgi_reply_put_in_flight puts it
- * there later; it returns false when the table has the id. */
+/* sgi_reply_open_out_of_table makes the reply of a request that may have the id of a
+ * request in flight. The reply stays out of the table. sgi_reply_put_in_flight puts it
+ * into the table later, and returns false when the table has the id. */
 sgi_reply *sgi_reply_open_out_of_table(const sgi_inbound *in);
 bool sgi_reply_put_in_flight(sgi_reply *reply);
 /* sgi_reply_remove_from_flight removes the reply from its peer's table of requests in
@@ -223,20 +223,21 @@ bool sgi_reply_put_in_flight(sgi_reply *reply);
 void sgi_reply_remove_from_flight(sgi_reply *reply);
 void sgi_reply_add_to_flight(sgi_reply *reply, sgi_in_flight *in_flight);
 /* Leaves the id out of all messages of this reply from now on. Only for a reply that is
- * out of the table and cannot be put there. */
+ * not in the table and cannot be put there. */
 void sgi_reply_leave_id_out(sgi_reply *reply);
 void sgi_reply_close(sgi_reply *reply);
-/* Cancels a reply, because the client does not want the answer any more or is gone. */
+/* Cancels a reply, because the client has gone or no longer wants the answer. */
 void sgi_reply_cancel(sgi_reply *reply);
 
-/* Returns true when the listener is closing: the request was then refused
- * (wire/ending.h). */
+/* Refuses the request if the listener is closing (wire/ending.h). Returns true when the
+ * request was refused. */
 bool sgi_refuse_when_ending(const sgi_inbound *in);
 /* Answers the request with an error at once. */
 void sgi_answer_error(const sgi_inbound *in, int32_t code, const char *message,
                       const char *data);
-/* Sends an error that says that an item or an argument does not exist. which: its name,
- * for the message and for the data {"<member>":"<which>"}. member NULL = no data. */
+/* Sends an error for an item or argument that does not exist. which: the name in the
+ * request, for the message and for the data {"<member>":"<which>"}. member NULL = no
+ * data. */
 void sgi_refuse_unknown_name(const sgi_inbound *in, int32_t code, const char *why,
                              const char *member, sgi_str which);
 /* Writes "<why>: <which>". A long name is cut off. If `why` contains the name already,
@@ -244,14 +245,14 @@ void sgi_refuse_unknown_name(const sgi_inbound *in, int32_t code, const char *wh
 void sgi_write_unknown_name(sgi_buf *message, sgi_str why, sgi_str which);
 /* Returns the error code of "Resource not found". */
 int32_t sgi_not_found_code(bool modern);
-/* Begins a result and adds resultType in the modern era. sgi_send_end ends the result. */
+/* Begins a result, with resultType in the modern era. sgi_send_end ends the result. */
 void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
                        const char *result_type);
-/* Writes the member _meta with serverInfo. It is the last member of a modern result. */
+/* Writes the member _meta with serverInfo, as the last member of a modern result. */
 void sgi_write_server_info_meta(sgi_sending *sending, segue_server *server);
 
-/* Begin a result or a notification on a reply. Return false when the client is gone: no
- * message was then begun. */
+/* Begin a result or a notification on a reply. Return false, and begin nothing, when the
+ * client is gone. */
 bool sgi_reply_result(sgi_sending *sending, sgi_reply *reply, const char *result_type);
 bool sgi_reply_notification(sgi_sending *sending, sgi_reply *reply, const char *method);
 void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str message, sgi_json data);
@@ -259,10 +260,10 @@ void sgi_reply_error(sgi_reply *reply, int32_t code, sgi_str message, sgi_json d
  * failed; the message adds the reason (engine/log/refusal.h). */
 void sgi_reply_store_error(sgi_reply *reply, const char *what, segue_status status);
 
-/* Counts a failed look-up of a task, and answers with the error that R-0-5 allows. */
+/* Counts a failed look-up of a task, and answers with the error that R-0-5 prescribes. */
 void sgi_answer_not_found(sgi_reply *reply, const char *message);
-/* Counts a fetch by number (lastSeqNr). Returns true when there were too many: the reply
- * was then answered and closed. */
+/* Counts a fetch by number (lastSeqNr). Returns true when there were too many; the reply
+ * has then been answered and closed. */
 bool sgi_answer_rate_limited(sgi_reply *reply);
 
 /* ---- methods ---- */
@@ -297,11 +298,12 @@ const sgi_method *sgi_item_method(const segue_server *server, sgi_version versio
                                   sgi_str name);
 /* tool_call.c */
 void sgi_tools_call(const sgi_inbound *in);
-/* question.c: returns the method that answers a question of this name (the server is a
- * host, engine/reverse). NULL when this is no question, or when no item answers it. */
+/* question.c: returns the method that answers a question of this name (the server is then
+ * a host, engine/reverse). NULL when the name is not that of a question, or when the
+ * application answers no such questions. */
 const sgi_method *sgi_question_method(const segue_server *server, sgi_str name);
-/* call_wait.c: makes the reply wait for the end of an operation. When the first reply of
- * an operation is cancelled, the operation is cancelled. */
+/* call_wait.c: makes the reply wait for the end of an operation. When the operation's
+ * first reply is cancelled, the operation is cancelled too. */
 void sgi_reply_wait_for_op(sgi_reply *reply, sgi_op *op);
 /* call_replies.c */
 /* Makes the reply wait for the end of the operation. `ended` runs when the operation has
@@ -313,14 +315,14 @@ sgi_op *sgi_reply_awaited_op(const sgi_reply *reply);
 /* Returns a reply that waits for the end of the operation and that may be answered with
  * questions (a round); NULL when there is none. */
 sgi_reply *sgi_call_find_round_reply(const sgi_op *op);
-/* Returns a reply of the handshake eras on whose stream a request of this operation can
- * be sent. `before`: the search begins after this reply; NULL = at the first. */
+/* Returns a reply of the handshake eras whose stream can carry a request of this
+ * operation to the client. before: the previous reply; NULL = return the first one. */
 const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *before);
 /* Closes the connections on which clients wait for a call that this server will not
- * answer. The clients then ask the next server. */
+ * answer. The clients then ask another server. */
 void sgi_call_cut_connections(sgi_op *op);
-/* Separates an answered reply from its operation: the client can no longer cancel the
- * operation by it, and progress no longer goes over it. */
+/* Separates an answered reply from its operation. The client can then no longer cancel
+ * the operation by the reply, and progress is no longer sent on it. */
 void sgi_reply_separate_from_op(sgi_reply *reply, sgi_op *op);
 /* subscriptions.c */
 void sgi_subscriptions_listen(const sgi_inbound *in);
@@ -332,17 +334,16 @@ void sgi_items_changed(segue_server *server, int32_t type);
 bool sgi_lists_report_changes(sgi_peer *peer);
 /* Returns the lists that the server has, as bits like sgi_handshake.lists. */
 uint8_t sgi_lists_served(const segue_server *server);
-/* Tells the peer's subscriptions that name this resource that it has changed. */
+/* Reports a change of this resource to those of the peer's subscriptions that name it. */
 void sgi_subscriptions_report_update(sgi_peer *peer, sgi_str uri);
 /* updates.c */
 void sgi_resources_subscribe(const sgi_inbound *in);
 void sgi_resources_unsubscribe(const sgi_inbound *in);
 void sgi_resource_updated(segue_server *server, sgi_str uri);
-/* Lets updates be sent from now on, because the client has sent
+/* Allows updates to be sent from now on, because the client has sent
  * notifications/initialized. */
 void sgi_updates_begin(sgi_peer *peer);
-/* Sends the updates that could not be sent earlier, because the client can receive
- * updates again. */
+/* Sends the updates that were held back while the client could not receive them. */
 void sgi_updates_send_missed(sgi_peer *peer);
 bool sgi_updates_fill(sgi_source *source, size_t room);
 

@@ -26,7 +26,7 @@ static void leave(sgi_reply *reply, sgi_pieces *pieces)
     sgi_segment_reader_end(&pieces->cursor);
     op->frees_consumed = false;
     if (op->served->call)
-        /* the pieces are freed, so a handler that waits for room may continue */
+        /* freed pieces make room, so a handler that waits for room can continue */
         sgi_call_has_room(op->served->call);
     sgi_op_unref(op);
 }
@@ -73,8 +73,8 @@ static void close_reply(sgi_pieces *pieces)
     sgi_reply_close(reply);
 }
 
-/* Ends the pieces with the answer. Only an answer with a result may leave out what the
- * pieces have sent. */
+/* Ends the pieces by sending the answer. Only an answer with a result may leave out what
+ * the pieces contained. */
 static void finish(sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;
@@ -100,8 +100,8 @@ static void fail(sgi_pieces *pieces)
         answer(pieces); /* this answer has the whole result, so nothing is missing */
         return;
     }
-    /* on a channel, only the dialect's form can report replaced segments: the client has
-     * to resume */
+    /* only the dialect's form can report replaced segments on a channel, so the client
+     * has to resume */
     if (pieces->resumes)
         sgi_conn_close(pieces->conn);
     sgi_pieces_drop(reply);
@@ -109,7 +109,7 @@ static void fail(sgi_pieces *pieces)
 
 /* ---- sending pieces ---- */
 
-/* Sends one piece. Returns false when there is nothing to send now, or when the pieces
+/* Sends one piece. Returns false when there is nothing to send now or when the pieces
  * were freed. */
 static bool send_piece(sgi_pieces *pieces)
 {
@@ -166,10 +166,10 @@ static bool fill(sgi_source *source, size_t room)
     return more;
 }
 
-/* Sends pieces when there may be more to read. Over HTTP, a source is asked only when the
- * form of the answer is decided, so the first piece is sent here. No piece is sent in the
- * handler's first turn: the whole result may be ready at the end of the turn and fit into
- * one message. */
+/* Sends pieces when there may be more to read. The first piece is sent from here, because
+ * over HTTP a source is asked only after the form of the answer is decided. During the
+ * handler's first turn no piece is sent: the whole result may be ready when the turn
+ * ends, and then one message is enough. */
 static void more_to_read(sgi_reader *reader)
 {
     sgi_pieces *pieces = SGI_OWNER(reader, sgi_pieces, cursor.reader);
@@ -178,7 +178,7 @@ static void more_to_read(sgi_reader *reader)
         return;
     if (conn->frames != SGI_FRAMES_OPEN ||
         (sgi_conn_transport(conn) && send_next(pieces)))
-        /* also while the client is away, because it may come back */
+        /* queued even while the client is away, because it may come back */
         sgi_source_queue(conn, &pieces->source);
 }
 
@@ -196,8 +196,8 @@ static void turned(sgi_reply *reply, sgi_op *op)
     more_to_read(&reply->pieces->cursor.reader);
 }
 
-/* True when the transport left the exchange before any event with an id was sent. No
- * client can resume such an exchange, so its answer waits for no client. */
+/* True when the transport has left the exchange before an event with an id was sent. No
+ * client can resume such an exchange, so the answer need not wait for one. */
 static bool is_deserted(const sgi_pieces *pieces)
 {
     return !sgi_conn_transport(pieces->conn) && pieces->conn->frames == SGI_FRAMES_OPEN;
@@ -265,7 +265,7 @@ void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request)
 }
 
 /* True when the memory of sent pieces may be freed, because no later request can ask for
- * them. Since DRAFT-2026-v1 there may be a later request: for the task that the call
+ * them. Since DRAFT-2026-v1 a later request is possible: for the task that the call
  * becomes, or with answers to a round of questions. */
 static bool may_pass(const sgi_pieces *pieces, const sgi_op *op)
 {
@@ -311,8 +311,8 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
         pieces->cursor.counts = true;
         pieces->cursor.has = *has;
     }
-    /* `begun` stays false when the client has nothing: the answer is then the whole
-     * result */
+    /* `begun` is true when the client has some segments already; otherwise the answer has
+     * the whole result */
     pieces->begun = lasting->pieces && (has ? *has > 0 || !sgi_op_log_has_result(op)
                                             : lasting->confirmed > 0);
     more_to_read(&pieces->cursor.reader);
@@ -331,7 +331,7 @@ void sgi_pieces_end(sgi_reply *reply)
     if (!reply->peer)
         close_reply(pieces);
     else if (!pieces->begun && !pieces->resumes)
-        answer(pieces); /* one message has room for the whole result */
+        answer(pieces); /* without pieces, the whole result is sent in one message */
     else
         more_to_read(&pieces->cursor.reader);
 }

@@ -1,16 +1,15 @@
-/* Pieces: the parts of a result that the client of a plain call receives before the end,
- * if the client has asked for them. There are two forms: further responses to the request
- * (dialect P), and notifications beside it (dialect PN). Each form belongs to a dialect
+/* Pieces: parts of a result that the client of a plain call receives before the end, if
+ * the client asks for them. They have two forms: further responses to the request
+ * (dialect P), and notifications (dialect PN). Each form belongs to a dialect
  * (dialects.h).
  *
- * The pieces of a call are a source of its conversation, so they are sent as fast as the
- * client reads. They belong to the reply. The code that answers the call owns the reply
- * until the operation has ended. Then the pieces own the reply, and answer it after the
- * last piece.
+ * The pieces of a call are a source of its conversation, so the client's reading sets
+ * their pace. While the operation runs, the pieces belong to the reply. When it has
+ * ended, the pieces own the reply and answer it after the last piece.
  *
- * Whether the client wants pieces is known before the operation is known, because the key
- * of the call may belong to another operation. So the pieces are requested first
- * (sgi_pieces_offer), and attached to an operation later (sgi_pieces_begin). */
+ * The request shows whether the client wants pieces. At that moment the operation is not
+ * known yet: the key of the call may belong to an earlier operation. So the pieces are
+ * made first (sgi_pieces_offer) and get their operation later (sgi_pieces_begin). */
 #ifndef SGI_PIECES_H
 #define SGI_PIECES_H
 
@@ -30,19 +29,20 @@ typedef enum sgi_pieces_outcome {
 } sgi_pieces_outcome;
 
 typedef struct sgi_pieces_form {
-    /* Writes the common beginning of all messages. token: the client's name for the
-     * pieces, may be empty. Returns false when out of memory. NULL = the form has no
-     * common beginning. */
+    /* Writes the beginning that all messages share. token: the client's name for the
+     * pieces, may be empty. Returns false when out of memory. NULL = the messages share
+     * no beginning. */
     bool (*begin)(sgi_pieces *pieces, sgi_json token);
     /* Writes one message that begins with the segment at the cursor. */
     sgi_pieces_outcome (*send)(sgi_pieces *pieces);
     /* Answers the request with the rest of the result, when all pieces were sent. NULL =
      * the answer has the whole result. */
     void (*finish)(sgi_pieces *pieces);
-    /* the answer does not repeat pieces that were sent, so their memory can be freed */
+    /* the answer does not repeat sent pieces, so their memory can be freed */
     bool frees_consumed;
     bool is_for_lists; /* long pages of lists are sent in the same form */
-    /* a message may have several segments, except on the channel of a lasting call */
+    /* one message may contain several segments, except on the channel of a lasting
+     * call */
     bool gathers;
     bool lasts; /* the form can be used on the channel of a lasting call */
 } sgi_pieces_form;
@@ -55,16 +55,16 @@ struct sgi_pieces {
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     bool resumes; /* the reply is the channel of a lasting call */
-    /* an earlier request has asked for the same call, so the client may have some
-     * pieces */
+    /* an earlier request has asked for the same call, so the client may have some pieces
+     * already */
     bool again;
     bool open;  /* pieces may be sent now */
     bool begun; /* at least one piece was sent */
     bool ended; /* the operation has ended, and the pieces own the reply */
-    /* the last message had to end early: the next segment does not have the next index of
-     * the list */
+    /* the last message had to end before the next segment, whose index is not the next
+     * one of the list */
     bool broken;
-    sgi_buf head; /* dialect PN: the common beginning of the messages */
+    sgi_buf head; /* dialect PN: the beginning that all messages share */
 };
 
 /* True when this request can be answered by more than one message. */
@@ -75,25 +75,25 @@ void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request);
 /* Begins the pieces of the reply, if it has any. Called before the reply waits for the
  * operation. again: an earlier request has asked for the same operation. */
 void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again);
-/* Separates the pieces from their operation, because another operation has the key. The
- * reply can get pieces of that operation. */
+/* Separates the pieces from their operation, because the key turned out to belong to
+ * another operation. The reply can then get pieces of that other operation. */
 void sgi_pieces_detach(sgi_reply *reply);
-/* Begins the pieces on the channel of a lasting call, behind the last piece that the
- * client has. has: the number of segments that the client reports; NULL = the pieces
- * begin at the confirmed position. When out of memory, the conversation is closed, so
- * that the client resumes again. */
+/* Begins the pieces on the channel of a lasting call, after the last piece that the
+ * client has. has: the number of segments that the client says it has; NULL = the
+ * position that the client confirmed counts. When out of memory, the conversation is
+ * closed, and the client resumes again. */
 void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has);
-/* Sends further pieces, because a transport carries the conversation of the reply
+/* Sends further pieces. Called when a transport carries the conversation of the reply
  * again. */
 void sgi_pieces_continue(sgi_reply *reply);
-/* Gives the reply to its pieces, because the operation has ended: the pieces answer
- * it. */
+/* Gives the reply to its pieces, because the operation has ended. The pieces answer the
+ * reply. */
 void sgi_pieces_end(sgi_reply *reply);
 /* Frees the pieces without an answer. The caller still has to answer and close the
  * reply. */
 void sgi_pieces_drop(sgi_reply *reply);
 
-/* Notes that the next message contains the log up to this position. */
+/* Notes that the next message reaches up to this position of the log. */
 void sgi_pieces_note_position(const sgi_pieces *pieces, uint64_t seq);
 
 #endif

@@ -1,16 +1,17 @@
-/* The person or program for which requests come, and which owns operations: a name that
- * the application gives to connections, stored as a digest. Limits are counted for each
- * principal, so that one cannot use up the resources for all. */
+/* The person or program for which requests come and which owns operations. A principal is
+ * a name that the application gives to connections; it is stored as a digest. Limits are
+ * counted for each principal, so that one principal cannot use up the resources of the
+ * others. */
 #ifndef SGI_PRINCIPAL_H
 #define SGI_PRINCIPAL_H
 
 #include "engine/engine.h"
 #include "engine/server/budget.h"
 
-/* A token bucket: limits events to a rate per second, and allows the events of one second
- * at once. */
+/* A token bucket limits the rate of events per second. Events of one second may come at
+ * once. */
 typedef struct sgi_bucket {
-    double tokens; /* tokens that are left; -1 = the bucket was not used yet */
+    double tokens; /* number of tokens left; -1 = the bucket was never used */
     double full;
     int64_t refilled_ms; /* monotonic time of the last refill */
 } sgi_bucket;
@@ -33,7 +34,7 @@ typedef struct sgi_principal {
     int32_t session_count;
     sgi_bucket lookups; /* limits failed look-ups of tasks */
     sgi_bucket fetches; /* limits fetches by lastSeqNr */
-    /* when it fires, the buckets are full again, and a principal without references is
+    /* fires when the buckets are full again; then a principal without references is
      * freed */
     sgi_timer forgotten;
 } sgi_principal;
