@@ -40,6 +40,8 @@
 
 #include <libwebsockets.h>
 
+#include "transport/wake_descriptor.h"
+
 /* If the process may open more descriptors than ABSURD_LIMIT, libwebsockets makes its
  * tables for LIMIT_INSTEAD descriptors. */
 #define ABSURD_LIMIT 10000000
@@ -148,8 +150,11 @@ static void open_context(sgi_socket_guest *guest, struct ev_loop *loop)
 static void close_context(sgi_socket_guest *guest)
 {
     pthread_mutex_lock(&process_mutex);
-    if (guest->context)
+    if (guest->context) {
+        sgi_wake_descriptor wake = sgi_wake_descriptor_find(guest->context);
         lws_context_destroy(guest->context);
+        sgi_wake_descriptor_close(wake);
+    }
     guest->context = NULL;
     pthread_mutex_unlock(&process_mutex);
 }

@@ -59,7 +59,8 @@ TABLES = {"api/errors.def", "api/reasons.def"}
 # Libraries and the files that may include them.
 LIBRARIES = {
     "openssl/*": ("core/base/crypto.c", "core/store/redis_tls.c", "core/transport/tls.c"),
-    "libwebsockets.h": ("core/transport/socket_guest.c",),
+    "libwebsockets.h": ("core/transport/socket_guest.c",
+                         "core/transport/wake_descriptor.c"),
     "curl/*": ("core/transport/fetch*",),
     "sqlite3*.h": ("core/store/sqlite*",),
     "hiredis/*": ("core/store/redis*",),

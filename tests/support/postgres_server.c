@@ -82,6 +82,7 @@ static void become(const postgres_server *server, const char **args)
         _exit(126);
     setpgid(0, 0);
     snprintf(path, sizeof path, "%s/%s", server->programs, args[0]);
+    args[0] = path; /* programs look for others beside the file that they are named by */
     execv(path, (char *const *)(uintptr_t)args);
     _exit(127);
 }

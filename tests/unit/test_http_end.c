@@ -17,6 +17,7 @@
 
 #include "support/http_stage.h"
 #include "support/scratch.h"
+#include "support/sqlite_kit.h"
 
 static void say(http_caller *c, char *request)
 {
@@ -385,9 +386,29 @@ static void listening_fails_cleanly_without_memory(void **state)
     }
 }
 
+/* A socket of the server has existed, so the library behind it was loaded and ended. */
+static void live_once(void)
+{
+    http_stage s = {0};
+    http_caller caller;
+    http_stage_open(&s, &caller);
+    http_stage_close(&s, &caller);
+}
+
+static void an_ended_server_leaves_no_descriptor(void **state)
+{
+    (void)state;
+    live_once(); /* what stays for the process is there after the first life */
+    int before = test_count_files("/proc/self/fd");
+    for (int i = 0; i < 3; i++)
+        live_once();
+    assert_int_equal(test_count_files("/proc/self/fd"), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_ended_server_leaves_no_descriptor),
         cmocka_unit_test(a_closed_listener_drains),
         cmocka_unit_test(a_closed_server_drains),
         cmocka_unit_test(what_takes_too_long_is_cut),
