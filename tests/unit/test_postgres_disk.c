@@ -134,13 +134,15 @@ static void read_that_fails_is_repeated(void **state)
  * recovers. The commit is then repeated, and applied once. */
 static void log_that_fails_costs_nothing(void **state)
 {
-    static const failing_call calls[] = {FAILING_LOG_WRITE, FAILING_LOG_SYNC};
-    for (size_t i = 0; i < 2; i++) {
+    static const failing_call calls[] = {FAILING_LOG_WRITE, FAILING_LOG_WRITE,
+                                         FAILING_LOG_SYNC};
+    static const int errors[] = {ENOSPC, EIO, EIO};
+    for (size_t i = 0; i < 3; i++) {
         assert_int_equal(clear(state), 0);
         segue_store *store = open_with("&synchronous_commit=on", PATIENCE_MS, LASTING_MS);
         test_must_create(store, 1);
         test_must_append(store, 1, 1);
-        fail_next(calls[i], EIO, 1);
+        fail_next(calls[i], errors[i], 1);
         test_must_append(store, 1, 2);
         assert_int_equal(atomic_load(&disk->failed[calls[i]]), 1);
         test_must_append(store, 1, 3);
