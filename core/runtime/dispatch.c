@@ -17,12 +17,14 @@
  * stop. */
 #include "runtime/state.h"
 
+#include "base/thresholds.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
-#define TURN_BUDGET 1024
+#define TURN_BUDGET SGI_THRESHOLD(turn_callbacks)
 /* Maximum number of successive turns in a dispatch that has no limit of callbacks. The
  * maximum ends the dispatch when each callback causes another one, as with a peer in
  * the same process. */

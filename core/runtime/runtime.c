@@ -24,6 +24,7 @@
  * only if it is inside the application's code. */
 #include "runtime/state.h"
 
+#include "base/thresholds.h"
 #include <assert.h>
 #include <errno.h>
 #include <time.h>
@@ -36,8 +37,8 @@
 
 #define DEFAULT_MESSAGE_BYTES ((size_t)64 * 1024 * 1024)
 #define DEFAULT_DEPTH 512
-#define DEFAULT_QUEUE_BYTES ((size_t)1024 * 1024)
-#define DRAIN_BUDGET 1024
+#define DEFAULT_QUEUE_BYTES SGI_THRESHOLD(queue_bytes)
+#define DRAIN_BUDGET SGI_THRESHOLD(drain_callbacks)
 
 enum { OUTSIDE_CALLBACK = 0, OUTSIDE_TRANSPORT = 1 };
 

@@ -4,9 +4,10 @@
  * worker, in real time; other stores are polled by a timer of the engine. */
 #include "runtime/store_queue.h"
 
+#include "base/thresholds.h"
 #include "engine/cluster/change_feed.h"
 
-#define AGAIN_MS 250 /* the wait in ms after a failure for lack of memory or space */
+#define AGAIN_MS SGI_THRESHOLD(news_again_ms)
 
 static void wake(void *user)
 {

@@ -4,12 +4,13 @@
 #ifndef SGI_STORE_COMMANDS_H
 #define SGI_STORE_COMMANDS_H
 
+#include "base/thresholds.h"
 #include "base/base.h"
 
 /* Limits of the waiting commands: the number per operation, the number of all, and the
  * bytes of all. */
-#define SGI_STORE_COMMANDS_EACH 64
-#define SGI_STORE_COMMANDS_MAX 1024
+#define SGI_STORE_COMMANDS_EACH SGI_THRESHOLD(store_commands_each)
+#define SGI_STORE_COMMANDS_MAX SGI_THRESHOLD(store_commands_max)
 #define SGI_STORE_COMMANDS_BYTES (64 * 1024 * 1024)
 
 typedef struct sgi_store_command {

@@ -11,11 +11,13 @@
  *                   \----------- END --> ended (oldest first: the order of eviction) */
 #include "store/memory_store.h"
 
+#include "base/thresholds.h"
+
 #include "base/crypto.h"
 
-#define DEFAULT_MAX_BYTES (256 * 1024 * 1024)
+#define DEFAULT_MAX_BYTES SGI_THRESHOLD(memory_store_bytes)
 #define OPERATION_ALLOWANCE 192
-#define PURGE_STEP 1000
+#define PURGE_STEP SGI_THRESHOLD(memory_purge_step)
 
 /* ---- operations ---- */
 

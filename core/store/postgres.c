@@ -16,13 +16,15 @@
  * synchronous. */
 #include "store/postgres_store.h"
 
+#include "base/thresholds.h"
+
 #include <stdio.h>
 
 #include "base/crypto.h"
 #include "base/limit.h"
 
 #define TIMEOUT_MS 5000
-#define LEASE_MS 10000
+#define LEASE_MS SGI_THRESHOLD(postgres_lease_ms)
 #define LEASE_LEAST_MS 100
 #define TIME_MOST_MS ((int64_t)24 * 3600 * 1000)
 

@@ -9,7 +9,9 @@
  * for lack of memory. */
 #include "store/postgres_store.h"
 
-#define PURGE_STEP 1000
+#include "base/thresholds.h"
+
+#define PURGE_STEP SGI_THRESHOLD(postgres_purge_step)
 
 /* ---- claim ---- */
 

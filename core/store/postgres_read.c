@@ -3,8 +3,10 @@
  * entry number, a page of a list after the last record of the page before. */
 #include "store/postgres_store.h"
 
-#define READ_PAGE 256
-#define LIST_PAGE 50
+#include "base/thresholds.h"
+
+#define READ_PAGE SGI_THRESHOLD(postgres_read_page)
+#define LIST_PAGE SGI_THRESHOLD(postgres_list_page)
 #define PAGE_BYTES (4 * 1024 * 1024)
 
 /* ---- records ---- */

@@ -18,6 +18,8 @@
  * last snapshot is lost. This library changes no setting of Redis. */
 #include "store/redis_store.h"
 
+#include "base/thresholds.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -26,7 +28,7 @@
 #include "base/limit.h"
 
 #define TIMEOUT_MS 5000
-#define LEASE_MS 10000
+#define LEASE_MS SGI_THRESHOLD(redis_lease_ms)
 #define LEASE_LEAST_MS 100
 #define TIME_MOST_MS ((int64_t)24 * 3600 * 1000)
 

@@ -14,7 +14,9 @@
  * Redis frees the memory in the background. */
 #include "store/redis_store.h"
 
-#define PURGE_STEP 1000
+#include "base/thresholds.h"
+
+#define PURGE_STEP SGI_THRESHOLD(redis_purge_step)
 
 /* ---- claim ---- */
 

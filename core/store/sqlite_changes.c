@@ -19,13 +19,15 @@
  * changes the version too. */
 #include "store/sqlite_store.h"
 
+#include "base/thresholds.h"
+
 #include <time.h>
 
 #include "base/crypto.h"
 
-#define NEWS_MS 5
-#define IDLE_MS 250
-#define ORPHANS_MS 100
+#define NEWS_MS SGI_THRESHOLD(sqlite_news_ms)
+#define IDLE_MS SGI_THRESHOLD(sqlite_idle_ms)
+#define ORPHANS_MS SGI_THRESHOLD(sqlite_orphans_ms)
 #define COMMANDS_EACH 64
 
 int64_t sgi_sqlite_now_ms(void)

@@ -11,6 +11,7 @@
  * keep forwarded commands; listeners.c then keeps them in memory until they are taken. */
 #include "store/listeners.h"
 
+#include "base/thresholds.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -25,7 +26,7 @@ struct segue_store {
 
 /* The pause before the store is asked for its news again, after there was no space or
  * no memory for a forwarded command. */
-#define LETTER_RETRY_MS 50
+#define LETTER_RETRY_MS SGI_THRESHOLD(letter_retry_ms)
 
 /* Copies the members of the vtable that this library knows. A vtable with further
  * members is refused if one of them is set. */

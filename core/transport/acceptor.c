@@ -9,12 +9,14 @@
  * connections get their turn. */
 #include "transport/listen_socket.h"
 
+#include "base/thresholds.h"
+
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define ACCEPTS_PER_EVENT 16
-#define RETRY_MS 200
+#define RETRY_MS SGI_THRESHOLD(accept_again_ms)
 
 static struct ev_loop *loop_of(const sgi_acceptor *acceptor)
 {

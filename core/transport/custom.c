@@ -16,8 +16,10 @@
  * continue. Otherwise pause is called only when the state changes. */
 #include "transport/transport.h"
 
-#define FEED_BYTES ((size_t)64 * 1024)
-#define MAX_SEND ((size_t)1024 * 1024)
+#include "base/thresholds.h"
+
+#define FEED_BYTES SGI_THRESHOLD(custom_feed_bytes)
+#define MAX_SEND SGI_THRESHOLD(custom_send_bytes)
 
 typedef enum stage { WAITING = 0, OPEN, LOST, CLOSING } stage;
 

@@ -19,26 +19,29 @@
  * silence, because other answers about the task restart the time limit of the call. */
 #include "transport/http_client_exchange.h"
 
+#include "base/thresholds.h"
+
 #include <stdio.h>
 
 #include "base/backoff.h"
 
 #include <strings.h>
 
-#define RETRY_FIRST_MS 1000
+#define RETRY_FIRST_MS SGI_THRESHOLD(sse_retry_ms)
 #define RETRY_LEAST_MS 10
 #define RETRY_MOST_MS                                                                    \
     30000 /* the longest wait, unless the server asks for a longer
                              * one */
 #define RETRY_UNSAID (-1)
-#define RESUMPTIONS_MAX 8 /* maximum number of resumptions in a row that bring no event */
+/* maximum number of resumptions in a row that bring no event */
+#define RESUMPTIONS_MAX SGI_THRESHOLD(resumptions_max)
 /* The time limit of a message that gets no answer. It is used when there is no silence
  * limit. */
-#define NO_ANSWER_MS 60000
+#define NO_ANSWER_MS SGI_THRESHOLD(no_answer_ms)
 #define ERROR_BODY_MAX ((size_t)64 * 1024)
 /* The time in ms for which a server may keep a stream open after it has sent the
  * answer. */
-#define AFTERMATH_MS 2000
+#define AFTERMATH_MS SGI_THRESHOLD(aftermath_ms)
 
 static void start(sgi_client_exchange *exchange);
 static void watch_silence(sgi_client_exchange *exchange);

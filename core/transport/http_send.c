@@ -13,9 +13,11 @@
  * time. Then this connection must no longer read the stream; sgi_serve_end_exchange
  * handles that. */
 #include "wire/ending.h"
+
+#include "base/thresholds.h"
 #include "transport/http_conn.h"
 
-#define EVENTS_MAX ((size_t)64 * 1024)
+#define EVENTS_MAX SGI_THRESHOLD(http_events_bytes)
 #define KEEP_ROOM (SGI_LINK_WRITE_MAX + 4096)
 #define KEEP_TEXT ((size_t)4 * 1024)
 /* bytes reserved for a head and for the end of a chunk */

@@ -11,8 +11,10 @@
  * under the lock. */
 #include "transport/transport.h"
 
-#define FEED_BYTES ((size_t)64 * 1024)
-#define RUN_BYTES ((size_t)1024 * 1024)
+#include "base/thresholds.h"
+
+#define FEED_BYTES SGI_THRESHOLD(pair_feed_bytes)
+#define RUN_BYTES SGI_THRESHOLD(pair_run_bytes)
 
 typedef struct pair_end {
     segue_transport base;

@@ -26,6 +26,8 @@
  * blocked (sigpipe.h). */
 #include "transport/stream.h"
 
+#include "base/thresholds.h"
+
 #include "transport/sigpipe.h"
 
 #include <errno.h>
@@ -36,8 +38,8 @@
 
 #define READS_PER_EVENT 4
 #define DRAIN_READS 64
-#define MAX_WRITE ((size_t)1024 * 1024)
-#define MAX_WRITE_HERE ((size_t)64 * 1024)
+#define MAX_WRITE SGI_THRESHOLD(stream_write_bytes)
+#define MAX_WRITE_HERE SGI_THRESHOLD(stream_here_bytes)
 
 static const char peer_closed[] = "the peer closed the connection";
 

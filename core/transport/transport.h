@@ -14,6 +14,7 @@
 #ifndef SGI_TRANSPORT_H
 #define SGI_TRANSPORT_H
 
+#include "base/thresholds.h"
 #include "runtime/runtime.h"
 
 /* magic number; the first member of a transport */
@@ -21,7 +22,7 @@
 
 /* The time in ms for which a peer that reads nothing may delay the end of a
  * conversation. */
-#define SGI_LINGER_MS 1000
+#define SGI_LINGER_MS SGI_THRESHOLD(close_linger_ms)
 /* The time in ms for which a peer that does read may delay sgi_runtime_free. */
 #define SGI_GRACE_MS 10000
 

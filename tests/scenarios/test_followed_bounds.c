@@ -18,6 +18,8 @@
 #include "engine/server/server.h"
 #include "store/store.h"
 
+#define EACH ((int)SGI_FORWARDS_EACH)
+#define ALL ((int)SGI_FORWARDS_MAX)
 #define MIB (1024 * 1024)
 #define TOO_MUCH "{\"reason\":\"limit\",\"retryAfterMs\":1000}"
 #define ACCEPT                                                                           \
@@ -145,12 +147,12 @@ static void wishes_for_one_task(world *w)
     wire *a = world_connect(w, "Ada");
     wire *b = world_connect(&other, "Ada");
     const char *id = make_known(a, b, "hang");
-    for (int i = 0; i < SGI_FORWARDS_EACH + 3; i++)
+    for (int i = 0; i < EACH + 3; i++)
         feed_about(b, i, "tasks/cancel", id, "");
     world_run(w);
     assert_int_equal(other.server->cluster.counts.refused, 3);
-    for (int i = 0; i < SGI_FORWARDS_EACH + 3; i++)
-        if (i < SGI_FORWARDS_EACH)
+    for (int i = 0; i < EACH + 3; i++)
+        if (i < EACH)
             must_be_taken(b, i);
         else
             must_be_refused(b, i);
@@ -160,24 +162,24 @@ static void wishes_for_one_task(world *w)
 
 static void wishes_for_all_tasks(world *w)
 {
-    enum { TASKS = SGI_FORWARDS_MAX / SGI_FORWARDS_EACH };
-    static char ids[TASKS + 1][64];
+    const int tasks = (int)(ALL / EACH);
+    char ids[tasks + 1][64];
     if (is_too_fast(w))
         return;
     begin(w);
     wire *a = world_connect(w, "Ada");
     wire *b = world_connect(&other, "Ada");
-    for (int t = 0; t <= TASKS; t++)
+    for (int t = 0; t <= tasks; t++)
         snprintf(ids[t], sizeof ids[t], "%s", make_known(a, b, "hang"));
-    for (int i = 0; i < SGI_FORWARDS_MAX; i++)
-        feed_about(b, i, "tasks/cancel", ids[i / SGI_FORWARDS_EACH], "");
-    feed_about(b, SGI_FORWARDS_MAX, "tasks/cancel", ids[TASKS], "");
+    for (int i = 0; i < ALL; i++)
+        feed_about(b, i, "tasks/cancel", ids[i / EACH], "");
+    feed_about(b, ALL, "tasks/cancel", ids[tasks], "");
     for (int i = 0; i < 40; i++) /* the store has room for this many at a time */
         world_run(w);
-    must_be_refused(b, SGI_FORWARDS_MAX);
+    must_be_refused(b, ALL);
     until_ended(b, ids[0], "\"cancelled\"");
-    wire_task(b, "\"once more\"", "tasks/cancel", ids[TASKS], NULL);
-    until_ended(a, ids[TASKS], "\"cancelled\"");
+    wire_task(b, "\"once more\"", "tasks/cancel", ids[tasks], NULL);
+    until_ended(a, ids[tasks], "\"cancelled\"");
     end();
 }
 
@@ -206,23 +208,23 @@ static void bytes_of_one_task(world *w)
 
 static void bytes_of_all_tasks(world *w)
 {
-    enum { TASKS = SGI_FORWARDS_BYTES / SGI_FORWARDS_EACH_BYTES };
-    static char ids[TASKS + 1][64];
+    const int tasks = (int)(SGI_FORWARDS_BYTES / SGI_FORWARDS_EACH_BYTES);
+    char ids[tasks + 1][64];
     if (is_too_fast(w))
         return;
     begin(w);
     wire *a = world_connect(w, "Ada");
     wire *b = world_connect(&other, "Ada");
-    for (int t = 0; t <= TASKS; t++)
+    for (int t = 0; t <= tasks; t++)
         snprintf(ids[t], sizeof ids[t], "%s", make_known(a, b, "hang"));
-    for (int t = 0; t < TASKS; t++)
+    for (int t = 0; t < tasks; t++)
         send_much(find(&other, ids[t]), SGI_FORWARDS_EACH_BYTES);
-    feed_about(b, 1, "tasks/cancel", ids[TASKS], "");
+    feed_about(b, 1, "tasks/cancel", ids[tasks], "");
     world_run(w);
     must_be_refused(b, 1);
     world_advance(w, PATIENCE_MS);
-    feed_about(b, 2, "tasks/cancel", ids[TASKS], "");
-    until_ended(a, ids[TASKS], "\"cancelled\"");
+    feed_about(b, 2, "tasks/cancel", ids[tasks], "");
+    until_ended(a, ids[tasks], "\"cancelled\"");
     must_be_taken(b, 2);
     end();
 }
@@ -253,7 +255,7 @@ static void wishes_of_2025(world *w)
     wire *b = legacy_connect(&other, "Ada", NULL);
     const char *id = legacy_make_task(a, "\"make\"", "hang", NULL, NULL);
     legacy_task(b, "\"look\"", "tasks/get", id, NULL);
-    for (int i = 0; i <= SGI_FORWARDS_EACH; i++) {
+    for (int i = 0; i <= EACH; i++) {
         char line[256];
         snprintf(line, sizeof line,
                  "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tasks/cancel\","
@@ -263,8 +265,8 @@ static void wishes_of_2025(world *w)
     }
     world_run(w);
     assert_at(response(b, 0), "result.status", "\"cancelled\"");
-    assert_at(response(b, SGI_FORWARDS_EACH - 1), "result.status", "\"cancelled\"");
-    must_be_refused(b, SGI_FORWARDS_EACH);
+    assert_at(response(b, EACH - 1), "result.status", "\"cancelled\"");
+    must_be_refused(b, EACH);
     end();
 }
 
@@ -479,7 +481,8 @@ static void letters_wait_for(world *w, int count, size_t len, size_t most,
 
 static void letters_wait(world *w)
 {
-    letters_wait_for(w, SGI_COMMANDS_WAITING_MAX + 200, 2, SGI_COMMANDS_WAITING_MAX, MIB);
+    const int most = (int)SGI_COMMANDS_WAITING_MAX;
+    letters_wait_for(w, most + 200, 2, SGI_COMMANDS_WAITING_MAX, MIB);
 }
 
 static void bytes_of_letters_wait(world *w)

@@ -8,10 +8,13 @@
  *
  * SEEDS, FROM, JOBS (2) and SECONDS (start no seed after this time) come from the
  * environment. Every 50th seed is played twice, and must go alike to the byte. The last
- * line has this form:
+ * line has the form below. A run of many seeds fails, too, when a rare event of the
+ * library (base/rare.def) never happened.
  *
  *     simulation: 2000 seeds, 0 failed, 300 seeds/s, 2500 simulated s/s, 6.7 s */
 #include "simulation/sim.h"
+
+#include "base/rare.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -25,6 +28,12 @@
 
 #define AGAIN_EVERY 50
 #define FAILURES_MAX 20
+#define RARE_SEEDS 10000 /* a run of so many seeds has to see each rare event */
+#ifdef SGI_KNOBS
+#define RARE_COUNTED true
+#else
+#define RARE_COUNTED false
+#endif
 
 /* What all workers share. */
 typedef struct tally {
@@ -32,6 +41,7 @@ typedef struct tally {
     uint64_t end;
     uint64_t done, turns, ms;
     int failures;
+    uint64_t rare[SGI_RARE_EVENTS];
 } tally;
 
 static uint64_t setting(const char *name, uint64_t otherwise)
@@ -45,6 +55,38 @@ static double real_now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* ---- rare events ---- */
+
+static const char *const rare_texts[SGI_RARE_EVENTS][2] = {
+#define RARE(name, sentence) {#name, sentence},
+#include "base/rare.def"
+#undef RARE
+};
+
+static void add_rare_events(tally *t)
+{
+#ifdef SGI_KNOBS
+    for (int i = 0; i < SGI_RARE_EVENTS; i++) {
+        __atomic_fetch_add(&t->rare[i], sgi_rare_counts[i], __ATOMIC_RELAXED);
+        sgi_rare_counts[i] = 0;
+    }
+#else
+    (void)t;
+#endif
+}
+
+/* Returns how many events never happened. A run of a few seeds does not say so. */
+static int print_rare_events(const tally *t)
+{
+    int never = 0;
+    for (int i = 0; RARE_COUNTED && t->done >= RARE_SEEDS && i < SGI_RARE_EVENTS; i++)
+        if (!t->rare[i]) {
+            printf("never happened: %s: %s\n", rare_texts[i][0], rare_texts[i][1]);
+            never++;
+        }
+    return never;
 }
 
 /* ---- many seeds ---- */
@@ -61,6 +103,7 @@ static void play_seed(uint64_t seed, tally *t)
             _exit(1);
         }
     }
+    add_rare_events(t);
     __atomic_fetch_add(&t->done, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&t->turns, one.turns, __ATOMIC_RELAXED);
     __atomic_fetch_add(&t->ms, (uint64_t)one.ms, __ATOMIC_RELAXED);
@@ -109,13 +152,14 @@ static int play_many(void)
         }
     }
     double took = real_now() - begun;
+    int never = print_rare_events(t);
     printf("%llu turns, %.0f simulated hours\n", (unsigned long long)t->turns,
            (double)t->ms / 3600000);
     printf("simulation: %llu seeds, %d failed, "
            "%.0f seeds/s, %.0f simulated s/s, %.1f s\n",
            (unsigned long long)t->done, t->failures, (double)t->done / took,
            (double)t->ms / 1000 / took, took);
-    return t->failures != 0;
+    return t->failures || never;
 }
 
 /* ---- one seed ---- */

@@ -51,7 +51,7 @@ static void plan_sizes(int64_t *at, dice *d)
     at[SIM_room] = ONE_OF(d, 100, 4000, 1 << 20, 1 << 20);
     at[SIM_largest] =
         at[SIM_room] < 1000 || at[SIM_piece] < 1000 ? 200 : ONE_OF(d, 200, 1000, 4000);
-    at[SIM_slowness] = at[SIM_piece] < 1000 ? 1 : ONE_OF(d, 1, 1, 2, 10);
+    at[SIM_slowness] = at[SIM_largest] == 200 ? 1 : ONE_OF(d, 1, 1, 2, 10);
     at[SIM_step] = ONE_OF(d, 20, 100, 400, 1000);
     at[SIM_queue] = ONE_OF(d, 0, 0, 3000, 100000);
     at[SIM_read] = ONE_OF(d, 0, 1, 100, 500, 5000);
@@ -60,6 +60,7 @@ static void plan_sizes(int64_t *at, dice *d)
     at[SIM_lease] = ONE_OF(d, 300, 1000, 3000);
     at[SIM_credit] = ONE_OF(d, 0, 0, 1, 5);
     at[SIM_discard] = dice_once_in(d, 8);
+    at[SIM_tiny] = dice_once_in(d, 2) ? 0 : 1 + dice_roll(d, 1000000);
 }
 
 static void plan_faults(int64_t *at, dice *d)

@@ -4,6 +4,7 @@
  * starts again, and from then on every call has to end within a bound. */
 #include "simulation/sim.h"
 
+#include "base/thresholds.h"
 #include "runtime/state.h"
 
 #include <stdarg.h>
@@ -422,6 +423,29 @@ static void settle(sim *s)
     }
 }
 
+/* ---- thresholds ---- */
+
+/* Makes one in four of the thresholds small or tiny, as the plan says. */
+static void set_thresholds(const sim *s)
+{
+#ifdef SGI_KNOBS
+    static const uint32_t shares[] = {1, 16, 256, 4096};
+    dice d = dice_of((uint64_t)sim_planned(s, SIM_tiny), 140);
+    bool any = sim_planned(s, SIM_tiny) != 0;
+#define THRESHOLD(type, name, value, least, unit, sentence)                              \
+    sgi_thresholds.name = (value);                                                       \
+    if (any && dice_once_in(&d, 4)) {                                                    \
+        uint32_t share = shares[dice_roll(&d, 4)];                                       \
+        int64_t less = (int64_t)(value) / (share * 4);                                   \
+        sgi_thresholds.name = (type)(less > (least) ? less : (least));                   \
+    }
+#include "base/thresholds.def"
+#undef THRESHOLD
+#else
+    (void)s;
+#endif
+}
+
 /* ---- beginning and end ---- */
 
 static void begin_apps(sim *s)
@@ -450,6 +474,7 @@ static void begin(sim *s, uint64_t seed, const sim_plan *plan)
     else
         sim_plan_make(&s->plan, seed);
     memcpy(s->left, s->plan.at, sizeof s->left);
+    set_thresholds(s);
     s->dice = dice_of(seed, 102);
     s->line_dice = dice_of(seed, 103);
     s->judge = judge_new();

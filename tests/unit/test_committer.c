@@ -821,7 +821,7 @@ static void letters_that_the_store_has_not_taken_count(void **state)
 {
     (void)state;
     sgi_op *op = lose_one();
-    for (int i = 0; i < SGI_FORWARDS_MAX; i++) {
+    for (size_t i = 0; i < SGI_FORWARDS_MAX; i++) {
         if (i % SGI_FORWARDS_EACH == 0)
             fake_host_advance(&host, 10000);
         assert_int_equal(sgi_forward_cancel(op), SEGUE_OK);

@@ -254,11 +254,11 @@ static void what_the_store_doubts_all_are_told(void **state)
 static void letters_wait_in_the_store_when_there_is_no_room(void **state)
 {
     (void)state;
-    enum { COUNT = SGI_STORE_COMMANDS_MAX + 100 };
-    static segue_store_news script[COUNT];
-    for (uint64_t i = 0; i < COUNT; i++)
+    const size_t count = SGI_STORE_COMMANDS_MAX + 100;
+    segue_store_news script[count];
+    for (uint64_t i = 0; i < count; i++)
         script[i] = news_of(SEGUE_STORE_LETTER, (uint32_t)(i % 2), i + 1);
-    puppet p = {.script = script, .length = COUNT, .within_ms = -1};
+    puppet p = {.script = script, .length = count, .within_ms = -1};
     segue_store *store = open_puppet(&p);
     test_ear quick, slow;
     test_ear_open(&quick, store);
@@ -275,7 +275,7 @@ static void letters_wait_in_the_store_when_there_is_no_room(void **state)
     assert_int_equal(quick.count, 0);
     assert_true(within_ms > 0); /* it must ask again, but not at once */
     uint64_t last = 0;
-    for (heard = 0; heard < COUNT; heard += slow.count) {
+    for (heard = 0; heard < count; heard += slow.count) {
         test_ear_ask(&slow);
         assert_true(slow.count > 0);
         for (size_t i = 0; i < slow.count; i++)

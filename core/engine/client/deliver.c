@@ -4,10 +4,12 @@
  * credit, and the records behind it wait too, so that the order is kept. When the inbox
  * is full, the request stops the stream at its source. */
 #include "engine/client/dialects.h"
+
+#include "base/thresholds.h"
 #include "engine/response_modes.h"
 
-#define INBOX_HIGH (1024 * 1024)
-#define INBOX_LOW (256 * 1024)
+#define INBOX_HIGH SGI_THRESHOLD(inbox_bytes)
+#define INBOX_LOW (INBOX_HIGH / 4)
 #define KEEP_ROOM (64 * 1024)
 
 size_t sgi_deliver_waiting_bytes(const segue_request *request)

@@ -4,9 +4,11 @@
  * that sends many is slowed down, and nothing is lost. A notification can still come with
  * an answer that is read. Such notifications beyond KEPT_MOST bytes are dropped. */
 #include "engine/client/exchange_start.h"
+
+#include "base/thresholds.h"
 #include "engine/client/request.h"
 
-#define KEPT_MAX (256 * 1024)
+#define KEPT_MAX SGI_THRESHOLD(kept_notes_bytes)
 #define KEPT_MOST (16 * KEPT_MAX)
 
 /* Appends a notification as a record: method, NUL, length of params, params, NUL. */

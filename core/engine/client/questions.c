@@ -16,8 +16,14 @@
 
 #define ELICIT "elicitation/create"
 #define ROUNDS_MAX 10
-static const sgi_backoff asking = {.first_ms = SGI_BACKOFF_FIRST_MS,
-                                   .most_ms = 64 * SGI_BACKOFF_FIRST_MS};
+
+/* Returns the pause before the next round in which the server asks nothing. */
+static int64_t pause_ms(int32_t rounds)
+{
+    const sgi_backoff asking = {.first_ms = SGI_BACKOFF_FIRST_MS,
+                                .most_ms = 64 * SGI_BACKOFF_FIRST_MS};
+    return sgi_backoff_ms(&asking, rounds);
+}
 
 /* ---- one question ---- */
 
@@ -213,8 +219,7 @@ static void ask_again(segue_request *request)
     if (request->questions.rounds == 1)
         sgi_request_send_due(request);
     else
-        sgi_tries_set_timer(&request->tries,
-                            sgi_backoff_ms(&asking, request->questions.rounds - 1));
+        sgi_tries_set_timer(&request->tries, pause_ms(request->questions.rounds - 1));
 }
 
 static const char *take_all(segue_request *request, sgi_json inputs, segue_status *status)

@@ -1,4 +1,6 @@
 #include "engine/client/exchange_start.h"
+
+#include "base/rare.h"
 #include "engine/client/server_questions.h"
 #include "engine/client/dialects.h"
 #include "engine/client/withdrawal.h"
@@ -423,14 +425,16 @@ static void take_loss(segue_request *request, const sgi_outcome *outcome)
     sgi_cli_note_exchange_lost(request);
     if (outcome->unsent && request->sent)
         request->sent--;
-    if (can_repeat(request) || outcome->unsent)
+    if (can_repeat(request) || outcome->unsent) {
+        SGI_RARE(call_sent_again);
         sgi_tries_retry_lost(&request->tries, outcome);
-    else
-        sgi_request_fail(
-            request, has_received(request) ? SEGUE_E_INCOMPLETE : SEGUE_E_DISCONNECTED,
-            request->session->conn->exchanging && outcome->why
-                ? outcome->why
-                : "the connection was lost before the answer came");
+        return;
+    }
+    sgi_request_fail(request,
+                     has_received(request) ? SEGUE_E_INCOMPLETE : SEGUE_E_DISCONNECTED,
+                     request->session->conn->exchanging && outcome->why
+                         ? outcome->why
+                         : "the connection was lost before the answer came");
 }
 
 bool sgi_error_is_ending(sgi_json error)

@@ -8,7 +8,12 @@
 #include "engine/client/dialects.h"
 #include "wire/json_copy.h"
 
-static const sgi_backoff answering = {.first_ms = SGI_BACKOFF_FIRST_MS, .most_ms = 5000};
+/* Returns the pause before an answer is sent again. */
+static int64_t pause_ms(int32_t failures)
+{
+    const sgi_backoff answering = {.first_ms = SGI_BACKOFF_FIRST_MS, .most_ms = 5000};
+    return sgi_backoff_ms(&answering, failures);
+}
 
 static sgi_server_question *find(segue_session *session, sgi_str id)
 {
@@ -387,7 +392,7 @@ void sgi_server_question_resend_answer(segue_session *session, sgi_str id)
     if (!server_question || !server_question->answer || server_question->withdrawn ||
         server_question->losses >= session->options.max_reconnects)
         return;
-    int64_t ms = sgi_backoff_ms(&answering, server_question->losses++);
+    int64_t ms = pause_ms(server_question->losses++);
     sgi_engine_set_timer(session->engine, &server_question->again, ms, on_again);
 }
 

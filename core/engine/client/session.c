@@ -3,6 +3,8 @@
  * or events refer to it (refs). handshake.c has the handshake, request.c the requests. */
 #include "engine/client/session.h"
 
+#include "base/thresholds.h"
+
 #include "base/backoff.h"
 #include "engine/client/exchange_start.h"
 #include "engine/client/server_questions.h"
@@ -18,7 +20,7 @@ static const sgi_backoff reconnecting = {.first_ms = 250, .most_ms = 30000, .spr
 
 /* time in ms after which a connection shows that its server works, even if no request was
  * sent */
-#define STEADY_MS 5000
+#define STEADY_MS SGI_THRESHOLD(steady_ms)
 
 static void start(void *self);
 static void message(void *self, const sgi_message *msg);

@@ -3,13 +3,12 @@
 #include "base/backoff.h"
 #include "engine/client/request.h"
 
+#include "base/thresholds.h"
+
 #include <stdio.h>
 
-static const sgi_backoff trying = {.first_ms = SGI_BACKOFF_FIRST_MS,
-                                   .most_ms = SGI_BACKOFF_MOST_MS};
-
 #define SPREAD 10 /* largest random change of a pause, in percent */
-#define RETRY_AFTER_MAX_MS 60000
+#define RETRY_AFTER_MAX_MS SGI_THRESHOLD(retry_after_most_ms)
 
 void sgi_tries_init(sgi_tries *tries, segue_request *request, const char *method)
 {
@@ -46,6 +45,8 @@ void sgi_tries_set_timer(sgi_tries *tries, int64_t ms)
 
 static int64_t next_pause(sgi_tries *tries, int64_t at_least_ms)
 {
+    const sgi_backoff trying = {.first_ms = SGI_BACKOFF_FIRST_MS,
+                                .most_ms = SGI_BACKOFF_MOST_MS};
     int64_t ms = sgi_backoff_ms(&trying, tries->failures++);
     if (ms < at_least_ms)
         ms = at_least_ms;

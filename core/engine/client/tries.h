@@ -7,10 +7,11 @@
 #ifndef SGI_TRIES_H
 #define SGI_TRIES_H
 
+#include "base/thresholds.h"
 #include "engine/client/emitter.h"
 
-#define SGI_BACKOFF_FIRST_MS 250
-#define SGI_BACKOFF_MOST_MS 30000
+#define SGI_BACKOFF_FIRST_MS SGI_THRESHOLD(backoff_first_ms)
+#define SGI_BACKOFF_MOST_MS SGI_THRESHOLD(backoff_most_ms)
 
 typedef struct sgi_tries {
     /* not a counted reference: the request contains this struct */

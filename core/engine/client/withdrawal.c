@@ -114,7 +114,7 @@ static void timer_fired(sgi_timer *timer)
         sgi_engine_log(
             session->engine, SEGUE_LOG_WARNING,
             "the server did not get the cancellation of a call within %d ms: " MAY_GO_ON,
-            SGI_WITHDRAWAL_MS);
+            (int)SGI_WITHDRAWAL_MS);
     drop(w);
 }
 

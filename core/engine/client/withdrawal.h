@@ -9,16 +9,17 @@
 #ifndef SGI_WITHDRAWAL_H
 #define SGI_WITHDRAWAL_H
 
+#include "base/thresholds.h"
 #include "engine/client/session.h"
 
 /* The delay, in ms, before a lost withdrawal is sent again. */
-#define SGI_WITHDRAWAL_AGAIN_MS 250
+#define SGI_WITHDRAWAL_AGAIN_MS SGI_THRESHOLD(withdrawal_again_ms)
 /* The time in ms after which a withdrawal is not sent any more. It begins when the
  * application gives the call up. */
-#define SGI_WITHDRAWAL_MS 5000
+#define SGI_WITHDRAWAL_MS SGI_THRESHOLD(withdrawal_ms)
 /* The largest number of withdrawals that a session stores. A call beyond this number is
  * withdrawn by one message, which is sent once only. */
-#define SGI_WITHDRAWALS_MAX 64
+#define SGI_WITHDRAWALS_MAX SGI_THRESHOLD(withdrawals_max)
 
 /* A call that the application no longer wants. */
 typedef struct sgi_withdrawn_call {

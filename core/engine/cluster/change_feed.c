@@ -9,10 +9,11 @@
  * the store keeps the others and reports them again. When the store is full as well, the
  * sender of a command gets an error. */
 #include "engine/cluster/following.h"
+#include "base/thresholds.h"
 #include "engine/cluster/recovery.h"
 
-#define FEED_MAX 256
-#define AGAIN_MS 100
+#define FEED_MAX SGI_THRESHOLD(feed_max)
+#define AGAIN_MS SGI_THRESHOLD(command_again_ms)
 
 void sgi_feed_reset(sgi_feed *feed, const sgi_committer *committer)
 {

@@ -3,6 +3,7 @@
 #ifndef SGI_CHANGE_FEED_H
 #define SGI_CHANGE_FEED_H
 
+#include "base/thresholds.h"
 #include "engine/log/committer.h"
 
 struct sgi_cluster;
@@ -21,8 +22,8 @@ TAILQ_HEAD(sgi_feed_change_list, sgi_feed_change);
 /* Limits of the forwarded commands that this server has read and cannot run yet: their
  * number and their bytes. While a limit is reached, no more commands are read from the
  * store. */
-#define SGI_COMMANDS_WAITING_MAX 1024
-#define SGI_COMMANDS_WAITING_BYTES ((size_t)64 * 1024 * 1024)
+#define SGI_COMMANDS_WAITING_MAX SGI_THRESHOLD(commands_max)
+#define SGI_COMMANDS_WAITING_BYTES SGI_THRESHOLD(commands_bytes)
 
 /* The changes that one reading of the store's change feed has brought. */
 typedef struct sgi_feed {

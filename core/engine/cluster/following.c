@@ -12,15 +12,17 @@
  * (op_head.c). The head is then rebuilt from the store before new entries are read. */
 #include "engine/cluster/following.h"
 
+#include "base/rare.h"
+#include "base/thresholds.h"
 #include "engine/error.h"
 #include "wire/jsonrpc.h"
 #include "engine/log/op_head.h"
 #include "engine/cluster/recovery.h"
 #include "engine/log/refusal.h"
 
-#define KEEP_MS 30000
-#define RETRY_MS 250
-#define MOVE_AT_MOST 16
+#define KEEP_MS SGI_THRESHOLD(follow_keep_ms)
+#define RETRY_MS SGI_THRESHOLD(follow_retry_ms)
+#define MOVE_AT_MOST SGI_THRESHOLD(follow_move_most)
 
 static void on_timer(sgi_timer *timer);
 
@@ -194,6 +196,7 @@ static void went_wrong(sgi_op *op, segue_status status)
         sgi_refusal refusal = sgi_refusal_of(SGI_UNREADABLE, status);
         end_here(op, SGI_ENTRY_ERROR, refusal.text, sgi_str_of(refusal.data));
     } else {
+        SGI_RARE(follow_failed);
         note_growth(op);
         set_timer(op, RETRY_MS);
     }
@@ -230,6 +233,7 @@ static void refreshed(void *user, sgi_op *fresh, segue_status status)
     sgi_op *op = user;
     note_read(op);
     if (sgi_op_runs_elsewhere(op) && sgi_op_is_known(op) && status == SEGUE_OK) {
+        SGI_RARE(head_rebuilt);
         op->shared->stale = false;
         sgi_op_take_head_of(op, fresh);
     }
@@ -326,6 +330,7 @@ static void on_timer(sgi_timer *timer)
 
 void sgi_followed_take_over(sgi_op *op)
 {
+    SGI_RARE(taken_over_followed);
     op->shared->claimed = true;
     sgi_followed_read_more(op);
 }

@@ -12,11 +12,12 @@
 #ifndef SGI_FOLLOWING_H
 #define SGI_FOLLOWING_H
 
+#include "base/thresholds.h"
 #include "engine/cluster/cluster.h"
 
 /* The largest number of followed operations in memory that no client uses. The least
  * recently used ones are forgotten first. */
-#define SGI_FOLLOWED_MAX 1024
+#define SGI_FOLLOWED_MAX SGI_THRESHOLD(followed_max)
 
 /* Puts an operation into the server's maps and begins to follow it. */
 void sgi_followed_begin(sgi_op *op);

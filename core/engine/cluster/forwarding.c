@@ -7,14 +7,15 @@
  * A command counts against the limits until its effect is in the store. A command cannot
  * be withdrawn while the store is busy or unreachable. */
 #include "engine/log/observer.h"
+#include "base/thresholds.h"
 #include "engine/cluster/forwarding.h"
 
 #include "engine/cluster/following.h"
 
-#define WAIT_MS 10000
+#define WAIT_MS SGI_THRESHOLD(forward_wait_ms)
 /* for clients that get only an acknowledgement (tasks of dialect X): the time in ms to
  * wait for the effect of a durable command */
-#define ACK_MS 1000
+#define ACK_MS SGI_THRESHOLD(forward_ack_ms)
 
 typedef struct sgi_forward {
     LIST_ENTRY(sgi_forward) link;

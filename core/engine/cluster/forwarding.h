@@ -6,15 +6,16 @@
 #ifndef SGI_FORWARDS_H
 #define SGI_FORWARDS_H
 
+#include "base/thresholds.h"
 #include "engine/cluster/cluster.h"
 
 /* Limits of the commands that are not done, by number and by bytes: per operation and for
  * all operations together. A command of any size is sent when no other command is
  * open. */
-#define SGI_FORWARDS_EACH 64
-#define SGI_FORWARDS_EACH_BYTES ((size_t)16 * 1024 * 1024)
-#define SGI_FORWARDS_MAX 1024
-#define SGI_FORWARDS_BYTES ((size_t)64 * 1024 * 1024)
+#define SGI_FORWARDS_EACH SGI_THRESHOLD(forwards_each)
+#define SGI_FORWARDS_EACH_BYTES SGI_THRESHOLD(forwards_each_bytes)
+#define SGI_FORWARDS_MAX SGI_THRESHOLD(forwards_max)
+#define SGI_FORWARDS_BYTES SGI_THRESHOLD(forwards_bytes)
 
 /* Forwards a client's request to cancel the operation. On SEGUE_E_NOMEM or SEGUE_E_LIMIT
  * (too many commands are not done), nothing was sent. */

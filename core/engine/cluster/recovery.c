@@ -5,13 +5,15 @@
  * operation is not rebuilt: it keeps its readers and waiters (sgi_followed_take_over). */
 #include "engine/cluster/recovery.h"
 
+#include "base/rare.h"
+#include "base/thresholds.h"
 #include "engine/error.h"
 #include "engine/log/observer.h"
 #include "engine/log/dropping.h"
 #include "engine/cluster/following.h"
 #include "engine/log/record.h"
 
-#define CLAIM_AGAIN_MS 1000
+#define CLAIM_AGAIN_MS SGI_THRESHOLD(claim_again_ms)
 
 /* ---- rebuilding one operation ---- */
 
@@ -131,10 +133,12 @@ static void entries_arrived(sgi_job *job)
             status = sgi_op_apply(op, entry);
     }
     sgi_job_free(job);
-    if (status == SEGUE_OK && more)
+    if (status == SEGUE_OK && more) {
+        SGI_RARE(read_in_chunks);
         read_more(build);
-    else
-        end_rebuild(build, status);
+        return;
+    }
+    end_rebuild(build, status);
 }
 
 static void read_more(sgi_rebuilding *build)
@@ -264,6 +268,8 @@ static void try_later(sgi_cluster *cluster)
  * for it during the claim. This server follows it, and now becomes its owner. */
 static void go_on_with(sgi_op *op, bool torn)
 {
+    if (torn)
+        SGI_RARE(torn);
     op->torn = torn;
     if (sgi_op_runs_elsewhere(op))
         sgi_followed_take_over(op);
@@ -281,10 +287,12 @@ static void go_on(void *user, sgi_op *op, segue_status status)
     bool again = status == SEGUE_E_NOMEM || status == SEGUE_E_STORE;
     bool torn = is_torn(found);
     found->busy = false;
-    if (!op && again)
+    if (!op && again) {
+        SGI_RARE(claimed_unread);
         try_later(cluster);
-    else
+    } else {
         drop_claim(cluster, found);
+    }
     if (op)
         go_on_with(op, torn);
     else

@@ -1,10 +1,11 @@
 #include "engine/conversation/conn.h"
 
+#include "base/thresholds.h"
 #include "base/limit.h"
 #include "engine/conversation/batch.h"
 #include "engine/conversation/replay.h"
 
-#define FILL_BYTES (256 * 1024)
+#define FILL_BYTES SGI_THRESHOLD(fill_bytes)
 #define KEEP_ROOM (512 * 1024)
 /* while a conversation that may start again is idle, its output buffer keeps this number
  * of bytes */

@@ -3,6 +3,8 @@
  * before a new event is added, so the buffer hardly exceeds its limit. */
 #include "engine/conversation/replay.h"
 
+#include "base/rare.h"
+
 #include <stdio.h>
 
 #include "wire/sse.h"
@@ -110,6 +112,7 @@ static void drop_upto(sgi_replay *replay, uint64_t event)
 static void make_room(sgi_replay *replay, size_t n)
 {
     uint64_t last = replay->first;
+    SGI_RARE(replay_forgot);
     while (!leaves_room(replay, last, n))
         last++;
     drop_upto(replay, last);

@@ -7,9 +7,10 @@
 #ifndef SGI_REPLAY_H
 #define SGI_REPLAY_H
 
+#include "base/thresholds.h"
 #include "base/buf.h"
 
-#define SGI_REPLAY_MAX ((size_t)1024 * 1024) /* the default limit, in bytes */
+#define SGI_REPLAY_MAX SGI_THRESHOLD(replay_bytes)
 
 typedef struct sgi_replay {
     size_t most; /* the largest number of bytes of the stored events */

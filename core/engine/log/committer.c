@@ -10,12 +10,14 @@
  * from time to time. Other operations do not wait for it. */
 #include "engine/log/committer.h"
 
+#include "base/rare.h"
+#include "base/thresholds.h"
 #include "engine/log/dropping.h"
 #include "engine/log/record.h"
 #include "engine/log/observer.h"
 
-#define MAX_BATCH_WRITES 8192
-#define RETRY_MS 250
+#define MAX_BATCH_WRITES SGI_THRESHOLD(batch_writes)
+#define RETRY_MS SGI_THRESHOLD(commit_retry_ms)
 
 struct sgi_commit_op {
     sgi_op *op;
@@ -372,6 +374,7 @@ static bool put_off(sgi_committer *committer, sgi_op *op)
 {
     if (!retry_later(committer))
         return false;
+    SGI_RARE(put_off);
     sgi_op_set_writing(op, SGI_WRITING_DIRTY);
     sgi_op_ref(op);
     TAILQ_INSERT_TAIL(&committer->broken, op, dirty_link);
@@ -391,6 +394,7 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
     if (committer->dying)
         return;
     if (status == SEGUE_E_FENCED) {
+        SGI_RARE(fenced);
         op->committer->observer->fenced(op);
         return;
     }
@@ -418,6 +422,7 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
  * commit's reference to each operation becomes the list's reference. */
 static void try_each(sgi_committer *committer, sgi_commit *batch)
 {
+    SGI_RARE(tried_each);
     for (size_t i = batch->op_count; i-- > 0;) {
         sgi_op *op = batch->ops[i].op;
         sgi_op_set_writing(op, SGI_WRITING_DIRTY);

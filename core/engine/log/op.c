@@ -8,6 +8,7 @@
  * written, and code that waits for the store on behalf of the operation. */
 #include "engine/log/op.h"
 
+#include "base/thresholds.h"
 #include "engine/error.h"
 #include "engine/log/dropping.h"
 #include "engine/log/op_head.h"
@@ -19,10 +20,10 @@
 
 /* number of bytes of durable entries that stay in memory for readers that are nearly at
  * the end */
-#define TAIL_KEEP (256 * 1024)
+#define TAIL_KEEP SGI_THRESHOLD(tail_bytes)
 /* the same number after the operation has ended */
-#define LINGER_KEEP (64 * 1024)
-#define END_RETRY_MS 100
+#define LINGER_KEEP SGI_THRESHOLD(linger_tail_bytes)
+#define END_RETRY_MS SGI_THRESHOLD(end_retry_ms)
 /* The gap left in the numbering after the store lost entries. It is larger than the
  * number of entries that a store can lose in a few seconds. */
 #define HOLE (UINT64_C(1) << 24)

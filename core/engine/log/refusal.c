@@ -1,8 +1,10 @@
 #include "engine/log/refusal.h"
 
+#include "base/thresholds.h"
+
 #include <stdio.h>
 
-#define RETRY_AFTER_MS 1000
+#define RETRY_AFTER_MS SGI_THRESHOLD(refused_again_ms)
 
 typedef struct reason_row {
     segue_status status;

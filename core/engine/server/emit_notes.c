@@ -3,6 +3,8 @@
  * first, because the client may ask for them later. */
 #include "engine/server/call.h"
 
+#include "base/thresholds.h"
+
 #include "engine/server/task_form.h"
 #include "wire/json_copy.h"
 #include "wire/log_level.h"
@@ -188,7 +190,7 @@ int32_t sgi_call_log_level(const segue_call *call)
     return log_level(call->op);
 }
 
-#define COME_AGAIN_MS 1000
+#define COME_AGAIN_MS SGI_THRESHOLD(come_again_ms)
 
 segue_status sgi_call_hang_up(segue_call *call, int64_t retry_ms)
 {

@@ -5,15 +5,16 @@
 #ifndef SGI_GATHER_H
 #define SGI_GATHER_H
 
+#include "base/thresholds.h"
 #include "engine/conversation/conn.h"
 #include "engine/log/reader.h"
 
 /* The shortest time between two responses, in ms. */
-#define SGI_GATHER_MS 2
+#define SGI_GATHER_MS SGI_THRESHOLD(gather_ms)
 /* A response is full when it has this number of segments, or more than this number of
  * bytes. */
-#define SGI_GATHER_SEGMENTS 256
-#define SGI_GATHER_BYTES ((size_t)64 * 1024)
+#define SGI_GATHER_SEGMENTS SGI_THRESHOLD(gather_segments)
+#define SGI_GATHER_BYTES SGI_THRESHOLD(gather_bytes)
 
 typedef struct sgi_gather {
     sgi_timer timer;

@@ -6,17 +6,20 @@
  * it for a while; later requests find it in the store. One timer per operation fires at
  * the next of these moments. */
 #include "engine/server/call.h"
+
+#include "base/rare.h"
+#include "base/thresholds.h"
 #include "engine/cluster/following.h"
 #include "engine/cluster/recovery.h"
 #include "engine/cluster/forwarding.h"
 #include "engine/server/lasting.h"
 #include "engine/server/task.h"
 
-#define LINGER_MS 30000
-#define LINGER_MAX 1024
-#define PURGE_MAX_MS 60000
-#define PURGE_MIN_MS 1000
-#define EXPIRE_RETRY_MS 1000
+#define LINGER_MS SGI_THRESHOLD(linger_ms)
+#define LINGER_MAX SGI_THRESHOLD(linger_max)
+#define PURGE_MAX_MS SGI_THRESHOLD(purge_most_ms)
+#define PURGE_MIN_MS SGI_THRESHOLD(purge_least_ms)
+#define EXPIRE_RETRY_MS SGI_THRESHOLD(expire_retry_ms)
 
 /* ---- purging the store ---- */
 
@@ -101,6 +104,7 @@ void sgi_server_op_release(sgi_op *op)
     /* the store gave this operation to this server, which has not read the whole log
      * yet */
     if (op->shared->claimed) {
+        SGI_RARE(closed_in_take_over);
         op->shared->claimed = false;
         sgi_op_set_hold(op, SGI_HOLD_HERE);
         /* the server is closing: this call ends the recovery of the operation without

@@ -1,5 +1,5 @@
 #include "engine/server/late_answer.h"
-
+#include "base/rare.h"
 #include "engine/log/op.h"
 #include "engine/server/server.h"
 
@@ -64,6 +64,7 @@ static late *make(segue_server *server, const sgi_question_parts *parts, bool is
         sgi_release(mem, l, sizeof *l);
         return NULL;
     }
+    SGI_RARE(late_answer);
     *l = (late){.server = server,
                 .position = parts->position,
                 .is_error = is_error,

@@ -4,13 +4,15 @@
 #ifndef SGI_LATE_USE_H
 #define SGI_LATE_USE_H
 
+#include "base/thresholds.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 /* The largest number of such answers at a time, and of their bytes. A single answer may
  * be of any size. */
-#define SGI_LATE_ANSWERS_MAX 64
-#define SGI_LATE_ANSWERS_BYTES ((size_t)16 * 1024 * 1024)
+#define SGI_LATE_ANSWERS_MAX SGI_THRESHOLD(late_answers_max)
+#define SGI_LATE_ANSWERS_BYTES SGI_THRESHOLD(late_answers_bytes)
 
 typedef struct sgi_late_answer_use {
     size_t answers;

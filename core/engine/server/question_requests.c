@@ -11,6 +11,8 @@
  * and the client's answers to them go to the question task. */
 #include "engine/server/question_requests.h"
 
+#include "base/thresholds.h"
+#include "base/rare.h"
 #include "engine/response_modes.h"
 #include "engine/conversation/replay.h"
 #include "engine/input/question_task.h"
@@ -31,7 +33,7 @@
 #include <stdio.h>
 
 /* The largest number of requests in one session that were sent and have no answer. */
-#define OUT_MAX 256
+#define OUT_MAX SGI_THRESHOLD(questions_out_max)
 
 struct sgi_question_request {
     TAILQ_ENTRY(sgi_question_request) link;
@@ -494,8 +496,10 @@ static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_parts *par
 {
     sgi_map_node *node = sgi_map_find(&peer->server->cluster.by_task, parts->operation);
     sgi_op *op = sgi_op_by_task(node);
-    if (!op)
+    if (!op) {
+        SGI_RARE(answer_elsewhere);
         return sgi_take_late_answer(peer, parts, is_error, answer);
+    }
     if (!op->served->lasting || op->served->who != peer->who || parts->is_numbered)
         return SGI_ANSWERED_NOTHING;
     const sgi_input *input = sgi_op_find_input_at(op, parts->position);

@@ -3,8 +3,9 @@
 #include "engine/server/peer.h"
 #include "wire/log_level.h"
 
+#include "base/thresholds.h"
 #define MAX_PARKED ((size_t)64 * 1024 * 1024)
-#define READ_BYTES ((size_t)256 * 1024)
+#define READ_BYTES SGI_THRESHOLD(log_read_bytes)
 
 static int32_t run_free_user(sgi_ready *ready, int32_t budget);
 static int32_t run_idle(sgi_ready *ready, int32_t budget);

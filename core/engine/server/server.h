@@ -8,6 +8,7 @@
 #ifndef SGI_SERVER_H
 #define SGI_SERVER_H
 
+#include "base/thresholds.h"
 #include "engine/conversation/conn.h"
 #include "wire/freshness.h"
 #include "engine/handle.h"
@@ -69,7 +70,7 @@ typedef struct sgi_typed_items {
 #define SGI_ITEM_TYPES 5
 /* How many names of ended sessions, and how many keys of withdrawn calls, a server
  * remembers. */
-#define SGI_ENDED_SESSIONS 256
+#define SGI_ENDED_SESSIONS SGI_THRESHOLD(ended_sessions)
 #define SGI_WITHDRAWN_MAX 64
 
 typedef enum sgi_server_stage {

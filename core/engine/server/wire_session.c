@@ -11,6 +11,7 @@
  * transport may hold longer. */
 #include "engine/server/wire_session.h"
 
+#include "base/thresholds.h"
 #include "engine/server/task_creator.h"
 #include "engine/conversation/replay.h"
 #include "engine/server/lasting.h"
@@ -18,10 +19,10 @@
 
 /* The largest number of ended streams that one session keeps for clients that ask for
  * them again. */
-#define SETTLED_MAX 16
+#define SETTLED_MAX SGI_THRESHOLD(settled_max)
 /* The largest number of entries that one search for something to drop looks at, because
  * the search runs within a request. */
-#define LOOK_AT_MOST 256
+#define LOOK_AT_MOST SGI_THRESHOLD(settled_look_most)
 
 /* True when a parked exchange will get no more events: it was answered, or it closed when
  * memory ran out. */

@@ -5,11 +5,13 @@
 #ifndef SGI_EARLY_STATUS_H
 #define SGI_EARLY_STATUS_H
 
+#include "base/thresholds.h"
 #include "engine/client/dialects.h"
 
 /* largest number of tasks; a new task replaces the oldest one */
-#define SGI_EARLY_MAX 32
-#define SGI_EARLY_BYTES 4096 /* largest size of one status; a larger one is not stored */
+#define SGI_EARLY_MAX SGI_THRESHOLD(early_max)
+/* largest size of one status; a larger one is not stored */
+#define SGI_EARLY_BYTES SGI_THRESHOLD(early_bytes)
 
 typedef struct sgi_early_status {
     TAILQ_ENTRY(sgi_early_status) link;

@@ -2,10 +2,13 @@
  * about the task is sent (R-2557-60), and the session must have the version in which the
  * task was made (R-2557-62). */
 #include "engine/dialect/rows.h"
+
+#include "base/thresholds.h"
 #include "engine/client/exchange_start.h"
 #include "engine/dialect/following/follow.h"
 
-#define POLL_MS 1000 /* the poll interval in ms when the server gives none */
+/* the poll interval in ms when the server gives none */
+#define POLL_MS SGI_THRESHOLD(poll_ms)
 
 bool sgi_follow_new(segue_request *request, sgi_str task_id)
 {

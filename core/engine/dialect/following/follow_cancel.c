@@ -9,8 +9,10 @@
  * the same way, with a shorter wait. */
 #include "engine/dialect/following/follow.h"
 
-#define CANCEL_GRACE_MS 5000
-#define TIMEOUT_GRACE_MS 1000
+#include "base/thresholds.h"
+
+#define CANCEL_GRACE_MS SGI_THRESHOLD(cancel_grace_ms)
+#define TIMEOUT_GRACE_MS SGI_THRESHOLD(timeout_grace_ms)
 
 static void end(segue_request *request, const char *text)
 {

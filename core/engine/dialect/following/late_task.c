@@ -6,10 +6,11 @@
  * call by its idempotency key (emitter.c). */
 #include "engine/dialect/following/late_task.h"
 
+#include "base/thresholds.h"
 #include "engine/dialect/following/tasks.h"
 
 /* The time in ms for which the client waits for the answer to a cancelled call. */
-#define LATE_MS 30000
+#define LATE_MS SGI_THRESHOLD(late_ms)
 
 static void nobody_waits(sgi_emitter *emitter, const sgi_outcome *outcome)
 {

@@ -1,11 +1,12 @@
 #ifndef SGI_LATE_TASK_H
 #define SGI_LATE_TASK_H
 
+#include "base/thresholds.h"
 #include "engine/client/dialects.h"
 
 /* The largest number of cancelled calls of a session whose answers the client waits
  * for. */
-#define SGI_LATE_CALLS_MAX 64
+#define SGI_LATE_CALLS_MAX SGI_THRESHOLD(late_calls_max)
 
 /* Lets the emitter of a cancelled call wait for its answer, because the answer may name a
  * task. Returns true when the emitter waits; false when the caller has to drop it. */

@@ -2,8 +2,9 @@
  * Also has what all requests about a task share. */
 #include "engine/dialect/following/follow.h"
 
-#define POLL_MIN_MS 100
-#define POLL_MAX_MS 60000
+#include "base/thresholds.h"
+#define POLL_MIN_MS SGI_THRESHOLD(poll_least_ms)
+#define POLL_MAX_MS SGI_THRESHOLD(poll_most_ms)
 
 /* Writes the status word and the status text for the application, with a NUL between
  * them. */

@@ -6,6 +6,8 @@
  * was closed (R-975-12). */
 #include "engine/dialect/resumable/resumable.h"
 
+#include "base/thresholds.h"
+
 #include "engine/server/pieces.h"
 #include "engine/log/dropping.h"
 #include "engine/server/call_request.h"
@@ -17,7 +19,7 @@
 #define NOTE_SHARES 16 /* number of shares into which the log's limit is divided */
 #define PIECE_SHARE 65536
 /* the shortest time in ms for which an ended request is kept */
-#define LEAST_KEPT_MS 600000
+#define LEAST_KEPT_MS SGI_THRESHOLD(resumable_kept_ms)
 
 /* ---- making ---- */
 

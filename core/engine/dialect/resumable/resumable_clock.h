@@ -4,10 +4,11 @@
 #ifndef SGI_RESUMABLE_CLOCK_H
 #define SGI_RESUMABLE_CLOCK_H
 
+#include "base/thresholds.h"
 #include "engine/dialect/resumable/resumable.h"
 
 /* How long, in ms, a request waits for its client when no maximum was promised. */
-#define SGI_UNTOLD_WAIT_MS 600000
+#define SGI_UNTOLD_WAIT_MS SGI_THRESHOLD(untold_wait_ms)
 
 /* sgi_resumable_begin_clock starts the clock, because the client has left;
  * sgi_resumable_end_clock stops it, because the client is back. Neither appends to the

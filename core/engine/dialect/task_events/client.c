@@ -5,6 +5,8 @@
  * an event again. The pauses have a limit, and tasks/get ends the request when the
  * server is gone. */
 #include "engine/dialect/rows.h"
+
+#include "base/thresholds.h"
 #include "engine/dialect/task_events/stream.h"
 
 #include <string.h>
@@ -13,7 +15,7 @@
 
 /* After this number of streams in a row that brought no event, the task is also
  * polled. */
-#define STREAM_TRIES_MAX 3
+#define STREAM_TRIES_MAX SGI_THRESHOLD(stream_tries)
 
 static bool has_stream(const segue_request *request)
 {

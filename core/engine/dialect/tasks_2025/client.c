@@ -7,13 +7,15 @@
  * tools/list is read again and the call is sent once more: the error -32601 means that
  * the tool did not run. */
 #include "engine/dialect/rows.h"
+
+#include "base/thresholds.h"
 #include "engine/client/hosting.h"
 #include "engine/response_modes.h"
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
 #define PAGES_MAX 100
 /* the largest number of times that tools/list is tried for one call */
-#define LOOKS_MAX 4
+#define LOOKS_MAX SGI_THRESHOLD(task_looks)
 
 /* ---- modes of SEP-1905 ---- */
 

@@ -22,13 +22,14 @@
  * they ended with an error that has no segment of its own, the client first asks the
  * server for the reason. */
 #include "engine/dialect/rows.h"
+#include "base/thresholds.h"
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
 #include "engine/client/server_questions.h"
 #include "wire/ending.h"
 
-#define GAP_MS 500
-#define TRIES_MAX 3
+#define GAP_MS SGI_THRESHOLD(gap_ms)
+#define TRIES_MAX SGI_THRESHOLD(result_tries)
 
 static void look(segue_request *request);
 static void fetch(segue_request *request);

@@ -5,6 +5,7 @@
 #ifndef SGI_FOLLOW_2025_H
 #define SGI_FOLLOW_2025_H
 
+#include "base/thresholds.h"
 #include "engine/dialect/rows.h"
 #include "engine/dialect/following/follow.h"
 #include "engine/dialect/tasks_2025/response_2025.h"
@@ -186,13 +187,13 @@ void sgi_2025_fail(segue_request *request, sgi_json error);
 
 /* From this poll interval on (in ms), the client also sends a tasks/result that waits for
  * the end of the task, because polling alone would show the end late. */
-#define SGI_WAIT_POLL_MS 1001
+#define SGI_WAIT_POLL_MS SGI_THRESHOLD(wait_poll_ms)
 /* The largest number of such waiting tasks/result that a session has under way: over HTTP
  * each needs a connection. Further tasks are only polled. */
-#define SGI_WAITS_MAX 16
+#define SGI_WAITS_MAX SGI_THRESHOLD(waits_max)
 /* When this number of waits of a task in a row were answered before the next poll, the
  * client waits no more. */
-#define SGI_VAIN_WAITS_MAX 3
+#define SGI_VAIN_WAITS_MAX SGI_THRESHOLD(vain_waits_max)
 
 /* Sends a tasks/result that waits for the task's end, if sgi_2025_may_wait allows it. */
 void sgi_2025_wait_begin(segue_request *request);

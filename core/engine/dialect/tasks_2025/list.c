@@ -7,16 +7,18 @@
  * A cursor is the position of the last record that was read, encrypted. It is valid for
  * its owner only, and shows the task's id to nobody else. */
 #include "engine/dialect/rows.h"
+#include "base/thresholds.h"
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "engine/log/record.h"
 #include "engine/cluster/recovery.h"
 #include "engine/log/refusal.h"
 
-#define PAGE_MAX 50
-#define CHUNK 64 /* number of records that one job reads from the store */
+#define PAGE_MAX SGI_THRESHOLD(task_page)
+/* number of records that one job reads from the store */
+#define CHUNK SGI_THRESHOLD(task_chunk)
 /* number of records that one request may read, those of other dialects included */
-#define LOOK_AT_MOST 1024
+#define LOOK_AT_MOST SGI_THRESHOLD(list_look_most)
 #define STAMP_SIZE 8
 #define CURSOR_MAX 8192 /* the longest cursor, in bytes */
 

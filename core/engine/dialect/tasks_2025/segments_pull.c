@@ -3,11 +3,12 @@
  * necessary, and sent in one response. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
+#include "base/thresholds.h"
 #include <stdio.h>
 
 /* The largest number of bytes of segments in one response. The client then asks again for
  * more. */
-#define FETCH_BYTES ((size_t)4 * 1024 * 1024)
+#define FETCH_BYTES SGI_THRESHOLD(fetch_bytes)
 
 typedef struct sgi_pull {
     sgi_reader reader;

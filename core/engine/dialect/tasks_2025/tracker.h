@@ -7,10 +7,11 @@
 #ifndef SGI_TRACKER_H
 #define SGI_TRACKER_H
 
+#include "base/thresholds.h"
 #include "base/buf.h"
 
 #define SGI_TRACKER_WINDOW 4096
-#define SGI_TRACKER_HELD_MAX 4096
+#define SGI_TRACKER_HELD_MAX SGI_THRESHOLD(tracker_held_max)
 
 typedef struct sgi_held_segment {
     uint64_t number;

@@ -1,0 +1,15 @@
+#include "base/thresholds.h"
+
+#include "base/rare.h"
+
+#ifdef SGI_KNOBS
+sgi_threshold_values sgi_thresholds = {
+#define THRESHOLD(type, name, value, least, unit, sentence) .name = (value),
+#include "base/thresholds.def"
+#undef THRESHOLD
+};
+
+unsigned long sgi_rare_counts[SGI_RARE_EVENTS];
+#else
+typedef int sgi_thresholds_are_constants; /* no translation unit is empty */
+#endif
