@@ -1,19 +1,18 @@
-/* The key of a result is the method, a NUL, and the params without _meta. The members of
- * params are sorted by name, and their strings have one spelling. Other values are
- * compared as written: two spellings of one value cost an exchange, and never give a
- * wrong answer.
+/* The key of a cached result is the method, a NUL, and the params without _meta. The
+ * members of params are sorted by name, and strings are spelt in one way. Other values
+ * are compared as they are written. Two spellings of one value therefore cost one more
+ * exchange, but never give a wrong result.
  *
- * Some requests neither use the cache nor fill it: requests that want progress or log
- * messages, because these come only with an exchange; requests whose _meta has more than
- * the trace, because _meta may change the result; and requests that carry answers of a
- * round, or whose result came after a round (2026-07-28 server/utilities/caching, "Cache
- * Key").
+ * Some requests neither use nor fill the cache. Requests that want progress or log
+ * messages need an exchange. A request whose _meta has more than the trace may get
+ * another result. The result of a request that carries answers of a round, or came after
+ * a round, depends on these answers (2026-07-28 server/utilities/caching, "Cache Key").
  *
- * Cached results become void by a notification, by a new connection, or by an error that
- * shows them to be old. Private results also become void when the application changes the
- * headers that contain its credentials. `changes` counts these events. A result whose
- * request was sent before such an event is not cached, because the result may be older
- * than the event. */
+ * Cached results become void when a notification reports a change, when a new connection
+ * is made, or when an error shows that they are old. Private results also become void
+ * when the application changes the headers that contain its credentials. `changes` counts
+ * these events. A result is not cached when such an event happened after its request was
+ * sent, because the result may be older than the event. */
 #include "engine/client/cache.h"
 
 #include "engine/client/request.h"
@@ -172,8 +171,8 @@ static bool may_keep(const segue_request *request)
 
 /* ---- reading from the cache ---- */
 
-/* Drops the private results when the credentials have changed, because these results
- * belong to another user. */
+/* Drops the private results when the credentials have changed, because the new
+ * credentials may be those of another user. */
 static void heed_credentials(segue_session *session)
 {
     sgi_cache *cache = &session->cache;
@@ -218,7 +217,8 @@ bool sgi_cache_find(segue_request *request, sgi_json *result)
         return false;
     TAILQ_REMOVE(&cache->by_use, kept, link);
     TAILQ_INSERT_TAIL(&cache->by_use, kept, link);
-    request->cache_mark = 0; /* a cached result is not cached again */
+    /* the result comes from the cache, so it is not cached again */
+    request->cache_mark = 0;
     *result = (sgi_json){kept->result, kept->len};
     sgi_engine_log(cache->engine, SEGUE_LOG_DEBUG, "%s was answered from the cache",
                    request->method);

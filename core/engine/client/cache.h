@@ -1,9 +1,9 @@
 /* Cached results that a server of 2026-07-28 declared fresh for a while (ttlMs,
- * server/utilities/caching). A request that asks for the same again gets the cached
- * result, and no message is sent. A cache belongs to one session and is not shared,
- * whatever cacheScope says: sessions of one runtime may act for different people. The
- * cache has a limit in bytes. The least recently used result is removed first. All
- * functions are called with the lock held. */
+ * server/utilities/caching). An equal request gets the cached result, and no message is
+ * sent. A cache belongs to one session and is not shared, whatever cacheScope says,
+ * because sessions of one runtime may act for different people. The cache has a limit in
+ * bytes. The least recently used result is removed first. All functions are called with
+ * the lock held. */
 #ifndef SGI_CACHE_H
 #define SGI_CACHE_H
 
@@ -15,11 +15,11 @@ typedef struct sgi_cache {
     sgi_engine *engine;
     sgi_map entries;
     TAILQ_HEAD(, sgi_kept) by_use; /* the entries, the least recently used entry first */
-    /* number of bytes of the entries, and the limit of this number; max 0 = the cache
-     * keeps nothing */
+    /* bytes: number of bytes of all entries; max: the limit of this number; max 0 =
+     * nothing is cached */
     size_t bytes, max;
-    /* Number of events so far that made cached results void, counted from 1. A result is
-     * not cached when such an event happened after its request was sent. */
+    /* Number of events that made cached results void, counted from 1. When this number
+     * changes between a request and its result, the result is not cached. */
     uint64_t changes;
     /* the value of conn->credentials when the private results were cached */
     uint32_t credentials;
@@ -31,8 +31,8 @@ void sgi_cache_free(sgi_cache *cache);
 void sgi_cache_clear(sgi_cache *cache);
 
 /* Finds a fresh result for this request. *result is a view, valid until the cache
- * changes. Returns false when there is none, so that the request has to be sent;
- * request->cache_mark is then set if the answer may be cached. */
+ * changes. Returns false when the cache has no such result, so that the request must be
+ * sent; if its result may be cached, request->cache_mark is then set. */
 bool sgi_cache_find(segue_request *request, sgi_json *result);
 /* Caches the result with which the request was answered, if the result may be cached. */
 void sgi_cache_keep(segue_request *request, sgi_json result);

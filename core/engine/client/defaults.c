@@ -1,6 +1,6 @@
-/* Uses only those defaults of a form's schema that an answer may contain: strings,
- * numbers, booleans and lists of strings. A default of another type is a mistake of the
- * server, would make the answer invalid, and is left out. */
+/* Uses only the defaults of a form's schema that an answer may contain: strings, numbers,
+ * booleans and lists of strings. A default of another type is a mistake of the server. It
+ * is left out, because the server would not accept it in an answer. */
 #include "engine/client/defaults.h"
 
 #include "engine/input/answer_form.h"
@@ -146,8 +146,8 @@ static void write_answer(sgi_jw *w, const sgi_defaults *defaults, sgi_json answe
     sgi_jw_close(w, '}');
 }
 
-/* True when the answer accepts the form, so that the library may add missing defaults. A
- * declined form, or a value that is no answer, is not changed. */
+/* True when the answer accepts the form, so that missing fields may get their defaults.
+ * An answer that declines the form, or a value that is not an answer, is not changed. */
 static bool may_lack(sgi_json answer)
 {
     if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)

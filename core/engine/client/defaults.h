@@ -1,8 +1,8 @@
-/* Checks answers to a server's questions, and fills in the defaults of forms that a
- * server asks its client to fill in (SEP-1034). An application that shows the form puts
- * the defaults into the fields itself, and a field that the person empties stays empty.
- * So the library fills in defaults only for applications that show no form
- * (segue_session_options, fill_defaults). All functions are called with the lock held. */
+/* Checks answers to a server's questions. Also fills in the defaults of forms that a
+ * server sends (SEP-1034). An application that shows the form puts the defaults into the
+ * fields itself, and a field that a person has emptied must stay empty. So the library
+ * fills in defaults only for applications that show no form (segue_session_options,
+ * fill_defaults). All functions are called with the lock held. */
 #ifndef SGI_DEFAULTS_H
 #define SGI_DEFAULTS_H
 
@@ -22,14 +22,15 @@ typedef struct sgi_defaults {
 bool sgi_defaults_remember(sgi_defaults *defaults, const segue_session *session,
                            sgi_str method, sgi_json params);
 void sgi_defaults_free(sgi_defaults *defaults, const sgi_mem *mem);
-/* Returns a copy of the answer. If the answer accepts the form, missing fields get their
- * defaults. NULL when out of memory. The caller frees the copy with its length + 1. */
+/* Returns a copy of the answer. If the answer accepts the form, fields that are missing
+ * get their defaults. Returns NULL when out of memory. The caller frees the copy; its
+ * memory has len + 1 bytes. */
 char *sgi_defaults_fill(const sgi_defaults *defaults, const sgi_mem *mem, sgi_json answer,
                         size_t *len);
 
-/* True when the value can be an answer at all. After an invalid answer the server may
- * wait for another one for ever, while this client regards the question as answered.
- * elicits: the question asks a person. */
+/* True when the value has the form of an answer. A server may wait for ever after an
+ * invalid answer, while this client believes that the question was answered. elicits: the
+ * question asks a person. */
 bool sgi_answer_is_possible(bool elicits, sgi_json answer);
 
 #endif

@@ -1,8 +1,8 @@
 /* Delivers the records of a request to the application. Records wait in `inbox` in the
- * order in which they came. Delivery takes the whole inbox out and reads it without the
- * lock, so a new record cannot move the bytes that are being read. A segment waits for
- * credit, and the records behind it wait too, so that the order is kept. When the inbox
- * is full, the request stops the stream at its source. */
+ * order in which they came. Delivery moves the whole inbox to `taken` and reads it
+ * without the lock, so a new record cannot move the bytes that are being read. A segment
+ * without credit waits, and so do all records behind it, so that the order is kept. When
+ * the inbox is full, the request stops the stream at its source. */
 #include "engine/client/dialects.h"
 
 #include "base/thresholds.h"
@@ -23,9 +23,9 @@ bool sgi_deliver_is_full(const segue_request *request)
     return sgi_deliver_waiting_bytes(request) >= INBOX_HIGH;
 }
 
-/* True when segments are delivered without credit, so that on_complete can run: the
- * request has failed, the application has cancelled it after its end, or its session is
- * closed. */
+/* True when segments are delivered without credit, so that on_complete can run. This is
+ * so when the request has failed, when the application has cancelled the request after
+ * its end, or when the session is closed. */
 static bool may_ignore_credit(const segue_request *request)
 {
     return sgi_request_is_over(request) &&
@@ -33,8 +33,8 @@ static bool may_ignore_credit(const segue_request *request)
             sgi_session_is_closed(request->session));
 }
 
-/* True for a plain call over HTTP, which has an exchange of its own. Its pieces cannot be
- * stopped at the server and asked for again later, so the exchange is not read while the
+/* True for a plain call over HTTP, which has an exchange of its own. Pieces that the
+ * client does not read now cannot be fetched later, so the exchange is not read while the
  * inbox is full. */
 static bool holds_exchange(const segue_request *request)
 {
@@ -74,7 +74,7 @@ bool sgi_deliver(segue_request *request, const sgi_inbox_head *head, sgi_str byt
 }
 
 /* Notes the segment that is being delivered. A resume token that is made from now on
- * continues behind this segment. */
+ * continues after this segment. */
 static void note_delivered(segue_request *request, const sgi_inbox_head *head)
 {
     request->delivery.segment = head->covered;
@@ -87,11 +87,12 @@ static void add_segment(segue_request *request, const sgi_inbox_head *head,
                         sgi_json block)
 {
     if (sgi_request_is_over(request))
-        /* an earlier segment could not be stored; a later one would leave a hole */
+        /* an earlier segment could not be stored, so later segments are dropped: they
+         * would leave a gap */
         return;
     sgi_inbox_head full = *head;
     /* The message that makes segments void may arrive before the last of these segments.
-     * Only a segment behind the void ones replaces them. */
+     * Only a segment after the void ones counts as their replacement. */
     full.replaces =
         request->numbering.replace_due && head->number > request->numbering.voided;
     request->numbering.replace_due = request->numbering.replace_due && !full.replaces;
@@ -123,9 +124,9 @@ void sgi_deliver_void(segue_request *request, uint64_t number)
     request->numbering.replace_due = true;
 }
 
-/* Makes the delivered segments void when only some of the result's segments were
- * delivered and some segments continue the text of others. The blocks of the result are
- * then not the segments, so all blocks are delivered in their place. */
+/* Used when some segments continue the text of others, so that the blocks of the result
+ * differ from the segments. If only some of the segments were delivered, makes the
+ * delivered segments void. All blocks of the result are then delivered instead. */
 static void void_joined(segue_request *request, sgi_json segments)
 {
     int64_t all;
@@ -286,7 +287,7 @@ static void after_user(segue_request *request, const sgi_inbox_head *head)
         request->follower->task_reported(request);
 }
 
-/* Lets the session continue to read input that had to wait for the callbacks of this
+/* Lets the session read input again, if it was waiting for the callbacks of this
  * request. */
 static void let_go(segue_request *request)
 {

@@ -1,5 +1,5 @@
-/* Calls the functions of all dialects, in the order of sgi_cli_dialects. No other file
- * calls them. */
+/* Calls the functions of all dialects, in the order of sgi_cli_dialects. Other files call
+ * dialects only through this file. */
 #include "engine/client/dialects.h"
 
 #include "wire/json_copy.h"

@@ -1,10 +1,12 @@
 /* The client's side of the dialects (drafts and versions of the protocol that change how
- * a result arrives). Each dialect is a table of functions. The data that a dialect stores
- * for a request or for a session is a struct of its own, called its state. A request and
- * its session call the tables in order at each moment that is named here, and contain no
- * other code for dialects. A NULL function is skipped. The state of a request exists from
- * sgi_cli_state_new until the request is freed, or until the dialect drops it. The state
- * of a session lives as long as the session. */
+ * a result arrives). Each dialect is a table of functions. A request and its session call
+ * the tables in order at the moments that are named here, and have no other code for
+ * dialects. A function that is NULL is skipped.
+ *
+ * The data that a dialect stores for a request or for a session is a struct of its own,
+ * called its state. The state of a request exists from sgi_cli_state_new until the
+ * request is freed or the dialect drops the state. The state of a session exists as long
+ * as the session. */
 #ifndef SGI_CLI_DIALECTS_H
 #define SGI_CLI_DIALECTS_H
 
@@ -20,15 +22,16 @@ struct sgi_cli_state {
 };
 
 /* The functions by which a dialect follows a task. A request that has become a task, or
- * was made from one, has one such table in request->follower and calls no other
- * dialect. */
+ * that was made from a task handle, has one such table in request->follower and calls no
+ * other dialect. */
 struct sgi_cli_following {
-    /* The method whose exchange carries the answer to a question; for error messages. */
+    /* The method of the message that carries the answer to a question; used in error
+     * messages. */
     const char *answers_by;
     /* True when tasks that are made in this session belong to this dialect. */
     bool (*fits)(const segue_session *session);
-    /* Makes the state with which the request follows its task, unless the state exists.
-     * Called before each message about the task, so mostly the state exists. Returns
+    /* Makes the state with which the request follows its task. Does nothing when the
+     * state exists: the function is called before each message about the task. Returns
      * false when out of memory. */
     bool (*begin)(segue_request *request);
     /* Sends the message about the task that is due now, if there is one. */
@@ -36,22 +39,21 @@ struct sgi_cli_following {
     /* Sends the application's answer to a question of the task, or notes that the answer
      * has to be sent. */
     void (*answered)(segue_request *request, sgi_question *question);
-    /* Handles the end of the exchange of the call: no more segments come on this
-     * exchange. */
+    /* Called at the end of the exchange of the call: this exchange brings no more
+     * segments. */
     void (*pushed)(segue_request *request, const sgi_outcome *outcome);
-    /* Takes a description of the task that the server has sent without being asked.
-     * Returns false when the description has no effect. */
+    /* Handles a description of the task that the server sent without a request. Returns
+     * false when the description has no effect. */
     bool (*status)(segue_request *request, sgi_json task);
     /* Called when the application's on_task callback has run. */
     void (*task_reported)(segue_request *request);
-    /* Stops the stream of segments, because the application gives no credit for the
-     * segments that have arrived. */
+    /* Asks the server to stop the stream of segments, because the application gives no
+     * more credit. */
     void (*pause)(segue_request *request);
-    /* True when the server sends parts of the result although the client does not request
-     * each part. */
+    /* True when the server sends parts of the result without a request for each part. */
     bool (*is_streamed)(const segue_request *request);
     /* Called when the inbox has room for segments again. was_full: the inbox was full
-     * until now. */
+     * before. */
     void (*has_room)(segue_request *request, bool was_full);
     /* Returns the exchange that brings parts of the result; NULL = there is none. */
     sgi_emitter *(*streaming)(const segue_request *request);
@@ -70,39 +72,40 @@ struct sgi_cli_following {
     bool (*keeps_call_token)(const segue_request *request);
     /* Writes members that each message about the task must have. */
     void (*write_about)(const segue_request *request, sgi_jw *w);
-    /* Returns a text from the server's description of a task, which the client must send
+    /* Returns a text from the server's description of a task that the client must send
      * back with its next message about the task; empty = there is no such text. */
     sgi_json (*echo_of)(sgi_json task);
 };
 
-/* The functions by which a dialect asks the server about a request that is no task. The
- * application has a handle of this request (segue_task). */
+/* The functions by which a dialect asks the server about a request that is not a task.
+ * The application has a handle of this request (segue_task). */
 struct sgi_cli_inquiry {
     const char *method;
     void (*write_params)(const segue_task *task, sgi_jw *w);
-    /* Returns the state (segue_task_state) that the server's answer shows. */
+    /* Returns the state (segue_task_state) according to the server's answer. */
     int32_t (*state)(sgi_json result);
-    /* Returns the state that an error shows; SEGUE_TASK_UNKNOWN = the error shows no
-     * state. The error is the answer to the inquiry or to the request itself. */
+    /* Returns the state according to an error; SEGUE_TASK_UNKNOWN = the error does not
+     * show the state. The error answers the inquiry, or the request itself. */
     int32_t (*refused)(const segue_request *request, sgi_json error);
 };
 
 /* The functions that a dialect has for a session and its handshake. */
 struct sgi_cli_session_hooks {
-    /* The size of the session's state; 0 = the dialect has none, and `state` is NULL. The
-     * state is zeroed when it is made; `begin` initializes it, and `free` frees what it
-     * holds, but not the state itself. */
+    /* Size of the session's state; 0 = the dialect has no such state, and `state` is
+     * NULL. The state is zeroed when it is made. `begin` initializes it. `free` frees
+     * what the state points to, but not the state. */
     size_t state_size;
     void (*begin)(segue_session *session, sgi_cli_state *state);
     void (*free)(segue_session *session, sgi_cli_state *state);
     /* capability: the name of a capability without members that the client declares in
-     * initialize, unless the application declares it. modern_capability: the name of one
-     * that the client declares in each request of 2026-07-28, where the application
-     * cannot declare it. NULL = none. declares: returns false when the dialect is off. */
+     * initialize, unless the application declares it. modern_capability: the name of a
+     * capability that the client declares in each request of 2026-07-28, where the
+     * application cannot declare it. NULL = none. declares: returns false when the
+     * dialect is switched off. */
     const char *capability, *modern_capability;
     bool (*declares)(const segue_session *session);
-    /* The protocol version that only this dialect has; SGI_VERSION_UNKNOWN = none.
-     * initialize offers this version when `declares` returns true. */
+    /* The protocol version that only this dialect has; SGI_VERSION_UNKNOWN = there is
+     * none. initialize offers this version when `declares` returns true. */
     sgi_version version;
     /* Writes members of the capabilities in initialize. given: the capabilities that the
      * application declares. */
@@ -114,51 +117,52 @@ struct sgi_cli_session_hooks {
     void (*declared)(segue_session *session, sgi_json capabilities);
     /* Reads the capabilities that the server has declared. */
     void (*read_server_capabilities)(segue_session *session, sgi_json capabilities);
-    /* Handles a refusal of an exchange that the dialect itself has begun: perhaps the
-     * server is of another era. Returns true when the request that waits for the exchange
-     * may be sent once more. */
+    /* Handles a refusal of an exchange that the dialect itself has begun, because the
+     * server may now be one of another era. Returns true when the request that waits for
+     * the exchange may be sent once more. */
     bool (*may_be_another_era)(sgi_emitter *emitter);
 };
 
 struct sgi_cli_dialect {
     const char *name;
-    const sgi_cli_following *following; /* NULL = the dialect has no tasks */
+    const sgi_cli_following *following; /* NULL = the dialect makes no tasks */
     /* NULL = the dialect does nothing for a session */
     const sgi_cli_session_hooks *session_hooks;
-    /* NULL = the dialect has no requests that a handle can stand for */
+    /* NULL = the dialect has no requests for which the application can have a handle */
     const sgi_cli_inquiry *inquiry;
     size_t state_size;
-    /* Frees what the state holds, but not the state itself. */
+    /* Frees what the state points to, but not the state. */
     void (*free_state)(segue_request *request, sgi_cli_state *state);
 
-    /* Fills the state of a request that is made from a resume token: the request was
+    /* Fills the state of a request that is made from a resume token. The request was
      * begun earlier, perhaps by another process. Returns false when out of memory. */
     bool (*take_over)(segue_request *request, const sgi_request_spec *spec);
-    /* write_token writes the dialect's part of a resume token. It is called for a request
-     * that has a state of the dialect. read_token reads this part. It returns false for a
-     * token of another dialect; otherwise *status says whether the token is valid. */
+    /* write_token writes the dialect's part of a resume token; it is called for a request
+     * that has a state of the dialect. read_token reads this part. It returns false when
+     * the token belongs to another dialect. Otherwise it sets *status, which says whether
+     * the token is valid. */
     void (*write_token)(const segue_request *request, sgi_jw *w);
     bool (*read_token)(sgi_json token, sgi_request_spec *spec, segue_status *status);
 
     /* True when the client can ask in this session for the answer of the request again.
-     * Returns false when it cannot: the function has then ended the request. */
+     * When it cannot, the function ends the request and returns false. */
     bool (*fits)(segue_request *request);
     /* Asks for the answer of a request again, under the old id of the request. Called
-     * when the request has to be sent again and has a state of the dialect. A dialect
-     * with this function makes requests resumable. */
+     * when the request has to be sent again and has a state of the dialect. Requests of a
+     * dialect that has this function are resumable. */
     void (*send_again)(segue_request *request);
-    /* Returns the token (JSON, may be empty) by which the client can ask for the answer
+    /* Returns the token (JSON, may be empty) with which the client can ask for the answer
      * again. Called only for a request that has a state of the dialect. */
     sgi_str (*resume_token)(const segue_request *request);
-    /* Asks for the answer of a call whose request has ended, with the resume token of the
-     * call. Returns NULL when this session cannot ask now. */
+    /* Asks for the answer of a call whose request has already ended, with the resume
+     * token of the call. Returns NULL when this is not possible now. */
     sgi_emitter *(*resume)(segue_session *session, int64_t id, sgi_str token);
-    /* Called before the call is sent. Returns false when the call has to wait; also when
+    /* Called before the call is sent. Returns false when the call has to wait, or when
      * the function has ended the request. */
     bool (*prepare)(segue_request *request);
-    /* Adds to the exchange of a call the members by which the dialect is requested.
-     * Called before the exchange is sent. emitter->repeats: the exchange asks for the
-     * answer of an earlier exchange. */
+    /* Adds to the message of a call the members that request the dialect. Called before
+     * the message is sent. emitter->repeats: the message asks for the answer of an
+     * earlier exchange. */
     void (*offer)(segue_request *request, sgi_emitter *emitter);
     /* Write members of params and of _meta for a call. A comma precedes each member of
      * _meta. */
@@ -169,54 +173,52 @@ struct sgi_cli_dialect {
      * belongs to this dialect. */
     bool (*answer)(segue_request *request, sgi_json result);
     /* Handles the error with which the call was answered. Returns true when the dialect
-     * sends the call again in another form. */
+     * will send the call again in another form. */
     bool (*change_form)(segue_request *request, sgi_json error);
     /* Handles a notification. Returns true when the notification belongs to the dialect.
      * *taken is then set when a request has used it. */
     bool (*notified)(segue_session *session, sgi_str method, const sgi_message *msg,
                      bool *taken);
-    /* Over HTTP: position returns the id of the last stream event that was processed, if
-     * a message with this method has to name it (Last-Event-ID). set_position stores this
+    /* Over HTTP. position returns the id of the last stream event that was processed, if
+     * a message with this method must name it (Last-Event-ID). set_position stores this
      * id. */
     sgi_str (*position)(const segue_request *request, sgi_str method);
     void (*set_position)(segue_request *request, sgi_str id);
     /* Called when the exchange of the call was lost and the request has a state. */
     void (*lost)(segue_request *request);
     /* Called when the application has cancelled the call, before the exchange of the call
-     * is dropped. Returns true when the exchange must not be dropped: it continues
-     * without the request. */
+     * is dropped. Returns true when the exchange must go on, without the request. */
     bool (*keep_exchange)(sgi_emitter *emitter);
     /* asks_for_task: true when the message of the call asks for a task. may_be_task: true
      * when the server may answer the call with a task. */
     bool (*asks_for_task)(const segue_request *request);
     bool (*may_be_task)(const segue_request *request);
-    /* True when a result of this resultType is a round of questions, although the
-     * protocol has another name for rounds. */
+    /* True when a result of this resultType is a round of questions under another name
+     * than that of the protocol. */
     bool (*is_round)(const segue_session *session, sgi_json type);
     /* Returns the task in the answer of a call; empty = the answer has no task. */
     sgi_json (*task_in)(const segue_session *session, sgi_json result);
-    /* Called when the call has become a task. Parts of the result that were received
-     * before count no more, because the task's result will contain them. */
+    /* Called when the call has become a task. Drops the parts of the result that were
+     * received before, because the result of the task will contain them. */
     void (*became_task)(segue_request *request);
-    /* Reads a description of a task: of the task of the request, or of the handle's task
-     * for a request made from a handle. is_answer: the client has asked the server for
-     * the description. */
+    /* Reads a description of a task. The task is that of the request or, for a request
+     * made from a handle, that of the handle. is_answer: the description answers a
+     * message of the client. */
     void (*note_task)(segue_request *request, sgi_json task, bool is_answer);
-    /* Reads a page of the list of tools. The application has requested the page. */
+    /* Reads a page of the list of tools that the application has requested. */
     void (*tools_listed)(const segue_request *request, sgi_json result);
     /* Called for each request that has a state, when a message of the server could not be
-     * read. The message may have been a part of the result. */
+     * read: it may have been a part of the result. */
     void (*note_lost_message)(segue_request *request);
     /* Called for a request that has a state, when a user has decided about a token. ms:
-     * the time that the user needed, which does not count as time without a server. */
+     * the duration of the decision, which does not count as time without a server. */
     void (*exclude_user_time)(segue_request *request, int64_t ms);
-    /* has_received: true when the dialect has received a part of the result that the fold
-     * (the collected result) does not have. write_received writes this part as members of
-     * an object. Both are called for a request that has a state. */
+    /* has_received: true when the dialect has received a part of the result that is not
+     * in the request's fold (the collected result). write_received writes this part as
+     * members of an object. Both are called for a request that has a state. */
     bool (*has_received)(const segue_request *request);
     void (*write_received)(const segue_request *request, sgi_jw *w);
-    /* Returns the number of the last segment up to which no segment is missing; -1 = not
-     * known. */
+    /* Returns the number up to which no segment is missing; -1 = not known. */
     int64_t (*received_up_to)(const segue_request *request);
 };
 
@@ -241,8 +243,9 @@ void sgi_cli_session_states_free(segue_session *session);
 sgi_version sgi_cli_own_version(const segue_session *session);
 void sgi_cli_write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w);
 /* sgi_cli_write_plain_capabilities writes the capabilities without members that
- * initialize declares. sgi_cli_write_modern_capabilities writes those that requests of
- * 2026-07-28 declare, and the members of `given`, except the one named `except`. */
+ * initialize declares. sgi_cli_write_modern_capabilities writes the capabilities that
+ * requests of 2026-07-28 declare. It also writes the members of `given`, except the
+ * member named `except`. */
 void sgi_cli_write_plain_capabilities(const segue_session *session, sgi_json given,
                                       sgi_jw *w);
 void sgi_cli_write_modern_capabilities(const segue_session *session, sgi_json given,
@@ -265,7 +268,7 @@ bool sgi_cli_take_over(segue_request *request, const sgi_request_spec *spec);
  * anything. */
 bool sgi_cli_write_token(const segue_request *request, sgi_jw *w);
 bool sgi_cli_read_token(sgi_json token, sgi_request_spec *spec, segue_status *status);
-/* True when a dialect can ask for the answer of this request again. */
+/* True when a dialect can ask again for the answer of this request. */
 bool sgi_cli_is_resumable(const segue_request *request);
 bool sgi_cli_can_send_again(segue_request *request);
 /* Asks for the answer of a request again. Returns false when no dialect can ask for
@@ -283,7 +286,7 @@ bool sgi_cli_change_form(segue_request *request, sgi_json error);
  * none of them. */
 bool sgi_cli_take_notification(segue_session *session, sgi_str method,
                                const sgi_message *msg, bool *taken);
-/* True for a method by which a dialect asks about a request that is no task
+/* True for a method by which a dialect asks about a request that is not a task
  * (sgi_cli_inquiry). */
 bool sgi_cli_is_inquiry(sgi_str method);
 sgi_str sgi_cli_last_event_id(const segue_request *request, sgi_str method);
@@ -302,7 +305,8 @@ void sgi_cli_exclude_user_time(segue_request *request, int64_t ms);
 /* Returns the exchange that brings parts of the result of the request's task; NULL =
  * there is none. */
 sgi_emitter *sgi_cli_streaming(const segue_request *request);
-/* True when a dialect has received a part of the result that the fold does not have. */
+/* True when a dialect has received a part of the result that is not in the request's
+ * fold. */
 bool sgi_cli_has_received(const segue_request *request);
 /* Writes the parts of a result that dialects have received. Returns false when there are
  * none. */

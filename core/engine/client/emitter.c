@@ -1,8 +1,8 @@
-/* An emitter is in the map `in_flight` from the moment its request is written until its
- * outcome comes or it is dropped; then it is freed. Over a byte stream the conversation
- * of an emitter is the session's. Over HTTP it is the conversation of the emitter's own
- * exchange, which ends with the emitter. The callback `done` may drop other emitters and
- * end the session, so the session is kept alive while `done` runs. */
+/* An emitter is in the map `in_flight` from the moment its request is written until it
+ * has its outcome or is dropped; then it is freed. Over a byte stream all emitters share
+ * the session's conversation. Over HTTP each emitter has the conversation of its own
+ * exchange, which ends with the emitter. `done` may drop other emitters and end the
+ * session, so a reference keeps the session in memory while `done` runs. */
 #include "engine/client/emitter.h"
 
 #include "engine/client/exchange_state.h"
@@ -106,10 +106,10 @@ sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id)
 
 /* ---- outcomes ---- */
 
-/* Reports the one outcome of an emitter. When the answer came on the emitter's own
- * exchange, the transport may read the stream of this exchange to its end. When the
- * answer came on another exchange, the stream of the own exchange is closed, because it
- * might stay open for ever. */
+/* Reports the outcome of an emitter. If the answer came on the emitter's own exchange,
+ * the transport may read the stream of this exchange to its end. If the answer came on
+ * another exchange, the stream of the own exchange is closed, because it might stay open
+ * for ever. */
 static void conclude(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
@@ -178,9 +178,9 @@ void sgi_emitter_too_large(sgi_emitter *emitter)
     conclude(emitter, &outcome);
 }
 
-/* True when this error stands for an answer that the server did not keep. Such an error
- * comes only on a reopened stream: on any other stream, a tool may have used the same
- * words. */
+/* True when the server sent this error in place of an answer that it no longer has. Such
+ * an error counts only on a reopened stream. On any other stream, a tool may have used
+ * the same words. */
 static bool is_stand_in(const sgi_emitter *emitter, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
@@ -224,10 +224,10 @@ void sgi_emitter_malformed(sgi_emitter *emitter)
 
 /* ---- timeouts ---- */
 
-/* Tells the server that a request was cancelled. In 2026-07-28 over HTTP the client
- * closes the stream, which is the notice (basic/patterns/cancellation). A call with an
- * idempotency key also needs a message, because the server keeps such a call for a client
- * that reconnects. */
+/* Tells the server that a request was cancelled. In 2026-07-28 over HTTP, closing the
+ * stream tells the server (basic/patterns/cancellation). A call with an idempotency key
+ * also needs a message, because the server continues such a call for a client that
+ * reconnects. */
 static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
 {
     const segue_request *request = emitter->request;
@@ -254,8 +254,8 @@ void sgi_emitter_withdraw(const segue_request *request)
         sgi_withdraw_call(request->session, &call);
 }
 
-/* True when the answer may have arrived, but the client does not read it until callbacks
- * have run. */
+/* True when the client does not read input until callbacks have run, so that an answer
+ * may wait unread. */
 static bool is_unread(const sgi_emitter *emitter)
 {
     const sgi_conn *conn = emitter->conn;
@@ -272,8 +272,8 @@ static void timed_out(sgi_timer *timer)
         sgi_emitter_note_sign_of_life(emitter);
         return;
     }
-    /* The client sends no message for a request whose answer has begun, or whose
-     * application has given it up. */
+    /* No message is sent when the answer has begun, or when the application has already
+     * given the request up. */
     if (!emitter->begun && !emitter->late)
         tell_cancelled(emitter, "timeout");
     conclude_with(emitter, SGI_OUTCOME_TIMEOUT, (sgi_json){0});
@@ -297,8 +297,9 @@ static bool is_of_session(const sgi_json_member *member)
            sgi_json_key_is(member, "io.modelcontextprotocol/clientCapabilities");
 }
 
-/* True when the text `members` has a member with the key of this member. An unescaped
- * quote cannot be part of a string, so a plain search for the key is enough. */
+/* True when the text `members` has a member with the key of this member. In JSON text a
+ * key is the only place where these quotes can occur unescaped, so a plain search for the
+ * quoted key is enough. */
 static bool is_said(sgi_str members, const sgi_json_member *member)
 {
     const char *at = members.p;
@@ -315,7 +316,7 @@ static bool is_said(sgi_str members, const sgi_json_member *member)
 
 /* Writes the application's own members of _meta. A message that the library sends on
  * behalf of a request gets only the members of the request's trace. Members that the
- * protocol needs are left out here, because the library writes them. */
+ * protocol defines are left out, because the library writes them itself. */
 static void write_own_meta(const sgi_emitter *emitter, sgi_jw *w, bool modern,
                            sgi_str extra, sgi_json user)
 {
@@ -349,7 +350,7 @@ static void write_meta(const sgi_emitter *emitter, sgi_sending *sending, sgi_str
     if (extra.n) {
         sgi_str members = extra;
         if (!w->comma) {
-            members.p++; /* the first member of the object has no comma in front of it */
+            members.p++; /* without the comma in front of the first member */
             members.n--;
         }
         sgi_buf_add_str(w->buf, members);

@@ -1,9 +1,9 @@
-/* A request of a client's session on the wire. Each id in flight has one emitter. The
- * emitter receives exactly one outcome. When several answers were agreed on for the
- * request (SEP-1905), the answers before the last go to `more`. A second answer to an id
- * has no emitter and is dropped. A request of the application may use several emitters,
- * one after another or at the same time (tools/call, then tasks/stream, tasks/get,
- * tasks/update), and survives the loss of all of them. */
+/* A request of a client's session on the wire. Each id in flight has one emitter, which
+ * gets exactly one outcome. If several answers were negotiated for the request
+ * (SEP-1905), all answers except the last go to `more`. A second last answer has no
+ * emitter and is dropped. A request of the application may use several emitters, one
+ * after another or at the same time (tools/call, then tasks/stream, tasks/get,
+ * tasks/update). It survives the loss of all of them. */
 #ifndef SGI_EMITTER_H
 #define SGI_EMITTER_H
 
@@ -33,8 +33,9 @@ typedef struct sgi_outcome {
     bool too_large;  /* for REFUSED: the answer is larger than max_message_bytes */
     bool has_reason; /* for REFUSED: the member why says more than the HTTP status */
     bool needs_auth; /* for REFUSED: the client has no token that the server accepts */
-    /* For ERROR: the server did not keep the answer for Last-Event-ID and sends this
-     * error instead. The client can fetch the content of the answer in another way. */
+    /* For ERROR: the server no longer has the answer that Last-Event-ID asks for, and
+     * sent this error in its place. The client can fetch the content of the answer in
+     * another way. */
     bool is_gone;
     /* for REFUSED: the response is not an MCP message; a proxy may have made it */
     bool is_page;
@@ -46,8 +47,8 @@ struct sgi_emitter {
     segue_session *session;
     /* the session's conversation, or the conversation of an HTTP exchange */
     sgi_conn *conn;
-    /* not a counted reference: a request outlives its emitters; NULL = a message of the
-     * session itself */
+    /* a pointer without a reference, because a request outlives its emitters; NULL = the
+     * session itself sends the message */
     segue_request *request;
     sgi_timer timer;
     /* time limit in ms; 0 = no limit; each answer starts it again */
@@ -57,11 +58,11 @@ struct sgi_emitter {
     bool begun;           /* an answer has arrived that is not the last one */
     /* the request has ended, but the session still needs the answer */
     bool late;
-    /* The emitter asks for the answer of an earlier exchange, and nothing else brings
-     * that answer: it is lost if this exchange fails. */
+    /* The emitter asks for the answer of an earlier exchange. If this exchange fails,
+     * that answer is lost. */
     bool repeats;
-    /* Takes a result of several. Returns true when more results follow; the emitter may
-     * then have been freed. Returns false when this result is the outcome, which then
+    /* Handles one of several results. Returns true when more results follow; the emitter
+     * may then have been freed. Returns false when this result is the last, which then
      * goes to `done`. NULL = there is only one result. */
     bool (*more)(sgi_emitter *emitter, sgi_json result);
     void (*done)(sgi_emitter *emitter, const sgi_outcome *outcome);
@@ -71,8 +72,8 @@ struct sgi_emitter {
     "the answer was cut off, and the server cannot send it again because it is too "     \
     "large"
 
-/* Writes a description of what happened: `what`, and the server's own words (said) if
- * they are short. */
+/* Writes a text that says what happened: `what` and, if they are short, the server's own
+ * words (said). */
 #define SGI_WHY_MAX 2048
 void sgi_explain_failure(char why[SGI_WHY_MAX], const char *what, sgi_str said);
 
@@ -83,8 +84,8 @@ void sgi_explain_unreachable(const segue_session *session, char text[SGI_WHY_MAX
 /* Returns the error code of an outcome of kind ERROR; 0 for any other outcome. */
 int64_t sgi_outcome_code(const sgi_outcome *outcome);
 
-/* True for an outcome that a proxy, or a server that is starting, may have caused (an
- * HTTP status or a page). Such an outcome does not show that the requested object does
+/* True for an outcome that a proxy, or a server that is starting, may have caused: an
+ * HTTP status or a page. Such an outcome does not prove that the requested object does
  * not exist. */
 static inline bool sgi_outcome_may_pass(const sgi_outcome *outcome)
 {
@@ -111,26 +112,26 @@ sgi_emitter *sgi_emitter_begin_as(segue_session *session, sgi_sending *sending,
 /* True when a request with this id is in flight. */
 bool sgi_emitter_id_is_in_flight(segue_session *session, int64_t id);
 /* Completes and sends the message, with its _meta. extra: members of _meta that the
- * library adds, each preceded by a comma; may be empty. user: the application's own
- * _meta; may be empty. Returns false when nothing was sent: the emitter is then freed,
+ * library adds, each with a comma before it; may be empty. user: the application's own
+ * _meta; may be empty. Returns false when nothing was sent; the emitter is then freed,
  * and `done` does not run. */
 bool sgi_emitter_send(sgi_emitter *emitter, sgi_sending *sending, sgi_str extra,
                       sgi_json user);
 /* Returns the emitter of the request with this id; NULL when no such request is in
  * flight. */
 sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id);
-/* Drops an emitter without an outcome: `done` does not run. notify: sends
+/* Drops an emitter without an outcome: `done` is not called. notify: also sends
  * notifications/cancelled. */
 void sgi_emitter_drop(sgi_emitter *emitter, bool notify);
 /* Tells the server that the client no longer wants the answer to a call whose exchange
- * was lost. The message names the call by its idempotency key or its resume token. For a
- * call with neither, nothing is sent. */
+ * was lost. The message names the call by its idempotency key or its resume token.
+ * Without either of them, nothing is sent. */
 void sgi_emitter_withdraw(const segue_request *request);
 /* Restarts the time limit, because the server has shown that it is alive. */
 void sgi_emitter_note_sign_of_life(sgi_emitter *emitter);
 
-/* Report an outcome: `done` runs, and the emitter is freed. A result that is not the last
- * one goes to `more` instead. */
+/* Report an outcome: `done` is called, and the emitter is freed. If more results follow,
+ * `more` is called instead. */
 void sgi_emitter_result(sgi_emitter *emitter, sgi_json result);
 void sgi_emitter_error(sgi_emitter *emitter, sgi_json error);
 /* Reports that the server's answer has neither a result nor an error. */
@@ -143,7 +144,7 @@ void sgi_emitter_lost(sgi_emitter *emitter, const char *why, bool unsent);
 void sgi_emitter_refused(sgi_emitter *emitter, int32_t status, const char *why);
 /* Reports that the response is not an MCP message. */
 void sgi_emitter_no_mcp_message(sgi_emitter *emitter, const char *why);
-/* Reports the HTTP status 401 or 403. why: says why no token helps. */
+/* Reports the HTTP status 401 or 403. why: the reason why no token can help. */
 void sgi_emitter_access_refused(sgi_emitter *emitter, int32_t status, const char *why);
 
 #endif

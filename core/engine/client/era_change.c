@@ -1,20 +1,20 @@
-/* Detects that the server of a session was replaced. Over HTTP a session is not bound to
- * one process: a server of another era may take over the address, and only its refusals
- * show this. "Clients SHOULD cache the result for the lifetime of the [...] origin
- * (HTTP), [...] re-probing if the cached assumption later fails" (2026-07-28
+/* Detects that the server of a session was replaced by another one. Over HTTP a session
+ * does not belong to one process. A server of another era may take over the address, and
+ * only its refusals show this. "Clients SHOULD cache the result for the lifetime of the
+ * [...] origin (HTTP), [...] re-probing if the cached assumption later fails" (2026-07-28
  * basic/versioning).
  *
- * For a request of 2026-07-28 the sign is status 400 without an error that a modern
- * server gives with this status (basic/transports/streamable-http, "Backward
- * Compatibility"), or an error that lists other versions. For a request of a handshake
- * era the sign is an error that only a modern server gives: for the version, or for
- * missing headers. Another sign is an error that names no request. Servers of the
- * TypeScript SDK send such an error to a client whose handshake was with the process
- * before a restart ("Server not initialized", where 2025-11-25 has 404), or was for
- * another version.
+ * For a request of 2026-07-28 there are two signs: status 400 without an error that a
+ * modern server gives with this status (basic/transports/streamable-http, "Backward
+ * Compatibility"), and an error that lists other versions. For a request of a handshake
+ * era, one sign is an error that only a modern server gives, for the version or for
+ * missing headers. The other sign is an error that names no request. Servers of the
+ * TypeScript SDK send such an error ("Server not initialized", where 2025-11-25 has 404)
+ * to a client whose handshake was with the process before a restart, or was for another
+ * version.
  *
- * The refusal may concern this one request only. So the request is sent again once, and a
- * second refusal is final. */
+ * A refusal may concern one request only. So the request is sent again once, and a second
+ * refusal is final. */
 #include "engine/client/era_change.h"
 
 #include "engine/client/dialects.h"
@@ -25,9 +25,9 @@
 
 typedef enum sgi_era_change { SAME = 0, STARTED_AGAIN, OTHER_ERA } sgi_era_change;
 
-/* Judges the error with which a server refused a modern request. A server that answers
- * under the request's own id (is_ours) has read the request: its error then shows another
- * era only if it gives the version as the reason. */
+/* Decides what an error shows with which a server refused a modern request. is_ours: the
+ * error has the id of this request, so the server has read it. Such an error shows
+ * another era only if its reason is the version. */
 static sgi_era_change change_from_modern(int64_t code, bool is_ours)
 {
     bool known = code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_HEADER_MISMATCH ||
@@ -48,17 +48,16 @@ static sgi_era_change change_of(const sgi_emitter *emitter, sgi_version version,
     if (code == NOT_INITIALIZED && (!id.n || sgi_json_kind_of(id) == SGI_JSON_NULL))
         return STARTED_AGAIN;
     if (sgi_version_repeats_in_headers(version))
-        /* the draft has these headers too, so this error does not show another era */
+        /* the draft has these headers too, so the error does not show another era */
         return SAME;
     return code == SGI_RPC_UNSUPPORTED_VERSION || code == SGI_RPC_HEADER_MISMATCH
                ? OTHER_ERA
                : SAME;
 }
 
-/* Notes that the server may be another one than before. A request notes this once for
- * itself; the session notes it once for its own requests. The server did not run the
- * request, so no server has the request's idempotency key, unless an earlier attempt was
- * lost. */
+/* Notes that the server may have been replaced. This is noted once per request, and once
+ * for the requests of the session itself. The server did not run the request. So no
+ * server has its idempotency key, unless an earlier attempt was lost. */
 static bool doubt(sgi_emitter *emitter)
 {
     segue_request *request = emitter->request;

@@ -6,10 +6,10 @@
 #include "engine/negotiate.h"
 
 /* Handles an HTTP error status for a request of this version. error: the error object of
- * the response body, or empty. id: the id that the body answers. If the status and the
- * error show that another server has replaced the first, the session finds out anew which
- * era the server speaks, and the request is sent again afterwards. Then the function
- * returns true, and the emitter has been freed. This happens once for each request. */
+ * the response body, or empty. id: the id in the body. If status and error show that
+ * another server has replaced the first one, the session finds out the era again and
+ * sends the request once more. The function then returns true, and the emitter has been
+ * freed. This happens at most once for each request. */
 bool sgi_era_change_handle(sgi_emitter *emitter, sgi_version version, int32_t status,
                            sgi_json error, sgi_json id);
 

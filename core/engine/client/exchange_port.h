@@ -15,7 +15,7 @@ typedef enum sgi_exchange_kind {
     SGI_EXCHANGE_LISTEN
 } sgi_exchange_kind;
 
-/* How long an exchange may take, and whether other exchanges may wait for it. */
+/* How long an exchange may take, and whether other exchanges may wait for its end. */
 typedef enum sgi_exchange_span {
     SGI_EXCHANGE_BRIEF = 0, /* the server answers at once; other exchanges may wait for
                                it */
@@ -25,9 +25,9 @@ typedef enum sgi_exchange_span {
     SGI_EXCHANGE_STANDING /* the exchange is open as long as the session */
 } sgi_exchange_span;
 
-/* The kind of an exchange and the texts of its HTTP headers. A header with an empty text
- * is not sent. Only the header of `name` is sent even when it is empty, unless name.p is
- * NULL. The texts live as long as the exchange. */
+/* The kind of an exchange and the texts of its HTTP headers. A header whose text is empty
+ * is not sent. `name` is an exception: its header is sent even when the text is empty,
+ * and left out only when name.p is NULL. The texts are valid as long as the exchange. */
 typedef struct sgi_exchange_head {
     sgi_exchange_kind kind;
     bool modern;
@@ -37,48 +37,48 @@ typedef struct sgi_exchange_head {
     sgi_str name;       /* Mcp-Name, encoded as a header value */
     sgi_str params;     /* Mcp-Param-*: name NUL value NUL, ... */
     sgi_str last_event; /* Last-Event-ID, for a POST that resumes a request */
-    /* the transport must not send the message a second time; only the client's request
-     * may do so */
+    /* the transport must not repeat the message; only the client's request may send it
+     * again */
     bool once;
 } sgi_exchange_head;
 
-/* Returns the next exchange that the transport has to handle: a new one (its transport is
- * NULL, and the caller gets a reference to it), one whose input may be read again, or one
- * that is over. NULL when there is none. */
+/* Returns the next exchange that the transport has to handle: a new exchange (without a
+ * transport; the caller gets a reference to it), an exchange whose input may be read
+ * again, or an exchange that is over. NULL = there is none. */
 sgi_conn *sgi_exchange_next(sgi_conn *parent);
 /* Sets the pointer that sgi_conn_transport returns for this exchange. */
 void sgi_exchange_set_transport(sgi_conn *conn, void *transport);
 void sgi_exchange_get_head(const sgi_conn *conn, sgi_exchange_head *head);
-/* True when nothing waits for the answer of this exchange any more. The transport then
- * closes the stream of a request, and lets the POST of a notification finish. */
+/* True when no code waits for the answer of this exchange any more. The transport then
+ * closes the stream of a request. It lets the POST of a notification finish. */
 bool sgi_exchange_is_over(const sgi_conn *conn);
 /* True when a request, or the session, waits for the response of this exchange. */
 bool sgi_exchange_is_awaited(const sgi_conn *conn);
 /* Reports the status of the response. Called when the status and the headers have
  * arrived. */
 void sgi_exchange_on_status(sgi_conn *conn, int32_t status);
-/* Reports a comment in the stream, which shows that the server is alive. The transport
- * reports everything that is no message by this function and the functions below. It
- * passes messages to sgi_conn_message while sgi_conn_wants_input is true. */
+/* Reports a comment in the stream, which shows that the server is alive. Messages are
+ * passed to sgi_conn_message while sgi_conn_wants_input is true. Everything else is
+ * reported by this function and those below. */
 void sgi_exchange_on_sign_of_life(sgi_conn *conn);
-/* Reports the name of the server process that sends the session's GET stream. When this
- * name differs from the last one, the new process does not know the settings of the
- * session, such as its log level. */
+/* Reports the name of the server process that sends the session's GET stream. A new name
+ * means a new process, which does not know the settings of the session, such as its log
+ * level. */
 void sgi_exchange_on_server_name(sgi_conn *conn, sgi_str name);
 /* Reports the id of the stream event that brought the last message passed to
  * sgi_conn_message. */
 void sgi_exchange_on_event_id(sgi_conn *conn, sgi_str event);
-/* Reports that the server asks the client to wait for ms before its next message. Called
+/* Reports that the server asks the client to wait `ms` before its next message. Called
  * before the end of the exchange is reported. */
 void sgi_exchange_on_retry_after(sgi_conn *conn, int64_t ms);
-/* Reports a response that is no answer because of its status. body: the body of the
+/* Reports a response whose status shows that it is not an answer. body: the body of the
  * response. */
 void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body);
 /* Reports a response with status 404: the server does not know the wire session. taken:
- * the server had accepted the message, and the 404 answers an attempt to reopen the
- * stream of the answer. */
+ * the server had accepted the message before, and the 404 answers an attempt to reopen
+ * the stream. */
 void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body);
-/* Reports that the JSON body was no answer to the request. The body was passed to
+/* Reports that the JSON body does not answer the request. The body was passed to
  * sgi_conn_message before. */
 void sgi_exchange_on_no_answer(sgi_conn *conn, sgi_str body);
 /* Reports a success status whose body is neither JSON nor an event stream. */
@@ -96,24 +96,24 @@ void sgi_exchange_on_no_token(sgi_conn *conn);
 /* Reports that the message cannot have reached the server. Called before the end of the
  * exchange is reported. */
 void sgi_exchange_on_unsent(sgi_conn *conn);
-/* Gives the transport's reference back: the transport must not use the exchange
- * afterwards. The transport reports the end by sgi_conn_lost before; for an exchange that
- * is over, sgi_conn_lost does nothing. */
+/* Drops the transport's reference to the exchange. The transport must not use the
+ * exchange afterwards. Before this call it reports the end by sgi_conn_lost, which does
+ * nothing when the exchange is over. */
 void sgi_exchange_release(sgi_conn *conn);
 /* Reports whether the exchange waits for a token or for a free connection (held). While
  * it waits, its time limit does not run. */
 void sgi_exchange_set_held(sgi_conn *conn, bool held);
-/* Reports that a user begins (or ends) to decide about a token. During this time two
- * limits do not run: that of a request that waits for the token, and that of
- * reconnecting. parent: the conversation of the session. */
+/* Reports that a user begins (or ends) to decide about a token. Meanwhile two time limits
+ * stop: that of a request which waits for the token, and that of reconnecting. parent:
+ * the conversation of the session. */
 void sgi_exchange_set_user_decides(sgi_conn *parent, bool decides);
 /* True for an HTTP status that may change soon: the same request may succeed a little
  * later. */
 bool sgi_http_status_may_pass(int32_t status);
-/* Asks whether the transport may reopen a stream after *ms, for the attempt-th time in a
- * row. Reports the attempt to the application, unless the server had announced that the
- * stream ends (is_polled). Returns false when reconnecting has taken too long. May
- * shorten *ms. */
+/* Asks whether the transport may reopen a stream after *ms. attempt: number of this
+ * attempt in a row. The attempt is reported to the application, unless the server had
+ * announced the end of the stream (is_polled). May shorten *ms. Returns false when
+ * reconnecting has taken too long. */
 bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
                              bool is_polled, int64_t *ms);
 

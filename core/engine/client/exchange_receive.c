@@ -18,13 +18,13 @@ static void start(void *self)
 static void message(void *self, const sgi_message *msg)
 {
     const sgi_exchange *exchange = self;
-    /* the exchange has a reference to the session */
+    /* the exchange holds a reference to the session */
     segue_session *session = exchange->session;
     session->hearing = exchange->emitter;
     if (exchange->kind != SGI_EXCHANGE_INITIALIZE &&
         exchange->wire_session == session->wire_session)
-        /* this wire session has answered a message, so renewals in a row are counted from
-         * 0 */
+        /* this wire session has answered a message, so the count of renewals in a row
+         * begins at 0 again */
         session->reach.renewals = 0;
     session->conn->role->message(session, msg);
     session->hearing = NULL;
@@ -61,7 +61,7 @@ static void lost(void *self, const char *why)
 }
 
 /* Returns false while the inbox is full, if the exchange can bring more than its answer.
- * An exchange that brings only its answer is read in any case. */
+ * An exchange that can bring only its answer is always read. */
 static bool wants_input(void *self)
 {
     sgi_exchange *exchange = self;
@@ -117,11 +117,12 @@ sgi_conn *sgi_exchange_next(sgi_conn *parent)
         TAILQ_REMOVE(&session->exchanges, exchange, link);
         exchange->marked = false;
         if (!exchange->taken && conn->up) {
-            /* the transport takes over the reference of the list */
+            /* the reference of the list becomes that of the transport */
             exchange->taken = true;
             return conn;
         }
-        /* Without a transport, sgi_conn_unref drops the last reference and frees conn. */
+        /* Without a transport, the engine has the last reference, and sgi_conn_unref
+         * frees conn. */
         bool carried = conn->transport != NULL;
         sgi_conn_unref(conn);
         if (carried)
@@ -147,10 +148,10 @@ bool sgi_exchange_is_awaited(const sgi_conn *conn)
            (exchange->kind == SGI_EXCHANGE_LISTEN && !exchange->over);
 }
 
-/* True when only the client's request may send the message again, and the transport may
- * not. A call without an idempotency key would run twice. A tasks/result sent again would
- * use an id that may still be in use in its wire session, so the request sends it under
- * another id. */
+/* True when the transport must not send the message again and only the client's request
+ * may do so. A call without an idempotency key would run twice. A repeated tasks/result
+ * would use an id that may still be in use in its wire session, so the request sends it
+ * under a new id. */
 static bool goes_once(const sgi_exchange *exchange, bool modern)
 {
     const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
@@ -160,9 +161,9 @@ static bool goes_once(const sgi_exchange *exchange, bool modern)
     return !modern && sgi_str_eq(method, SGI_STR("tasks/result"));
 }
 
-/* True for a message that the server answers at once. A call may wait for the answer to a
- * question, tasks/result for the end of its task, and any message for the handshake:
- * these are answered late. */
+/* True for a message that the server answers at once. Late answers are those to a call,
+ * which may wait for a question; to tasks/result, which waits for the end of its task;
+ * and to any message that is sent before the handshake is over. */
 static bool is_brief(const sgi_exchange *exchange)
 {
     static const char *const methods[] = {"initialize",   "server/discover",
@@ -220,7 +221,8 @@ void sgi_exchange_on_sign_of_life(sgi_conn *conn)
 {
     sgi_emitter *emitter = conn->exchange->emitter;
     conn->exchange->has_response = true;
-    /* an emitter without a request belongs to the handshake, whose time limit goes on */
+    /* an emitter without a request belongs to the handshake, whose time limit does not
+     * start again */
     if (emitter && emitter->request)
         sgi_emitter_note_sign_of_life(emitter);
 }

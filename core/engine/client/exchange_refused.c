@@ -1,8 +1,8 @@
-/* Handles a response that is no answer: an error status of HTTP, a body that answers
+/* Handles a response that is not an answer: an HTTP error status, a body that answers
  * nothing, or a report of the transport that no answer will come. Each gives the waiting
- * emitter an outcome: ERROR when the body is a JSON-RPC error, LOST when a retry may
- * help, else REFUSED. When the server does not know the wire session, or the era, the
- * client first begins a new one, and then sends the refused message again. */
+ * emitter an outcome: ERROR when the body is a JSON-RPC error, LOST when another try may
+ * help, otherwise REFUSED. When the server does not know the wire session or the era, the
+ * client first begins a new wire session and then sends the refused message again. */
 #include "engine/client/exchange_state.h"
 
 #include "engine/client/era_change.h"
@@ -47,7 +47,7 @@ void sgi_exchange_on_status(sgi_conn *conn, int32_t status)
         sgi_withdrawal_resumed(exchange->session, exchange->emitter->id);
 }
 
-/* True for a status that denies access. Such a status decides even when the body has a
+/* True for a status that denies access. Such a status counts even when the body has a
  * JSON-RPC error. Status 403 denies access only while the session is not open. */
 static bool is_denied(const sgi_exchange *exchange, int32_t status)
 {
@@ -67,8 +67,8 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
 {
     sgi_exchange *exchange = conn->exchange;
     if (exchange->kind == SGI_EXCHANGE_LISTEN) {
-        /* for a GET: a status that will not change soon shows that the server offers no
-         * GET stream */
+        /* the session's GET stream: any status that is not temporary means that the
+         * server offers no such stream */
         exchange->over = !sgi_http_status_may_pass(status);
         return;
     }
@@ -80,11 +80,11 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
     bool passes = sgi_http_status_may_pass(status);
     if (sgi_era_change_handle(exchange->emitter, exchange->version, status, error, id))
         return;
-    /* during the handshake: a server that starts or is about to close may give any error,
-     * so its error does not show its era */
+    /* during the handshake a server that starts or closes may send any error, so this
+     * error does not show its era */
     bool shakes = !exchange->emitter->request && !sgi_session_is_open(exchange->session);
     exchange->emitter->http_status = status;
-    /* a server that is ending has not run the call, so the call is sent to the next
+    /* a server that is closing has not run the call, so the call is sent to another
      * server */
     bool ending = passes && sgi_error_is_ending(error);
     if (error.n && !ending && !(passes && shakes)) {
@@ -97,9 +97,9 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
 }
 
 /* True while the request may be sent again. It may be sent max_reconnects times in a row,
- * because several servers may fail one after another; its time limit can end it earlier.
- * This function counts the failures only while the session is not open. Otherwise the
- * code that sends the request again counts them. */
+ * because several servers may fail one after another; its time limit may end it earlier.
+ * This function counts the failures only while the session is not open. When the session
+ * is open, the code that sends the request again counts them. */
 static bool may_go_again(segue_request *request)
 {
     bool may = request->tries.failures < request->session->options.max_reconnects;
@@ -114,10 +114,10 @@ static bool is_unknown_method(sgi_json error)
            code == SGI_RPC_METHOD_NOT_FOUND;
 }
 
-/* Begins a new wire session, because the server does not know the old one any more. A
- * message that was refused for this reason did not run, so it is sent again in the new
- * wire session. A message that the server had accepted may have run, so it is not sent
- * again. Other exchanges of the old wire session get a 404 of their own (2025-11-25
+/* Begins a new wire session, because the server no longer knows the old one. A message
+ * that was refused for this reason did not run, so it is sent again in the new wire
+ * session. A message that the server had accepted may have run, so it is not sent again.
+ * Each other exchange of the old wire session gets a 404 itself (2025-11-25
  * basic/transports, "Session Management", 4). */
 void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
 {
@@ -127,13 +127,12 @@ void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
     sgi_emitter *emitter = exchange->emitter;
     segue_request *request = emitter ? emitter->request : NULL;
     if (exchange->kind == SGI_EXCHANGE_LISTEN && !exchange->has_response) {
-        /* as the first response to a GET, 404 means that the server offers no GET
-         * stream */
+        /* a 404 for the first GET means that the server offers no GET stream */
         exchange->over = true;
         return;
     }
     sgi_json error = emitter ? find_error(exchange, body) : (sgi_json){0};
-    /* in 2026-07-28 an unknown method has status 404 too; the wire session still
+    /* in 2026-07-28 an unknown method has status 404 too, and the wire session still
      * exists */
     if (is_unknown_method(error)) {
         sgi_emitter_error(emitter, error);
@@ -157,7 +156,8 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
     if (exchange->emitter && exchange->emitter->late)
         return false;
     exchange->resumed = true;
-    /* no limit: no request waits for the stream, or the server had announced its end */
+    /* no time limit applies: no request waits for the stream, or the server had announced
+     * its end */
     if (exchange->kind == SGI_EXCHANGE_LISTEN || is_polled)
         return true;
     if (attempt <= 1)
@@ -165,8 +165,7 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
     int64_t left = sgi_session_reconnect_ms_left(exchange->session, exchange->lost_ms);
     if (left <= 0) {
         sgi_explain_unreachable(exchange->session, text, why);
-        /* the request has lost this time already, so less time is left for its own
-         * tries */
+        /* time that this exchange has lost also counts for the request's own attempts */
         if (request)
             request->tries.lost_ms = exchange->lost_ms;
         if (exchange->emitter)

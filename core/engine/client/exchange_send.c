@@ -1,6 +1,6 @@
 /* The sending side of a client's HTTP exchange: makes an exchange, sends its message, and
- * gives it up. exchange_receive.c has the functions that the transport and the
- * conversation of the exchange call. */
+ * ends it. exchange_receive.c has the functions that the transport and the conversation
+ * of the exchange call. */
 #include "engine/client/exchange_state.h"
 
 #include "engine/client/tool_headers.h"
@@ -100,7 +100,7 @@ bool sgi_exchange_send(sgi_conn *conn, sgi_emitter *emitter)
     sgi_exchange *exchange = conn->exchange;
     bool fits = read_head(exchange);
     exchange->emitter = emitter;
-    /* nothing waits for an answer without an emitter, so the exchange is over */
+    /* without an emitter, no code waits for an answer, so the exchange is over */
     exchange->over = !emitter;
     if (emitter) {
         exchange->waited_for = true;
@@ -119,11 +119,11 @@ void sgi_exchange_end(sgi_conn *conn)
     exchange->emitter = NULL;
     exchange->over = true;
     if (!exchange->taken)
-        /* the message was not sent yet, so the transport skips the exchange */
+        /* the message was not sent yet, so the transport does not send it */
         conn->up = false;
     else if (!conn->answered && conn->transport)
-        /* an exchange with an answer is not marked: the transport may read its stream to
-         * the end */
+        /* an exchange that has its answer is not marked: the transport may read its
+         * stream to the end */
         mark(exchange);
     sgi_conn_unref(exchange->conn);
 }
@@ -132,7 +132,7 @@ void sgi_exchange_open_session_stream(segue_session *session)
 {
     sgi_conn *conn = sgi_exchange_new(session);
     if (!conn)
-        return; /* out of memory: the session works without the GET stream */
+        return; /* out of memory: the session continues without the GET stream */
     session->listening.conn = conn;
     conn->exchange->kind = SGI_EXCHANGE_LISTEN;
     mark(conn->exchange);

@@ -1,10 +1,11 @@
-/* The client's side of HTTP exchanges. Each message of a session is sent by an
- * exchange of its own, and the answer to the message comes back on this exchange. The
- * conversation of an exchange is a child of the session's conversation, which carries
- * no message itself. exchange_port.h declares the functions that transports use. An
- * exchange has up to three references. The engine has one until sgi_exchange_end. The
- * transport has one from sgi_exchange_next to sgi_exchange_release. The list of
- * exchanges that the transport has to handle next has one. */
+/* The client's side of HTTP exchanges. Each message of a session is sent by an exchange
+ * of its own, and the answer comes back on the same exchange. The conversation of an
+ * exchange is a child of the session's conversation, which itself carries no message.
+ * exchange_port.h declares the functions for transports.
+ *
+ * An exchange has up to three references: one of the engine, until sgi_exchange_end; one
+ * of the transport, from sgi_exchange_next to sgi_exchange_release; and one of the list
+ * of exchanges that the transport has to handle next. */
 #ifndef SGI_EXCHANGE_START_H
 #define SGI_EXCHANGE_START_H
 
@@ -20,7 +21,7 @@ sgi_conn *sgi_exchange_new(segue_session *session);
  * may be NULL. Returns false when out of memory: nothing is then sent, and a caller with
  * an emitter must still call sgi_exchange_end. */
 bool sgi_exchange_send(sgi_conn *conn, sgi_emitter *emitter);
-/* Gives the exchange up: nothing waits for its answer any more. */
+/* Ends the exchange, because no code waits for its answer any more. */
 void sgi_exchange_end(sgi_conn *conn);
 /* Opens the GET stream on which a server of the handshake eras sends requests and
  * notifications of its own. */

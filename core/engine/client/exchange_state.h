@@ -27,7 +27,8 @@ struct sgi_exchange {
     bool has_response;    /* a part of the response has arrived */
     /* the stream of the response broke, and the transport tries to open it again */
     bool resumed;
-    /* sum of the pauses of the attempts in a row to open the stream again */
+    /* duration of the pauses so far, over all attempts in a row to open the stream
+     * again */
     int64_t lost_ms;
     bool held;   /* the exchange waits for a token or for a free connection */
     bool unsent; /* nothing of the message has reached the server */

@@ -1,11 +1,11 @@
 /* Finds out which era the server speaks (2026-07-28 basic/transports/stdio, backward
- * compatibility). server/discover is sent first. A DiscoverResult or a modern error means
- * the modern era. After any other error, or no answer in time, the client sends
- * initialize. Over a byte stream a server may be silent because it is starting. So the
- * client accepts a DiscoverResult that comes before the answer to initialize. When
+ * compatibility). The client first sends server/discover. A DiscoverResult or a modern
+ * error means the modern era. After any other error, or no answer in time, the client
+ * sends initialize. Over a byte stream a server may be silent because it is still
+ * starting. So a DiscoverResult is accepted until the answer to initialize comes. When
  * initialize is refused, the client waits once more for the answer to server/discover.
- * The era holds for one connection. After a reconnect it is found out again, because the
- * program at the other end may be another one. */
+ * The result holds for one connection. After a reconnect the era is found out again,
+ * because another program may be at the other end. */
 #include "engine/client/dialects.h"
 #include "engine/client/emitter.h"
 #include "engine/client/hosting.h"
@@ -27,8 +27,8 @@ static void write_client_info(sgi_jw *w, const segue_session *session, const cha
     sgi_jw_close(w, '}');
 }
 
-/* Writes the application's capabilities (given). The library adds its tasks extension to
- * their extensions. */
+/* Writes the application's capabilities (given), and adds the library's tasks extension
+ * to their member `extensions`. */
 static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json given)
 {
     sgi_json extensions = sgi_json_get(given, "extensions");
@@ -177,10 +177,10 @@ static void explain(const segue_session *session, const char *method,
     sgi_explain_failure(why, what, said);
 }
 
-/* True when no server has answered, so that the outcome shows nothing about the server's
- * era. The session is then lost, or ends. Over a byte stream, the session notices a loss
- * by itself, and silence is a sign of the era. Over HTTP, a refusal is a sign of the era,
- * and a silent server is busy (2026-07-28 basic/versioning, "Backward Compatibility"). */
+/* True when no server has answered, so that the outcome says nothing about the era. The
+ * session is then lost, or ends. Over a byte stream the session notices a loss by itself,
+ * and silence means a handshake era. Over HTTP a refusal means a handshake era, and
+ * silence means a busy server (2026-07-28 basic/versioning, "Backward Compatibility"). */
 static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
 {
     bool silent = outcome->kind == SGI_OUTCOME_TIMEOUT && session->conn->exchanging;
@@ -211,8 +211,8 @@ static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
     return true;
 }
 
-/* Sends a message of the handshake. When out of memory, the connection counts as lost; a
- * byte stream is then closed by sgi_send_end. */
+/* Sends a message of the handshake. When out of memory, the connection counts as lost;
+ * sgi_send_end has then closed a byte stream. */
 static bool send_it(sgi_emitter *emitter, sgi_sending *sending)
 {
     segue_session *session = emitter->session;
@@ -227,7 +227,8 @@ static bool send_it(sgi_emitter *emitter, sgi_sending *sending)
 static void send_discover(segue_session *session);
 static void send_initialize(segue_session *session);
 
-/* Drops server/discover if it is under way, because the era is known. */
+/* Drops server/discover if it is under way. Its answer is not needed, because the era is
+ * known. */
 static void forget_probe(segue_session *session)
 {
     if (session->handshake.probing)
@@ -235,8 +236,9 @@ static void forget_probe(segue_session *session)
     session->handshake.probing = NULL;
 }
 
-/* Finds out the era anew when the session began with the era that this server spoke
- * earlier, and this guess was wrong. Returns false when the session did not guess. */
+/* Finds out the era again, when the session began with the era that the server spoke
+ * earlier and the server has refused it. Returns false when the session did not begin in
+ * this way. */
 static bool guessed_wrong(segue_session *session)
 {
     if (!session->handshake.guessed)
@@ -257,8 +259,8 @@ static bool announce(segue_session *session)
     return sgi_session_send_message(session, conn) && sent;
 }
 
-/* Opens the session although the server did not answer notifications/initialized in time:
- * the server may have received the message. */
+/* Opens the session although notifications/initialized was not answered in time: the
+ * server may have received it. */
 static void announced_in_vain(sgi_timer *timer)
 {
     sgi_session_on_initialized_accepted(SGI_OWNER(timer, segue_session, reach.timer));
@@ -277,8 +279,9 @@ static sgi_version version_to_offer(const segue_session *session)
                                        : SGI_VERSION_HANDSHAKE;
 }
 
-/* Sends initialize again without the dialect's version, because some servers refuse this
- * version and do not name another one. Returns false when this does not apply. */
+/* Sends initialize again without the dialect's version. Some servers refuse this version
+ * instead of naming another one. Returns false when the message did not offer this
+ * version, or was not refused. */
 static bool goes_without_own_version(segue_session *session, const sgi_outcome *outcome)
 {
     if (!offers_own_version(session) || outcome->kind != SGI_OUTCOME_ERROR)
@@ -293,8 +296,8 @@ static bool speaks(const segue_session *session, sgi_version version)
     return sgi_version_has_handshake(version) || version == version_to_offer(session);
 }
 
-/* Reads the experimental capabilities, by which the handshake eras declare what the
- * protocol itself does not have. */
+/* Reads the experimental capabilities, in which the handshake eras declare features
+ * beyond the protocol. */
 static void read_experimental(segue_session *session, sgi_json capabilities)
 {
     sgi_json experimental = sgi_json_get(capabilities, "experimental");
@@ -318,9 +321,9 @@ static void fell_silent(sgi_timer *timer);
 static bool lists_modern(sgi_json versions);
 
 /* Handles a refusal of initialize. Returns true when the client goes on waiting for a
- * DiscoverResult: a program that was starting may have read server/discover late and
- * answer it now. If the error names 2026-07-28, server/discover is sent once more. The
- * refusal is stored, and reported if no answer comes. */
+ * DiscoverResult, because a program that was starting may have read server/discover late.
+ * If the error names 2026-07-28, server/discover is sent once more. The refusal is kept,
+ * and reported if no answer comes. */
 static bool is_waited_for(segue_session *session, const sgi_outcome *outcome)
 {
     char why[SGI_WHY_MAX];
@@ -479,8 +482,8 @@ static void fell_silent(sgi_timer *timer)
         fall_back(session, &(sgi_outcome){.kind = SGI_OUTCOME_TIMEOUT});
 }
 
-/* True when the client tries once more with a version from the server's list. A server
- * that refuses a version and lists others may be one of several behind an address
+/* True when the client tries again with a version from the server's list. Several servers
+ * may share an address, and the one that refused the version may not be the only one
  * (2026-07-28 basic/versioning: "select a mutually supported version from the list and
  * retry the request"). */
 static bool may_ask_again(const segue_session *session, const sgi_outcome *outcome)
@@ -498,8 +501,8 @@ static bool is_complete(sgi_json result)
     return !type.n || sgi_json_string_is(type, SGI_STR("complete"));
 }
 
-/* True when initialize is under way and the answer to server/discover is no
- * DiscoverResult: such a late answer is not used. */
+/* True when initialize is under way and the late answer to server/discover is not a
+ * DiscoverResult. Such an answer is ignored. */
 static bool came_late(segue_session *session, bool is_modern)
 {
     if (session->stage != SGI_STAGE_INITIALIZING)

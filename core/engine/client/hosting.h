@@ -1,9 +1,9 @@
 /* The host of a session, as the session uses it. A host is a server of the application
- * that answers requests of the MCP server at the other end. engine/reverse makes
- * hosts. The client calls a host only through this table, which the engine holds
- * (sgi_engine.hosting). Questions that the host can answer go to the host, and so do
- * requests of tasks/... All other questions stay with the session
- * (client/server_questions.h), as do all questions outside 2025-11-25. */
+ * that answers requests of the MCP server at the other end. engine/reverse makes hosts.
+ * The client calls a host only through this table, which the engine has
+ * (sgi_engine.hosting). The host gets the questions that it can answer, and requests such
+ * as tasks/get. The session answers all other questions (client/server_questions.h), and
+ * all questions outside 2025-11-25. */
 #ifndef SGI_HOSTING_H
 #define SGI_HOSTING_H
 
@@ -34,7 +34,7 @@ typedef struct sgi_hosting_ops {
     /* False while the host has too many unsent answers: the session must then read no
      * more input. */
     bool (*wants_input)(const sgi_hosting *hosting);
-    /* Sends one of the host's messages that wait. Called over HTTP, when one more message
+    /* Sends one of the host's waiting messages. Called over HTTP, when one more message
      * may be sent. */
     void (*go)(sgi_hosting *hosting);
 

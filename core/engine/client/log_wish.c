@@ -1,8 +1,8 @@
-/* Sets the log level in the handshake eras. There the log level belongs to the session
+/* Sets the log level in the handshake eras, where the log level belongs to the session
  * and is set by logging/setLevel. Before a request that wants log messages is sent, the
- * session sets the level of the request: once per wire session and level, and not when a
- * lower level is already set. A request gets no messages below its own level. If
- * logging/setLevel fails, the request is sent nevertheless. */
+ * session sets the level of this request. It does so once per wire session and level, and
+ * not when the level that is set includes the wanted one. A request gets no messages
+ * below its own level. If logging/setLevel fails, the request is sent all the same. */
 #include "engine/client/request.h"
 #include "wire/log_level.h"
 

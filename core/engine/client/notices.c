@@ -25,8 +25,8 @@ void sgi_requests_on_session_close(segue_session *session, segue_status status,
     segue_request *request, *next;
     SGI_TAILQ_EACH(request, &session->requests, link, next) {
         sgi_request_fail(request, status, text);
-        /* Nothing else changes for a request that has its result. It may wait for credit,
-         * which it needs no more. */
+        /* A request that has its result only has to deliver the rest of its segments,
+         * which now need no credit. */
         sgi_request_queue_callbacks(request);
     }
 }
@@ -38,8 +38,8 @@ void sgi_requests_fetch_results(segue_session *session)
         sgi_cli_note_lost_message(request);
 }
 
-/* Finds a call by its progress token. When the call has become a task, the token stays
- * valid as long as the task lives, even when the exchange of the call is over (2025-11-25
+/* Finds a call by its progress token. When the call has become a task, its token stays
+ * valid as long as the task, even after the exchange of the call has ended (2025-11-25
  * basic/utilities/tasks). */
 segue_request *sgi_requests_find_by_progress_token(segue_session *session, sgi_json token)
 {
@@ -57,7 +57,8 @@ segue_request *sgi_requests_find_by_progress_token(segue_session *session, sgi_j
 }
 
 /* True for a progress value that is not higher than the last one. Progress only rises, so
- * such a value is a repetition (R-975-20) and does not show that the request advances. */
+ * such a notification is a repetition (R-975-20) and does not show that the request
+ * advances. */
 static bool is_repeat(segue_request *request, double progress)
 {
     if (progress <= request->last_progress)

@@ -1,8 +1,9 @@
-/* Stores notifications that belong to no request, in one buffer, until they are delivered
- * to the application. When more than KEPT_MAX bytes wait, the session does not read the
- * connection, or over HTTP the streams, that may bring more notifications. So a server
- * that sends many is slowed down, and nothing is lost. A notification can still come with
- * an answer that is read. Such notifications beyond KEPT_MOST bytes are dropped. */
+/* Stores the notifications that belong to no request in one buffer until they are
+ * delivered to the application. When more than KEPT_MAX bytes wait, the session stops
+ * reading: the connection, or over HTTP those streams that may bring more notifications.
+ * So the server is slowed down, and nothing is lost. Streams that bring an answer are
+ * still read, and may bring notifications too; beyond KEPT_MOST bytes these are
+ * dropped. */
 #include "engine/client/exchange_start.h"
 
 #include "base/thresholds.h"

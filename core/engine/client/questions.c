@@ -1,10 +1,11 @@
-/* Questions of a server of 2026-07-28, on the client. server_questions.c has the
- * questions of the handshake eras. The questions of a task come and end one by one, by
- * the dialect that follows the task. The questions of a round (SEP-2322) are the answer
- * to a request that has not become a task. When each question of the round has an answer,
- * the request is sent again with the answers and the server's requestState. A new round
- * replaces the round before. When the request becomes a task, the questions of the round
- * are dropped. So a key is valid in one round, or in the task, only.
+/* Questions that a server of 2026-07-28 asks, on the client. server_questions.c handles
+ * the questions of the handshake eras. The questions of a task are added and removed one
+ * by one by the dialect that follows the task. The questions of a round (SEP-2322) are
+ * the server's answer to a request that has not become a task. When each question of the
+ * round has an answer, the request is sent again with the answers and the server's
+ * requestState. A new round replaces the previous one. When the request becomes a task,
+ * the questions of the round are dropped. So a key is valid only in one round, or in the
+ * task.
  *
  * Between rounds no exchange is under way, but the request goes on: its timeout runs, the
  * application can cancel it, and it continues after a reconnect. Answers are stored until
@@ -39,9 +40,9 @@ static bool keep_form(const sgi_mem *mem, sgi_question *question, sgi_str method
 }
 
 /* Stores the application's answer, if it fits the form of the question. Otherwise the
- * application gets an error, before anything is sent: a server might keep the question
- * open and send no more than a hint (R-2557-27), while the application believes that it
- * has answered. */
+ * application gets an error and nothing is sent. Without this check, a server might only
+ * send a hint and keep the question open (R-2557-27), while the application believes that
+ * it has answered. */
 segue_status sgi_question_answer(const segue_request *request, sgi_question *question,
                                  sgi_json answer)
 {
@@ -94,8 +95,8 @@ static bool tell(segue_request *request, sgi_str key, sgi_str method, sgi_json p
     return ok;
 }
 
-/* Reports a question to the application and puts it into the list. When one of the two
- * fails, neither is done. */
+/* Reports a question to the application and adds it to the list. Does both or, on
+ * failure, none. */
 static segue_status add(segue_request *request, sgi_str key, sgi_str method,
                         sgi_json params)
 {
@@ -173,10 +174,10 @@ static segue_status answer_without_error(segue_request *request, const char *key
                : SEGUE_E_UNSUPPORTED;
 }
 
-/* Answers a question by an error. In 2026-07-28 an answer is a result and cannot be an
- * error. For a form that is not filled in, there is a result that says so. For a refused
- * question for a model or for the roots there is no valid result, so the request fails. A
- * question of an unknown method gets the error. */
+/* Answers a question with an error. In 2026-07-28 an answer is a result and never an
+ * error. For a form there is a result that says that the form was not filled in. For
+ * sampling and roots there is no such result, so the request fails. A question of an
+ * unknown method is answered with the error itself. */
 segue_status sgi_request_answer_error(segue_request *request, const char *key,
                                       int32_t code, sgi_str message, sgi_json data)
 {
@@ -212,8 +213,8 @@ static bool keep_state(segue_request *request, sgi_json state)
     return request->questions.state != NULL;
 }
 
-/* Sends the request again, because the server requires this although it asks nothing. The
- * first time, the request is sent at once, later after growing pauses. */
+/* Sends the request again, because the server requires it without asking a question. The
+ * first time the request is sent at once, later after growing pauses. */
 static void ask_again(segue_request *request)
 {
     if (request->questions.rounds == 1)

@@ -1,7 +1,7 @@
 /* Questions of the server, on the client (questions.c). A request that follows a task has
- * the questions of the task, which come and end one by one. Any other request has rounds
- * (SEP-2322): the server answers the request with all questions of a round, and the
- * client sends the request again with the answers. */
+ * the questions of the task, which are added and removed one by one. Any other request
+ * has rounds (SEP-2322): the server answers the request with all questions of a round,
+ * and the client sends the request again with the answers. */
 #ifndef SGI_QUESTIONS_H
 #define SGI_QUESTIONS_H
 
@@ -32,7 +32,7 @@ typedef struct sgi_question {
      * person */
     char *form;
     size_t form_len;
-    bool is_unknown; /* the question's method is not known in any protocol revision */
+    bool is_unknown; /* no revision of the protocol defines the question's method */
 } sgi_question;
 
 /* The largest number of questions that may be asked of one request. */
@@ -44,20 +44,20 @@ typedef struct sgi_server_question sgi_server_question; /* declared in
 /* The questions of one request. */
 typedef struct sgi_questions {
     TAILQ_HEAD(, sgi_question) list;
-    /* the questions that the server asks by requests of its own */
+    /* the questions for which the server sent requests of its own */
     TAILQ_HEAD(, sgi_server_question) from_server;
     int32_t count; /* number of questions that the server has asked so far */
     /* number of rounds so far; a round is an answer of the server that consists of
      * questions */
     int32_t rounds;
-    /* JSON text of requestState from the last round; the client sends it back to the
-     * server; or NULL */
+    /* requestState of the last round, as JSON text, which the client sends back; or
+     * NULL */
     char *state;
     size_t state_len;
 } sgi_questions;
 
 void sgi_questions_clear(segue_request *request);
-/* Frees a question that is in no list. NULL is legal. */
+/* Frees a question that is in no list. question may be NULL. */
 void sgi_question_free(const sgi_mem *mem, sgi_question *question);
 /* Returns the question with this key; NULL = there is none. */
 sgi_question *sgi_question_find_any(const segue_request *request, sgi_str key);
@@ -74,8 +74,8 @@ static inline bool sgi_question_is_due(const sgi_question *question)
 /* Closes the question, because the server has acknowledged the answer. */
 void sgi_question_acknowledge(sgi_question *question);
 /* Handles the failure of an exchange that carried the answer to a question. The answer is
- * sent again later. When the server says that the value is no answer to this question,
- * the application is asked again, and the function returns true. */
+ * sent again later. If the server says that the value does not answer the question, the
+ * application is asked again, and the function returns true. */
 bool sgi_question_failed(segue_request *request, sgi_question *question,
                          const sgi_outcome *outcome);
 /* Stops sending answers, because the request ends. */
@@ -92,8 +92,8 @@ bool sgi_questions_are_open(const segue_request *request);
 bool sgi_questions_is_round(const segue_request *request, sgi_json type);
 void sgi_questions_take_round(segue_request *request, sgi_json result);
 /* sgi_questions_write writes the answers into the params of a request that is sent again.
- * sgi_questions_writes_member is true for a member of the application's params that
- * sgi_questions_write replaces. */
+ * sgi_questions_writes_member is true for each member of the application's params in
+ * whose place sgi_questions_write writes another value. */
 void sgi_questions_write(const segue_request *request, sgi_jw *w);
 bool sgi_questions_writes_member(const segue_request *request,
                                  const sgi_json_member *member);

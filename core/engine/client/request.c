@@ -91,8 +91,8 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
 {
     if (sgi_session_is_closed(session))
         return sgi_refuse(session->engine, SEGUE_E_CLOSED, "the session is closed");
-    /* a request without a method stands for the session: it sends nothing and does not
-     * count as a request */
+    /* a request without a method is the session's own receiver of questions: it sends
+     * nothing and is not counted */
     bool stands = !spec->method.n;
     bool is_full = stands ? session->standing != NULL
                           : session->request_count >= session->options.max_requests;
@@ -114,8 +114,7 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
         request->task = spec->task;
         spec->task->refs++;
     }
-    /* counts the reference of the session's list, which is dropped when on_complete has
-     * run */
+    /* the reference of the session's list, which drops it after on_complete has run */
     request->refs++;
     TAILQ_INSERT_TAIL(&session->requests, request, link);
     if (stands)
@@ -133,8 +132,8 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
 
 /* ---- cancelling ---- */
 
-/* Cancels the call that is under way. A call that has become a task is cancelled by the
- * id of the task instead. */
+/* Cancels the call that is under way. A call that has become a task is not cancelled
+ * here, but by the id of the task. */
 static void give_up_call(segue_request *request)
 {
     sgi_emitter *calling = request->calling;
@@ -151,9 +150,8 @@ void sgi_request_withdraw(segue_request *request)
         give_up_call(request);
 }
 
-/* Cancels a request that has ended but whose on_complete has not run. Its remaining
- * segments are delivered without credit, because the application may give no more
- * credit. */
+/* Cancels a request that has ended before its on_complete has run. Its remaining segments
+ * are delivered without credit, because the application may give none. */
 static segue_status give_up_rest(segue_request *request)
 {
     if (request->phase == SGI_PHASE_REPORTED)
@@ -247,8 +245,8 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
     if (status != SEGUE_OK)
         return status;
     if (!sgi_session_is_open(request->session))
-        /* the session is not open: the answer is stored, and sent when the session
-         * opens */
+        /* while the session is not open, the answer is stored; it is sent when the
+         * session opens */
         return SEGUE_OK;
     if (request->phase == SGI_PHASE_FOLLOW)
         request->follower->answered(request, question);
@@ -338,7 +336,7 @@ static void send_call(segue_request *request)
     sgi_request_forget_received(request);
     request->call_id = emitter->id;
     request->call_session = emitter->wire_session;
-    /* no time limit: subscriptions/listen is answered when it ends, which may be days
+    /* subscriptions/listen has no time limit: it is answered when it ends, perhaps days
      * later */
     if (sgi_str_eq(sgi_str_of(request->method), SGI_STR("subscriptions/listen")))
         emitter->timeout_ms = 0;
@@ -370,7 +368,8 @@ static void take_result(segue_request *request, sgi_json result)
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the answer of the server is invalid");
     } else if (sgi_questions_is_round(request, type)) {
-        /* also when pieces of the result came before the question */
+        /* the result is a round of questions, even when pieces of the result have come
+         * before */
         sgi_questions_take_round(request, result);
     } else if (sgi_cli_take_answer(request, result)) {
         return;
@@ -391,7 +390,8 @@ static void take_clean_result(segue_request *request, sgi_json result)
 {
     sgi_buf cleaned;
     sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
-    /* if the result came in pieces, this last piece is not the whole list of tools */
+    /* of a result that came in pieces, this is only the last piece and not the whole list
+     * of tools */
     if (!sgi_cli_has_received(request))
         sgi_tool_lookup_learn(request, result);
     if (!sgi_tool_list_remove_invalid(request, result, &cleaned))
@@ -409,7 +409,7 @@ static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
     sgi_request_take_outcome(emitter->request, outcome);
 }
 
-/* True when the server knows the call and gives its answer again when it is asked. */
+/* True when the server knows the call and answers again when it is asked again. */
 static bool can_repeat(const segue_request *request)
 {
     return request->key.sent || sgi_cli_is_resumable(request);
@@ -443,10 +443,10 @@ bool sgi_error_is_ending(sgi_json error)
     return sgi_json_string_is(reason, SGI_STR(SGI_ENDING_REASON));
 }
 
-/* Handles an error by which a server that is about to end has refused the call. Returns
- * true when the call is to be sent to the next server. An idempotency key that the
- * library made is then replaced, because a store may have the refusal as the answer for
- * the old key. A key that the application knows cannot be replaced, so the refusal is the
+/* Handles an error with which a server that is closing has refused the call. Returns true
+ * when the call will be sent to another server. If the library made the idempotency key,
+ * it makes a new one, because a store may have the refusal as the answer for the old key.
+ * If the application knows the key, the key cannot be replaced, and the refusal is the
  * answer. */
 static bool take_refusal_of_ending_server(segue_request *request, sgi_json error)
 {

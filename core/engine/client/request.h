@@ -1,15 +1,15 @@
-/* A request of the client, as the application sees it: it starts once, delivers segments
+/* A request of the client, as the application sees it. It starts once, delivers segments
  * and questions in the order in which they come, and ends exactly once, even when
  * connections break in between (core/docs/requirements.md 5.4.3). The most important
  * phases are:
- * WAIT    the call, or an answer to questions of the server, has to be sent or answered
- *         (questions.c)
- * FOLLOW  the request is a task, which a dialect follows (dialects.h)
- * DONE    the outcome is known; on_complete runs when the inbox is empty
+ *     WAIT    the call, or an answer to questions of the server, has to be sent or is
+ *             under way (questions.c)
+ *     FOLLOW  the request is a task, which a dialect follows (dialects.h)
+ *     DONE    the outcome is known; on_complete runs when the inbox is empty
  *
  * A request outlives its exchanges. When the connection breaks, a request in WAIT sends
- * the call again if it has an idempotency key, a request in FOLLOW continues at its
- * cursor, and any other request ends. */
+ * the call again if it has an idempotency key, and a request in FOLLOW continues at its
+ * cursor. Any other request ends. */
 #ifndef SGI_REQUEST_H
 #define SGI_REQUEST_H
 
@@ -23,13 +23,13 @@
 
 typedef enum sgi_phase {
     SGI_PHASE_WAIT = 0,
-    /* The request receives questions for the whole session: it sends nothing, and gets
-     * the questions that belong to no other request (segue_session_take_input). */
+    /* The request receives questions for the whole session (segue_session_take_input). It
+     * sends nothing, and gets the questions that belong to no other request. */
     SGI_PHASE_STAND,
     SGI_PHASE_FOLLOW,
     SGI_PHASE_DONE, /* from this phase on the outcome is known */
-    /* The application cancelled the request after the outcome was known: the rest of the
-     * segments is delivered without credit. */
+    /* The application cancelled the request after the outcome was known. The remaining
+     * segments are delivered without credit. */
     SGI_PHASE_GIVEN_UP,
     SGI_PHASE_REPORTED /* on_complete has begun */
 } sgi_phase;
@@ -41,11 +41,12 @@ typedef enum sgi_phase {
 /* The idempotency key of a call. */
 typedef struct sgi_call_key {
     char *text; /* the key; NULL = the call has no key */
-    /* The key comes from a resume token: without it the call would run a second time. */
+    /* The key comes from a resume token. Without the key, the call would run a second
+     * time. */
     bool needed;
     bool sent;
-    /* The application can resume the call later: it chose the key itself, or it has a
-     * resume token with the key. */
+    /* The application can resume the call later, because it chose the key itself or has a
+     * resume token that contains the key. */
     bool kept;
 } sgi_call_key;
 
@@ -62,7 +63,7 @@ struct segue_request {
     int32_t refs;
     segue_session *session; /* a counted reference */
     TAILQ_ENTRY(segue_request) link;
-    /* the handle from which the request was made: a counted reference; or NULL */
+    /* a counted reference to the handle from which the request was made, or NULL */
     segue_task *task;
     bool is_call; /* the method is tools/call, so the request may become a task */
     sgi_phase phase;
@@ -72,13 +73,13 @@ struct segue_request {
     segue_request_options options;
     char *log_level;
     sgi_call_key key;
-    /* number of pages of tools/list that were fetched because the server refused the
+    /* number of pages of tools/list that were fetched after the server had refused the
      * headers of the call */
     int32_t pages;
     /* the wire session in which logging/setLevel was sent for this request */
     int32_t wish_session;
-    /* the request was sent again, because the server seemed to be of another era; this
-     * happens once */
+    /* the request was sent again, because the server seemed to be of another era; only
+     * done once */
     bool era_doubted;
     /* the id of the last message that carried the request; progress notifications name
      * it */
@@ -86,8 +87,8 @@ struct segue_request {
     int32_t call_session; /* the wire session in which this last message was sent */
     /* number of messages that carried the request and may have reached the server */
     int32_t sent;
-    /* the value of cache.changes when the request was sent: the result may be cached
-     * while cache.changes is the same; 0 = the result must not be cached */
+    /* value of cache.changes when the request was sent; the result is cached only if
+     * cache.changes has not changed; 0 = the result must not be cached */
     uint64_t cache_mark;
     segue_request_events events;
     sgi_timer deadline;
@@ -102,7 +103,7 @@ struct segue_request {
     char *task_id;
     /* tasks/cancel is due or under way, and only its answer ends the request */
     bool cancel_due;
-    /* the state that all dialects of tasks share (following/follow.h); NULL = the request
+    /* the state that the dialects of tasks share (following/follow.h); NULL = the request
      * has no task */
     sgi_follow *follow;
 
@@ -121,8 +122,8 @@ struct segue_request {
     segue_status status;
     sgi_buf result;
     segue_error *error;
-    /* Set for a request that the engine itself made (reverse/question_task.c): called
-     * under the lock when the request ends, in place of the events. */
+    /* Only for a request that the engine itself made (reverse/question_task.c): called
+     * under the lock when the request ends, instead of the events. */
     void (*ended)(segue_request *request);
     void *owner;
 };
@@ -134,8 +135,7 @@ typedef struct sgi_request_spec {
     sgi_json params; /* an object, or empty */
     const segue_request_options *options;
     const segue_request_events *events; /* NULL = no callbacks */
-    /* the idempotency key from a resume token; empty = the options have the key, if there
-     * is one */
+    /* the idempotency key in a resume token; empty = the options have the key, if any */
     sgi_str key;
     /* the task that the request follows; empty = the request sends `method` */
     sgi_str task_id;
@@ -143,8 +143,8 @@ typedef struct sgi_request_spec {
     sgi_buf *room;
     uint64_t next_event;
     uint64_t next_segment;
-    /* For a request made from a token: the number of segments that the application
-     * already has and that are not delivered again. */
+    /* For a request made from a token: number of segments that the application already
+     * has, which are not delivered again. */
     int64_t seen;
     uint64_t void_segments;
     /* the dialect that follows the task; NULL = the version of the session decides */
@@ -152,7 +152,7 @@ typedef struct sgi_request_spec {
     /* the functions that ask about a resumable request; NULL = the handle is that of a
      * task */
     const sgi_cli_inquiry *inquiry;
-    /* JSON text of the server, which the client sends back with each message about the
+    /* text of the server (JSON), which the client sends back with each message about the
      * task; may be empty */
     sgi_json echo;
     segue_task *task;
@@ -164,11 +164,12 @@ typedef struct sgi_request_spec {
     sgi_str resume_event;
 } sgi_request_spec;
 
-/* Changes the phase. Legal moves:
+/* Changes the phase. The allowed moves are:
  *     WAIT -> FOLLOW
  *     WAIT, STAND, FOLLOW -> DONE
  *     DONE -> GIVEN_UP
  *     DONE, GIVEN_UP -> REPORTED
+ *
  * Any other move fails an assertion. */
 void sgi_request_set_phase(segue_request *request, sgi_phase phase);
 static inline bool sgi_request_is_over(const segue_request *request)
@@ -194,25 +195,24 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
 /* Answers a question by an error. data: JSON, may be empty. */
 segue_status sgi_request_answer_error(segue_request *request, const char *key,
                                       int32_t code, sgi_str message, sgi_json data);
-/* Returns the status for an answer to a request that is over: SEGUE_E_TERMINAL when
- * on_complete has begun, else SEGUE_E_NOT_FOUND. */
+/* Returns the status for an answer that comes after the request is over: SEGUE_E_TERMINAL
+ * when on_complete has begun, otherwise SEGUE_E_NOT_FOUND. */
 static inline segue_status sgi_request_no_question_status(const segue_request *request)
 {
     return request->phase == SGI_PHASE_REPORTED ? SEGUE_E_TERMINAL : SEGUE_E_NOT_FOUND;
 }
 segue_status sgi_request_grant(segue_request *request, int64_t n);
 
-/* Ends the request with this result. Only the first call of a function that ends a
- * request has an effect. */
+/* Ends the request with this result. When several functions end a request, only the first
+ * has an effect. */
 void sgi_request_finish(segue_request *request, sgi_json result);
-/* Like sgi_request_finish, but takes over the buffer of the result and does not copy
- * it. */
+/* Like sgi_request_finish, but takes the content of the buffer instead of copying it. */
 void sgi_request_finish_by(segue_request *request, sgi_buf *result);
-/* Ends the request with the server's error. what: method of the message that the error
- * answers, if that is another message than the request itself; else NULL. */
+/* Ends the request with the server's error. what: if the error answers another message
+ * than the request itself, the method of that message; otherwise NULL. */
 void sgi_request_finish_error(segue_request *request, const char *what, sgi_json error);
-/* Like sgi_request_finish_error, with this status. The error of the request also has the
- * part of the result that was received. */
+/* Like sgi_request_finish_error, but with this status. The error also contains the part
+ * of the result that was received. */
 void sgi_request_fail_error(segue_request *request, segue_status status, const char *what,
                             sgi_json error);
 void sgi_request_fail(segue_request *request, segue_status status, const char *text);
@@ -222,11 +222,12 @@ void sgi_request_fail_limit(segue_request *request, segue_status status, const c
 /* Ends the request because the collected result is larger than max_result_bytes. */
 void sgi_request_fail_size(segue_request *request);
 
-/* Drops the received part of the result, because the result begins anew. */
+/* Drops the received part of the result, because the server sends the result from its
+ * beginning. */
 void sgi_request_forget_received(segue_request *request);
 /* Handles the outcome of the exchange that carries the call. */
 void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome);
-/* True when the error says that the server is about to end and has not begun the call
+/* True when the error says that the server is closing and has not begun the call
  * (wire/ending.h). */
 bool sgi_error_is_ending(sgi_json error);
 /* Sends the message that is due in the current phase. The session must be open. */
@@ -238,10 +239,10 @@ void sgi_requests_on_session_open(segue_session *session);
 void sgi_requests_on_session_close(segue_session *session, segue_status status,
                                    const char *text);
 /* Makes each request fetch its result. Called when a message of the server could not be
- * read: the message may have been an event of a stream. */
+ * read: it may have been an event of a stream. */
 void sgi_requests_fetch_results(segue_session *session);
 /* Finds the running call with this progress token. The call may have become a task. NULL
- * = there is none. */
+ * = there is no such call. */
 segue_request *sgi_requests_find_by_progress_token(segue_session *session,
                                                    sgi_json token);
 /* Passes a notification to its request. Returns false when the notification belongs to no
@@ -254,18 +255,18 @@ bool sgi_requests_take_notification(segue_session *session, sgi_str method,
 /* Sets the log level that the request needs, before the request is sent. Returns false
  * when the request has to wait for the answer to logging/setLevel. */
 bool sgi_log_wish_prepare(segue_request *request);
-/* Notes the log level when the application itself has set it: the request was a
- * logging/setLevel and was answered with a result. */
+/* Notes the log level that the application itself has set: the request was
+ * logging/setLevel, and its answer was a result. */
 void sgi_log_wish_note_result(segue_request *request);
-/* Delivers a log message to the request on whose exchange the message came. On stdio
- * nothing shows this request, so the oldest request that wants the message gets it.
- * Returns false when no request wants the message. */
+/* Delivers a log message to the request on whose exchange it came. On stdio the message
+ * names no request, so the oldest request that wants such messages gets it. Returns false
+ * when no request wants the message. */
 bool sgi_log_wish_take_message(segue_session *session, sgi_json params);
 
 /* ---- result_check.c ---- */
 
-/* Checks a tool's output against the tool's outputSchema. Ends the request with an error
- * when the output does not fit. Called before on_complete. */
+/* Checks a tool's output against the tool's outputSchema. If the output does not fit,
+ * ends the request with an error. Called before on_complete. */
 void sgi_result_check(segue_request *request);
 /* Returns the name of the member that is the list of a result of this request's method;
  * NULL = unknown method. */
@@ -274,13 +275,13 @@ const char *sgi_result_list_name(const segue_request *request);
 /* ---- tool_lookup.c ---- */
 
 /* Handles the error that answers tools/call. Returns true when the server has refused the
- * headers of the call: the client then lists the tools and sends the call again. */
+ * headers of the call. The client then lists the tools and sends the call again. */
 bool sgi_tool_lookup_after_refusal(segue_request *request, sgi_json error);
 /* Stores the header parameters and the schemas of the tools in a whole result of
  * tools/list. Results of other methods are ignored. */
 void sgi_tool_lookup_learn(segue_request *request, sgi_json result);
 /* Removes invalid tools from a result of tools/list. Returns true when a tool was
- * removed: `out` then has the changed result, and the caller checks out->failed. */
+ * removed; `out` then has the changed result, unless out->failed. */
 bool sgi_tool_list_remove_invalid(segue_request *request, sgi_json result, sgi_buf *out);
 
 /* ---- token.c ---- */
@@ -307,19 +308,18 @@ struct segue_task {
     sgi_handle handle;
     int32_t refs;
     segue_session *session; /* a counted reference */
-    /* the id of the task; "" = the handle is that of a resumable request, which has a
+    /* the id of the task; "" for the handle of a resumable request, which has a
      * resume_token */
     char *id;
     int32_t state;
     /* the dialect of the task; NULL = the version of the session decides */
     const sgi_cli_following *follower;
-    /* the functions that ask about a resumable request; NULL = the handle is that of a
-     * task */
+    /* functions that ask about a resumable request; NULL for the handle of a task */
     const sgi_cli_inquiry *inquiry;
-    /* JSON text of the server, which the client sends back with each message about the
+    /* text of the server (JSON), which the client sends back with each message about the
      * task */
     sgi_buf echo;
-    /* the token that the handle was made from; NULL = it was made from an id */
+    /* the token from which the handle was made; NULL = the handle was made from an id */
     char *token;
     char *resume_token; /* JSON text: the token of a resumable request (SEP-975) */
     int64_t call_id;    /* id of the resumable request */
@@ -343,8 +343,8 @@ segue_status sgi_task_handle_new_for_id(segue_session *session, const char *id,
 segue_status sgi_task_handle_new(segue_session *session, const sgi_request_spec *spec,
                                  sgi_str token, segue_task **out);
 void sgi_task_handle_unref(segue_task *task);
-/* Stores the state that the server reports for the task. A terminal state never changes
- * (R-2557-47). */
+/* Stores the state that the server reports for the task. A stored terminal state never
+ * changes (R-2557-47). */
 void sgi_task_handle_set_state(segue_task *task, int32_t state);
 
 /* ---- task_requests.c ---- */
@@ -353,18 +353,18 @@ void sgi_task_handle_set_state(segue_task *task, int32_t state);
  * session. Otherwise ends the request and returns false. */
 bool sgi_task_handle_check_session(segue_request *request);
 /* Stores in the task handle the state that this error shows. The error is the server's
- * answer to a request of the handle, or the error with which the request ended. */
+ * answer to a request of the handle, or the error that has ended the request. */
 void sgi_task_handle_note_error(segue_request *request, sgi_json error);
-/* Sends tasks/get after the server has refused tasks/cancel, to learn the state of the
+/* Sends tasks/get after the server has refused tasks/cancel, to find out the state of the
  * task. Returns false when the request was not tasks/cancel, or when out of memory. */
 bool sgi_task_handle_get_instead(segue_request *request, sgi_json error);
 /* Stores the state that this result shows in the handle from which the request was made.
- * Does nothing without a handle. */
+ * Does nothing when the request was not made from a handle. */
 void sgi_task_handle_note_answer(segue_request *request, sgi_json result);
 segue_status sgi_task_handle_get(segue_task *task, const segue_request_events *events,
                                  segue_request **out);
-/* Sends tasks/cancel. SEGUE_E_UNSUPPORTED: the handle is that of a resumable request and
- * not of a task. */
+/* Sends tasks/cancel. Returns SEGUE_E_UNSUPPORTED for the handle of a resumable request,
+ * which is not a task. */
 segue_status sgi_task_handle_cancel(segue_task *task, const segue_request_events *events,
                                     segue_request **out);
 segue_status sgi_task_handle_watch(segue_task *task, const segue_request_options *options,

@@ -1,6 +1,6 @@
-/* Ends a request: once, with a result, with the server's error, or with an error of this
- * library. An error also has the part of the result that was received. After the end, no
- * exchange of the request is under way, and on_complete is due. */
+/* Ends a request exactly once: with a result, with the server's error, or with an error
+ * of this library. An error also contains the part of the result that was received.
+ * Afterwards the request has no exchange under way, and on_complete is due. */
 #include "engine/client/server_questions.h"
 #include "engine/client/dialects.h"
 #include "engine/client/void_members.h"
@@ -69,8 +69,8 @@ void sgi_request_finish_by(segue_request *request, sgi_buf *result)
     end_well(request);
 }
 
-/* Ends the request with an error. what: text in front of the server's message; NULL =
- * none. */
+/* Ends the request with an error. what: text before the server's message; NULL = no such
+ * text. */
 static void end_with(segue_request *request, segue_status status, const char *what,
                      sgi_json error)
 {

@@ -1,10 +1,10 @@
-/* Checks a result before the application gets it. The list member of a result must be a
- * list, because applications rely on that. A tool's output is checked against the
- * outputSchema of tools/list: "Clients SHOULD validate structured results against this
- * schema" (server/tools, "Output Schema"). Both checks run when on_complete is due and
- * all pieces are merged, so the application's validator runs like any other callback. An
- * error result is not checked. When a check fails, on_complete gets both the error and
- * the result. */
+/* Checks a result before the application gets it. The member that is the list of a result
+ * must be an array, because applications rely on this. A tool's output is checked against
+ * the outputSchema of tools/list: "Clients SHOULD validate structured results against
+ * this schema" (server/tools, "Output Schema"). Both checks run when on_complete is due
+ * and all pieces are merged, so that the application's validator runs like any other
+ * callback. An error result is not checked. When a check fails, on_complete gets both the
+ * error and the result. */
 #include "engine/client/request.h"
 
 #include "engine/validation.h"
@@ -28,7 +28,7 @@ const char *sgi_result_list_name(const segue_request *request)
 }
 
 /* Copies the schema of the tool, because the session may change its schemas while user
- * code runs. An empty copy means that there is nothing to check. */
+ * code runs. The copy is empty when there is nothing to check. */
 static void copy_schema(const segue_request *request, const char *tool, sgi_buf *out)
 {
     sgi_buf_add_str(
@@ -67,8 +67,8 @@ static void check(segue_request *request, const char *tool, sgi_json schema)
         refuse(request, validation.reason);
 }
 
-/* False when the list member of the result exists and is no list. A missing list is
- * accepted: some servers of the handshake eras leave out an empty one. */
+/* False when the list member of the result exists and is not an array. A missing list is
+ * accepted, because some servers of the handshake eras leave out an empty one. */
 static bool has_list(const segue_request *request)
 {
     const char *name = sgi_result_list_name(request);

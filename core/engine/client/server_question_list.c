@@ -1,5 +1,5 @@
-/* The list of the questions that a server has asked by requests of its own, and what
- * happens to them when their request ends. */
+/* The list of the questions for which a server has sent requests of its own. Also closes
+ * these questions when their request ends. */
 #include "engine/client/server_question_list.h"
 
 void sgi_server_question_free(const sgi_mem *mem, sgi_server_question *server_question)
@@ -24,8 +24,9 @@ void sgi_server_questions_clear(segue_request *request)
     }
 }
 
-/* A question of a resumable request stays valid in the next wire session, under the same
- * id. Its id is unique, so no other question has this id. */
+/* True when the id of the question is valid in the present wire session. The id of a
+ * question of a resumable request is unique, so it stays valid in later wire sessions
+ * too. */
 bool sgi_server_question_is_of_session(const segue_session *session,
                                        const sgi_server_question *server_question)
 {
@@ -49,9 +50,9 @@ bool sgi_server_questions_are_open(const segue_request *request)
     return false;
 }
 
-/* Answers a request of the server by an error. problem NULL: answers ping by a result.
- * Over HTTP each answer is an exchange; when too many exchanges are under way, nothing is
- * sent. */
+/* Answers a request of the server with an error. problem NULL: answers with a result
+ * instead, as for ping. Over HTTP each answer is an exchange; when too many exchanges are
+ * under way, nothing is sent. */
 void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t code,
                                      const char *problem)
 {
@@ -74,7 +75,7 @@ void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t
 
 /* Closes the questions of a request that has ended. A question that came on the request's
  * own HTTP exchange gets no answer. Any other open question is answered with an error: it
- * may belong to another request of the server, which waits for the answer. */
+ * may belong to another request, for which the server waits for the answer. */
 void sgi_server_questions_end(segue_request *request)
 {
     segue_session *session = request->session;

@@ -1,5 +1,5 @@
-/* One question that the server has asked by a request of its own. Two files use it:
- * server_questions.c receives questions and sends answers, server_question_list.c
+/* A question for which the server has sent a request of its own. Two files use this
+ * struct: server_questions.c receives questions and sends answers, server_question_list.c
  * keeps the list. */
 #ifndef SGI_SERVER_QUESTION_LIST_H
 #define SGI_SERVER_QUESTION_LIST_H
@@ -11,7 +11,7 @@ struct sgi_server_question {
     TAILQ_ENTRY(sgi_server_question) link;
     /* JSON text of the question's id, in canonical form */
     char *id;
-    /* the key by which the application answers the question */
+    /* the key that the application uses to answer the question */
     char *key;
     uint8_t question[SGI_DIGEST_SIZE]; /* digest of the question's method and params */
     /* JSON text of the task id that the question names; NULL = the question names no
@@ -22,16 +22,18 @@ struct sgi_server_question {
     size_t answer_len;
     int32_t wire_session;
     bool withdrawn;
-    bool guessed; /* the question named no request, so the client chose one */
-    /* the question's request is resumable, so the question outlives the wire session */
+    bool guessed; /* the question named no request, so the client chose this one */
+    /* the question's request is resumable, so the question stays valid in later wire
+     * sessions */
     bool resumes;
-    /* the answer is known, but waits because too many messages are under way */
+    /* the application has answered, but too many messages are under way to send the
+     * answer now */
     bool due;
     bool failed;            /* the answer is an error object */
     bool elicits;           /* the question asks a person (elicitation) */
     segue_request *request; /* NULL until the question is in the list of a request */
-    sgi_timer again;        /* fires when the answer has to be sent once more */
-    /* number of attempts in a row to send the answer that were lost */
+    sgi_timer again;        /* fires when the answer has to be sent again */
+    /* number of attempts to send the answer that were lost in a row */
     int32_t losses;
 };
 

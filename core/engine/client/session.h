@@ -1,10 +1,10 @@
 /* A client's side of a conversation: which era the server speaks, which exchanges are in
  * flight, and what happens when the connection breaks.
  *
- * Stages:  NEW -> start -> PROBING -> OPEN            (server/discover answered)
- *                             \-> INITIALIZING -> OPEN (any other answer, or none in
- *                             time)
- *          OPEN, ... -> lost -> LOST -> start ... or CLOSED when it cannot be reopened */
+ * The stages are:
+ *     NEW -> start -> PROBING -> OPEN (server/discover answered)
+ *                       \-> INITIALIZING -> OPEN (any other answer, or none in time)
+ *     OPEN, ... -> lost -> LOST -> start ...  or CLOSED when it cannot be reopened */
 #ifndef SGI_SESSION_H
 #define SGI_SESSION_H
 
@@ -24,10 +24,11 @@ typedef enum sgi_stage {
     SGI_STAGE_OPEN,
     SGI_STAGE_LOST,
     SGI_STAGE_CLOSED, /* the session has ended; on_closed is due */
-    SGI_STAGE_TOLD    /* on_closed was called: no callback of the session runs any more */
+    /* on_closed was called: no callback of the session is called any more */
+    SGI_STAGE_TOLD
 } sgi_stage;
 
-/* The largest number of messages that may be under way at once without being requests:
+/* The largest number of messages other than requests that may be under way at once:
  * notifications, and answers to questions of the server. */
 #define SGI_TELLING_MAX 64
 
@@ -52,7 +53,7 @@ typedef struct sgi_connecting {
      * monotonic */
     int64_t wait_until_ms;
     int64_t opened_ms; /* time at which the session was opened last; monotonic */
-    /* number of wire sessions in a row that answered nothing but the handshake */
+    /* number of wire sessions in a row in which the server answered only the handshake */
     int32_t renewals;
     bool was_open; /* the session has been open before */
     /* the server has answered a request since the session was opened last */
@@ -65,14 +66,14 @@ typedef struct sgi_session_stream {
     /* the conversation of the GET request; NULL = the stream is not open */
     sgi_conn *conn;
     sgi_timer again;  /* fires when the stream is to be opened again */
-    int32_t failures; /* number of streams in a row on which nothing arrived */
+    int32_t failures; /* number of streams in a row that brought nothing */
     /* name of the server process that sends the stream; "" = not known */
     char server_name[SGI_SERVER_NAME_MAX + 1];
 } sgi_session_stream;
 
 /* The answers to questions of the server, and other messages that get no answer. */
 typedef struct sgi_answers_under_way {
-    /* number of times that the server used the id of one question for another one */
+    /* number of times that the server used the id of one question for a different one */
     int32_t ids_reused;
     int32_t under_way; /* number of exchanges whose message gets no answer */
     bool due;          /* answers wait to be sent, because SGI_TELLING_MAX was reached
@@ -82,25 +83,27 @@ typedef struct sgi_answers_under_way {
 /* What the client declares, and the state of the handshake (handshake.c). */
 typedef struct sgi_cli_handshake {
     sgi_buf capabilities; /* the client's capabilities in initialize: a JSON object */
-    /* modes of SEP-1905 that the client declares, a set of sgi_response_mode */
+    /* the response modes (SEP-1905) that the client declares: a set of
+     * sgi_response_mode */
     uint8_t modes;
-    /* the session needs no handshake, because another session carries it
+    /* the session needs no handshake, because it is carried by a session that had one
      * (reverse/question_task.c) */
     bool agreed;
-    /* the session tries the era that the server of this endpoint spoke earlier */
+    /* the session began with the era that the server of this endpoint spoke earlier */
     bool guessed;
-    bool probed_again;           /* server/discover was sent once more */
-    bool own_version_refused;    /* initialize with a dialect's version got an error */
+    bool probed_again; /* server/discover was sent once more */
+    /* the server refused initialize with the version of a dialect */
+    bool own_version_refused;
     struct sgi_emitter *probing; /* the exchange of server/discover, or NULL */
-    /* the exchange of initialize, or NULL; over a byte stream it can be under way
-     * together with `probing` */
+    /* the exchange of initialize, or NULL; over a byte stream both this one and `probing`
+     * can be under way */
     struct sgi_emitter *shaking;
-    /* the server's error for initialize, kept while an answer to server/discover may
-     * still come; or NULL */
+    /* the server's error for initialize, kept while server/discover may still be
+     * answered; or NULL */
     char *refusal;
 } sgi_cli_handshake;
 
-/* What the client has learnt of the server's tools. */
+/* What the client knows of the server's tools. */
 typedef struct sgi_session_tools {
     sgi_tool_headers headers;
     sgi_tool_schemas schemas;
@@ -108,7 +111,7 @@ typedef struct sgi_session_tools {
 
 typedef struct sgi_cli_state sgi_cli_state;
 
-/* Calls that the client no longer wants, as long as the server has not been told
+/* Calls that the client no longer wants, until the server has been told
  * (withdrawal.h). */
 typedef struct sgi_withdrawals {
     TAILQ_HEAD(, sgi_withdrawal) list;
@@ -116,12 +119,12 @@ typedef struct sgi_withdrawals {
     int32_t max; /* the limit of the list: SGI_WITHDRAWALS_MAX; tests make it small */
 } sgi_withdrawals;
 
-/* What the server has declared that it can do. */
+/* The features that the server has declared. */
 typedef struct sgi_server_declared {
     bool tasks;
     bool streams; /* the server offers event streams of tasks (dialect E) */
     bool idempotency;
-    /* the logging capability, in the server's answer to initialize */
+    /* the server has declared the capability logging in its answer to initialize */
     bool logging;
     bool task_calls; /* the server accepts tools/call as a task of 2025-11-25 */
     /* the server accepts dev.segue/fromSeqNr in tasks/result (R-1905-32) */
@@ -149,7 +152,7 @@ typedef struct sgi_waiting_notifications {
     bool full;
 } sgi_waiting_notifications;
 
-/* The next attempt to reach the server, which on_reconnect will report. */
+/* The next attempt to reach the server, which on_reconnect reports to the application. */
 typedef struct sgi_retry_notice {
     bool due;
     int32_t attempt;
@@ -167,11 +170,11 @@ struct segue_session {
     segue_session_options options;
     char *texts[2];
     segue_session_events events;
-    sgi_stage stage; /* session_stage.c changes it */
+    sgi_stage stage; /* changed by session_stage.c only */
     sgi_connecting reach;
     int64_t last_id;
-    /* for a session that asks a question as a task: the id with which the ids of its
-     * messages begin (reverse/question_task.c) */
+    /* for a session that asks a question as a task (reverse/question_task.c): the
+     * question's id, with which the ids of its messages begin */
     sgi_question_id question;
     /* the host of the session, which answers the MCP server's requests (hosting.h); or
      * NULL */
@@ -180,10 +183,9 @@ struct segue_session {
     TAILQ_HEAD(, sgi_exchange) exchanges;
     sgi_session_stream listening;
     sgi_answers_under_way answers;
-    /* over HTTP: the emitter on whose exchange the current message came */
+    /* over HTTP: the emitter whose exchange brought the current message */
     struct sgi_emitter *hearing;
-    /* number of wire sessions that were begun so far; also the number of the present
-     * one */
+    /* number of wire sessions so far, which is also the number of the present one */
     int32_t wire_session;
     sgi_cli_handshake handshake;
     sgi_session_tools tools;
@@ -194,11 +196,10 @@ struct segue_session {
     sgi_withdrawals withdrawals;
     /* number of the application's requests; `standing` is not counted */
     int32_t request_count;
-    /* the request of segue_session_take_input, which gets questions for the session; or
+    /* the request that gets questions for the session (segue_session_take_input), or
      * NULL */
     struct segue_request *standing;
-    /* number of requests whose callbacks have to run before the session reads more
-     * input */
+    /* number of requests whose callbacks must run before the session reads more input */
     int32_t behind;
 
     /* The following members are what client and server have declared to each other. */
@@ -229,52 +230,51 @@ void sgi_session_unref(segue_session *session);
 void sgi_session_free(segue_session *session);
 void sgi_session_close(segue_session *session);
 
-/* Handles that another server process has taken over the wire session: this process does
- * not know the log level, so the level is set again. Reports a new connection to the
+/* Called when another server process has taken over the wire session. The new process
+ * does not know the log level, so the level is set again. Reports a new connection to the
  * application. */
 void sgi_session_on_server_replaced(segue_session *session);
 
-/* sgi_session_begin_message begins a message that is no request; NULL when out of memory.
- * The caller writes the message into the returned conversation and then calls
- * sgi_session_send_message. sgi_session_send_message returns false when the message could
- * not be sent. */
+/* sgi_session_begin_message begins a message that is not a request; NULL = out of memory.
+ * The caller writes the message into the returned conversation and passes it to
+ * sgi_session_send_message, which returns false when the message could not be sent. */
 sgi_conn *sgi_session_begin_message(segue_session *session);
 bool sgi_session_send_message(segue_session *session, sgi_conn *conn);
-/* Reads a batch. conn: the conversation over which it came, the session's or an
- * exchange's. Returns false when the text is no batch, or when the server may not send
- * batches. */
+/* Reads a batch. conn: the conversation of the batch, which is that of the session or of
+ * an exchange. Returns false when the text is not a batch, or when the server must not
+ * send batches. */
 bool sgi_session_read_batch(const segue_session *session, sgi_conn *conn, sgi_str text);
 /* Lets the session read more input for the request, because the application has received
- * what waited. */
+ * everything that waited. */
 void sgi_session_resume_input(segue_session *session, const segue_request *request);
 
-/* Keeps a notification that belongs to no request, for the application
+/* Stores a notification that belongs to no request until the application gets it
  * (notifications.c). */
 void sgi_notifications_keep(segue_session *session, sgi_str method, sgi_json params);
 int32_t sgi_notifications_deliver(segue_session *session);
 
-/* Returns how much of reconnect_timeout_ms is left when the server has been gone for
- * gone_ms. */
+/* Returns how much of reconnect_timeout_ms is left after the server has been unreachable
+ * for gone_ms. */
 int64_t sgi_session_reconnect_ms_left(const segue_session *session, int64_t gone_ms);
-/* Reports a retry to the application and to the log. attempt: its number in a row. what:
- * a method; NULL = the session itself connects again. */
+/* Reports an attempt to the application and to the log. attempt: its number in a row.
+ * what: the method that is tried again; NULL = the session itself connects again. */
 void sgi_session_report_retry(segue_session *session, const char *what, int32_t attempt,
                               int64_t ms, const char *why);
-/* Handles the loss of the connection, or a failed handshake: connects again, or ends the
+/* Handles a lost connection or a failed handshake: connects again, or ends the
  * session. */
 void sgi_session_lost(segue_session *session, const char *why);
-/* Returns the delay before the next attempt: ms, or more if the server asked for more. */
+/* Returns the delay before the next attempt: ms, or longer if the server has asked for
+ * more. */
 int64_t sgi_session_retry_delay_ms(const segue_session *session, int64_t ms);
-/* Begins a new wire session for an open session, because its wire session is gone.
- * Exchanges under way continue in the old one. */
+/* Begins a new wire session for an open session whose wire session is gone. Exchanges
+ * under way continue in the old one. */
 void sgi_session_renew(segue_session *session, const char *why);
 /* Opens the session, because the server has accepted notifications/initialized. */
 void sgi_session_on_initialized_accepted(segue_session *session);
-/* Handles the end of the GET stream. brought_input: something had arrived on the
- * stream. */
+/* Handles the end of the GET stream. brought_input: the stream had brought something. */
 void sgi_session_stream_ended(segue_session *session, bool brought_input);
 
-/* True while callbacks of the application have to run before more input is read. */
+/* True while callbacks of the application must run before more input is read. */
 static inline bool sgi_session_is_behind(const segue_session *session)
 {
     return session->behind || session->notifications.full;
@@ -294,8 +294,8 @@ static inline bool sgi_session_is_closed(const segue_session *session)
 /* Changes the stage. session_stage.c has the table of allowed moves. */
 void sgi_session_set_stage(segue_session *session, sgi_stage to);
 
-/* Sets the log level that the session's options ask for. Called when the server has
- * declared its capabilities (log_wish.c). */
+/* Sets the log level of the session's options. Called when the server has declared its
+ * capabilities (log_wish.c). */
 void sgi_log_wish_begin(segue_session *session, sgi_json capabilities);
 /* Sets the log level again, because another server process has taken over the session. */
 void sgi_log_wish_again(segue_session *session);
@@ -303,7 +303,7 @@ void sgi_log_wish_again(segue_session *session);
 /* ---- handshake.c ---- */
 void sgi_handshake_begin(segue_session *session);
 bool sgi_handshake_prepare(segue_session *session, sgi_json capabilities);
-/* Sends the requests that wait, because the session can be used now. */
+/* Sends the waiting requests, because the session can be used now. */
 void sgi_session_opened(segue_session *session);
 /* Ends the session with an error, because it cannot be used. */
 void sgi_session_failed(segue_session *session, segue_status status, const char *text);

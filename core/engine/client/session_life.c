@@ -1,4 +1,5 @@
-/* The references of a session, and the time limit for a server that cannot be reached. */
+/* The references of a session. Also the time limit for a server that cannot be
+ * reached. */
 #include "engine/client/dialects.h"
 #include "engine/client/hosting.h"
 #include "engine/error.h"
@@ -64,7 +65,7 @@ void sgi_session_report_retry(segue_session *session, const char *what, int32_t 
                    what ? what : "the connection is ", what ? " is " : "", why,
                    (int)attempt, (long long)ms);
     if (!session->events.on_reconnect || (!what && session->retry.due))
-        /* the attempt of a request waits to be reported already, and that report says
+        /* an attempt of a request is already waiting to be reported, and its report says
          * more */
         return;
     session->retry.due = true;

@@ -1,5 +1,5 @@
-/* Requests that are made from a task handle, and what the answers to them say about the
- * task. */
+/* Requests that are made from a task handle. The answers to these requests show the state
+ * of the task. */
 #include "engine/client/dialects.h"
 
 bool sgi_task_handle_check_session(segue_request *request)
@@ -46,8 +46,8 @@ segue_status sgi_task_handle_get(segue_task *task, const segue_request_events *e
 }
 
 /* Sends tasks/cancel for the task of a handle. A resumable request cannot be cancelled
- * from a handle: it is cancelled on the connection that carries its answer, and no
- * message can cancel it by its token (C-11). */
+ * through a handle: it is cancelled on the connection that carries its answer, and no
+ * message can name it by its token (C-11). */
 segue_status sgi_task_handle_cancel(segue_task *task, const segue_request_events *events,
                                     segue_request **out)
 {
@@ -88,9 +88,9 @@ void sgi_task_handle_note_answer(segue_request *request, sgi_json result)
         sgi_cli_note_task(request, result, true);
 }
 
-/* Sends tasks/get after the server has refused tasks/cancel. Before 2026-07-28 a task
- * that has ended refuses tasks/cancel (R-2557-36) with the error code of an unknown task,
- * so the error does not show the state of the task. */
+/* Sends tasks/get after the server has refused tasks/cancel. Before 2026-07-28 the
+ * refusal for a task that has ended (R-2557-36) has the error code of an unknown task, so
+ * the error does not show the state. */
 bool sgi_task_handle_get_instead(segue_request *request, sgi_json error)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);

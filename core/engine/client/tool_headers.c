@@ -1,7 +1,6 @@
-/* The map has one entry for each tool that has header parameters, by the name of the
- * tool. The number of entries and the sum of their sizes have a limit. A page of
- * tools/list adds its tools, which replace entries of the same name, because the list may
- * change while it is read page by page. */
+/* The map has one entry for each tool with header parameters, under the name of the tool.
+ * The number of entries and the sum of their sizes are limited. Pages of tools/list only
+ * add or replace entries, because the list may change while it is read page by page. */
 #include "engine/client/tool_headers.h"
 
 #include "wire/mcp_headers.h"
@@ -56,7 +55,7 @@ static bool has_room(const sgi_tool_headers *headers, const tool *made)
            made->cost <= SGI_TOOL_HEADERS_BYTES - headers->bytes;
 }
 
-/* Stores the entry, and takes ownership of it. */
+/* Stores the entry. The function becomes the owner of `made`. */
 static void keep(sgi_tool_headers *headers, tool *made, sgi_str name)
 {
     const sgi_mem *mem = sgi_engine_mem(headers->engine);
@@ -91,8 +90,8 @@ static sgi_mcp_fault learn_named(sgi_tool_headers *headers, sgi_str name, sgi_js
     return fault;
 }
 
-/* Stores the header parameters of a tool. Returns false when the tool is invalid and must
- * be removed from the list. */
+/* Stores the header parameters of a tool. Returns false when the tool is invalid, so that
+ * it must be removed from the list. */
 static bool learn_tool(sgi_tool_headers *headers, sgi_json definition)
 {
     sgi_json name = sgi_json_get(definition, "name");

@@ -1,10 +1,10 @@
-/* Connects requests and the headers of tools, over HTTP in the modern era. A result of
- * tools/list is read for header parameters, and invalid tools are removed before the
- * application gets the result. A tools/call that is refused for its headers is sent again
- * once, after tools/list was read page by page (2026-07-28
+/* Connects requests with the headers of tools, over HTTP in the modern era. Every result
+ * of tools/list is read for header parameters, and invalid tools are removed before the
+ * application gets the result. If a tools/call is refused for its headers, the client
+ * reads tools/list page by page and sends the call again once (2026-07-28
  * basic/transports/streamable-http, "Client Behavior"). The refusal means that the tool
- * did not run, so a second call is safe. The pages are exchanges of the request itself,
- * so cancel, timeout and the end of the session end them like the call. */
+ * did not run, so a second call is safe. The pages are exchanges of the request itself:
+ * cancel, timeout and the end of the session end them like the call. */
 #include "engine/client/dialects.h"
 
 #define PAGES_MAX 100
@@ -34,7 +34,7 @@ static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
             send_list(request, cursor))
             return;
     }
-    /* sent once more; if the headers still do not fit, the server's error is the
+    /* the call is sent once more; if its headers are refused again, the error is the
      * answer */
     sgi_request_send_due(request);
 }
@@ -67,7 +67,7 @@ bool sgi_tool_lookup_after_refusal(segue_request *request, sgi_json error)
     return send_list(request, (sgi_json){0});
 }
 
-/* True for a request of tools/list. *begins: set when the request asks for the first
+/* True for a request of tools/list. *begins: true when the request asks for the first
  * page. */
 static bool is_list(const segue_request *request, bool *begins)
 {

@@ -1,7 +1,7 @@
-/* Remembers the outputSchema of tools. If the application has a validator, the output of
- * a tool is checked against its schema. The session reads schemas from every page of
- * tools/list that it receives. A tool without a schema takes no memory. The memory has a
- * limit: the output of a tool beyond the limit is not checked. All functions are called
+/* Remembers the outputSchema of each tool. If the application has a validator, the output
+ * of a tool is checked against its schema. The session reads schemas from every page of
+ * tools/list that it receives. A tool without a schema takes no memory. The memory is
+ * limited: the output of a tool beyond the limit is not checked. All functions are called
  * with the lock held. */
 #ifndef SGI_TOOL_SCHEMAS_H
 #define SGI_TOOL_SCHEMAS_H
@@ -23,7 +23,7 @@ void sgi_tool_schemas_free(sgi_tool_schemas *schemas);
 /* Drops all schemas, because the list has changed or belongs to another server. */
 void sgi_tool_schemas_clear(sgi_tool_schemas *schemas);
 /* Reads the schemas in a result of tools/list. begins: the result is the first page, so
- * older schemas are dropped. */
+ * all older schemas are dropped. */
 void sgi_tool_schemas_learn(sgi_tool_schemas *schemas, sgi_json result, bool begins);
 /* Returns the schema of a tool; empty when the tool has no schema, or when the tool is
  * not known. */

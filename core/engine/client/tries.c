@@ -1,5 +1,5 @@
-/* Decides when an exchange of a request is tried again: at the next interval, or after a
- * failure with growing pauses. Ends the request when no attempts are left. */
+/* Decides when an exchange of a request is tried again: at the next interval or, after a
+ * failure, with growing pauses. Ends the request when no attempts are left. */
 #include "base/backoff.h"
 #include "engine/client/request.h"
 
@@ -19,8 +19,8 @@ static void go_again(sgi_timer *timer)
 {
     sgi_tries *tries = SGI_OWNER(timer, sgi_tries, timer);
     segue_request *request = tries->request;
-    /* the random change moved the end of the pause, so the time of this attempt is set
-     * anew */
+    /* the random change has moved the end of the pause, so the time of this attempt is
+     * set again */
     if (tries->tried_ms)
         tries->tried_ms = sgi_now(&request->engine->env);
     if (sgi_session_is_open(request->session))
@@ -51,8 +51,8 @@ static int64_t next_pause(sgi_tries *tries, int64_t at_least_ms)
     if (ms < at_least_ms)
         ms = at_least_ms;
     int64_t patience = sgi_session_retry_delay_ms(tries->request->session, ms);
-    /* the pause that a server asked for is made longer, so that the random change cannot
-     * end it early */
+    /* a pause that a server has asked for is made longer, so that the random change
+     * cannot end it early */
     return patience > ms ? patience + patience / 9 : ms;
 }
 
@@ -70,8 +70,8 @@ static bool are_over(const sgi_tries *tries)
 /* ---- lost exchanges ---- */
 
 /* Counts the time without a server and starts the pause before the next attempt. No time
- * is counted when the exchange had reached the server before it was cut, or when the
- * server itself asked for a pause. */
+ * is counted when the exchange had reached the server before it broke, or when the server
+ * has asked for a pause. */
 static void lose(sgi_tries *tries, const sgi_outcome *outcome)
 {
     segue_request *request = tries->request;
@@ -80,8 +80,8 @@ static void lose(sgi_tries *tries, const sgi_outcome *outcome)
     int64_t now = sgi_now(&request->engine->env);
     bool is_asked = sgi_session_retry_delay_ms(session, 0) > 0;
     if (sgi_tries_is_waiting(tries) && tries->tried_ms > now)
-        /* another exchange was lost at the same time: its pause also holds for this
-         * one */
+        /* another exchange was lost at the same time, and its pause counts for this one
+         * too */
         return;
     if (tries->failures && outcome->unsent && tries->tried_ms)
         tries->lost_ms = sgi_time_add(tries->lost_ms, now - tries->tried_ms);
@@ -125,7 +125,7 @@ void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome)
     if (outcome->kind == SGI_OUTCOME_REFUSED)
         sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
     else if (!sgi_session_is_open(request->session) && request->session->conn->exchanging)
-        return; /* nothing more to do: the request is sent again when the session opens */
+        return; /* the session is not open: it sends the request again when it opens */
     else if (are_over(tries))
         end_lost(tries, outcome->why);
     else

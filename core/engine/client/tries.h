@@ -1,7 +1,7 @@
-/* Counts the tries of one kind of exchange of a request: how often it failed in a row,
- * and when it is tried again. Each kind has its own count, because a server may answer
- * one kind and refuse another. For example, tasks/get is answered while each tasks/update
- * is refused, or while each tasks/stream breaks. The pauses grow from 0 to
+/* Counts the tries of one kind of exchange of a request: how often it has failed in a
+ * row, and when it is tried again. Each kind has its own count, because a server may
+ * answer one kind and refuse another. For example, tasks/get may succeed while each
+ * tasks/update is refused, or while each tasks/stream breaks. The pauses grow from 0 to
  * SGI_BACKOFF_MOST_MS. The options of the session limit the tries: max_reconnects in a
  * row, and reconnect_timeout_ms without a server. */
 #ifndef SGI_TRIES_H
@@ -14,7 +14,7 @@
 #define SGI_BACKOFF_MOST_MS SGI_THRESHOLD(backoff_most_ms)
 
 typedef struct sgi_tries {
-    /* not a counted reference: the request contains this struct */
+    /* a pointer without a reference, because the request contains this struct */
     segue_request *request;
     sgi_engine *engine;
     const char *method; /* method of the exchange, for messages */
@@ -22,7 +22,8 @@ typedef struct sgi_tries {
     int32_t failures;   /* number of failures in a row */
     /* time without a server in ms: the sum of pauses and failed attempts */
     int64_t lost_ms;
-    /* time at which the last attempt began or the next one begins; monotonic; 0 = none */
+    /* time at which the last attempt began, or at which the next one will begin;
+     * monotonic; 0 = none */
     int64_t tried_ms;
 } sgi_tries;
 
@@ -35,7 +36,7 @@ static inline void sgi_tries_stop(sgi_tries *tries)
         sgi_engine_clear_timer(tries->engine, &tries->timer);
 }
 
-/* True while the timer runs: nothing is sent before it fires. */
+/* True while the timer runs. Nothing is sent before the timer fires. */
 static inline bool sgi_tries_is_waiting(const sgi_tries *tries)
 {
     return tries->timer.slot != 0;
@@ -48,15 +49,15 @@ static inline void sgi_tries_reset(sgi_tries *tries)
     tries->lost_ms = tries->tried_ms = 0;
 }
 
-/* Leaves out the time in ms that a user needed to decide about a token: it does not count
- * as time without a server. */
+/* Subtracts the time in ms that a user needed to decide about a token, because it does
+ * not count as time without a server. */
 static inline void sgi_tries_exclude_time(sgi_tries *tries, int64_t ms)
 {
     if (tries->tried_ms)
         tries->tried_ms += ms;
 }
 
-/* Returns the pause in ms that a server asks for in its error; 0 = none. */
+/* Returns the pause in ms that a server asks for in its error; 0 = no pause. */
 int64_t sgi_error_retry_after_ms(sgi_json error);
 
 /* Calls sgi_request_send_due after about ms. */
@@ -64,12 +65,12 @@ void sgi_tries_set_timer(sgi_tries *tries, int64_t ms);
 /* Starts the pause after a failure that does not end the request. The first pause is 0,
  * later ones grow (R-2557-63). at_least_ms: the pause is not shorter than this. */
 void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms);
-/* Handles a lost or refused exchange: tries it again if that can help, else ends the
- * request. While the session is not open, the next try waits for the session. */
+/* Handles a lost or refused exchange: tries it again if that can help, otherwise ends the
+ * request. While the session is not open, the next try waits until it opens. */
 void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome);
-/* Like sgi_tries_retry_lost, for an exchange that may safely be sent twice: it is also
- * tried again after an error, a missing or invalid answer, or an HTTP status that may
- * change soon. */
+/* Like sgi_tries_retry_lost, for an exchange that may safely be sent twice. Such an
+ * exchange is also tried again after an error, after a missing or invalid answer, and
+ * after an HTTP status that may change soon. */
 void sgi_tries_retry_harmless(sgi_tries *tries, const sgi_outcome *outcome);
 
 #endif

@@ -1,16 +1,15 @@
 /* States of a withdrawal:
+ *   WAITS    the session is not open, or the pause after a loss is not over
+ *   RESUMES  over HTTP: the call is being resumed, and no response has arrived. The
+ *            cancellation might overtake the resume, so it is sent only when the server
+ *            has begun to answer. A server that answers only at the end ignores it
+ *   OUT      over HTTP: an exchange carries the withdrawal; its end settles or loses it
+ *   SENT     over a byte stream: the message was sent, but may be lost if the connection
+ *            breaks. So it is sent on the next connection as well; a server that has
+ *            received it before does nothing
  *
- *     WAITS    the session is not open, or the pause after a loss is not over
- *     RESUMES  over HTTP: the call is being resumed, and no response has arrived. The
- *              cancellation might overtake the resume, so it counts only when the server
- *              has begun to answer. A server that answers at the end ignores it
- *     OUT      over HTTP: an exchange carries the withdrawal; its end settles or loses it
- *     SENT     over a byte stream: the message was sent, but a connection that breaks may
- *              have lost it. So it is sent on the next connection as well; a server that
- *              has received it already does nothing
- *
- * A withdrawal is dropped when the server has answered it or its time is over. The id of
- * a call is valid in one wire session only. In the next wire session a call that has a
+ * A withdrawal is dropped when the server has answered it or when its time is over. The
+ * id of a call is valid in one wire session only. In the next wire session a call with a
  * token is resumed before it is cancelled, and the answer to the resume ends the
  * withdrawal. A withdrawal without a key and a token is dropped with its wire session.
  * Over a byte stream the connection is the wire session, so such a withdrawal is sent
@@ -40,7 +39,7 @@ struct sgi_withdrawal {
     sgi_emitter *resuming; /* the exchange of requests/resume, or NULL */
     int32_t wire_session;  /* the wire session in which the call was sent or resumed */
     const char *reason;    /* the reason for the server, or NULL */
-    /* monotonic time at which the client gives the withdrawal up */
+    /* monotonic time after which the client no longer sends the withdrawal */
     int64_t until_ms;
     sgi_timer timer; /* fires at the next attempt, or at until_ms */
 };
@@ -55,7 +54,7 @@ static void write_key(sgi_jw *w, const char *key)
     sgi_jw_close(w, '}');
 }
 
-/* Sends the withdrawal. Returns false when it could not be sent. */
+/* Sends the cancellation to the server. Returns false when it could not be sent. */
 static bool tell(segue_session *session, const sgi_withdrawn_call *call)
 {
     char room[SGI_QUESTION_JSON];
@@ -135,7 +134,8 @@ static void wait(struct sgi_withdrawal *w)
 
 /* ---- a call of another wire session ---- */
 
-/* True when the server knows the key or the id by which the withdrawal names the call. */
+/* True when the server knows the key or the id by which the cancellation names the
+ * call. */
 static bool is_known(const struct sgi_withdrawal *w)
 {
     return w->key || w->wire_session == w->session->wire_session;
@@ -159,9 +159,9 @@ static bool may_be_asked_again(const sgi_outcome *outcome)
 }
 
 /* Handles the end of requests/resume. Its answer is the answer of the call, or says that
- * there is none, so the server has nothing left to cancel. An answer that is lost after
- * the cancellation was sent counts as the end too: the cancellation may have ended the
- * exchange. */
+ * there is none: either way the server has nothing left to cancel. If the answer is lost
+ * after the cancellation was sent, the withdrawal has ended too, because the cancellation
+ * may have closed the exchange. */
 static void resume_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     struct sgi_withdrawal *w = find(emitter->session, emitter->id);
@@ -185,7 +185,7 @@ static void resume_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
     wait(w);
 }
 
-/* Takes a piece of the result. Returns false when this piece is the last one. */
+/* Handles a piece of the result. Returns false when the piece is the last one. */
 static bool passes(sgi_emitter *emitter, sgi_json result)
 {
     sgi_json more = sgi_json_get(sgi_json_get(result, "_meta"), "hasMore");
@@ -285,8 +285,8 @@ void sgi_withdraw_call(segue_session *session, const sgi_withdrawn_call *call)
 /* ---- events that end a withdrawal ---- */
 
 /* Ends the withdrawal, because the server has answered its message with a final status.
- * 404 means that the wire session is gone: a call that has a token is then resumed in the
- * next one. While the call is being resumed, resume_ended decides what follows. */
+ * 404 means that the wire session is gone; a call with a token is then resumed in the
+ * next wire session. While the call is being resumed, resume_ended decides instead. */
 void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status)
 {
     struct sgi_withdrawal *w = find(session, id);
@@ -296,7 +296,7 @@ void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status)
         drop(w);
 }
 
-/* Sends the withdrawal again after a pause. When until_ms is over, timer_fired drops the
+/* Sends the withdrawal again after a pause. After until_ms, timer_fired drops the
  * withdrawal and logs this. */
 void sgi_withdrawal_lost(segue_session *session, int64_t id)
 {

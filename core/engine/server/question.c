@@ -1,7 +1,8 @@
 /* The questions that a server asks the host of a session: sampling/createMessage and
- * elicitation/create. They run like tools/call (tool_call.c). If the asking server sends
- * params.task, they are tasks of 2025-11-25, with segments or without. Their results
- * differ from those of tools (call_kind.h), and their handlers cannot ask questions. */
+ * elicitation/create. They run like tools/call (tool_call.c). When the asking server
+ * sends params.task, they are tasks of 2025-11-25, with or without segments. They differ
+ * from tool calls in the form of their results (call_kind.h), and their handlers cannot
+ * ask questions. */
 #include "engine/server/tool_call.h"
 
 static void ask(const sgi_inbound *in, const sgi_call_kind *kind)

@@ -1,14 +1,14 @@
-/* References: a request (sgi_question_request) that was sent or waits has references to
- * its operation and to the conversation on which it was sent. Its question points to the
- * request. Questions that are due are sent after the handler's callbacks have run, so a
- * change of the available streams only wakes the call.
+/* A request (sgi_question_request) that was sent or waits holds references to its
+ * operation and to the conversation on which it was sent. Its question points to the
+ * request. The handler's callbacks run before due questions are sent, so a new stream
+ * only queues the call.
  *
- * A question that was sent on a broken stream is among the events that the client may
- * request again, with its id.
+ * A question that was sent on a broken stream is one of the events that the client may
+ * request again. Its id stays the same.
  *
  * A question that is asked as a task (input/question_task.h) is in the table from its
- * first message to its last. Messages of its question task are sent like the question,
- * and the client's answers to them go to the question task. */
+ * first message to its last. The messages of its question task are sent like the
+ * question, and the client's answers to them go to the question task. */
 #include "engine/server/question_requests.h"
 
 #include "base/thresholds.h"
@@ -40,13 +40,14 @@ struct sgi_question_request {
     sgi_question_requests *questions;
     sgi_op *op; /* a counted reference */
     sgi_input *input;
-    /* the conversation on which the request was sent: a counted reference; NULL = it
-     * waits to be sent */
+    /* a counted reference to the conversation on which the request was sent; NULL = the
+     * request still waits */
     sgi_conn *conn;
-    uint64_t event; /* number of the event that has the request, if `conn` numbers them */
+    /* number of the event that contains the request, if `conn` numbers its events */
+    uint64_t event;
     sgi_question_id id;
-    sgi_map_node by_id; /* node of server->questions, once the request was sent */
-    bool cancels;       /* the client has declared that its tasks can be cancelled */
+    sgi_map_node by_id; /* node of server->questions, after the request was sent */
+    bool cancels;       /* the client has declared that the server may cancel its tasks */
 };
 
 void sgi_question_requests_init(sgi_question_requests *questions,
@@ -57,8 +58,8 @@ void sgi_question_requests_init(sgi_question_requests *questions,
     TAILQ_INIT(&questions->waiting);
 }
 
-/* Frees a request, so that another one may be sent. The caller holds a reference to the
- * operation. */
+/* Frees a request, so that another request may be sent. The caller holds a reference to
+ * the operation. */
 static void forget(sgi_question_request *question)
 {
     sgi_question_requests *questions = question->questions;
@@ -78,9 +79,9 @@ static void forget(sgi_question_request *question)
 
 /* ---- asking a question ---- */
 
-/* True when the client reads the stream on which the question was sent. When the client
- * has opened the GET stream again without an event id, it may not have received what was
- * sent on the stream before. */
+/* True when the client reads the stream on which the question was sent. If the client has
+ * opened the GET stream again without an event id, it may have missed what was sent
+ * before. */
 static bool is_read(const sgi_question_request *question)
 {
     const sgi_conn *conn = question->conn;
@@ -88,9 +89,9 @@ static bool is_read(const sgi_question_request *question)
     return sgi_question_target_is_read(conn) && question->event >= peer->read_from;
 }
 
-/* True when the question was sent on a stream that no client reads, and that the client
- * may never resume. The question is then asked again on a stream that the client reads.
- * Within one session this happens only after the client has repeated the call, or waits
+/* True when the question was sent on a stream that no client reads and that the client
+ * may never resume. The question is then sent again on a stream that the client reads. In
+ * one session this happens only after the client has repeated the call, or when it waits
  * for the result again. */
 static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
 {
@@ -106,7 +107,7 @@ static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
 }
 
 /* True when the question has to be sent: a handler waits for its answer, its entry is
- * visible, and it has no answer. */
+ * visible, and it is not answered. */
 static bool is_due(const sgi_op *op, const sgi_input *input)
 {
     return (input->bound || sgi_op_runs_elsewhere(op)) && !input->answered &&
@@ -116,8 +117,8 @@ static bool is_due(const sgi_op *op, const sgi_input *input)
            !(input->question_task && sgi_question_task_is_over(input->question_task));
 }
 
-/* True when the question has to be sent, and a client that can answer it is connected.
- * Sets *where. */
+/* True when the question has to be sent and a connected client can answer it. *where is
+ * then the target. */
 static bool can_be_sent(const sgi_op *op, const sgi_input *input,
                         sgi_question_target *where)
 {
@@ -126,7 +127,8 @@ static bool can_be_sent(const sgi_op *op, const sgi_input *input,
            !(sgi_input_required_caps(input->method, params) & ~where->caps);
 }
 
-/* Returns the conversation on which a question task can send now; NULL = none. */
+/* Returns the conversation on which a question task can send now; NULL = there is
+ * none. */
 static sgi_conn *way_of(const sgi_question_request *question)
 {
     sgi_question_target where;
@@ -154,8 +156,8 @@ static bool has_asker(const sgi_op *op)
            (op->served->call && !op->served->call->cancelled);
 }
 
-/* True when an answer reaches the operation, to whatever server the client sends the
- * answer. */
+/* True when an answer reaches the operation from any server of the store to which the
+ * client may send it. */
 static bool can_be_answered(const sgi_op *op)
 {
     return sgi_op_is_logged(op) || !sgi_mailbox_is_being_stored(sgi_op_server(op));
@@ -180,8 +182,8 @@ bool sgi_question_requests_are_due(const sgi_op *op)
     return false;
 }
 
-/* Sends the first waiting request that can be sent now. Waiting requests in front of it
- * have no stream in this session: they leave the list and become due again. */
+/* Sends the first waiting request that can be sent now. Requests before it that have no
+ * stream in this session leave the list; their questions become due again. */
 static void let_next_go(sgi_question_requests *questions)
 {
     bool goes = false;
@@ -233,13 +235,13 @@ static void send_question(const sgi_question_request *question)
                         sgi_question_id_json(&question->id, 0, room),
                         sgi_str_of(input->method));
     sgi_question_write_params(&sending.w, question->op, input);
-    /* when out of memory, the conversation closes and the request is lost with it */
+    /* when out of memory, the conversation closes, and the request ends with it */
     sgi_send_end(&sending);
 }
 
-/* Connects the question task with a new stream. Over HTTP, messages of the client have no
- * order: the client then gives one response to each request, and the rest of its answer
- * is fetched by requests. */
+/* Connects the question task with a new stream. Over HTTP the client's messages have no
+ * order. The client then sends one response per request, and the rest of its answer is
+ * fetched by further requests. */
 static void join_asker(const sgi_question_request *question,
                        const sgi_question_target *where)
 {
@@ -251,8 +253,8 @@ static void join_asker(const sgi_question_request *question,
     sgi_question_task_send(question_task, question->conn);
 }
 
-/* Decides whether the question is asked as a task. A question that is a task already
- * stays one, if the client accepts tasks. Returns false when out of memory. */
+/* Decides whether the question is asked as a task. A question that already is a task
+ * stays one if the client accepts tasks. Returns false when out of memory. */
 static bool choose_form(sgi_op *op, sgi_input *input, const sgi_question_target *where)
 {
     bool as_task = sgi_question_is_task(op, input, where);
@@ -273,8 +275,8 @@ static bool make_id(const sgi_op *op, const sgi_input *input, sgi_question_id *i
                                 lasts ? input->asked : 0);
 }
 
-/* Removes the request from its session. late_answer.c handles an answer that arrives in
- * this session later. */
+/* Removes the request from its session. If an answer arrives in this session later,
+ * late_answer.c handles it. */
 static void leave(sgi_question_request *question)
 {
     sgi_question_requests *questions = question->questions;
@@ -284,8 +286,8 @@ static void leave(sgi_question_request *question)
     let_next_go(questions);
 }
 
-/* Sends the question, or lets it wait when too many have no answer. Returns false when
- * out of memory. */
+/* Sends the question, or makes it wait when too many questions are unanswered. Returns
+ * false when out of memory. */
 static bool put_out(sgi_op *op, sgi_input *input, const sgi_question_target *where)
 {
     sgi_question_requests *questions = where->questions;
@@ -391,7 +393,7 @@ void sgi_question_requests_send_all_soon(const sgi_wire_session *session)
 
 /* ---- receiving an answer ---- */
 
-/* Returns the request to which an answer with this id belongs. */
+/* Returns the request that has this id. */
 static sgi_question_request *find(const segue_server *server,
                                   const sgi_question_parts *parts, sgi_json id)
 {
@@ -417,25 +419,25 @@ static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
     return status;
 }
 
-/* Continues the operation after an answer to one of its questions. status: how the answer
- * was handled. The caller holds a reference to the operation. */
+/* Continues the operation after an answer to one of its questions. status: the outcome of
+ * handling the answer. The caller holds a reference to the operation. */
 static void settle(sgi_op *op, segue_status status)
 {
     if (sgi_op_runs_elsewhere(op) && sgi_task_is_put_off(op, status))
-        /* the answer was not accepted, so the question is sent once more */
+        /* the answer could not be taken, so the question is sent again */
         sgi_question_requests_send_soon(op);
-    /* the answer cannot be kept, and the client cannot be asked to send it again: the
+    /* the answer cannot be stored, and the client cannot be asked to repeat it, so the
      * operation ends */
     else if (status == SEGUE_E_NOMEM)
         sgi_op_end_internal_error(
             op, "Out of memory: the server cannot keep the answer to a question");
     sgi_round_take_other_answer(op);
     if (op->served->call)
-        /* if the answer did not fit, this also sends the question again */
+        /* sends the question again if the answer did not fit */
         sgi_call_queue_events(op->served->call);
 }
 
-/* True when the result names this task in related-task, or names none (2025-11-25
+/* True when the result names this task in related-task, or names no task (2025-11-25
  * basic/utilities/tasks, "Associating Task-Related Messages"). */
 static bool is_about(const sgi_op *op, sgi_json result)
 {
@@ -458,7 +460,8 @@ bool sgi_question_take_answer(sgi_op *op, sgi_input *input, bool is_error,
 {
     if (!is_error && !is_about(op, answer))
         return false;
-    /* the same question may have been sent in another session, too */
+    /* the question may have been sent in another session too: that client need not answer
+     * it */
     sgi_question_withdraw_sent(input);
     settle(op, take(op, input, is_error, answer));
     return true;
@@ -541,8 +544,8 @@ bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,
            hear(question, msg) == SGI_ANSWERED_ONE;
 }
 
-/* A malformed answer counts as an error, because no other answer with its id will come
- * (R-0-2). */
+/* Handles a malformed answer as an error, because no other answer with the same id will
+ * come (R-0-2). */
 bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg)
 {
     char cut[160];
@@ -563,7 +566,8 @@ bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg
 
 /* ---- questions that are tasks ---- */
 
-/* Frees the question task of a question, and its entry in server->questions. */
+/* Frees the question task of a question, and removes the question from
+ * server->questions. */
 static void drop_asker(sgi_input *input)
 {
     sgi_question_request *question = input->question_request;
@@ -618,8 +622,8 @@ void sgi_question_requests_abandon(sgi_question_requests *questions)
     }
 }
 
-/* Asks the client to cancel the task that it has made for the question, if there is
- * one. */
+/* Asks the client to cancel the task that it made for the question. Does nothing when
+ * there is no such task. */
 static bool cancel_task(const sgi_question_request *question)
 {
     sgi_question_task *question_task = question->input->question_task;

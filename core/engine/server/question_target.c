@@ -1,7 +1,8 @@
 /* A task's questions are sent where the task was made: on the conversation of that
  * request, or on the GET stream of its session. If that is impossible, they are sent like
- * those of a plain call: on a stream that waits for the end or receives the segments, for
- * example the stream of a client that repeated the call with its key. */
+ * the questions of a plain call: on a stream whose client waits for the end or receives
+ * the segments. Such a stream belongs, for example, to a client that has repeated the
+ * call with its key. */
 #include "engine/server/question_target.h"
 
 #include "engine/server/dialects.h"
@@ -25,14 +26,14 @@ sgi_conn *sgi_question_target_session_stream(const sgi_wire_session *session)
     return peer && sgi_question_target_is_read(peer->conn) ? peer->conn : NULL;
 }
 
-/* Finds a target on the conversation of a request. now: a client must be reading the
- * conversation at this moment. Otherwise a parked stream, which the client may resume, is
- * accepted too. */
+/* Finds a target on the conversation of a request. now: true = a client must read the
+ * conversation at this moment; false = a parked stream, which the client may resume, is
+ * good enough. */
 static bool find_in(const sgi_peer *peer, bool now, sgi_question_target *found)
 {
     sgi_conn *conn = peer->conn;
     if (peer->is_exchange && !peer->session)
-        return false; /* the session has ended, so no answer can come */
+        return false; /* the session has ended, so no answer would come */
     if (!(now && peer->is_exchange ? sgi_question_target_is_read(conn)
                                    : sgi_question_target_is_open(conn)))
         conn = peer->session ? sgi_question_target_session_stream(peer->session) : NULL;

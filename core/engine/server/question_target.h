@@ -21,7 +21,7 @@ bool sgi_question_target_find(const sgi_op *op, sgi_question_target *found);
 bool sgi_question_target_is_open(const sgi_conn *conn);
 /* True when a client reads this conversation's output now. */
 bool sgi_question_target_is_read(const sgi_conn *conn);
-/* True when a client of this session reads a stream on which a request waits for the end
+/* True when a client reads a stream of this session on which a request waits for the end
  * of the operation or receives its segments. */
 bool sgi_question_target_is_awaited(const sgi_op *op,
                                     const sgi_question_requests *questions);

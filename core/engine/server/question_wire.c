@@ -1,6 +1,6 @@
-/* Handlers ask questions and get answers without the members that depend on tasks and on
- * the protocol revision. This file adds these members to questions and removes them from
- * answers. */
+/* Handlers ask questions and get answers in one form, without the members that depend on
+ * tasks and on the revision of the protocol. This file adds these members to questions
+ * and removes them from answers. */
 #include "engine/server/question_wire.h"
 
 #include "engine/response_modes.h"

@@ -1,18 +1,18 @@
 /* The items of a server: tools, resources, resource templates, prompts, and the questions
- * that it answers as the host of a session. Items are reference-counted: a removed item
- * leaves the lists, and calls that run it keep it until they end. Then its free_user
- * runs, outside the lock. */
+ * that the server answers as the host of a session. Items are reference-counted. A
+ * removed item leaves the lists at once, and its memory when the last call that runs it
+ * ends. Then its free_user runs, outside the lock. */
 #include "engine/error.h"
 #include "engine/server/server.h"
 #include "wire/scopes.h"
 #include "wire/json_copy.h"
 
-/* What is different for each type of item: its word in messages, its key member and its
- * check function. */
+/* The properties of a type of item: its word in messages, its key member and its check
+ * function. */
 typedef struct sgi_item_type {
     const char *word;
-    /* The member by which an item of this type is found. If this is not "name", an item
-     * needs a name as well. */
+    /* The member that identifies an item of this type. If it is not "name", the item must
+     * have a name as well. */
     const char *key;
     segue_status (*check)(sgi_item *item, sgi_json json, segue_error **error);
 } sgi_item_type;
@@ -123,8 +123,8 @@ static bool is_of_objects(sgi_json schema)
     return sgi_json_string_is(sgi_json_get(schema, "type"), SGI_STR("object"));
 }
 
-/* Reads which arguments of a tool are repeated in headers. A tool whose headers are
- * invalid is refused, because clients over HTTP would have to ignore it. */
+/* Reads which arguments of a tool are repeated in headers. A tool with invalid headers is
+ * refused, because clients over HTTP would have to ignore the tool. */
 static segue_status read_params(sgi_item *tool, sgi_json schema, segue_error **error)
 {
     sgi_mcp_fault fault =
@@ -219,7 +219,8 @@ static segue_status check_prompt(sgi_item *item, sgi_json json, segue_error **er
     return check_texts(item, json, error);
 }
 
-/* Checks a question, which is described by its method alone. */
+/* Checks a question. It has no description beside its method, so every description is
+ * accepted. */
 static segue_status check_question(sgi_item *item, sgi_json json, segue_error **error)
 {
     (void)json;
@@ -248,9 +249,9 @@ static segue_status read_key(segue_server *server, int32_t type, sgi_json json,
 }
 
 /* Returns the JSON that lists show. A tool without inputSchema gets one that accepts any
- * object, because the protocol requires the member. The member `execution` is left out:
- * the item's options decide whether a tool runs as a task, and each revision writes that
- * in its own form. */
+ * object, because the protocol requires this member. The member `execution` is left out:
+ * the item's options decide whether a tool runs as a task, and each revision writes this
+ * decision in its own form. */
 static char *listed_form(sgi_item *item, sgi_json json)
 {
     const sgi_mem *mem = sgi_engine_mem(item->engine);

@@ -1,5 +1,5 @@
-/* Finds a call that was made before: by its idempotency key, in memory or in the store,
- * or by the requestState of a round of questions. */
+/* Finds a call that an earlier request has made: by its idempotency key, in memory or in
+ * the store, or by the requestState of a round of questions. */
 #include "engine/error.h"
 #include "engine/server/pieces.h"
 #include "engine/server/call.h"
@@ -12,14 +12,16 @@
 
 #define UNKNOWN_STATE "Unknown requestState"
 
-/* True when the operation has this key and was made by the same request. The digest is
- * checked, because the store is not trusted. */
+/* True when the operation has this key and an equal request has made it. The digest of
+ * the request is compared even for an operation from the store, because the store is not
+ * trusted. */
 static bool is_same(const sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE])
 {
     return op->key && memcmp(op->key->digest, digest, SGI_DIGEST_SIZE) == 0;
 }
 
-/* Makes the reply wait for an operation that exists. Its pieces must be set already. */
+/* Makes the reply wait for an operation that exists already. The reply's pieces must have
+ * been set before. */
 static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE],
                  uint32_t caps)
 {
@@ -35,7 +37,7 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
     sgi_pieces_begin(reply, op, true);
     sgi_tool_call_set_waiter(reply, op, caps);
     if (op->served->call && sgi_round_is_due(op))
-        /* the open questions are sent to the client of this request, too */
+        /* the client of this request gets the open questions too */
         sgi_call_queue_events(op->served->call);
     if (sgi_op_runs_elsewhere(op))
         sgi_round_send_followed(op);
@@ -43,19 +45,20 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
     sgi_op_unref(op);
 }
 
-/* A reply whose new operation could not be created, because another operation in the
- * store has its key: another process made that one, or an earlier run of this process.
- * The reply then joins the stored operation. */
+/* A reply whose new operation could not be created, because the store has another
+ * operation with the same key: another process made that operation, or an earlier run of
+ * this process did. The reply then joins the stored operation. */
 typedef struct sgi_rejoin {
     sgi_reply *reply;
     uint8_t digest[SGI_DIGEST_SIZE];
     uint32_t caps;
-    bool retries; /* the request brings a requestState, so its operation must exist */
-    /* the new operation, which is not needed: a counted reference; or NULL */
+    /* the request has a requestState, so the operation must exist already */
+    bool retries;
+    /* a counted reference to the new operation, which is given up; or NULL */
     sgi_op *made;
 } sgi_rejoin;
 
-/* Gives the answers that the request brought to the existing operation. */
+/* Hands the answers that came with the request to the existing operation. */
 static void pass_answers(sgi_op *made, sgi_op *op)
 {
     struct sgi_carried_answers *carried = made->served->carried;
@@ -90,7 +93,7 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
     }
     if (again->made)
         sgi_op_unref(again->made);
-    /* the reply must not be used any more: it may have been freed */
+    /* the reply may have been freed, so it is not used after this */
     sgi_release(mem, again, sizeof *again);
 }
 
@@ -113,7 +116,7 @@ void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
 {
     sgi_rejoin wanted = {.caps = op->served->caps, .made = op};
     memcpy(wanted.digest, op->key->digest, sizeof wanted.digest);
-    /* the reply gets no pieces of the new operation, which is given up */
+    /* the new operation is given up, so the reply loses the pieces of that operation */
     sgi_pieces_detach(reply);
     rejoin_by(reply, &wanted, sgi_op_server(op), op->key->key);
 }
@@ -134,8 +137,8 @@ sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request)
 
 /* ---- the answers of a round ---- */
 
-/* Returns an open question that this request cannot show to its client, because the
- * client lacks the capability; NULL when there is none. */
+/* Returns an open question that the client of this request cannot be asked, because the
+ * client lacks a capability; NULL = there is none. */
 static const sgi_input *not_askable(const sgi_op *op, uint32_t caps)
 {
     const sgi_input *input;
@@ -157,8 +160,8 @@ static void answer_not_askable(sgi_reply *reply, const sgi_input *input)
     sgi_reply_close(reply);
 }
 
-/* Stores the answers. If the status is not SEGUE_OK, the client has to send all of them
- * again, and those that are stored already are then ignored. */
+/* Stores the answers. If the status is not SEGUE_OK, the client must send all answers
+ * again; those that were stored are then ignored. */
 static segue_status take_answers(sgi_op *op, sgi_json responses)
 {
     sgi_json_member member;
@@ -181,10 +184,10 @@ static void go_on(sgi_op *op, sgi_reply *reply, const sgi_call_request *request)
     if (op->served->call)
         sgi_call_queue_events(op->served->call);
     else if (op->served->round && !op->served->round->out)
-        sgi_round_end(op); /* the operation has ended, and this client gets the end */
+        sgi_round_end(op); /* the operation has ended, and the reply gets its end */
 }
 
-/* Handles a request that brings answers: its reply then waits for the operation. */
+/* Handles a request that brings answers. Its reply then waits for the operation. */
 static void answer_round(sgi_op *op, const sgi_inbound *in,
                          const sgi_call_request *request, const sgi_srv_dialect *dialect)
 {
@@ -201,7 +204,7 @@ static void answer_round(sgi_op *op, const sgi_inbound *in,
     if (status == SEGUE_OK) {
         if (op->served->round)
             op->served->round->stale = sgi_op_server(op)->seal.shared;
-        /* each request declares its client's capabilities anew */
+        /* the capabilities of the client can differ from those in its earlier request */
         op->served->caps = in->caps;
         op->served->dialect = dialect;
         go_on(op, reply, request);
@@ -227,9 +230,9 @@ static bool is_retry_readable(const sgi_inbound *in)
     return false;
 }
 
-/* Stores the answers of a request whose key finds the operation, but whose requestState
- * is from an earlier run of the operation. They answer the questions that this run asks
- * again. */
+/* Stores the answers of a request whose key belongs to a known operation, but whose
+ * requestState is from an earlier run of the operation. They answer the questions that
+ * this run asks again. */
 static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known,
                           const sgi_call_request *request)
 {
@@ -250,8 +253,8 @@ static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known
     sgi_op_unref(known);
 }
 
-/* Handles a repeated call whose key finds the operation. A requestState that is no longer
- * valid is ignored: the open questions are then sent again. */
+/* Handles a repeated call whose key belongs to a known operation. If its requestState is
+ * no longer valid, it is ignored, and the open questions are sent again. */
 static void retry_by_key(const sgi_inbound *in, const sgi_call_request *request,
                          sgi_op *known, bool elsewhere)
 {
@@ -283,8 +286,8 @@ bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request)
     sgi_op *known = sgi_rejoin_find(in, request);
     sgi_op *op = sgi_round_find(in, request->kind, request->name, &elsewhere);
     if (op && op->served->item && !sgi_inbound_may_use(in, op->served->item))
-        /* refused: the token of this request has fewer scopes than that of the first
-         * request */
+        /* the request is refused, because its token has fewer scopes than that of the
+         * first request */
         return true;
     if (op && (!request->has_key || op == known))
         answer_round(op, in, request, sgi_srv_task_dialect(in));

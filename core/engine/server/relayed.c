@@ -1,7 +1,7 @@
-/* Ends and messages that a handler passes on from another server, unchanged. What the
- * other server made is not checked again: blocks of types that this library does not
- * know, results that do not fit the schema of their tool, and reserved error codes
- * pass. */
+/* The end and the messages of a call that another server has made. A handler passes them
+ * on unchanged, and they are not checked again: types of blocks that this library does
+ * not know, results that do not fit the schema of their tool, and reserved error codes
+ * are all accepted. */
 #include "engine/server/emit.h"
 #include "engine/server/task_form.h"
 #include "wire/json_copy.h"
@@ -25,7 +25,7 @@ static bool add_list(const sgi_op *op, struct sgi_entry_list *list, sgi_json blo
     return true;
 }
 
-/* Adds _meta without the member by which each server names itself. */
+/* Adds _meta, without the member in which the other server names itself. */
 static bool add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json meta)
 {
     sgi_buf text;
@@ -42,8 +42,8 @@ static bool add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json m
     return ok;
 }
 
-/* Adds a member of the result that is not its list. "resultType" is left out, because
- * each revision writes its own. isError true is a property of the final entry. */
+/* Adds a member of the result other than its list. "resultType" is left out, because each
+ * revision writes its own. "isError" with the value true sets *is_error. */
 static bool add_member(const sgi_mem *mem, struct sgi_entry_list *list,
                        const sgi_json_member *member, bool *is_error)
 {

@@ -1,7 +1,7 @@
 /* Requests in flight are in the table `in_flight`, by their canonical id. A reply leaves
  * the table when it is closed or cancelled, or when the conversation is lost. Its peer is
- * then NULL, and messages sent by the reply are dropped. So the owner of a reply need not
- * check whether the client is still connected. */
+ * then NULL, and messages on the reply are dropped. So the code that owns a reply need
+ * not check whether the client is still connected. */
 #include "engine/server/peer.h"
 
 #include "engine/server/pieces.h"
@@ -38,7 +38,7 @@ static char *copy_token(const sgi_mem *mem, const sgi_inbound *in, bool *ok)
     sgi_json token = in->progress;
     *ok = true;
     if (!sgi_id_is_usable(token))
-        /* with a malformed token the message would be invalid, so the token is left
+        /* the message would be invalid with a malformed token, so the token is left
          * out */
         return NULL;
     char *copy = sgi_text_dup(mem, token);
@@ -55,7 +55,7 @@ static void free_reply(sgi_reply *reply)
     sgi_release(mem, reply, sizeof *reply);
 }
 
-/* The sort of a request: decides which limits apply, and whether the reply is put into
+/* The sort of a request. It decides which limits apply and whether the reply is put into
  * the table. */
 typedef enum reply_sort {
     SORT_PLAIN,
@@ -94,7 +94,8 @@ bool sgi_refuse_when_ending(const sgi_inbound *in)
     return true;
 }
 
-/* Checks the limits. Returns true when the request was refused: the error was sent. */
+/* Checks the limits. Returns true when the request is refused; the error has then been
+ * sent. */
 static bool refuse_reply(const sgi_inbound *in, reply_sort sort)
 {
     sgi_peer *peer = in->peer;
@@ -231,7 +232,7 @@ static void unlink_reply(sgi_reply *reply)
     LIST_REMOVE(reply, by_peer);
     sgi_reply_remove_from_flight(reply);
     reply->peer = NULL;
-    /* no effect if the batch has the answer to this request already */
+    /* no effect if the batch already has the answer to this request */
     sgi_batch_drop(peer->conn, sgi_str_of(reply->id));
 }
 
@@ -251,11 +252,11 @@ void sgi_reply_cancel(sgi_reply *reply)
     unlink_reply(reply);
     reply->cancelled = NULL;
     if (op)
-        /* holds the operation, which the pieces may keep in memory; the reply may be
-         * freed below */
+        /* the reply may be freed below, and the pieces may hold the last other reference
+         * to the operation */
         sgi_op_ref(op);
     if (reply->pieces && !reply->pieces->ended)
-        /* The pieces are freed, because no client receives them any more. */
+        /* The pieces are freed, because no client will receive them. */
         sgi_pieces_drop(reply);
     if (cancelled)
         cancelled(reply);

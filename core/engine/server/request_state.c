@@ -1,16 +1,15 @@
 /* The sealed content of a requestState is
+ *   bytes that identify the server | id of the round | {questions, answers} or nothing
  *
- *     the server's mark | the round's id | {questions and answers}, or nothing
- *
- * The mark shows which server made the requestState. A server takes over a call only
- * by a requestState of another server, so its own requestState stays invalid once it
- * was used. */
+ * The first part shows which server made the requestState. A server takes over a call
+ * only from a requestState of another server. A used requestState of its own is therefore
+ * invalid. */
 #include "engine/server/request_state.h"
 
 #include "engine/server/carried_answers.h"
 
-/* The largest length of a requestState that a server can have written. The length is
- * checked before the text is opened. */
+/* The largest length of a requestState that a server can have written. A longer text is
+ * refused before it is opened. */
 #define TEXT_MAX ((SGI_RECALL_MAX + 256) / 3 * 4)
 #define HEAD (SGI_SERVER_MARK + SGI_RANDOM_TEXT)
 
@@ -48,7 +47,7 @@ static segue_status open_text(const sgi_inbound *in, const sgi_sealed_for *good_
 {
     sgi_str text;
     if (!sgi_json_plain_string(in->state, &text) || text.n > TEXT_MAX)
-        /* a requestState of a server has no escapes, so this one is not valid */
+        /* a requestState made by a server has no escapes, so this text is not valid */
         return SEGUE_E_INVALID;
     segue_status status = sgi_seal_open(&in->peer->server->seal, good_for, text, bytes);
     return status == SEGUE_OK && bytes->len < HEAD ? SEGUE_E_INVALID : status;

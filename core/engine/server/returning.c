@@ -1,15 +1,15 @@
 /* Decides whether clients may still come back to a server whose listener closes. These
- * are clients that were cut off, or asked to connect again, from a call that runs here.
- * Such a client has a resume token, a task id, a key or an event id of the stream. A
- * server whose store ends with the process also waits for clients whose call has ended,
- * because no other server has the answer. The answer to a call of the handshake eras is
- * in no store, so the server always waits for its client. */
+ * clients wait for a call that runs here; they were cut off, or were asked to connect
+ * again. Such a client has a resume token, a task id, a key or an event id. When the
+ * store ends with the process, the server also waits for clients whose call has ended,
+ * because no other server has the outcome. No store has the answer to a call of the
+ * handshake eras, so the server always waits for that client. */
 #include "engine/server/call.h"
 #include "engine/server/wire_session.h"
 
-/* True when the client of this call can come back. An operation has its call until its
- * end is stored. After that, the client has received the end, or finds it in the
- * store. */
+/* True when the client of this call can come back. An operation has a call until the end
+ * of the operation is stored. After that the client has received the end, or can find it
+ * in the store. */
 static bool can_come_back(const segue_call *call)
 {
     const sgi_op *op = call->op;
@@ -18,8 +18,8 @@ static bool can_come_back(const segue_call *call)
                                     op->served->reply->peer->session));
 }
 
-/* True when no other server has the end of the operation, and no client has received the
- * end. */
+/* True when no other server has the end of the operation and no client has received
+ * it. */
 static bool is_unheard(const sgi_op *op)
 {
     return sgi_op_server(op)->forgets && op->head.final != SGI_FINAL_CANCELLED &&

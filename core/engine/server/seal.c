@@ -1,13 +1,12 @@
 /* A sealed text is the base64 of
- *
  *     salt | AES-256-GCM(expiry | bytes) with its tag
  *
- * Each text has its own key, the digest of the server's key and the salt. The nonce is
- * the end of the salt. The salt is a digest of the server's key and of the sealed
- * content. So the same content always gives the same text, which caches need (a page of a
- * list is identified by its cursor). Different content gives a different nonce, also
- * without random bytes and however many texts there are. The digest of kind, owner and
- * subject is authenticated with the text, but is not part of it. */
+ * Each text has its own key: the digest of the server's key and the salt. The nonce is
+ * the end of the salt. The salt is a digest of the server's key and the sealed content.
+ * So the same content always gives the same text. Caches need this, because a cursor is
+ * part of the key of a cached page. Different contents get different nonces without
+ * random bytes, however many texts there are. The digest of kind, owner and subject is
+ * authenticated with the text but is not part of the text. */
 #include "engine/server/seal.h"
 
 #define SALT 24
@@ -160,8 +159,8 @@ segue_status sgi_seal_open(const sgi_seal *seal, const sgi_sealed_for *good_for,
         sgi_buf_add_base64(&again, sealed.p, sealed.len, true);
     if (sealed.failed || again.failed)
         status = SEGUE_E_NOMEM;
-    /* decoded and encoded again, the text must be the same: each sealed text has one
-     * valid spelling */
+    /* each sealed text has one valid spelling: the decoded text must give the same text
+     * when it is encoded again */
     else if (sgi_str_eq(sgi_buf_str(&again), text) && again.len)
         status = open_bytes(seal, good_for, sgi_buf_str(&sealed), out);
     sgi_buf_free(&again);

@@ -1,13 +1,14 @@
-/* A sealed text: the server gives it to a client, the client sends it back, and nobody
- * else can make, read or change it. The text is valid for one kind, one owner and one
- * subject (for example a method and its parameters), until its end. For any other use it
- * is refused in the same way as a forged text. The same content is sealed to the same
+/* A sealed text is made by the server for a client, and the client sends it back. Only
+ * the server can make, read or change such a text. It is valid until its end for one
+ * kind, one owner and one subject (for example a method and its parameters). For any
+ * other use it is refused like a forged text. The same content always gives the same
  * text.
  *
- * A server without a given key makes a random one, so its texts are valid as long as the
- * server. Servers with the same key open each other's texts. With two keys the first one
- * seals and both open, so a key can be replaced while texts of the old one are in use.
- * This file does no input or output; it is used under the engine's lock. */
+ * A server without a given key makes a random key, so its texts become invalid when the
+ * server ends. Servers with the same key can open each other's texts. With two keys, the
+ * first one seals and both open, so a key can be replaced while texts of the old key are
+ * in use. This code does no input or output; its functions are called under the engine's
+ * lock. */
 #ifndef SGI_SEAL_H
 #define SGI_SEAL_H
 
@@ -26,7 +27,7 @@ typedef struct sgi_seal {
     sgi_engine *engine;
     uint8_t keys[2][SGI_AEAD_KEY];
     int32_t count;
-    /* the application gave the key, so other servers may have the same key */
+    /* the application has set the key, so other servers may have the same key */
     bool shared;
 } sgi_seal;
 
@@ -40,20 +41,20 @@ typedef struct sgi_sealed_for {
 
 #define SGI_SEAL_PARTS 4
 
-/* Initializes a seal. key, older: SGI_AEAD_KEY bytes, which are copied, or NULL. Without
- * a key, a random one is made. Returns false when the system gives no random bytes. */
+/* Initializes a seal. key, older: SGI_AEAD_KEY bytes each, which are copied; or NULL. key
+ * NULL = a random key is made. Returns false when the system gives no random bytes. */
 bool sgi_seal_init(sgi_seal *seal, sgi_engine *engine, const void *key,
                    const void *older);
 
-/* Seals these bytes and appends the text, which has the characters A-Z a-z 0-9 - _.
- * expires_ms: wall clock; 0 = never. Returns false when out of memory: `out` has then
- * failed. */
+/* Seals these bytes and appends the sealed text, which has only the characters A-Z a-z
+ * 0-9 - _. expires_ms: wall clock; 0 = never. Returns false when out of memory; `out` has
+ * then failed. */
 bool sgi_seal_write(const sgi_seal *seal, const sgi_sealed_for *good_for,
                     int64_t expires_ms, sgi_str bytes, sgi_buf *out);
 
 /* Opens a sealed text and appends its bytes to `out`. SEGUE_E_INVALID: no key of this
- * server sealed the text for this purpose. SEGUE_E_TIMEOUT: the text has expired.
- * SEGUE_E_NOMEM. */
+ * server has sealed the text for this purpose. SEGUE_E_TIMEOUT: the text has expired.
+ * SEGUE_E_NOMEM: out of memory. */
 segue_status sgi_seal_open(const sgi_seal *seal, const sgi_sealed_for *good_for,
                            sgi_str text, sgi_buf *out);
 

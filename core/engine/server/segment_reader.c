@@ -20,10 +20,10 @@ void sgi_segment_reader_end(sgi_segment_reader *cursor)
     sgi_fold_free(&cursor->fields);
 }
 
-/* Decides whether a replacement is reported with this segment. The report goes with the
- * next segment, because an entry between the two may be the last that was delivered. If
- * that segment has left the log, the next one in the log has a higher number, and the
- * client needs no report. */
+/* Decides whether a replacement of earlier segments is reported with this segment. The
+ * report waits for the next segment, because an entry between the two may be the last one
+ * that was delivered. If that segment has left the log, the next segment in the log has a
+ * higher number. Then the client needs no report. */
 static void meet_segment(sgi_segment_reader *cursor, uint64_t number)
 {
     if (cursor->just_voided && number > cursor->voided + 1)
@@ -31,7 +31,7 @@ static void meet_segment(sgi_segment_reader *cursor, uint64_t number)
     cursor->just_voided = false;
 }
 
-/* Reads an entry that is no segment. Returns false when the message must end in front of
+/* Reads an entry that is not a segment. Returns false when the message must end before
  * this entry. */
 static bool take_other(sgi_segment_reader *cursor, const sgi_entry *entry, bool fresh)
 {
@@ -70,8 +70,8 @@ const sgi_entry *sgi_segment_reader_next(sgi_segment_reader *cursor, bool fresh)
         if (!take_other(cursor, entry, fresh))
             return NULL;
         if (entry->kind == SGI_ENTRY_SEGMENT)
-            /* the replacement was reported together with this segment, so the report is
-             * done */
+            /* this segment carried the report of the replacement, so no other report is
+             * needed */
             cursor->voided = 0;
         sgi_reader_advance(&cursor->reader);
     }

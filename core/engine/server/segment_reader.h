@@ -1,6 +1,5 @@
 /* Reads a log segment by segment, for code that sends a result while it grows. The reader
- * stops at each segment. The other entries between segments are collected and sent with
- * the end. */
+ * stops at each segment. Entries between segments are collected and sent at the end. */
 #ifndef SGI_SEGMENT_READER_H
 #define SGI_SEGMENT_READER_H
 
@@ -8,23 +7,24 @@
 
 typedef struct sgi_segment_reader {
     sgi_reader reader;
-    /* the members of the result beside the list, as far as the log was read */
+    /* members of the result other than the list, up to the point that was read */
     sgi_fold fields;
-    /* number of the last void segment, if that was not reported to the client yet; 0 =
+    /* number of the last void segment, if the client was not told about it yet; 0 =
      * nothing to report */
     uint64_t voided;
-    bool just_voided; /* no segment behind the void ones was read yet */
+    bool just_voided; /* no segment after the void ones was read yet */
     /* number of the last segment that a replacement has made void so far */
     uint64_t replaced;
-    /* entries up to this position were sent earlier and are not returned */
+    /* entries up to this position were sent earlier, so they are not returned */
     uint64_t from;
-    bool counts;  /* the limit is `has`, a number of segments, and not `from` */
-    uint64_t has; /* segments up to this number are not returned again */
-    /* segments are not returned at all, only their effects are noted */
+    /* `has`, a number of segments, decides what is returned, and not `from` */
+    bool counts;
+    uint64_t has; /* the segments up to this number are not returned */
+    /* no segment is returned; only the effects of segments are noted */
     bool mute;
-    bool structured; /* `fields` has a structuredContent that was not sent yet */
-    /* Called for each entry that is a message of its own to the client. NULL = such
-     * entries are skipped. */
+    bool structured; /* `fields` has a structuredContent that was not sent */
+    /* Called for each entry that is sent to the client as a message of its own. NULL =
+     * such entries are skipped. */
     void (*other)(struct sgi_segment_reader *cursor, const sgi_entry *entry);
 } sgi_segment_reader;
 
@@ -33,16 +33,16 @@ void sgi_segment_reader_init(sgi_segment_reader *cursor, sgi_op *op,
                              void (*ready)(sgi_reader *));
 void sgi_segment_reader_end(sgi_segment_reader *cursor);
 
-/* Reads the entries in front of the next segment and returns that segment. fresh: the
- * message that is being written has no segment so far. NULL: there is no segment yet, or
- * the message must end here, because the next entry makes its segments void. */
+/* Reads the entries before the next segment and returns that segment. fresh: the message
+ * being written has no segment yet. NULL = there is no next segment yet, or the next
+ * entry replaces the segments of this message, so the message must end here. */
 const sgi_entry *sgi_segment_reader_next(sgi_segment_reader *cursor, bool fresh);
 /* Moves past the segment that sgi_segment_reader_next returned. */
 void sgi_segment_reader_advance(sgi_segment_reader *cursor);
 bool sgi_segment_reader_at_end(const sgi_segment_reader *cursor);
-/* Reads the block of the segment that sgi_segment_reader_next returned, and the block's
- * index in the list of blocks (place). Returns false when the index follows from the
- * number of the segment instead. */
+/* Reads the block of the segment that sgi_segment_reader_next returned, and the index of
+ * the block in the list (place). Returns false when the segment names no index; the index
+ * then follows from the segment's number. */
 bool sgi_segment_reader_read_placed_block(const sgi_segment_reader *cursor,
                                           const sgi_entry *entry, sgi_str *block,
                                           uint64_t *place);

@@ -1,5 +1,6 @@
-/* Over HTTP the exchanges of a session share the table of requests in flight. So an id in
- * a batch counts as repeated only when the same exchange has it already. */
+/* Over HTTP all exchanges of a session share the table of requests in flight. An id in a
+ * batch counts as repeated only when the same exchange already has a request with this
+ * id. */
 #include "engine/server/serve_batch.h"
 
 #include "engine/conversation/batch.h"
@@ -10,13 +11,13 @@ static void refuse(sgi_conn *conn, sgi_batch_answer *batch, sgi_str id, int32_t 
     if (sgi_batch_expect(batch, id))
         sgi_send_error(conn, id, code, sgi_str_of(problem), (sgi_json){0});
     else
-        /* out of memory for the error: the conversation closes, so that the client does
-         * not wait */
+        /* there is no memory for the error: the conversation closes, so that the client
+         * does not wait */
         sgi_conn_close(conn);
 }
 
-/* True when the id is in flight in the same exchange: a second answer would look like the
- * answer to the first request (C-3). */
+/* True when the same exchange has a request with this id in flight. A second answer with
+ * the id would look like an answer to the first request (C-3). */
 static bool is_repeated(const sgi_peer *peer, sgi_str id)
 {
     const sgi_map_node *node = sgi_map_find(&peer->in_flight->by_id, id);

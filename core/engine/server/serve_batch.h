@@ -1,5 +1,5 @@
-/* Serves each message of a batch as if it had come alone. conversation/batch.h collects
- * the answers. */
+/* Serves each message of a batch as if it had been sent alone. conversation/batch.h
+ * collects the answers. */
 #ifndef SGI_SERVE_BATCH_H
 #define SGI_SERVE_BATCH_H
 

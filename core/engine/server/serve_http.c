@@ -1,10 +1,10 @@
-/* The order of the checks is (R-0-7): envelope, headers, version, method, capability,
+/* The checks have this order (R-0-7): envelope, headers, version, method, capability,
  * parameters. sgi_conn_parse checks the envelope, header_check.c the headers,
  * era_modern.c the rest.
  *
- * A request of the modern era is served by a spare conversation, which its connection
- * keeps and uses again for each request. A request of the handshake eras gets its own
- * conversation, which belongs to the session and may outlive the connection. */
+ * A request of the modern era is served by a spare conversation: its connection keeps it
+ * and uses it for each request. A request of the handshake eras gets a conversation of
+ * its own, which belongs to the session and can outlive the connection. */
 #include "engine/server/serve_http.h"
 
 #include "engine/conversation/batch.h"
@@ -17,23 +17,23 @@
 #include "engine/server/withdrawn.h"
 
 static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of memory"};
-/* The verdict when the server has closed while the application was naming the
- * principal. */
+/* The verdict for a request during which the server has closed, while the application was
+ * naming the principal. */
 static const sgi_http_verdict closing = {.status = 503, .ending = true};
-/* The verdict for an answer to another server's question: the client sends the answer
- * again, and may then reach the server that asked. */
+/* The verdict for an answer to a question that another server asked. The client sends the
+ * answer again, perhaps to the server that asked. */
 static const sgi_http_verdict another_server = {
     .status = 503,
     .problem = "The answer belongs to a question of another server, or this server has "
                "no room for the answer now: send the answer again"};
-/* The verdict for a stream that is lost. Status 410 does not ask the client to try again;
- * 404 would say that the session is over, and 405 that there are no streams. */
+/* The verdict for a stream that is lost. Status 410 makes the client stop trying. 404
+ * would mean that the session is over, and 405 that there are no streams. */
 static const sgi_http_verdict gone = {
     .status = 410,
     .problem = "The stream that Last-Event-ID names has ended, and the server keeps none "
                "of its events"};
-/* The verdict for a stream of which events were dropped: otherwise the client would get
- * an answer with a gap that it cannot notice. */
+/* The verdict for a stream from which events were dropped. Without it, the client would
+ * get an answer with a gap that it cannot notice. */
 static const sgi_http_verdict partly_gone = {
     .status = 410,
     .problem =
@@ -50,7 +50,7 @@ static sgi_http_verdict too_many_sessions(const sgi_http_head *head)
 /* ---- conversations ---- */
 
 /* Returns the peer of the spare conversation, which serves requests without a session.
- * Makes one if there is none. */
+ * Makes the conversation if there is none. */
 static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
                             const sgi_http_head *head, void *transport, sgi_conn **spare)
 {
@@ -86,9 +86,9 @@ static void give_conn(sgi_http_verdict *verdict, sgi_conn **spare, sgi_conn *con
 
 /* ---- requests of 2026-07-28 ---- */
 
-/* True when the request is served as one of the modern era, by its header and its _meta.
- * A request without a session that names an unknown version is served so, too: the error
- * of the modern era lists the versions that the server has. */
+/* True when the request is served as a request of the modern era, judged by its header
+ * and its _meta. A request without a session that names an unknown version is served in
+ * the same way, because the error of the modern era lists the server's versions. */
 static bool is_modern(const sgi_http_head *head, const sgi_inbound *in, sgi_json method)
 {
     sgi_version version = sgi_version_parse(head->version);
@@ -119,8 +119,8 @@ static bool is_known_version(sgi_str version)
     return !version.n || sgi_version_parse(version) != SGI_VERSION_UNKNOWN;
 }
 
-/* Continues a session that began at another server, if the session's id is a valid name
- * of such a session. */
+/* Continues a session that began at another server, if the session id is a valid name of
+ * such a session. */
 static sgi_wire_session *adopt_session(segue_server *server, sgi_principal *who,
                                        const sgi_http_head *head,
                                        sgi_http_verdict *verdict)
@@ -228,7 +228,7 @@ static void serve_legacy(segue_server *server, sgi_principal *who,
         sgi_inbound_handle(&in, msg);
 }
 
-/* Lets a peer use the tables of a session while it handles a message that has no answer.
+/* Lets a peer use the tables of a session while it handles a message that gets no answer.
  * session NULL = the peer uses its own tables again. */
 static void lend(sgi_peer *peer, sgi_wire_session *session)
 {
@@ -237,8 +237,8 @@ static void lend(sgi_peer *peer, sgi_wire_session *session)
     peer->handshake = session ? &session->handshake : &peer->own_handshake;
 }
 
-/* Forwards an answer to the server that asked. The POST gets its status when the
- * forwarded answer is in the store. */
+/* Forwards an answer to the server that asked the question. The POST gets its status when
+ * the forwarded answer is in the store. */
 static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **spare,
                            sgi_http_verdict *verdict)
 {
@@ -248,7 +248,7 @@ static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **sp
         *verdict = another_server;
 }
 
-/* Handles a notification, or an answer to a question of this server. Without a session,
+/* Handles a notification, or an answer to a question of this server. Outside a session
  * only one notification has an effect: the one that withdraws a call. */
 static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                  const sgi_message *msg, sgi_peer *peer, sgi_conn **spare,
@@ -277,8 +277,8 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
     lend(peer, NULL);
 }
 
-/* Refuses a malformed message. If the message has the id of a question, the question gets
- * an error as its answer (R-0-2). */
+/* Refuses a malformed message. If it has the id of a question, the question gets an error
+ * as its answer (R-0-2). */
 static void hear_malformed(segue_server *server, sgi_principal *who,
                            const sgi_http_head *head, const sgi_message *msg,
                            sgi_peer *peer)
@@ -294,8 +294,8 @@ static void hear_malformed(segue_server *server, sgi_principal *who,
     lend(peer, NULL);
 }
 
-/* Serves a batch. Returns false when the body is no batch, or when the session's revision
- * has no batches. */
+/* Serves a batch. Returns false when the body is not a batch, or when the session's
+ * revision has no batches. */
 static bool serve_batch(segue_server *server, sgi_principal *who,
                         const sgi_http_head *head, sgi_str body, sgi_peer *peer,
                         sgi_http_verdict *verdict)
@@ -368,7 +368,7 @@ void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_hea
 }
 
 /* Returns the exchange that a GET asks for: the exchange that its event id names, or the
- * GET stream of the session. NULL without a verdict: the caller makes a new GET
+ * GET stream of the session. NULL without a verdict = the caller opens a new GET
  * stream. */
 static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event,
                              uint64_t *event, sgi_http_verdict *verdict)
@@ -386,17 +386,17 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
     if (peer)
         return peer;
     if (is_ours && sgi_wire_session_is_lost(session, stream)) {
-        /* an error, because a GET stream would never bring the answer of the lost
-         * stream */
+        /* the request fails, because a GET stream would never bring the answer of the
+         * lost stream */
         *verdict = gone;
         return NULL;
     }
     /* an unknown event id is ignored (R-975-18): the GET stream is resumed */
     peer = session->listening;
     if (peer && peer->conn->closing && !peer->conn->transport)
-        peer = NULL; /* that stream ran out of memory and will send nothing more */
+        peer = NULL; /* that stream ran out of memory and sends nothing more */
     /* A client that names the GET stream of another server has no event of this server's
-     * stream. */
+     * GET stream. */
     bool is_new = is_ours && session->is_named && stream & SGI_STREAM_OF_GET;
     *event = peer && !is_new ? peer->conn->replay->next - 1 : 0;
     if (peer && !peer->conn->transport)
@@ -528,7 +528,7 @@ sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport)
         sgi_wire_session_detach_transport(peer);
         return NULL;
     }
-    if (conn->replay) { /* an exchange with stored events whose session has ended */
+    if (conn->replay) { /* the exchange has stored events, but its session has ended */
         sgi_conn_detach(conn);
         return NULL;
     }

@@ -1,7 +1,7 @@
 /* Serves HTTP exchanges: decides the era of a request, checks its headers against its
- * body, finds its session and hands the request on. A transport reads the headers and
- * gives them as texts. This file uses no sockets and no HTTP framing. Transports use the
- * declarations in server_port.h. */
+ * body, finds its session, and passes the request on. A transport reads the headers and
+ * passes them as texts. This code uses neither sockets nor HTTP framing. Transports
+ * include server_port.h. */
 #ifndef SGI_SERVE_HTTP_H
 #define SGI_SERVE_HTTP_H
 

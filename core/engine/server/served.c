@@ -45,16 +45,16 @@ sgi_json sgi_op_arguments(const sgi_op *op)
     return sgi_json_get((sgi_json){served->params, served->params_len}, "arguments");
 }
 
-/* True when segments are never joined to one block: SEP-1905 and some other dialects
- * cannot say that a text continues a block. A client that merges the segments has one
- * block for each segment, so the result must have the same blocks. */
+/* True when every segment stays a block of its own. SEP-1905 and some other dialects
+ * cannot say that a text continues a block. A client that merges such segments has one
+ * block for each of them, so the result must have the same blocks. */
 bool sgi_op_keeps_segments_apart(const sgi_op *op)
 {
     return op->served->streams || sgi_op_server(op)->keeps_segments_apart;
 }
 
-/* Sets how the result is merged. A client that gets a message of the host in segments
- * merges them unchanged (R-1905-34), so the result is merged in the same way. */
+/* Sets how the result is merged. A client that gets the host's message in segments merges
+ * them without change (R-1905-34), so the result is merged in the same way. */
 void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold)
 {
     const sgi_served *served = op->served;

@@ -47,8 +47,8 @@ static bool copy_texts(segue_server *server)
     return true;
 }
 
-/* Makes the seal from the keys in the options, then clears the pointers to the keys,
- * because the application owns that memory. */
+/* Makes the seal from the keys in the options. Then clears the pointers to the keys,
+ * because they point to memory of the application. */
 static segue_status make_seal(segue_server *server)
 {
     segue_server_options *o = &server->options;
@@ -83,12 +83,13 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
     server->refs = 1;
     server->serving = serving;
     server->options = *options;
-    /* cleared after the last step that can fail: on a failure, the caller frees `user` */
+    /* cleared after the last step that can fail, because the caller frees `user` on
+     * failure */
     server->options.free_user = NULL;
     server->idempotency = idempotency;
     server->first_log_level =
         options->log_level ? sgi_log_level(sgi_str_of(options->log_level)) : -1;
-    server->options.log_level = NULL; /* the text belongs to the application */
+    server->options.log_level = NULL; /* the text is memory of the application */
     server->dialects =
         ((SGI_DIALECTS_DEFAULT | options->dialects_on) & ~options->dialects_off) ^
         SGI_DIALECTS_FLIPPED(options->draft_ways);
@@ -202,7 +203,8 @@ sgi_principal *sgi_server_get_principal(segue_server *server, const char *name)
     return NULL;
 }
 
-/* Reports to the application that no client is connected and none can connect. */
+/* Reports to the application that no client is connected and none can connect any
+ * more. */
 static int32_t run_idle(sgi_ready *ready, int32_t budget)
 {
     segue_server *server = SGI_OWNER(ready, segue_server, idle);

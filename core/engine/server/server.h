@@ -1,10 +1,10 @@
 /* A server: its items, the operations that run them, and the conversations that it
  * serves.
  *
- * The life of a server: the application adds items. The first attach claims the
- * operations that an earlier process left in the store (recovery). Conversations are read
- * only after the recovery has ended. The server lives as long as its handle, a
- * conversation, an operation or a job to the store needs it. */
+ * The application first adds items. The first attach starts recovery, which claims the
+ * operations that an earlier process left in the store. No conversation is read before
+ * recovery has ended. The server stays in memory as long as its handle, a conversation,
+ * an operation or a job of the store needs it. */
 #ifndef SGI_SERVER_H
 #define SGI_SERVER_H
 
@@ -41,18 +41,17 @@ struct sgi_item {
     char *scopes; /* scopes that callers need over HTTP; NULL = none */
     char *json;   /* the item's JSON description in lists */
     size_t json_len;
-    /* number of the item among the items of its type: 1, 2, 3, ...; the cursors of lists
-     * contain it */
+    /* number of the item among the items of its type: 1, 2, 3, ...; cursors of lists
+     * contain this number */
     uint64_t order;
     segue_item_options options;
     sgi_ready ready; /* queued when free_user is due */
     /* for a tool: the arguments that headers repeat */
     sgi_mcp_params params;
     bool has_output; /* for a tool: it has an outputSchema */
-    /* for a tool: its outputSchema allows more than objects, which is allowed since
-     * 2026-07-28 */
+    /* for a tool: its outputSchema allows values other than objects (since 2026-07-28) */
     bool has_modern_output;
-    /* for a resource template: the parsed template, with views of `key` */
+    /* for a resource template: the parsed template, whose views point into `key` */
     sgi_uri_template *pattern;
 };
 
@@ -95,7 +94,7 @@ typedef struct sgi_counts {
     uint64_t refused;    /* number of requests that were refused because of a limit */
     uint64_t resumes;    /* number of streams that a client resumed */
     uint64_t sent_again; /* number of bytes that were sent again on resumed streams */
-    /* number of times that a client has fetched segments which it had missed */
+    /* number of times that a client has fetched segments that it had missed */
     uint64_t repaired;
     /* number of operations that were taken over from servers that had gone */
     uint64_t taken_over;
@@ -105,14 +104,15 @@ struct segue_server {
     sgi_handle handle;
     sgi_engine *engine;
     int32_t refs;
-    sgi_server_stage stage; /* stages.c changes it */
+    sgi_server_stage stage; /* changed by stages.c only */
     /* the functions that serve the server's conversations */
     const sgi_serving_ops *serving;
     /* the options, with default numbers filled in; the texts belong to the server */
     segue_server_options options;
     char *texts[4];
-    bool abandoned; /* the application has freed its handle of the server */
-    bool is_idle;   /* no client is connected and none can connect: on_idle was queued */
+    bool abandoned; /* the application has freed its handle */
+    /* on_idle was queued, because no client is connected and none can connect any more */
+    bool is_idle;
     /* the server has a store for idempotency keys (sgi_peer_keeps_keys) */
     bool idempotency;
     bool forgets; /* the store is in memory: its content is lost with the process */
@@ -120,7 +120,8 @@ struct segue_server {
     /* the store can list tasks, so tasks/list works (sgi_peer_may_list_tasks) */
     bool lists;
     uint32_t dialects;
-    /* index of the log level of handshake clients that have set none; -1 = no messages */
+    /* index of the log level for handshake clients that have not set one; -1 = no
+     * messages */
     int32_t first_log_level;
     sgi_buf info;            /* "io.modelcontextprotocol/serverInfo":{...} */
     sgi_buf legacy_info;     /* "serverInfo":{...} */
@@ -186,8 +187,8 @@ void sgi_server_close(segue_server *server);
 void sgi_server_handle_freed(segue_server *server);
 /* Reports that a conversation has left the server's list. */
 void sgi_server_note_peer_gone(segue_server *server);
-/* If no client can ask for them any more, frees the ended operations in memory, so that
- * they do not keep the server alive. */
+/* Frees the ended operations in memory when no client can ask for them any more. So they
+ * do not keep the server alive. */
 void sgi_server_free_lingering(segue_server *server);
 /* Cancels handlers and stops timers, because the runtime ends. Stored operations stay in
  * the store. */
@@ -199,15 +200,15 @@ segue_status sgi_item_add(segue_server *server, int32_t type, sgi_json json,
                           const segue_item_options *options, segue_error **error);
 segue_status sgi_item_remove(segue_server *server, int32_t type, const char *key);
 sgi_item *sgi_item_find(segue_server *server, int32_t type, sgi_str key);
-/* Returns the item that reads this URI: the resource, or else the first template that
- * matches; NULL when there is none. */
+/* Returns the item for this URI: the resource, or the first template that matches; NULL =
+ * there is none. */
 sgi_item *sgi_resource_find(segue_server *server, sgi_str uri);
 void sgi_item_ref(sgi_item *item);
 void sgi_item_unref(sgi_item *item);
 void sgi_items_clear(segue_server *server);
-/* True when the server serves this type of item: at least one item of it was added at
- * some time. Tools are always served. Resources and resource templates are served
- * together. */
+/* True when the server serves this type of item, because at least one item of the type
+ * was ever added. Tools are always served. A resource or a template makes both types
+ * served. */
 bool sgi_items_served(const segue_server *server, int32_t type);
 
 static inline sgi_typed_items *sgi_items_of_type(segue_server *server, int32_t type)
@@ -224,7 +225,7 @@ segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn *
 void sgi_server_begin(segue_server *server);
 /* Opens the conversations and listeners that wait, because recovery has ended. */
 void sgi_server_open(segue_server *server);
-/* Returns the principal of this name, with a reference for the caller. NULL when out of
+/* Returns the principal of this name. The caller owns a reference to it. NULL = out of
  * memory. */
 sgi_principal *sgi_server_get_principal(segue_server *server, const char *name);
 
@@ -235,27 +236,28 @@ void sgi_server_put_in_maps(sgi_op *op);
 /* Removes the operation from the maps. */
 void sgi_server_take_from_maps(sgi_op *op);
 /* Drops the maps' reference to an operation, because the runtime ends. An operation that
- * has not ended is released in the store, so that a later server continues it. */
+ * has not ended is released in the store, so that another server can continue it. */
 void sgi_server_op_release(sgi_op *op);
-/* Continues or ends an operation that this server has taken over and whose whole log it
- * has read (taking_over.c). */
+/* Continues or ends an operation of which this server has become the owner. Its whole log
+ * has been read (taking_over.c). */
 void sgi_server_op_taken_over(sgi_op *op);
-/* Keeps an ended operation in memory for a while. Only the newest ones stay there; the
- * store has a stored operation longer. An operation that is not in the store stays as
- * long as its record would. Returns false when it is kept already. */
+/* Keeps an ended operation in memory for a while. Only the newest ended operations stay;
+ * the store keeps a stored operation longer. An operation that is not stored stays as
+ * long as its record would stay in the store. Returns false when the operation is kept
+ * already. */
 bool sgi_server_op_linger(sgi_op *op);
 /* Returns the wall clock time at which the store may delete the operation. */
 int64_t sgi_server_purge_time(const sgi_op *op);
-/* Called when the client has received everything of an operation: keeps it in memory for
- * a while, so that later requests find it. */
+/* Called when the client has received everything of an operation. Keeps the operation in
+ * memory for a while, so that later requests find it. */
 void sgi_server_op_delivered(sgi_op *op);
 /* Starts the timer that ends the operation when its time to live is over. */
 void sgi_server_start_ttl(sgi_op *op);
 
-/* Find an operation by task id or by key, in memory or in the store. found runs once,
- * perhaps before the call returns; its op is not a counted reference, and NULL when there
- * is no such operation (SEGUE_E_NOT_FOUND) or when the store failed. who: the owner;
- * operations of other owners are not found. */
+/* Find an operation by task id or by key, in memory or in the store. `found` runs once,
+ * perhaps before the call returns. Its op has no reference of its own; op is NULL when
+ * there is no such operation (SEGUE_E_NOT_FOUND) or when the store failed. who: the
+ * owner; operations of other owners are not found. */
 void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_str task_id,
                           sgi_found_fn found, void *user);
 void sgi_server_find_key(segue_server *server, const uint8_t key[SGI_DIGEST_SIZE],

@@ -11,8 +11,8 @@ typedef struct sgi_grant sgi_grant;
 
 /* ---- listeners (stages.c) ---- */
 
-/* A listening socket, through which new conversations come. Its functions are called
- * under the lock and must not call the engine. */
+/* A listening socket that brings new conversations. Its functions are called under the
+ * lock and must not call the engine. */
 typedef struct sgi_server_listener {
     LIST_ENTRY(sgi_server_listener) link;
     /* called when recovery has ended: the listener begins to accept connections */
@@ -21,9 +21,9 @@ typedef struct sgi_server_listener {
     void (*close)(struct sgi_server_listener *listener);
 } sgi_server_listener;
 
-/* Adds a listener. SEGUE_E_CLOSED: the server has closed. The server lives as long as it
- * has listeners. When recovery has ended, `open` is called; that may be before this
- * function returns. */
+/* Adds a listener, for whose lifetime the server stays in memory. Returns SEGUE_E_CLOSED
+ * when the server has closed. `open` is called when recovery has ended, perhaps before
+ * this function returns. */
 segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *listener);
 void sgi_server_remove_listener(segue_server *server, sgi_server_listener *listener);
 /* True when the server accepts no new work. */
@@ -35,10 +35,11 @@ bool sgi_serve_client_may_return(const segue_server *server);
 
 /* ---- the caller over HTTP (identify.c) ---- */
 
-/* One request to the application for the principal of a transport. `identified` runs from
- * the queue of callbacks, perhaps not on the loop thread, with the lock held. Until it
- * runs, the caller keeps this struct and the transport in memory. who: not a counted
- * reference; NULL unless the status is SEGUE_OK. named: the application gave a name. */
+/* A request to the application to name the principal of a transport. `identified` runs
+ * from the queue of callbacks, perhaps on another thread than the loop, with the lock
+ * held. Until then the caller keeps this struct and the transport in memory. who: the
+ * principal, without a reference of its own; NULL unless the status is SEGUE_OK. named:
+ * the application gave a name. */
 typedef struct sgi_serve_identifying {
     sgi_ready ready;
     segue_server *server;
@@ -47,17 +48,17 @@ typedef struct sgi_serve_identifying {
                        sgi_principal *who, bool named);
 } sgi_serve_identifying;
 
-/* True when the application has a function that names principals. Otherwise no caller has
- * a name. */
+/* True when the application has a function that names principals. If it has none, no
+ * caller has a name. */
 bool sgi_serve_identifies_callers(const segue_server *server);
 /* Queues the request to the application. Until `identified` runs, the transport must stay
- * in memory, and the server must have a listener. */
+ * in memory and the server must have a listener. */
 void sgi_serve_identify_caller(segue_server *server, sgi_serve_identifying *identifying,
                                void *transport);
-/* Ends a request to the application, whether `identified` has run or not. */
+/* Ends a request to the application, before or after `identified` has run. */
 void sgi_serve_cancel_identifying(sgi_serve_identifying *identifying);
-/* Returns the principal of callers without a name. The caller gets a reference. NULL when
- * out of memory. */
+/* Returns the principal that all callers without a name share. The caller owns a
+ * reference to it. NULL = out of memory. */
 sgi_principal *sgi_serve_anonymous_principal(segue_server *server);
 void sgi_serve_ref_principal(sgi_principal *who);
 /* Drops a reference to a principal; who may be NULL. */
@@ -66,14 +67,13 @@ void sgi_serve_unref_principal(sgi_principal *who);
 /* ---- the rights of a token (grant.c) ---- */
 
 /* Makes a grant: the principal of this name, with these scopes, until expires_ms (wall
- * clock, ms; INT64_MAX = no end). The caller gets a reference. NULL when out of
- * memory. */
+ * clock; INT64_MAX = no end). The caller owns a reference to it. NULL = out of memory. */
 sgi_grant *sgi_serve_new_grant(segue_server *server, const char *principal,
                                sgi_str scopes, int64_t expires_ms);
 void sgi_grant_ref(sgi_grant *grant);
 /* Drops a reference to a grant; grant may be NULL. */
 void sgi_grant_unref(sgi_grant *grant);
-/* Returns the principal of the grant; not a counted reference. */
+/* Returns the principal of the grant, without adding a reference. */
 sgi_principal *sgi_grant_principal(const sgi_grant *grant);
 int64_t sgi_grant_expires(const sgi_grant *grant);
 sgi_str sgi_grant_scopes(const sgi_grant *grant);
@@ -89,11 +89,11 @@ typedef struct sgi_http_head {
     sgi_str session;    /* Mcp-Session-Id */
     sgi_str last_event; /* Last-Event-ID */
     bool takes_events;  /* the header Accept has text/event-stream */
-    /* the client is on another machine and has no principal, so it gets no tasks */
+    /* the client is on another machine and has no principal: it gets no tasks */
     bool stranger;
     bool ending; /* the listener is closing, so no new work is begun */
-    /* grant of the access token; not a counted reference; NULL = the request has no
-     * token */
+    /* grant of the access token, without a reference of its own; NULL = the request has
+     * no token */
     sgi_grant *grant;
     int32_t max_streams;
     int32_t max_sessions;
@@ -106,9 +106,9 @@ typedef struct sgi_http_head {
     void *user;
 } sgi_http_head;
 
-/* What the server decides about a request. status 0: the answer comes through conn, now
- * or later. Otherwise conn is NULL, and the answer is this status with the text `problem`
- * (NULL for 2xx). */
+/* The server's decision about a request. status 0: the answer comes through conn, now or
+ * later. Any other status: conn is NULL, and the answer is this status with the text
+ * `problem` (NULL for 2xx). */
 typedef struct sgi_http_verdict {
     int32_t status;
     bool ending; /* the server is closing and has refused the request (wire/ending.h) */
@@ -118,37 +118,37 @@ typedef struct sgi_http_verdict {
     sgi_limit limit;
 } sgi_http_verdict;
 
-/* The state of an exchange's answer. The transport reads it before and after each
+/* The state of an exchange's answer. The transport reads it before and after each call of
  * sgi_conn_output. */
 typedef struct sgi_http_answer {
-    /* it is not decided whether the answer is a body or a stream, so no HTTP head can be
-     * written */
+    /* the form of the answer, body or stream, is not decided, so the HTTP head cannot be
+     * written yet */
     bool open;
     bool is_events; /* the answer is an event stream; false = one JSON text */
-    /* the output taken so far, or the next output, ends the answer */
+    /* the output that was taken, or the next output, is the last of the answer */
     bool answered;
-    /* a client that is cut off can resume the answer, or can safely send the request
-     * again */
+    /* a client that is cut off can resume the answer, or can send the request again
+     * without harm */
     bool resumable;
-    /* the exchange answers a call that runs here, so no other server can give the
-     * answer */
+    /* the exchange answers a call that runs in this server, so no other server can answer
+     * it */
     bool calls;
-    /* the stream carries no answer, only messages that the server sends on its own */
+    /* the stream carries only messages that the server sends on its own, and no answer */
     bool listens;
     int32_t status;
     const char *session; /* value of the header Mcp-Session-Id in the answer, or NULL */
-    /* value of the header Dev-Segue-Server, or NULL. It names the server process on a
-     * stream of the server's own messages, in a session that other servers may
-     * continue. */
+    /* value of the header Dev-Segue-Server, or NULL. The header is on streams of the
+     * server's own messages, in a session that other servers may continue. It names the
+     * server process. */
     const char *server;
     /* for status 403: the scopes that the caller's token lacks, or NULL */
     const char *lacks;
 } sgi_http_answer;
 
-/* Serves a POST with this body. who: not a counted reference. spare: a conversation that
- * an earlier sgi_serve_end_exchange has returned for reuse, or NULL. When the spare is
- * used, the next sgi_serve_end_exchange returns it again. When the verdict has no conn,
- * the caller keeps the spare. */
+/* Serves a POST with this body. who: a pointer without a reference of its own. spare: a
+ * conversation that an earlier sgi_serve_end_exchange returned for reuse, or NULL. If the
+ * spare serves the request, the next sgi_serve_end_exchange returns it again. If the
+ * verdict has no conn, the caller keeps the spare. */
 void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                     sgi_str body, void *transport, sgi_conn **spare,
                     sgi_http_verdict *verdict);
@@ -162,12 +162,12 @@ int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
                          const sgi_http_head *head);
 /* Fills *answer with the present state of the exchange's answer. Changes nothing. */
 void sgi_serve_describe_answer(const sgi_conn *conn, sgi_http_answer *answer);
-/* Makes the answer an event stream, if its form is not decided, because the answer takes
- * long. */
+/* Makes the answer an event stream because it takes long, if the form of the answer is
+ * not decided yet. */
 void sgi_serve_open_stream(sgi_conn *conn);
-/* Ends the transport's part in an exchange: the transport has finished the exchange, or
- * its connection was cut. Does nothing when another transport carries the exchange now.
- * Returns a spare conversation, or NULL. */
+/* Tells the server that a transport leaves an exchange, because it has sent the answer or
+ * because its connection was cut. Does nothing when another transport carries the
+ * exchange now. Returns a spare conversation, or NULL. */
 sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport);
 void sgi_serve_free_spare(sgi_conn *spare);
 

@@ -1,6 +1,6 @@
-/* The server's role in a conversation: it handles the messages and the end. The role is
- * passed to the server from above (struct sgi_serving_ops), because the code that serves
- * requests uses the server, and the server does not depend on that code. */
+/* The server's role in a conversation: it handles the messages and the end. A server gets
+ * the role as a parameter (struct sgi_serving_ops). So this code can use the server,
+ * while the server does not depend on this code. */
 #include "engine/server/serving.h"
 
 #include "engine/cluster/recovery.h"
@@ -16,8 +16,8 @@
 
 /* ---- the beginning of a conversation ---- */
 
-/* Asks the application for the principal of a conversation. No message is read before the
- * answer. */
+/* Asks the application for the principal of a conversation. Messages are read only after
+ * the application has answered. */
 static int32_t ask_application(sgi_ready *ready, int32_t budget)
 {
     sgi_peer *peer = SGI_OWNER(ready, sgi_peer, ready);
@@ -26,7 +26,8 @@ static int32_t ask_application(sgi_ready *ready, int32_t budget)
     sgi_principal *who = NULL;
     bool named;
     (void)budget;
-    /* holds both, because all other references may be dropped while user code runs */
+    /* keep both in memory, because other references may be dropped while user code
+     * runs */
     sgi_conn_ref(conn);
     sgi_server_ref(server);
     sgi_conn *carrier = conn->outer_conn ? conn->outer_conn->outer : conn;
@@ -72,7 +73,7 @@ segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn *
 
 static void start(void *self)
 {
-    (void)self; /* nothing to send: the client sends the first message */
+    (void)self; /* the client sends the first message, so there is nothing to do here */
 }
 
 static bool wants_input(void *self)
@@ -82,8 +83,8 @@ static bool wants_input(void *self)
 
 /* ---- messages ---- */
 
-/* Marks the replies with this id that are not in the table as cancelled. They are
- * cancelled when they would be put into the table. */
+/* Marks the replies with this id that are not in the table as cancelled. The cancel takes
+ * effect when such a reply is put into the table. */
 static void cancel_out_of_table(const sgi_in_flight *in_flight, sgi_str id)
 {
     sgi_reply *reply;
@@ -93,15 +94,15 @@ static void cancel_out_of_table(const sgi_in_flight *in_flight, sgi_str id)
 }
 
 /* Ends a request that the client has cancelled. The request gets no answer, but its
- * exchange has to end (2025-11-25 basic/utilities/cancellation; R-776-26). A batch ends
- * with its other answers. */
+ * exchange must end (2025-11-25 basic/utilities/cancellation; R-776-26). A batch ends
+ * when its other requests are answered. */
 void sgi_peer_cancel(sgi_reply *reply)
 {
     sgi_conn *conn = reply->peer->conn;
     if (reply->peer->is_exchange) {
         sgi_op *op = sgi_reply_awaited_op(reply);
         if (op)
-            /* questions are withdrawn while there is still a stream for the message */
+            /* questions are withdrawn before the stream that carries the message ends */
             sgi_question_requests_withdraw(op);
         if (!conn->batches)
             sgi_send_no_answer(conn);
@@ -137,7 +138,7 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
     /* other notifications are ignored (R-0-3) */
 }
 
-/* Reads the members of params in one pass, and those of _meta in another. */
+/* Reads all members of params in one pass, and all of _meta in another. */
 static void read_params(sgi_inbound *in, const sgi_message *msg)
 {
     static const sgi_str of_params[] = {
@@ -159,7 +160,8 @@ static void read_params(sgi_inbound *in, const sgi_message *msg)
     in->name = found[1];
     in->arguments = found[2];
     if (sgi_json_kind_of(in->arguments) == SGI_JSON_NULL)
-        /* null counts as no arguments: some languages write an empty map as null */
+        /* null counts as no arguments, because some languages write an empty map as
+         * null */
         in->arguments = (sgi_json){0};
     in->state = found[3];
     in->responses = found[4];
@@ -234,8 +236,8 @@ static void handle_request(sgi_peer *peer, const sgi_message *msg)
     if (sgi_inbound_read(&in, peer, msg))
         sgi_inbound_handle(&in, msg);
     else
-        /* out of memory for any answer: the conversation closes, so that the client does
-         * not wait */
+        /* there is no memory for any answer: the conversation closes, so that the client
+         * does not wait */
         sgi_conn_close(peer->conn);
 }
 
@@ -274,8 +276,8 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
         break;
     default:
         if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
-            /* over a byte stream the client cannot be asked to send the answer again, so
-             * it is dropped */
+            /* over a byte stream the client cannot be asked to repeat the answer, so the
+             * answer is dropped */
             sgi_answer_log_dropped(engine, msg->id);
     }
 }

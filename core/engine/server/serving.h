@@ -1,5 +1,5 @@
-/* The functions that serve a server's conversations. A server gets them when it is
- * made. */
+/* The functions that serve a server's conversations. They are passed to the server when
+ * it is made. */
 #ifndef SGI_SERVING_H
 #define SGI_SERVING_H
 
@@ -23,13 +23,13 @@ extern const sgi_serving_ops sgi_serving_mcp;
 void sgi_peer_message(sgi_peer *peer, const sgi_message *msg);
 /* Handles a response of the client. */
 sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg);
-/* Fills the parts of a request from its message. Returns false when the request cannot be
- * answered. */
+/* Fills the parts of a request from its message. Returns false when the request gets no
+ * answer. */
 bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg);
 void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg);
 /* True when the request is of the modern era: its _meta names a modern version. shaken:
- * the request belongs to a session with a handshake, or is its initialize; then a
- * handshake version in _meta is ignored, and the version of the session applies
+ * the request belongs to a session with a handshake, or is its initialize. For such a
+ * request a handshake version in _meta is ignored, and the version of the session counts
  * (2026-07-28 basic/versioning). */
 bool sgi_inbound_is_modern(const sgi_inbound *in, sgi_json method, bool shaken);
 /* Ends a request that the client has cancelled. */

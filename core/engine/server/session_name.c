@@ -1,11 +1,11 @@
 /* The sealed content of a name is: version, modes, lists, what the client declared to
  * dialects, the kinds of questions that it can be asked, and random bytes, which make
- * each session's name different. The text is sealed for the owner of the session.
+ * each name unique. The text is sealed for the owner of the session.
  *
- * A name is valid for one day. A client whose session is not known any more begins a new
- * one (2025-11-25 basic/transports, "Session Management"). A server remembers the newest
- * names of sessions that clients have ended. At other servers such a name stays valid
- * until its day is over. */
+ * A name is valid for one day. A client whose session has become unknown begins a new
+ * session (2025-11-25 basic/transports, "Session Management"). A server remembers the
+ * newest names of the sessions that clients have ended, and refuses these names. Other
+ * servers accept them until their day is over. */
 #include "engine/server/session_name.h"
 
 #include "engine/server/mailbox.h"
@@ -15,7 +15,7 @@
 #define LIFE_MS ((int64_t)24 * 60 * 60 * 1000)
 #define CHANCE 16
 #define SIZE (8 + CHANCE)
-/* number of low bits for the streams that one session opens at one server */
+/* number of low bits that count the streams of a session at one server */
 #define NUMBERS 20
 
 static sgi_sealed_for good_for(const sgi_principal *who)
@@ -42,7 +42,7 @@ static void read_handshake(sgi_handshake *handshake, const uint8_t bytes[SIZE])
     handshake->declared = bytes[3];
     for (int i = 0; i < 4; i++)
         handshake->caps = handshake->caps << 8 | bytes[4 + i];
-    /* assumed, because only the first server knows whether the client has sent
+    /* assumed to be true: only the first server knows whether the client has sent
      * notifications/initialized */
     handshake->initialized = true;
 }
@@ -105,8 +105,8 @@ static bool is_good(const uint8_t *bytes, size_t size)
            !sgi_version_is_modern((sgi_version)bytes[0]);
 }
 
-/* Chooses the first number of the session's streams at random, so that two servers do not
- * use the same numbers. */
+/* Chooses the first number of the session's streams at random, so that two servers use
+ * different numbers. */
 static bool begin_numbers(sgi_wire_session *session)
 {
     uint8_t chance[4];
@@ -115,7 +115,7 @@ static bool begin_numbers(sgi_wire_session *session)
         return false;
     for (size_t i = 0; i < sizeof chance; i++)
         number = number << 8 | chance[i];
-    /* keeps the number below 16 digits, including the bit of GET streams */
+    /* limits the number to less than 16 digits, including the bit of GET streams */
     number &= (INT64_C(1) << 28) - 1;
     session->first_stream = session->next_stream = (number + 1) << NUMBERS;
     return true;

@@ -1,4 +1,4 @@
-/* The stages of a server, its listeners, and what is cleaned up when they close. */
+/* The stages of a server, its listeners, and the work that is due when a stage ends. */
 #include "engine/server/call.h"
 #include "engine/cluster/recovery.h"
 #include "engine/server/mailbox.h"
@@ -61,7 +61,7 @@ void sgi_server_close(segue_server *server)
     sgi_wire_sessions_end(server);
     TAILQ_FOREACH(peer, &server->peers, link)
         if (peer->is_exchange)
-            /* only subscriptions end here: the listener sends the other answers before it
+            /* only subscriptions end here; the listener sends the other answers before it
              * closes */
             sgi_subscriptions_close(peer);
         else
@@ -85,8 +85,8 @@ segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *
     return SEGUE_OK;
 }
 
-/* True when no client can connect any more, and only parked exchanges are left: nobody
- * can resume them. */
+/* True when no client can connect any more and only parked exchanges are left, which no
+ * client can resume. */
 static bool has_parted(const segue_server *server)
 {
     const sgi_peer *peer;
@@ -111,7 +111,8 @@ void sgi_server_note_peer_gone(segue_server *server)
 void sgi_server_remove_listener(segue_server *server, sgi_server_listener *listener)
 {
     LIST_REMOVE(listener, link);
-    /* the last conversation may have ended before the last listener */
+    /* when the last conversation ended before the last listener, nothing else notices
+     * that the server is idle */
     sgi_server_note_peer_gone(server);
     sgi_server_unref(server);
 }
@@ -125,8 +126,9 @@ static bool is_deserted(const segue_server *server)
            LIST_EMPTY(&server->listeners);
 }
 
-/* Operations hold a reference to their server, and so do exchanges that wait for their
- * client. When no client can connect any more, they must not keep the server alive. */
+/* Operations, and exchanges that wait for their client, hold a reference to their server.
+ * When no client can connect any more, they are freed here, so that the server can be
+ * freed. */
 void sgi_server_free_lingering(segue_server *server)
 {
     sgi_server_ref(server);
@@ -164,8 +166,8 @@ void sgi_server_shut_down(segue_server *server)
         sgi_call_shut_down(call);
     while ((node = sgi_map_any(&server->cluster.by_task)))
         sgi_server_op_release(sgi_op_by_task(node));
-    /* plain operations are in no map; each holds its call, and the call holds the
-     * operation */
+    /* plain operations are in no map, so they are found through their calls; each call
+     * holds its operation */
     for (call = LIST_FIRST(&server->calls); call;) {
         segue_call *next = LIST_NEXT(call, link);
         if (call->op->served->call == call)

@@ -1,5 +1,5 @@
-/* Counts are updated where they change, so reading them takes constant time. Only the
- * operations that wait for the store are counted when the statistics are read. */
+/* Counts are updated where they change, so that reading them takes constant time. Only
+ * the operations that wait for the store are counted at the time of reading. */
 #include "engine/server/stats.h"
 
 static void open_part(sgi_jw *w, const char *name)

@@ -1,5 +1,5 @@
 /* The resources to which one client has subscribed, and which of them have changed since
- * the client was last notified. A change only sets a mark, so nothing queues up, however
+ * the client was last notified. A change only sets a mark. So no queue grows, however
  * often a resource changes and however slowly the client reads. */
 #ifndef SGI_SUBSCRIBED_URIS_H
 #define SGI_SUBSCRIBED_URIS_H
@@ -14,7 +14,7 @@
 typedef struct sgi_subscribed_uri {
     sgi_map_node node;
     TAILQ_ENTRY(sgi_subscribed_uri) by_age;
-    /* link in the list `due`, while the URI has changed */
+    /* link in the list `due`, if the resource has changed */
     TAILQ_ENTRY(sgi_subscribed_uri) link;
     bool set;
     size_t len;

@@ -1,13 +1,13 @@
 /* subscriptions/listen (2026-07-28 basic/patterns/subscriptions) and, in the handshake
  * eras, list_changed to each client that has finished its handshake. A subscription is a
- * source of its conversation, and so are the updates of the handshake eras (updates.c).
- * Changes only set marks. Marked lists, tasks and resources are written in their latest
- * state when there is room. So a slow client misses intermediate states, never the last
- * one, and nothing queues.
+ * source of its conversation; the updates of the handshake eras (updates.c) are another
+ * one. A change only sets a mark. When there is room, marked lists, tasks and resources
+ * are written in their present state. A slow client misses states in between, but never
+ * the last one, and no queue grows.
  *
  * A subscription first looks up the tasks that it names. The acknowledgement is sent
- * after the last look-up. A subscription owns its watches. A watch whose result is being
- * folded is freed when the fold returns. */
+ * after the last look-up. A subscription owns its watches. While the result of a watch's
+ * task is being folded, the watch is not freed; it is freed when the fold returns. */
 #include "engine/server/task_form.h"
 #include "engine/log/reader.h"
 #include "engine/server/grant.h"
@@ -16,8 +16,8 @@
 
 #define MAX_TASK_IDS 256
 
-/* The lists whose changes can be reported. In a set of lists, the bit 1 << index stands
- * for the list at this index. */
+/* The lists whose changes can be reported. A set of lists has the bit 1 << index for the
+ * list with this index. */
 static const struct {
     int32_t type;
     const char *filter;
@@ -34,7 +34,7 @@ typedef struct sgi_listen sgi_listen;
 typedef struct task_watch {
     sgi_watch watch;
     LIST_ENTRY(task_watch) link;
-    /* the subscription to which this watch belongs; NULL = the subscription is gone */
+    /* the subscription to which this watch belongs; NULL = that subscription has gone */
     sgi_listen *listen;
     sgi_op *op; /* a counted reference */
     bool marked;
@@ -47,7 +47,8 @@ struct sgi_listen {
     sgi_conn *conn; /* a counted reference */
     sgi_source source;
     LIST_HEAD(, task_watch) tasks;
-    /* number of look-ups of tasks under way, plus 1 while they are being started */
+    /* number of look-ups of tasks that have not ended, plus 1 while they are being
+     * started */
     int32_t looking;
     uint8_t wanted_lists;
     uint8_t marked_lists;
@@ -55,7 +56,7 @@ struct sgi_listen {
     sgi_subscribed_uris *uris;
     bool wants_tasks;
     bool acknowledged;
-    /* the subscription has ended while tasks were looked up: the last look-up frees it */
+    /* the subscription has ended during the look-ups, and the last look-up frees it */
     bool unlisted;
 };
 
@@ -248,7 +249,7 @@ static unsigned list_of(int32_t type)
 {
     unsigned list = 0;
     if (type == SEGUE_ITEM_RESOURCE_TEMPLATE)
-        /* templates have no notification of their own: that of resources is sent */
+        /* a change of templates is reported as a change of resources */
         type = SEGUE_ITEM_RESOURCE;
     while (lists[list].type != type)
         list++;
@@ -368,8 +369,8 @@ static void task_found(void *user, sgi_op *op, segue_status status)
     if (is_visible && !watches(listen, op)) {
         watch = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *watch);
     } else if (peer && !is_visible) {
-        /* The task is left out without an error. The failed look-up is counted, so that
-         * nobody can guess ids by subscriptions. */
+        /* The task is left out without an error. The failed look-up is counted, so that a
+         * client cannot guess ids by subscriptions. */
         sgi_principal_count_miss(peer->who, peer->server->options.lookups_per_second);
     }
     if (watch) {
@@ -411,8 +412,8 @@ static bool check_filter(const sgi_inbound *in, sgi_json filter, sgi_json ids)
     return false;
 }
 
-/* Adds the resources that a subscription names. Texts that are no URIs, and resources
- * that the caller may not read, are left out, as unknown tasks are. */
+/* Adds the resources that a subscription names. Texts that are not URIs, and resources
+ * that the caller may not read, are left out without an error, like unknown tasks. */
 static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
 {
     const sgi_peer *peer = listen->reply->peer;
@@ -507,7 +508,7 @@ void sgi_subscriptions_listen(const sgi_inbound *in)
     for (size_t at = 0; ids.n && sgi_json_next_item(ids, &at, &id);) {
         listen->looking++;
         if (!sgi_json_plain_string(id, &text))
-            /* an id with quotes and escapes matches no id of this server */
+            /* an id with quotes or escapes is no id of this server */
             text = id;
         sgi_server_find_task(in->peer->server, in->peer->who, text, task_found, listen);
     }

@@ -7,7 +7,7 @@
 #include "engine/server/task.h"
 
 /* Ends the operation with an error. When memory is short, messages that only a returning
- * client could get are left out. */
+ * client could get are dropped first. */
 static void give_up(sgi_op *op)
 {
     const char *text = op->torn ? "The store has lost the end of the operation's log"
@@ -20,9 +20,10 @@ static void give_up(sgi_op *op)
         sgi_op_end_internal_error(op, text);
 }
 
-/* Decides, once, whether the operation continues here. It ends if its time to live passed
- * while no server ran it, if its tool was removed or may not run twice, or if the store
- * has lost its last entries: those cannot be made again under the same numbers. */
+/* Decides, once, whether the operation continues here. It ends when its time to live
+ * passed while no server ran it, when its tool was removed or must not run twice, or when
+ * the store has lost its last entries, which cannot be made again under the same
+ * numbers. */
 void sgi_server_op_taken_over(sgi_op *op)
 {
     sgi_lasting *lasting = op->served->lasting;

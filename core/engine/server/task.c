@@ -35,7 +35,8 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
         return SEGUE_E_NOMEM;
     op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
     if (op->served->lasting && !as_task && !op->key)
-        op->ttl_ms = -1; /* the dialect of the lasting call limits its time to live */
+        /* a lasting call has no ttl of its own: its dialect limits its time to live */
+        op->ttl_ms = -1;
     op->served->poll_ms = op->served->item->options.poll_ms;
     op->served->is_task = as_task;
     segue_status status = sgi_op_make_stored(op);

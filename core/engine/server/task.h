@@ -1,21 +1,22 @@
 /* The task state machine (core/docs/requirements.md 5.4.1): the changes of an operation
- * that outlives its request. Each change is an entry that is appended to the log, and the
- * order of the log decides races. */
+ * that outlives its request. Each change is an entry that is appended to the log. When
+ * two changes race, the first entry in the log wins. */
 #ifndef SGI_TASK_H
 #define SGI_TASK_H
 
 #include "engine/log/op.h"
 
 /* Makes the operation a task with an id and a time to live, and stores it. ttl_ms: 0 =
- * the time that the tool sets, -1 = unlimited. SEGUE_E_LIMIT: its principal has too many
- * tasks. */
+ * the time that the tool sets, -1 = unlimited. Returns SEGUE_E_LIMIT when the principal
+ * has too many tasks. */
 segue_status sgi_task_make(sgi_op *op, int64_t ttl_ms);
 
 /* Log that a task has begun, or how it has ended. */
 void sgi_task_log_begin(const sgi_op *op);
 void sgi_task_log_end(const sgi_op *op);
 
-/* Stores a plain operation that is no task, because it has a key or is lasting. */
+/* Stores a plain operation that is not a task, because it has a key or is a lasting
+ * call. */
 segue_status sgi_op_store_without_task(sgi_op *op);
 
 /* ---- changes (task_change.c) ---- */
@@ -23,9 +24,9 @@ segue_status sgi_op_store_without_task(sgi_op *op);
 /* Appends a STATUS entry. status: a literal, or NULL. message: may be absent. */
 segue_status sgi_task_append_status(sgi_op *op, const char *status, sgi_str message);
 
-/* Ends the operation as cancelled. Does nothing when it has ended. If another server runs
- * the operation, that server gets a forwarded command (forwarding.h); SEGUE_E_NOMEM and
- * SEGUE_E_LIMIT: the command could not be sent. */
+/* Ends the operation as cancelled. Does nothing when it has ended. When another server
+ * runs the operation, sends that server a forwarded command (forwarding.h); SEGUE_E_NOMEM
+ * and SEGUE_E_LIMIT then mean that the command was not sent. */
 segue_status sgi_task_cancel(sgi_op *op);
 
 /* True when the tool cannot be stopped. A request to cancel the task then has no effect
@@ -35,9 +36,9 @@ bool sgi_task_is_unstoppable(const sgi_op *op);
 /* Ends the operation because its time to live has passed. */
 void sgi_task_expire(sgi_op *op);
 
-/* Stops the handler, because its result is not needed any more. status: the outcome of
- * appending the final entry. When there was no memory for that entry, the operation ends
- * later, when the handler frees the call. */
+/* Stops the handler, because its result is no longer needed. status: the outcome of
+ * appending the final entry. If there was no memory for that entry, the operation ends
+ * when the handler frees the call. */
 void sgi_task_stop_handler(sgi_op *op, segue_status status);
 
 #endif

@@ -39,7 +39,8 @@ segue_status sgi_task_cancel(sgi_op *op)
 {
     if (sgi_op_runs_elsewhere(op))
         return sgi_op_has_ended(op) ? SEGUE_OK : sgi_forward_cancel(op);
-    /* holds the operation: its call, which ends here too, may have the last reference */
+    /* keeps the operation in memory: the call that ends here may have the last other
+     * reference */
     sgi_op_ref(op);
     sgi_task_stop_handler(op, sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")));
     sgi_op_unref(op);

@@ -54,7 +54,7 @@ void sgi_task_creator_set(sgi_op *op, sgi_reply *reply,
     reply->progress_token = NULL;
 }
 
-/* True when a client is connected that receives the messages to this creator. */
+/* True when a client is connected that can receive messages for this creator. */
 static bool is_heard(const sgi_task_creator *creator)
 {
     const sgi_peer *listening = creator->session ? creator->session->listening : NULL;
@@ -89,7 +89,8 @@ void sgi_task_creator_free(sgi_op *op)
     sgi_release(mem, creator, sizeof *creator);
 }
 
-/* True when the conversation can send messages besides the answer to its request. */
+/* True when the conversation can still send messages besides the answer to its
+ * request. */
 static bool is_open(const sgi_conn *conn)
 {
     return conn->up && !conn->closing && !conn->answered && !conn->no_events &&

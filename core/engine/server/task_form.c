@@ -22,8 +22,8 @@ static void write_stamp(sgi_jw *w, const char *name, int64_t wall_ms)
     sgi_jw_member_string(w, name, sgi_str_of(stamp));
 }
 
-/* Writes statusMessage. The message of the end is written only when the status is that of
- * the end. */
+/* Writes statusMessage. When the operation has ended, its last message is written only
+ * together with the status of the end. */
 static void write_status_message(sgi_jw *w, const sgi_op *op, const char *status)
 {
     static const char name[] = "statusMessage";
@@ -119,8 +119,8 @@ bool sgi_task_id_of(const sgi_inbound *in, sgi_str *id)
         return false;
     }
     if (!sgi_json_plain_string(value, id))
-        /* ids of this server have no escapes, so an id with escapes is left as it is and
-         * matches no task */
+        /* an id with escapes is used as it is: it matches no task, because ids of this
+         * server have no escapes */
         *id = value;
     return true;
 }
@@ -144,7 +144,8 @@ sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,
     else if (op && reply->modern && !sgi_srv_is_modern(dialect) &&
              sgi_srv_is_modern(op->served->dialect) &&
              sgi_task_is_visible(reply->peer, op, op->served->dialect))
-        /* the task exists, and a client with the tasks extension may access it */
+        /* the task exists and belongs to this client, which has not declared the tasks
+         * extension */
         sgi_reply_missing_tasks(reply);
     else
         sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);

@@ -5,7 +5,7 @@
 #include "engine/server/task.h"
 
 /* Number of characters of a task id that the log shows: enough to find the lines of one
- * task, too few to use the id. */
+ * task, too few to access the task. */
 #define TOLD_OF_ID 8
 
 static void tell(const sgi_op *op, const char *what)

@@ -1,6 +1,6 @@
 /* tools/call, and questions to a host, which run in the same way. The server decides how
- * to answer a call (call_request.h), and makes an operation of it. The request waits for
- * the operation (call_wait.c). */
+ * a call is answered (call_request.h) and makes an operation of the call. The request
+ * waits for the operation (call_wait.c). */
 #include "engine/server/tool_call.h"
 
 #include "engine/server/call.h"
@@ -14,7 +14,7 @@ static void promote(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_served, promote)->shared.op;
     /* SEGUE_E_STATE: a question to the client is open, so the call cannot become a task
-     * now: the timer is set again */
+     * now, and the timer is set again */
     if (op->served->call &&
         sgi_call_defer(op->served->call, op->served->asked_ttl_ms) == SEGUE_E_STATE)
         sgi_engine_set_timer(op->engine, &op->served->promote,
@@ -31,7 +31,7 @@ static void turned_without_end(sgi_reply *reply, sgi_op *op)
 }
 
 /* Sets the arguments of the call. The handler of a question gets all params of the
- * question as arguments. */
+ * question as its arguments. */
 static void set_arguments(sgi_op *op, const sgi_inbound *in)
 {
     if (sgi_call_is_question(op->served->kind))
@@ -41,10 +41,10 @@ static void set_arguments(sgi_op *op, const sgi_inbound *in)
             op->served->params + (in->arguments.p - in->params.p), in->arguments.n};
 }
 
-/* Writes the members that the answer to a question has from the beginning. Returns false
- * when out of memory. An answer names the task that asks the question (2025-11-25
- * basic/utilities/tasks, "Associating Task-Related Messages"), except when the answer is
- * a task itself. */
+/* Writes the members that the answer to a question always has. Returns false when out of
+ * memory. An answer names the task that asks the question (2025-11-25
+ * basic/utilities/tasks, "Associating Task-Related Messages"), unless the answer itself
+ * is a task. */
 static bool open_result(sgi_op *op, sgi_verdict verdict)
 {
     sgi_buf fields;
@@ -97,8 +97,8 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     return op;
 }
 
-/* True when a call that asks for a task may begin as a plain call, and be answered with
- * its result. */
+/* True when a call that asks for a task may begin as a plain call, whose result can be
+ * the answer. */
 static bool begins_plain(const sgi_op *op)
 {
     if (op->key)
@@ -109,8 +109,9 @@ static bool begins_plain(const sgi_op *op)
            op->served->item->options.task == SEGUE_TASK_MAY;
 }
 
-/* True when a call that asks for a task stays plain for promote_after_ms. A call that can
- * stream becomes a task at once (SEP-1905, "Server Response Decision Process"). */
+/* True when a call that asks for a task stays a plain call for promote_after_ms. A call
+ * that can stream becomes a task at once (SEP-1905, "Server Response Decision
+ * Process"). */
 static bool takes_its_time(const sgi_op *op)
 {
     return begins_plain(op) && op->served->item->options.promote_after_ms > 0 &&
@@ -118,8 +119,9 @@ static bool takes_its_time(const sgi_op *op)
 }
 
 /* Makes the operation a task or a stored call if needed, and starts its handler. A call
- * with a key, and a lasting call, starts only when it is durable: another process may
- * have created the key, and the client must first learn how it can come back. */
+ * with a key, and a lasting call, start only when they are durable: another process may
+ * have used the key first, and the client of a lasting call must first learn how it can
+ * come back. */
 static segue_status launch(sgi_op *op, sgi_verdict verdict)
 {
     int64_t promote_ms = op->served->item->options.promote_after_ms;
@@ -142,8 +144,8 @@ static void begin_waiting(sgi_reply *reply, sgi_op *op, const sgi_call_request *
 {
     if (sgi_op_is_lasting_call(op)) {
         if (op->key)
-            /* set before the pieces begin, because the reply may then join another
-             * operation */
+            /* set before the pieces begin, because afterwards the reply may belong to
+             * another operation */
             sgi_pieces_offer(reply, request);
         sgi_tool_call_wait_stored(reply, op);
     } else {

@@ -17,7 +17,7 @@ void sgi_call_answer_reply(sgi_reply *reply, sgi_op *op);
 /* Begins the operation of a request. The reply waits for the operation. */
 void sgi_tool_call_start(const sgi_inbound *in, const sgi_call_request *request);
 /* Answers that there was no memory for the call, and closes the reply. op: the operation,
- * which is given up; may be NULL. */
+ * which is ended; may be NULL. */
 void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op);
 
 /* Returns the operation in memory that has the request's idempotency key; NULL when there
@@ -26,12 +26,12 @@ sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request);
 /* Answers a repeated request with the task or the result of the operation that has the
  * same key. */
 void sgi_rejoin_answer(sgi_reply *reply, sgi_op *op, const sgi_call_request *request);
-/* Makes the reply join the stored operation that has the key. Called when a new operation
- * could not be created because of this key. */
+/* Makes the reply wait for the stored operation that has the key. Called when a new
+ * operation could not be created because of this key. */
 void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op);
 /* Handles a request that brings answers to a round of questions. Returns true when the
- * request was handled. Returns false when it brings none, or when the round began at
- * another server, so that the call has to begin here. */
+ * request was handled. Returns false when it brings no answers, or when another server
+ * made the round, so that the call has to begin at this server. */
 bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request);
 
 #endif

@@ -1,15 +1,15 @@
-/* Arguments are checked in the first turn of the call, before the handler runs. A handler
- * never gets a refused call. Arguments that do not fit give a result with an error, from
- * which a model can learn (2025-11-25 server/tools, "Error Handling"). Before 2025-11-25
- * they give the protocol error -32602.
+/* Arguments are checked in the first turn of the call, before the handler runs. When they
+ * do not fit, the handler is not called, and the result is an error from which a model
+ * can learn (2025-11-25 server/tools, "Error Handling"). Before 2025-11-25 the answer is
+ * the protocol error -32602.
  *
  * Results are checked later, because callbacks never run inside the function that caused
- * them. So the last entries of a handler wait in `closing` for the next turn, and are
- * appended only after the check. Until then the call counts as ended for its handler. It
- * can still be cancelled or expire, and then this is its end. Segments that were streamed
- * have been received by then, and the task fails after them. Whether structured content
- * exists at all is checked without user code. A result that is an error need not fit the
- * outputSchema. */
+ * them. The last entries of a handler wait in `closing` and are appended after the check,
+ * in the next turn. For the handler the call has ended already. Meanwhile the operation
+ * can still be cancelled or expire; this then is its end. Segments that were streamed
+ * before the check have reached the client, and the task fails after them. A missing
+ * structuredContent is found without user code. A result that is an error need not fit
+ * the outputSchema. */
 #include "engine/server/tool_check.h"
 
 #include "engine/cluster/following.h"
@@ -37,7 +37,7 @@ static sgi_validation validation_of(const sgi_op *op, int32_t what)
 
 /* ---- checking arguments ---- */
 
-/* Ends the operation with an error result that has this text. */
+/* Ends the operation with an error result whose text is `text`. */
 static segue_status end_with_text(segue_call *call, sgi_str text)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
@@ -128,7 +128,7 @@ segue_status sgi_tool_result_needs_check(const segue_call *call,
     return sgi_op_server(op)->options.on_validate ? SEGUE_E_STATE : SEGUE_OK;
 }
 
-/* Returns the structured content that the last entries set; the last one counts. */
+/* Returns the last structured content that the closing entries set. */
 static sgi_json structured_of(const segue_call *call)
 {
     const sgi_entry *entry;
@@ -159,12 +159,12 @@ void sgi_tool_check_result(segue_call *call)
     sgi_op *op = call->op;
     sgi_validation validation = validation_of(op, SEGUE_VALIDATE_RESULT);
     validation.value = structured_of(call);
-    /* the structured content must stay in memory while the validator reads it without the
+    /* keeps the structured content in memory while the validator reads it without the
      * lock */
     sgi_op_lend(op);
     segue_status verdict = sgi_validate(op->engine, &validation);
     sgi_op_give_back(op);
-    /* while the validator ran, the operation has ended in another way */
+    /* the operation has ended in another way while the validator ran */
     if (sgi_op_has_ended(op))
         sgi_entry_list_free(sgi_engine_mem(op->engine), &call->closing);
     else if (verdict != SEGUE_OK)

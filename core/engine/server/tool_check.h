@@ -10,13 +10,14 @@
  * then ended, unless memory ran out. */
 bool sgi_tool_check_arguments(segue_call *call);
 
-/* Decides about a result before it is appended. content: may be NULL. SEGUE_OK: the
- * result may end the operation. SEGUE_E_STATE: sgi_tool_check_result has to check it
- * first. SEGUE_E_INVALID: the result lacks what the tool's outputSchema requires.
- * SEGUE_E_NOMEM. */
+/* Decides about a result before it is appended. content: may be NULL. Returns SEGUE_OK
+ * when the result may end the operation. SEGUE_E_STATE: sgi_tool_check_result must check
+ * it first. SEGUE_E_INVALID: the result lacks what the tool's outputSchema requires.
+ * SEGUE_E_NOMEM: out of memory. */
 segue_status sgi_tool_result_needs_check(const segue_call *call,
                                          const segue_content *content);
-/* Checks call->closing, then ends the operation with these entries or with an error. */
+/* Checks the entries in call->closing. Then ends the operation with these entries, or
+ * with an error. */
 void sgi_tool_check_result(segue_call *call);
 /* Ends the operation with an error, because its result does not fit the outputSchema. */
 void sgi_tool_check_refuse(segue_call *call, const char *why);

@@ -1,10 +1,10 @@
-/* resources/subscribe and /unsubscribe of the handshake eras. A change of a resource is
- * reported only to its subscribers, each by a mark (subscribed_uris.h) that is written as
- * a notification when there is room. Changes of lists (subscriptions.c) are written here
- * too.
+/* resources/subscribe and resources/unsubscribe of the handshake eras. A change of a
+ * resource is reported only to its subscribers. It sets a mark (subscribed_uris.h), which
+ * is written as a notification when there is room. Changes of lists (subscriptions.c) are
+ * written here too.
  *
- * Over a byte stream the conversation subscribes. Over HTTP the session subscribes, and
- * gets updates on its GET stream. Without such a stream the marks wait. Marks of lists
+ * Over a byte stream the conversation subscribes. Over HTTP the session subscribes and
+ * gets updates on its GET stream; without such a stream the marks wait. Marks of lists
  * also wait until the client has sent notifications/initialized. */
 #include "engine/server/grant.h"
 #include "engine/server/wire_session.h"
@@ -32,7 +32,7 @@ static bool read_uri(const sgi_inbound *in, sgi_buf *uri)
     return false;
 }
 
-/* Subscribes to a URI. No resource with this URI need exist yet. */
+/* Subscribes to a URI, even if there is no resource with this URI yet. */
 static segue_status subscribe(const sgi_inbound *in, sgi_str uri)
 {
     sgi_subscribed_uris **uris = subscribed_uris_of(in->peer);
@@ -75,7 +75,8 @@ static void handle(const sgi_inbound *in,
     sgi_buf uri;
     sgi_buf_init(&uri, sgi_engine_mem(in->peer->server->engine));
     bool ok = read_uri(in, &uri);
-    /* refused: the caller may not read the resource, so it gets no updates about it */
+    /* a caller that may not read the resource gets no updates about it: the request is
+     * refused */
     if (ok &&
         sgi_inbound_may_use(in, sgi_resource_find(in->peer->server, sgi_buf_str(&uri))))
         answer(in, change(in, sgi_buf_str(&uri)));
@@ -110,7 +111,7 @@ bool sgi_updates_fill(sgi_source *source, size_t room)
         sgi_send_notification(&sending, peer->conn, "notifications/resources/updated");
         sgi_jw_member_string(&sending.w, "uri", (sgi_str){mark->uri, mark->len});
         if (!sgi_send_end(&sending))
-            return false; /* not sent, because the client is gone */
+            return false; /* the client has gone, so nothing was sent */
     }
     return uris != NULL;
 }

@@ -1,5 +1,5 @@
-/* The key of a withdrawal for which there is no call is remembered in a ring, in which
- * the newest key replaces the oldest one. */
+/* The key of a withdrawn call that does not exist yet is stored in a ring, in which the
+ * newest key replaces the oldest one. */
 #include "engine/server/withdrawn.h"
 
 #include "engine/server/call.h"
@@ -37,7 +37,7 @@ static void cancel(sgi_op *op)
                        "goes on, because too many commands wait for other servers");
 }
 
-/* Remembers the key when the look-up has found no call: the call comes later or never. */
+/* Remembers the key when no call with this key was found: the call may come later. */
 static void found(void *user, sgi_op *op, segue_status status)
 {
     (void)user;
