@@ -1,6 +1,7 @@
 /* The life of a session: it is made, connects and reconnects, passes the server's
- * messages on, and ends once. The session outlives its handle while requests, exchanges
- * or events refer to it (refs). handshake.c has the handshake, request.c the requests. */
+ * messages on, and ends once. After its handle is freed, the session stays in memory
+ * while requests, exchanges or events refer to it (refs). handshake.c has the handshake,
+ * request.c the requests. */
 #include "engine/client/session.h"
 
 #include "base/thresholds.h"
@@ -18,8 +19,8 @@
 
 static const sgi_backoff reconnecting = {.first_ms = 250, .most_ms = 30000, .spread = 50};
 
-/* time in ms after which a connection shows that its server works, even if no request was
- * sent */
+/* a connection that has lasted this long (ms) shows that its server works, even without a
+ * request */
 #define STEADY_MS SGI_THRESHOLD(steady_ms)
 
 static void start(void *self);
@@ -64,7 +65,7 @@ static segue_status set_up(segue_session *session, void *transport, sgi_json cap
         !sgi_cli_session_states_begin(session) ||
         !sgi_handshake_prepare(session, capabilities))
         return SEGUE_E_NOMEM;
-    /* the option is cleared, because the host may be freed before the session */
+    /* cleared, because the host may be freed before the session */
     session->options.host = NULL;
     return sgi_hosting_join(session, host);
 }
@@ -140,7 +141,8 @@ static void message(void *self, const sgi_message *msg)
         emitter = sgi_emitter_find(session, msg->id);
         session->reach.answered |= emitter && emitter->request;
         if (!emitter)
-            /* an answer that came too late, or answers no request, is dropped (AS-118) */
+            /* an answer to no request in flight, perhaps one that came too late, is
+             * dropped (AS-118) */
             session->engine->warnings++;
         else if (msg->kind == SGI_MESSAGE_RESULT)
             sgi_emitter_result(emitter, msg->result);
@@ -288,9 +290,10 @@ static void out_of_reach(segue_session *session, const char *why)
     sgi_session_failed(session, SEGUE_E_DISCONNECTED, text);
 }
 
-/* Counts attempts from 0 again if the server has worked: it answered, or its connection
- * lasted STEADY_MS. A server that dies as soon as it starts is therefore given up like
- * one that cannot be reached. Lost requests count their own failures (tries.c). */
+/* Counts attempts from 0 again if the server has worked: it has answered, or its
+ * connection has lasted STEADY_MS. A server that dies at once after each start is
+ * therefore given up like a server that cannot be reached. Lost requests count their own
+ * failures (tries.c). */
 static void note_works(segue_session *session)
 {
     int64_t up_ms =
@@ -300,9 +303,9 @@ static void note_works(segue_session *session)
         session->reach.attempts = 0;
 }
 
-/* Returns how often in a row the session may try to connect. The option first_attempts is
- * the limit for a server that was never reached, unless that server asks the client to
- * come again. */
+/* Returns how often in a row the session may try to connect. For a server that was never
+ * reached, the limit is the option first_attempts, unless that server has asked the
+ * client to try again. */
 static int32_t most_attempts(const segue_session *session)
 {
     bool is_asked = sgi_session_retry_delay_ms(session, 0) > 0;
@@ -331,7 +334,8 @@ void sgi_session_lost(segue_session *session, const char *why)
     stop_listening(session);
     sgi_hosting_cut(session, why);
     if (session->handshake.agreed)
-        /* nothing to do: this session is carried by another one, which begins it again */
+        /* another session carries this one and starts it again, so nothing is done
+         * here */
         ;
     else if (!session->conn->can_reopen)
         sgi_session_failed(session, SEGUE_E_DISCONNECTED, why);
@@ -339,7 +343,7 @@ void sgi_session_lost(segue_session *session, const char *why)
         end_attempts(session, why);
     else if (left <= 0)
         out_of_reach(session, why);
-    else if (asked > ms) /* the server was reached, and asks for a longer pause */
+    else if (asked > ms) /* the server can be reached, and has asked for a longer pause */
         try_later(session, asked, why);
     else
         try_later(session, ms < left ? ms : left, why);
@@ -370,8 +374,8 @@ static void detached(void *self)
     sgi_session_unref(session);
 }
 
-/* Reports that the session is open. Cached results and schemas are dropped: notifications
- * that they have changed may have been missed. */
+/* Reports that the session is open. Cached results and schemas are dropped, because
+ * notifications of their changes may have been missed. */
 static void tell_open(segue_session *session)
 {
     sgi_cache_clear(&session->cache);
@@ -426,8 +430,8 @@ void sgi_session_failed(segue_session *session, segue_status status, const char 
     if (!session->ready.queued)
         sgi_session_ref(session);
     sgi_ready_add(session->engine, &session->ready);
-    /* closes the requests first: losing their exchanges would end them with another
-     * status */
+    /* closes the requests before their exchanges are lost: a lost exchange would end a
+     * request with another status */
     sgi_requests_on_session_close(session, status, text);
     lose_emitters(session, text);
     stop_listening(session);
@@ -457,7 +461,7 @@ static int32_t deliver_closed(segue_session *session)
 }
 
 /* Reports the next attempt to the application. The values are copied first, because the
- * engine may write new ones while the callback runs without the lock. */
+ * engine may overwrite them while the callback runs without the lock. */
 static int32_t deliver_retry(segue_session *session)
 {
     sgi_engine *engine = session->engine;
@@ -477,7 +481,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     segue_session *session = SGI_OWNER(ready, segue_session, ready);
     sgi_engine *engine = session->engine;
     int32_t ran = 0;
-    (void)budget; /* no budget is needed: the number of these events is bounded */
+    (void)budget; /* these events are few, so the budget is not needed */
     if (session->retry.due && session->stage != SGI_STAGE_TOLD)
         ran += deliver_retry(session);
     if (session->open_due) {

@@ -1,11 +1,11 @@
-/* Withdraws calls that the application no longer wants. The server goes on with such a
- * call until it gets notifications/cancelled. The message names the call by its
- * idempotency key if the server keeps calls for a client that reconnects (R-2557-11),
- * else by its id (R-776-26). An id is valid in one wire session only. So a resumable call
- * is first resumed in the new wire session, under an id of that session, and is then
- * cancelled (R-975-12). The request has ended by then, so the session sends the
- * withdrawal. A withdrawal that is lost, or refused for a while, is sent again, for at
- * most SGI_WITHDRAWAL_MS. */
+/* Withdraws calls that the application no longer wants. The server continues such a call
+ * until it gets notifications/cancelled. The message names the call by its idempotency
+ * key if the server keeps calls for clients that reconnect (R-2557-11), otherwise by its
+ * id (R-776-26). An id is valid in one wire session only. So a resumable call is first
+ * resumed in the new wire session, under an id of that session, and then cancelled
+ * (R-975-12). The request has ended by then, so the session sends the messages. A
+ * withdrawal that is lost, or refused for a while, is sent again, for at most
+ * SGI_WITHDRAWAL_MS. */
 #ifndef SGI_WITHDRAWAL_H
 #define SGI_WITHDRAWAL_H
 
@@ -14,11 +14,11 @@
 
 /* The delay, in ms, before a lost withdrawal is sent again. */
 #define SGI_WITHDRAWAL_AGAIN_MS SGI_THRESHOLD(withdrawal_again_ms)
-/* The time in ms after which a withdrawal is not sent any more. It begins when the
- * application gives the call up. */
+/* The time in ms after which the client stops trying to withdraw a call. It begins when
+ * the application gives the call up. */
 #define SGI_WITHDRAWAL_MS SGI_THRESHOLD(withdrawal_ms)
-/* The largest number of withdrawals that a session stores. A call beyond this number is
- * withdrawn by one message, which is sent once only. */
+/* The largest number of withdrawals that a session stores. For each call beyond this
+ * number, one message is sent and never repeated. */
 #define SGI_WITHDRAWALS_MAX SGI_THRESHOLD(withdrawals_max)
 
 /* A call that the application no longer wants. */
@@ -33,9 +33,9 @@ typedef struct sgi_withdrawn_call {
 
 #define SGI_NO_WIRE_SESSION 0
 
-/* Withdraws the call now, or as soon as the server can be reached. A call with neither a
- * key nor a token can be withdrawn only while its wire session lasts, and over a byte
- * stream only once. */
+/* Withdraws the call now, or as soon as the server can be reached. A call without a key
+ * and a token can be withdrawn only while its wire session lasts, and over a byte stream
+ * only once. */
 void sgi_withdraw_call(segue_session *session, const sgi_withdrawn_call *call);
 /* Drops the withdrawal of a call, because the application makes the call again. name: the
  * idempotency key of the call, or its resume token (JSON). */
@@ -46,8 +46,8 @@ void sgi_withdrawals_on_session_open(segue_session *session);
 void sgi_withdrawals_on_session_close(segue_session *session);
 
 /* Over HTTP: report the end of the exchange that carries the withdrawal of the call with
- * this id. settled: the server answered with a final status. lost: the exchange was lost,
- * or refused for a reason that passes. */
+ * this id. settled: the server has answered with a final status. lost: the exchange was
+ * lost, or was refused for a temporary reason. */
 void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status);
 void sgi_withdrawal_lost(segue_session *session, int64_t id);
 /* Over HTTP: reports that the server has begun to answer the requests/resume of the call

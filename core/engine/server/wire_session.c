@@ -1,14 +1,13 @@
-/* A transport carries an exchange, or the exchange is parked. It is settled when it is
- * parked and no event will be added any more.
+/* An exchange is carried by a transport, or is parked. A parked exchange is settled when
+ * no further event will be added to it.
+ *     carried --transport leaves--> parked --answered--> settled --trim, expiry--> gone
+ *        ^                            |                     |
+ *        +---------- resume ---------+---------------------+
  *
- *   carried --transport leaves--> parked --answered--> settled --trim, expiry--> gone
- *      ^                            |                     |
- *      +----------- resume ---------+---------------------+
- *
- * Only an event stream can be resumed, because any other answer has no event id that the
- * client could name. So the rest of another answer is dropped. The session owns its
- * exchanges, which are in its list. Their memory belongs to their conversations, which a
- * transport may hold longer. */
+ * Only an event stream can be resumed. Other answers have no event id that a client could
+ * name, so the rest of such an answer is dropped. The session owns the exchanges in its
+ * list. The memory of an exchange belongs to its conversation, to which a transport may
+ * hold a reference for longer. */
 #include "engine/server/wire_session.h"
 
 #include "base/thresholds.h"
@@ -20,19 +19,19 @@
 /* The largest number of ended streams that one session keeps for clients that ask for
  * them again. */
 #define SETTLED_MAX SGI_THRESHOLD(settled_max)
-/* The largest number of entries that one search for something to drop looks at, because
- * the search runs within a request. */
+/* The largest number of entries that one search for something to drop visits. The search
+ * is limited because it runs within a request. */
 #define LOOK_AT_MOST SGI_THRESHOLD(settled_look_most)
 
-/* True when a parked exchange will get no more events: it was answered, or it closed when
+/* True when a parked exchange gets no more events: it was answered, or it closed when
  * memory ran out. */
 static bool is_settled(const sgi_peer *peer)
 {
     return !peer->conn->transport && (peer->conn->answered || peer->conn->closing);
 }
 
-/* True when the rest of a parked exchange comes from a source. The source is read only
- * when the client comes back. */
+/* True when the rest of a parked exchange comes from a source, which is read only after
+ * the client has come back. */
 static bool waits_for_client(const sgi_peer *peer)
 {
     return !peer->conn->transport && !TAILQ_EMPTY(&peer->conn->sources);
@@ -76,9 +75,8 @@ static void remove_from_session(sgi_peer *peer)
     peer->handshake = &peer->own_handshake;
 }
 
-/* Ends one exchange of a session and cancels its requests in flight. If a transport still
- * carries the exchange, the transport is asked to close, and leaves the exchange
- * later. */
+/* Ends one exchange of a session and cancels its requests in flight. A transport that
+ * still carries the exchange is asked to close, and detaches later. */
 static void discard(sgi_peer *peer)
 {
     sgi_conn *conn = peer->conn;
@@ -101,7 +99,7 @@ void sgi_wire_session_end_answered_exchange(sgi_peer *peer)
 }
 
 /* True when a transport waits for the answer of the exchange. drains: an answer that is
- * not ready counts too. */
+ * not ready yet counts too. */
 static bool is_awaited(const sgi_peer *peer, bool drains)
 {
     return peer->conn->transport && (peer->conn->answered || drains) &&
@@ -178,8 +176,8 @@ static void touch(sgi_wire_session *session)
     TAILQ_INSERT_TAIL(&session->who->sessions, session, by_who);
 }
 
-/* Returns the idle session that was unused for the longest time; NULL when there is
- * none. */
+/* Returns the idle session that has been unused for the longest time; NULL = no session
+ * is idle. */
 static sgi_wire_session *find_idle(const segue_server *server)
 {
     sgi_wire_session *session;
@@ -193,8 +191,8 @@ static sgi_wire_session *find_idle(const segue_server *server)
     return NULL;
 }
 
-/* Returns this principal's idle session that was unused for the longest time; NULL when
- * there is none. */
+/* Returns the idle session of this principal that has been unused for the longest time;
+ * NULL = none is idle. */
 static sgi_wire_session *find_idle_of(const sgi_principal *who)
 {
     sgi_wire_session *session;
@@ -209,8 +207,8 @@ static sgi_wire_session *find_idle_of(const sgi_principal *who)
 }
 
 /* Ends one session to make room for a new one. An idle session of the same principal is
- * taken first, so that a caller that opens many sessions does not end those of others. A
- * caller that has half of the maximum does not end sessions of others at all. */
+ * chosen first, so that a caller that opens many sessions does not end those of others. A
+ * caller that has half of the maximum never ends sessions of others. */
 static bool make_room(const segue_server *server, const sgi_principal *who, int32_t most)
 {
     sgi_wire_session *session = find_idle_of(who);
@@ -283,9 +281,9 @@ static void trim(sgi_wire_session *session)
 
 /* ---- the events that parked exchanges store ---- */
 
-/* Drops all stored events of an exchange. If the exchange was answered, its client cannot
- * get the answer any more, so the exchange closes. The next trim frees it, because the
- * caller may be using it now. */
+/* Drops all stored events of an exchange. If the exchange was answered, its client can no
+ * longer get the answer, so the exchange closes. It is freed by the next trim and not
+ * here, because the caller may be using it. */
 static void forget_all(sgi_peer *peer)
 {
     if (is_settled(peer))
@@ -294,8 +292,8 @@ static void forget_all(sgi_peer *peer)
     count_replay(peer);
 }
 
-/* Drops the older half of the stored events of an exchange. A client that resumes it then
- * finds a gap. */
+/* Drops the older half of the stored events of an exchange. A client that resumes the
+ * exchange then finds a gap. */
 static void forget_half(sgi_peer *peer)
 {
     if (is_settled(peer)) {
@@ -306,8 +304,8 @@ static void forget_half(sgi_peer *peer)
     count_replay(peer);
 }
 
-/* Drops settled exchanges, first those of the sessions that were unused for the longest
- * time. */
+/* Drops settled exchanges, beginning with the sessions that have been unused for the
+ * longest time. */
 static void give_up_settled(const segue_server *server)
 {
     sgi_wire_session *session;
@@ -325,8 +323,8 @@ static void give_up_settled(const segue_server *server)
     }
 }
 
-/* Returns the exchange that stores the most bytes. peer: an exchange that takes part in
- * the comparison. */
+/* Returns the exchange that stores the most bytes. peer: one of the exchanges to
+ * compare. */
 static sgi_peer *find_largest(sgi_peer *peer)
 {
     sgi_wire_session *session;
@@ -342,8 +340,8 @@ static sgi_peer *find_largest(sgi_peer *peer)
     return peer;
 }
 
-/* Settled exchanges are dropped first. Then the running exchange that stores the most
- * loses events. */
+/* Drops settled exchanges first. After that, the running exchange that stores the most
+ * bytes loses events. */
 void sgi_wire_session_drop_excess_events(sgi_peer *peer)
 {
     const segue_server *server = peer->server;
@@ -415,7 +413,8 @@ bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream)
     if (session->is_named && stream & SGI_STREAM_OF_GET)
         return false;
     if (session->is_named && stream > 0 && stream < session->first_stream)
-        /* the number belongs to a stream at another server, whose events are not here */
+        /* the number belongs to a stream of another server, whose events this server does
+         * not have */
         return true;
     if (stream < 1 || stream >= session->next_stream || stream == session->listened)
         return session->is_named && stream >= session->next_stream;
@@ -441,7 +440,7 @@ bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *tran
         sgi_buf_free(&again);
         return false;
     }
-    /* The new transport replaces the one that carried the exchange, which is closed. */
+    /* The transport that carried the exchange so far is closed. */
     if (conn->transport)
         conn->engine->host.close(conn->engine->host.user, conn);
     conn->output_notified = conn->parting = false;
@@ -471,14 +470,15 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
     conn->transport = NULL;
     conn->parting = false;
     peer->left_at = conn->replay->next;
-    /* unsent output is dropped, because the replay has all events that can be sent
+    /* unsent output is dropped, because the replay has every event that can be sent
      * again */
     sgi_buf_reset(&conn->out, 0);
     if (conn->frames == SGI_FRAMES_OPEN)
-        /* the call continues, although no client can ask for its answer */
+        /* the call continues although no client can get its answer */
         conn->no_events = true;
     for (reply = LIST_FIRST(&peer->replies); reply; reply = next) {
-        next = LIST_NEXT(reply, by_peer); /* `parked` may answer and free the reply */
+        /* read before the call, because `parked` may answer and free the reply */
+        next = LIST_NEXT(reply, by_peer);
         if (reply->parked)
             reply->parked(reply);
     }
@@ -488,13 +488,12 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
     trim(session);
     if (session->handshake.version == SGI_VERSION_UNKNOWN &&
         TAILQ_EMPTY(&session->exchanges))
-        /* this was the exchange of initialize, and it failed: the session ends */
+        /* initialize failed on this exchange, so the session ends */
         sgi_wire_session_end(session);
 }
 
-/* Ends the stream of an exchange for now. The client can connect again only when it has
- * received an event id, at least that of the event without data with which the stream
- * begins. */
+/* Ends the stream of an exchange, and asks the client to connect again later. The client
+ * can do so only when it has an event id, at least that of the first, empty event. */
 segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
 {
     sgi_conn *conn = peer->conn;
@@ -506,15 +505,15 @@ segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
         return SEGUE_E_UNSUPPORTED;
     sgi_send_open_events(conn);
     if (primes && conn->out.len == before)
-        /* the stream stays open, because the client has no event id to come back with */
+        /* the client has no event id to come back with, so the stream stays open */
         return SEGUE_E_NOMEM;
     if (!conn->transport || conn->parting)
-        return SEGUE_OK; /* nothing to end, because no client is connected */
+        return SEGUE_OK; /* no client is connected, so nothing is ended */
     before = conn->out.len;
     sgi_sse_write_retry(&conn->out, retry_ms);
     if (conn->out.failed)
-        /* without memory the client is not told how long to wait; the stream ends all the
-         * same */
+        /* without memory the stream ends too, but the client is not told how long to
+         * wait */
         sgi_buf_cut(&conn->out, before);
     conn->parting = true;
     sgi_conn_notify_output(conn);
