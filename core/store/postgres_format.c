@@ -52,8 +52,8 @@ static segue_status look(sgi_pg_store *store, int64_t deadline, int64_t *format)
     if (status || *format <= SGI_PG_FORMAT)
         return status;
     snprintf(store->link.fault, sizeof store->link.fault,
-             "schema \"%s\" was written by a newer version (format %lld, this one reads "
-             "up to %d)",
+             "schema \"%s\" was written by a newer version of Segue (format %lld, this "
+             "version reads up to %d)",
              schema, (long long)*format, SGI_PG_FORMAT);
     return SEGUE_E_STORE_CORRUPT;
 }

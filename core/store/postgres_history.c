@@ -4,11 +4,12 @@
  *     open -> arrive() -> ready
  *
  * The table `life` is unlogged: PostgreSQL empties it after a crash, and it is empty on a
- * standby that was promoted and in a restored backup. Whoever finds it empty puts a new
- * token there, and counts a break when commits may be missing: when the timeline of the
- * server is another one (a promotion, a restored backup), or when an instance commits
- * without waiting for the disk (synchronous_commit off). A restart loses nothing and
- * keeps the token.
+ * standby that was promoted and in a restored backup. A dump that was restored has
+ * another table of that name: its number is not the one in `history`. Whoever finds no
+ * token of this table puts a new one there, and counts a break when commits may be
+ * missing: when the timeline of the server or the table is another one (a promotion, a
+ * restored backup), or when an instance commits without waiting for the disk
+ * (synchronous_commit off). A restart loses nothing and keeps the token.
  *
  * An operation has the number of breaks at which its owner last knew that its log was
  * complete. A living owner notices lost entries with its next commit, because the numbers

@@ -1,8 +1,8 @@
 /* The format of the PostgreSQL store: its tables, and the migrations.
  *
  *   migration  the formats that the schema was brought to; the highest one is its format
- *   history    the timeline of the server, and how many breaks it had
- *              (postgres_history.c)
+ *   history    the timeline of the server, how many breaks it had, and the number of the
+ *              table `life` (postgres_history.c)
  *   life       unlogged, so that it is empty after a crash and on a promoted standby
  *   owner      instances; done: number of the last call that changed something; loose:
  *              commits may be lost when the server crashes; away: number of breaks at
@@ -31,8 +31,11 @@ static const char TABLES[] =
     "CREATE TABLE @.migration (\n"
     "  number integer PRIMARY KEY,\n"
     "  at timestamptz NOT NULL DEFAULT now());\n"
-    "CREATE TABLE @.history (timeline text NOT NULL, breaks bigint NOT NULL);\n"
-    "INSERT INTO @.history VALUES ('', 0);\n"
+    "CREATE TABLE @.history (\n"
+    "  timeline text NOT NULL,\n"
+    "  breaks bigint NOT NULL,\n"
+    "  at oid NOT NULL);\n"
+    "INSERT INTO @.history VALUES ('', 0, 0);\n"
     "CREATE UNLOGGED TABLE @.life (token text NOT NULL);\n"
     "CREATE TABLE @.owner (\n"
     "  id uuid PRIMARY KEY,\n"

@@ -54,10 +54,13 @@ typedef struct watch {
     char name[2 * SEGUE_STORE_ID_SIZE + 1]; /* the name of this instance, in hex */
 } watch;
 
+/* The time limit of a call. While the store is opened the thread has the time that every
+ * call of the store has. Later it would miss the next beat. */
 static int64_t limit_of(const sgi_pg_store *store)
 {
     int64_t third = store->lease_ms / 3;
-    return sgi_pg_now() + (store->timeout_ms < third ? store->timeout_ms : third);
+    bool short_limit = store->tried && third < store->timeout_ms;
+    return sgi_pg_now() + (short_limit ? third : store->timeout_ms);
 }
 
 static void begin(sgi_pg_store *store, const char *sql)

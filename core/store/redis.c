@@ -84,7 +84,7 @@ static segue_status become_owner(opening *o)
     if (sgi_redis_is_text(reply))
         status = fail(o, SEGUE_E_STORE_CORRUPT,
                       "\"%s\" there was written by a newer version of Segue (format "
-                      "%.20s, this version reads %s)",
+                      "%.20s, this version reads up to %s)",
                       store->url.prefix, reply->str, SGI_REDIS_FORMAT);
     else if (!sgi_redis_is_array(reply, 1) || !sgi_redis_is_text(reply->element[0]) ||
              reply->element[0]->len >= sizeof store->me)

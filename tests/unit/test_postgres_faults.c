@@ -231,6 +231,21 @@ static void released_once_though_the_answer_is_lost(void **state)
     cutting_proxy_stop(proxy);
 }
 
+/* Opening has the time limit of all calls, also for what the thread does first: its
+ * connection takes longer than a third of the lease. */
+static void slow_network_does_not_hinder_opening(void **state)
+{
+    (void)state;
+    cutting_proxy *proxy;
+    cutting_options options = {.target_port = postgres_server_port(server),
+                               .delay_ms = 60};
+    assert_true(cutting_proxy_start(&options, &proxy));
+    segue_store *store = must_open(through(proxy), 100);
+    test_must_create(store, 1);
+    sgi_store_unref(store);
+    cutting_proxy_stop(proxy);
+}
+
 /* The thread finds out that its connection is gone, follows again and reports that news
  * was lost. */
 static void watching_goes_on_after_a_cut(void **state)
@@ -411,6 +426,7 @@ int main(void)
         cmocka_unit_test(servers_that_start_together_all_open),
         cmocka_unit_test_setup(lost_answers_are_resolved, clear),
         cmocka_unit_test_setup(released_once_though_the_answer_is_lost, clear),
+        cmocka_unit_test_setup(slow_network_does_not_hinder_opening, clear),
         cmocka_unit_test_setup(watching_goes_on_after_a_cut, clear),
         cmocka_unit_test_setup(commits_wait_for_a_server_that_restarts, clear),
         cmocka_unit_test(crash_tears_what_was_not_synced),
