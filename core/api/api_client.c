@@ -225,6 +225,8 @@ static const char *wrong_request_option(const segue_request_options *o)
         return "log_level";
     if (key.p && (key.n < 16 || key.n > 128 || !sgi_utf8_valid(key, NULL)))
         return "idempotency_key";
+    if (key.p && o->no_idempotency)
+        return "no_idempotency";
     return NULL;
 }
 

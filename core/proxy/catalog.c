@@ -120,8 +120,10 @@ static segue_item_options options_of(const item *i)
         options.on_call = relay_tool;
         options.task = SEGUE_TASK_MAY;
         options.promote_after_ms = c->task_after_ms > 0 ? c->task_after_ms : 0;
-        /* a call that a crash has cut is decided about in relay_tool */
+        /* a call that a crash has cut is decided about in relay_resume */
         options.flags = SEGUE_TOOL_RESTARTABLE | SEGUE_TOOL_RESUMABLE;
+        if (!c->cancel_on_close)
+            options.flags |= SEGUE_TOOL_STORED;
     } else if (i->list == LIST_PROMPTS) {
         options.on_call = relay_prompt;
         options.on_completion = i->source->can.completions ? relay_completion : NULL;

@@ -58,15 +58,21 @@ static bool is_redis(const char *where)
            !strncmp(where, "unix://", 7);
 }
 
+static bool is_postgres(const char *where)
+{
+    return !strncmp(where, "postgresql://", 13) || !strncmp(where, "postgres://", 11);
+}
+
 static bool open_store(proxy *p)
 {
     const char *where = p->config.store;
     segue_error *error = NULL;
     if (!where)
         return true;
-    segue_status status = is_redis(where)
-                              ? segue_store_redis(where, NULL, &p->store, &error)
-                              : segue_store_sqlite(where, NULL, &p->store, &error);
+    segue_status status =
+        is_redis(where)      ? segue_store_redis(where, NULL, &p->store, &error)
+        : is_postgres(where) ? segue_store_postgres(where, NULL, &p->store, &error)
+                             : segue_store_sqlite(where, NULL, &p->store, &error);
     if (status == SEGUE_OK)
         return true;
     fprintf(stderr, "segue-proxy: the store cannot be opened: %s\n",

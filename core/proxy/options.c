@@ -33,7 +33,11 @@ static const char help[] = USAGE
     "  --scopes SCOPES       scopes that every request needs, separated by blanks\n"
     "\n"
     "Calls:\n"
-    "  --store FILE|URL      keep calls in a SQLite file or at redis://HOST:PORT\n"
+    "  --store FILE|URL      keep calls in a SQLite file, at redis://HOST:PORT or at\n"
+    "                        postgresql://HOST/DATABASE\n"
+    "  --on-close keep|cancel\n"
+    "                        a call whose client closes its connection goes on\n"
+    "                        (default), or is cancelled\n"
     "  --task-after TIME     a call that runs longer becomes a task, where the client\n"
     "                        knows tasks; default 20s\n"
     "  --handle              answer a call that runs longer with a handle, where the\n"
@@ -176,6 +180,13 @@ static const char *take_per(reading *r, const char *value)
     return NULL;
 }
 
+static const char *take_on_close(reading *r, const char *value)
+{
+    r->c->cancel_on_close = !strcmp(value, "cancel");
+    return r->c->cancel_on_close || !strcmp(value, "keep") ? NULL
+                                                           : "is not keep or cancel";
+}
+
 static const char *take_max_upstreams(reading *r, const char *value)
 {
     char *end;
@@ -219,6 +230,7 @@ static const struct {
     {"--resource", take_resource},
     {"--scopes", take_scopes},
     {"--store", take_store},
+    {"--on-close", take_on_close},
     {"--task-after", take_task_after},
     {"--heartbeat", take_heartbeat},
     {"--timeout", take_timeout},

@@ -83,6 +83,11 @@ static void end_call(relay *r)
 
 void relay_fail(relay *r, const char *reason, const char *message)
 {
+    relay_fail_with(r, reason, message, (json){NULL, 0});
+}
+
+void relay_fail_with(relay *r, const char *reason, const char *message, json received)
+{
     text data = {.p = NULL}, words = {.p = NULL};
     const char *name = r->up->source->config->name;
     text_add_str(&data, "{");
@@ -92,6 +97,10 @@ void relay_fail(relay *r, const char *reason, const char *message)
     text_add_quoted(&data, name, strlen(name));
     text_add_key(&data, "stderr");
     upstream_add_errors(r->up, &data);
+    if (received.n) {
+        text_add_key(&data, "received");
+        text_add_json(&data, received);
+    }
     text_add_str(&data, "}");
     text_add_str(&words, "upstream ");
     text_add_str(&words, name);
@@ -108,7 +117,8 @@ void relay_fail(relay *r, const char *reason, const char *message)
     end_call(r);
 }
 
-static void fail_lost(relay *r, segue_status status, const segue_error *error)
+static void fail_lost(relay *r, segue_status status, json received,
+                      const segue_error *error)
 {
     char words[700];
     const char *why = segue_error_read(error)->message;
@@ -122,7 +132,7 @@ static void fail_lost(relay *r, segue_status status, const segue_error *error)
         snprintf(words, sizeof words,
                  "outcome unknown: %s. The call may have run, so it is not sent again",
                  r->up->last_error[0] ? r->up->last_error : why);
-        relay_fail(r, "outcome_unknown", words);
+        relay_fail_with(r, "outcome_unknown", words, received);
     } else {
         relay_fail(r, "upstream_failed", why);
     }
@@ -131,7 +141,8 @@ static void fail_lost(relay *r, segue_status status, const segue_error *error)
 static bool is_lost(segue_status status)
 {
     return status == SEGUE_E_DISCONNECTED || status == SEGUE_E_CLOSED ||
-           status == SEGUE_E_INCOMPLETE || status == SEGUE_E_TASK_LOST;
+           status == SEGUE_E_INCOMPLETE || status == SEGUE_E_TASK_LOST ||
+           status == SEGUE_E_NOT_RESUMABLE;
 }
 
 static void finish(relay *r, const char *result, size_t len)
@@ -168,7 +179,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     else if (is_lost(status) && relay_may_repeat(r))
         relay_send(r);
     else if (is_lost(status) || status == SEGUE_E_TIMEOUT)
-        fail_lost(r, status, error);
+        fail_lost(r, status, (json){result, result ? len : 0}, error);
     else
         relay_fail(r, "upstream_failed", segue_error_read(error)->message);
 }
@@ -214,6 +225,11 @@ static void on_task(void *user, segue_request *request, const char *task_id)
     (void)task_id;
     r->request = r->request ? r->request : request;
     relay_checkpoint(r);
+}
+
+static void on_resumable(void *user, segue_request *request)
+{
+    on_task(user, request, NULL);
 }
 
 static void on_cancel(void *user, segue_call *call)
@@ -292,12 +308,15 @@ static segue_request_events events_of(relay *r)
     events.on_log = on_log;
     events.on_input = relay_question;
     events.on_task = on_task;
+    events.on_resumable = on_resumable;
     events.on_status = on_status;
     events.on_complete = on_complete;
     return events;
 }
 
-void relay_send(relay *r)
+/* Starts the request of a relay. token: of an earlier request that it continues; NULL =
+ * none. */
+static void start_request(relay *r, const char *token)
 {
     segue_request_events events = events_of(r);
     segue_request_options options = SEGUE_REQUEST_OPTIONS_INIT;
@@ -310,15 +329,33 @@ void relay_send(relay *r)
     options.timeout_ms = r->item ? r->item->timeout_ms : 0;
     options.on_timeout = 1;
     options.log_level = segue_call_log_level(r->call);
-    options.idempotency_key = r->is_tool ? r->key : NULL;
+    if (!relay_has_key(r))
+        options.no_idempotency = 1;
+    else if (!token)
+        options.idempotency_key = r->key;
     r->attempts++;
     r->refs++;
-    if (segue_request_start(session, r->method, r->params.p, r->params.len, &options,
-                            &events, &r->request, &error) != SEGUE_OK) {
+    segue_status status =
+        token
+            ? segue_request_resume(session, token, &options, &events, &r->request, &error)
+            : segue_request_start(session, r->method, r->params.p, r->params.len,
+                                  &options, &events, &r->request, &error);
+    if (status != SEGUE_OK) {
         r->refs--;
-        relay_fail(r, "upstream_failed", segue_error_read(error)->message);
+        relay_fail(r, token ? "outcome_unknown" : "upstream_failed",
+                   segue_error_read(error)->message);
     }
     segue_error_free(error);
+}
+
+void relay_send(relay *r)
+{
+    start_request(r, NULL);
+}
+
+void relay_follow(relay *r, const char *token)
+{
+    start_request(r, token);
 }
 
 static bool make_key(char key[RELAY_KEY + 1])
@@ -371,9 +408,11 @@ void relay_begin(const item *i, source *to, segue_call *call, const char *method
     set_beat(r);
     set_wait(r);
     uint64_t segment;
-    if (r->is_tool && segue_call_resumed(call, &segment, NULL, NULL) == SEGUE_OK)
+    if (r->is_tool && segue_call_resumed(call, &segment, NULL, NULL) == SEGUE_OK) {
         relay_resume(r);
-    else
+    } else {
+        relay_checkpoint(r);
         relay_send(r);
+    }
     relay_unref(r);
 }

@@ -33,16 +33,22 @@ void relay_begin(const item *i, source *to, segue_call *call, const char *method
 void relay_add_meta(text *params, json client_params);
 /* Ends the call with an error of the proxy. reason: data.reason. */
 void relay_fail(relay *r, const char *reason, const char *message);
+/* The same for a call of whose result a part had come. */
+void relay_fail_with(relay *r, const char *reason, const char *message, json received);
 void relay_unref(relay *r);
 /* Sends the request, again if it was sent before. */
 void relay_send(relay *r);
+/* Continues a request of an earlier process. */
+void relay_follow(relay *r, const char *token);
 
 /* What happens to a call of a tool whose run was cut, by the end of an upstream or of
  * this program (relay_call.c). */
 bool relay_may_repeat(const relay *r);
+/* True when the request has an idempotency key, if the upstream honours keys. */
+bool relay_has_key(const relay *r);
 /* Continues or ends a call that an earlier process of the proxy began. */
 void relay_resume(relay *r);
-/* Stores what relay_resume needs. */
+/* Stores what relay_resume needs, if the call is stored. */
 void relay_checkpoint(relay *r);
 
 /* The upstream asks a question (relay_questions.c). */

@@ -32,46 +32,83 @@ static bool hints_allow(const relay *r)
     return r->up->source->config->trust_hints && (i->read_only || i->idempotent);
 }
 
+bool relay_has_key(const relay *r)
+{
+    return r->is_tool && r->item->repeat != REPEAT_NEVER;
+}
+
 bool relay_may_repeat(const relay *r)
 {
     if (r->attempts >= ATTEMPTS_MAX)
         return false;
     if (!r->is_tool)
         return true; /* reading changes nothing */
-    return r->up->source->can.keys || hints_allow(r);
+    return (r->up->source->can.keys && relay_has_key(r)) || hints_allow(r);
 }
 
-/* The checkpoint is {"key":K} or {"key":K,"token":T}. */
+/* ---- a call that an earlier process began ---- */
+
+/* Adds the token of the upstream's task, or of a request that it can resume. */
+static void add_token(const relay *r, text *to)
+{
+    size_t len = 0;
+    if (!r->request || segue_request_token(r->request, NULL, &len) != SEGUE_OK)
+        return;
+    char *token = malloc(++len);
+    if (token && segue_request_token(r->request, token, &len) == SEGUE_OK) {
+        text_add_key(to, "token");
+        text_add_quoted(to, token, len);
+    }
+    free(token);
+}
+
+/* The checkpoint is {"key":K} or {"key":K,"token":T}. A call without a key that the
+ * upstream honours, and without a token, has none. */
 void relay_checkpoint(relay *r)
 {
     text data = {.p = NULL};
-    size_t len = 0;
-    if (!r->call)
+    bool keyed = relay_has_key(r) && r->up->source->can.keys;
+    if (!r->call || !r->is_tool || (!keyed && !r->request))
         return;
     text_add_str(&data, "{");
-    text_add_key(&data, "key");
-    text_add_quoted(&data, r->key, strlen(r->key));
-    if (r->request && segue_request_token(r->request, NULL, &len) == SEGUE_OK) {
-        char *token = malloc(++len);
-        if (token && segue_request_token(r->request, token, &len) == SEGUE_OK) {
-            text_add_key(&data, "token");
-            text_add_quoted(&data, token, len);
-        }
-        free(token);
+    if (keyed) {
+        text_add_key(&data, "key");
+        text_add_quoted(&data, r->key, strlen(r->key));
     }
+    add_token(r, &data);
     text_add_str(&data, "}");
     if (!data.failed)
         segue_call_checkpoint(r->call, data.p, data.len, NULL);
     text_free(&data);
 }
 
+/* Takes the key of the earlier request over. */
+static bool take_key(relay *r, json checkpoint)
+{
+    char *key = json_string(json_get(checkpoint, "key"));
+    bool taken = key && strlen(key) == RELAY_KEY;
+    if (taken)
+        memcpy(r->key, key, RELAY_KEY);
+    free(key);
+    return taken;
+}
+
 void relay_resume(relay *r)
 {
-    if (hints_allow(r)) {
+    const void *bytes = NULL;
+    uint64_t segment;
+    json checkpoint = {NULL, 0};
+    segue_call_resumed(r->call, &segment, &bytes, &checkpoint.n);
+    checkpoint.p = bytes;
+    char *token = json_string(json_get(checkpoint, "token"));
+    bool keyed = take_key(r, checkpoint);
+    if (token)
+        relay_follow(r, token);
+    else if ((keyed && r->up->source->can.keys) || hints_allow(r))
         relay_send(r);
-        return;
-    }
-    relay_fail(r, "outcome_unknown",
-               "outcome unknown: the proxy ended while the call ran. The call may have "
-               "run, so it is not sent again");
+    else
+        relay_fail(r, "outcome_unknown",
+                   "outcome unknown: the proxy ended while the call ran. The call may "
+                   "have run, so it is not sent again");
+    free(token);
 }

@@ -185,6 +185,7 @@ export const ToolFlag = {
     RESTARTABLE: 2,
     UNSTOPPABLE: 4,
     RESUMABLE: 8,
+    STORED: 16,
 } as const;
 
 /** The values of the C enum `segue_task_policy`. */

@@ -227,4 +227,5 @@ export type RequestOptions = Members<{
     /** a set of `ResponseMode` bits; 0 = the modes of the session */
     responseModes: number;
     seen: number;
+    noIdempotency: number;
 }>;

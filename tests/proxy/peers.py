@@ -5,6 +5,7 @@ line, for the end of a process, or for the end of a pipe."""
 import json
 import os
 import queue
+import select
 import subprocess
 import sys
 import threading
@@ -120,6 +121,43 @@ class Client:
                 pass
 
 
+class Pipe:
+    """A named pipe that both the test and an upstream open: the lines that an upstream
+    writes (--log), or the bytes that let its tool "later" answer."""
+
+    def __init__(self, path):
+        os.mkfifo(path)
+        self.path = str(path)
+        self.fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        self.rest = b""
+        self.lines = []  # all that were read
+
+    def close(self):
+        os.close(self.fd)
+
+    def let(self):
+        """Lets one call of "later" answer."""
+        os.write(self.fd, b"x")
+
+    def take(self):
+        """Reads the lines that are there, and returns all lines so far."""
+        try:
+            while data := os.read(self.fd, 65536):
+                self.rest += data
+        except BlockingIOError:
+            pass
+        *whole, self.rest = self.rest.split(b"\n")
+        self.lines += [json.loads(line) for line in whole]
+        return self.lines
+
+    def wait(self, number):
+        """Waits until there are so many lines, and returns the last of them."""
+        while len(self.take()) < number:
+            ready, _, _ = select.select([self.fd], [], [], PATIENCE)
+            assert ready, f"{number} lines were expected, not {self.lines}"
+        return self.lines[number - 1]
+
+
 def proxy(*options, upstream=UPSTREAM, **more):
     return Client([PROXY, *options, "--", *upstream], **more)
 
@@ -130,7 +168,6 @@ def wait_until_gone(pid):
         fd = os.pidfd_open(pid)
     except ProcessLookupError:
         return
-    import select
     gone, _, _ = select.select([fd], [], [], PATIENCE)
     os.close(fd)
     assert gone, f"process {pid} still runs"

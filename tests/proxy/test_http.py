@@ -1,7 +1,6 @@
 """segue-proxy over HTTP, below and above, and what is left of calls after kill -9."""
 
 import json
-import os
 import signal
 import tempfile
 import unittest
@@ -10,6 +9,11 @@ from pathlib import Path
 import peers
 import upstream
 import web
+
+
+def text_of(answer):
+    assert "result" in answer, answer
+    return answer["result"]["content"][0]["text"]
 
 
 class Http(unittest.TestCase):
@@ -36,17 +40,18 @@ class Http(unittest.TestCase):
 
 
 class Killed(unittest.TestCase):
-    """The proxy is killed with -9 while a task runs, and another one takes over."""
+    """The proxy is killed with -9 while a call runs, and another one takes over."""
 
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
-        self.place = Path(self.directory.name)
-        self.log = self.place / "calls"
-        self.go = self.place / "go"
         self.addCleanup(self.directory.cleanup)
+        self.place = Path(self.directory.name)
+        self.log = peers.Pipe(self.place / "calls")
+        self.addCleanup(self.log.close)
+        self.go = self.place / "go"
 
     def serve(self, *options, hints=False):
-        above = [*peers.UPSTREAM, "--log", str(self.log)]
+        above = [*peers.UPSTREAM, "--log", self.log.path]
         return web.Listening("--store", str(self.place / "tasks.db"), "--task-after",
                              "0", *options, upstream=above + ["--hints"] * hints)
 
@@ -55,53 +60,166 @@ class Killed(unittest.TestCase):
         made = client.tool("work", {"go": str(self.go)}, task={})
         return made["result"]["task"]["taskId"]
 
-    def wait_for_calls(self, number):
-        """Waits until the upstream has received so many calls."""
-        import time
-        end = time.monotonic() + peers.PATIENCE
-        while time.monotonic() < end:
-            if self.log.exists() and len(self.log.read_text().splitlines()) >= number:
-                return
-            os.sched_yield()
-        self.fail("the upstream was not called")
-
-    def calls(self):
-        return len(self.log.read_text().splitlines())
-
     def result_of(self, proxy, task):
         return web.Web(proxy.url).call("tasks/result", {"taskId": task})
 
     def test_a_call_that_may_have_run_is_not_sent_again(self):
         with self.serve() as first:
             task = self.begin(first)
-            self.wait_for_calls(1)
+            self.log.wait(1)
             first.end(signal.SIGKILL)
         self.go.touch()
         with self.serve() as second:
             answer = self.result_of(second, task)
             self.assertEqual(answer["error"]["data"]["reason"], "outcome_unknown")
-            self.assertEqual(self.calls(), 1)
+            self.assertEqual(len(self.log.take()), 1)
 
     def test_hints_that_are_not_trusted_change_nothing(self):
         with self.serve(hints=True) as first:
             task = self.begin(first)
-            self.wait_for_calls(1)
+            self.log.wait(1)
             first.end(signal.SIGKILL)
         with self.serve(hints=True) as second:
             answer = self.result_of(second, task)
             self.assertEqual(answer["error"]["data"]["reason"], "outcome_unknown")
-            self.assertEqual(self.calls(), 1)
+            self.assertEqual(len(self.log.take()), 1)
 
     def test_a_call_that_may_run_twice_is_sent_again(self):
         with self.serve("--trust-hints", hints=True) as first:
             task = self.begin(first)
-            self.wait_for_calls(1)
+            self.log.wait(1)
             first.end(signal.SIGKILL)
         self.go.touch()
         with self.serve("--trust-hints", hints=True) as second:
             answer = self.result_of(second, task)
             self.assertEqual(answer["result"]["content"][0]["text"], "worked")
-            self.assertEqual(self.calls(), 2)
+            self.assertEqual(len(self.log.take()), 2)
+
+    def test_a_plain_call_is_in_the_store_too(self):
+        """The next proxy finds the call whose client is gone, and ends it."""
+        with self.serve("--task-after", "1h") as first:
+            self.begin_plain(first, "work", {})
+            first.end(signal.SIGKILL)
+        with self.serve("--log-level", "info") as second:
+            line = second.wait_line("outcome unknown")
+            self.assertIn("tools/call work: outcome_unknown", line)
+            self.assertEqual(len(self.log.take()), 1)
+
+    def test_a_plain_call_that_may_run_twice_is_sent_again(self):
+        with self.serve("--task-after", "1h", "--trust-hints", hints=True) as first:
+            self.begin_plain(first, "work", {})
+            first.end(signal.SIGKILL)
+        with self.serve("--trust-hints", hints=True):
+            self.assertEqual(self.log.wait(2)[0], "work")
+
+    def begin_plain(self, proxy, name, arguments):
+        connection = web.Web(proxy.url).begin("tools/call", {
+            "name": name, "arguments": arguments})
+        self.addCleanup(connection.close)
+        self.log.wait(1)
+        return connection
+
+
+class Closed(unittest.TestCase):
+    """The client of a plain call closes its connection."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.log = peers.Pipe(Path(self.directory.name) / "calls")
+        self.addCleanup(self.log.close)
+        self.go = peers.Pipe(Path(self.directory.name) / "go")
+        self.addCleanup(self.go.close)
+
+    def close_during_a_call(self, *options):
+        proxy = web.Listening("--log-level", "info", *options, upstream=[
+            *peers.UPSTREAM, "--log", self.log.path])
+        self.addCleanup(proxy.__exit__)
+        client = web.Modern(proxy.url)
+        connection = client.begin("tools/call", {"name": "sleep", "arguments": {}})
+        self.log.wait(1)
+        connection.close()
+        return client
+
+    def test_a_call_is_cancelled_where_the_client_asked_for_that(self):
+        self.close_during_a_call("--on-close", "cancel")
+        self.assertEqual(self.log.wait(2), ["cancelled", {}])
+
+    def test_a_call_goes_on(self):
+        client = self.close_during_a_call()
+        self.assertEqual(client.tool("odd")["result"]["content"],
+                         upstream.ODD["content"])
+        self.assertEqual([line[0] for line in self.log.take()], ["sleep", "odd"])
+
+
+class Resumed(unittest.TestCase):
+    """A call of a killed proxy goes on at its upstream, which keeps tasks or honours
+    keys: a second proxy, over HTTP."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.place = Path(self.directory.name)
+        self.log = peers.Pipe(self.place / "calls")
+        self.addCleanup(self.log.close)
+        self.go = peers.Pipe(self.place / "go")
+        self.addCleanup(self.go.close)
+
+    def near(self, *options, store="near.db", port=0):
+        near = web.Listening("--store", str(self.place / store), *options, port=port,
+                             upstream=[*peers.UPSTREAM, "--log", self.log.path])
+        self.addCleanup(near.__exit__)
+        return near
+
+    def far(self, url):
+        return web.Listening("--store", str(self.place / "far.db"), "--task-after", "0",
+                             url, upstream=None)
+
+    def resume(self, near):
+        with self.far(near.url) as first:
+            made = web.Web(first.url).tool("later", {"go": self.go.path}, task={})
+            self.log.wait(1)
+            first.end(signal.SIGKILL)
+        with self.far(near.url) as second:
+            self.go.let()
+            answer = web.Web(second.url).call("tasks/result", {
+                "taskId": made["result"]["task"]["taskId"]})
+            self.assertEqual(text_of(answer), "later")
+            self.assertEqual(len(self.log.take()), 1)
+
+    def test_a_task_of_the_upstream_is_followed(self):
+        self.resume(self.near("--task-after", "0"))
+
+    def test_a_call_with_a_key_is_found_again(self):
+        self.resume(self.near("--task-after", "1h"))
+
+    def begin_and_lose(self, repeat):
+        """Begins a call, kills the upstream, starts another one without its memory, and
+        returns the answer."""
+        near = self.near("--task-after", "1h")
+        port = near.url.split(":")[2].split("/")[0]
+        path = self.place / "mcp.json"
+        path.write_text(json.dumps({"mcpServers": {"a": {
+            "url": near.url, "tools": {"later": {"repeat": repeat}}}}}))
+        with web.Listening("--config", str(path), upstream=None) as far:
+            client = web.Web(far.url)
+            call = client.begin("tools/call", {
+                "name": "later", "arguments": {"go": self.go.path}})
+            self.log.wait(1)
+            near.end(signal.SIGKILL)
+            self.near("--task-after", "1h", store="other.db", port=port)
+            self.go.let()
+            return client.finish(call)
+
+    def test_a_call_is_never_sent_again_where_the_configuration_says_so(self):
+        answer = self.begin_and_lose("never")
+        self.assertEqual(answer["error"]["data"]["reason"], "outcome_unknown")
+        self.assertEqual(len(self.log.take()), 1)
+
+    def test_a_call_with_a_key_is_sent_again_otherwise(self):
+        answer = self.begin_and_lose("hint")
+        self.assertEqual(text_of(answer), "later")
+        self.assertEqual(len(self.log.take()), 2)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ class Long(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
         self.addCleanup(self.directory.cleanup)
-        self.go = Path(self.directory.name) / "go"
+        self.go = peers.Pipe(Path(self.directory.name) / "go")
+        self.addCleanup(self.go.close)
 
     def test_a_host_that_waits_for_signs_of_life_gets_them(self):
         with peers.proxy("--heartbeat", "20ms") as client:
@@ -51,8 +52,8 @@ class Long(unittest.TestCase):
     def test_the_result_comes_by_the_handle_in_another_session(self):
         with web.Listening("--task-after", "50ms", "--handle") as proxy:
             handle = self.start_by_handle(web.Web(proxy.url, version="2025-06-18"),
-                                          "later", go=str(self.go))
-            self.go.touch()
+                                          "later", go=self.go.path)
+            self.go.let()
             other = web.Web(proxy.url, version="2025-06-18")
             while True:
                 told = text_of(other.tool("segue_proxy_result", {"handle": handle}))

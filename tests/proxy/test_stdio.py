@@ -3,7 +3,9 @@
 import json
 import os
 import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 import peers
 import upstream
@@ -100,15 +102,17 @@ class Passing(unittest.TestCase):
             self.assertNotEqual(meta.get("progressToken"), 9)
 
     def test_a_cancelled_call_is_cancelled_above(self):
-        with peers.proxy() as client:
-            number = client.begin("tools/call", {"name": "sleep", "_meta": {
-                "progressToken": 1}})
-            client.wait_note("notifications/progress")
-            client.send({"method": "notifications/cancelled", "params": {
-                "requestId": number}})
-            # the upstream says so on the next call that can carry it
-            client.tool("steps")
-            self.assertEqual(client.close(), 0)
+        with tempfile.TemporaryDirectory() as place:
+            log = peers.Pipe(Path(place) / "log")
+            self.addCleanup(log.close)
+            with peers.proxy(upstream=[*peers.UPSTREAM, "--log", log.path]) as client:
+                number = client.begin("tools/call", {"name": "sleep", "_meta": {
+                    "progressToken": 1}})
+                client.wait_note("notifications/progress")
+                client.send({"method": "notifications/cancelled", "params": {
+                    "requestId": number}})
+                self.assertEqual(log.wait(2), ["cancelled", {}])
+                self.assertEqual(client.close(), 0)
 
     def test_questions_go_to_the_client_and_back(self):
         form = {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}

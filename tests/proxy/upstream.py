@@ -2,7 +2,8 @@
 segue-proxy. Its tools return what no library would make, and misbehave when asked to.
 
 Usage: upstream.py [--log FILE] [--hints] [--silent]
-  --log FILE  appends one line per tools/call that was received: its name and arguments
+  --log FILE  appends one line per tools/call that was received, its name and arguments,
+              and one per call that was cancelled; may be a pipe
   --hints     the tool "work" has idempotentHint
 """
 
@@ -78,11 +79,15 @@ def note(method, params):
     send({"method": method, "params": params})
 
 
-def call(number, params):
-    name, arguments = params["name"], params.get("arguments", {})
+def write_log(*line):
     if LOG:
         with open(LOG, "a", encoding="utf-8") as file:
-            file.write(json.dumps([name, arguments]) + "\n")
+            file.write(json.dumps(line) + "\n")
+
+
+def call(number, params):
+    name, arguments = params["name"], params.get("arguments", {})
+    write_log(name, arguments)
     token = params.get("_meta", {}).get("progressToken")
     if name == "odd":
         result(number, ODD)
@@ -108,10 +113,10 @@ def call(number, params):
         if name == "work" and arguments.get("go") and os.path.exists(arguments["go"]):
             held.pop(number)
             text(number, "worked")
-    elif name == "later":  # answers as soon as the file "go" is there
+    elif name == "later":  # answers when it gets a byte from the pipe "go"
         def watch():
-            while not os.path.exists(arguments["go"]):
-                os.sched_yield()
+            with open(arguments["go"], "rb", buffering=0) as pipe:
+                pipe.read(1)
             text(number, "later")
         threading.Thread(target=watch, daemon=True).start()
     elif name == "die":
@@ -204,7 +209,7 @@ def handle(message):
                                        "total": 1, "hasMore": False}})
     elif method == "notifications/cancelled":
         if held.pop(params.get("requestId"), None):
-            note("notifications/message", {"level": "error", "data": "cancelled"})
+            write_log("cancelled", {})
     elif number is not None:
         send({"id": number, "error": {"code": -32601, "message": "Method not found"}})
 

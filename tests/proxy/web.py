@@ -29,6 +29,16 @@ class Listening:
             raise EOFError("\n".join(self.before))
         self.url = match.group(1)
 
+    def wait_line(self, words):
+        """Waits for a line of standard error that has these words."""
+        for line in self.before:
+            if words in line:
+                return line
+        for line in self.process.stderr:
+            if words in line:
+                return line
+        raise EOFError(words)
+
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
         self.process.communicate(timeout=peers.PATIENCE)
@@ -40,7 +50,8 @@ class Listening:
     def __exit__(self, *exception):
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate()
+        if not self.process.stderr.closed:
+            self.process.communicate()
 
 
 class Web:
@@ -98,6 +109,32 @@ class Web:
     def tool(self, name, arguments=None, **more):
         params = {"name": name, "arguments": arguments or {}, **more}
         return self.call("tools/call", params)
+
+
+class Modern(Web):
+    """A client of 2026-07-28, which has no sessions: what it can do is in each request.
+    It supports no tasks."""
+
+    def __init__(self, url, capabilities=None):
+        self.where = urllib.parse.urlsplit(url)
+        self.headers = {"Accept": "application/json, text/event-stream",
+                        "Content-Type": "application/json",
+                        "MCP-Protocol-Version": "2026-07-28"}
+        self.last_id = 0
+        self.notes = []
+        self.capabilities = capabilities or {}
+
+    def post(self, message):
+        params = message["params"]
+        meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "web", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": self.capabilities}
+        message["params"] = {**params, "_meta": {**meta, **params.get("_meta", {})}}
+        self.headers["Mcp-Method"] = message["method"]
+        self.headers.pop("Mcp-Name", None)
+        if name := params.get("name", params.get("uri")):
+            self.headers["Mcp-Name"] = name
+        return super().post(message)
 
 
 def get(url, path):

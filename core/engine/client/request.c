@@ -26,7 +26,7 @@ static bool copy_spec(segue_request *request, const sgi_request_spec *spec)
     request->key.kept = key.n > 0;
     request->key.needed = spec->key.n > 0;
     if (!key.n && request->is_call && !spec->task_id.n && !spec->resume_token.n &&
-        !request->session->options.no_idempotency &&
+        !request->session->options.no_idempotency && !options->no_idempotency &&
         sgi_engine_random_text(request->engine, fresh))
         key = sgi_str_of(fresh);
     request->options = *options;

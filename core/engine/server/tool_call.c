@@ -71,6 +71,21 @@ static bool open_result(sgi_op *op, sgi_verdict verdict)
     return ok;
 }
 
+/* Gives the operation the key of the request. A plain call of a tool that stores such
+ * calls (SEGUE_TOOL_STORED) gets a random key, which no request can name. Returns false
+ * when out of memory. */
+static bool give_key(sgi_op *op, const sgi_inbound *in, const sgi_call_request *request)
+{
+    uint8_t key[SGI_DIGEST_SIZE];
+    if (request->has_key)
+        return sgi_op_set_key(op, request->key, request->digest);
+    if (!(request->tool->options.flags & SEGUE_TOOL_STORED) ||
+        request->verdict != SGI_VERDICT_PLAIN || request->lasting ||
+        (in->peer->server->forgets && in->peer->conn->sole))
+        return true;
+    return sgi_random(&op->engine->env, key, sizeof key) && sgi_op_set_key(op, key, key);
+}
+
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
 {
     sgi_op *op = sgi_served_op_new(in->peer->server, request->name, in->params);
@@ -90,7 +105,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->served->streams = request->kind->list && sgi_srv_streams(request);
     op->served->refuses_arguments = sgi_version_refuses_arguments(in->version);
     op->served->only_objects = !sgi_version_is_modern(in->version);
-    if (request->has_key && !sgi_op_set_key(op, request->key, request->digest)) {
+    if (!give_key(op, in, request)) {
         sgi_op_unref(op);
         return NULL;
     }

@@ -811,9 +811,13 @@ enum segue_tool_flag {
                                    its last segment */
     SEGUE_TOOL_UNSTOPPABLE = 4, /* tasks/cancel has no effect on the tool's tasks, except
                                    in 2025-11-25, where it must cancel every task */
-    SEGUE_TOOL_RESUMABLE = 8    /* before 2026-07-28, a client that declares
+    SEGUE_TOOL_RESUMABLE = 8,   /* before 2026-07-28, a client that declares
                                    resumableRequests may fetch the answer to a call after
                                    it lost its connection (SEP-975) */
+    /* a plain call is stored like a call with an idempotency key: it goes on when its
+     * client's connection is lost, has checkpoints, and after a crash it is restarted or
+     * ended. No effect over segue_transport_stdio with a memory store */
+    SEGUE_TOOL_STORED = 16
 };
 
 /* Where an item is seen. A gateway may list templates that only another server can match,
@@ -1533,6 +1537,8 @@ typedef struct segue_request_options {
                      segment that the application has handled. Segments up to this number
                      are not delivered again, even if the token does not cover them;
                      default 0 */
+    int32_t no_idempotency; /* 1 = send no idempotency key, so that the call is sent at
+                               most once */
 } segue_request_options;
 #define SEGUE_REQUEST_OPTIONS_INIT SEGUE_INIT(segue_request_options)
 

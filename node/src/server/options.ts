@@ -134,6 +134,11 @@ export interface ToolOptions<
     resumeMaxWaitMs?: number | undefined;
     /** true = cancelling a task of this tool has no effect. */
     unstoppable?: boolean | undefined;
+    /**
+     * true = plain calls are in the store, too: they go on when the caller's connection
+     * is lost, and after a crash they run again if the tool is `restartable`.
+     */
+    stored?: boolean | undefined;
     /** true = the output is sent in segments; the default for generators. */
     incremental?: boolean | undefined;
 }
@@ -319,6 +324,7 @@ const KNOWN: {
         resumeMinWaitMs: true,
         resumeMaxWaitMs: true,
         unstoppable: true,
+        stored: true,
         incremental: true,
     },
     resource: {

@@ -65,7 +65,8 @@ export class Tool extends Item {
             ((rest.incremental ?? this.#streams) ? ToolFlag.INCREMENTAL : 0) |
             (rest.restartable ? ToolFlag.RESTARTABLE : 0) |
             (rest.unstoppable ? ToolFlag.UNSTOPPABLE : 0) |
-            (rest.resumable ? ToolFlag.RESUMABLE : 0);
+            (rest.resumable ? ToolFlag.RESUMABLE : 0) |
+            (rest.stored ? ToolFlag.STORED : 0);
         const { ttlMs, pollMs, promoteAfterMs, resumeMinWaitMs, resumeMaxWaitMs } = rest;
         this.options = {
             ...{ ttlMs, pollMs, promoteAfterMs, resumeMinWaitMs, resumeMaxWaitMs },

@@ -143,6 +143,7 @@ TOOL_INCREMENTAL: Final = 1
 TOOL_RESTARTABLE: Final = 2
 TOOL_UNSTOPPABLE: Final = 4
 TOOL_RESUMABLE: Final = 8
+TOOL_STORED: Final = 16
 TASK_NEVER: Final = 0
 TASK_MAY: Final = 1
 TASK_MUST: Final = 2
@@ -390,6 +391,7 @@ class RequestOptions(TypedDict, total=False):
     no_cache: bool | None
     response_modes: int | None  # set of RESPONSE_... bits, 0 = the session's
     seen: int | None  # number of the last segment that was handled
+    no_idempotency: bool | None  # send no idempotency key
 
 # The members of a store's record: id (16 bytes), task id, idempotency key (32 bytes) or
 # None, principal (32 bytes), ended, created_ms, purge_ms, data. An entry: seq, segment,

@@ -42,6 +42,7 @@ class ToolOptions(_ListedOptions, total=False):
     resume_after: float | None
     resume_within: float | None
     unstoppable: bool
+    stored: bool
     incremental: bool | None
     forbid_extra: bool
 

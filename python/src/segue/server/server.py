@@ -137,6 +137,9 @@ class Server:
                 connection (SEP-975): not before `resume_after` seconds and within
                 `resume_within` (10 min). Otherwise the call is cancelled.
             unstoppable: True = cancelling a task of this tool has no effect.
+            stored: True = plain calls are in the store, too: they go on when the caller's
+                connection is lost, and after a crash they run again if the tool is
+                `restartable`.
             incremental: True = the output is sent in segments; the default for
                 generators.
             scopes: over HTTP the caller's token needs all of these scopes.

@@ -29,7 +29,7 @@ __all__ = ["TaskPolicy", "Tool", "ToolAnnotations"]
 
 TaskPolicy = Literal["never", "may", "must"]
 _POLICIES = {"never": 0, "may": 1, "must": 2}
-_INCREMENTAL, _RESTARTABLE, _UNSTOPPABLE, _RESUMABLE = 1, 2, 4, 8
+_INCREMENTAL, _RESTARTABLE, _UNSTOPPABLE, _RESUMABLE, _STORED = 1, 2, 4, 8, 16
 _CONTENT = (Result, Text, Image, Audio, ResourceLink, EmbeddedResource, Unknown)
 _reply = _segue.call_reply
 
@@ -85,6 +85,7 @@ class Tool(Item):
         resume_after: float | None = None,
         resume_within: float | None = None,
         unstoppable: bool = False,
+        stored: bool = False,
         incremental: bool | None = None,
         scopes: str | Sequence[str] | None = None,
         thread: bool = True,
@@ -105,6 +106,7 @@ class Tool(Item):
             | _RESTARTABLE * restartable
             | _UNSTOPPABLE * unstoppable
             | _RESUMABLE * resumable
+            | _STORED * stored
         )
         self._options: _segue.ItemOptions = {
             "flags": self._flags,
