@@ -1,4 +1,4 @@
-/* The dialect table that all dialects of tasks share. It makes the state of a request's
+/* The part of the client that all dialects of tasks share: makes the state of a request's
  * task, and passes on notifications about tasks. */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/following/follow.h"
@@ -25,7 +25,7 @@ static bool take_over(segue_request *request, const sgi_request_spec *spec)
     if (!sgi_follow_new(request, spec->task_id))
         return false;
     request->tries.method = "tasks/get";
-    /* a task with events may have open questions: only tasks/get brings them again */
+    /* the task may have open questions, and only tasks/get brings them again */
     request->follow->look_due = spec->next_event > 0;
     request->follow->partial = spec->next_event > 0;
     if (spec->follower)
@@ -100,8 +100,8 @@ static void free_session(segue_session *session, sgi_cli_state *state)
     sgi_early_status_free(session, &((sgi_session_tasks *)state)->early);
 }
 
-/* Sets server.tasks to false. The dialects that are called later set it to true when the
- * capabilities have tasks. */
+/* Sets server.tasks to false. Dialects that are called later set it to true when the
+ * server's capabilities have tasks. */
 static void read_server_capabilities(segue_session *session, sgi_json capabilities)
 {
     (void)capabilities;

@@ -1,7 +1,7 @@
-/* Stores notifications about a task that come before the answer that creates the task.
- * Over HTTP a notification and an answer travel on different connections, and the
- * notification may be faster. The latest status of each task that no request follows is
- * stored, as long as a request waits that may become a task. */
+/* Stores notifications about a task that come before the answer which creates the task.
+ * Over HTTP the two travel on different connections, and the notification may be faster.
+ * While a request waits that may become a task, the latest status is stored of each task
+ * that no request follows. */
 #ifndef SGI_EARLY_STATUS_H
 #define SGI_EARLY_STATUS_H
 

@@ -1,6 +1,6 @@
-/* The functions that all dialects of tasks share: how a request becomes one that follows
- * a task, the known state of the task, its cancelling, and polling by tasks/get. The
- * differences between dialects are in the dialect's table (request->follower). */
+/* The functions that all dialects of tasks share: how a request begins to follow a task,
+ * the known state of the task, its cancelling, and polling by tasks/get. The table of the
+ * dialect (request->follower) has the functions in which dialects differ. */
 #ifndef SGI_FOLLOW_H
 #define SGI_FOLLOW_H
 
@@ -13,15 +13,16 @@ typedef struct sgi_task_get_ops {
      * what `write` has noted, because tasks/get could not be sent. */
     void (*write)(segue_request *request, sgi_emitter *emitter, sgi_jw *w);
     void (*unsent)(segue_request *request, const sgi_emitter *emitter);
-    /* Handles the end of a tasks/get. Returns true when tasks/get has to be sent once
-     * more: the server has refused an answer of the application that was part of it. */
+    /* Handles the end of a tasks/get. Returns true when tasks/get must be sent again,
+     * because the server has refused an answer of the application that this tasks/get
+     * carried. */
     bool (*came)(segue_request *request, const sgi_emitter *emitter,
                  const sgi_outcome *outcome);
     /* True when this description of the task is older than the state that the client
      * knows. */
     bool (*is_overtaken)(segue_request *request, sgi_json task);
-    /* Called when the task is completed. Returns true when the result does not come with
-     * this answer to tasks/get. */
+    /* Called when the task is completed. Returns true when this answer to tasks/get does
+     * not contain the result. */
     bool (*completed)(segue_request *request);
     /* Called when the task has not ended. */
     void (*goes_on)(segue_request *request);
@@ -34,8 +35,8 @@ typedef struct sgi_task_get_ops {
 struct sgi_follow {
     sgi_cli_state base;
     const sgi_task_get_ops
-        *look; /* NULL = the dialect has its own functions for tasks/get */
-    /* the value of conn->credentials when the task was made or resumed */
+        *look; /* NULL = the dialect does not use these functions for tasks/get */
+    /* value of conn->credentials when the task was made or resumed */
     uint32_t credentials;
     char *meta; /* JSON text of _meta in the answer that made the task; NULL = none */
     size_t meta_len;
@@ -51,12 +52,14 @@ struct sgi_follow {
     /* the exchange of tasks/cancel, whose answer ends the request; or NULL */
     sgi_emitter *cancelling;
     segue_status cancel_status;
-    bool look_due; /* tasks/get has to be sent, even if a stream is open */
-    /* on_task has not run yet: no message about the task may be sent (R-2557-60) */
+    bool look_due; /* tasks/get must be sent, even if a stream is open */
+    /* on_task has not run yet, so no message about the task may be sent (R-2557-60) */
     bool hook_pending;
-    /* the stream was stopped, because the inbox is full and no credit is left */
+    /* the stream was stopped: the inbox is full and the application has given no
+     * credit */
     bool paused;
-    /* the fold lacks segments of the task, so the result has to be fetched */
+    /* the merged result lacks segments of the task, so the whole result has to be
+     * fetched */
     bool partial;
 };
 
@@ -68,20 +71,20 @@ static inline int32_t sgi_follow_state(const segue_request *request)
 
 /* ---- follow_begin.c: a request that is a task ---- */
 
-/* The table for a request that knows only the id of its task. When the session is open,
- * its version decides which dialect follows the task. */
+/* The table of a request that knows only the id of its task. When the session opens, its
+ * version decides which dialect follows the task. */
 extern const sgi_cli_following sgi_follow_unknown;
 
 /* Gives the request a task with this id. Returns false when out of memory. */
 bool sgi_follow_new(segue_request *request, sgi_str task_id);
-/* Makes a request follow the task that is the answer of its tools/call. meta: _meta of
+/* Makes a request follow the task that its tools/call was answered with. meta: _meta of
  * the answer, may be empty. */
 void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta);
-/* Returns a view of a member of the _meta that came with the task; empty when there is no
+/* Returns a member of the _meta that came with the task, as a view; empty = there is no
  * such member. */
 sgi_json sgi_follow_meta(const segue_request *request, const char *key);
-/* Chooses the dialect that follows the task: the one in which the task was made. Returns
- * false when this session cannot follow the task: the request has then ended. */
+/* Chooses the dialect in which the task was made; this dialect follows the task. Returns
+ * false when this session cannot follow the task; the request has then ended. */
 bool sgi_follow_choose_dialect(segue_request *request);
 /* Returns true when other messages about the task may be sent now. If tasks/cancel is
  * due, sends it and returns false. */
@@ -101,8 +104,8 @@ bool sgi_follow_is_held(const segue_request *request);
 bool sgi_follow_returns_false(const segue_request *request);
 void sgi_follow_end(segue_request *request);
 void sgi_follow_write_token(const segue_request *request, sgi_jw *w);
-/* Reads the task's part of a resume token. The caller finds out which dialect follows the
- * task. */
+/* Reads the part of a resume token about the task. The caller finds out which dialect
+ * follows the task. */
 bool sgi_follow_read_token(sgi_json token, sgi_request_spec *spec, segue_status *status);
 
 /* ---- follow_look.c: tasks/get ---- */
@@ -111,7 +114,7 @@ bool sgi_follow_read_token(sgi_json token, sgi_request_spec *spec, segue_status 
 void sgi_follow_get_now(segue_request *request);
 /* Sends tasks/get. If one is under way, another one is sent after its answer. */
 void sgi_follow_get(segue_request *request);
-/* True for an error code by which the server says that it does not have the method. */
+/* True for an error code that means that the server does not have the method. */
 static inline bool sgi_follow_is_missing_method(int64_t code)
 {
     return code == SGI_RPC_METHOD_NOT_FOUND || code == SGI_RPC_MISSING_CAPABILITY;
@@ -119,16 +122,16 @@ static inline bool sgi_follow_is_missing_method(int64_t code)
 
 /* ---- follow_cancel.c ---- */
 
-/* Asks the server to cancel the task. Its answer ends the request with this status,
- * SEGUE_E_CANCELLED or SEGUE_E_TIMEOUT. Returns false when the server was asked
- * before. */
+/* Asks the server to cancel the task. The answer of the server ends the request with this
+ * status, which is SEGUE_E_CANCELLED or SEGUE_E_TIMEOUT. Returns false when the server
+ * was asked before. */
 bool sgi_follow_cancel(segue_request *request, segue_status status);
 /* Sends tasks/cancel as soon as possible. */
 void sgi_follow_send_cancel(segue_request *request);
-/* Cancels the task of a request that has ended. The answer of the server is not used. */
+/* Cancels the task of a request that has ended. The answer of the server is ignored. */
 void sgi_follow_abandon(segue_request *request);
-/* Ends the request, because the server says that the task is cancelled, whichever client
- * has cancelled it. */
+/* Ends the request, because the server says that the task is cancelled. It does not
+ * matter which client has cancelled it. */
 void sgi_follow_end_as_cancelled(segue_request *request);
 
 /* ---- task_state.c: a server's description of a task ---- */
@@ -141,10 +144,10 @@ void sgi_task_note_poll(segue_request *request, sgi_json task);
 /* True when the task's time to live is over by this client's clock. */
 bool sgi_task_is_overdue(const segue_request *request);
 /* Returns the error text for a task that the server does not know. If the credentials
- * have changed, the text says that the task may belong to another user. */
+ * have changed since, the text says that the task may belong to another user. */
 const char *sgi_task_unknown_text(const segue_request *request);
-/* True when this message about the task is older than the known state: a terminal state
- * never changes; otherwise lastUpdatedAt decides (R-2557-47). */
+/* True when this message about the task is older than the known state. A terminal state
+ * never changes; before it, lastUpdatedAt decides (R-2557-47). */
 bool sgi_task_is_stale(segue_request *request, sgi_json task);
 /* True when the message names another task than that of the request. */
 bool sgi_task_is_another(const segue_request *request, sgi_json task);

@@ -1,6 +1,6 @@
-/* Makes a request follow a task. The id is stored first. on_task runs before any message
- * about the task is sent (R-2557-60), and the session must have the version in which the
- * task was made (R-2557-62). */
+/* Makes a request follow a task. The id of the task is stored before anything else.
+ * on_task runs before any message about the task is sent (R-2557-60), and the session
+ * must have the version in which the task was made (R-2557-62). */
 #include "engine/dialect/rows.h"
 
 #include "base/thresholds.h"
@@ -52,9 +52,9 @@ bool sgi_follow_send_cancel_or_allow(segue_request *request)
     return !request->follow->hook_pending && sgi_follow_choose_dialect(request);
 }
 
-/* Stores _meta of the answer that made the task: it has the server's hints for the model
- * (R-2557-12). The hints are only advice, so the request goes on when there is no memory
- * for them. */
+/* Stores _meta of the answer that made the task, because it has the server's hints for
+ * the model (R-2557-12). The hints are only advice: when there is no memory for them, the
+ * request goes on without them. */
 static void keep_meta(segue_request *request, sgi_json meta)
 {
     if (sgi_json_kind_of(meta) != SGI_JSON_OBJECT)
@@ -105,7 +105,7 @@ void sgi_follow_begin(segue_request *request, sgi_json task, sgi_json meta)
     sgi_request_set_phase(request, SGI_PHASE_FOLLOW);
     request->tries.method = "tasks/get";
     keep_meta(request, meta);
-    /* drops the questions of rounds: a task has questions of its own */
+    /* drops the questions of rounds, because a task has its own questions */
     sgi_questions_clear(request);
     sgi_task_note_poll(request, task);
     sgi_cli_note_task(request, task, true);
@@ -222,8 +222,8 @@ static bool begin_none(segue_request *request)
     return true;
 }
 
-/* Called for messages about the task while its dialect is not known. Finds out the
- * dialect and calls its table. */
+/* Called for messages about the task while its dialect is not known. Finds the dialect
+ * and calls its function `due`. */
 static void due(segue_request *request)
 {
     if (sgi_follow_send_cancel_or_allow(request))

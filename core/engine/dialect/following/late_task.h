@@ -4,12 +4,13 @@
 #include "base/thresholds.h"
 #include "engine/client/dialects.h"
 
-/* The largest number of cancelled calls of a session whose answers the client waits
- * for. */
+/* The largest number of cancelled calls of a session for whose answers the client
+ * waits. */
 #define SGI_LATE_CALLS_MAX SGI_THRESHOLD(late_calls_max)
 
-/* Lets the emitter of a cancelled call wait for its answer, because the answer may name a
- * task. Returns true when the emitter waits; false when the caller has to drop it. */
+/* Makes the emitter of a cancelled call wait for the answer, because the answer may name
+ * a task. Returns false when the emitter does not wait, so that the caller must drop
+ * it. */
 bool sgi_cancelled_call_await_task(sgi_emitter *emitter);
 
 #endif

@@ -1,5 +1,5 @@
-/* Reads a server's description of a task: its state, its message and its poll interval.
- * Also has what all requests about a task share. */
+/* Reads a server's description of a task: state, message and poll interval. Also has
+ * functions that all requests about a task use. */
 #include "engine/dialect/following/follow.h"
 
 #include "base/thresholds.h"
@@ -21,7 +21,8 @@ static void write_status(sgi_buf *text, sgi_json status, sgi_json message, int32
         sgi_json_decode_without_nul(message, text);
 }
 
-/* A description without a status word or text leaves the stored one as it is. */
+/* Stores the status word and text of the description. A missing word or text does not
+ * change the stored one. */
 void sgi_task_note_status(segue_request *request, sgi_json object)
 {
     sgi_json status = sgi_json_get(object, "status");
@@ -75,8 +76,8 @@ static void note_ttl(segue_request *request, sgi_json task)
     }
 }
 
-/* The time to live counts from the creation of the task, which was earlier than the time
- * at which the client learnt of it. */
+/* True when the time to live is over. It began when the task was created, but is counted
+ * from the later moment at which the client learnt of the task. */
 bool sgi_task_is_overdue(const segue_request *request)
 {
     int64_t known = sgi_now(&request->engine->env) - request->follow->known_ms;
@@ -109,7 +110,8 @@ int64_t sgi_task_poll_interval(const segue_request *request)
 void sgi_task_poll_later(segue_request *request)
 {
     if (request->cancel_due)
-        /* the answer to tasks/cancel ends the request, so no tasks/get is scheduled */
+        /* tasks/cancel is under way and its answer ends the request, so no tasks/get is
+         * scheduled */
         return;
     sgi_tries_set_timer(&request->tries, sgi_task_poll_interval(request));
 }
@@ -230,8 +232,8 @@ bool sgi_task_is_stale(segue_request *request, sgi_json task)
     return false;
 }
 
-/* Some servers leave the id out of the answer to a request about the task: such a
- * description belongs to the task of the request. */
+/* True when the message names another task. A description without an id belongs to the
+ * task of the request, because some servers leave the id out of answers about it. */
 bool sgi_task_is_another(const segue_request *request, sgi_json task)
 {
     sgi_json id = sgi_json_get(task, "taskId");

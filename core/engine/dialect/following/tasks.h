@@ -1,5 +1,6 @@
 /* The state that all dialects of tasks share in a session (sgi_cli_tasks): statuses that
- * came before their task, and calls that were cancelled before their task came. */
+ * came before the answer that names their task, and cancelled calls whose answer may name
+ * a task. */
 #ifndef SGI_CLI_TASKS_H
 #define SGI_CLI_TASKS_H
 

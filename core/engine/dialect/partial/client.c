@@ -1,11 +1,11 @@
 /* Partial results (P) on the client: further responses to a plain request of the
- * handshake eras, before its last response (core/docs/requirements.md 3). Every request
- * whose result is a list asks for them, because a server may not have memory for a large
- * result at once (R-776-22). The client merges the responses, since the last response has
- * only what was not sent before. A request that is resumed under its old id (SEP-975) may
- * get all pieces again, or only those after the last received one. When another process
- * resumes the request by a token, the server may not have the first pieces any more: then
- * the result is incomplete. */
+ * handshake eras, before its last response (core/docs/requirements.md 3). The client asks
+ * for them with every request whose result has a list, because a server may not have
+ * memory for a large result at once (R-776-22). The client merges the responses, because
+ * the last response has only what was not sent before. A request that is resumed under
+ * its old id (SEP-975) gets all pieces again, or only the pieces after the last one that
+ * it received. When another process resumes the request from a token, the server may no
+ * longer have the first pieces. Then the result is incomplete. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 #include "engine/client/pieces.h"
@@ -19,10 +19,10 @@ typedef struct partial {
     sgi_partial_merge merge; /* the merge of the responses so far */
     bool begun;              /* at least one response was merged */
     int32_t empty;           /* number of pieces in a row that had no content */
-    /* the server no longer has the segments up to this number, and this process did not
-     * get them */
+    /* segments up to this number are lost: the server no longer has them, and this
+     * process never got them */
     uint64_t gone;
-    /* number of segments that the earlier process has handled, which made the token */
+    /* number of segments that were handled by the process that made the token */
     uint64_t handled;
 } partial;
 
@@ -87,8 +87,8 @@ static sgi_json asked_for(const segue_request *request)
     return sgi_json_get(sgi_json_get(params, "_meta"), "allowPartial");
 }
 
-/* True when the library asks for pieces although the application did not: the params of
- * the application leave it open. */
+/* True when the library asks for pieces and the application's params neither ask for them
+ * nor refuse them. */
 static bool is_added(const segue_request *request)
 {
     return !sgi_version_is_modern(request->session->version) &&
@@ -105,9 +105,9 @@ static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
 
 static bool take_piece(sgi_emitter *emitter, sgi_json result);
 
-/* Prepares an exchange of the call. Pieces begin anew with each exchange, and segments
- * that were delivered before are skipped. Only an exchange that asks for the answer of an
- * earlier one continues its pieces. */
+/* Prepares an exchange of the call. The pieces of each exchange begin at the first one;
+ * segments that were delivered before are skipped. Only an exchange that asks for the
+ * answer of an earlier exchange continues its pieces. */
 static void offer(segue_request *request, sgi_emitter *emitter)
 {
     bool wanted = is_added(request) || is_true(asked_for(request));
@@ -121,8 +121,8 @@ static void offer(segue_request *request, sgi_emitter *emitter)
 
 /* ---- numbers of segments ---- */
 
-/* Counts the blocks of the responses of one exchange. When the server numbers its
- * segments, a repeated piece is recognized by its number (C-9). */
+/* Counts the blocks in the responses of one exchange. If the server numbers its segments,
+ * a repeated piece is recognized by its number (C-9). */
 typedef struct numbering {
     segue_request *request;
     uint64_t number; /* number of the next block */
@@ -155,14 +155,13 @@ static numbering begin_numbering(segue_request *request, sgi_json result)
         at.number >= request->numbering.next)
         sgi_deliver_void(request, at.number - 1);
     if (numbered && merge && number < merge->next)
-        /* the merge skips blocks that it has already, so counting begins at its next
-         * block */
+        /* the merge skips the blocks that it has, so counting begins at the next one */
         at.number = (uint64_t)merge->next;
     return at;
 }
 
-/* True when pieces in front of this one are missing. The answer then counts as cut
- * off. */
+/* True when the pieces before this one are missing. The answer is then treated like an
+ * answer that was cut off. */
 static bool skips(const segue_request *request, sgi_json result)
 {
     int64_t number = first_of(result);
@@ -188,8 +187,8 @@ static bool lacks(const segue_request *request, sgi_json result)
     return request->taken_over && first_of(result) > 1;
 }
 
-/* Notes that an earlier process, which made the token, has received the first pieces.
- * Indexes in this response count from the first block behind those pieces. */
+/* Notes that the first pieces went to the earlier process that made the token. Indexes in
+ * this response are counted from the first block after those pieces. */
 static void note_lack(segue_request *request, sgi_json result)
 {
     partial *part = part_of(request);
@@ -201,8 +200,9 @@ static void note_lack(segue_request *request, sgi_json result)
     part->handled = request->delivery.segment;
 }
 
-/* Ends the request as incomplete, because the server no longer has the missing segments.
- * Every request that is made from this token ends so. */
+/* Ends the request with an error and an incomplete result, because the server no longer
+ * has the missing segments. Another request from the same token would end in the same
+ * way. */
 static void fail_partial(segue_request *request, const partial *part)
 {
     char text[240];
@@ -220,8 +220,8 @@ static void fail_partial(segue_request *request, const partial *part)
 
 /* ---- responses ---- */
 
-/* Merges a response and delivers its segments. Returns false when the request has
- * ended. */
+/* Merges a response and delivers its segments. Returns false when this has ended the
+ * request. */
 static bool take_response(segue_request *request, sgi_json result)
 {
     size_t limit = (size_t)request->session->options.max_result_bytes;
@@ -257,10 +257,10 @@ static bool has_more(sgi_json result)
     return is_true(sgi_json_get(sgi_json_get(result, "_meta"), "hasMore"));
 }
 
-/* Takes one of several responses. Returns false when it is the last one. A server may
- * repeat its answer from the first piece, so the merge drops repeated pieces. A pipe that
- * other requests share is read even without credit, and the server does not send the
- * pieces again: so the size of pieces that wait for credit is limited. */
+/* Handles one of several responses. Returns false when it is the last one. A server may
+ * repeat its answer from the first piece; the merge drops repeated pieces. A pipe is
+ * shared with other requests, so it is read even without credit. The server does not keep
+ * pieces for a second time, so the size of the pieces that wait for credit is limited. */
 static bool take_piece(sgi_emitter *emitter, sgi_json result)
 {
     segue_request *request = emitter->request;
@@ -310,7 +310,7 @@ static void finish(segue_request *request, sgi_json result)
     sgi_buf_free(&merged);
 }
 
-/* Takes the last of several responses, or the only response. */
+/* Handles the last of several responses, or the only response. */
 static bool answer(segue_request *request, sgi_json result)
 {
     if (!merge_of(request) && !lacks(request, result))
@@ -331,7 +331,8 @@ static void write_received(const segue_request *request, sgi_jw *w)
     sgi_partial_merge_write(merge_of(request), w);
 }
 
-/* The server sends the segments after this number. */
+/* Returns the number of the last segment that was received without a gap. A resumed
+ * request tells this number to the server, which sends the segments after it. */
 static int64_t received_up_to(const segue_request *request)
 {
     const sgi_partial_merge *merge = merge_of(request);
@@ -345,8 +346,8 @@ const sgi_cli_dialect sgi_cli_partial = {
     .offer = offer,
     .write_meta = write_meta,
     .answer = answer,
-    /* a call that has become a task gets no more pieces (R-776-20), and the task's result
-     * has all of them */
+    /* a call that has become a task gets no more pieces (R-776-20): the task's result
+     * contains all of them */
     .became_task = drop,
     .has_received = has_received,
     .write_received = write_received,

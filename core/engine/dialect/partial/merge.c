@@ -77,8 +77,8 @@ static bool grow(sgi_partial_merge *merge)
     return true;
 }
 
-/* Stores the block in a memory block of exactly its size, because a peer may send many
- * small ones. */
+/* Stores the block in memory of exactly its size, because a peer may send many small
+ * blocks. */
 static bool set_json(sgi_partial_merge *merge, sgi_partial_merge_block *block,
                      sgi_json json)
 {
@@ -113,8 +113,8 @@ static sgi_str inside(sgi_json string)
     return (sgi_str){string.p + 1, string.n - 2};
 }
 
-/* Appends a piece to a text. Escaped texts can be joined without decoding. Other members
- * of the piece replace older members of the same name. */
+/* Appends a piece to a text. Texts with JSON escapes are joined without decoding. Each
+ * other member of the piece replaces the older member of the same name. */
 static void add_piece(sgi_partial_merge_text *text, sgi_json piece)
 {
     sgi_json_member member;
@@ -148,8 +148,8 @@ static size_t size_of(const sgi_partial_merge_block *block)
                        : block->json.len;
 }
 
-/* Merges a piece into the block at this index: continues a text, or replaces any other
- * block. */
+/* Merges a piece into the block at this index: appends to a text block, and replaces any
+ * other block. */
 static sgi_merged go_on(sgi_partial_merge *merge, size_t index, sgi_json piece)
 {
     sgi_partial_merge_block *block = &merge->blocks[index];
@@ -173,7 +173,7 @@ static sgi_merged go_on(sgi_partial_merge *merge, size_t index, sgi_json piece)
     return SGI_MERGED;
 }
 
-/* Reads the index of a block or a response. When there is none, *index is unchanged.
+/* Reads the index of a block or a response. A missing index leaves *index as it is.
  * Returns false when the index is invalid. */
 static bool read_index(sgi_json value, int64_t *index)
 {
@@ -196,8 +196,8 @@ static sgi_merged take_block(sgi_partial_merge *merge, sgi_json block, int64_t i
     return add_block(merge, block);
 }
 
-/* Takes one block. *next: index of the block by _meta.index of its response; -1 = the
- * block is appended. */
+/* Merges one block. *next: the index of the block, counted from _meta.index of its
+ * response; -1 = the block is appended. */
 static sgi_merged take_item(sgi_partial_merge *merge, sgi_json item, int64_t *next,
                             sgi_partial_merge_block_fn each, void *user)
 {
@@ -224,8 +224,8 @@ static sgi_merged take_item(sgi_partial_merge *merge, sgi_json item, int64_t *ne
     return merged;
 }
 
-/* Takes a list of blocks. repeats: number of blocks at its beginning that were merged
- * before. */
+/* Merges a list of blocks. repeats: number of blocks at the beginning of the list that
+ * were merged before. */
 static sgi_merged take_list(sgi_partial_merge *merge, sgi_json list, int64_t index,
                             int64_t repeats, sgi_partial_merge_block_fn each, void *user)
 {
@@ -248,8 +248,8 @@ static sgi_merged take_list(sgi_partial_merge *merge, sgi_json list, int64_t ind
 
 /* ---- members beside the list ---- */
 
-/* Stores _meta of a response without the members that say how to merge, because these do
- * not belong to the result. */
+/* Stores _meta of a response without the members that say how to merge, because these are
+ * not a part of the result. */
 static void put_meta(sgi_partial_merge *merge, const sgi_json_member *whole)
 {
     static const char *const names[] = {"hasMore",       "index",      "mergeStrategy",
@@ -264,7 +264,8 @@ static void put_meta(sgi_partial_merge *merge, const sgi_json_member *whole)
 }
 
 /* Merges structuredContent of a response. With mergeStrategy "append", objects are merged
- * by member and arrays are concatenated. Otherwise the new value replaces the old one. */
+ * member by member and arrays are concatenated. Otherwise the new value replaces the old
+ * one. */
 static sgi_merged take_fields(sgi_partial_merge *merge, sgi_json result, bool appends)
 {
     sgi_fields *fields = &merge->fields.fields;
@@ -285,7 +286,7 @@ static sgi_merged take_fields(sgi_partial_merge *merge, sgi_json result, bool ap
 
 /* ---- responses ---- */
 
-/* Returns how many segments of this response were merged before. */
+/* Returns how many segments of this response have been merged already. */
 static int64_t repeats_of(sgi_partial_merge *merge, sgi_json meta)
 {
     int64_t first;

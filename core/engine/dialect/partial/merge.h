@@ -1,7 +1,7 @@
 /* Merges several responses to one request into one result (PR 776; R-776-7 to R-776-12).
- * The lists of blocks are concatenated, unless an index says that a piece continues the
- * text of an earlier block. Of each other member, the last value is used. The merge does
- * not know requests. */
+ * The lists of blocks are concatenated, except that a piece with an index can continue
+ * the text of an earlier block. Of each other member, the last value counts. The merge
+ * does not know about requests. */
 #ifndef SGI_MERGE_H
 #define SGI_MERGE_H
 
@@ -33,9 +33,9 @@ typedef struct sgi_partial_merge {
     sgi_fold fields;    /* the merge of the members beside the list */
     /* number of blocks at the beginning of the list that are not stored */
     int64_t base;
-    /* blocks are reported by `each` and not stored; `base` counts them */
+    /* blocks are passed to `each` and not stored; `base` is their number */
     bool forgets;
-    /* the first blocks are missing, so a piece cannot continue one of them */
+    /* the first blocks are missing, so no piece can continue them */
     bool lacks;
     bool full;    /* max_blocks is reached */
     int64_t next; /* number of the next segment; 0 = the server gives no numbers */
@@ -53,17 +53,18 @@ typedef enum sgi_merged {
     SGI_MERGE_NOMEM
 } sgi_merged;
 
-/* Receives a block in the form in which it came, without the members about indexes.
- * index: index of the block in the list. */
+/* Receives a block as it came, without the members about indexes. index: index of the
+ * block in the list. */
 typedef void (*sgi_partial_merge_block_fn)(void *user, uint64_t index, sgi_json block);
 
 void sgi_partial_merge_init(sgi_partial_merge *merge, const sgi_env *env,
                             const char *list);
 void sgi_partial_merge_free(sgi_partial_merge *merge);
 
-/* Merges a response. `each` is called for each of its blocks in order; NULL = not called.
- * After an error, the blocks of earlier responses are still stored, perhaps also some of
- * this response. Segments that were merged before are skipped by their numbers (C-9). */
+/* Merges a response. `each` is called for each block in order, unless NULL. After an
+ * error, the blocks of earlier responses are still there, and perhaps some of this
+ * response. Segments that were merged before are recognized by their numbers and skipped
+ * (C-9). */
 sgi_merged sgi_partial_merge_add(sgi_partial_merge *merge, sgi_json result,
                                  sgi_partial_merge_block_fn each, void *user);
 /* Writes the members of the result into an open object. When out of memory, w->buf

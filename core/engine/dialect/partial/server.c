@@ -1,15 +1,15 @@
 /* Partial results (P) on the server: several responses to one request (PR 776), for a
  * client of the handshake eras that has sent allowPartial. Each response except the last
- * has _meta.hasMore. The contents of the responses are concatenated (R-776-7).
- * mergeStrategy says that earlier content is replaced (R-776-11), and _meta.index is the
- * index of a response's blocks in the final list (R-776-10). */
+ * has _meta.hasMore. The contents of all responses are concatenated (R-776-7).
+ * mergeStrategy can say that a response replaces earlier content (R-776-11). _meta.index
+ * is the index of a response's blocks in the final list (R-776-10). */
 #include "engine/dialect/rows.h"
 #include "engine/server/pieces.h"
 
 /* The segments that one response contains. */
 typedef struct run {
     uint64_t first; /* number of the first segment */
-    /* index of the first segment in the list of blocks; the others have the next
+    /* index of the first segment in the list of blocks; the other segments have the next
      * indexes */
     uint64_t place;
     int32_t count;
@@ -52,8 +52,8 @@ static void write_meta(sgi_pieces *pieces, sgi_jw *w, const run *r, bool last)
     sgi_buf_free(&meta);
 }
 
-/* Adds the segment to the run. Returns false when its index is not the next one of the
- * list, so that the segment needs a response of its own. */
+/* Adds the segment to the run. Returns false when its index does not follow the last one,
+ * so that it needs another response. */
 static bool follows(run *r, const sgi_entry *entry, uint64_t place)
 {
     if (!r->count)
@@ -61,7 +61,7 @@ static bool follows(run *r, const sgi_entry *entry, uint64_t place)
     return place == r->place + (uint64_t)r->count;
 }
 
-/* Writes the next segments: as many as fit into one response. */
+/* Writes as many of the next segments as fit into one response. */
 static run write_segments(sgi_pieces *pieces, sgi_buf *out)
 {
     const sgi_entry *entry;
@@ -111,7 +111,7 @@ static sgi_pieces_outcome send_piece(sgi_pieces *pieces)
     sending.last = last;
     sgi_pieces_note_position(pieces, pieces->cursor.reader.seq);
     if (!sgi_send_end(&sending)) {
-        /* the response could not be sent, so a client that asks again gets these segments
+        /* the response was not sent, so a client that asks again gets these segments
          * again */
         sgi_pieces_note_position(pieces, before);
         return SGI_PIECES_LOST;
@@ -119,7 +119,7 @@ static sgi_pieces_outcome send_piece(sgi_pieces *pieces)
     return last ? SGI_PIECES_LAST : SGI_PIECES_SENT;
 }
 
-/* Ends the answer by an empty response without hasMore, because the last response was
+/* Ends the answer with an empty response without hasMore, because the last content was
  * sent as a piece (R-776-4). */
 static void finish(sgi_pieces *pieces)
 {
@@ -152,7 +152,7 @@ static bool takes(const sgi_inbound *in, const sgi_call_request *request)
     return request->kind->list != NULL;
 }
 
-/* When no index is sent, the dialect cannot say that a text continues a block. */
+/* Without an index, the dialect cannot say that a text continues a block. */
 static bool keeps_segments_apart(const segue_server *server)
 {
     return !(server->dialects & SGI_DIALECT_PARTIAL_INDEX);

@@ -1,8 +1,8 @@
-/* Partial results by notifications (PN) on the client: notifications that belong to a
- * plain call of 2026-07-28 bring parts of its result (core/docs/requirements.md 3). The
- * call asks for them when the application has on_segment. The final result has all parts,
- * so the parts are stored only for an error. Parts that were lost are delivered when the
- * result comes. */
+/* Partial results by notifications (PN) on the client: notifications for a plain call of
+ * 2026-07-28 bring parts of its result (core/docs/requirements.md 3). The client asks for
+ * them when the application has on_segment. The final result contains all parts, so parts
+ * are stored only for the case of an error. Lost parts are delivered when the result
+ * comes. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 #include "engine/client/pieces.h"
@@ -15,7 +15,7 @@ typedef struct piece_notes {
     uint64_t count;  /* number of segments that came with this exchange */
     uint64_t blocks; /* number of blocks that these segments make */
     int32_t empty;   /* number of pieces in a row that had no content */
-    /* pieces are missing, so later pieces are not delivered now but with the result */
+    /* pieces are missing, so later pieces are delivered with the result and not now */
     bool broken;
 } piece_notes;
 
@@ -35,9 +35,9 @@ static bool is_asked_for(const segue_request *request)
            !sgi_json_get(sgi_json_get(params, "_meta"), "partialResultToken").n;
 }
 
-/* Prepares an exchange of the call. Pieces begin anew with each exchange, and segments
- * that were delivered before are skipped. When out of memory, the exchange does not ask
- * for pieces. */
+/* Prepares an exchange of the call. The pieces of each exchange begin at the first one;
+ * segments that were delivered before are skipped. When out of memory, the exchange does
+ * not ask for pieces. */
 static void offer(segue_request *request, sgi_emitter *emitter)
 {
     (void)emitter;
@@ -56,8 +56,8 @@ static void write_meta(const segue_request *request, sgi_buf *out, int64_t id)
 
 /* ---- notifications ---- */
 
-/* True for the piece with the next number. After a missing piece, no more pieces are
- * delivered as they come (R-776-18): the rest is delivered with the result. */
+/* True for the piece with the next number. After a missing piece, no further piece is
+ * delivered when it comes (R-776-18); all of them are delivered with the result. */
 static bool is_next(segue_request *request, piece_notes *notes, sgi_json seq)
 {
     int64_t number;
@@ -66,7 +66,7 @@ static bool is_next(segue_request *request, piece_notes *notes, sgi_json seq)
         return false;
     }
     if (number < notes->next) {
-        request->delivery.dropped++; /* this piece has come before */
+        request->delivery.dropped++; /* this piece has already come before */
         return false;
     }
     if (number > notes->next) {
@@ -77,8 +77,8 @@ static bool is_next(segue_request *request, piece_notes *notes, sgi_json seq)
     return !notes->broken;
 }
 
-/* Checks the size of the stored pieces. Returns false when they are too large: the
- * request has then ended. */
+/* Checks the size of the stored pieces. If they are too large, ends the request and
+ * returns false. */
 static bool has_room(segue_request *request)
 {
     bool fits = sgi_fold_size(&request->fold) <=
@@ -88,8 +88,8 @@ static bool has_room(segue_request *request)
     return fits;
 }
 
-/* Stores a delivered piece for an error that may end the call; a result has the piece
- * anyway. Returns false when no more pieces are delivered, or when the request has
+/* Stores a delivered piece, in case the call ends with an error; a result contains the
+ * piece anyway. Returns false when no more pieces are delivered, or when the request has
  * ended. */
 static bool keep_notified(segue_request *request, piece_notes *notes, uint64_t place,
                           sgi_json block)
@@ -103,7 +103,7 @@ static bool keep_notified(segue_request *request, piece_notes *notes, uint64_t p
     return false;
 }
 
-/* Finds the index of a piece in the list of blocks. A piece that names none is appended.
+/* Finds the index of a piece in the list of blocks. A piece without an index is appended.
  * Returns false when the index is invalid. */
 static bool find_place(segue_request *request, piece_notes *notes, sgi_json params,
                        uint64_t *place)
@@ -187,7 +187,8 @@ static void take_piece(segue_request *request, piece_notes *notes, sgi_json para
     if (structured.n && !keep_structured(request, params))
         return;
     bool is_final = sgi_json_kind_of(sgi_json_get(params, "final")) == SGI_JSON_TRUE;
-    /* From now on pieces are not delivered as they come: the result brings them. */
+    /* From now on pieces are not delivered when they come, because the result contains
+     * them. */
     notes->broken |= !sgi_cli_pieces_keep_pace(request) || is_final;
 }
 
@@ -203,7 +204,7 @@ static bool notified(segue_session *session, sgi_str method, const sgi_message *
     if (notes && request->calling)
         take_piece(request, notes, msg->params);
     else
-        /* no request waits for the pieces of this token (R-776-19) */
+        /* no running request has this token (R-776-19) */
         session->engine->warnings++;
     *taken = true;
     return true;

@@ -1,9 +1,9 @@
 /* Partial results by notifications (PN) on the server: notifications/tools/partial_result
- * beside the request (SEP-2998), for a client of 2026-07-28 that declared partialResults
- * and gave a partialResultToken. Each notification has one segment, numbered from 0, and
- * the structuredContent that was set since the notification before. If the call has ended
- * before the last segment is sent, this segment is marked as the last. The result that
- * follows is complete, and it alone is authoritative (R-776-18). */
+ * (SEP-2998), for a client of 2026-07-28 that declared partialResults and gave a
+ * partialResultToken. Each notification has one segment, numbered from 0, and the
+ * structuredContent that was set since the previous one. If the call has ended before the
+ * last segment is sent, that segment is marked as the last. The result that follows is
+ * complete, and only the result is authoritative (R-776-18). */
 #include "engine/dialect/rows.h"
 #include "engine/server/pieces.h"
 
@@ -39,8 +39,8 @@ static void write_meta(sgi_buf *out, uint64_t voided, const uint64_t *place)
     sgi_jw_close(&w, '}');
 }
 
-/* The text is written without sgi_jw, because a streaming server spends much of its time
- * here. */
+/* The text is written without sgi_jw, for speed: a streaming server spends much of its
+ * time here. */
 static void write_piece(sgi_pieces *pieces, sgi_buf *out, const sgi_entry *entry)
 {
     sgi_str block;
@@ -92,7 +92,7 @@ static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
                : 0;
 }
 
-/* True for tools/call. There is no such notification for other requests. */
+/* True for tools/call, the only request that has this notification. */
 static bool takes(const sgi_inbound *in, const sgi_call_request *request)
 {
     (void)in;

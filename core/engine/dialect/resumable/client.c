@@ -1,8 +1,9 @@
-/* Z on the client (SEP-975): a server of the handshake eras has said how the request can
- * be resumed. When the connection breaks, the request waits for the next connection and
- * for minWait, and then asks for its answer under its old id (R-975-9). Over HTTP it
- * sends the position: the id of the last event that it took, so that it does not get
- * earlier events again. Over other transports the server knows the position. */
+/* Z on the client (SEP-975): resumes a request of which a server of the handshake eras
+ * has said how to resume it. When the connection breaks, the request waits for the next
+ * connection and for minWait. Then it asks for its answer under its old id (R-975-9).
+ * Over HTTP it sends its position, the id of the last event that it processed, so that
+ * earlier events are not sent again. Over other transports the server knows the
+ * position. */
 #include "engine/dialect/rows.h"
 #include "engine/client/dialects.h"
 #include "engine/client/withdrawal.h"
@@ -35,7 +36,7 @@ static void free_state(segue_request *request, sgi_cli_state *state)
 
 #define WAIT_MOST_S 86400 /* largest wait in seconds; a longer one counts as malformed */
 
-/* Logs a malformed wait of the server, which is ignored (R-975-3). */
+/* Logs that the server has sent a malformed wait, which is ignored (R-975-3). */
 static void warn_of_bound(segue_session *session)
 {
     session->engine->warnings++;
@@ -58,9 +59,9 @@ static bool read_wait(segue_session *session, sgi_json value, int64_t *ms)
     return true;
 }
 
-/* Stores the token. After a resume, the server sends a token that the client knows
- * already. A call that asks for a task is about to become one: on_task then gives the
- * application a token. */
+/* Stores the token. After a resume, the server sends the same token again. A call that
+ * asks for a task will become one, and on_task then gives the application a token, so
+ * this token is not reported. */
 static void take_token(segue_request *request, resumable *part, char *token)
 {
     sgi_inbox_head head = {.kind = SGI_RECORD_RESUMABLE};
@@ -69,7 +70,7 @@ static void take_token(segue_request *request, resumable *part, char *token)
     part->token = token; /* a new token replaces the old one */
     if (!is_new || sgi_cli_asks_for_task(request) || !request->events.on_resumable)
         return;
-    /* if the event is lost, the request can be resumed nevertheless */
+    /* if the event is lost, the request can still be resumed */
     if (sgi_deliver_is_full(request) || !sgi_deliver(request, &head, (sgi_str){0}))
         request->delivery.dropped++;
 }
@@ -84,7 +85,7 @@ static void take_policy(segue_session *session, sgi_json params)
     if (!request || request->calling != emitter ||
         !(session->options.dialects_on & SEGUE_DIALECT_RESUMABLE) ||
         sgi_json_kind_of(token) != SGI_JSON_STRING) {
-        session->engine->warnings++; /* no request waits for this token (R-975-3) */
+        session->engine->warnings++; /* no running request has this token (R-975-3) */
         return;
     }
     bool has_max = read_wait(session, sgi_json_get(params, "maxWait"), &max_ms);
@@ -124,7 +125,7 @@ static void set_position(segue_request *request, sgi_str id)
         sgi_tries_reset(&request->tries);
     char *copy = sgi_text_dup(mem, id);
     if (!copy)
-        /* the position stays: over other transports, a repeated message is recognized by
+        /* nothing is stored: over other transports, a repeated message is recognized by
          * its number */
         return;
     sgi_text_free(mem, part->last_event);
@@ -138,7 +139,7 @@ static sgi_str position(const segue_request *request, sgi_str method)
     return sgi_str_of(part_of(request)->last_event);
 }
 
-/* The exchange was lost: the wait before resuming (minWait) begins. */
+/* Called when the exchange was lost. From now on minWait is counted. */
 static void lost(segue_request *request)
 {
     resumable *part = part_of(request);
@@ -175,8 +176,8 @@ static bool can_resume(const segue_session *session)
            session->options.dialects_on & SEGUE_DIALECT_RESUMABLE;
 }
 
-/* Checks that this session can resume requests: a token may come from a session with
- * another server. */
+/* Checks that this session can resume requests. It may not: the token can come from a
+ * session with another server. */
 static bool fits(segue_request *request)
 {
     bool ok = can_resume(request->session);
@@ -186,9 +187,9 @@ static bool fits(segue_request *request)
     return ok;
 }
 
-/* Writes which segments have arrived. A server of this library then sends the later ones
- * that it still has, whatever was acknowledged. Writes nothing when the segments have no
- * numbers. */
+/* Writes how many segments have arrived. A server of this library then sends all later
+ * segments that it still has, even those that were acknowledged. Writes nothing when the
+ * segments have no numbers. */
 static void write_has(const segue_request *request, sgi_buf *out)
 {
     int64_t number = sgi_cli_received_up_to(request);
@@ -219,8 +220,8 @@ static void send_again(segue_request *request)
         return;
     int64_t left = part_of(request)->due_ms - sgi_now(&request->engine->env);
     if (left > 0) {
-        /* adds a tenth, so that the random change of the pause cannot make the resume too
-         * early */
+        /* a tenth longer, so that the random change of the pause cannot make the resume
+         * too early */
         sgi_tries_set_timer(&request->tries, left + left / 9 + 1);
         return;
     }
@@ -262,7 +263,7 @@ static sgi_emitter *resume(segue_session *session, int64_t id, sgi_str token)
             : NULL;
     if (!emitter)
         return NULL;
-    emitter->timeout_ms = 0; /* no time limit here: the caller has one */
+    emitter->timeout_ms = 0; /* no time limit, because the caller has one */
     sgi_jw_member_raw(&sending.w, "resumeToken", token);
     return sgi_emitter_send(emitter, &sending, (sgi_str){0}, (sgi_json){0}) ? emitter
                                                                             : NULL;
@@ -276,8 +277,8 @@ static void write_inquiry(const segue_task *task, sgi_jw *w)
     sgi_jw_member_raw(w, "resumeToken", sgi_str_of(task->resume_token));
 }
 
-/* Translates a status of requests/getStatus (R-975-22). "processing" means one of two
- * states of segue_task_state. */
+/* Translates a status of requests/getStatus (R-975-22). "processing" is translated to one
+ * of two states of segue_task_state. */
 static int32_t state_of(sgi_json result)
 {
     sgi_json asks = sgi_json_get(result, "hasInputRequest");
@@ -288,8 +289,9 @@ static int32_t state_of(sgi_json result)
                                                    : SEGUE_TASK_WORKING;
 }
 
-/* The reason in the error shows the state (R-975-12, R-975-14). Any other error is the
- * outcome of the request, if its answer was requested and not only its state. */
+/* Returns the state that the reason of an error shows (R-975-12, R-975-14). If the error
+ * has another reason and the answer of the request was asked for, the error is the
+ * outcome of the request. */
 static int32_t state_of_refusal(const segue_request *request, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
@@ -316,9 +318,9 @@ static const sgi_cli_inquiry inquiry = {
 
 /* ---- tokens ---- */
 
-/* Writes the dialect's part of a resume token. When the result comes in pieces, the
- * server has to send all of them again, because the result is merged of them; pieces that
- * the application has handled are not delivered again. */
+/* Writes the dialect's part of a resume token. If the result comes in pieces, the server
+ * must send all of them again, because the new process merges the result from them.
+ * Pieces that the application has handled are not delivered again. */
 static void write_token(const segue_request *request, sgi_jw *w)
 {
     const resumable *part = part_of(request);
@@ -382,9 +384,9 @@ static bool declares(const segue_session *session)
     return session->options.dialects_on & SEGUE_DIALECT_RESUMABLE;
 }
 
-/* Begins with a random request id. Requests of an earlier process may still run and be
- * resumed, so the ids of this session must differ from theirs (R-975-30). The id is small
- * enough for a double to be exact. */
+/* Makes the session begin with a random request id. Requests of an earlier process may
+ * still run and be resumed, so the ids of this session must differ from theirs
+ * (R-975-30). A double can represent the id exactly. */
 static void begin(segue_session *session, sgi_cli_state *state)
 {
     uint8_t bytes[5] = {0};

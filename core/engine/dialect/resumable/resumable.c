@@ -1,9 +1,9 @@
 /* The token is "<the operation's id in the store>.<secret>". Only the digest of the
- * secret is stored, so the content of the store does not give access to requests. The
- * first half finds the operation by one look-up, in memory or in the store.
+ * secret is stored, so the content of the store does not give access to requests. The id
+ * finds the operation by one look-up, in memory or in the store.
  *
- * A resumable operation that was closed stays for a while, only to tell its client why it
- * was closed (R-975-12). */
+ * A resumable operation that was closed stays in the store for a while, only so that its
+ * client can learn why it was closed (R-975-12). */
 #include "engine/dialect/resumable/resumable.h"
 
 #include "base/thresholds.h"
@@ -18,7 +18,7 @@
 
 #define NOTE_SHARES 16 /* number of shares into which the log's limit is divided */
 #define PIECE_SHARE 65536
-/* the shortest time in ms for which an ended request is kept */
+/* the shortest time in ms for which an ended request stays in the store */
 #define LEAST_KEPT_MS SGI_THRESHOLD(resumable_kept_ms)
 
 /* ---- making ---- */
@@ -166,8 +166,8 @@ static bool read_record(sgi_op *op, sgi_json data, sgi_lasting **out)
     return true;
 }
 
-/* Twice the time that the client was promised, and at least LEAST_KEPT_MS, so that a late
- * client still learns why nothing is left. */
+/* Twice the time that the server promised to its client, and at least LEAST_KEPT_MS. So a
+ * client that comes late still learns why there is no answer. */
 static int64_t kept_ms(const sgi_lasting *lasting)
 {
     int64_t waits_ms = sgi_time_mul(sgi_resumable_at(lasting)->max_wait_ms, 2);
@@ -224,7 +224,7 @@ static void parted(sgi_resumable *r)
     sgi_resumable_append_presence(r, true);
 }
 
-/* Called when a client is attached to the call again: stops the clock. */
+/* Called when a client is attached to the call again. Stops the clock. */
 static void arrived(sgi_resumable *r)
 {
     r->detached = false;
@@ -235,8 +235,8 @@ static void arrived(sgi_resumable *r)
 
 /* ---- its channel ---- */
 
-/* Leaves the present channel. Its conversation gets no more messages, and the stream of
- * its exchange ends (R-975-13). */
+/* Leaves the present channel. The conversation of the channel gets no more messages, and
+ * the stream of its exchange ends (R-975-13). */
 static void leave_channel(sgi_resumable *r, const sgi_peer *next)
 {
     sgi_peer *before = r->lasting.peer;
@@ -264,7 +264,7 @@ bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
     sgi_lasting_join_peer(&r->lasting, peer);
     arrived(r);
     if (replay) {
-        /* no empty first event is needed, because each event has an id */
+        /* each event has an id, so no empty first event is needed */
         replay->primes = false;
         replay->at = r->lasting.confirmed;
         memcpy(replay->tag, r->tag, sizeof replay->tag);
@@ -272,8 +272,8 @@ bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply)
     return true;
 }
 
-/* Does nothing for a call that has or had a channel, or was read from the store: such a
- * call is not new. */
+/* Sends the token of a new call. Does nothing for a call that has or had a channel, or
+ * that was read from the store. */
 static void created(sgi_lasting *lasting, sgi_reply *reply)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
@@ -281,9 +281,9 @@ static void created(sgi_lasting *lasting, sgi_reply *reply)
         tell(r, reply);
 }
 
-/* Drops notes that the client has confirmed, because no client asks for them again
- * (R-975-19). Confirmed segments stay while there is room: if the client's process dies
- * before it has handled them, the next process needs all of them for the whole result. */
+/* Drops notes that the client has confirmed. No client asks for them again (R-975-19).
+ * Confirmed segments stay while there is room: if the client's process dies before it has
+ * handled them, the next process needs all of them for the whole result. */
 static void drop_confirmed(sgi_resumable *r)
 {
     sgi_op *op = r->lasting.op;
@@ -291,10 +291,10 @@ static void drop_confirmed(sgi_resumable *r)
         sgi_op_drop(op, SGI_DROP_NOTES, r->notes.dropped);
 }
 
-/* Drops confirmed segments when they fill half of the log. The other half is for messages
- * that are not confirmed, because after a restart the handler runs on before its client
- * comes back. Segments of a task are kept, because clients also ask for them by the task
- * (C-12). */
+/* Drops confirmed segments when they fill half of the log. The other half is reserved for
+ * messages that are not confirmed: after a restart, the handler runs before its client
+ * comes back. Segments of a task are kept, because clients can also ask for them by the
+ * id of the task (C-12). */
 static void make_room(sgi_lasting *lasting, size_t bytes, size_t limit)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
@@ -333,7 +333,7 @@ static segue_status note(sgi_lasting *lasting, sgi_str message)
     if (sgi_op_is_full(op) ||
         message.n > 2 * op->limits.max_log_bytes - notes->all_bytes ||
         notes->all_bytes > 2 * op->limits.max_log_bytes)
-        return SEGUE_OK; /* the note is dropped: a later one is more recent */
+        return SEGUE_OK; /* the note is dropped, because later notes are more recent */
     segue_status status = sgi_op_append(op, SGI_ENTRY_NOTIFY, message);
     return status == SEGUE_E_LIMIT ? SEGUE_OK : status;
 }
@@ -363,7 +363,7 @@ static void joined(sgi_lasting *lasting, const sgi_entry *entry)
 static void elsewhere(sgi_lasting *lasting, bool away)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);
-    leave_channel(r, NULL); /* the client is connected to the other server now */
+    leave_channel(r, NULL); /* the client is now connected to the other server */
     r->lasting.sent = r->handed = r->lasting.confirmed;
     r->detached = true;
     sgi_resumable_begin_clock(r);

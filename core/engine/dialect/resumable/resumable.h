@@ -1,17 +1,18 @@
 /* Z: a request that can be resumed (SEP-975, core/docs/requirements.md 4). A client that
- * knows its id and its token gets the messages that were not delivered, over another
- * connection, also from a later process of the server. It is a lasting call
- * (server/lasting.h).
+ * knows the request's id and token gets the messages that were not delivered. It can ask
+ * over another connection, and from a later process of the server. Such a request is a
+ * lasting call (server/lasting.h).
  *
- *   ATTACHED --peer parted--> DETACHED --resume--> ATTACHED
+ *    ATTACHED --peer parted--> DETACHED --resume--> ATTACHED
  *                                 \-- maxWait is over --> EXPIRED
- *   any state -- final message confirmed --> CLOSED
+ *    any state -- final message confirmed --> CLOSED
  *
- * The clock runs only while no client is attached, and each valid request about the
- * operation resets it (R-975-5). The log says when the client left and when it came back.
- * So the clock continues over a restart, while no server runs, and at another server
- * (R-975-27). A message is delivered when it is confirmed: over a byte stream when it was
- * written, over HTTP by the Last-Event-ID of a client that resumes (R-975-17). */
+ * The clock runs only while no client is attached. Each valid request about the operation
+ * resets it (R-975-5). The log says when the client left and when it came back, so the
+ * clock continues after a restart (also for the time during which no server ran) and at
+ * another server (R-975-27). A message is delivered when it is confirmed: over a byte
+ * stream when it was written, over HTTP by the Last-Event-ID of a client that resumes
+ * (R-975-17). */
 #ifndef SGI_RESUMABLE_H
 #define SGI_RESUMABLE_H
 
@@ -27,9 +28,9 @@ typedef struct sgi_resumable {
     char secret[SGI_RANDOM_TEXT + 1];
     uint8_t hash[SGI_DIGEST_SIZE]; /* digest of the secret */
     char tag[SGI_RESUME_TAG + 1];  /* tag in the ids of the stream's events */
-    /* the wait that was promised at least (minWait); 0 = none */
+    /* the shortest wait that was promised to the client (minWait); 0 = none */
     int64_t min_wait_ms;
-    /* the wait that was promised at most (maxWait); 0 = none */
+    /* the longest wait that was promised to the client (maxWait); 0 = none */
     int64_t max_wait_ms;
     sgi_notes notes;
     sgi_notes pieces;      /* P: counts confirmed segments, which may leave the log */
@@ -40,7 +41,7 @@ typedef struct sgi_resumable {
     int64_t away_ms;     /* wall clock time at which the client left */
     uint64_t marked_seq; /* position of the newest PRESENCE entry; 0 = none */
     sgi_timer clock;
-    /* why nothing more is sent for this request; NULL = it is not closed */
+    /* why nothing more is sent for this request; NULL = the request is not closed */
     const char *closed;
 } sgi_resumable;
 
@@ -67,7 +68,7 @@ bool sgi_resumable_attach(sgi_resumable *r, sgi_reply *reply);
 bool sgi_resumable_is_token(const sgi_resumable *r, const uint8_t hash[SGI_DIGEST_SIZE]);
 /* Notes that the client has received the log up to this position. */
 void sgi_resumable_confirm(sgi_resumable *r, uint64_t seq);
-/* True when the client has not received all messages. */
+/* True when there are messages that the client has not received. */
 bool sgi_resumable_has_pending(const sgi_resumable *r);
 
 /* resumable_channel.c: functions of the dialect's sgi_lasting_form. */

@@ -1,6 +1,6 @@
-/* The channel of a resumable request carries, beside the result, entries of the log that
- * are messages of their own, in the order of the log. A question is sent again, under the
- * same id, to each client that may not have it (R-975-16). */
+/* Sends the entries of the log that are messages of their own on the channel of a
+ * resumable request, between the pieces and in the order of the log. A question is sent
+ * again, under the same id, to each client that may not have it (R-975-16). */
 #include "engine/dialect/resumable/resumable.h"
 
 #include "wire/json_copy.h"
@@ -43,15 +43,14 @@ void sgi_resumable_send_entry(sgi_segment_reader *cursor, const sgi_entry *entry
     if (is_new)
         sgi_lasting_note_position(pieces->reply, entry->seq);
     if (entry->kind == SGI_ENTRY_INPUT_ASK)
-        /* a question without an answer is sent again, even if the client has received
-         * it */
+        /* an unanswered question is sent again, even to a client that has received it */
         send_question(pieces, entry);
     else if (is_new && entry->seq > r->notes.dropped)
         sgi_send_notification_members(pieces->conn, text);
 }
 
 /* Withdraws the questions that were sent to the client, on this channel or an earlier
- * one, and need no answer any more. */
+ * one, and that need no answer any more. */
 void sgi_resumable_withdraw_questions(const sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;

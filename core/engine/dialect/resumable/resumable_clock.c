@@ -1,15 +1,15 @@
-/* The clock runs at the owner of the operation. When the client is attached to another
- * server, that server reports by forwarded commands (forwarding.h) that the client comes
- * and goes, and from time to time that it is still there. If that server dies, the
- * reports end and the owner's clock runs out. */
+/* The clock of a resumable request runs at the owner of the operation. When the client is
+ * attached to another server, that server sends forwarded commands (forwarding.h): that
+ * the client has come, that it has gone, and at intervals that it is still there. If that
+ * server dies, these commands stop, and the owner's clock runs out. */
 #include "engine/dialect/resumable/resumable_clock.h"
 
 #include "engine/log/dropping.h"
 #include "engine/cluster/forwarding.h"
 #include "engine/server/task.h"
 
-/* An operation that is no task and has no key is deleted from the store, because no
- * client can ask for it any more. */
+/* If the operation is not a task and has no key, it is also deleted from the store,
+ * because no client can ask for it any more. */
 void sgi_resumable_close(sgi_resumable *r, const char *why)
 {
     sgi_op *op = r->lasting.op;
@@ -39,7 +39,7 @@ static void time_over(sgi_timer *timer)
     sgi_op_ref(op);
     if (sgi_op_has_ended(op))
         sgi_resumable_close(r, "expired");
-    /* a task does not expire here: it has its own time to live (C-8) */
+    /* a task does not expire here, because it has its own time to live (C-8) */
     else if (!op->served->is_task)
         sgi_task_expire(op);
     sgi_op_unref(op);
@@ -77,9 +77,9 @@ void sgi_resumable_end_clock(sgi_resumable *r)
         sgi_engine_set_timer(engine, &r->clock, wait_of(r) / 3 + 1, still_here);
 }
 
-/* Appends to the log whether the client is away. Nothing can be appended after the end;
- * then the time of the end counts. Without room or memory for the entry, the last one
- * stays valid. */
+/* Appends to the log whether the client is away. After the end of the operation nothing
+ * can be appended, and the time of the end counts instead. If there is no room or memory
+ * for the entry, the last one stays valid. */
 void sgi_resumable_append_presence(sgi_resumable *r, bool away)
 {
     sgi_op *op = r->lasting.op;
@@ -92,9 +92,9 @@ void sgi_resumable_append_presence(sgi_resumable *r, bool away)
                       away ? SGI_STR("{\"away\":1}") : SGI_STR("{\"away\":0}"));
 }
 
-/* Returns the slack of the times in the log. Not every contact with the client is logged,
- * so a logged time may be older than the last contact by this slack. Readers of the log
- * add the slack, so that no request ends too early. */
+/* Returns by how much the times in the log may be too old: not every contact with the
+ * client is logged. Code that reads these times adds the returned time, so that no
+ * request ends too early. */
 static int64_t slack_of(const sgi_resumable *r)
 {
     return wait_of(r) / 8;
@@ -111,8 +111,8 @@ void sgi_resumable_touch(sgi_resumable *r)
 }
 
 /* Returns how long the request still waits for its client, according to the log. While
- * the client is connected, this is the whole time. Once the operation has ended, the wait
- * counts from the end at the latest. */
+ * the client is connected, this is the whole time. After the end of the operation, the
+ * time is counted from the end at the latest. */
 static int64_t left_of(const sgi_resumable *r)
 {
     int64_t now = sgi_wall_now(&r->lasting.op->engine->env);
@@ -124,7 +124,7 @@ static int64_t left_of(const sgi_resumable *r)
                         : wait_of(r);
 }
 
-/* A task never counts as over, because it has its own time to live (C-8). */
+/* A task is never over here, because it has its own time to live (C-8). */
 bool sgi_resumable_is_over(const sgi_lasting *lasting)
 {
     const sgi_resumable *r = sgi_resumable_at(lasting);
@@ -137,8 +137,8 @@ void sgi_resumable_close_if_over(sgi_lasting *lasting)
         sgi_resumable_close(sgi_resumable_at(lasting), "expired");
 }
 
-/* After a restart, the client counts as away since an unknown time. A client that was
- * attached here before this server took the call over stays attached. */
+/* After a restart nobody knows since when the client has been away, so the log decides. A
+ * client that was attached to this server before it took the call over stays attached. */
 void sgi_resumable_start_clock(sgi_lasting *lasting)
 {
     sgi_resumable *r = sgi_resumable_at(lasting);

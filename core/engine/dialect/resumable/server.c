@@ -1,7 +1,7 @@
 /* Z: requests/resume and requests/getStatus (SEP-975), in the handshake eras, for clients
- * that declared resumableRequests. The request that resumes has the id of the original
- * request, and its answer is that request's answer (R-975-9). So when an error would be
- * mistaken for this answer, no error is sent. */
+ * that have declared resumableRequests. A requests/resume has the id of the original
+ * request, and its answer is the answer of that request (R-975-9). So no error is sent
+ * that the client could mistake for this answer. */
 #include "engine/dialect/rows.h"
 #include "engine/conversation/batch.h"
 #include "engine/error.h"
@@ -22,7 +22,7 @@ typedef struct looking {
     sgi_reply *reply;
     char *id; /* canonical id of the request whose answer the client asks for */
     uint8_t hash[SGI_DIGEST_SIZE];
-    /* over HTTP: Last-Event-ID says that the client has the events up to after_seq */
+    /* over HTTP: according to Last-Event-ID, the client has the events up to after_seq */
     char after_tag[9];
     uint64_t after_seq;
     bool says_has; /* the client says how many segments it has: `has` */
@@ -45,7 +45,7 @@ static void refuse(sgi_reply *reply, const char *text, const char *reason)
     sgi_reply_close(reply);
 }
 
-/* Returns why the request has no answer any more; NULL = it has its answer, or will have
+/* Returns why the request gets no answer any more; NULL = it has its answer or will get
  * it. */
 static const char *what_became(const sgi_op *op)
 {
@@ -59,8 +59,8 @@ static const char *what_became(const sgi_op *op)
                : NULL;
 }
 
-/* Like what_became, for the client that asks. A request with a key is kept after its
- * answer was delivered. A client that says how many segments it has gets the answer
+/* Like what_became, for the client that asks. After its answer was delivered, a request
+ * with a key is still kept. A client that says how many segments it has gets the answer
  * again, because the process that received the answer may have died. */
 static const char *refusal_of(const looking *look, const sgi_op *op)
 {
@@ -70,8 +70,8 @@ static const char *refusal_of(const looking *look, const sgi_op *op)
     return again ? NULL : what_became(op);
 }
 
-/* Leaves the id out of an error. An error with an id that is in flight on this connection
- * would look like the answer of that request (C-3). */
+/* Leaves the id out of an error. If the id is in flight on this connection, an error with
+ * this id would look like the answer of the request in flight (C-3). */
 static void spare_id(sgi_reply *reply)
 {
     const sgi_peer *peer = reply->peer;
@@ -127,8 +127,8 @@ static bool read_token(const sgi_inbound *in, sgi_str *id, uint8_t hash[SGI_DIGE
     return sgi_engine_digest(in->peer->server->engine, hash, &secret, 1);
 }
 
-/* Reads how many segments the client has. This number counts, whatever was
- * acknowledged. */
+/* Reads how many segments the client has. This number counts, even if the client has
+ * acknowledged more. */
 static bool read_has(const sgi_inbound *in, uint64_t *has)
 {
     int64_t number = -1;
@@ -137,7 +137,7 @@ static bool read_has(const sgi_inbound *in, uint64_t *has)
     return number >= 0;
 }
 
-/* A malformed token gets the same answer as an unknown one (R-0-5). */
+/* Looks the request up. A malformed token is answered like an unknown one (R-0-5). */
 static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
                     void (*known)(looking *, sgi_op *))
 {
@@ -165,8 +165,8 @@ static void look_up(const sgi_inbound *in, sgi_reply *reply, sgi_str request_id,
 
 /* ---- requests/resume ---- */
 
-/* Ignores a resume whose id is in flight on this connection: an error would look like the
- * answer of the request in flight (R-975-13, C-3). */
+/* Ignores a requests/resume whose id is in flight on this connection, because an error
+ * would look like the answer of the request in flight (R-975-13, C-3). */
 static void pass_over(sgi_reply *reply)
 {
     reply->engine->warnings++;
@@ -239,7 +239,7 @@ static bool has_input(const sgi_op *op)
     return false;
 }
 
-/* Answers requests/getStatus. Nothing changes by this (R-975-21). */
+/* Answers requests/getStatus, which changes nothing (R-975-21). */
 static void tell_status(looking *look, sgi_op *op)
 {
     sgi_resumable *r = sgi_resumable_of(op);
@@ -300,8 +300,8 @@ static bool is_for(const sgi_peer *peer)
            SGI_DIALECT_Z;
 }
 
-/* True for a peer that may resume requests. The peer of a host is a server, which may
- * not. */
+/* True for a peer that may resume requests. The peer of a host is an MCP server, which
+ * may not. */
 static bool serves(const sgi_peer *peer, sgi_version version)
 {
     (void)version; /* peer->handshake->version is used instead */
@@ -319,8 +319,8 @@ static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
     return in->peer->handshake->declared & SGI_SAYS_RESUMABLE;
 }
 
-/* True when the call is resumable. A call that becomes a task needs no resuming, because
- * its task id is enough, unless segments are sent while it runs (C-15). */
+/* True when the call is resumable. A call that becomes a task is not, because its task id
+ * is enough to come back, unless its segments are sent while it runs (C-15). */
 static bool lasts(const sgi_inbound *in, const sgi_call_request *request)
 {
     const sgi_conn *conn = in->peer->conn;

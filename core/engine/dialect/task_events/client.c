@@ -1,9 +1,9 @@
-/* The event stream (E) of a task that a request follows. The stream brings segments,
- * and reports when tasks/get is due. A stream that breaks is opened again after the
- * last received event, with growing pauses. When streams have broken STREAM_TRIES_MAX
- * times in a row without an event, the task is polled as well, until a stream brings
- * an event again. The pauses have a limit, and tasks/get ends the request when the
- * server is gone. */
+/* The event stream (E) of a task that a request follows. The stream brings segments, and
+ * its events show when tasks/get is due. A stream that breaks is opened again after the
+ * last received event, with growing pauses. When STREAM_TRIES_MAX streams in a row have
+ * broken without an event, the task is polled as well, until a stream brings an event
+ * again. The pauses are limited. If the server has gone, a failed tasks/get ends the
+ * request. */
 #include "engine/dialect/rows.h"
 
 #include "base/thresholds.h"
@@ -55,9 +55,10 @@ static void forget_all_left(segue_session *session, sgi_open_streams *streams)
         forget_left(session, &streams->left[i]);
 }
 
-/* Notes a stream that is dropped, because its events may still arrive. A stream that has
- * brought nothing is not noted: its late events fit into the next stream. Over HTTP no
- * stream is noted, because the exchange shows to which stream an event belongs. */
+/* Notes that a stream was dropped, because its events may still arrive. A stream that has
+ * brought nothing is not noted, because its late events are the first events of the next
+ * stream too. Over HTTP nothing is noted, because the exchange shows to which stream an
+ * event belongs. */
 static void note_left(const segue_request *request)
 {
     sgi_open_streams *streams = sgi_open_streams_of(request->session);
@@ -75,9 +76,9 @@ static void note_left(const segue_request *request)
     left->next = next;
 }
 
-/* True when the event belongs to the dropped stream. The late events of a dropped stream
- * continue its numbers. The first event with another number shows that the new stream has
- * begun, to which all later events belong. */
+/* True when the event belongs to the dropped stream: its number continues the numbers of
+ * that stream. The first event with another number belongs to the new stream, and so do
+ * all events after it. */
 bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq)
 {
     sgi_left_stream *left = find_left(request);
@@ -142,7 +143,7 @@ static bool complete_from_events(segue_request *request, sgi_json result)
     return ok;
 }
 
-/* Continues the stream behind events that the server has no longer (R-E-3). */
+/* Continues the stream after events that the server no longer has (R-E-3). */
 static bool skip_gone(segue_request *request, sgi_json data)
 {
     int64_t earliest;
@@ -154,8 +155,8 @@ static bool skip_gone(segue_request *request, sgi_json data)
     return true;
 }
 
-/* Handles a failure of the stream. tasks/get may still work, and it shows whether the
- * task is lost. */
+/* Handles a failure of the stream. tasks/get may still work, and shows whether the task
+ * is lost. */
 static void stream_failed(segue_request *request, const char *why, int64_t at_least_ms)
 {
     sgi_engine_log(request->engine, SEGUE_LOG_WARNING,
@@ -167,8 +168,8 @@ static void stream_failed(segue_request *request, const char *why, int64_t at_le
     if (sgi_session_is_open(request->session) || !request->session->conn->exchanging)
         sgi_tries_back_off(&sgi_task_stream_of(request)->tries, at_least_ms);
     else
-        /* no pause begins, because the stream is opened when the session opens: only the
-         * failure is counted */
+        /* the failure is only counted: the stream is opened when the session opens, so
+         * there is no pause */
         sgi_task_stream_of(request)->tries.failures++;
     if (request->session->options.max_reconnects < 0)
         sgi_task_stream_of(request)->off = true;
@@ -190,16 +191,15 @@ static void take_stream_error(segue_request *request, const sgi_outcome *outcome
         return;
     }
     if (is_gone) {
-        /* the stream cannot be continued, so the result is taken from tasks/get, which
-         * has all segments */
+        /* the stream cannot continue; tasks/get brings the result with all segments */
         sgi_task_stream_of(request)->off = request->follow->partial = true;
         sgi_follow_get(request);
     } else if (sgi_follow_is_missing_method(code)) {
         request->session->server.streams = false;
         sgi_follow_get(request);
     } else if (code == SGI_RPC_INVALID_PARAMS) {
-        /* another request has the stream of this task, or the task is gone: tasks/get
-         * shows which of the two */
+        /* another request has the stream of this task, or the task is gone; tasks/get
+         * shows which */
         sgi_task_stream_of(request)->off = true;
         sgi_follow_get(request);
     } else {
@@ -208,8 +208,8 @@ static void take_stream_error(segue_request *request, const sgi_outcome *outcome
 }
 
 /* Sends tasks/get, because the server does not stream the task now. If the task goes on,
- * the stream is opened after an interval, so that a server cannot make the client send
- * messages without a pause. */
+ * the stream is opened after an interval. Without the interval, a server could make the
+ * client send messages without a pause. */
 static void look_instead(segue_request *request)
 {
     sgi_tries_set_timer(&sgi_task_stream_of(request)->tries,
@@ -221,7 +221,7 @@ static void stream_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_request *request = emitter->request;
     forget_stream(request);
-    /* a stream that was dropped earlier will bring no more events */
+    /* no more events of the stream that was dropped earlier will come */
     forget_left(request->session, find_left(request));
     if (request->phase != SGI_PHASE_FOLLOW || request->cancel_due)
         return;
@@ -321,8 +321,8 @@ void sgi_task_stream_end(segue_request *request)
 
 /* ---- the dialect's table ---- */
 
-/* Finds the request whose stream brings the events of this task. Over HTTP the event must
- * have come on the exchange of this stream, because a dropped stream may bring events
+/* Finds the request whose stream brings the events of this task. Over HTTP, the event
+ * must come on the exchange of that stream, because a dropped stream may bring events
  * until its exchange is closed. */
 static segue_request *find_by_stream(segue_session *session, sgi_str task_id)
 {
@@ -333,8 +333,8 @@ static segue_request *find_by_stream(segue_session *session, sgi_str task_id)
     return stream->request;
 }
 
-/* Handles an event whose task is not known: any stream that can bring it may have lost an
- * event. */
+/* Handles an event whose task is not known. Each stream that can have brought the event
+ * may lack an event now. */
 static void lose_event(segue_session *session)
 {
     session->engine->warnings++;
@@ -374,7 +374,7 @@ static bool notified(segue_session *session, sgi_str method, const sgi_message *
     else if ((request = find_by_stream(session, id)))
         sgi_task_stream_take_event(request, &event);
     else
-        /* the event belongs to a stream that was closed, and is dropped */
+        /* the event belongs to a stream that was closed, so it is dropped */
         session->engine->warnings++;
     *taken = true;
     return true;
@@ -413,8 +413,8 @@ static void read_server_capabilities(segue_session *session, sgi_json capabiliti
                               session->server.tasks &&
                               (sgi_json_get(tasks, "eventStreams").n > 0 ||
                                sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);
-    /* the dropped streams were on an earlier connection, so their events cannot arrive
-     * any more */
+    /* the dropped streams belonged to an earlier connection, so their events cannot
+     * arrive any more */
     forget_all_left(session, sgi_open_streams_of(session));
 }
 

@@ -1,7 +1,7 @@
-/* Merges the events of a task's stream (E) as the server merges its segments. Each event
- * is merged once (R-E-7). When the server gives the numbers of segments, the client uses
- * the same numbers: a segment that was delivered as a piece before the call became a task
- * is then not delivered again. */
+/* Merges the events of a task's stream (E) in the same way as the server. Each event is
+ * merged once (R-E-7). If the server numbers the segments, the client uses these numbers:
+ * a segment that was delivered as a piece, before the call became a task, is not
+ * delivered again. */
 #include "engine/dialect/task_events/stream.h"
 
 static void lose_count(segue_request *request)
@@ -10,8 +10,8 @@ static void lose_count(segue_request *request)
         sgi_task_stream_of(request)->count = SGI_COUNT_LOST;
 }
 
-/* Handles a malformed event. The merge lacks this event, so the server's result is
- * fetched. */
+/* Handles a malformed event. The merged result lacks this event, so the whole result is
+ * fetched from the server. */
 static void lack_something(segue_request *request)
 {
     request->engine->warnings++;
@@ -36,10 +36,10 @@ void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_even
     lose_count(request);
 }
 
-/* Handles an event that came although earlier events are missing. Returns true when the
- * event is not used: the stream is then opened again, once for each gap. An event that is
- * still missing afterwards will not come. On a byte stream, late events of the dropped
- * stream may still arrive. */
+/* Handles an event that came while earlier events are missing. Returns true when the
+ * event is not used, because the stream is opened again; this happens once per gap. An
+ * event that is still missing after that will not come. On a byte stream, late events of
+ * the dropped stream may still arrive. */
 static bool waits_for_hole(segue_request *request, uint64_t seq)
 {
     bool is_left =
@@ -81,8 +81,9 @@ static void lack_segments(segue_request *request)
     lose_count(request);
 }
 
-/* Stores a block. place: index of the block in the list; -1 = it is appended. The index
- * is used only while no segment is missing. Returns false when the index is invalid. */
+/* Stores a block. place: index of the block in the list; -1 = the block is appended. The
+ * index counts only while no segment is missing. Returns false when the index is
+ * invalid. */
 static bool keep_block(segue_request *request, int64_t place, sgi_json block)
 {
     if (request->options.discard)
@@ -124,15 +125,15 @@ static void take_segments(segue_request *request, uint64_t seq,
             return;
         }
         sgi_task_stream_of(request)->segment = number;
-        /* a block with a lower number was delivered earlier, as a piece of the call */
+        /* blocks with lower numbers were delivered before, as pieces of the call */
         if (number >= request->numbering.next)
             show_block(request, number, seq + 1, place, block);
         place += place >= 0;
     }
 }
 
-/* Handles an event whose number is missing or malformed. The event is not used, and the
- * result is fetched. */
+/* Handles an event with a missing or malformed number. The event is not used, and the
+ * whole result is fetched. */
 static void lack_place(segue_request *request)
 {
     request->engine->warnings++;
@@ -165,7 +166,7 @@ static void take_event(segue_request *request, uint64_t seq, const sgi_task_even
                                       ? sgi_task_stream_of(request)->segment
                                       : request->numbering.next - 1);
         if (sgi_task_stream_of(request)->count != SGI_COUNT_ALL)
-            /* the next segment gets the number after those that were delivered */
+            /* from now on segments are numbered after those that were delivered */
             sgi_task_stream_of(request)->count = SGI_COUNT_ON;
     } else if (sgi_json_string_is(type, SGI_STR("dev.segue.status"))) {
         sgi_task_note_status(request, payload);
@@ -186,10 +187,10 @@ void sgi_task_stream_take_event(segue_request *request, const sgi_task_event *ev
         request->delivery.dropped++; /* this event has come before (R-E-7) */
         return;
     }
-    /* Without a cursor, the stream begins with the earliest event that the server has. If
-     * an earlier stream of the task was dropped, the event may belong to that one,
-     * because an event names its task and not its stream. An event that is skipped here
-     * is also in the result. */
+    /* A stream without a cursor begins with the earliest event that the server has. An
+     * event names its task and not its stream. So if an earlier stream of the task was
+     * dropped, the event may belong to that stream. An event that is skipped here is in
+     * the result, too. */
     if (!sgi_task_stream_of(request)->next &&
         sgi_task_stream_is_stale_event(request, (uint64_t)seq)) {
         sgi_task_stream_of(request)->unsure = true;

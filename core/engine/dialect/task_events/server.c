@@ -1,8 +1,7 @@
-/* Resumable event streams of a task (E, SEP-2694) on the server. tasks/stream keeps its
- * response open. It sends the events of the log after the client's cursor, then new
- * events, then the empty result. A stream is a source of its conversation: the
- * conversation asks the source for events when there is room, so the stream sends no
- * faster than its client reads. */
+/* Resumable event streams of a task (E, SEP-2694) on the server. The response to
+ * tasks/stream stays open. First come the events of the log after the client's cursor,
+ * then new events, then the empty result. A stream is a source of its conversation: it is
+ * asked for events when there is room, so it sends no faster than its client reads. */
 #include "engine/dialect/rows.h"
 #include "engine/server/task_form.h"
 #include "engine/log/dropping.h"
@@ -106,8 +105,8 @@ static bool prepare_envelope(sgi_stream *stream, const char *task_id)
     return !head->failed && !tail->failed;
 }
 
-/* Ends the stream with the outcome of the task, so that a client that has received every
- * event needs no tasks/get. */
+/* Ends the stream with the outcome of the task. A client that has received all events
+ * then needs no tasks/get. */
 static void send_end(sgi_stream *stream)
 {
     const sgi_op *op = stream->reader.op;
@@ -134,8 +133,8 @@ static void send_failure(sgi_stream *stream)
     sgi_reply_store_error(stream->reply, SGI_UNREADABLE, SEGUE_E_STORE);
 }
 
-/* Reports that the server does not keep the events between the client's cursor and this
- * event any more (R-E-3). */
+/* Reports that the server no longer has the events between the client's cursor and this
+ * event (R-E-3). */
 static void send_gone(sgi_stream *stream, uint64_t event)
 {
     char data[160];
@@ -174,8 +173,8 @@ static step send_next(sgi_stream *stream)
     if (entry->event && entry->event >= stream->expect && entry->event >= earliest) {
         write_event(stream, out, entry);
         if (out->failed) {
-            /* out of memory: the stream ends without skipping an event, so the client can
-             * resume at its cursor */
+            /* out of memory: the stream ends before this event, so the client can resume
+             * at its cursor */
             sgi_buf_cut(out, before);
             send_failure(stream);
             return STEP_END;
@@ -206,7 +205,7 @@ static void more_to_read(sgi_reader *reader)
 
 static void withdrawn(sgi_reply *reply)
 {
-    /* only the stream was cancelled: the task goes on (R-E-5) */
+    /* only the stream was cancelled, and the task goes on (R-E-5) */
     end_stream(reply->user);
 }
 
@@ -245,8 +244,7 @@ static void begin_stream(sgi_reply *reply, sgi_op *op, uint64_t expect)
     sgi_send_open_events(stream->conn);
     sgi_buf_init(&stream->head, mem);
     sgi_buf_init(&stream->tail, mem);
-    /* event n is at position n + 1 of the log or later, so earlier positions need not be
-     * read */
+    /* event n is at position n + 1 of the log or later, so reading begins there */
     sgi_reader_init(&stream->reader, op, expect ? expect - 1 : 0, more_to_read);
     stream->reader.tells = true;
     if (!prepare_envelope(stream, op->task_id)) {
@@ -300,8 +298,8 @@ static void tasks_stream(const sgi_inbound *in)
         sgi_reply_close(reply);
         return;
     }
-    /* `after` is the last event that the client has, so after + 1 is next; `expect` is
-     * one more, because 0 has another meaning */
+    /* `after` is the last event that the client has, and after + 1 the next; `expect` is
+     * 1 + the next, because 0 has another meaning */
     *open = (opening){reply, cursor.n ? (uint64_t)after + 2 : 0};
     sgi_server_find_task(in->peer->server, in->peer->who, id, stream_found, open);
 }

@@ -1,5 +1,6 @@
-/* The event stream of a task (E, SEP-2694) on the client. The dialect that follows the
- * task uses it. The stream brings segments, and shows when tasks/get is due. */
+/* The event stream of a task (E, SEP-2694) on the client, used by the dialect that
+ * follows the task. The stream brings segments, and its events show when tasks/get is
+ * due. */
 #ifndef SGI_TASK_STREAM_H
 #define SGI_TASK_STREAM_H
 
@@ -8,13 +9,13 @@
 
 /* How the client numbers the segments of a stream when the server gives no numbers. */
 typedef enum sgi_count {
-    /* the next segment has the number after those that were delivered */
+    /* the next segment has the number after the last delivered one */
     SGI_COUNT_ON = 0,
-    /* the stream was read from its first event on, so every segment is counted */
+    /* the stream was read from its first event, so all segments are counted */
     SGI_COUNT_ALL,
-    SGI_COUNT_LOST, /* events are missing, which may have been segments */
-    /* Like SGI_COUNT_LOST, and segments were delivered afterwards: the whole result has
-     * to be delivered again. */
+    SGI_COUNT_LOST, /* missing events may have been segments, so the count is not known */
+    /* Like SGI_COUNT_LOST, but segments were delivered with wrong numbers: the whole
+     * result has to be delivered again. */
     SGI_COUNT_WRONG
 } sgi_count;
 
@@ -25,26 +26,26 @@ typedef struct sgi_task_stream {
     sgi_tries tries;        /* counts the attempts of tasks/stream */
     sgi_emitter *emitter;   /* the exchange of the open stream, or NULL */
     sgi_map_node node;      /* node of the map of the session's open streams */
-    /* no stream is opened for this task any more, although the server offers streams */
+    /* no further stream is opened for this task, although the server offers streams */
     bool off;
     uint64_t next; /* number of the next event */
-    /* the value of `next` when the stream was opened again because of a missing event */
+    /* value of `next` when the stream was opened again because of a gap */
     uint64_t gap;
-    uint64_t gap_end; /* number of the last event that arrived behind the missing one */
+    uint64_t gap_end; /* number of the last event that arrived after the gap */
     /* tasks/get has reported the end of the task, but the stream has not */
     bool end_seen;
     uint64_t segment; /* number of the last segment of the stream */
     sgi_count count;  /* how the segments are counted */
-    /* events were skipped that may have belonged to this stream (follow_events.c) */
+    /* skipped events may have belonged to this stream (follow_events.c) */
     bool unsure;
 } sgi_task_stream;
 
-/* The largest number of dropped streams that a session remembers; a new one replaces the
- * oldest. After an entry was replaced, a late event of its stream may be taken for the
- * first event of the task's next stream. */
+/* The largest number of dropped streams that a session remembers. A new one replaces the
+ * oldest one. When a stream is no longer remembered, a late event of it can be taken for
+ * the first event of the task's next stream. */
 #define SGI_STREAMS_LEFT_MAX 16
 
-/* A stream that was dropped on a byte stream, so that its events may still arrive. */
+/* A stream that was dropped on a byte stream. Its events may still arrive. */
 typedef struct sgi_left_stream {
     char *task_id; /* id of the task; NULL = the entry is free */
     uint64_t next; /* number of the next event of the dropped stream */
@@ -84,9 +85,8 @@ sgi_emitter *sgi_task_stream_emitter(const segue_request *request);
 bool sgi_task_stream_is_missing(const segue_request *request);
 /* Drops the stream and opens it again behind the last received event. */
 void sgi_task_stream_reopen(segue_request *request);
-/* True when the event may belong to an earlier stream of the task, which was dropped.
- * Called for an event of a stream that has brought nothing and was opened without a
- * cursor. */
+/* True when the event may belong to an earlier stream of the task that was dropped.
+ * Called for the first event of a stream that was opened without a cursor. */
 bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq);
 
 /* ---- follow_events.c ---- */
@@ -94,13 +94,13 @@ bool sgi_task_stream_is_stale_event(segue_request *request, uint64_t seq);
 /* The members of notifications/tasks/event, as views. */
 typedef struct sgi_task_event {
     sgi_json seq, type, payload;
-    /* the place of payload in the text that was read ahead, or NULL */
+    /* the part of the text that contains payload and was parsed ahead, or NULL */
     const sgi_json_part *part;
 } sgi_task_event;
 
 void sgi_task_stream_take_event(segue_request *request, const sgi_task_event *event);
-/* Notes that the missing events in front of next_event will not come. The merged result
- * is then incomplete, so the result is fetched. */
+/* Notes that the missing events before next_event will not come. The merged result is
+ * incomplete, so the whole result is fetched. */
 void sgi_task_stream_skip_lost_events(segue_request *request, uint64_t next_event);
 
 #endif

@@ -9,7 +9,7 @@ static bool is_of_tasks(const segue_request *request)
     return !strncmp(request->method, "tasks/", 6);
 }
 
-/* Refuses a task that the call did not ask for (R-2557-10). Also cancels the task, so
+/* Refuses a task for which the call did not ask (R-2557-10). Also cancels the task, so
  * that the server does no useless work. */
 static void refuse(segue_request *request, const sgi_response *reply, const char *why)
 {
@@ -36,8 +36,8 @@ static bool take_plain(segue_request *request, const sgi_response *reply)
 {
     uint8_t allowed = request->session->server.modes & sgi_2025_form(request).modes;
     if (request->session->server.task_calls && !(allowed & SGI_MODE_IMMEDIATE))
-        /* the call did not allow a plain result (R-1905-4), so this is counted as a
-         * mistake of the server */
+        /* the call did not allow a plain result (R-1905-4); this is counted as a
+         * violation of the server */
         request->engine->warnings++;
     if (!reply->complete)
         return false;

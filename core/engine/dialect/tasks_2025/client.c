@@ -1,11 +1,11 @@
-/* Sends tools/call as a task of 2025-11-25. In this revision the client asks for the
- * task by params.task, and only for a tool that accepts it (R-1905-10). The session
- * itself reads tools/list once, before the first call, and calls wait for that. If
- * reading fails, the client does not know which tools accept tasks, so tools/list is
- * read again. A call is sent when the client knows whether to ask for a task, or else
- * the call fails. When a call is refused because it asks, or does not ask, for a task,
- * tools/list is read again and the call is sent once more: the error -32601 means that
- * the tool did not run. */
+/* Sends tools/call as a task of 2025-11-25. In this revision the client asks for a task
+ * by params.task, and may do so only if the tool accepts it (R-1905-10). The session
+ * itself reads tools/list once, before the first call; calls wait for this. If reading
+ * fails, the client does not know which tools accept tasks, and tools/list is read again.
+ * In the end each call is sent with or without params.task, or fails. If a call is
+ * refused because it has, or lacks, params.task, tools/list is read again and the call is
+ * sent once more. This is safe, because the error -32601 means that the tool did not
+ * run. */
 #include "engine/dialect/rows.h"
 
 #include "base/thresholds.h"
@@ -67,7 +67,7 @@ segue_status sgi_task_calls_may_list(segue_session *session, uint32_t modes)
 
 /* ---- the handshake ---- */
 
-/* If the application declares tasks itself, nothing is written. */
+/* Writes nothing when the application declares tasks itself. */
 static void write_capabilities(const segue_session *session, sgi_json given, sgi_jw *w)
 {
     if (session->options.no_tasks || sgi_json_get(given, "tasks").n)
@@ -82,8 +82,8 @@ static void write_capabilities(const segue_session *session, sgi_json given, sgi
     sgi_jw_close(w, '}');
 }
 
-/* Returns the capability for void segments when the client declares streaming: this
- * client accepts that segments become void. */
+/* Returns the name of the capability for void segments if the client declares streaming.
+ * It says that this client accepts that segments become void. */
 static const char *experimental(const segue_session *session, sgi_json given)
 {
     return modes_to_declare(session, given) & SGI_MODE_STREAMING ? SGI_REPLACE : NULL;
@@ -118,13 +118,13 @@ static sgi_call_2025 *call_of(const segue_request *request)
 
 static bool send_list(segue_session *session, sgi_json cursor);
 
-/* Sends the calls that waited for the list of tools, because it was read. */
+/* Sends the calls that have waited for the list of tools. */
 static void look_ended(segue_session *session)
 {
     sgi_session_2025 *own = sgi_session_2025_of(session);
     segue_request *request, *next;
-    /* the whole list was read: a tool that was on no page is called without asking for a
-     * task */
+    /* the whole list was read, so a tool that is on no page is called without
+     * params.task */
     own->tools.whole = true;
     SGI_TAILQ_EACH(request, &session->requests, link, next) {
         if (!sgi_session_is_open(session))
@@ -139,8 +139,8 @@ static void look_ended(segue_session *session)
 
 #define LOOKING "tools/list, which shows whether the tool runs as a task, failed"
 
-/* Reads tools/list again for a call that waits, or ends the call when no attempt is left.
- * Nothing of the call was sent, so another attempt is safe. */
+/* Reads tools/list again for a waiting call, or ends the call when no attempt is left.
+ * The call was not sent yet, so another attempt is safe. */
 static void look_again(segue_request *request, const sgi_outcome *outcome)
 {
     bool may = request->tries.failures + 1 < LOOKS_MAX;
@@ -183,8 +183,9 @@ static void look_failed(segue_session *session, const sgi_outcome *outcome)
     }
 }
 
-/* Handles a refusal of tools/list, perhaps by a server of another era. Notes this in the
- * calls that wait for the list. Returns false when all of them have noted it before. */
+/* Handles a refusal of tools/list, which may come from a server of another era. This is
+ * noted in each waiting call. Returns false when all of these calls had noted it
+ * before. */
 static bool may_be_another_era(sgi_emitter *emitter)
 {
     segue_session *session = emitter->session;
@@ -229,8 +230,8 @@ static void take_page(segue_session *session, sgi_json result)
     sgi_session_2025 *own = sgi_session_2025_of(session);
     sgi_json next = sgi_json_get(result, "nextCursor");
     bool more = sgi_json_kind_of(next) == SGI_JSON_STRING;
-    /* own->cursor is written again below, so the old text is taken out first and freed at
-     * the end */
+    /* own->cursor is overwritten below, so the old text is kept here and freed at the
+     * end */
     sgi_buf cursor = own->cursor;
     sgi_buf_init(&own->cursor, sgi_engine_mem(session->engine));
     sgi_tool_tasks_learn(&own->tools, sgi_buf_str(&cursor), result);
@@ -249,7 +250,7 @@ static void take_page(segue_session *session, sgi_json result)
         look_failed(session, &unsent);
 }
 
-/* True for error -32601: the server has no tools/list, so it does not say which tools are
+/* True for error -32601: the server has no tools/list, so nothing says which tools accept
  * tasks. */
 static bool has_no_list(const sgi_outcome *outcome)
 {
@@ -263,7 +264,7 @@ static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
     segue_session *session = emitter->session;
     sgi_session_2025_of(session)->listing = NULL;
     if (!sgi_session_is_open(session))
-        return; /* tools/list is sent again when the session opens */
+        return; /* the session is not open; it sends tools/list again when it opens */
     if (is_page(outcome))
         take_page(session, outcome->json);
     else if (has_no_list(outcome))
@@ -293,7 +294,7 @@ static bool send_list(segue_session *session, sgi_json cursor)
     return true;
 }
 
-/* Begins to read tools/list, unless that is under way. Returns false when out of
+/* Begins to read tools/list, unless it is being read. Returns false when out of
  * memory. */
 static bool looks(segue_session *session)
 {
@@ -329,9 +330,9 @@ static bool tool_may(const segue_request *request, sgi_json params)
     return may;
 }
 
-/* Returns which of the chosen modes the call lists: those that the server has. If the
- * server has none of them, all are listed, and the server reports that it uses another
- * one (R-1905-3, R-1905-6). */
+/* Returns the modes that the call lists: the chosen modes that the server has. If the
+ * server has none of them, all chosen modes are listed, and the server reports which
+ * other mode it uses (R-1905-3, R-1905-6). */
 static uint8_t modes_to_list(const segue_request *request)
 {
     const segue_session *session = request->session;
@@ -461,8 +462,8 @@ static bool read_token(sgi_json token, sgi_request_spec *spec, segue_status *sta
     return true;
 }
 
-/* Fills the state of a request that is made from a token. Such a request lacks the
- * segments before the token's position. */
+/* Fills the state of a request that is made from a token. The request lacks the segments
+ * before the position in the token. */
 static bool take_over(segue_request *request, const sgi_request_spec *spec)
 {
     if (spec->follower == &sgi_2025_following && spec->next_segment > 1)

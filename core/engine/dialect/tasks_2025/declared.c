@@ -1,5 +1,5 @@
-/* What server and client declare about tasks of 2025-11-25, in the handshake and with
- * each call; the server's part. */
+/* The server's part of what both sides declare about tasks of 2025-11-25, in the
+ * handshake and with each call. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "engine/response_modes.h"
@@ -18,7 +18,7 @@ static bool has_object(sgi_json object, const char *name)
     return sgi_json_kind_of(sgi_json_get(object, name)) == SGI_JSON_OBJECT;
 }
 
-/* Reads for which kinds of questions the client accepts to be asked by a task. */
+/* Reads which kinds of questions the client can answer with a task. */
 static uint32_t read_task_caps(sgi_json tasks)
 {
     sgi_json requests = sgi_json_get(tasks, "requests");
@@ -37,16 +37,17 @@ void sgi_tasks_2025_read_capabilities(sgi_handshake *handshake, sgi_json capabil
     sgi_json tasks = sgi_json_get(capabilities, "tasks");
     sgi_json modes = sgi_json_get(sgi_json_get(tasks, "responses"), "modes");
     if (!sgi_response_modes_read(modes, &handshake->modes))
-        handshake->modes = 0; /* a malformed list of modes counts as no declaration */
+        /* a malformed list of modes is treated like a missing one */
+        handshake->modes = 0;
     if (handshake->version == SGI_VERSION_2025_11_25)
         handshake->caps |= read_task_caps(tasks);
     if (has_object(sgi_json_get(capabilities, "experimental"), SGI_REPLACE))
         handshake->caps |= SGI_CAP_REPLACE;
 }
 
-/* Writes the capability of tasks. With SEP-1905 (S), a member lists the response modes;
- * it is left out when plain tasks (L) are the only mode (AS-14). tasks.list is declared
- * only if the server can distinguish its clients (R-2557-56). */
+/* Writes the capability of tasks. With SEP-1905 (S), one of its members lists the
+ * response modes; without S it is left out (AS-14). tasks.list is declared only if the
+ * server can tell its clients apart (R-2557-56). */
 void sgi_tasks_2025_write_capabilities(sgi_jw *w, const sgi_inbound *in)
 {
     const segue_server *server = in->peer->server;
@@ -75,9 +76,9 @@ const char *sgi_tasks_2025_experiment_name(const segue_server *server)
 
 /* ---- lists and methods ---- */
 
-/* Returns taskSupport of a tool: whether the tool runs as a task. A tool without
- * taskSupport refuses a call that asks for a task. If the application wrote taskSupport
- * into the tool's JSON, registry.c has removed it. */
+/* Returns taskSupport of a tool, which says whether the tool runs as a task. A tool
+ * without taskSupport refuses calls that ask for a task. taskSupport in the application's
+ * JSON has no effect, because registry.c removes it. */
 const char *sgi_tasks_2025_task_support(const sgi_inbound *in, int32_t policy)
 {
     if (!sgi_tasks_2025_serves(in->peer, in->version))
@@ -85,8 +86,8 @@ const char *sgi_tasks_2025_task_support(const sgi_inbound *in, int32_t policy)
     return policy == SEGUE_TASK_MAY ? "\"optional\"" : "\"required\"";
 }
 
-/* True when a client of 2026-07-28 that has declared only the tasks of 2025-11-25 may use
- * this method, to read or cancel those tasks (R-2557-17). */
+/* True when a client of 2026-07-28 may use this method, although it has declared only the
+ * tasks of 2025-11-25: it may read and cancel such tasks (R-2557-17). */
 bool sgi_tasks_2025_serves_older(const sgi_inbound *in, sgi_str method)
 {
     return in->caps & SGI_CAP_TASKS_2025 && in->peer->server->dialects & SGI_DIALECT_L &&
@@ -137,7 +138,7 @@ uint32_t sgi_tasks_2025_read_declared(const sgi_inbound *in, sgi_call_request *r
     return SGI_SAYS_TASK_PARAM;
 }
 
-/* A tool that is never a task gives its result at once, as this mode requires. */
+/* True for this mode: a tool that never makes tasks then gives its result at once. */
 bool sgi_tasks_2025_answers_at_once(const sgi_call_request *request)
 {
     return request->modes & SGI_MODE_IMMEDIATE;
@@ -154,7 +155,8 @@ bool sgi_tasks_2025_waits_for_turn(const sgi_op *op)
     return op->served->modes & (SGI_MODE_IMMEDIATE | SGI_MODE_STREAMING);
 }
 
-/* True when the client accepts a plain result as the answer of the call, too. */
+/* True when the client accepts the plain result as an answer to a call that asks for a
+ * task. */
 bool sgi_tasks_2025_begins_plain(const sgi_op *op)
 {
     return op->served->modes & SGI_MODE_IMMEDIATE &&

@@ -1,26 +1,25 @@
 /* Follows a task of 2025-11-25 (L). Segments (SEP-1905, S) come in one of three ways:
+ *   pushed    as further answers to the call, while its exchange lasts. tasks/get at each
+ *             interval shows what pushed answers do not show (R-1905-39).
+ *   pulled    by tasks/result with the number up to which no segment is missing: at once
+ *             when the push breaks, and then at each interval until an answer says that
+ *             it is complete.
+ *   fetched   not as segments: tasks/get at each interval until the end, then tasks/result
+ *             without a number. If the interval is long, a tasks/result also waits for
+ *             the end (wait_2025.c). Segments are also fetched while segment 1 is missing:
+ *             there is no number to pull after (R-1905-32), and only a server of this
+ *             library may accept 0.
  *
- * pushed   as further answers to the call, while its exchange lasts; tasks/get at each
- *          interval shows what the pushed answers do not (R-1905-39)
- * pulled   by tasks/result with the number of the last segment before which none is
- *          missing: at once when the push breaks, then at each interval until the answer
- *          says that it is complete
- * fetched  never as segments: tasks/get at each interval until the end, then tasks/result
- *          without a number. If the interval is long, a tasks/result also waits for the
- *          end (wait_2025.c). The same is done while segment 1 is missing, because there
- *          is no number to pull after (R-1905-32); only a server of this library may
- *          accept 0
- *
- * When a task has ended and tasks/get may have overtaken the push, the client waits as
- * long as the push brings segments. Then it pulls the rest. It fetches the result only
+ * tasks/get may report the end of a task before pushed segments arrive. Then the client
+ * waits as long as pushed segments come, and pulls the rest. It fetches the result only
  * after that, because a fetched error has no segments. Nothing is pulled while the inbox
  * is full.
  *
- * A missing segment is pulled when it is missing for GAP_MS, or at the end. After three
- * pulls that bring nothing, or when the server does not store segments, the result is
- * fetched (R-1905-60). When all segments have come, the request ends with their merge. If
- * they ended with an error that has no segment of its own, the client first asks the
- * server for the reason. */
+ * A segment is pulled when it has been missing for GAP_MS, or at the end. After three
+ * pulls without a segment, or when the server does not store segments, the result is
+ * fetched (R-1905-60). When all segments have come, the request ends with the merged
+ * result. If the task ended with an error that no segment contains, the client first asks
+ * the server for the error. */
 #include "engine/dialect/rows.h"
 #include "base/thresholds.h"
 #include "engine/dialect/tasks_2025/follow_2025.h"
@@ -86,8 +85,8 @@ void sgi_2025_free(segue_request *request, sgi_call_2025 *call)
 
 /* ---- the next step ---- */
 
-/* Requests the missing segments by tasks/result with a number; if that cannot help, the
- * whole result. */
+/* Requests the missing segments by tasks/result with a number. If that is impossible,
+ * requests the whole result. */
 static void want_rest(sgi_task_2025 *task)
 {
     if (sgi_2025_can_pull(task))
@@ -99,8 +98,8 @@ static void want_rest(sgi_task_2025 *task)
 /* Waits for pushed segments for one more interval. */
 static void listen_on(segue_request *request)
 {
-    /* a full inbox counts as segments that came: none are read now, so they may still
-     * arrive */
+    /* a full inbox is not read, so segments may still be on the way: this counts like
+     * segments that came */
     sgi_2025_of(request)->got_segments = request->delivery.behind;
     sgi_2025_of(request)->backing_off = false;
     sgi_task_poll_later(request);
@@ -123,7 +122,7 @@ void sgi_2025_send_due(segue_request *request)
     else if (due == SGI_STEP_LISTEN)
         listen_on(request);
     else if (due == SGI_STEP_FETCH && request->follow->state == SEGUE_TASK_CANCELLED)
-        /* the result would say only that the task is cancelled, so it is not fetched */
+        /* the result of a cancelled task contains nothing more, so it is not fetched */
         sgi_follow_end_as_cancelled(request);
     else if (due == SGI_STEP_FETCH)
         fetch(request);
@@ -156,7 +155,8 @@ static void pause(segue_request *request)
     request->calling = NULL;
     task->pull_due = sgi_2025_can_pull(task);
     if (request->follow->state == SEGUE_TASK_CANCELLED)
-        /* a cancelled task delivers nothing more, so its end does not wait for credit */
+        /* a cancelled task ends without waiting for credit, because it delivers nothing
+         * more */
         sgi_follow_end_as_cancelled(request);
 }
 
@@ -167,8 +167,8 @@ static void gap_is_old(sgi_timer *timer)
     sgi_task_2025 *task = SGI_OWNER(timer, sgi_task_2025, gap);
     if (!sgi_2025_is_live(task->request) || !sgi_tracker_has_hole(&task->tracker))
         return;
-    /* missing segments that tasks/result cannot bring (sgi_2025_can_pull) come with the
-     * result at the end of the task */
+    /* if tasks/result cannot bring the missing segments (sgi_2025_can_pull), the result
+     * at the end has them */
     if (sgi_2025_can_pull(task))
         task->pull_due = true;
     sgi_2025_send_due(task->request);
@@ -185,7 +185,7 @@ static void watch_gap(segue_request *request)
 
 void sgi_2025_end_or_send(segue_request *request)
 {
-    /* false when the request has ended or when there was no memory to follow the task */
+    /* the request has ended, or there was no memory to follow the task */
     if (!sgi_2025_is_live(request))
         return;
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -208,7 +208,7 @@ void sgi_2025_end_or_send(segue_request *request)
 }
 
 /* Handles the end of the task. Missing segments are requested before the result, because
- * the result may be only an error. */
+ * the result may be an error without segments. */
 static void take_ended(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -235,10 +235,10 @@ static bool can_be_asked(const segue_request *request)
            sgi_server_questions_are_declared(request->session);
 }
 
-/* True when the client must send tasks/result before the server asks its question. Some
- * servers send the question only while tasks/result waits (2025-11-25
- * basic/utilities/tasks, "Input Required Status"). During this wait no segments come, so
- * a server that streams first gets time to ask in another way. */
+/* True when the client must send tasks/result before the server sends its question: some
+ * servers send it only while a tasks/result waits (2025-11-25 basic/utilities/tasks,
+ * "Input Required Status"). No segments come during this wait, so a server that streams
+ * first gets time to send the question in another way. */
 static bool is_asked_by_result(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -246,7 +246,7 @@ static bool is_asked_by_result(segue_request *request)
                  !request->calling && can_be_asked(request) &&
                  !sgi_server_questions_are_open(request);
     task->unasked = waits ? task->unasked + 1 : 0;
-    /* tasks/get is sent at each interval until the question has come */
+    /* until the question has come, tasks/get is sent at each interval */
     task->idle = waits;
     bool may_come = sgi_2025_can_pull(task) || task->waiting;
     return waits && (!may_come || task->unasked > 1);
@@ -271,8 +271,8 @@ void sgi_2025_act_on_state(segue_request *request)
 static void take_look(segue_request *request, sgi_json task)
 {
     sgi_tries_reset(&request->tries);
-    /* the process that answers tasks/get also pushes the segments, so the call's time
-     * limit starts again */
+    /* the process that answers tasks/get also pushes the segments, so this answer
+     * restarts the call's time limit */
     if (request->calling)
         sgi_emitter_note_sign_of_life(request->calling);
     if (sgi_task_is_another(request, task)) {
@@ -290,8 +290,8 @@ static void take_look(segue_request *request, sgi_json task)
     sgi_2025_act_on_state(request);
 }
 
-/* Handles an answer that says that the server does not know the task. If segments have
- * come, they are incomplete, so the client asks once for the rest (R-1905-41). */
+/* Handles an answer that says that the server does not know the task. If some segments
+ * have come, the client asks once for the rest (R-1905-41). */
 static void take_unknown(segue_request *request, sgi_json error)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -359,7 +359,7 @@ static void look(segue_request *request)
 
 /* ---- tasks/result ---- */
 
-/* Stops pulling segments, because no further pull would bring any. */
+/* Stops pulling segments, because another pull would bring none. */
 static void stop_pulling(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -405,7 +405,7 @@ static void take_fetched(segue_request *request, const sgi_response *reply)
         return;
     }
     sgi_2025_take_response(request, reply, true);
-    /* this answer has the reason of the error, so the client need not ask for it */
+    /* this answer contains the error, so the client need not ask for it */
     sgi_2025_stop_asking_reason(request);
     if (sgi_2025_is_live(request) && !sgi_tracker_is_whole(&task->tracker))
         sgi_request_fail(request, task->some ? SEGUE_E_INCOMPLETE : SEGUE_E_PROTOCOL,
@@ -413,9 +413,8 @@ static void take_fetched(segue_request *request, const sgi_response *reply)
     sgi_2025_end_or_send(request);
 }
 
-/* True when the server refuses to answer now. A failed task also has an error as its
- * result, and that error may ask for a pause too. The reason in the error tells the two
- * apart. */
+/* True when the server refuses to answer now. The result of a failed task can also be an
+ * error that asks for a pause. The reason in the error shows which of the two it is. */
 static bool is_refusal(const segue_request *request, sgi_json error)
 {
     static const char *const reasons[] = {"rate_limited", SGI_ENDING_REASON, "elsewhere",
@@ -424,7 +423,9 @@ static bool is_refusal(const segue_request *request, sgi_json error)
     bool is_named = false;
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         is_named |= sgi_json_string_is(reason, sgi_str_of(reasons[i]));
-    /* the store of a server may be back soon */
+    /* Asks again later, because the server refused to answer. If the task was running,
+     * tasks/get first shows whether the task has failed since. Returns false when no
+     * attempt is left. */
     if (sgi_json_string_is(reason, SGI_STR("store_failed")) &&
         request->follow->state != SEGUE_TASK_FAILED)
         return true;
@@ -461,11 +462,11 @@ static void take_pull_error(segue_request *request, sgi_json error)
                                "the server does not support tasks/result", error);
     } else if (code == SGI_RPC_INVALID_PARAMS) {
         stop_pulling(request);
-        /* the server refused the number or does not know the task: tasks/get shows which
-         * of the two */
+        /* the server refused the number or does not know the task; tasks/get shows
+         * which */
         request->follow->look_due = true;
     } else if (sgi_json_string_is(reason, SGI_STR("segments_gone")) ||
-               /* or the task has failed, and this error is its result */
+               /* the task has failed, and this error is its result */
                (!task->after && request->follow->state == SEGUE_TASK_FAILED) ||
                ++task->tries >= TRIES_MAX) {
         stop_pulling(request);
@@ -511,7 +512,7 @@ static void resulted(sgi_emitter *emitter, const sgi_outcome *outcome)
         task->pull_due = !task->is_fetch;
         if (task->pull_due && outcome->kind == SGI_OUTCOME_REFUSED &&
             ++task->tries >= TRIES_MAX)
-            /* segments can be pulled no more, so the whole result is fetched */
+            /* no more segments can be pulled, so the whole result is fetched */
             stop_pulling(request);
         try_again(request, outcome);
     }
@@ -587,8 +588,7 @@ static void pushed(segue_request *request, const sgi_outcome *outcome)
     bool ended = sgi_task_state_is_terminal(request->follow->state);
     if (sgi_2025_is_live(request) && !task->tracker.complete &&
         (ended || sgi_2025_can_pull(task)))
-        /* the push broke, and no other message will report the missing segments
-         * (R-1905-42) */
+        /* the push broke, so no other message reports the missing segments (R-1905-42) */
         want_rest(task);
     sgi_2025_end_or_send(request);
 }
@@ -605,7 +605,7 @@ static bool is_streamed(const segue_request *request)
     return sgi_2025_of(request) != NULL;
 }
 
-/* Pulls segments, because the inbox has room again: while it was full, nothing was
+/* Pulls segments again, because the inbox has room. While the inbox was full, nothing was
  * pulled. */
 static void has_room(segue_request *request, bool was_full)
 {

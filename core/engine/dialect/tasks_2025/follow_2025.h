@@ -1,7 +1,7 @@
 /* What the client's files of dialect L (tasks of 2025-11-25) share. client.c decides
- * which calls ask for a task, answer_2025.c handles the first answer of a call,
- * next_2025.c decides the next step, follow_2025.c sends it, wait_2025.c waits for the
- * result at the same time, segments_2025.c handles segments and results. */
+ * which calls ask for a task. answer_2025.c handles the first answer of a call.
+ * next_2025.c decides the next step, and follow_2025.c performs it. wait_2025.c meanwhile
+ * waits for the result. segments_2025.c handles segments and results. */
 #ifndef SGI_FOLLOW_2025_H
 #define SGI_FOLLOW_2025_H
 
@@ -12,7 +12,7 @@
 #include "engine/dialect/tasks_2025/tool_tasks.h"
 #include "engine/dialect/tasks_2025/tracker.h"
 
-/* Where params.task of a call comes from, if the call has it. */
+/* Who has set params.task of a call. */
 typedef enum sgi_task_wish {
     SGI_TASK_WISH_NONE = 0,
     SGI_TASK_WISH_OWN,  /* the application's params have params.task */
@@ -25,44 +25,45 @@ typedef struct sgi_call_form {
     uint8_t modes;   /* response modes of SEP-1905 that params.task lists */
     bool may_stream; /* the call may get several responses (SEP-1905) */
     bool waits;      /* the call waits until the session has read tools/list */
-    /* the call was sent a second time, because its tool requires params.task, or forbids
-     * it */
+    /* the call was sent a second time, because its tool requires or forbids
+     * params.task */
     bool reformed;
 } sgi_call_form;
 
-/* What the client still has to ask when a stream of segments has ended with an error. */
+/* What the client must still ask when a stream of segments has ended with an error. */
 typedef enum sgi_why {
     SGI_WHY_KNOWN = 0, /* the reason is known, or there was no error */
-    /* tasks/get has to be sent: it shows whether the task was cancelled */
+    /* the client must send tasks/get, to find out whether the task was cancelled */
     SGI_WHY_LOOK,
-    /* tasks/result has to be sent: it shows whether the task ended with an error, or with
-     * a result that has isError */
+    /* the client must send tasks/result, to find out whether the task ended with an error
+     * or with a result that has isError */
     SGI_WHY_FETCH
 } sgi_why;
 
 typedef struct sgi_task_2025 {
-    segue_request *request; /* not a counted reference: the request contains this state */
+    /* a pointer without a reference, because the request contains this state */
+    segue_request *request;
     sgi_tracker tracker;
     sgi_emitter *asking; /* the exchange of tasks/result, or NULL */
-    /* the tasks/result in `asking` requests the whole result, and no segments by
+    /* true: the tasks/result in `asking` requests the whole result; false: segments by
      * number */
     bool is_fetch;
     /* The tasks/result in `asking` requests the segments after this number. Not used when
      * is_fetch is set. */
     uint64_t after;
-    /* the exchange of a tasks/result that waits for the end of the task, or NULL */
+    /* the exchange of the tasks/result that waits for the end of the task, or NULL */
     sgi_emitter *waiting;
     int64_t waiting_since; /* time at which the exchange in `waiting` began; monotonic */
-    /* number of waits in a row that were answered before the task had ended */
+    /* number of waits in a row that were answered before the end of the task */
     int32_t vain_waits;
-    /* the plain result that a wait has brought; empty = none */
+    /* the plain result that the waiting tasks/result has brought; empty = none */
     sgi_buf kept;
     sgi_timer gap;
     int32_t tries; /* number of pulls in a row that brought no segment */
     /* number of tasks/result in a row that the server refused; a pause follows each */
     int32_t refusals;
-    /* The last pull brought nothing, so tasks/get has to show whether the task is asking
-     * a question. */
+    /* The last pull brought nothing. tasks/get must now show whether the task is asking a
+     * question. */
     bool idle;
     /* number of tasks/get in a row that reported a question, although no question has
      * come */
@@ -73,13 +74,13 @@ typedef struct sgi_task_2025 {
     bool fetch_due;
     /* the server no longer has the missing segments, so nothing is pulled any more */
     bool no_pull;
-    sgi_why why;      /* what is known of the reason why the stream ended with an error */
+    /* what the client knows about the error with which the stream ended */
+    sgi_why why;
     bool backing_off; /* nothing is sent before the timer fires */
-    /* the server does not know the task any more, and the client makes its last
-     * attempt */
+    /* the server no longer knows the task, and the client makes a last attempt */
     bool unknown;
     bool some; /* at least one segment has come */
-    /* segments have come since the client began its present wait for pushed ones */
+    /* pushed segments have come since the client last began to wait for them */
     bool got_segments;
     bool is_error;   /* the value of isError in the result */
     uint64_t voided; /* segments up to this number are void */
@@ -148,12 +149,12 @@ static inline bool sgi_2025_can_pull(const sgi_task_2025 *task)
 /* ---- next_2025.c ---- */
 
 typedef enum sgi_step {
-    /* nothing to do before the exchange or the timer under way has ended */
+    /* wait for the exchange or the timer under way */
     SGI_STEP_NONE = 0,
     SGI_STEP_LOOK,  /* send tasks/get */
     SGI_STEP_PULL,  /* send tasks/result with a number */
     SGI_STEP_FETCH, /* send tasks/result without a number */
-    /* the task has ended; wait, because pushed segments may still come */
+    /* wait, because more pushed segments may come after the end of the task */
     SGI_STEP_LISTEN
 } sgi_step;
 
@@ -161,8 +162,8 @@ sgi_step sgi_2025_next_step(const segue_request *request);
 /* True when the client may send a tasks/result that waits for the end, in addition to
  * polling by tasks/get. */
 bool sgi_2025_may_wait(const segue_request *request);
-/* True when a message about the task may arrive before segments that were pushed earlier:
- * over HTTP, while the call is under way. */
+/* True when a message about the task may arrive before segments that were pushed earlier.
+ * This is so over HTTP while the call is under way. */
 bool sgi_2025_is_overtaken(const segue_request *request);
 
 /* ---- segments_2025.c ---- */
@@ -178,29 +179,30 @@ void sgi_2025_note_state(segue_request *request, sgi_json task);
  * of all segments. */
 void sgi_2025_finish(segue_request *request, const sgi_response *reply);
 void sgi_2025_conclude(segue_request *request);
-/* Stops asking why the stream ended with an error, because the server's next answer shows
+/* Stops asking with which error the stream ended, because the server's next answer shows
  * it. */
 void sgi_2025_stop_asking_reason(segue_request *request);
 void sgi_2025_fail(segue_request *request, sgi_json error);
 
 /* ---- wait_2025.c ---- */
 
-/* From this poll interval on (in ms), the client also sends a tasks/result that waits for
- * the end of the task, because polling alone would show the end late. */
+/* If the poll interval (in ms) is this long or longer, the client also sends a
+ * tasks/result that waits for the end of the task. Polling alone would show the end too
+ * late. */
 #define SGI_WAIT_POLL_MS SGI_THRESHOLD(wait_poll_ms)
 /* The largest number of such waiting tasks/result that a session has under way: over HTTP
  * each needs a connection. Further tasks are only polled. */
 #define SGI_WAITS_MAX SGI_THRESHOLD(waits_max)
-/* When this number of waits of a task in a row were answered before the next poll, the
- * client waits no more. */
+/* When this number of waits in a row were answered before the next poll, the client stops
+ * waiting for this task. */
 #define SGI_VAIN_WAITS_MAX SGI_THRESHOLD(vain_waits_max)
 
 /* Sends a tasks/result that waits for the task's end, if sgi_2025_may_wait allows it. */
 void sgi_2025_wait_begin(segue_request *request);
 /* Drops the exchange that waits for the task's end. */
 void sgi_2025_wait_drop(segue_request *request, sgi_task_2025 *task);
-/* Returns the result that a wait has brought; empty when there is none. The caller frees
- * the buffer. */
+/* Returns the result that a wait has brought; empty = there is none. The caller frees the
+ * buffer. */
 sgi_buf sgi_2025_wait_take(segue_request *request);
 
 /* ---- answer_2025.c ---- */
@@ -226,14 +228,14 @@ segue_status sgi_task_calls_may_list(segue_session *session, uint32_t modes);
 
 /* The table of functions by which a request follows a task of this dialect. */
 extern const sgi_cli_following sgi_2025_following;
-/* Does the next step that is due. */
+/* Performs the next step that is due. */
 void sgi_2025_send_due(segue_request *request);
 /* Frees what is known of the task of a call, with its segments. */
 void sgi_2025_free(segue_request *request, sgi_call_2025 *call);
 /* Ends the request if nothing is missing; otherwise does what is due. Called after each
  * answer or notification. */
 void sgi_2025_end_or_send(segue_request *request);
-/* Decides what to do next, because the state of the task may have changed. */
+/* Decides the next step again, because the state of the task may have changed. */
 void sgi_2025_act_on_state(segue_request *request);
 
 #endif

@@ -1,11 +1,11 @@
-/* tasks/list: the tasks of dialect L that belong to the client, newest first. The store
- * knows all of them, also those that have ended and left memory, and those of an earlier
- * process. A task in memory is listed with its state in memory. New tasks come before the
- * first page, so each task is listed once, even when tasks are made or removed between
- * two pages.
+/* tasks/list: the client's tasks of dialect L, newest first. The store has all of them:
+ * those of an earlier process, and those that have ended and left memory. A task in
+ * memory is listed with its state in memory. New tasks are at the front, before pages
+ * that were read already. So each task is listed once, even when tasks are made or
+ * removed between two pages.
  *
- * A cursor is the position of the last record that was read, encrypted. It is valid for
- * its owner only, and shows the task's id to nobody else. */
+ * A cursor is the position of the last record that was read. It is encrypted: only its
+ * owner can use it, and nobody can read the task id in it. */
 #include "engine/dialect/rows.h"
 #include "base/thresholds.h"
 #include "engine/dialect/tasks_2025/tasks_2025.h"
@@ -17,7 +17,7 @@
 #define PAGE_MAX SGI_THRESHOLD(task_page)
 /* number of records that one job reads from the store */
 #define CHUNK SGI_THRESHOLD(task_chunk)
-/* number of records that one request may read, those of other dialects included */
+/* number of records that one request may read; records of other dialects count too */
 #define LOOK_AT_MOST SGI_THRESHOLD(list_look_most)
 #define STAMP_SIZE 8
 #define CURSOR_MAX 8192 /* the longest cursor, in bytes */
@@ -189,7 +189,7 @@ static void rebuilt(void *user, sgi_op *op, segue_status status)
     if (op && list->reply->peer)
         show(list, op);
     else if (!op && status != SEGUE_E_NOT_FOUND && status != SEGUE_E_STORE_CORRUPT)
-        /* a missing or damaged record stops only its own line of the list */
+        /* a missing or damaged record is left out, and the listing goes on */
         list->status = status;
     look(list);
 }

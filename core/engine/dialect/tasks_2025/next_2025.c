@@ -16,7 +16,8 @@ static bool may_ask(const segue_request *request)
            !backs_off && sgi_session_is_open(request->session);
 }
 
-/* While the inbox is full, a step that brings segments is not done. */
+/* Returns the step, or no step while the inbox is full, because this step would bring
+ * segments. */
 static sgi_step unless_full(const segue_request *request, sgi_step step)
 {
     return request->delivery.behind ? SGI_STEP_NONE : step;
@@ -46,8 +47,8 @@ sgi_step sgi_2025_next_step(const segue_request *request)
     return unless_full(request, can_pull ? SGI_STEP_PULL : SGI_STEP_FETCH);
 }
 
-/* A task whose segments are pushed or pulled needs no tasks/result that waits for the
- * end. */
+/* True when the task has no segments that are pushed or pulled; for other tasks a waiting
+ * tasks/result is useless. */
 bool sgi_2025_may_wait(const segue_request *request)
 {
     const sgi_task_2025 *task = sgi_2025_of(request);

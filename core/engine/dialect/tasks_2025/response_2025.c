@@ -6,7 +6,7 @@
 #define META "io.modelcontextprotocol/"
 #define NUMBER_MAX ((INT64_C(1) << 53) - 1)
 
-/* True when both ids name the same task. An id may be spelled in two ways. */
+/* True when both ids name the same task. An id can be spelled in two ways in JSON. */
 static bool is_same_task(sgi_json a, sgi_json b)
 {
     sgi_str plain;

@@ -21,8 +21,7 @@ typedef struct sgi_response {
     sgi_json segments; /* the list of segments */
     bool complete;
     bool is_error;
-    /* the server has made a plain task, because it supports no mode that the call
-     * listed */
+    /* the server supports no mode that the call listed, so it has made a plain task */
     bool fell_back;
     /* the error that ended the task (only servers of this library send it); empty =
      * none */

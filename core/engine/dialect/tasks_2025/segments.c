@@ -6,8 +6,8 @@ void sgi_segment_write(sgi_buf *out, uint64_t number, sgi_str block)
     sgi_buf_add_lit(out, "{\"seqNr\":");
     sgi_buf_add_uint(out, number);
     sgi_buf_add_char(out, ',');
-    /* leaves out the "{" of the block, because the object is open; a block has at least
-     * the member "type", so a comma in front of its members is right */
+    /* the "{" of the block is left out, because the object is open already; a comma can
+     * stand before the block's members, because a block always has the member "type" */
     sgi_buf_add(out, block.p + 1, block.n - 1);
 }
 

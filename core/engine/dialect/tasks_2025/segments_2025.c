@@ -1,7 +1,7 @@
-/* Handles the messages of a server of 2025-11-25 about a task: pushed and pulled segments
- * in the order of their numbers, the members beside them, and the end. Segments are
- * merged as on the server (fold.c). If something is missing at the end, the whole result
- * is fetched. */
+/* Handles the messages of a server of 2025-11-25 about a task: segments in the order of
+ * their numbers, pushed or pulled, the other members of the messages, and the end.
+ * Segments are merged as on the server (fold.c). If something is missing at the end, the
+ * whole result is fetched. */
 #include "engine/dialect/tasks_2025/follow_2025.h"
 
 /* ---- the end of the task ---- */
@@ -53,16 +53,17 @@ void sgi_2025_stop_asking_reason(segue_request *request)
     request->follow->look_due = false;
 }
 
-/* True when the last response has the error object. Other servers send only the text of
- * the error. */
+/* True when the last response contains the error object. Servers other than this library
+ * send only the text of the error. */
 static bool is_told(const sgi_response *reply)
 {
     return reply->complete && reply->is_error &&
            sgi_json_kind_of(reply->error) == SGI_JSON_OBJECT;
 }
 
-/* True when the last response reports the failure of a request other than tools/call.
- * Results of such a request have no isError, so the server is asked for the error. */
+/* True when the last response reports the failure of a request other than tools/call. The
+ * result of such a request has no isError, so the client asks the server for the
+ * error. */
 static bool is_failure(const segue_request *request, const sgi_response *reply)
 {
     return sgi_2025_of(request) && !request->is_call && reply->complete &&
@@ -82,7 +83,7 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
         return;
     }
     if (sgi_follow_state(request) == SEGUE_TASK_CANCELLED) {
-        /* the result would say only that the task is cancelled: the request ends as
+        /* the result of a cancelled task contains nothing more, so the request ends as
          * cancelled */
         sgi_follow_end_as_cancelled(request);
         return;
@@ -98,9 +99,9 @@ void sgi_2025_finish(segue_request *request, const sgi_response *reply)
     sgi_buf_free(&cleaned);
 }
 
-/* Ends the request with the merge of the segments (R-1905-34), because all have arrived.
- * If the task ended with an error that the segments do not contain, the client first asks
- * for the error. */
+/* Ends the request with the merged segments (R-1905-34), because all have arrived. If the
+ * task ended with an error that the segments do not contain, the client first asks for
+ * the error. */
 void sgi_2025_conclude(segue_request *request)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -117,7 +118,7 @@ void sgi_2025_conclude(segue_request *request)
     if (task->why != SGI_WHY_KNOWN)
         return;
     if (request->follow->partial || sgi_fold_failed(&request->fold)) {
-        /* the client's merge lacks something, so the server's result is fetched */
+        /* the merged result lacks something, so the server's result is fetched */
         task->fetch_due = true;
         return;
     }
@@ -135,7 +136,7 @@ void sgi_2025_conclude(segue_request *request)
 
 /* ---- segments ---- */
 
-/* Merges and delivers the next segment: no earlier one is missing. */
+/* Merges and delivers the next segment. No earlier segment is missing. */
 static void hand_on(segue_request *request, uint64_t number, sgi_str block)
 {
     if (number > sgi_2025_of(request)->voided && !request->options.discard)
@@ -175,7 +176,7 @@ static void take_block(segue_request *request, uint64_t number, sgi_str block)
         sgi_request_fail(request, SEGUE_E_NOMEM, "out of memory for a segment");
     }
     if (!is_new)
-        /* no room to hold this segment: it is requested again later */
+        /* there is no room to store this segment; it will be requested again */
         request->delivery.dropped++;
     else if (request->options.unordered)
         sgi_deliver_numbered(request, number, sgi_tracker_prefix(&task->tracker), block);
@@ -193,7 +194,7 @@ static void take_segment(segue_request *request, sgi_json segment)
     sgi_buf_free(&block);
 }
 
-/* Drops the void segments, which the handler has replaced, from the merged result. */
+/* Drops void segments, which the handler has replaced, from the merged result. */
 static void take_void(segue_request *request, uint64_t voided)
 {
     sgi_task_2025 *task = sgi_2025_of(request);
@@ -203,7 +204,8 @@ static void take_void(segue_request *request, uint64_t voided)
     sgi_deliver_void(request, voided);
     if (sgi_tracker_prefix(&task->tracker) <= voided)
         sgi_fold_replace(&request->fold, request->fold.segments);
-    /* later segments were merged with the void ones already, so the result is fetched */
+    /* later segments are already merged with the void ones, so the whole result is
+     * fetched */
     else
         request->follow->partial = true;
 }
@@ -225,9 +227,9 @@ static void take_end(segue_request *request, const sgi_response *reply, bool pul
     task->tracker.complete = true;
     task->is_error |= reply->is_error;
     /* A push whose last segment is the error is complete (R-1905-44). Without such a
-     * segment, the task may have been cancelled, or may have failed as a whole. Results
-     * of requests other than tools/call have no isError, so isError then means a
-     * failure. */
+     * segment, the task was cancelled or has failed as a whole. For requests other than
+     * tools/call, isError always means a failure, because their results have no
+     * isError. */
     bool is_whole = !pulled && !is_empty && request->is_call && !is_told(reply);
     if (reply->is_error && !is_whole && task->why == SGI_WHY_KNOWN)
         ask_why(request);

@@ -1,6 +1,6 @@
 /* Streaming of tasks (S), pull: tasks/result with lastSeqNr. The answer never waits for
- * the task (R-1905-30): the segments that are visible now are read, from the store if
- * necessary, and sent in one response. */
+ * the task (R-1905-30). It contains the segments that are visible at this moment, read
+ * from the store if necessary, in one response. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "base/thresholds.h"
@@ -18,7 +18,7 @@ typedef struct sgi_pull {
     sgi_fold fields;
     uint64_t voided; /* segments up to this number are void */
     bool full;
-    bool whole; /* the end of the task is visible, so the answer can be the last one */
+    bool whole; /* the end of the task is visible, so the answer may be the last one */
     /* true while segments are read: a chunk that arrives at once must not start a second
      * reading */
     bool running;
@@ -121,8 +121,8 @@ static void answer(sgi_pull *fetch)
 
 /* ---- reading the segments ---- */
 
-/* Adds a segment to the answer. Returns false when the wanted segment is no longer
- * stored: the answer says so. */
+/* Adds a segment to the answer. Returns false when the segment that the client asked for
+ * is no longer stored; the answer then says so. */
 static bool take_segment(sgi_pull *fetch, const sgi_entry *entry)
 {
     if (entry->segment < fetch->next)
@@ -201,8 +201,8 @@ void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after)
     fetch->fields.only_objects = op->served->only_objects;
     reply->user = fetch;
     reply->cancelled = withdrawn;
-    /* Segment n is at position n of the log or later, so earlier positions are skipped.
-     * The last response also has the fields, which may be earlier in the log. */
+    /* Segment n is at position n of the log or later, so reading can begin there. The
+     * last response also needs the fields, which may be at an earlier position. */
     uint64_t from = after < newest ? after : newest;
     if (fetch->whole && op->head.first_fields && op->head.first_fields <= from)
         from = op->head.first_fields - 1;

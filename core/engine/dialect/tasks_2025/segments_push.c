@@ -1,11 +1,10 @@
 /* Streaming of tasks (S), push: sends the segments of a task as further responses to the
- * request that made the task. A push is a source of its conversation: it sends no faster
- * than its client reads. Segments that are ready together are sent in one response. So a
- * response has the segments that became visible while it was gathered (gather.h), or as
- * many as the client reads at once.
+ * request that made the task. A push is a source of its conversation, so it sends no
+ * faster than its client reads. A response contains all segments that became visible
+ * while it was gathered (gather.h), or while the client was not reading.
  *
- * The first response waits until the handler has run once and its output is durable. Then
- * the server knows whether all segments are made, some, or none. */
+ * The first response is sent after the handler's first turn, when its output is durable.
+ * At that moment the server knows whether all segments exist, some, or none. */
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
 #include "engine/server/segment_reader.h"
@@ -46,7 +45,8 @@ static void end_push(sgi_push *push)
     sgi_reply_close(reply);
     sgi_release(mem, push, sizeof *push);
     if (begun)
-        /* reports the end of the task by a notification, behind the last response */
+        /* notifications begin after the last response, so that the end is reported after
+         * it */
         sgi_tasks_2025_start_notifying(op);
     sgi_op_unref(op);
 }
@@ -60,8 +60,8 @@ static bool is_single(const sgi_push *push)
     return push->conn->no_events || push->conn->unordered;
 }
 
-/* Begins a response; whether it is the last is decided when it ends. Over HTTP each
- * response is an event of the stream, unless only one response can be sent. */
+/* Begins a response. When it ends, it is decided whether it is the last one. Over HTTP
+ * each response is an event of the stream, unless only one response can be sent. */
 static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
 {
     if (!push->reply->peer)
@@ -72,8 +72,8 @@ static bool begin_response(sgi_push *push, sgi_sending *sending, bool with_task)
     return true;
 }
 
-/* Adds the error that ended the call, for clients of this library: in segments, an error
- * is only a text. */
+/* Adds the error that ended the call as an object, for clients of this library. In
+ * segments an error is only a text. */
 static void add_error(sgi_buf *meta, const sgi_op *op)
 {
     if (op->head.final != SGI_FINAL_ERROR && op->head.final != SGI_FINAL_EXPIRED)
@@ -111,8 +111,8 @@ static void write_meta(sgi_push *push, sgi_sending *sending, bool named, bool co
     sgi_buf_free(&meta);
 }
 
-/* Ends a response. Returns false when no response follows: it was the last, or there was
- * no memory to send it. */
+/* Ends a response. Returns false when no response follows, because it was the last one or
+ * could not be sent for lack of memory. */
 static bool end_response(sgi_push *push, sgi_sending *sending, bool complete)
 {
     sgi_jw *w = &sending->w;
@@ -148,8 +148,8 @@ static bool send_task_only(sgi_push *push)
 
 /* ---- the error that ended the call ---- */
 
-/* Adds the error that ended the call as the last segment, so that the error is in the
- * same list as the segments (R-1905-44). */
+/* Adds the error that ended the call as the last segment, so that it is in the list of
+ * segments (R-1905-44). */
 static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, bool first)
 {
     sgi_buf block;
@@ -167,7 +167,7 @@ static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, boo
     sgi_buf_free(&block);
 }
 
-/* True when the call failed before it made a segment: its error is then sent as a plain
+/* True when the call failed before it made a segment. Its error is then sent as a plain
  * result (R-1905-45). */
 static bool made_nothing(const sgi_push *push)
 {
@@ -234,8 +234,8 @@ static step send_segments(sgi_push *push)
 {
     sgi_sending sending;
     bool numbered = !made_nothing(push);
-    /* the task and `content` are not sent in one response: clients would read it as a
-     * plain task (R-1905-52) */
+    /* the task and `content` are never in one response, because clients would take it for
+     * a plain task (R-1905-52) */
     bool with_task = !push->begun && numbered;
     if (!begin_response(push, &sending, with_task))
         return STEP_END;
@@ -271,7 +271,7 @@ static bool fill(sgi_source *source, size_t room)
     return done == STEP_SENT;
 }
 
-/* True when the exchange lost its transport before any event with an id was sent: the
+/* True when the exchange lost its transport before an event with an id was sent. The
  * client cannot resume such an exchange. */
 static bool is_deserted(const sgi_push *push)
 {
@@ -282,8 +282,8 @@ static void more_to_read(sgi_reader *reader)
 {
     sgi_push *push = SGI_OWNER(reader, sgi_push, cursor.reader);
     if (sgi_segments_are_withheld(reader->op)) {
-        /* Sent at once, because the last response must come before the notification that
-         * the task was cancelled or has expired. */
+        /* Sent at once, so that the last response comes before the notification that the
+         * task was cancelled or has expired. */
         send_cut(push);
         end_push(push);
     } else if (push->open && is_deserted(push)) {
@@ -299,7 +299,7 @@ static void more_to_read(sgi_reader *reader)
 static void withdrawn(sgi_reply *reply)
 {
     sgi_push *push = reply->user;
-    /* only the stream was cancelled: the task goes on */
+    /* only the stream was cancelled, and the task goes on */
     end_push(push);
 }
 
@@ -313,11 +313,11 @@ static void said_is_durable(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_push *push = reply->user;
-    /* a write that failed ends the task, and the client then gets the task's end */
+    /* after a failed write, the task ends, and the client gets this end */
     (void)status;
     push->open = true;
-    /* The first response is sent here and not by the source: over HTTP, the source is
-     * asked only when it is decided whether the answer is a stream. */
+    /* The first response is sent here, because over HTTP a source is asked only after the
+     * form of the answer is decided. */
     if (sgi_segments_are_withheld(op))
         more_to_read(&push->cursor.reader);
     else if (send_next(push) == STEP_END)
@@ -374,7 +374,7 @@ static void begin(sgi_reply *reply, sgi_op *op, uint64_t from)
     push->cursor.from = from;
     sgi_op_server(op)->counts.resumes += from > 0;
     push->begun = from > 0;
-    /* only whether sent is 0 matters here, so true (1) stands for any number */
+    /* only whether `sent` is 0 matters */
     push->sent = from > 0;
     reply->user = push;
     reply->cancelled = withdrawn;
@@ -425,7 +425,7 @@ bool sgi_push_is_unfinished(const sgi_op *op, const sgi_peer *peer)
 {
     const sgi_reader *reader;
     if (peer->is_exchange)
-        /* two HTTP exchanges have no order between them, so nothing has to wait */
+        /* HTTP exchanges have no order between them, so nothing has to wait */
         return false;
     TAILQ_FOREACH(reader, &op->readers, link)
         if (reader->ready == more_to_read &&

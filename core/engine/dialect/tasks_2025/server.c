@@ -1,7 +1,7 @@
-/* Tasks of 2025-11-25 (L) on the server. A client asks for a task by params.task. It gets
- * the state by tasks/get, and the result by tasks/result, which waits for the end of the
- * task. Member names are those of this revision: ttl and pollInterval, in milliseconds;
- * never resultType. */
+/* Tasks of 2025-11-25 (L) on the server. A client asks for a task by params.task, gets
+ * the state by tasks/get, and gets the result by tasks/result, which waits for the end of
+ * the task. The names of members are those of this revision: ttl and pollInterval, in
+ * milliseconds; resultType is never written. */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/tasks_2025/tasks_2025.h"
 
@@ -19,9 +19,8 @@ static const sgi_task_names names = {.ttl = "ttl", .poll = "pollInterval"};
 /* ---- writing a task ---- */
 
 /* Returns the status word of a task for a client. A result with isError counts as failed
- * (R-1905-49), except when it was the plain answer of the call (R-1905-13). A client
- * whose stream has not got its last response is not told of the end before that response
- * (R-1905-36). */
+ * (R-1905-49), unless it was the plain answer of the call (R-1905-13). A client with a
+ * stream sees the end only after the last response on that stream (R-1905-36). */
 static const char *status_of(const sgi_op *op, const sgi_peer *question_task)
 {
     sgi_state state = sgi_op_state(op);
@@ -86,8 +85,8 @@ static void answer_running(sgi_reply *reply, sgi_op *op)
     sgi_reply_close(reply);
 }
 
-/* True when a call is a task from the start although its result may be the answer: a
- * client that asks again with the call's key must find the task. */
+/* True when a call is a task from the start although its result may be its answer. If the
+ * client repeats the call with its key, the server must find the task. */
 static bool tracks(const sgi_op *op)
 {
     return op->served->is_task && op->served->modes & SGI_MODE_IMMEDIATE &&
@@ -95,7 +94,7 @@ static bool tracks(const sgi_op *op)
 }
 
 /* Answers a call that is a task from the start, after the first turn of its handler: with
- * the result if the result is ready, else with the task. */
+ * the result if it is ready, otherwise with the task. */
 static void tracked(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
@@ -126,7 +125,7 @@ static void left(sgi_reply *reply)
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_tasks_2025_notify_creator(op, reply);
-    /* the task could neither ask questions nor send notifications without a creator, so
+    /* without a creator the task could neither ask questions nor send notifications, so
      * it is given up */
     if (!op->served->creator) {
         sgi_tool_call_give_up(reply, op->key ? NULL : op);
@@ -154,7 +153,7 @@ static void get_found(void *user, sgi_op *op, segue_status status)
     op = sgi_task_check_found(reply, op, status, &sgi_srv_tasks_2025);
     if (op) {
         answer_task(reply, op);
-        /* the server that runs the task asks its questions, not this one */
+        /* only the server that runs the task asks its questions */
         if (!sgi_op_runs_elsewhere(op))
             sgi_tasks_2025_on_request(op, reply);
     }
@@ -222,8 +221,8 @@ static void tasks_cancel(const sgi_inbound *in)
 
 /* ---- tasks/result ---- */
 
-/* Answers tasks/result of a cancelled task: the segments that were made, and that the
- * call was cancelled (R-1905-48). */
+/* Answers tasks/result of a cancelled task with the segments that were made, and says
+ * that the call was cancelled (R-1905-48). */
 static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str meta)
 {
     sgi_jw *w = &sending->w;
@@ -239,7 +238,7 @@ static void write_cancelled(sgi_sending *sending, const sgi_fold *fold, sgi_str 
     sgi_jw_bool(w, true);
 }
 
-/* Adds the number of void segments for a client that may have received segments which
+/* Adds the number of void segments, for a client that may have received segments which
  * were replaced later. */
 static void add_shown(sgi_buf *meta, const sgi_reply *reply, const sgi_op *op,
                       const sgi_fold *fold)
@@ -295,7 +294,7 @@ static void result_there(sgi_waiter *waiter, sgi_op *op, segue_status status)
         sgi_tasks_2025_answer_result(reply, op);
         return;
     }
-    /* the task was removed while the request waited for its end */
+    /* the task was removed while this request waited for its end */
     sgi_answer_not_found(reply, SGI_TASK_NOT_FOUND);
     sgi_reply_close(reply);
 }
@@ -303,11 +302,11 @@ static void result_there(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void wait_for_result(sgi_reply *reply, sgi_op *op)
 {
     reply->waiter.fire = result_there;
-    /* cancelling tasks/result ends the wait only, and not the task (R-1905-35) */
+    /* cancelling tasks/result ends only the wait, not the task (R-1905-35) */
     reply->cancelled = sgi_reply_close;
     sgi_op_ref(op);
     sgi_op_wait(op, &reply->waiter, SGI_WAIT_FINAL);
-    /* the stream of this request can now carry the task's questions */
+    /* the task's questions can now be sent on the stream of this request */
     sgi_question_requests_send_soon(op);
     sgi_op_unref(op);
 }
@@ -340,15 +339,15 @@ static void result_found(void *user, sgi_op *op, segue_status status)
         sgi_tasks_2025_on_request(op, f.reply);
     if (!op)
         sgi_reply_close(f.reply);
-    /* the number has a meaning only for a task with segments */
+    /* only tasks with segments have numbers */
     else if (f.by_number && op->served->streams)
         sgi_pull_begin(f.reply, op, f.after);
     else
         wait_for_result(f.reply, op);
 }
 
-/* Reads lastSeqNr, or dev.segue/fromSeqNr: this member of the library lets a client start
- * at segment 1 (R-1905-32). */
+/* Reads lastSeqNr, or dev.segue/fromSeqNr. This library defines the latter, so that a
+ * client can start at segment 1 (R-1905-32). */
 static bool read_cursor(const sgi_inbound *in, fetching *fetch)
 {
     sgi_json last = sgi_json_get(in->params, "lastSeqNr");

@@ -28,23 +28,23 @@ bool sgi_tasks_2025_begins_plain(const sgi_op *op);
 
 /* Writes "task":{...} of CreateTaskResult into an open result. */
 void sgi_tasks_2025_write_created(sgi_jw *w, const sgi_op *op);
-/* Writes the members of a task into an open object, as this peer may see them (NULL = any
- * peer). */
+/* Writes the members of a task into an open object, in the form that this peer may see;
+ * NULL = the form for any peer. */
 void sgi_tasks_2025_write(sgi_jw *w, const sgi_op *op, const sgi_peer *question_task);
 /* Answers with the whole result, with the error that ended the call, or with a failure
- * when the log cannot be read. Does not wait for the end. Closes the reply. */
+ * when the log cannot be read. Does not wait for the end of the task. Closes the
+ * reply. */
 void sgi_tasks_2025_answer_result(sgi_reply *reply, sgi_op *op);
 
-/* Sends a notification when the task has changed since it was made, and from now on for
- * each later change (notes.c). Called when the client has received the answer that names
- * the task. */
+/* Makes the server send a notification for each later change of the task, and at once if
+ * the task has changed since it was made (notes.c). Called when the client has received
+ * the answer that names the task. */
 void sgi_tasks_2025_start_notifying(sgi_op *op);
-/* Notes that the client of this request knows the task, because it asks about the task.
- * If the conversation that made the task is gone, this client gets the task's
- * questions. */
+/* Notes that the client of this request knows the task, because it has asked about it. If
+ * the conversation that made the task is gone, this client gets the task's questions. */
 void sgi_tasks_2025_on_request(sgi_op *op, const sgi_reply *reply);
 /* Makes the conversation of this request the one that gets notifications about the task.
- * The request is the one that made the task. */
+ * Called for the request that has made the task. */
 void sgi_tasks_2025_notify_creator(sgi_op *op, sgi_reply *reply);
 
 /* tasks/list (list.c) */
@@ -53,7 +53,7 @@ void sgi_tasks_2025_list(const sgi_inbound *in);
 /* ---- S: streaming of the result ---- */
 
 /* Answers the request of a task with the segments that exist, and with further responses
- * as segments are made. Takes ownership of the reply. */
+ * when more segments are made. The function becomes the owner of the reply. */
 void sgi_push_begin(sgi_reply *reply, sgi_op *op);
 /* Like sgi_push_begin, for a lasting call whose client has come back: sends the segments
  * that the client does not have. */
@@ -61,13 +61,13 @@ void sgi_push_resume(sgi_reply *reply, sgi_op *op);
 /* True while a request of this conversation for the task has not got its last
  * response. */
 bool sgi_push_is_unfinished(const sgi_op *op, const sgi_peer *peer);
-/* Returns a request to which segments are pushed and whose client knows the task.
- * `before`: the search begins after this request; NULL = at the first. */
+/* Returns the next request to which segments are pushed and whose client knows the task.
+ * before: the previous one; NULL = return the first one. */
 const sgi_reply *sgi_push_next_reply(const sgi_op *op, const sgi_reply *before);
 /* True while a request of the task may get further responses. */
 bool sgi_push_is_open(const sgi_op *op);
-/* Answers with the segments after this number, and says whether they are the last. Takes
- * ownership of the reply. */
+/* Answers with the segments after this number, and says whether they are the last ones.
+ * The function becomes the owner of the reply. */
 void sgi_pull_begin(sgi_reply *reply, sgi_op *op, uint64_t after);
 
 /* Writes a block with its number: {"seqNr":n,...}. The block must be an object. */
@@ -75,10 +75,10 @@ void sgi_segment_write(sgi_buf *out, uint64_t number, sgi_str block);
 /* Writes the error that ended the call as a text block: the text is the error's message
  * (R-1905-44). When out of memory, `out` fails. */
 void sgi_segment_write_error(sgi_buf *out, const sgi_op *op);
-/* True when clients may see the end of the task, so that no segment follows. */
+/* True when clients may see the end of the task. No segment follows then. */
 bool sgi_segments_are_all(const sgi_op *op);
-/* True when the task was cancelled or has expired: segments that were not sent are not
- * sent any more (R-1905-40, R-1905-47). */
+/* True when the task was cancelled or has expired. Segments that were not sent before are
+ * then never sent (R-1905-40, R-1905-47). */
 bool sgi_segments_are_withheld(const sgi_op *op);
 /* Returns whether the last response has isError. */
 bool sgi_segments_failed(const sgi_op *op);

@@ -72,7 +72,7 @@ static void learn_tool(sgi_tool_tasks *tasks, sgi_json definition)
             forget_tool(tasks, before);
         if (sgi_json_string_is(support, SGI_STR("optional")) ||
             sgi_json_string_is(support, SGI_STR("required")) ||
-            /* the draft has true or false in place of a word (R-2557-58) */
+            /* the draft writes true or false instead of a word (R-2557-58) */
             sgi_json_kind_of(support) == SGI_JSON_TRUE)
             keep(tasks, sgi_buf_str(&text));
     }

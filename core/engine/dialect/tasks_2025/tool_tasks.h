@@ -1,8 +1,9 @@
 /* Remembers which tools of a server of 2025-11-25 may or must be called as tasks. In this
- * revision the client asks for the task, depending on the tool's execution.taskSupport in
- * tools/list. The session reads taskSupport from every page that it receives. A tool that
- * is not called as a task takes no memory. The memory has a limit: a tool beyond the
- * limit is called without a task. All functions are called with the lock held. */
+ * revision the client asks for a task if the tool's execution.taskSupport in tools/list
+ * allows it. The session reads taskSupport from every page of tools/list that it
+ * receives. A tool that is not called as a task takes no memory. The memory is limited: a
+ * tool beyond the limit is called without a task. All functions are called with the lock
+ * held. */
 #ifndef SGI_TOOL_TASKS_H
 #define SGI_TOOL_TASKS_H
 
@@ -15,7 +16,7 @@ typedef struct sgi_tool_tasks {
     sgi_engine *engine;
     sgi_map tools; /* the tools that may be called as tasks */
     size_t bytes;
-    /* the whole list was read, and the server has not reported a change since then */
+    /* the whole list was read, and the server has reported no change since */
     bool whole;
     bool in_turn;    /* the pages that were read so far came in the order of the list */
     uint64_t cursor; /* hash of the cursor with which the next page is requested */

@@ -1,5 +1,6 @@
-/* Segments that wait for a missing one (held segments) are in an array, sorted by number.
- * They are few, and nearly always arrive in order. A number is found by binary search. */
+/* Held segments wait for an earlier one that is missing. They are in an array, sorted by
+ * number, and found by binary search. There are few of them, because segments nearly
+ * always arrive in order. */
 #include "engine/dialect/tasks_2025/tracker.h"
 
 #include "base/map.h"
@@ -45,8 +46,8 @@ void sgi_tracker_free(sgi_tracker *tracker)
 
 /* ---- segments that were passed on ---- */
 
-/* Remembers the hash of a segment. When out of memory, older hashes are dropped; a
- * repeated segment whose hash was dropped counts as equal. */
+/* Remembers the hash of a segment. When out of memory, older hashes are dropped. A
+ * repeated segment without a stored hash is accepted as equal. */
 static void hand_on(sgi_tracker *tracker, uint64_t hash)
 {
     sgi_buf *hashes = &tracker->hashes;
@@ -73,7 +74,8 @@ static sgi_tracked take_known(const sgi_tracker *tracker, uint64_t number, uint6
 {
     uint64_t known;
     if (number < tracker->first_hash)
-        /* the hash of this segment was dropped, so the repetition counts as equal */
+        /* the hash of this segment was dropped, so the repeated segment is accepted as
+         * equal */
         return SGI_TRACKED_REPEAT;
     memcpy(&known, tracker->hashes.p + (number - tracker->first_hash) * sizeof known,
            sizeof known);
@@ -128,8 +130,8 @@ sgi_tracked sgi_tracker_add(sgi_tracker *tracker, uint64_t number, sgi_str bytes
         return take_known(tracker, number, hash);
     if (number > tracker->highest)
         tracker->highest = number;
-    /* no held segment has this number, because sgi_tracker_pop has returned those that
-     * followed */
+    /* no held segment has this number: sgi_tracker_pop has already returned the segments
+     * that follow */
     if (number == tracker->next) {
         hand_on(tracker, hash);
         return SGI_TRACKED_NEXT;

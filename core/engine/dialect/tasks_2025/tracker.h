@@ -1,9 +1,9 @@
-/* Tracks which segments of a task have arrived (SEP-1905, R-1905-57), by push or by pull.
- * Each number is accepted once, and segments are passed on in order. A segment is held,
- * within limits, while an earlier one is missing. A segment that does not fit is dropped
- * and requested again, like a lost one. A number always means the same bytes: the tracker
- * stores the hash of at least the last SGI_TRACKER_WINDOW segments, to detect a repeated
- * number with other bytes (R-1905-58). */
+/* Tracks which segments of a task have arrived (SEP-1905, R-1905-57), pushed or pulled.
+ * Each number is accepted once, and segments are passed on in order. While an earlier
+ * segment is missing, later ones are held, within limits. A segment beyond the limits is
+ * dropped and requested again, like a lost one. A number must always mean the same bytes.
+ * To detect a repeated number with other bytes, the tracker stores the hashes of at least
+ * the last SGI_TRACKER_WINDOW segments (R-1905-58). */
 #ifndef SGI_TRACKER_H
 #define SGI_TRACKER_H
 
@@ -23,7 +23,7 @@ typedef struct sgi_held_segment {
 typedef struct sgi_tracker {
     const sgi_mem *mem;
     uint64_t seed[2];
-    /* number of the next segment to pass on; all earlier ones were passed on */
+    /* number of the next segment to pass on; all earlier segments were passed on */
     uint64_t next;
     uint64_t highest; /* the highest number that is known to exist */
     bool complete;    /* the highest number is that of the last segment */
@@ -41,7 +41,7 @@ typedef enum sgi_tracked {
     SGI_TRACKED_NEXT = 0,
     SGI_TRACKED_HELD,
     SGI_TRACKED_REPEAT,
-    /* the number has arrived before with other bytes; the first bytes are valid */
+    /* the number has arrived before with other bytes; the first bytes count */
     SGI_TRACKED_OTHER,
     SGI_TRACKED_FULL, /* the segment was dropped: too many segments are held */
     SGI_TRACKED_NOMEM /* the segment was dropped: out of memory */
@@ -55,15 +55,15 @@ void sgi_tracker_free(sgi_tracker *tracker);
 /* Notes a segment that has arrived, and holds it if an earlier one is missing. number: at
  * least 1. */
 sgi_tracked sgi_tracker_add(sgi_tracker *tracker, uint64_t number, sgi_str bytes);
-/* Returns the held segment that comes next, and removes it; NULL = the next segment has
- * not arrived. The caller releases it by sgi_tracker_release. */
+/* Removes and returns the held segment that comes next; NULL = the next segment has not
+ * arrived. The caller releases it with sgi_tracker_release. */
 sgi_held_segment *sgi_tracker_pop(sgi_tracker *tracker);
 void sgi_tracker_release(sgi_tracker *tracker, sgi_held_segment *held);
 
 /* True when the segment with this number has arrived: it was passed on, or is held. */
 bool sgi_tracker_has(const sgi_tracker *tracker, uint64_t number);
 
-/* True when a segment is missing, although one with a higher number is known. */
+/* True when a segment is missing before one that is known to exist. */
 static inline bool sgi_tracker_has_hole(const sgi_tracker *tracker)
 {
     return tracker->highest >= tracker->next;
@@ -74,8 +74,8 @@ static inline bool sgi_tracker_is_whole(const sgi_tracker *tracker)
     return tracker->complete && !sgi_tracker_has_hole(tracker);
 }
 
-/* Returns the highest number up to which no segment is missing; 0 = the first is missing,
- * and the client cannot ask for the segments after 0 (R-1905-32). */
+/* Returns the number up to which no segment is missing; 0 = segment 1 is missing. The
+ * client cannot ask for the segments after 0 (R-1905-32). */
 static inline uint64_t sgi_tracker_prefix(const sgi_tracker *tracker)
 {
     return tracker->next - 1;

@@ -1,8 +1,8 @@
-/* The client's functions for a task of DRAFT-2026-v1 (D, SEP-2557), where they differ
- * from those for other polled tasks (follow_look.c). Answers to the task's questions are
- * sent with tasks/get. When that was lost, they are sent again unchanged, because the
- * server skips answers that it has received. tasks/cancel is answered with the task. A
- * notification only makes the client send tasks/get, or stop sending it. */
+/* The client's functions for a task of DRAFT-2026-v1 (D, SEP-2557) in which it differs
+ * from other polled tasks (follow_look.c). Answers to the task's questions are sent with
+ * tasks/get. If that message is lost, they are sent again unchanged, because the server
+ * skips answers that it has. The answer to tasks/cancel is the task. A notification makes
+ * the client send tasks/get, or stop sending it. */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/following/follow.h"
 #include "engine/dialect/following/tasks.h"
@@ -110,8 +110,8 @@ static bool take_status(segue_request *request, sgi_json task)
     return true;
 }
 
-/* Returns true when the answer to tasks/get is older than a notification: tasks/get is
- * then sent again. */
+/* Returns true when the answer to tasks/get is older than a notification. Then tasks/get
+ * is sent again. */
 static bool is_overtaken(segue_request *request, sgi_json task)
 {
     if (!sgi_task_is_stale(request, task))

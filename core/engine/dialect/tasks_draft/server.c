@@ -1,17 +1,17 @@
 /* The stateless tasks of SEP-2557 (D) on the server, in the handshake version
  * DRAFT-2026-v1. They are the predecessor of the extension in tasks_ext/. Any call may be
- * answered with a task. tasks/get has the result in its answer, and may bring answers to
- * the task's questions. A tasks/get with answers is a write: the server stores all
- * answers or none, and responds when they are durable. The field names are those of this
- * draft: a new task is in the member "task", its ttl is in whole seconds, and each answer
- * about the task has resultType "task".
+ * answered with a task. The answer to tasks/get contains the result, and a tasks/get may
+ * contain answers to the task's questions. A tasks/get with answers is a write: the
+ * server stores all answers or none, and responds when they are durable. The names of
+ * members are those of this draft: a new task is in the member "task", its ttl is in
+ * whole seconds, and each answer about the task has resultType "task".
  *
- * requestState is a text of this server that the client sends back: the time at which the
- * text was written, authenticated for the task and its owner. The server does not need
- * the text to find the task. But a requestState that the server did not make is refused
- * as if the task did not exist (R-0-5). Its key is made of data of the operation that the
- * store has and that no client knows. So the requestState stays valid after a restart,
- * and at every server of that store. */
+ * requestState is a text of this server that the client sends back. It contains the time
+ * at which it was written, authenticated for the task and its owner. The server finds the
+ * task without it. But a requestState that the server did not make is refused as if the
+ * task did not exist (R-0-5). The key is made from data of the operation that are in the
+ * store and that no client knows. So a requestState stays valid after a restart, and at
+ * every server of that store. */
 #include "engine/dialect/rows.h"
 #include "engine/server/call_request.h"
 #include "engine/server/task_form.h"
@@ -62,7 +62,7 @@ static void write_state(sgi_jw *w, const sgi_op *op)
 }
 
 /* Checks a requestState that a client has sent. Its age does not matter, because a client
- * that asks in parallel has old ones. */
+ * that sends several requests at once has old ones. */
 static segue_status check_state(const sgi_op *op, sgi_json state)
 {
     const sgi_str id = sgi_str_of(op->task_id);
@@ -73,8 +73,7 @@ static segue_status check_state(const sgi_op *op, sgi_json state)
     if (!state.n)
         return SEGUE_OK;
     if (!sgi_json_plain_string(state, &text) || text.n > STATE_MAX)
-        /* a requestState of this server has no escapes, so another program made this
-         * one */
+        /* a requestState of this server has no escapes, so this server did not make it */
         return SEGUE_E_INVALID;
     if (!make_seal(op, &seal))
         return SEGUE_E_NOMEM;
@@ -92,8 +91,8 @@ static void write_head(sgi_jw *w, const sgi_op *op, sgi_state state)
     write_state(w, op);
 }
 
-/* Writes the open questions. Each question names its task, as every message about a task
- * does. The _meta that the handler gave a question is preserved. */
+/* Writes the open questions. Each question names its task, like every message about a
+ * task. The _meta that the handler gave a question is kept. */
 static void write_inputs(sgi_jw *w, const sgi_op *op)
 {
     const sgi_input *input;
@@ -142,7 +141,7 @@ static bool begin_task(sgi_sending *sending, sgi_reply *reply)
 /* ---- notifications/tasks/status ---- */
 
 /* Sends the present state of the task to its client. If that is impossible, nothing is
- * sent: the client can ask for the state (R-2557-44). */
+ * sent, because the client can ask for the state (R-2557-44). */
 static void tell(void *user, sgi_op *op, const sgi_fold *fold)
 {
     sgi_sending sending;
@@ -155,7 +154,7 @@ static void tell(void *user, sgi_op *op, const sgi_fold *fold)
     sgi_send_end(&sending);
 }
 
-/* Reports a change of the task by a notification. Not over HTTP: there the notification
+/* Reports a change of the task by a notification. Over HTTP none is sent, because it
  * would belong to the stream of a tasks/get, which has ended. */
 static void changed(sgi_watch *watch, sgi_op *op)
 {
@@ -172,7 +171,7 @@ static void changed(sgi_watch *watch, sgi_op *op)
 /* ---- making a task ---- */
 
 /* Answers a call with its new task. A new task is always reported as "working" first
- * (R-2557-9); its present state follows. */
+ * (R-2557-9), and then with its present state. */
 static void created(sgi_reply *reply, sgi_op *op)
 {
     sgi_sending sending;
@@ -191,8 +190,8 @@ static void created(sgi_reply *reply, sgi_op *op)
 
 /* ---- the parameters of tasks/get and tasks/cancel ---- */
 
-/* A copy of the parameters: they are still needed when the store has found the task, and
- * the message is freed by then. */
+/* A copy of the parameters. They are needed after the store has found the task, when the
+ * message is freed. */
 typedef struct asking {
     sgi_reply *reply;
     size_t state_len, responses_len;
@@ -221,8 +220,8 @@ static void refuse_memory(sgi_reply *reply)
     sgi_reply_close(reply);
 }
 
-/* Checks the types of the parameters. Returns false when the request was refused: the
- * error was sent. */
+/* Checks the types of the parameters. Returns false when the request is refused; the
+ * error has then been sent. */
 static bool are_readable(const sgi_inbound *in, sgi_json responses)
 {
     const char *problem = NULL;
@@ -334,8 +333,8 @@ static void take_answers(sgi_reply *reply, sgi_op *op, sgi_json responses)
                         sgi_json_next_member(responses, &at, &member);)
         status = sgi_task_answer(op, member.key, member.value);
     if (sgi_task_is_put_off(op, status)) {
-        /* not stored: the client may send the answers again, because no answer is stored
-         * twice */
+        /* nothing was stored; the client may send the answers again, because each answer
+         * is stored only once */
         refuse_unstored(reply, status);
     } else {
         reply->waiter.fire = answers_stored;
@@ -424,7 +423,7 @@ static void tasks_cancel(const sgi_inbound *in)
     ask_for_task(in, (sgi_json){0}, cancel_found);
 }
 
-/* True for the draft. Every server of the draft has these methods (R-2557-35), also for
+/* True for the draft. Every server of the draft has these methods (R-2557-35), even for
  * clients that get no tasks. */
 static bool serves(const sgi_peer *peer, sgi_version version)
 {

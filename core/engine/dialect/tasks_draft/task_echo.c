@@ -1,7 +1,7 @@
 /* The client stores requestState in the form in which it came, because decoding and
- * encoding could change its spelling. The last requestState that came is used, whatever
- * else its message says. Only this draft has a requestState of tasks: the tasks extension
- * ignores it (R-2557-34). */
+ * encoding could change its spelling. The newest requestState counts, whatever else its
+ * message says. Only this draft has a requestState of tasks; the tasks extension ignores
+ * it (R-2557-34). */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/tasks_draft/task_echo.h"
 
@@ -32,8 +32,8 @@ static sgi_buf *make_room(segue_request *request)
     return &own->echo;
 }
 
-/* Stores a requestState; an empty one clears it. Returns false when out of memory: the
- * stored text is then empty. */
+/* Stores a requestState. An empty text clears the stored one. When out of memory, returns
+ * false and leaves the stored text empty. */
 static bool set(sgi_buf *room, sgi_json text)
 {
     sgi_buf_free(room);
@@ -61,8 +61,8 @@ void sgi_task_echo_take(segue_request *request, sgi_json task, bool is_answer)
     }
     if (!state.n && (!is_answer || !room_of(request)))
         return;
-    /* When out of memory, no text is stored or sent back: the server finds the task by
-     * its id alone, and would refuse an old text. */
+    /* When out of memory, no text is stored or sent back. The server then finds the task
+     * by its id; an old text would be refused. */
     sgi_buf *room = make_room(request);
     if (!room || !set(room, state))
         request->engine->warnings++;

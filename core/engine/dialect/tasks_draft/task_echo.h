@@ -1,7 +1,6 @@
 /* requestState of a task of DRAFT-2026-v1 (D): a text of the server that the client sends
  * back unchanged with its next request about the task (R-2557-32). The text belongs to
- * the task: a task handle of the application keeps it for all requests that are made from
- * the handle. */
+ * the task: a task handle stores it for all requests that are made from the handle. */
 #ifndef SGI_TASK_ECHO_H
 #define SGI_TASK_ECHO_H
 

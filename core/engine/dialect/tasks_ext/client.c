@@ -1,7 +1,8 @@
-/* Tasks of 2026-07-28 (X, SEP-2663) on the client. The event stream (E) brings segments
- * and reports open questions and the end of the task. tasks/get brings questions, errors
- * and, if the stream is incomplete, the result. Without a stream tasks/get is sent at
- * each poll interval. Answers are sent one by one, by tasks/update. */
+/* Tasks of 2026-07-28 (X, SEP-2663) on the client. The event stream (E) brings segments,
+ * and reports open questions and the end of the task. tasks/get brings questions and
+ * errors, and also the result if the stream is incomplete. Without a stream, tasks/get is
+ * sent at each poll interval. Answers to questions are sent one by one, by
+ * tasks/update. */
 #include "engine/dialect/rows.h"
 #include "engine/dialect/following/follow.h"
 #include "engine/dialect/following/tasks.h"
@@ -73,7 +74,7 @@ static void due(segue_request *request)
         return;
     bool waits = sgi_tries_is_waiting(&request->tries);
     if (waits && request->tries.failures)
-        return; /* the server was lost: nothing is sent before the pause is over */
+        return; /* the exchange was lost, so nothing is sent before the pause is over */
     sgi_task_stream_open_if_due(request);
     if (waits)
         return;
@@ -81,7 +82,7 @@ static void due(segue_request *request)
         sgi_follow_get(request);
 }
 
-/* Called at the end of a task that has a stream. The stream also ends, and reports
+/* Called when a task with a stream is completed. The stream ends too, and reports
  * replaced segments. If the stream stays open, tasks/get is sent once more. */
 static bool completed(segue_request *request)
 {
@@ -91,7 +92,7 @@ static bool completed(segue_request *request)
         sgi_task_poll_later(request);
         return true;
     }
-    /* it is not known which segments of the result were delivered, so all of them become
+    /* the numbers of the delivered segments are not reliable, so all of them become
      * void */
     if (stream->count == SGI_COUNT_WRONG)
         sgi_deliver_void(request, request->numbering.next - 1);

@@ -1,7 +1,7 @@
 /* The extension io.modelcontextprotocol/tasks of 2026-07-28 (X, SEP-2663) on the server.
  * tasks/get only reads. tasks/update and tasks/cancel are acknowledged when their effect
- * is durable. The field names are those of the extension: ttlMs and pollIntervalMs; never
- * ttl, task or requestState. */
+ * is durable. The names of members are those of the extension: ttlMs and pollIntervalMs;
+ * ttl, task and requestState are never written. */
 #include "engine/dialect/rows.h"
 #include "engine/server/task_form.h"
 #include "engine/log/reader.h"
@@ -88,8 +88,8 @@ static void send_ack(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
     sgi_sending sending;
-    /* on a timeout the command is durable all the same: it was forwarded to the server
-     * that runs the task */
+    /* a timeout is no failure: the command that was forwarded to the task's server is
+     * durable */
     if (status != SEGUE_OK && status != SEGUE_E_TIMEOUT) {
         sgi_reply_store_error(reply, SGI_UNSTORED, status);
     } else if (sgi_reply_result(&sending, reply, "complete")) {
@@ -131,8 +131,8 @@ static void tasks_cancel(const sgi_inbound *in)
         sgi_server_find_task(in->peer->server, in->peer->who, id, cancel_found, reply);
 }
 
-/* A copy of the answers: they are still needed when the store has found the task, and the
- * message is freed by then. */
+/* A copy of the answers. They are needed after the store has found the task, when the
+ * message is freed. */
 typedef struct updating {
     sgi_reply *reply;
     size_t len;
@@ -157,8 +157,8 @@ static void update_found(void *user, sgi_op *op, segue_status status)
     if (op && !put_off) {
         ack_when_durable(reply, op);
     } else {
-        /* not stored: the client may send the answers again, because no answer is stored
-         * twice */
+        /* nothing was stored; the client may send the answers again, because each answer
+         * is stored only once */
         if (op)
             sgi_reply_store_error(reply, SGI_UNSTORED, status);
         sgi_reply_close(reply);
