@@ -100,7 +100,7 @@ static int32_t dispatch_inline(segue_runtime *rt, int64_t timeout_ms, int32_t ma
             continue;
         if (ran || time_left(timeout_ms, deadline) == 0)
             break;
-        turns = 0; /* a turn with a wait begins the count of successive turns anew */
+        turns = 0; /* a turn that waited ends a row of turns without a wait */
     }
     return ran;
 }
@@ -164,7 +164,7 @@ static void *run_io_thread(void *user)
         sgi_loop_turn(rt, -1, 0);
     rt->dispatch.signals_blocked = false;
     rt->dispatch.notified = rt->dispatch.notify_due =
-        true; /* the host is notified that the runtime was stopped */
+        true; /* the I/O thread ends: the runtime was stopped, and the host is notified */
     sgi_runtime_unlock(rt);
     return NULL;
 }
@@ -212,8 +212,8 @@ static int host_fd(const segue_runtime *rt)
     return rt->lending.front_fd >= 0 ? rt->lending.front_fd : rt->dispatch.ready_fd;
 }
 
-/* Waits until callbacks are due, with the lock released. Returns false when the time
- * is over. */
+/* Waits until callbacks are due, with the lock released. Returns false when left_ms is
+ * over. */
 static bool wait_for_ready(segue_runtime *rt, int64_t left_ms)
 {
     struct pollfd poller = {.fd = host_fd(rt), .events = POLLIN};

@@ -103,8 +103,8 @@ static void take_from_front(sgi_inlet *inlet)
     inlet->lent = false;
 }
 
-/* Moves the inlet to the front or back to the loop, depending on whether inlets are
- * lent now. Only the loop thread calls this. */
+/* Moves the inlet to the front or back to the loop, as lending requires now. Only the
+ * loop thread calls this. */
 static void place(sgi_inlet *inlet)
 {
     segue_runtime *rt = inlet->rt;
@@ -172,7 +172,8 @@ static bool read_some(segue_runtime *rt)
         return true;
     int count = epoll_wait(rt->lending.front_fd, events, AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
-        /* an event without an inlet comes from ready_fd: callbacks are due */
+        /* an event without an inlet comes from ready_fd and means that callbacks are
+         * due */
         sgi_inlet *inlet = events[i].data.ptr;
         if (inlet && !inlet->ops->read_here(inlet, rt->lending.room) && inlet->open)
             give_back(inlet);

@@ -33,7 +33,7 @@ struct sgi_inlet {
     bool open;
     bool lent;    /* true = the application waits for the descriptor; false = the loop
                    * does */
-    bool kept;    /* the loop keeps the inlet after a flood, so it is not lent */
+    bool kept;    /* the loop keeps this inlet after a flood */
     int32_t calm; /* number of small reads in a row while `kept` is set */
     TAILQ_ENTRY(sgi_inlet) link;
 };

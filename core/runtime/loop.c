@@ -377,7 +377,7 @@ int32_t sgi_loop_turn(segue_runtime *rt, int64_t wait_ms, int32_t budget)
     sgi_runtime_unlock(rt);
     bool lasted = wait_for_events(rt, wait);
     sgi_runtime_lock(rt);
-    if (lasted) /* the wait was as long as planned, so the armed deadline has passed */
+    if (lasted) /* the wait was not ended early, so the deadline has passed */
         rt->loop.armed_ms = INT64_MAX;
     rt->loop.asleep = rt->loop.kick_due = rt->loop.flush_due = false;
     if (sgi_timers_next(&rt->engine.timers) <= sgi_now(&rt->engine.env))

@@ -144,7 +144,8 @@ void sgi_runtime_lock(segue_runtime *rt)
  * a handle that is freed later. The caller holds the lock. */
 static void deliver_late(segue_runtime *rt)
 {
-    /* this reference keeps the runtime while a free_user frees the last handle */
+    /* this reference keeps the runtime in memory when a free_user frees the last
+     * handle */
     rt->refs++;
     while (sgi_dispatch_deliver(rt, DRAIN_BUDGET))
         ;

@@ -47,8 +47,8 @@ void sgi_runtime_unlock(segue_runtime *rt);
 /* Returns false after the runtime was stopped. Any thread may call this, with or
  * without the lock. */
 bool sgi_runtime_is_open(const segue_runtime *rt);
-/* True when the calling thread is inside a callback of this runtime, or inside a
- * function of a custom transport. Any thread may call this, with or without the lock. */
+/* True when the calling thread is inside a callback of this runtime, or inside a function
+ * of a custom transport. Called by any thread, with or without the lock. */
 bool sgi_runtime_in_callback(const segue_runtime *rt);
 
 /* ---- shutdown ---- */
@@ -90,7 +90,7 @@ enum {
     SGI_WORK_REOPEN = 2, /* connect again */
     SGI_WORK_RESUME = 4, /* read input again */
     SGI_WORK_OWN = 8,    /* do the work that the transport itself requested */
-    /* no callback is due or running (sgi_carrier_await_quiet) */
+    /* set when no callback is due or running (sgi_carrier_await_quiet) */
     SGI_WORK_QUIET = 16,
     SGI_WORK_FLUSH = 32, /* write the output */
     SGI_WORK_CLOSE = 64  /* write the output, then close */

@@ -8,11 +8,11 @@ void sgi_standard_fds_occupy(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
-        /* open returns the lowest free number; it is fd unless another thread opens a
+        /* open returns the lowest free number, which is fd unless another thread opens a
          * file at the same time */
         int held = open("/dev/null", O_PATH | O_CLOEXEC);
         if (held > STDERR_FILENO)
-            close(held); /* another thread has occupied the number */
+            close(held); /* another thread has just opened a file with this number */
     }
 }
 

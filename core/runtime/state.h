@@ -59,10 +59,11 @@ typedef struct sgi_inlet_lending {
     TAILQ_HEAD(, sgi_inlet) inlets; /* all inlets that are open */
     /* epoll descriptor with ready_fd and the lent inlets; -1 = lending is off */
     int front_fd;
-    char *room;       /* buffer for one read, used under the lock */
-    bool lent;        /* inlets are lent to the application, except those with `kept` */
-    bool lend_due;    /* the loop must lend the inlets in its next turn */
-    bool regroup_due; /* a dispatch gave an inlet back, and the loop must wait for it */
+    char *room;    /* buffer for one read, used under the lock */
+    bool lent;     /* inlets are lent to the application, except those with `kept` */
+    bool lend_due; /* the loop must lend the inlets in its next turn */
+    /* a dispatch gave an inlet back, so the loop must wait for this inlet */
+    bool regroup_due;
     /* real time of the last dispatch; 0 = there was no dispatch yet */
     int64_t attended_ms;
     int64_t patience_ms;
@@ -121,8 +122,8 @@ struct segue_runtime {
     pthread_mutex_t mutex;
     int64_t refs; /* number of references; guarded by the lock */
     sgi_engine engine;
-    /* the clocks, with defaults filled in, and the random generator if one was
-     * injected */
+    /* the clocks, and the random generator if one was injected; members that were NULL
+     * have their defaults */
     segue_hooks given;
     segue_hooks hooks; /* the hooks that the engine calls */
     sgi_entropy entropy;

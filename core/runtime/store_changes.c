@@ -18,8 +18,8 @@ static void wake(void *user)
     ev_async_send(rt->loop.ev, &rt->loop.wake_up);
 }
 
-/* Makes the queue due. Does nothing if the queue is due already, is being removed or
- * gets no more news. */
+/* Puts the queue on the list of due queues. Does nothing if the queue is on the list, is
+ * being removed, or gets no more news. */
 static void make_due(sgi_store_queue *queue)
 {
     sgi_store_slot *slot = queue->slot;

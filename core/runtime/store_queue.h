@@ -22,7 +22,7 @@ typedef struct sgi_store_queue {
     sgi_store_listener *listener;
     atomic_bool woken; /* the store has reported news, on any thread */
     bool news_due;
-    bool deaf; /* the committer is being removed and gets no more news */
+    bool deaf; /* the committer is being removed, so it gets no more news */
     /* real time of the next poll for news; INT64_MAX = no poll is planned */
     int64_t news_ms;
     sgi_timer news_timer; /* fires at the next poll of a store that does not block */

@@ -158,8 +158,7 @@ static bool ask_once(sgi_store_slot *slot, store_queue *q)
     sgi_slot_unlock(slot);
     segue_status status = ask(slot->store, q->listener, job);
     sgi_slot_lock(slot);
-    if (job->status == SEGUE_OK) /* the status is not overwritten if a callback has set
-                                  * it to an error */
+    if (job->status == SEGUE_OK) /* an error that a callback has set is kept */
         job->status = status;
     job->done(job);
     return true;
@@ -209,7 +208,8 @@ static void work_on_next(sgi_store_slot *slot)
 static void await_work(sgi_store_slot *slot)
 {
     segue_runtime *rt = slot->rt;
-    /* the loop is woken first, because output that it writes may lead to new work */
+    /* woken before this thread waits, because output that the loop writes may lead to new
+     * work */
     sgi_loop_wake_threads(rt);
     int64_t until = sgi_slot_poll_due(slot);
     struct timespec at = {until / 1000, until % 1000 * 1000000};
@@ -399,9 +399,9 @@ segue_status sgi_runtime_add_store(segue_runtime *rt, sgi_committer *committer,
     return status;
 }
 
-/* True when the calling thread is working on the queue. A store that does not block
- * works only under the lock, so the queue of such a store is busy only if this call
- * comes from inside its work. */
+/* True when the calling thread is working on the queue. A store that does not block is
+ * used only under the lock. So if the queue of such a store is busy, this call comes from
+ * inside its work. */
 static bool works_here(const store_queue *q)
 {
     return q->busy &&
@@ -464,7 +464,7 @@ void sgi_stores_close(segue_runtime *rt)
     store_queue *q;
     sgi_stores_wait_idle(rt);
     while ((slot = TAILQ_FIRST(&rt->stores.slots))) {
-        /* removing the last queue closes the slot of the store */
+        /* when its last queue is removed, the slot is closed */
         q = TAILQ_FIRST(&slot->queues);
         remove_queue(q);
         sgi_stores_wait_idle(rt);

@@ -11,7 +11,7 @@ struct segue_timer {
     segue_runtime *runtime;
     sgi_timer_task task;
     bool cancelled;
-    bool begun; /* on_time has begun, or will never run */
+    bool begun; /* on_time was called, or will never be called */
 };
 
 static void run_task(segue_timer *t)

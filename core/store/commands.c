@@ -110,7 +110,7 @@ bool sgi_store_commands_redeliver(sgi_store_commands *commands, const uint8_t *i
     bool any = false;
     SGI_TAILQ_EACH(command, &commands->list, link, next) {
         if (command->place > last)
-            break; /* this loop has moved this command and all after it to the end */
+            break; /* this command and all after it were moved to the end by this loop */
         if (!is_of(command, id))
             continue;
         TAILQ_REMOVE(&commands->list, command, link);

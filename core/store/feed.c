@@ -112,7 +112,8 @@ size_t sgi_feed_next_followed(sgi_feed *feed, uint64_t round,
 
 /* ---- lists and flags ---- */
 
-/* The caller holds the lock. False when the list is full. */
+/* Adds an id unless the set has it. The caller holds the lock. Returns false when the set
+ * is full. */
 static bool add(sgi_feed_ids *ids, const uint8_t *id)
 {
     for (size_t i = 0; i < ids->count; i++)

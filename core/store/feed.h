@@ -1,17 +1,18 @@
-/* What an instance of a store knows of changes by other instances: news that its watching
- * thread received and that is not yet delivered, and which operations it follows. The
- * thread and the calls of the store use it at the same time.
+/* What one instance of a store knows of the changes of other instances: undelivered news
+ * that its watching thread has received, and the operations that it follows. The thread
+ * and the calls of the store use this object at the same time.
  *
- *     thread --grown, mail, flags--> feed --news()--> fn
+ *    thread --grown, mail, flags--> feed --news()--> fn
  *
  * The lists have a fixed size. When a list is full, the flag `missed` or `mail_all` is
  * set instead. Forwarded commands stay in the store until their owner takes them; `mail`
- * only has the operations for which commands came. News that arrives during a call of
- * news() is delivered by the next call, so that other users of the store get their turn.
+ * has only the ids of operations for which commands came. News that arrives during a call
+ * of news() is delivered by the next call, so that other users of the store get their
+ * turn.
  *
- * An operation is known while it is followed, or while commands for it were delivered and
- * not taken. Only calls of the store add and remove known operations, one at a time; the
- * thread reads under the lock which of them are followed. */
+ * The feed knows an operation while it is followed, or while commands for it were
+ * delivered and not taken. Only calls of the store add and remove known operations, one
+ * at a time. The thread reads under the lock which of them are followed. */
 #ifndef SGI_STORE_FEED_H
 #define SGI_STORE_FEED_H
 
@@ -28,7 +29,7 @@ typedef struct sgi_feed_op {
     bool followed;
     /* number of the last forwarded command that was delivered; 0 = none */
     uint64_t delivered;
-    /* the number of the last round of the thread that handled this operation */
+    /* number of the last round in which the thread handled this operation */
     uint64_t round;
 } sgi_feed_op;
 
@@ -44,14 +45,17 @@ typedef struct sgi_feed {
     const sgi_mem *mem;
     pthread_mutex_t lock; /* guards all members up to `doubt` */
     sgi_map known;
-    struct sgi_feed_op_list list; /* the known operations; the thread changes the order */
-    sgi_feed_ids grown;           /* operations that grew */
-    sgi_feed_ids mail;            /* operations for which forwarded commands came */
-    bool mail_all; /* commands may wait for operations that are not in `mail` */
+    /* the known operations; the thread may change their order */
+    struct sgi_feed_op_list list;
+    sgi_feed_ids grown; /* operations that grew */
+    sgi_feed_ids mail;  /* operations for which forwarded commands came */
+    bool mail_all;      /* commands may wait for operations that are not in `mail` */
     bool missed;
     bool orphans;
-    bool retell; /* numbers of commands may have been given twice: deliver all again */
-    bool doubt;  /* the server may have lost commits */
+    /* the same number may have been given to two commands, so all commands are delivered
+     * again */
+    bool retell;
+    bool doubt; /* the server may have lost commits */
     pthread_mutex_t wake_lock;
     void (*wake)(void *user);
     void *wake_user;
@@ -63,13 +67,13 @@ void sgi_feed_free(sgi_feed *feed);
 /* ---- known operations; calls of the store only ---- */
 
 sgi_feed_op *sgi_feed_find(sgi_feed *feed, const uint8_t *id);
-/* As sgi_feed_find, but adds the operation if needed. NULL when out of memory. */
+/* Like sgi_feed_find, but adds an unknown operation. Returns NULL when out of memory. */
 sgi_feed_op *sgi_feed_know(sgi_feed *feed, const uint8_t *id);
 void sgi_feed_set_followed(sgi_feed *feed, sgi_feed_op *op, bool on);
-/* Removes the operation when nothing needs to be known of it. */
+/* Removes the operation if it is not followed and has no delivered commands. */
 void sgi_feed_drop_idle(sgi_feed *feed, sgi_feed_op *op);
-/* Records that the forwarded commands up to seq (UINT64_MAX: all) were taken, or that
- * this instance no longer owns the operation. */
+/* Notes that the forwarded commands up to number seq were taken. seq UINT64_MAX: all were
+ * taken, or this instance no longer owns the operation. */
 void sgi_feed_taken(sgi_feed *feed, const uint8_t *id, uint64_t seq);
 /* Forgets which commands were delivered. */
 void sgi_feed_forget_delivered(sgi_feed *feed);
@@ -77,7 +81,7 @@ void sgi_feed_forget_delivered(sgi_feed *feed);
 /* ---- lists and flags; any thread ---- */
 
 bool sgi_feed_take_id(sgi_feed *feed, sgi_feed_ids *ids, uint8_t *id);
-/* Adds an id. When the list is full, *otherwise is set instead. */
+/* Adds an id to the list. When the list is full, sets *otherwise instead. */
 void sgi_feed_add_id(sgi_feed *feed, sgi_feed_ids *ids, const uint8_t *id,
                      bool *otherwise);
 size_t sgi_feed_count(sgi_feed *feed, const sgi_feed_ids *ids);
@@ -87,7 +91,7 @@ void sgi_feed_set_flag(sgi_feed *feed, bool *flag);
  * returns how many. */
 size_t sgi_feed_next_followed(sgi_feed *feed, uint64_t round,
                               uint8_t (*ids)[SEGUE_STORE_ID_SIZE], size_t most);
-/* Calls the wake-up callback. The lock must not be held. */
+/* Calls the wake-up callback. Must not be called with the lock held. */
 void sgi_feed_wake(sgi_feed *feed);
 void sgi_feed_set_wake(sgi_feed *feed, void (*wake)(void *user), void *user);
 
@@ -100,12 +104,12 @@ typedef struct sgi_feed_telling {
     bool stopped;
 } sgi_feed_telling;
 
-/* Passes one piece of news to fn. False when fn stopped. */
+/* Passes one piece of news to fn. Returns false when fn has stopped. */
 bool sgi_feed_tell(sgi_feed_telling *t, const segue_store_news *news);
-/* Delivers news that belongs to no particular operation, if the flag is set. */
+/* Delivers news of this kind, which is not about an operation, if *flag is set. */
 void sgi_feed_tell_flag(sgi_feed_telling *t, bool *flag, int32_t kind);
-/* Delivers which followed operations grew. `left` is called for an operation that is not
- * followed any more. */
+/* Delivers the news which followed operations have grown. left: called for an operation
+ * that is no longer followed. */
 void sgi_feed_tell_grown(sgi_feed_telling *t,
                          void (*left)(void *store, const uint8_t *id), void *store);
 

@@ -394,7 +394,8 @@ int32_t sgi_listeners_take_change(void *user, const segue_store_news *news)
     case SEGUE_STORE_LETTER:
         if (!sgi_store_commands_has_room(&listeners->commands) ||
             sgi_store_commands_add(&listeners->commands, news))
-            stop = 1; /* the list is full: the store delivers this command again later */
+            /* the list is full, and the store will deliver this command again */
+            stop = 1;
         else
             mark_all(listeners);
         break;

@@ -1,16 +1,15 @@
-/* Writing to the memory store. A commit has two steps. Staging applies the writes one
- * by one; each of them may fail. Before staging changes an operation for the first
- * time, it saves the operation's state in `touches`. If a write failed, undo then
- * restores these states. Otherwise apply moves the operations to their lists and frees
- * the deleted ones. Neither undo nor apply can fail. Staging does not change the lists
- * and frees nothing.
+/* Writes to the memory store. A commit has two steps. Staging applies the writes one by
+ * one; each of them may fail. Before staging changes an operation for the first time, it
+ * saves the operation's state in `touches`. If a write has failed, `undo` restores these
+ * states. Otherwise `apply` moves the operations to their lists and frees the deleted
+ * ones. Neither of the two can fail. Staging changes no list and frees nothing.
  *
- * DROP writes come last, when everything else has been applied: they need no memory and
+ * DROP writes come last, when everything else has been applied. They need no memory and
  * are never undone.
  *
  * `used` counts blocks as they were allocated, plus an allowance for the maps, the heap
- * and the allocator. Eviction comes after staging: only then is it certain that the
- * commit succeeds, so no operation is evicted for a commit that fails. */
+ * and the allocator. Operations are evicted after staging. Only then is it certain that
+ * the commit succeeds, and no operation is evicted for a commit that fails. */
 #include "store/memory_store.h"
 
 #define TOUCHES_KEPT 256

@@ -186,8 +186,8 @@ static void write_gap(packing *p)
     p->gap = 0;
 }
 
-/* Drops a chunk's entries of a kind up to number `upto`. It needs no further memory,
- * because a gap never needs more bytes than the entries that it replaces. */
+/* Drops the chunk's entries of a kind up to number `upto`. This needs no memory, because
+ * a gap never has more bytes than the entries that it replaces. */
 static void pack(chunk *at, int32_t kind, uint64_t upto, bool is_last)
 {
     packing p = {.at = at};

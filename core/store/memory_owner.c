@@ -69,7 +69,7 @@ static bool is_behind(const sgi_memory_owner_entry *place, int64_t created_ms,
     return strcmp(place->task_id, task_id) < 0;
 }
 
-/* Merges two sorted lists. */
+/* Moves the entries of the sorted list `from` into the sorted list `into`. */
 static void merge(struct place_list *into, struct place_list *from)
 {
     sgi_memory_owner_entry *at = TAILQ_FIRST(into), *place;

@@ -2,18 +2,18 @@
  * closing and the vtable. postgres_schema.c describes the tables; postgres_store.h lists
  * the other files.
  *
- * Each instance is an owner with a random name. The owner is alive while its lease has
- * not ended by the clock of the server; the instance's thread renews the lease. Each
- * commit locks the rows of its operations and checks that they belong to this owner: no
- * clock decides whether an instance may write.
+ * Each instance is an owner with a random name. The owner is alive as long as its lease
+ * has not ended by the clock of the database server; the instance's thread renews the
+ * lease. Each commit locks the rows of its operations and checks that this owner has
+ * them, so no clock decides whether an instance may write.
  *
- *     open:  connect -> take the format -> become an owner -> start the thread
- *     close: end the thread -> give up the lease, so others claim at once -> disconnect
+ *    open:  connect -> check the format -> become an owner -> start the thread
+ *    close: end the thread -> give up the lease, so others claim at once -> disconnect
  *
- * The settings of the server decide what survives when it stops. With synchronous_commit
- * on (the default of PostgreSQL) nothing is lost; with off the last commits may be lost
- * when the server crashes. A promoted standby may lack the last commits unless it was
- * synchronous. */
+ * The settings of the database server decide what survives when it stops. With
+ * synchronous_commit on (the default of PostgreSQL) nothing is lost. With off, the last
+ * commits may be lost when the server crashes. A standby that was promoted may lack the
+ * last commits unless it was synchronous. */
 #include "store/postgres_store.h"
 
 #include "base/thresholds.h"
@@ -34,7 +34,7 @@ typedef struct opening {
     size_t size;
 } opening;
 
-/* Writes the error, with the server's address when there is one. */
+/* Writes the error message, with the address of the database server if there is one. */
 static segue_status fail(opening *o, segue_status status, const char *why)
 {
     const PGconn *conn = o->store->link.conn;
@@ -55,7 +55,8 @@ static segue_status fail_link(opening *o, segue_status status)
     return status == SEGUE_E_NOMEM ? status : fail(o, status, o->store->link.fault);
 }
 
-/* A server that starts up, or that has no connection left, may be ready soon. */
+/* Connects. A server that is starting, or that has no free connection, may accept one
+ * soon, so connecting is repeated. */
 static segue_status connect_server(opening *o)
 {
     sgi_pg_store *store = o->store;
@@ -162,8 +163,8 @@ static void init(sgi_pg_store *store, const sgi_mem *mem)
     pthread_cond_init(&store->has_tried, NULL);
 }
 
-/* Reserves memory for the calls of the thread and for those of a claim. The largest of
- * them has the ids of one step. */
+/* Reserves memory for the calls of the thread and for the calls of a claim. The largest
+ * of them contains the ids of one step. */
 static bool reserve(sgi_pg_store *store)
 {
     bool ok = true;

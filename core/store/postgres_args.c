@@ -6,7 +6,7 @@
 
 #include "store/postgres_schema.h"
 
-/* numbers of types in pg_type.dat, which never change */
+/* type numbers of pg_type.dat, which never change */
 #define BOOL_TYPE 16
 #define BYTEA_TYPE 17
 #define INT8_TYPE 20

@@ -1,13 +1,14 @@
-/* Calls on the connection that the vtable's functions use. A call is repeated until it
- * succeeds or the time limit is over.
+/* Calls on the connection that the functions of the vtable use. A call is repeated until
+ * it succeeds or the time limit is over.
  *
- *     send -> result -> done
- *       \-> connection lost, or a temporary error -> pause -> connect -> again
+ *    send -> result -> done
+ *         \-> connection lost, or a temporary error -> pause -> connect -> again
  *
  * A call that changes something has a number. Each try sends the same bytes with the same
- * number, and the server can see whether that number was applied (`begin_call` in
- * postgres_functions.c), so repeating is always safe. When the time limit is over, the
- * outcome of the last try is unknown, and the status says that the store failed. */
+ * number, and the database server sees whether this number was applied already
+ * (`begin_call` in postgres_functions.c). So repeating a call is always safe. When the
+ * time limit is over, the outcome of the last try is unknown, and the returned status
+ * says that the store failed. */
 #include "store/postgres_store.h"
 
 #include <stdio.h>
@@ -35,25 +36,28 @@ void sgi_pg_begin_write(sgi_pg_store *store, const char *sql)
 typedef enum deed {
     GIVE_UP,   /* the error is permanent */
     TRY_AGAIN, /* the call had no effect, and the error may pass soon */
-    RECONNECT, /* as TRY_AGAIN, on a new connection */
+    RECONNECT, /* like TRY_AGAIN, but on a new connection */
 } deed;
 
 typedef struct fault {
-    const char *state; /* the beginning of the SQLSTATE */
+    const char *state; /* the first characters of the SQLSTATE */
     deed deed;
     segue_status status;
 } fault;
 
-/* Each error undoes its transaction, so the call had no effect. Faults of a disk, a
- * server that stops or starts and a standby may pass soon, so the call is repeated. A
- * full disk is not: room comes when operations are purged. */
+/* Each of these errors undoes its transaction, so the call had no effect. A faulty disk,
+ * a server that stops or starts, and a standby may be repaired or replaced soon, so the
+ * call is repeated. A full disk is not waited for, because only a purge of operations
+ * makes room. */
 static const fault FAULTS[] = {
-    {"08", RECONNECT, SEGUE_E_STORE},    /* connection exceptions */
-    {"25006", RECONNECT, SEGUE_E_STORE}, /* a standby, which takes no writes */
-    {"57P", RECONNECT, SEGUE_E_STORE},   /* the server stops, starts or cut the session */
-    {"40", TRY_AGAIN, SEGUE_E_STORE},    /* deadlock, serialization */
-    {"55P03", TRY_AGAIN, SEGUE_E_STORE}, /* lock not available */
-    {"57014", TRY_AGAIN, SEGUE_E_STORE}, /* statement timeout or cancel */
+    {"08", RECONNECT, SEGUE_E_STORE}, /* connection exceptions */
+    /* the server is a standby, which accepts no writes */
+    {"25006", RECONNECT, SEGUE_E_STORE},
+    /* the server is stopping or starting, or has ended the session */
+    {"57P", RECONNECT, SEGUE_E_STORE},
+    {"40", TRY_AGAIN, SEGUE_E_STORE},       /* deadlock, serialization */
+    {"55P03", TRY_AGAIN, SEGUE_E_STORE},    /* lock not available */
+    {"57014", TRY_AGAIN, SEGUE_E_STORE},    /* statement timeout or cancel */
     {"53100", GIVE_UP, SEGUE_E_STORE_FULL}, /* disk full */
     {"53300", RECONNECT, SEGUE_E_STORE},    /* too many connections */
     {"53", TRY_AGAIN, SEGUE_E_STORE},       /* other resources */
@@ -72,7 +76,7 @@ static fault fault_of(const PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     size_t i = 0;
-    if (!state) /* an error of libpq, such as no memory */
+    if (!state) /* an error of libpq itself, such as no memory */
         return (fault){"", RECONNECT, SEGUE_E_STORE};
     if (!strncmp(state, "SG", 2))
         return (fault){"", GIVE_UP, (segue_status)-atoi(state + 2)};

@@ -1,5 +1,5 @@
-/* News from PostgreSQL on its way to the listeners: see feed.h. The thread
- * (postgres_watch.c) receives it by LISTEN. */
+/* Passes news from PostgreSQL to the listeners; see feed.h. The thread (postgres_watch.c)
+ * receives the news by LISTEN. */
 #include "store/postgres_store.h"
 
 void sgi_pg_set_wake(void *self, void (*wake)(void *user), void *user)
@@ -27,10 +27,10 @@ static segue_status say_follow(sgi_pg_store *store, const uint8_t *id, bool on)
     return found || !on ? SEGUE_OK : SEGUE_E_NOT_FOUND;
 }
 
-/* Tells the server that this instance no longer follows the operation, to save needless
- * messages. On failure the call is not repeated, so that a listener that closes does not
- * wait for an unreachable server once per operation. When news of the operation still
- * comes, the call is sent again. */
+/* Tells the database server that this instance no longer follows the operation, so that
+ * no needless messages are sent. A failed call is not repeated at once: a listener that
+ * closes would otherwise wait for an unreachable server once per operation. If news of
+ * the operation still comes, the call is sent again. */
 static void say_left(void *self, const uint8_t *id)
 {
     sgi_pg_store *store = self;
@@ -46,8 +46,8 @@ segue_status sgi_pg_follow(void *self, const uint8_t *id, int32_t on)
     sgi_feed_op *op = on ? sgi_feed_know(feed, id) : sgi_feed_find(feed, id);
     if (!op)
         return on ? SEGUE_E_NOMEM : SEGUE_OK;
-    /* This is set first, because the thread may at this time follow all operations again
-     * on a new connection. It then includes this operation. */
+    /* Set before the call, because the thread may be following all operations again on a
+     * new connection. Its list then includes this operation. */
     sgi_feed_set_followed(feed, op, on != 0);
     if (on)
         status = say_follow(store, id, true);
@@ -72,7 +72,9 @@ segue_status sgi_pg_post(void *self, const uint8_t *id, const char *data, size_t
         return status;
     bool mine = sgi_pg_bool(result, 0, 0);
     PQclear(result);
-    if (mine) { /* no message through the server is needed */
+    /* this instance owns the operation itself, so no message through the server is
+     * needed */
+    if (mine) {
         sgi_feed_add_id(&store->feed, &store->feed.mail, id, &store->feed.mail_all);
         sgi_feed_wake(&store->feed);
     }
@@ -93,8 +95,8 @@ static segue_status tell_doubt(sgi_pg_store *store, sgi_feed_telling *t)
     return status;
 }
 
-/* Delivers the forwarded commands of an operation, which are the rows of the result. An
- * operation without a waiting command gives one row of NULLs. */
+/* Delivers the forwarded commands of an operation. Each row of the result is a command.
+ * An operation without a waiting command has one row of NULLs. */
 static void tell_each(sgi_feed_telling *t, sgi_feed_op *op, const PGresult *result)
 {
     for (int row = 0; row < PQntuples(result) && !t->stopped; row++) {
@@ -114,7 +116,7 @@ static segue_status pass_commands_of(sgi_pg_store *store, sgi_feed_telling *t,
                                      const uint8_t *id)
 {
     PGresult *result;
-    /* This is made before the first command is delivered, because it may fail. */
+    /* Made before the first command is delivered, because this may fail. */
     sgi_feed_op *op = sgi_feed_know(&store->feed, id);
     if (!op)
         return SEGUE_E_NOMEM;
@@ -127,7 +129,7 @@ static segue_status pass_commands_of(sgi_pg_store *store, sgi_feed_telling *t,
     sgi_pg_arg_int64(&store->call, (int64_t)op->delivered);
     segue_status status = sgi_pg_execute(store, &result, NULL);
     if (!status && !PQntuples(result))
-        op->delivered = 0; /* this instance does not own the operation any more */
+        op->delivered = 0; /* this instance no longer owns the operation */
     if (!status) {
         tell_each(t, op, result);
         PQclear(result);
@@ -189,8 +191,8 @@ segue_status sgi_pg_read_changes(void *self, segue_store_news_fn fn, void *user,
         status = pass_all_commands(store, &t);
     if (!status)
         status = pass_commands(store, &t);
-    /* The result -1 means that no further call is needed: the thread calls the wake-up
-     * callback when there is more news. After an error the caller tries again in 1 s. */
+    /* -1 = no further call is needed, because the thread calls the wake-up callback when
+     * there is more news. After an error the caller tries again in 1 s. */
     *within_ms = t.stopped ? 0 : status ? 1000 : -1;
     return status;
 }

@@ -1,12 +1,12 @@
-/* Claiming and purging in PostgreSQL.
+/* Claims and purges in PostgreSQL.
  *
- * One call claims a few operations whose owner is gone. The server marks them as claimed
- * until the next call acknowledges that fn was called for them. If the answer of a claim
- * is lost, repeating the claim gives the same operations. If the acknowledgement is lost,
- * the next claim on this handle sends it again: `store->shown` has the operations for
- * which fn must not be called twice. An operation that was claimed but not passed to fn
- * is given back. A claim allocates nothing after it has begun, so it cannot fail halfway
- * for lack of memory. */
+ * One call claims a few operations whose owner is gone. The database server marks them as
+ * claimed until the next call acknowledges that fn was called for them. If the answer of
+ * a claim is lost, repeating the claim gives the same operations. If the acknowledgement
+ * is lost, the next claim on this handle sends it again: `store->shown` has the
+ * operations for which fn must not be called twice. An operation that was claimed but not
+ * passed to fn is given back. A claim allocates nothing after it has begun, so it cannot
+ * fail halfway for lack of memory. */
 #include "store/postgres_store.h"
 
 #include "base/thresholds.h"
@@ -36,7 +36,7 @@ static segue_status next_claim(sgi_pg_store *store, PGresult **result)
     return status;
 }
 
-/* Passes the claimed operations to fn. True when fn stopped. */
+/* Passes the claimed operations to fn. Returns true when fn has stopped the claim. */
 static bool show_claimed(sgi_pg_store *store, const PGresult *result,
                          segue_store_record_fn fn, void *user)
 {
@@ -68,7 +68,9 @@ static void end_claim(sgi_pg_store *store)
         store->shown_count = 0;
     else
         sgi_feed_set_flag(&store->feed,
-                          &store->feed.orphans); /* they are claimed again */
+                          /* the operations that were given back have no owner, so orphans
+                           * are reported */
+                          &store->feed.orphans);
 }
 
 segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
@@ -79,8 +81,8 @@ segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
         PGresult *result;
         segue_status status = next_claim(store, &result);
         if (status) {
-            /* This instance owns the operations that were passed to fn. The next claim
-             * passes the others to fn. */
+            /* This instance keeps the operations that were passed to fn. The next claim
+             * passes the others to fn, so orphans are reported. */
             sgi_feed_set_flag(&store->feed, &store->feed.orphans);
             if (!any)
                 return status;
@@ -95,7 +97,8 @@ segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
         if (stop)
             end_claim(store);
     }
-    if (any) /* leads to a delivery of the commands that wait for the operations */
+    /* makes the listeners ask for the commands that wait for the claimed operations */
+    if (any)
         sgi_feed_wake(&store->feed);
     return SEGUE_OK;
 }

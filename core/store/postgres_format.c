@@ -1,12 +1,13 @@
 /* Brings the schema of a store to the present format.
  *
- *     look -> present format -> done
- *       \-> newer -> refused
- *       \-> older or absent -> BEGIN -> lock -> look again -> migrations -> COMMIT
+ *    look -> present format -> done
+ *         \-> newer -> refused
+ *         \-> older or absent -> BEGIN -> lock -> look again -> migrations -> COMMIT
  *
- * The lock is an advisory one of the transaction, so that of several servers that start
- * together one migrates and the others wait. They look again in the tables of the
- * catalog: to_regclass may answer from a cache that is older than the lock. */
+ * The lock is an advisory lock of the transaction. When several servers start together,
+ * one of them migrates and the others wait. Each of them looks a second time after it has
+ * the lock. It then reads the tables of the catalog, because to_regclass may use a cache
+ * that is older than the lock. */
 #include "store/postgres_store.h"
 
 #include <stdio.h>
@@ -58,7 +59,8 @@ static segue_status look(sgi_pg_store *store, int64_t deadline, int64_t *format)
     return SEGUE_E_STORE_CORRUPT;
 }
 
-/* Only when the schema is missing, because CREATE SCHEMA needs a right in any case. */
+/* Creates the schema if it is missing. CREATE SCHEMA is not sent for an existing schema,
+ * because it always needs a right that the user may not have. */
 static segue_status make_schema(sgi_pg_store *store, int64_t deadline)
 {
     char sql[SQL_MAX];
@@ -103,13 +105,13 @@ static segue_status migrate(sgi_pg_store *store, int64_t deadline)
         status = migrate_to(store, (int)number, deadline);
     if (!status)
         status = run(store, "COMMIT", deadline, NULL);
-    if (status) /* ends the transaction; the fault stays as it is */
+    if (status) /* ends the transaction; link.fault keeps the first error */
         sgi_pg_link_close(&store->link);
     return status;
 }
 
-/* A server that is set to another isolation would show old data after a lock was
- * waited for. */
+/* Refuses a server with another isolation level, because after waiting for a lock its
+ * statements would read old data. */
 static segue_status check_isolation(sgi_pg_store *store, int64_t deadline)
 {
     int64_t right = 0;

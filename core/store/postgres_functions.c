@@ -1,14 +1,14 @@
 /* The functions of the PostgreSQL store in PL/pgSQL, except the commit.
  *
- * A call that changes something has a number. `begin_call` writes it into the row of its
- * owner, in the same transaction as the changes. So a call that is repeated because its
- * answer was lost finds out whether it was applied, also while the first try still runs:
- * it then waits for the lock on that row. A late copy from an abandoned connection has a
- * lower number than the calls after it, and does nothing.
+ * A call that changes something has a number. `begin_call` writes the number into the row
+ * of its owner, in the same transaction as the changes. A call that is repeated because
+ * its answer was lost therefore finds out whether it was applied. If the first try still
+ * runs, the repeated call waits for the lock on that row. A late copy from an abandoned
+ * connection has a lower number than the calls after it, so it does nothing.
  *
- * Each function locks the rows of operations before it looks at them. The transactions
- * are READ COMMITTED, so each statement sees what was committed before it began. Locks
- * on several operations are taken in the order of their ids. */
+ * Each function locks the rows of operations before it reads them. The transactions are
+ * READ COMMITTED, so each statement sees what was committed before it began. Locks on
+ * several operations are taken in the order of their ids. */
 #include "store/postgres_schema.h"
 
 /* The time of the server in milliseconds. It is the only clock of leases. */
@@ -16,8 +16,8 @@ static const char NOW_MS[] =
     "CREATE FUNCTION @.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS $$\n"
     "  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;\n";
 
-/* The owners whose lease has ended. After a start of the server, each owner gets one
- * lease of time to come back. */
+/* Returns the owners whose lease has ended. When the database server has been started
+ * again, each owner gets one lease of time to come back. */
 static const char GONE[] =
     "CREATE FUNCTION @.gone(p_me uuid) RETURNS SETOF uuid LANGUAGE sql VOLATILE AS $$\n"
     "  SELECT owner FROM @.lease\n"
@@ -138,7 +138,8 @@ static const char BEAT[] =
     "  operations := pg_stat_get_live_tuples('@.operation'::regclass);\n"
     "END $$;\n";
 
-/* Begins a call that changes something. False when it was applied before. */
+/* Begins a call that changes something. Returns false when the call was applied
+ * before. */
 static const char BEGIN_CALL[] =
     "CREATE FUNCTION @.begin_call(p_me uuid, p_call bigint) RETURNS boolean\n"
     "LANGUAGE plpgsql AS $$\n"
@@ -152,7 +153,7 @@ static const char BEGIN_CALL[] =
     "  RETURN FOUND;\n"
     "END $$;\n";
 
-/* Removes an operation. Its log is removed by later steps of a purge. */
+/* Removes an operation. Later steps of a purge remove its log. */
 static const char REMOVE[] =
     "CREATE FUNCTION @.remove(p_me uuid, p_op bigint, p_id uuid) RETURNS void\n"
     "LANGUAGE plpgsql AS $$\n"
@@ -249,8 +250,8 @@ static const char PURGE[] =
     "        ORDER BY purge LIMIT 1), 9223372036854775807) END INTO next_ms;\n"
     "END $$;\n";
 
-/* Starts or stops following operations; returns how many exist. The lock on the
- * operations makes a running commit end first, so that its entries can be read
+/* Starts or stops following operations, and returns how many of them exist. The lock on
+ * the operations waits for running commits, so that their entries can be read
  * afterwards. */
 static const char FOLLOW[] =
     "CREATE FUNCTION @.follow(p_me uuid, p_ids uuid[], p_on boolean) RETURNS bigint\n"
@@ -270,7 +271,7 @@ static const char FOLLOW[] =
     "  RETURN v_count;\n"
     "END $$;\n";
 
-/* Stores a forwarded command. True when the caller itself owns the operation. */
+/* Stores a forwarded command. Returns true when the caller itself owns the operation. */
 static const char POST[] =
     "CREATE FUNCTION @.post(p_me uuid, p_call bigint, p_id uuid, p_data bytea, p_most "
     "integer)\n"
@@ -299,7 +300,7 @@ static const char POST[] =
     "  RETURN v.owner IS NOT DISTINCT FROM p_me;\n"
     "END $$;\n";
 
-/* Reads a page of a log: p_rows entries, or fewer when they have p_bytes bytes. */
+/* Reads a page of a log: p_rows entries, or fewer if these have p_bytes bytes. */
 static const char READ_LOG[] =
     "CREATE FUNCTION @.read_log(p_id uuid, p_after bigint, p_rows integer,\n"
     "  p_bytes bigint) RETURNS SETOF @.log\n"

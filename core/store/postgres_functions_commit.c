@@ -1,14 +1,15 @@
 /* The function of a commit in PL/pgSQL.
  *
- *     plain: only entries that follow their logs -> one INSERT -> done
- *     else:  each write in turn, then room for new operations
+ *    plain: only entries that follow their logs -> one INSERT -> done
+ *    else:  each write in turn, then room for new operations
  *
- * A write that is refused raises an error whose SQLSTATE is SG and the status, and whose
- * message is the number of the write. The error undoes the whole commit. The arrays have
- * one element per write. p_kinds: segue_store_write_kind. The others hold the members of
- * the entry, except: CREATE has its created_ms in p_seqs, its purge_ms in p_segments and
- * `ended` in p_events; END has its purge_ms in p_segments. p_tasks, p_keys and
- * p_principals have one element per CREATE. */
+ * When a write is refused, the function raises an error whose SQLSTATE is "SG" and the
+ * status, and whose message is the number of the write. The error undoes the whole
+ * commit. The arrays have one element per write. p_kinds has the segue_store_write_kind;
+ * the others have the members of the entry, with two exceptions. CREATE has its
+ * created_ms in p_seqs, its purge_ms in p_segments and `ended` in p_events. END has its
+ * purge_ms in p_segments. p_tasks, p_keys and p_principals have one element per
+ * CREATE. */
 #include "store/postgres_schema.h"
 
 /* Evicts the oldest ended operations of a principal until it is within its limits. */

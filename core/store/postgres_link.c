@@ -1,10 +1,11 @@
-/* One connection to PostgreSQL, by libpq without blocking: poll waits for the socket,
- * with a time limit and with a descriptor that ends the wait when the store closes.
+/* One connection to PostgreSQL, through libpq without blocking. poll waits for the
+ * socket, with a time limit and with a descriptor that ends the wait when the store
+ * closes.
  *
- *     down --open--> up --error, time limit or close--> down
+ *    down --open--> up --error, time limit or close--> down
  *
- * After a time limit the connection is closed, because the statement may still run. The
- * caller decides whether to send it again (postgres_call.c). */
+ * After a time limit the connection is closed, because the statement may still be
+ * running. The caller decides whether to send the statement again (postgres_call.c). */
 #include "store/postgres_link.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ void sgi_pg_link_close(sgi_pg_link *link)
     link->conn = NULL;
 }
 
-/* Keeps the first line of the text as the fault, and closes the connection. */
+/* Stores the first line of the text in link->fault, and closes the connection. */
 static bool lose(sgi_pg_link *link, const char *why)
 {
     sgi_text_format(link->fault, sizeof link->fault, "%.*s", (int)strcspn(why, "\n"),
@@ -49,7 +50,8 @@ static bool lose_connection(sgi_pg_link *link)
     return lose(link, *why ? why : "the connection is lost");
 }
 
-/* Waits until the socket is ready. False at the deadline, or when the store closes. */
+/* Waits until the socket is ready. Returns false at the deadline, or when the store
+ * closes. */
 static bool await(sgi_pg_link *link, short events, int64_t deadline)
 {
     for (;;) {
@@ -72,7 +74,7 @@ static bool await(sgi_pg_link *link, short events, int64_t deadline)
 
 /* ---- connecting ---- */
 
-/* libpq prints notices to standard error otherwise. */
+/* Does nothing: without this function, libpq would print notices to standard error. */
 static void ignore_notice(void *user, const PGresult *notice)
 {
     (void)user;
@@ -96,7 +98,7 @@ static bool connect_in_time(sgi_pg_link *link, int64_t deadline)
 
 segue_status sgi_pg_link_open(sgi_pg_link *link, int64_t deadline)
 {
-    /* what stands behind the URL's keyword would override the URL */
+    /* a keyword after dbname would override the value in the URL */
     static const char *const keywords[] = {"target_session_attrs",
                                            "fallback_application_name", "dbname", NULL};
     const char *const values[] = {"read-write", "segue", link->url, NULL};
@@ -126,7 +128,7 @@ static bool flush(sgi_pg_link *link, int64_t deadline)
     return more ? lose_connection(link) : true;
 }
 
-/* Waits for the end of the statement. The last result is returned, or the first error. */
+/* Waits for the end of the statement. Returns the last result, or the first error. */
 static PGresult *collect(sgi_pg_link *link, int64_t deadline)
 {
     PGresult *last = NULL, *result;

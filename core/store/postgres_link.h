@@ -41,17 +41,18 @@ static inline bool sgi_pg_link_is_up(const sgi_pg_link *link)
 {
     return link->conn != NULL;
 }
-/* Runs the statement and waits for its result, which the caller frees with PQclear and
- * which may be an error. NULL when no result comes in time. The connection is then
- * closed. */
+/* Runs the statement and waits for its result. The caller frees the result with PQclear;
+ * it may be an error. When no result comes in time, closes the connection and returns
+ * NULL. */
 PGresult *sgi_pg_link_execute(sgi_pg_link *link, const sgi_pg_call *call,
                               int64_t deadline);
-/* As sgi_pg_link_execute, for SQL text without arguments, which may have several
- * statements. The result is that of the last one, or of the first that failed. */
+/* Like sgi_pg_link_execute, for SQL text without arguments that may have several
+ * statements. Returns the result of the last statement, or of the first one that
+ * failed. */
 PGresult *sgi_pg_link_run(sgi_pg_link *link, const char *sql, int64_t deadline);
-/* Takes the next notification that has arrived, which the caller frees with PQfreemem.
- * *notify is NULL when none has. Returns false when the connection was lost; it is then
- * closed. */
+/* Takes the next notification that has arrived, without waiting. The caller frees it with
+ * PQfreemem. *notify is NULL when none has arrived. Returns false when the connection was
+ * lost; the function has then closed it. */
 bool sgi_pg_link_poll(sgi_pg_link *link, PGnotify **notify);
 
 /* ---- calls ---- */
@@ -76,14 +77,14 @@ typedef enum sgi_pg_array {
     SGI_PG_IDS
 } sgi_pg_array;
 
-/* Begins an array argument. The caller adds its elements to the returned buffer, in any
- * order with those of other arrays, and then ends each array. */
+/* Begins an array argument. The caller adds elements to the returned buffer and then ends
+ * the array. Several arrays may be filled at the same time. */
 sgi_buf *sgi_pg_array_begin(sgi_pg_call *call, sgi_pg_array kind);
 void sgi_pg_array_end(sgi_buf *array, size_t count);
 void sgi_pg_add_int16(sgi_buf *array, int16_t value);
 void sgi_pg_add_int32(sgi_buf *array, int32_t value);
 void sgi_pg_add_int64(sgi_buf *array, int64_t value);
-/* bytes NULL and len SIZE_MAX: a NULL. */
+/* Adds an element of bytes. bytes NULL and len SIZE_MAX: adds a NULL. */
 void sgi_pg_add_bytes(sgi_buf *array, const void *bytes, size_t len);
 
 /* ---- results ---- */

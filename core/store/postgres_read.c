@@ -1,6 +1,6 @@
-/* Finding, reading and listing in PostgreSQL. Long results come in pages, bounded in rows
- * and in bytes, so that neither side holds all of them. A page of entries begins after an
- * entry number, a page of a list after the last record of the page before. */
+/* Finds, reads and lists in PostgreSQL. Long results come in pages, limited in rows and
+ * in bytes, so that neither side holds a whole result. A page of entries begins after an
+ * entry number, and a page of a list after the last record of the previous page. */
 #include "store/postgres_store.h"
 
 #include "base/thresholds.h"
@@ -65,8 +65,9 @@ segue_status sgi_pg_find(void *self, const char *task_id, const uint8_t *idempot
 
 /* ---- logs ---- */
 
-/* Passes the entries of a page to fn. *after receives the number of the last one. Returns
- * whether there may be another page: the page is full, in rows or in bytes. */
+/* Passes the entries of a page to fn. *after: receives the number of the last entry.
+ * Returns true when there may be another page, because this one is full in rows or in
+ * bytes. */
 static bool show_page(const PGresult *result, segue_store_entry_fn fn, void *user,
                       int64_t *after)
 {

@@ -22,9 +22,10 @@
 typedef struct sgi_pg_store {
     sgi_mem mem;
     sgi_pg_url url;
-    uint8_t me[SEGUE_STORE_ID_SIZE]; /* the name of this instance as an owner */
-    const char *sync; /* synchronous_commit of commits; "" = as the server is set */
-    bool full;        /* commits survive a crash of the server, however it is set */
+    uint8_t me[SEGUE_STORE_ID_SIZE]; /* name of this instance as an owner, random bytes */
+    const char *sync; /* synchronous_commit for commits; "" = the setting of the server */
+    /* commits survive a crash of the server, whatever its settings are */
+    bool full;
     int64_t lease_ms;
     int64_t timeout_ms;
     int64_t max_operations; /* maximum number of operations per principal; 0 = no limit */
@@ -38,27 +39,30 @@ typedef struct sgi_pg_store {
     size_t shown_count; /* number of ids in `shown` */
     int64_t purged;
     int64_t evicted;
-    /* a ring of the operations that ended lately in this instance */
+    /* a ring of the operations of this instance that ended most recently */
     uint8_t ends[SGI_PG_ENDS][SEGUE_STORE_ID_SIZE];
     /* number of operations of this instance that have ended since the store was opened */
     uint64_t end_count;
     /* The following members are shared by the calls and the thread. */
     sgi_feed feed;
-    /* the life of the server's data and its number of breaks, when this instance last
-     * checked it; guarded by the lock of the feed, as `operations` and `tried` */
+    /* token and break count of the server's data when this instance last checked them;
+     * guarded by the lock of the feed, like `operations` and `tried` */
     char life[SGI_PG_LIFE];
     int64_t breaks;
     int64_t operations; /* about how many operations there are; -1 = unknown */
-    bool tried;         /* the thread has tried to listen for the first time */
+    bool tried;         /* the thread's first attempt to listen is over */
     pthread_cond_t has_tried;
-    /* The following members are used by the thread only, `refused` until `tried`. */
-    char refused[SGI_PG_FAULT]; /* why it could not listen */
+    /* Only the thread uses the following members, except that `refused` is read after
+     * `tried` was set. */
+    char refused[SGI_PG_FAULT]; /* why the thread could not listen */
     pthread_t thread;
     bool has_thread;
     int stop_fd; /* an eventfd that is readable once the store closes */
     sgi_pg_link ear;
     sgi_pg_call
-        ear_call; /* its memory is reserved, because the thread allocates nothing */
+        /* its memory is reserved when the store opens, because the thread allocates
+         * nothing */
+        ear_call;
 } sgi_pg_store;
 
 /* ---- the format (postgres_format.c) ---- */
@@ -74,7 +78,7 @@ segue_status sgi_pg_take_format(sgi_pg_store *store, int64_t deadline);
 segue_status sgi_pg_arrive(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
 /* sgi_pg_link_open and sgi_pg_arrive, for a connection that runs calls. */
 segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
-/* Records the life and the breaks that the server reports. */
+/* Stores the token and the break count that the server reports. */
 void sgi_pg_note_life(sgi_pg_store *store, const char *life, size_t len, int64_t breaks);
 
 /* Remembers that an operation of this instance has ended. */
@@ -94,11 +98,11 @@ void sgi_pg_begin_write(sgi_pg_store *store, const char *sql);
  * limit. SEGUE_OK means that *result is no error; the caller frees it. When the server
  * refuses one write of a commit, *at (may be NULL) receives its number from 0. */
 segue_status sgi_pg_execute(sgi_pg_store *store, PGresult **result, size_t *at);
-/* As sgi_pg_execute, for a call whose result does not matter. */
+/* Like sgi_pg_execute, for a call whose result is not needed. */
 segue_status sgi_pg_execute_alone(sgi_pg_store *store);
-/* Returns the status that an error of the server means. */
+/* Returns the store's status for an error of the database server. */
 segue_status sgi_pg_status_of(const PGresult *result);
-/* Keeps the message of an error in link->fault. */
+/* Stores the message of an error in link->fault. */
 void sgi_pg_keep_fault(sgi_pg_link *link, const PGresult *result);
 
 /* ---- the thread (postgres_watch.c) ---- */

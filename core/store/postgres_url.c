@@ -69,7 +69,7 @@ static const char *take_sync(sgi_pg_url *url, sgi_str value)
     return "synchronous_commit has to be on, off, local, remote_write or remote_apply";
 }
 
-/* Takes an option of the store. *known is false for an option of libpq. */
+/* Handles one option. *known: false for an option of libpq. */
 static const char *take_option(sgi_pg_url *url, sgi_str name, sgi_str value, bool *known)
 {
     *known = true;
@@ -86,7 +86,7 @@ static const char *take_option(sgi_pg_url *url, sgi_str name, sgi_str value, boo
     return NULL;
 }
 
-/* Copies the options that are for libpq behind the rest of the URL. */
+/* Copies the options for libpq to the end of the URL. */
 static const char *take_options(sgi_pg_url *url, char *end, const char *query)
 {
     const char *reason = NULL;

@@ -1,29 +1,29 @@
-/* The thread of a PostgreSQL store. It has a connection of its own, which
+/* The thread of a PostgreSQL store. It has a connection of its own, on which it does two
+ * things:
+ *    listens  on a channel of this instance ("G" and ids of followed operations that grew,
+ *             "L" and the id of an operation that got a command) and on one of all
+ *             instances ("O" and the sender: there may be operations to claim)
+ *    beats    every third of a lease: prolongs this instance's lease, and searches for
+ *             operations whose owners are gone
  *
- *     listens   on a channel of this instance ("G" and ids of followed operations that
- *               grew, "L" and the id of an operation that got a command) and on one of
- *               all instances ("O" and the sender: there may be operations to claim)
- *     beats     every third of a lease: prolongs this instance's lease, and searches for
- *               operations whose owners are gone
- *
- * A lost connection is opened again after ever longer pauses. The thread then follows all
- * followed operations again and reports `missed`. Commands and logs are in the store, so
- * a lost message loses no data. PostgreSQL loses no message while the connection lasts,
- * and each beat shows whether it does.
+ * A lost connection is opened again after longer and longer pauses. The thread then
+ * follows all followed operations again and reports `missed`. Commands and logs are in
+ * the store, so a lost message loses no data. PostgreSQL loses no message while the
+ * connection lasts, and each beat shows whether it still does.
  *
  * LISTEN belongs to a session, so it does not work through a pooler that gives each
- * transaction another session (pgbouncer, pool_mode transaction). At its first connection
- * the thread therefore sends a message to itself. When the message does not come, opening
- * the store fails and says that the URL needs the option listen.
+ * transaction another session (pgbouncer, pool_mode transaction). On its first connection
+ * the thread therefore sends a message to itself. If the message does not come back,
+ * opening the store fails with the hint that the URL needs the option listen.
  *
  * When the lease of this instance has lapsed, other owners may have claimed its
- * operations. The thread then reports `doubt`: the server checks by a commit which of its
- * operations still belong to it. When the server was unreachable, the other owners'
- * leases lapsed too. They get one lease of time to reconnect before this thread reports
- * orphans.
+ * operations. The thread then reports `doubt`: the server finds out by a commit which
+ * operations it still owns. When the database server was unreachable, the other owners'
+ * leases have lapsed too. They get one lease of time to reconnect before this thread
+ * reports orphans.
  *
- * This code allocates nothing, so that the counted allocations of a program stay the
- * same; libpq does allocate. */
+ * This code allocates nothing, so that the number of allocations of a program does not
+ * depend on this thread. libpq does allocate. */
 #include "store/postgres_store.h"
 
 #include <poll.h>
@@ -34,7 +34,7 @@
 
 #include "base/backoff.h"
 
-/* number of messages after which the listeners are woken up, even if more arrive */
+/* after this number of messages the listeners are woken, even if more messages arrive */
 #define HEAR_MOST 256
 #define PROBE_MS 2000
 
@@ -42,12 +42,12 @@ static const sgi_backoff PACE = {.first_ms = 20, .most_ms = 1000};
 
 typedef struct watch {
     sgi_pg_store *store;
-    int64_t beat_at;     /* the time of the next beat, or of the next try to connect */
+    int64_t beat_at;     /* time of the next beat, or of the next attempt to connect */
     int64_t alive_until; /* the end of this instance's lease, by its own clock */
     int64_t quiet_until; /* no orphans are reported before this time */
     int32_t failures;
     bool was_deaf;
-    bool probed; /* the message of the thread to itself came */
+    bool probed; /* the message that the thread sent to itself has come */
     uint64_t round;
     char channel[SGI_PG_CHANNEL];
     char all[SGI_PG_CHANNEL];
@@ -69,7 +69,7 @@ static void begin(sgi_pg_store *store, const char *sql)
     sgi_pg_arg_id(&store->ear_call, store->me);
 }
 
-/* Runs the call. NULL on any error; the connection is then closed. */
+/* Runs the call. Returns NULL on any error; the connection has then been closed. */
 static PGresult *ask(sgi_pg_store *store)
 {
     sgi_pg_link *link = &store->ear;
@@ -142,8 +142,8 @@ static bool read_id(const char *hex, uint8_t id[SEGUE_STORE_ID_SIZE])
     return true;
 }
 
-/* Records one message. Orphans are recorded only after quiet_until; the beat reports them
- * as well. */
+/* Records one message. Orphans are recorded only after quiet_until; a beat finds them as
+ * well. */
 static void note(watch *w, const char *text)
 {
     sgi_feed *feed = &w->store->feed;
@@ -158,9 +158,9 @@ static void note(watch *w, const char *text)
     w->probed = w->probed || (*text == 'P' && own);
 }
 
-/* Handles all messages that have arrived, then wakes the listeners once. Messages may
- * come without end, so it returns after HEAR_MOST of them. True when there may be
- * more. */
+/* Handles the messages that have arrived, and wakes the listeners once. Messages may come
+ * without end, so the function returns after HEAR_MOST of them. Returns true when there
+ * may be more. */
 static bool listen_to(watch *w)
 {
     PGnotify *notify;
@@ -216,7 +216,8 @@ static bool run(watch *w, const char *sql)
     return ok;
 }
 
-/* Waits for the message of the thread to itself. libpq may have read it already. */
+/* Waits for the message that the thread has sent to itself. libpq may have read it
+ * already. */
 static bool probe(watch *w)
 {
     sgi_pg_store *store = w->store;
@@ -252,7 +253,7 @@ static bool subscribe(watch *w)
         return false;
     if (w->probed)
         return true;
-    /* The message is sent after LISTEN has been committed, by another transaction. */
+    /* Sent by another transaction, after LISTEN was committed. */
     snprintf(sql, sizeof sql, "NOTIFY \"%s\", 'P%s'", w->channel, w->name);
     return run(w, sql) && probe(w);
 }
@@ -268,7 +269,7 @@ static bool open_ear(watch *w)
     return true;
 }
 
-/* Connects if needed, and beats. */
+/* Connects if needed, and then beats. */
 static void go_on(watch *w)
 {
     sgi_pg_store *store = w->store;
@@ -284,8 +285,7 @@ static void go_on(watch *w)
 
 /* ---- the thread ---- */
 
-/* Waits for a message, for the next beat or for the closing. False when the store
- * closes. */
+/* Waits for a message or for the next beat. Returns false when the store closes. */
 static bool await(watch *w, bool more)
 {
     sgi_pg_store *store = w->store;
@@ -343,7 +343,7 @@ bool sgi_pg_watch_start(sgi_pg_store *store)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     store->has_thread = pthread_create(&store->thread, NULL, run_thread, store) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    /* The opening waits for the first subscription, so that normally no later message is
+    /* Opening the store waits for the first subscription, so that no later message is
      * missed. */
     pthread_mutex_lock(&store->feed.lock);
     while (store->has_thread && !store->tried)

@@ -61,7 +61,7 @@ void sgi_redis_begin_write_script(sgi_redis_store *store, sgi_redis_script scrip
 typedef enum deed {
     GIVE_UP,   /* the error is permanent */
     TRY_AGAIN, /* the call had no effect, and the error may pass soon */
-    RECONNECT, /* the call had no effect; it may succeed on a new connection */
+    RECONNECT, /* the call had no effect, and may succeed on a new connection */
 } deed;
 
 typedef struct fault {

@@ -217,8 +217,7 @@ segue_status sgi_redis_post(void *self, const uint8_t *id, const char *data, siz
     segue_status status = sgi_redis_execute_for_status(store);
     if (status <= 0)
         return status;
-    /* this instance owns the operation itself, so Redis sends it no message about the
-     * command */
+    /* this instance is the owner, so Redis sends no message about the command */
     put_back(store, &store->mail, id, &store->mail_all);
     sgi_redis_wake(store);
     return SEGUE_OK;

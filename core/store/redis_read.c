@@ -122,8 +122,8 @@ static bool next_part(const redisReply *bundle, size_t *at, size_t *len)
     return true;
 }
 
-/* Passes the entries of a bundle to the callback. seq is the number of the bundle's
- * last entry. */
+/* Passes the entries of a bundle to the callback. seq: number of the bundle's last
+ * entry. */
 static bool show_bundle(reading *r, uint64_t seq, const redisReply *bundle)
 {
     uint64_t count = 0;
@@ -193,8 +193,8 @@ segue_status sgi_redis_read(void *self, const uint8_t *id, uint64_t after,
 {
     sgi_redis_store *store = self;
     bool more = true;
-    /* `after` is lowered if it is UINT64_MAX, because no stream id comes after
-     * UINT64_MAX. No entry has this number, so the result is the same. */
+    /* No stream id comes after UINT64_MAX, so `after` must be lower. No entry has the
+     * number UINT64_MAX, so the result is the same. */
     reading r = {.fn = fn, .user = user, .last = after < UINT64_MAX ? after : after - 1};
     while (more) {
         redisReply *replies[2];

@@ -113,8 +113,8 @@ static bool beat_once(watch *w)
     bool ok = sgi_redis_is_array(reply, 3);
     if (ok && reply->element[0]->integer < 0) {
         freeReplyObject(reply);
-        /* the server has another line of data now; the next connection checks whether
-         * it has lost data */
+        /* the server now has another line of replicated data; the next connection checks
+         * whether data were lost */
         sgi_redis_link_close(&store->beat);
         return false;
     }

@@ -4,11 +4,11 @@
  *   pulled    by tasks/result with the number up to which no segment is missing: at once
  *             when the push breaks, and then at each interval until an answer says that
  *             it is complete.
- *   fetched   not as segments: tasks/get at each interval until the end, then tasks/result
- *             without a number. If the interval is long, a tasks/result also waits for
- *             the end (wait_2025.c). Segments are also fetched while segment 1 is missing:
- *             there is no number to pull after (R-1905-32), and only a server of this
- *             library may accept 0.
+ *   fetched   not as segments: tasks/get at each interval until the end, and then a
+ *             tasks/result without a number. If the interval is long, a tasks/result also
+ *             waits for the end (wait_2025.c). Segments are also fetched while segment 1
+ *             is missing: there is no number to pull after (R-1905-32), and only a server
+ *             of this library may accept 0.
  *
  * tasks/get may report the end of a task before pushed segments arrive. Then the client
  * waits as long as pushed segments come, and pulls the rest. It fetches the result only
