@@ -1,5 +1,5 @@
-/* The lists of the upstreams: read page by page, changed as the configuration says, and
- * kept equal to what the server below lists. */
+/* Reads the lists of the upstreams page by page, changes them as the configuration says,
+ * and keeps the lists of the proxy's own server equal to them. */
 #include "proxy.h"
 
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 /* The largest number of items of one list of an upstream. */
 #define ITEMS_MAX 10000
 
-/* The description of a list: its method, its member, and what identifies an item. */
+/* The lists that an upstream can have: the method, the member of the result with the
+ * items, and the member that identifies an item. */
 static const struct {
     const char *method, *member, *key;
     int32_t type;
@@ -30,7 +31,7 @@ static void free_item(item *i)
     free(i);
 }
 
-/* The server has no use for the item any more. */
+/* Called when the server no longer uses the item. */
 static void item_unused(void *user)
 {
     free_item(user);
@@ -41,8 +42,8 @@ static bool is_named(int list)
     return list == LIST_TOOLS || list == LIST_PROMPTS;
 }
 
-/* Writes the item as it is seen below: its name with the prefix or the new one of the
- * configuration, and a new description. */
+/* Writes the description of an item for the proxy's clients: with the prefix before its
+ * name, or with the new name and description of the configuration. */
 static void write_item(text *out, const item *i, json value, const tool_rule *rule)
 {
     static const char *const name[] = {"name", NULL};
@@ -134,7 +135,7 @@ static segue_item_options options_of(const item *i)
     return options;
 }
 
-/* Adds the item to the server, which takes it over. */
+/* Adds the item to the server, which owns it from now on. */
 static void add_item(source *s, item *i)
 {
     segue_item_options options = options_of(i);
@@ -176,7 +177,8 @@ static item *find_same(source *s, const item *wanted)
     return NULL;
 }
 
-/* Makes the items of one list below equal to those that were read. */
+/* Adds, changes and removes the server's items of one list, so that they equal the items
+ * that were read. */
 static void compare(source *s, int list, json read)
 {
     json value;
@@ -207,8 +209,9 @@ static void compare(source *s, int list, json read)
 
 /* ---- URIs that are in no list ---- */
 
-/* One template reads every URI that is not listed, such as those that results name, and
- * makes the server announce resources. It belongs to the first source that has any. */
+/* Adds a template that matches every URI. It reads URIs that no list contains, such as
+ * those in results, and makes the server declare resources. It belongs to the first
+ * source that has resources. */
 static void add_any(source *s)
 {
     static const char json_text[] = "{\"uriTemplate\":\"{+uri}\",\"name\":\"any\"}";
@@ -255,7 +258,7 @@ static void list_is_read(source *s)
 
 static bool ask_page(source *s, json cursor);
 
-/* Takes one page. Returns the cursor of the next one, or an empty value. */
+/* Reads one page. Returns the cursor of the next page, or an empty value. */
 static json take_page(source *s, json result)
 {
     json page = json_get(result, lists[s->reading].member), value;
@@ -284,7 +287,7 @@ static void on_page(void *user, segue_request *request, segue_status status,
     if (status != SEGUE_OK) {
         log_event(SEGUE_LOG_WARNING, "list_failed", s->config->name, "%s: %s",
                   lists[s->reading].method, segue_error_read(error)->message);
-        s->reading = -1; /* what was listed before stays */
+        s->reading = -1; /* the items that were listed before are kept */
         text_free(&s->listing);
         next_list(s);
         return;

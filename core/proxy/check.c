@@ -1,5 +1,5 @@
-/* What --check says of each upstream: its revision, what it can do, what is wrong and how
- * to mend it. */
+/* Prints what --check finds out about each upstream: its revision, its features, its
+ * faults, and how to correct them. */
 #include "proxy.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Reads the configuration file: the form "mcpServers" of the hosts, with members of the
- * proxy beside theirs. */
+/* Reads the configuration file. Its form is that of the "mcpServers" of host
+ * applications, with additional members for the proxy. */
 #include "config.h"
 
 #include <segue/segue_util.h>
@@ -19,7 +19,8 @@ void config_free_list(char **texts)
     free(texts);
 }
 
-/* Adds a text, which the list takes over. False without memory. */
+/* Adds a text to the list, which owns it from now on. Returns false when out of
+ * memory. */
 static bool add_to_list(char ***list, char *item)
 {
     size_t count = 0;
@@ -107,7 +108,7 @@ void config_free(config *c)
 
 /* ---- the file ---- */
 
-/* Where an error of the file is: its name, and the upstream. */
+/* The file and the upstream that an error message names. */
 typedef struct place {
     const char *file;
     const char *upstream;
@@ -140,7 +141,7 @@ static bool take_strings(const place *at, json object, const char *member, char 
     return true;
 }
 
-/* Reads an object of strings as "NAME<between>value". */
+/* Reads an object whose members are strings, as texts "NAME<between>value". */
 static bool take_pairs(const place *at, json object, const char *member,
                        const char *between, char ***to)
 {
@@ -237,7 +238,8 @@ static bool take_source(const place *at, source_config *s, json object)
     return true;
 }
 
-/* With several upstreams, their names keep those of their tools apart. */
+/* Gives each upstream a prefix when there are several, so that tools with the same name
+ * differ. */
 static bool set_prefixes(config *c)
 {
     bool several = c->sources && c->sources->next;

@@ -1,8 +1,9 @@
-/* The guard of a child process. The proxy starts each program of an upstream through a
- * process of its own that waits for it. The guard adopts what the program leaves behind
- * (PR_SET_CHILD_SUBREAPER), and hears of the end of the proxy by a signal
- * (PR_SET_PDEATHSIG), whatever kills it. So no process of an upstream outlives the proxy,
- * also not a grandchild that keeps the pipe open. */
+/* The guard of a child process. The proxy starts the program of each upstream through a
+ * process of its own, the guard, which waits for the program. The guard becomes the
+ * parent of processes that the program leaves behind (PR_SET_CHILD_SUBREAPER). A signal
+ * tells it that the proxy has ended, for whatever reason (PR_SET_PDEATHSIG). So no
+ * process of an upstream outlives the proxy, not even a grandchild that keeps the pipe
+ * open. */
 #include "proxy.h"
 
 #include <dirent.h>
@@ -16,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 1000 /* between SIGTERM and SIGKILL */
+#define PATIENCE_MS 1000 /* the pause between SIGTERM and SIGKILL */
 #define STEP_MS 10
 
-/* Sends a signal to each process that this one is the parent of. Returns their number. */
+/* Sends a signal to each child of this process. Returns the number of children. */
 static int signal_children(int number)
 {
     char path[64];
@@ -43,8 +44,8 @@ static void wait_ms(long ms)
         ;
 }
 
-/* Reaps what has ended. *status receives the wait status of main_child. True when
- * main_child was among them. */
+/* Reaps the children that have ended. Returns true, and sets *status to the wait status,
+ * when main_child was among them. */
 static bool reap(pid_t main_child, int *status)
 {
     bool found = false;
@@ -59,8 +60,9 @@ static bool reap(pid_t main_child, int *status)
     return found;
 }
 
-/* Ends all descendants: SIGTERM, a pause, SIGKILL. Each SIGKILL makes the children of a
- * process the guard's own, until none is left. */
+/* Ends all descendants: sends SIGTERM, waits, and sends SIGKILL. When a process is
+ * killed, its children become children of the guard. So SIGKILL is sent until no process
+ * is left. */
 static void end_all(pid_t main_child, int *status, long patience_ms)
 {
     if (patience_ms && signal_children(SIGTERM)) {
@@ -75,7 +77,8 @@ static void end_all(pid_t main_child, int *status, long patience_ms)
     }
 }
 
-/* The number of a signal that asks the guard to end, or SIGCHLD. */
+/* Waits for a signal. Returns its number: SIGCHLD, or a signal that asks the guard to
+ * end. */
 static int next_signal(const sigset_t *set)
 {
     int number;
@@ -113,13 +116,14 @@ int guard_run(long parent, char **argv)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, SIGHUP);
     if (getppid() != parent)
-        return 1; /* the proxy has ended before it could be watched */
+        return 1; /* the proxy ended before the guard could watch it */
     pid_t child = fork();
     if (child < 0)
         return 126;
     if (child == 0)
         run_program(argv);
-    /* the pipes belong to the program alone, so that their ends are seen */
+    /* only the program keeps the pipes open, so that the proxy notices when it closes
+     * them */
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     while (number == SIGCHLD && !reap(child, &how))

@@ -12,7 +12,8 @@
 #define KEPT_MS (60 * 60 * 1000)
 #define NOTE_SIZE 400
 
-/* A call of the result tool that waits for the end of the call of a handle. */
+/* A call of the tool that returns results: it waits for the end of a call that has a
+ * handle. */
 typedef struct waiter {
     struct waiter *next;
     handle *handle;
@@ -25,11 +26,11 @@ struct handle {
     proxy *proxy;
     char id[HANDLE_TEXT + 1];
     char *principal;
-    relay *relay; /* NULL = the call has ended */
+    relay *relay; /* the call with the handle; NULL = it has ended */
     bool done;
-    text result;        /* a result, or empty */
+    text result;        /* the result of the call, or empty */
     segue_error *error; /* the error of the upstream, or NULL */
-    text message;       /* of an error of the proxy, or empty */
+    text message;       /* the message of an error of the proxy itself, or empty */
     text data;
     char note[NOTE_SIZE];
     waiter *waiters;
@@ -127,7 +128,7 @@ static void free_handle(handle *h)
         link = &(*link)->next;
     *link = h->next;
     h->proxy->handle_count--;
-    while (h->waiters) { /* the runtime has ended */
+    while (h->waiters) { /* the runtime has ended, so the waiting calls are freed */
         segue_call_free(h->waiters->call);
         remove_waiter(h->waiters);
     }
@@ -220,7 +221,8 @@ handle *handle_make(relay *r)
         "with {\"handle\":\"%s\"} for its result, segue_proxy_status for its status, "
         "or segue_proxy_cancel to end it.",
         h->id, h->id);
-    /* segue_call_complete would miss the structuredContent that the tool promises */
+    /* the result has no structuredContent, which the tool's outputSchema requires, so it
+     * is not checked */
     segue_call_send_text(r->call, words, strlen(words), NULL);
     segue_call_complete_json(r->call, "{}", 2, NULL);
     return h;

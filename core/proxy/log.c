@@ -57,7 +57,8 @@ static void write_line(int32_t level, const char *event, const char *upstream_na
         text_add_str(&line, "\n");
     }
     if (!line.failed)
-        fwrite(line.p, 1, line.len, stderr); /* one write, so that lines stay whole */
+        /* one write per line, so that lines of several processes are not mixed */
+        fwrite(line.p, 1, line.len, stderr);
     text_free(&line);
 }
 

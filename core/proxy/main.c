@@ -1,4 +1,5 @@
-/* segue-proxy: stands in front of MCP servers. core/docs/proxy.md is its guide. */
+/* segue-proxy: a proxy between clients and MCP servers. core/docs/proxy.md is its
+ * guide. */
 #include "handle.h"
 #include "options.h"
 #include "peek.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Upstreams see these when the client cannot be looked at first. */
+/* The capabilities for upstreams when those of the client are not known yet. */
 #define ALL_CAPABILITIES                                                                 \
     "{\"elicitation\":{\"form\":{},\"url\":{}},\"sampling\":{\"tools\":{},"              \
     "\"context\":{}},\"roots\":{\"listChanged\":true}}"
@@ -24,7 +25,7 @@ static void on_terminate(void *user)
     serve_drain(p);
 }
 
-/* Waits for signals on a thread of its own, and handles them on the main thread. */
+/* Waits for signals on a thread of its own. The main thread handles them. */
 static void *wait_for_signals(void *user)
 {
     proxy *p = user;
@@ -33,7 +34,7 @@ static void *wait_for_signals(void *user)
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGUSR2); /* from this program: it has ended */
+    sigaddset(&set, SIGUSR2); /* sent by this program itself when it has ended */
     while (!sigwait(&set, &number) && number != SIGUSR2)
         segue_timer_start(p->runtime, 0, on_terminate, p, NULL, NULL);
     return NULL;

@@ -71,7 +71,8 @@ static int usage(const char *why, const char *what)
     return 2;
 }
 
-/* Reads a time: a number with ms, s, m or h; a number alone is seconds. */
+/* Reads a time: a number with the unit ms, s, m or h. A number without a unit means
+ * seconds. */
 static bool read_time(const char *words, int64_t *ms)
 {
     static const struct {
@@ -93,7 +94,7 @@ static bool read_time(const char *words, int64_t *ms)
 
 /* ---- options with a value ---- */
 
-/* What an option sets, besides its place in the configuration. */
+/* What options set while the arguments are read. */
 typedef struct reading {
     config *c;
     char **headers;
@@ -267,8 +268,8 @@ static bool take_flag(reading *r, const char *name)
     return true;
 }
 
-/* Reads the options up to the first other argument. *at: its index. Returns -1, or the
- * exit status. */
+/* Reads the options up to the first argument that is not an option. *at: the index of
+ * this argument. Returns -1, or the exit status of the program. */
 static int take_options(reading *r, int argc, char **argv, int *at)
 {
     for (*at = 1; *at < argc; ++*at) {
@@ -301,7 +302,8 @@ static int take_options(reading *r, int argc, char **argv, int *at)
 
 /* ---- the upstream of the arguments ---- */
 
-/* Names an upstream by the last part of its command or the host of its URL. */
+/* Returns a name for an upstream: the last part of its command, or the host of its
+ * URL. */
 static const char *name_of(const char *where)
 {
     const char *slash = strrchr(where, '/');

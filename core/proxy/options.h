@@ -4,7 +4,8 @@
 
 #include "config.h"
 
-/* Reads the arguments. Returns -1 when the program should go on, or its exit status. */
+/* Reads the arguments. Returns -1 when the program should go on, otherwise its exit
+ * status. */
 int options_read(config *c, int argc, char **argv);
 
 #endif

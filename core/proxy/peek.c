@@ -1,6 +1,7 @@
-/* What the client at standard input can do, before its first message is read: upstreams
- * see the same capabilities, so that a server that asks only clients who can answer
- * behaves as it would without the proxy. The message stays in the pipe. */
+/* Finds out the capabilities of the client at standard input before the first message is
+ * read. The proxy declares the same capabilities to upstreams, so that a server that asks
+ * questions only of capable clients behaves as it would without the proxy. The message
+ * stays in the pipe. */
 #include "peek.h"
 
 #include <segue/segue_util.h>
@@ -14,12 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PEEK_MAX ((size_t)64 * 1024) /* of a first message */
+/* the largest part of the first message that is examined, in bytes */
+#define PEEK_MAX ((size_t)64 * 1024)
 #define PATIENCE_MS 10000
 #define STEP_MS 2
 
-/* Copies what is in a pipe without taking it out. Returns its length; -1 = the descriptor
- * is no pipe. */
+/* Copies the content of a pipe without removing it. Returns its length; -1 = the
+ * descriptor is not a pipe. */
 static ssize_t peek_pipe(int fd, char *room)
 {
     int copy[2];
@@ -38,7 +40,8 @@ static ssize_t peek(int fd, char *room)
     return got < 0 && errno == ENOTSOCK ? peek_pipe(fd, room) : got;
 }
 
-/* Waits for the first whole line. Returns its length; 0 = there is none to be seen. */
+/* Waits for the first whole line in the pipe. Returns its length; 0 = no line can be
+ * seen. */
 static size_t peek_line(int fd, char *room)
 {
     struct pollfd wait = {fd, POLLIN, 0};
@@ -52,7 +55,7 @@ static size_t peek_line(int fd, char *room)
             return (size_t)(end - room);
         if (got <= 0 || (size_t)got == PEEK_MAX || wait.revents & POLLHUP)
             return 0;
-        nanosleep(&step, NULL); /* the rest of the line is on its way */
+        nanosleep(&step, NULL); /* the rest of the line has not arrived yet */
     }
     return 0;
 }

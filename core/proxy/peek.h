@@ -1,4 +1,4 @@
-/* The capabilities of a client that has not been read yet. */
+/* The capabilities of a client whose first message was not read yet. */
 #ifndef PROXY_PEEK_H
 #define PROXY_PEEK_H
 
@@ -6,9 +6,9 @@
 
 #include "text.h"
 
-/* Returns the capabilities to answer questions in the first message that waits on fd, as
- * JSON; the caller frees it. NULL = they cannot be seen. Waits for the message for at
- * most 10 s. */
+/* Returns the capabilities for answering questions, as JSON, from the first message that
+ * waits on fd. The caller frees the text. NULL = they are not known. Waits for the
+ * message for at most 10 s. */
 char *peek_capabilities(segue_runtime *runtime, int fd);
 
 #endif

@@ -1,5 +1,6 @@
-/* A call below becomes a request above. Progress, log messages and questions of the
- * upstream go to the client, and the end of either side ends the other. */
+/* Turns a call of a client into a request to an upstream. Progress, log messages and
+ * questions of the upstream go to the client. When the call or the request ends, the
+ * other one ends too. */
 #include "handle.h"
 
 #include <stdio.h>
@@ -23,8 +24,8 @@ static void unref(void *user)
 
 /* ---- params ---- */
 
-/* True for a member of _meta that belongs to the conversation below. The session above
- * adds its own. */
+/* True for a member of _meta that belongs to the conversation with the client. The
+ * session with the upstream writes its own. */
 static bool is_own_meta(json key)
 {
     static const char *const prefixes[] = {"\"io.modelcontextprotocol/", "\"dev.segue/"};
@@ -175,7 +176,7 @@ static void on_complete(void *user, segue_request *request, segue_status status,
     } else if (r->cancelled)
         end_call(r);
     else if (r->up->source->proxy->ending)
-        end_call(r); /* a task stays in the store for the next process */
+        end_call(r); /* a task is not ended: it stays in the store for the next process */
     else if (is_lost(status) && relay_may_repeat(r))
         relay_send(r);
     else if (is_lost(status) || status == SEGUE_E_TIMEOUT)
@@ -245,8 +246,8 @@ static void on_cancel(void *user, segue_call *call)
 
 static void set_beat(relay *r);
 
-/* Reports a progress that has hardly grown, so that a host that waits for signs of life
- * goes on waiting. */
+/* Reports a tiny progress, so that a client that waits for signs of life goes on
+ * waiting. */
 static void beat(void *user)
 {
     relay *r = user;
@@ -272,8 +273,8 @@ static void set_beat(relay *r)
 
 /* ---- handles ---- */
 
-/* Answers the call with a handle, because it has run for long and its client knows no
- * tasks. */
+/* Answers the call with a handle, because the call takes long and its client does not
+ * support tasks. */
 static void answer_by_handle(void *user)
 {
     relay *r = user;

@@ -1,5 +1,5 @@
-/* Calls of tools, and what happens to one whose run was cut: it is sent again only if it
- * cannot run twice, or may. */
+/* Calls of tools. An interrupted call is sent again only if it cannot run twice, or if
+ * running twice does no harm. */
 #include "relay.h"
 
 #include <stdlib.h>

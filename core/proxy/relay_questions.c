@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A question that was asked below, and what it answers above. */
+/* A question that was passed on to the client, and the question of the upstream that its
+ * answer belongs to. */
 typedef struct question {
     relay *relay;
     char *key; /* above */
@@ -18,8 +19,8 @@ static void free_question(void *user)
     free(q);
 }
 
-/* Tells the upstream that there is no answer. 2026-07-28 has no such answer to sampling
- * and roots: the request then ends. */
+/* Tells the upstream that there is no answer. In 2026-07-28 sampling and roots cannot be
+ * refused, so the request ends. */
 static void refuse(relay *r, segue_request *request, const char *key, int32_t code,
                    const char *message, json data)
 {

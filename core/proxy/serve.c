@@ -1,5 +1,5 @@
-/* The server below: its name, its listener or its standard input and output, and the end
- * of the program. */
+/* The server for the proxy's clients: its name, its listener or standard input and
+ * output, and the end of the program. */
 #include "handle.h"
 
 #include <stdio.h>
@@ -57,7 +57,8 @@ bool serve_make(proxy *p, const source *only)
     options.title = texts[2];
     options.instructions = texts[3];
     options.store = p->store;
-    options.log_level = "debug"; /* what an upstream sends unasked is passed on */
+    /* log messages that an upstream sends unasked are passed on */
+    options.log_level = "debug";
     options.user = p;
     options.on_idle = on_idle;
     segue_status status = segue_server_new(p->runtime, &options, &p->server, &error);

@@ -1,4 +1,5 @@
-/* The upstreams of the configuration, and which of its sessions a call uses. */
+/* The sources of the configuration. Also decides which upstream of a source a call
+ * uses. */
 #include "proxy.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static upstream *make_upstream(source *s, const char *key)
     return u;
 }
 
-/* The first upstream, "", also reads the lists. */
+/* The first upstream has the key "" and also reads the lists. */
 upstream *source_upstream(source *s, const segue_call *call)
 {
     const config *c = &s->proxy->config;

@@ -56,7 +56,7 @@ void text_add_json(text *t, json value)
 
 void text_add_quoted(text *t, const char *str, size_t len)
 {
-    size_t size = len * 6 + 3; /* each byte becomes at most six */
+    size_t size = len * 6 + 3; /* one byte becomes at most six in JSON */
     if (!make_room(t, size))
         return;
     if (segue_json_quote(str, len, t->p + t->len, &size) == SEGUE_OK)

@@ -1,4 +1,4 @@
-/* Text: a buffer that grows, and views of JSON texts. */
+/* Text: a buffer that grows. JSON: views of parts of a JSON text. */
 #ifndef PROXY_TEXT_H
 #define PROXY_TEXT_H
 
@@ -15,7 +15,7 @@ typedef struct text {
     bool failed;
 } text;
 
-/* A view of a JSON value; n is 0 when there is none. */
+/* A view of a JSON value; n is 0 when there is no value. */
 typedef struct json {
     const char *p;
     size_t n;
@@ -25,32 +25,32 @@ void text_free(text *t);
 void text_add(text *t, const char *bytes, size_t len);
 void text_add_str(text *t, const char *str);
 void text_add_json(text *t, json value);
-/* Adds a text as a JSON string, with its quotes. Bytes that are not UTF-8 make it "?". */
+/* Adds a text as a JSON string, with its quotes. A text that is not UTF-8 becomes "?". */
 void text_add_quoted(text *t, const char *str, size_t len);
 void text_add_format(text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Begins the next member of an object: a comma unless it is the first, then the name. */
 void text_add_key(text *t, const char *name);
-/* Adds the members of an object, except those whose names are listed. NULL ends the list.
- * Each member has a comma in front unless it is the first. */
+/* Adds the members of an object, except those with the listed names; NULL ends the list.
+ * A comma is written before each member except the first one of the object. */
 void text_add_members(text *t, json object, const char *const *except);
 
-/* Returns the value of a member; empty when there is none. */
+/* Returns the value of a member; empty when there is no such member. */
 json json_get(json object, const char *name);
 bool json_is_true(json value);
 bool json_is_object(json value);
 bool json_is_array(json value);
-/* True when value is this string. */
+/* True when the value is this string. */
 bool json_is(json value, const char *str);
-/* Decodes a string. NULL when value is not a string, has a NUL, or without memory. The
- * caller frees it. */
+/* Decodes a JSON string. Returns NULL when the value is not a string or has a NUL, or
+ * when out of memory. The caller frees the text. */
 char *json_string(json value);
 int64_t json_int(json value, int64_t otherwise);
-/* Steps through an object or array. *at is 0 at the beginning. key may be NULL; it
- * receives the name as a JSON string. */
+/* Returns the parts of an object or array one after another. *at must be 0 before the
+ * first call. key: receives the name as a JSON string; may be NULL. */
 bool json_next(json value, size_t *at, json *key, json *part);
 
-/* Copies a text. NULL without memory, or when str is NULL. */
+/* Copies a text. Returns NULL when out of memory, or when str is NULL. */
 char *copy_string(const char *str);
 
 #endif

@@ -1,5 +1,5 @@
-/* One session with an upstream: opening it, its end, the standard error of its program,
- * and its end when it is idle. */
+/* A session with an upstream: opens it, handles its end, stores the standard error of its
+ * program, and closes it when it is idle. */
 #include "proxy.h"
 
 #include <segue/segue_util.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A program that ends so often before it has answered cannot be used. */
+/* After this number of starts without an answer, a program counts as unusable. */
 #define PROGRAM_ATTEMPTS 3
 
 extern char **environ;
@@ -157,8 +157,8 @@ static void on_reconnect(void *user, segue_session *session, int32_t attempt,
 
 /* ---- opening ---- */
 
-/* The inherited environment, in which the configuration's variables replace others of
- * their names. The list is freed, its texts are not. */
+/* Returns the inherited environment with the configuration's variables, which replace
+ * inherited ones of the same name. Only the list must be freed, not its texts. */
 static const char **make_env(char *const *more)
 {
     size_t count = 0, own = 0;
@@ -255,8 +255,10 @@ static segue_status open_session(upstream *u, segue_transport *transport,
     options.name = "segue-proxy";
     options.version = segue_version();
     options.capabilities = p->capabilities;
-    options.request_timeout_ms = INT32_MAX; /* an upstream may take as long as it needs */
-    options.cache_bytes = -1; /* its lists are kept below, and resources may change */
+    /* the upstream may take as long as it needs */
+    options.request_timeout_ms = INT32_MAX;
+    /* the proxy's server has the lists itself, and resources may change at any time */
+    options.cache_bytes = -1;
     options.dialects_on = SEGUE_DIALECT_RESUMABLE;
     options.first_attempts = u->source->config->argv ? PROGRAM_ATTEMPTS : 0;
     events.user = u;
@@ -340,7 +342,7 @@ void upstream_leave(upstream *u)
 
 void upstream_free(upstream *u)
 {
-    segue_timer_free(u->idle); /* the runtime has ended, and the timer with it */
+    segue_timer_free(u->idle); /* the timer has ended together with the runtime */
     let_go(u);
     free(u->key);
     free(u);

@@ -1,10 +1,10 @@
 /* The thread of a PostgreSQL store. It has a connection of its own, on which it does two
  * things:
- *    listens  on a channel of this instance ("G" and ids of followed operations that grew,
- *             "L" and the id of an operation that got a command) and on one of all
- *             instances ("O" and the sender: there may be operations to claim)
- *    beats    every third of a lease: prolongs this instance's lease, and searches for
- *             operations whose owners are gone
+ *   listens  on a channel of this instance ("G" and ids of followed operations that grew,
+ *            "L" and the id of an operation that got a command) and on one of all
+ *            instances ("O" and the sender: there may be operations to claim)
+ *   beats    every third of a lease: prolongs this instance's lease, and searches for
+ *            operations whose owners are gone
  *
  * A lost connection is opened again after longer and longer pauses. The thread then
  * follows all followed operations again and reports `missed`. Commands and logs are in

@@ -43,7 +43,7 @@ static const range special_6[] = {
     {{0xff}, 8},                       /* multicast */
 };
 
-/* IPv6 prefixes that an IPv4 address follows. */
+/* IPv6 prefixes after which the address contains an IPv4 address. */
 static const range carriers[] = {
     {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96}, /* IPv4-mapped */
     {{0, 0x64, 0xff, 0x9b}, 96},                      /* IPv4/IPv6 translation */

@@ -60,8 +60,8 @@ static void put_defaults(segue_bearer_options *o)
         o->jwks_refresh_ms = 30000;
 }
 
-/* True when the text is a URL without query and fragment that is safe from
- * eavesdropping: https, or http on this machine. */
+/* True when the text is a URL without query and fragment that nobody can eavesdrop on:
+ * https, or http on this machine. */
 static bool is_place(sgi_str text)
 {
     sgi_url url;
@@ -290,8 +290,8 @@ void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken)
 {
     if (!gate)
         return;
-    /* Keys and cache are released now, because free_user may run when the server is
-     * gone. */
+    /* Keys and cache are released now, because free_user may be called after the server
+     * has gone. */
     sgi_bearer_keys_close(&gate->keys);
     sgi_bearer_cache_clear(&gate->cache);
     if (taken && gate->options.free_user)

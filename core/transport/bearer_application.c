@@ -58,7 +58,7 @@ void sgi_bearer_ignore_application(segue_bearer *bearer)
 {
     bearer->check = NULL;
     if (bearer->handle.magic == SGI_MAGIC_BEARER)
-        return; /* the application owns the handle now and frees it */
+        return; /* from now on the application owns the handle and frees it */
     sgi_ready_remove(bearer->handle.engine, &bearer->ready);
     destroy(bearer);
 }

@@ -64,8 +64,8 @@ static bool is_misplaced(sgi_bearer_gate *gate, sgi_str query)
 
 /* ---- grants ---- */
 
-/* Gives the grant to the check. Returns IN, or LACKS when a required scope is missing
- * in the grant. */
+/* Stores the grant in the check. Returns IN, or LACKS when the grant lacks a required
+ * scope. */
 static sgi_bearer_verdict judge(const sgi_bearer_gate *gate, sgi_bearer_check *check,
                                 sgi_grant *grant)
 {
@@ -114,8 +114,8 @@ static sgi_bearer_verdict refuse_key(sgi_bearer_check *check)
     return refuse(check, sgi_jwt_fault_text(SGI_JWT_UNKNOWN_KEY));
 }
 
-/* Refuses for now a token whose key may exist but could not be fetched. The client may
- * try again after the pause. */
+/* Refuses a token whose key may exist but could not be fetched now. The client may try
+ * again after the pause. */
 static sgi_bearer_verdict come_later(const sgi_bearer_gate *gate, sgi_bearer_check *check)
 {
     check->retry_ms = sgi_bearer_keys_pause_ms(&gate->keys);

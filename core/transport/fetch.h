@@ -104,9 +104,9 @@ typedef struct sgi_fetch_request {
     bool once;
 } sgi_fetch_request;
 
-/* The reason why an exchange failed. "Nothing was sent" holds for a new connection. If
- * an older connection of the pool died without an answer, it may have received the
- * request. */
+/* The reason why an exchange failed. Where a comment says "nothing was sent", this is
+ * certain for a new connection. An older connection of the pool that died without an
+ * answer may have brought the request to the server. */
 typedef enum sgi_fetch_fault {
     SGI_FETCH_OK = 0,
     SGI_FETCH_UNRESOLVED, /* unknown host; nothing was sent */

@@ -97,8 +97,8 @@ static void on_socket(struct ev_loop *loop, ev_io *io, int revents)
     if (revents & EV_ERROR)
         what |= CURL_CSELECT_ERR;
     sgi_sigpipe_block(&held, runtime_of(pool));
-    drive(pool, io->fd, what); /* drive may remove the watcher of this event, so its
-                                * members are not used afterwards */
+    /* drive may free the watcher of this event, so its members are read before */
+    drive(pool, io->fd, what);
     sgi_sigpipe_unblock(&held, true);
 }
 

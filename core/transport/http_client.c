@@ -211,8 +211,8 @@ static int64_t or_default(int64_t value, int64_t standard)
     return value ? value : standard;
 }
 
-/* Checks that the files can be read. libcurl reads them later, when a connection is
- * made, but a wrong path is to be reported now. */
+/* Checks that the files can be read. libcurl reads them only when a connection is made,
+ * and a wrong path must be reported now. */
 static segue_status check_files(const segue_http_options *options, char why[SGI_WHY_SIZE])
 {
     const char *files[] = {options->ca_file, options->cert_file, options->key_file};

@@ -200,7 +200,7 @@ static void send_now(sgi_client_exchange *exchange)
     if (!resumes(exchange)) {
         sgi_buf_add_str(&body, sgi_buf_str(&exchange->posted));
         if (!client->auth && !sgi_header_hook_has_callback(client->hook))
-            /* the message is never sent again, so its copy is freed */
+            /* the message will not be sent again, so its copy is freed */
             sgi_buf_free(&exchange->posted);
         request.body = &body;
     }
@@ -599,8 +599,8 @@ static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outc
     (void)fetch;
     exchange->fetch = NULL;
     sgi_engine_clear_timer(engine_of(exchange), &exchange->timer);
-    /* the exchange may never have been started when the runtime ends, so the hold ends
-     * here too */
+    /* when the runtime ends, the exchange may never have been started; its time limit
+     * then runs again, too */
     sgi_exchange_set_held(exchange->conn, false);
     if (exchange->held.len)
         keep_outcome(exchange, outcome);

@@ -29,7 +29,8 @@ typedef struct sgi_http_auth sgi_http_auth;
 struct sgi_http_client {
     segue_transport base;
     sgi_fetcher *fetcher;
-    /* the hook that asks the application for headers; NULL = no such callback */
+    /* the hook that asks the application for headers; NULL = the application has no
+     * callback */
     sgi_header_hook *hook;
     sgi_http_auth *auth; /* the object that gets access tokens; NULL = no OAuth */
     sgi_buf url;         /* the endpoint's URL, NUL-terminated */

@@ -29,8 +29,8 @@ static bool ask_application(sgi_client_exchange *exchange)
     return true;
 }
 
-/* Appends a parameter of the server's challenge to text, after a colon. A value with
- * unusual characters is left out. */
+/* Appends a parameter of the server's challenge to `text`, after a colon. Leaves out a
+ * value with unusual characters. */
 static size_t add_said(sgi_client_exchange *exchange, const char *name, char *text,
                        size_t room)
 {

@@ -107,6 +107,6 @@ void sgi_client_exchanges_on_token_flow_ended(sgi_http_client *client)
         else
             sgi_client_exchange_send_when_ready(exchange);
         if (sgi_flow_next_need(flow) != SGI_FLOW_NOTHING)
-            return; /* another flow has begun, so the other requests still wait */
+            return; /* another flow has begun, for which the other requests wait */
     }
 }

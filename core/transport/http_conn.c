@@ -155,7 +155,7 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
         if (sgi_link_is_ready(conn->link))
             wait_for_input(conn);
         else
-            /* no answer can be sent before the handshake is over */
+            /* the client has read something since the last check, so it is only slow */
             sgi_http_conn_cut(conn);
         break;
     case SGI_HTTP_WAIT_REQUEST:

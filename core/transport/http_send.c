@@ -336,7 +336,7 @@ void sgi_http_end_exchange(sgi_http_conn *conn)
         return;
     }
     if (conn->ends)
-        return; /* `rest` has the end of the answer already */
+        return; /* `rest` already contains the end of the answer */
     sgi_http_drop_exchange(conn);
     if (!conn->head_sent) {
         sgi_http_send_problem(conn, 503, SGI_RPC_INTERNAL_ERROR,

@@ -106,10 +106,11 @@ static void finish(segue_transport *transport)
     pair_end *end = end_of(transport);
     end->closing = true;
     if (end->other && end->other->base.carrier.attached)
-        /* an end that has not started yet asks for the output when it starts */
+        /* an end that has not started asks for the output when it starts */
         pump(transport);
     else
-        sgi_transport_end(transport); /* no other end can take the output */
+        /* the other end is gone, so nobody can take the output */
+        sgi_transport_end(transport);
 }
 
 static void release(segue_transport *transport)

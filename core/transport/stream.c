@@ -168,8 +168,8 @@ static void give_up(sgi_timer *timer)
     }
 }
 
-/* Starts the linger timer again after each write. The timer ends the wait for a peer
- * that does not read. */
+/* Restarts the linger timer after each write. The timer ends the wait for a peer that
+ * does not read. */
 static void start_lingering(sgi_stream *stream)
 {
     sgi_engine_set_timer(engine_of(stream), &stream->linger, SGI_LINGER_MS, give_up);
