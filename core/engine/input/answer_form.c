@@ -1,15 +1,16 @@
 /* Compares an answer with the schema of its form. Schema or answer may come from an
  * attacker, and each member of the one is compared with each member of the other. So the
- * bytes that are read are counted, and their number has a limit. A schema that exceeds
- * the limit requires nothing; an answer that exceeds the limit does not fit.
+ * number of bytes that are read is limited. When the limit is exceeded while the schema
+ * is read, nothing is required; when it is exceeded while the answer is read, the answer
+ * does not fit.
  *
  * Keywords beyond the restricted subset (client/elicitation, "Requested Schema") are
- * ignored, and so is `format`: a handler that needs an address has to try the address
- * anyway. A malformed part of the schema is not checked.
+ * ignored, and so is `format`: a handler that needs a valid address must try the address
+ * in any case. A malformed part of the schema is not checked.
  *
- * Two strings that both have escapes and are spelt differently are decoded before they
- * are compared. When out of memory, they count as equal, because the handler gets the
- * answer in any case. */
+ * Two strings with escapes that are spelt differently are decoded before they are
+ * compared. When out of memory, they count as equal; the handler gets the answer in any
+ * case. */
 #include "engine/input/answer_form.h"
 
 /* The largest number of bytes that are read for one answer: about 0.1 s of work. */
@@ -20,7 +21,7 @@ typedef struct form {
     size_t left; /* number of bytes of WALK_MAX that may still be read */
 } form;
 
-/* Counts bytes that are about to be read. Returns false when the limit is exceeded. */
+/* Counts bytes before they are read. Returns false when the limit is exceeded. */
 static bool walk(form *f, size_t bytes)
 {
     bool may = bytes < f->left;
@@ -164,7 +165,7 @@ static bool field_fits(sgi_json schema, sgi_json value, form *f)
     return true;
 }
 
-/* Returns the key of a member with the quotes around it. */
+/* Returns the key of a member together with its quotes. */
 static sgi_json name_of(const sgi_json_member *member)
 {
     return (sgi_json){member->key.p - 1, member->key.n + 2};
@@ -191,7 +192,7 @@ static bool is_listed(sgi_json required, size_t most, sgi_json name, const sgi_m
     return false;
 }
 
-/* Counts the required names, each name once. Returns false when the limit of work is
+/* Counts the different names in `required`. Returns false when the limit of work is
  * exceeded. */
 static bool count_required(sgi_json required, form *f, size_t *count)
 {

@@ -1,11 +1,12 @@
 /* Checks whether a text is an answer to a question, and whether the answer fits the
- * requested form. A form is the part of JSON Schema that the protocol allows here: a flat
- * object of strings, numbers, booleans and choices.
+ * requested form. A form is the part of JSON Schema that the protocol allows for
+ * questions: a flat object of strings, numbers, booleans and choices.
  *
- * When a client sends something that is no answer, the server asks again (R-2557-27). An
- * answer that does not fit its form is still given to the handler: the official
+ * When a client sends something that is not an answer, the server asks again (R-2557-27).
+ * An answer that does not fit its form is still given to the handler: the official
  * conformance suite answers its own forms in this way, and the SDKs check typed answers
- * themselves. A client reports a misfit to its application before it sends the answer. */
+ * themselves. A client reports to its application that an answer does not fit before it
+ * sends the answer. */
 #ifndef SGI_ANSWER_FORM_H
 #define SGI_ANSWER_FORM_H
 

@@ -1,21 +1,20 @@
-/* The id of a request by which the server asks its client a question. It is a text with
- * 132 random bits for each time that a question is sent. So no two processes or servers
- * make the same id, and nobody can guess an id:
- *
- *   <operation>:<position>:<random> for an operation in the store: its id, and the
- *                                   position of the question in its log
- *   <server>:0:<random>             for a call that only this process knows: the server's
- *                                   mark
- *   one of these, "/" <number>      a message of a question that is asked as a task
+/* The id of a request by which the server asks its client a question. Each time a
+ * question is sent, its id gets 132 random bits. So no two processes or servers make the
+ * same id, and an id cannot be guessed. The forms are:
+ *     <operation>:<position>:<random>  for an operation in the store: its id, and the
+ *                                      position of the question in its log
+ *     <server>:0:<random>              for a call that only this process knows: the name
+ *                                      of the server
+ *     one of these, "/" and <number>   for a message of a question that is asked as a task
  *
  * An answer has the id of its question. The first form leads to the question even when
  * the process that asked has ended, or when another server of the same store gets the
- * answer (late_answer.c). The second form is valid as long as the request is in the table
- * of its server (question_requests.c).
+ * answer (late_answer.c). The second form is valid while the request is in the table of
+ * its server (question_requests.c).
  *
  * Only sgi_question_id_make makes such ids, and only such an id can be sent with a
  * question of the handshake eras. The questions of a lasting call have lasting ids
- * (R-975-16): "<operation>:<position>". They are valid on every connection. */
+ * (R-975-16), "<operation>:<position>", which are valid on every connection. */
 #ifndef SGI_QUESTION_ID_H
 #define SGI_QUESTION_ID_H
 

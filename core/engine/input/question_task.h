@@ -1,10 +1,10 @@
 /* A question that is asked as a task, as the server uses it (2025-11-25
  * basic/utilities/tasks: the server is the requestor). A question task is the object that
  * asks one such question. engine/reverse makes question tasks. The server calls them only
- * through this table of functions, which the engine holds (sgi_engine.question_tasks). A
- * question task belongs to its question (sgi_input) and outlives the wire session in
+ * through this table of functions, which the engine has (sgi_engine.question_tasks). A
+ * question task belongs to its question (sgi_input), and can outlive the wire session in
  * which it was made. When the wire session ends, the question task is disconnected (cut).
- * It is then connected to the next wire session (join), where it continues its task. */
+ * It is later connected to another wire session (join) and continues its task there. */
 #ifndef SGI_QUESTION_TASK_H
 #define SGI_QUESTION_TASK_H
 
@@ -15,11 +15,12 @@ typedef struct sgi_question_task sgi_question_task;
 typedef struct sgi_op sgi_op;
 typedef struct sgi_input sgi_input;
 
-/* How a question task has ended. */
+/* The ways in which a question task can end. */
 typedef enum sgi_question_task_end {
     SGI_QUESTION_TASK_ANSWER = 0, /* with an answer; json is the result */
     SGI_QUESTION_TASK_ERROR,      /* with an error; json is the error object */
-    /* the client no longer knows the question, so it is asked again from the start */
+    /* the client no longer knows the task, so the question is asked again from the
+     * start */
     SGI_QUESTION_TASK_AGAIN
 } sgi_question_task_end;
 
@@ -34,20 +35,20 @@ typedef struct sgi_question_task_events {
 
 /* The functions of a question task. All are called under the lock. */
 typedef struct sgi_question_task_ops {
-    /* Makes a question task and the request that asks its question. params: the
-     * question's params, which have the member task. Returns NULL when out of memory. */
+    /* Makes a question task and the request that asks its question. params: the params of
+     * the question, with the member task. Returns NULL when out of memory. */
     sgi_question_task *(*make)(sgi_op *op, sgi_input *input, sgi_json params,
                                const sgi_question_task_events *events);
     void (*free)(sgi_question_task *question_task);
-    /* Connects the question task to a client. question: the id with which the ids of all
+    /* Connects the question task to a client. question: an id, with which the ids of all
      * later messages begin. modes: the response modes (SEP-1905) that the client
      * declared. */
     void (*join)(sgi_question_task *question_task, const sgi_question_id *question,
                  uint8_t modes);
-    /* Disconnects the question task from its client, which is gone. */
+    /* Disconnects the question task from its client, because the client has gone. */
     void (*cut)(sgi_question_task *question_task);
-    /* True when the question task sends no more messages: `ended` was called or is
-     * about to be. */
+    /* True when the question task sends no more messages, because `ended` was called or
+     * will be called next. */
     bool (*is_over)(const sgi_question_task *question_task);
     bool (*has_output)(const sgi_question_task *question_task);
     /* Moves the question task's messages to the output of this conversation. */
@@ -55,10 +56,11 @@ typedef struct sgi_question_task_ops {
     /* True when the question task waits for a response with this id. */
     bool (*waits)(const sgi_question_task *question_task, sgi_json id);
     void (*take_message)(sgi_question_task *question_task, const sgi_message *msg);
-    /* Returns the number, in the question task's ids, of the request that asks the
-     * question; 0 when this request was answered. */
+    /* Returns the number by which the question task's ids name the request that asks the
+     * question; 0 = that request was answered. */
     int64_t (*number)(const sgi_question_task *question_task);
-    /* Asks the client to cancel the task, if there is one. The answer is not used. */
+    /* Asks the client to cancel the task, if the client has made one. The answer is
+     * ignored. */
     void (*cancel_task)(sgi_question_task *question_task);
 } sgi_question_task_ops;
 

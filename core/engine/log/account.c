@@ -1,6 +1,6 @@
-/* The account of a server is above the accounts of its principals. When both limits would
- * be exceeded, the server's limit is reported: only the end of other principals' work can
- * then help. */
+/* The account of a server is above the accounts of its principals. If both limits would
+ * be exceeded, the server's limit is reported, because then only the end of other
+ * principals' work helps. */
 #include "engine/log/account.h"
 
 bool sgi_account_allows(const sgi_account *account, size_t bytes, sgi_limit *limit)

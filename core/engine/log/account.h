@@ -1,5 +1,5 @@
 /* Counts the bytes that operations hold in memory. The bytes of an operation count in the
- * account of its principal and in the account of the whole server, which is above it. */
+ * account of its principal and in the account above it, that of the whole server. */
 #ifndef SGI_ACCOUNT_H
 #define SGI_ACCOUNT_H
 
@@ -8,8 +8,9 @@
 typedef struct sgi_account sgi_account;
 struct sgi_account {
     size_t bytes;
-    sgi_limit limit;    /* the largest number of bytes that is allowed */
-    sgi_account *above; /* the account that also counts these bytes; NULL = none */
+    sgi_limit limit; /* the largest number of bytes that is allowed */
+    /* the account above this one, which counts these bytes too; NULL = there is none */
+    sgi_account *above;
 };
 
 static inline void sgi_account_add(sgi_account *account, size_t bytes)
@@ -24,10 +25,10 @@ static inline void sgi_account_subtract(sgi_account *account, size_t bytes)
         account->bytes -= bytes;
 }
 
-/* True when this number of further bytes is allowed. Otherwise *limit is the limit that
- * would be exceeded; of several limits, the limit of the highest account. */
+/* True when `bytes` more bytes are allowed. Otherwise *limit is the limit that would be
+ * exceeded; if there are several, the limit of the highest account. */
 bool sgi_account_allows(const sgi_account *account, size_t bytes, sgi_limit *limit);
-/* True when half of a limit is in use. Handlers then wait until their entries are
+/* True when half of a limit is in use. Handlers must then wait until their entries are
  * durable. */
 bool sgi_account_slows_producers(const sgi_account *account);
 

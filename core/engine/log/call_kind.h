@@ -1,6 +1,6 @@
-/* The kinds of calls: the methods that run a handler. A kind describes how the results of
- * its method differ from those of other methods (R-1905-64), because an operation knows
- * only segments and fields. */
+/* The kinds of calls. A kind belongs to a method that runs a handler, and describes how
+ * the results of this method differ from other results (R-1905-64). An operation itself
+ * knows only segments and fields. */
 #ifndef SGI_CALL_KIND_H
 #define SGI_CALL_KIND_H
 
@@ -15,8 +15,7 @@ enum sgi_shape {
     SGI_SHAPE_MESSAGE = 4
 };
 
-/* A member and the value that a result gets for it when the handler did not set the
- * member. */
+/* A member that every result has, and its value when the handler does not set it. */
 typedef struct sgi_call_default {
     const char *name;
     const char *json;
@@ -29,12 +28,11 @@ typedef struct sgi_call_kind {
     uint32_t shape; /* the forms that a segment may have: a set of enum sgi_shape */
     /* a member that every result has; name NULL = there is no such member */
     sgi_call_default standard;
-    /* in 2026-07-28 the result has the ttlMs and cacheScope of the item that was
-     * called */
+    /* since 2026-07-28 the result has the ttlMs and cacheScope of the called item */
     bool ages;
-    /* A JSON object: members that the result has until the handler sets them; NULL =
-     * none. Only answers to questions have such members, because their results have
-     * required members. */
+    /* Members that the result has until the handler sets them, as a JSON object; NULL =
+     * none. Only answers to questions have such members, because some members of their
+     * results are required. */
     const char *opening;
     /* The segments are pieces of one message. In the whole result, text pieces are
      * joined, and a single block is written without a list around it. */
@@ -50,11 +48,11 @@ extern const sgi_call_kind sgi_call_completion; /* the kind of completion/comple
  * messages. */
 const char *sgi_shape_text(const sgi_call_kind *kind);
 
-/* The kinds of questions of a server to its client (engine/reverse). */
+/* The kinds of answers to questions that a server asks its client (engine/reverse). */
 extern const sgi_call_kind sgi_call_sampling;    /* the kind of sampling/createMessage */
 extern const sgi_call_kind sgi_call_elicitation; /* the kind of elicitation/create */
 
-/* Returns the kind of question that this method asks; NULL when the method is not a
+/* Returns the kind for a question with this method; NULL when the method is not that of a
  * question. */
 const sgi_call_kind *sgi_question_kind(sgi_str method);
 static inline bool sgi_call_is_question(const sgi_call_kind *kind)

@@ -1,13 +1,12 @@
 /* The dirty list has the operations with entries that are neither durable nor in a commit
  * under way. An operation is in at most one commit at a time, so its entries reach the
- * store in order. After a failed commit its operations go back to the front of the list,
- * and the committer makes one commit per operation until each of them has been tried
- * (`solo`). So one bad operation does not end the others (AS-114), and does not delay
- * their writes.
+ * store in order. When a commit has failed, its operations return to the front of the
+ * list. Then each of them gets a commit of its own (`solo`), until all have been tried.
+ * So one bad operation neither ends the others (AS-114) nor delays their writes.
  *
- * An operation waits on the `broken` list when not even its end can be written, or when a
- * store with leases cannot be reached. The operation counts as dirty and is tried again
- * from time to time. Other operations do not wait for it. */
+ * An operation is on the `broken` list when even its end cannot be written, or when a
+ * store with leases cannot be reached. It still counts as dirty and is tried again at
+ * intervals. Other operations do not wait for it. */
 #include "engine/log/committer.h"
 
 #include "base/rare.h"
@@ -55,7 +54,8 @@ static uint64_t read_place(const char **p, const char *end)
     return *p > from ? place : SGI_NO_PLACE;
 }
 
-/* The data of the entry is "[place,block]", or only the block, which is an object. */
+/* Reads data of the form "[place,block]", or data that is only the block, which is an
+ * object. */
 bool sgi_entry_read_placed_block(const sgi_entry *entry, sgi_str *block, uint64_t *place)
 {
     const char *p = entry->data;
@@ -187,8 +187,8 @@ static bool add_entry(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
     return true;
 }
 
-/* Adds the writes that delete dropped entries. These writes follow the entries of the
- * commit: a store that deletes must already have the last entry of the log. */
+/* Adds the writes that delete dropped entries. They come after the entries of the commit:
+ * when a store deletes entries, it must already have the last entry of the log. */
 static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
                       uint64_t upto, uint64_t dropped[SGI_DROPS])
 {
@@ -206,8 +206,8 @@ static bool add_drops(const sgi_mem *mem, sgi_commit *batch, const sgi_op *op,
     return true;
 }
 
-/* Adds the number of forwarded commands that were run, behind the entries that these
- * commands caused. An ended operation needs no such number. */
+/* Adds the number of the last forwarded command that was run, after the entries that this
+ * command caused. An ended operation needs no such number. */
 static bool add_taken(const sgi_mem *mem, sgi_commit *batch, struct sgi_commit_op *row,
                       uint64_t upto)
 {
@@ -275,8 +275,8 @@ static bool add_all(const sgi_mem *mem, sgi_commit *batch, sgi_op *op)
     return true;
 }
 
-/* Sets the pointers to the records. Called last, because before that the array of writes
- * may still move in memory. */
+/* Sets the pointers to the records. Called last, because the array of writes can move in
+ * memory until then. */
 static void link_records(sgi_commit *batch)
 {
     size_t at = 0;
@@ -298,7 +298,7 @@ static void retry_now(sgi_timer *timer)
     call_host(committer);
 }
 
-/* Sets the timer for a new attempt. Returns false when the timer cannot be set. */
+/* Sets the timer for another attempt. Returns false when the timer cannot be set. */
 static bool retry_later(sgi_committer *committer)
 {
     if (!committer->retry.slot && !committer->dying)
@@ -382,10 +382,10 @@ static bool put_off(sgi_committer *committer, sgi_op *op)
 }
 
 /* Handles a failed write of an operation. While a store with leases cannot be reached,
- * another server may continue the operation, so an end that is not in the store is not
- * reported. When the store can be reached again, the commit succeeds or is fenced. The
- * same holds for a creation, which may be in the store although the commit failed: if it
- * were reported as failed, no server would run or claim the operation. */
+ * another server may continue the operation. So an end that is not in the store is not
+ * reported to clients. When the store can be reached again, the commit either succeeds or
+ * is fenced. The same holds for a creation, which may be in the store although the commit
+ * failed: if it were reported as failed, no server would run or claim the operation. */
 static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row,
                        segue_status status)
 {
@@ -404,12 +404,12 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
     if (row->doubted)
         op->doubted = false;
     if (status == SEGUE_E_NOT_FOUND && again)
-        return; /* the store has purged the operation, and no code waits for its end */
+        return; /* the store has purged the operation, so its end is not needed */
     bool only_drops = sgi_op_has_ended(op) || (!gone && !op->releasing && !op->deleting);
     if (status != SEGUE_E_STATE && sgi_op_is_created(op) && !op->pending && !again &&
         only_drops) {
-        /* For this operation the failed commit contained only deletions. A later drop
-         * includes the same entries. */
+        /* The failed commit contained only deletions for this operation. A later deletion
+         * covers the same entries. */
         sgi_op_drop_failed(op);
         return;
     }
@@ -418,8 +418,8 @@ static void write_lost(sgi_committer *committer, const struct sgi_commit_op *row
         sgi_committer_mark_dirty(committer, op);
 }
 
-/* Puts the operations of a failed commit on the dirty list, to be tried one by one. The
- * commit's reference to each operation becomes the list's reference. */
+/* Puts the operations of a failed commit back on the dirty list, where they are tried one
+ * by one. Each reference of the commit becomes a reference of the list. */
 static void try_each(sgi_committer *committer, sgi_commit *batch)
 {
     SGI_RARE(tried_each);
@@ -445,7 +445,8 @@ void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
     count(committer, batch, status);
     sgi_op *first = batch->op_count ? batch->ops[0].op : NULL;
     if (first)
-        /* holds the operation: it may have the last reference to the committer */
+        /* the operation may hold the last reference to the committer, so it must stay in
+         * memory */
         sgi_op_ref(first);
     if (status != SEGUE_OK && batch->op_count > 1) {
         try_each(committer, batch);

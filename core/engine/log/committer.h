@@ -1,15 +1,14 @@
-/* The engine's side of a store. The committer knows the operations with entries that are
- * not durable yet, and the questions to the store that wait for an answer (jobs). It
- * never calls the store: the host takes a commit or a job, works on it without the lock,
- * and reports the outcome.
+/* The engine's side of a store. The committer has the operations with entries that are
+ * not durable, and the requests to the store that wait for an answer (jobs). It never
+ * calls the store. The host takes a commit or a job, works on it without the lock, and
+ * reports the outcome:
+ *     engine marks an operation dirty -> host.store(committer)
+ *     host: lock, sgi_committer_take_batch, unlock, commit,
+ *           lock, sgi_committer_batch_done, unlock
+ *     host: lock, sgi_committer_take_job, unlock, ask, lock, job->done, unlock
  *
- *   engine marks an operation dirty -> host.store(committer)
- *   host:  lock, sgi_committer_take_batch, unlock, commit,
- *          lock, sgi_committer_batch_done, unlock
- *   host:  lock, sgi_committer_take_job, unlock, ask, lock, job->done, unlock
- *
- * All operations that are dirty when the host takes a commit go into this commit (group
- * commit). New entries collect while a commit runs. */
+ * A commit contains all operations that are dirty when the host takes it (group commit).
+ * While it runs, new entries collect for the next commit. */
 #ifndef SGI_COMMITTER_H
 #define SGI_COMMITTER_H
 
@@ -43,8 +42,8 @@ void sgi_entry_free(const sgi_mem *mem, sgi_entry *entry);
 bool sgi_entry_read_placed_block(const sgi_entry *entry, sgi_str *block, uint64_t *place);
 void sgi_entry_list_free(const sgi_mem *mem, struct sgi_entry_list *list);
 
-/* One commit: the writes, and the operations that they belong to. The struct is used
- * again for each commit. Writes point into entries and records, which stay in memory
+/* One commit: the writes, and the operations to which they belong. The struct is used
+ * again for each commit. The writes point into entries and records, which stay in memory
  * until sgi_committer_batch_done. */
 typedef struct sgi_commit {
     segue_store_write *writes;
@@ -81,7 +80,7 @@ typedef enum sgi_job_kind {
     /* sends the forwarded command in `command` to the owner of the operation `id` */
     SGI_JOB_POST,
     SGI_JOB_RELEASE, /* lets other servers claim the operation `id` */
-    /* does nothing; its end shows that the commit in front of it is done */
+    /* does nothing; when it is done, the commits before it are done too */
     SGI_JOB_NOTHING
 } sgi_job_kind;
 
@@ -90,8 +89,8 @@ typedef struct sgi_found_record {
     TAILQ_ENTRY(sgi_found_record) link;
     segue_store_record record; /* the record; its pointers point into this block */
     size_t size;
-    /* the next three members belong to the code that took the record out of the job
-     * (claims in recovery.c) */
+    /* The code that takes the record out of the job owns the next three members (claims
+     * in recovery.c). */
     void *user;
     bool busy;
     sgi_map_node by_id;
@@ -111,14 +110,14 @@ typedef struct sgi_job {
     uint8_t key[SEGUE_STORE_HASH_SIZE];
     uint8_t id[SEGUE_STORE_ID_SIZE];
     uint64_t after;
-    /* reading stops behind the entry that exceeds this number of bytes */
+    /* reading stops after the entry with which this number of bytes is exceeded */
     size_t max_bytes;
     /* from now on the change feed of the store reports that the operation has grown */
     bool follows;
     sgi_buf command;
     size_t max_found; /* reading stops after this number of records; 0 = no limit */
     size_t found_count;
-    /* there was no memory for one more record; `id` is the id of its operation */
+    /* there was no memory for one of the records; `id` is the id of its operation */
     bool lost;
     int64_t now_ms;
     int64_t next_ms;
@@ -142,17 +141,17 @@ struct sgi_committer {
     bool closed;     /* the runtime is gone, and nothing is appended to logs any more */
     void *host_user; /* the host's value that identifies the store */
     TAILQ_HEAD(, sgi_op) dirty;
-    /* operations whose end could not be written, and operations of a store with leases
-     * that cannot be reached; all wait for `retry` */
+    /* operations whose end could not be written or whose store (with leases) cannot be
+     * reached; they wait for `retry` */
     TAILQ_HEAD(, sgi_op) broken;
     TAILQ_HEAD(, sgi_job) jobs;
-    /* number of operations that still get a commit of their own, because their common
-     * commit has failed */
+    /* number of operations that still get a commit of their own after a common commit has
+     * failed */
     size_t solo;
     sgi_timer retry; /* starts a new attempt after a failed commit */
-    /* there was no memory for a commit, so all operations wait for `retry` */
+    /* there was no memory for a commit, so all dirty operations wait for `retry` */
     bool starved;
-    /* the store has leases (set by the host); write_lost explains the effect */
+    /* the store has leases; set by the host, used by write_lost */
     bool leased;
     sgi_timer purge;
     bool dying;
@@ -164,8 +163,8 @@ void sgi_committer_init(sgi_committer *committer, sgi_engine *engine,
 /* Frees the jobs that wait. All operations must have been freed. */
 void sgi_committer_free(sgi_committer *committer);
 
-/* Tries to write the dirty operations once more and then gives them up, because the
- * runtime ends. */
+/* Tries once more to write the dirty operations, and then gives up, because the runtime
+ * ends. */
 void sgi_committer_shut_down(sgi_committer *committer);
 
 /* ---- functions for the engine ---- */
@@ -184,16 +183,16 @@ void sgi_commit_free(const sgi_mem *mem, sgi_commit *batch);
 /* Fills the commit with everything that has to be written. Returns false when no
  * operation is dirty. Called with the lock held. */
 bool sgi_committer_take_batch(sgi_committer *committer, sgi_commit *batch);
-/* Reports the outcome of a commit. When a commit of several operations has failed, each
- * of them is tried alone. SEGUE_E_EXISTS is the outcome of a creation: another operation
- * has the same task id or idempotency key. Called with the lock held. */
+/* Reports the outcome of a commit. If a commit of several operations has failed, each of
+ * them is tried alone. SEGUE_E_EXISTS: another operation already has the task id or
+ * idempotency key of a new operation. Called with the lock held. */
 void sgi_committer_batch_done(sgi_committer *committer, sgi_commit *batch,
                               segue_status status);
 /* Returns the next job and removes it from the list; NULL when there is none. Called with
  * the lock held. */
 sgi_job *sgi_committer_take_job(sgi_committer *committer);
-/* Callbacks for the store: they copy a record or an entry into the job (user). Called
- * without the lock. */
+/* Callbacks for the store, called without the lock. They copy a record or an entry into
+ * the job (user). */
 int32_t sgi_job_record(void *user, const segue_store_record *record);
 int32_t sgi_job_entry(void *user, const segue_store_entry *entry);
 

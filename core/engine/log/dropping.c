@@ -1,7 +1,6 @@
 /* `drop_upto` is the position up to which entries are dropped, `gone_upto` the position
  * up to which the store was asked to delete them. Readers skip entries up to `drop_upto`
- * at once, because the commit that deletes them may be under way, and its outcome
- * unknown, while they read. */
+ * at once: while they read, the commit with the deletion may be under way. */
 #include "engine/log/dropping.h"
 
 static const int32_t kinds[SGI_DROPS] = {SGI_ENTRY_SEGMENT, SGI_ENTRY_NOTIFY,
@@ -17,7 +16,7 @@ void sgi_op_drop(sgi_op *op, sgi_drop what, uint64_t seq)
 }
 
 /* Returns the write that deletes dropped entries. Nothing is deleted from an ended
- * operation, because its whole log is purged soon. */
+ * operation, because its whole log is purged later. */
 segue_store_entry sgi_op_drop_write(const sgi_op *op, sgi_drop what, uint64_t durable)
 {
     segue_store_entry entry = {.kind = kinds[what]};
@@ -34,7 +33,7 @@ void sgi_op_drop_written(sgi_op *op, sgi_drop what, uint64_t seq)
         op->gone_upto[what] = seq;
 }
 
-/* Handles a failed delete. The delete is not repeated: a later one includes the same
+/* Handles a failed deletion. It is not repeated, because a later deletion covers the same
  * entries. */
 void sgi_op_drop_failed(sgi_op *op)
 {
@@ -75,7 +74,7 @@ void sgi_op_free_retention(sgi_op *op)
     op->retention = NULL;
 }
 
-/* Drops void segments, because no client gets them and the result does not need them. */
+/* Drops void segments: no client gets them, and the result does not contain them. */
 static void drop_void(sgi_op *op)
 {
     sgi_retention *kept = op->retention;

@@ -56,7 +56,7 @@ static sgi_json quoted(const sgi_json_member *member)
     return (sgi_json){member->key.p - 1, member->key.n + 2};
 }
 
-/* Makes an empty field. When out of memory, the fields fail. */
+/* Makes an empty field. When out of memory, sets fields->failed. */
 static sgi_field *make(sgi_fields *fields, const sgi_json_member *member, sgi_str name)
 {
     size_t size = sizeof(sgi_field) + member->key.n + name.n;
@@ -94,8 +94,8 @@ static bool is_spelt(const sgi_field *field, sgi_str name)
     return sgi_str_eq((sgi_str){field->name, field->name_len}, name);
 }
 
-/* Finds or makes the field and moves it to the end. A field whose value is replaced gets
- * the name as the new member spells it. */
+/* Finds or makes the field and moves it to the end. If the value is replaced, the field
+ * gets the name in the spelling of the new member. */
 static sgi_field *field_of(sgi_fields *fields, const sgi_json_member *member, way how)
 {
     sgi_buf decoded;
@@ -139,7 +139,7 @@ static void set_text(sgi_fields *fields, sgi_field *field, sgi_json value)
         sgi_buf_add_str(text, value);
 }
 
-/* Turns a value that is an object from text into nested fields. */
+/* If the value of the field is an object, turns it from text into nested fields. */
 static bool make_nested(sgi_fields *fields, sgi_field *field)
 {
     if (field->nested)
@@ -228,7 +228,7 @@ static void put(sgi_fields *fields, const sgi_json_member *member, sgi_json valu
                 way how)
 {
     if (fields->failed)
-        /* memory ran out earlier, so fields are missing and nothing more is added */
+        /* memory ran out before, so fields are missing and nothing more is added */
         return;
     begin_table(fields);
     sgi_field *field = field_of(fields, member, how);

@@ -1,8 +1,8 @@
-/* The members of a result, collected one after another. A member replaces an earlier
- * member of the same name and moves to the end. Names are compared decoded and found by a
- * map with a secret seed, so the work is linear in the size of the input, whatever the
- * names are. A single object is stored as text. The table of members is made when a
- * second object comes. */
+/* The members of a result, which are added one after another. A member replaces an
+ * earlier member of the same name and moves to the end. Names are decoded before they are
+ * compared. They are found by a map with a secret seed, so that the work is linear in the
+ * size of the input for any names. A single object is stored as text. The table of
+ * members is made when a second object is added. */
 #ifndef SGI_FIELDS_H
 #define SGI_FIELDS_H
 
@@ -28,8 +28,8 @@ typedef struct sgi_field {
 
 typedef struct sgi_fields {
     const sgi_env *env;
-    /* the text of the only object added so far; empty = none yet, or the members are in
-     * by_name (is_table) */
+    /* the text of the only object that was added so far; empty = no object was added, or
+     * by_name has the members (is_table) */
     sgi_buf text;
     sgi_map by_name;
     /* the fields, in the order in which their last values came */
@@ -58,12 +58,12 @@ void sgi_fields_add_object(sgi_fields *fields, sgi_json object);
 void sgi_fields_add_member(sgi_fields *fields, const sgi_json_member *member,
                            sgi_json value);
 /* Adds a member that continues an earlier member of the same name. An object is merged as
- * by sgi_fields_add_object, an array is appended. A value of another kind, or of a kind
- * that cannot grow, replaces the earlier value. */
+ * by sgi_fields_add_object, and an array is appended. If the values have other kinds, or
+ * different kinds, the new value replaces the earlier one. */
 void sgi_fields_continue_member(sgi_fields *fields, const sgi_json_member *member,
                                 sgi_json value);
 
-/* A position in the fields. A walk starts with a zeroed struct. */
+/* A position in the fields. A walk over all fields starts with a zeroed struct. */
 typedef struct sgi_fields_walk {
     size_t at; /* position in `text` of the fields */
     const sgi_field *field;
@@ -76,9 +76,9 @@ bool sgi_fields_next(const sgi_fields *fields, sgi_fields_walk *walk);
 bool sgi_fields_has(const sgi_fields *fields, const char *name);
 bool sgi_fields_current_is(const sgi_fields_walk *walk, const char *name);
 sgi_json_kind sgi_fields_current_kind(const sgi_fields_walk *walk);
-/* Write the current field: sgi_fields_current_write its name and value,
- * sgi_fields_current_write_members the members of its value, which must be an object,
- * without braces. */
+/* Write the current field. sgi_fields_current_write writes its name and value.
+ * sgi_fields_current_write_members writes the members of its value, which must be an
+ * object, without braces. */
 void sgi_fields_current_write(const sgi_fields_walk *walk, sgi_jw *w);
 void sgi_fields_current_write_members(const sgi_fields_walk *walk, sgi_jw *w);
 

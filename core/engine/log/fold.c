@@ -1,6 +1,6 @@
-/* The list of blocks may be large. So blocks are appended as they come, and are read
- * again only when they are written. Text that continues a block before the last is stored
- * beside the blocks until then. */
+/* The list of blocks may be large. So blocks are appended when they come, and read again
+ * only when the result is written. A text that continues a block other than the last one
+ * is stored beside the blocks until then. */
 #include "engine/log/fold.h"
 
 void sgi_fold_init(sgi_fold *fold, const sgi_env *env)
@@ -54,7 +54,7 @@ static sgi_str inside(sgi_json string)
 }
 
 /* True when the last block is a text without other members, so that it ends in a quote
- * and a brace. The block is read once, because a peer may continue a long block by many
+ * and a brace. The answer is stored, because a peer may continue a long block by many
  * short texts. */
 static bool last_is_plain(sgi_fold *fold)
 {
@@ -78,8 +78,8 @@ static bool join_last(sgi_fold *fold, sgi_str text)
     return true;
 }
 
-/* A text that continues a block which is not the last one. The text is inserted into its
- * block when the content is written. */
+/* A text that continues a block other than the last one. It is inserted into its block
+ * when the result is written. */
 typedef struct joint {
     uint64_t place;
     size_t at, len; /* position and length in `joined` */
@@ -145,8 +145,8 @@ void sgi_fold_replace(sgi_fold *fold, uint64_t upto)
     fold->last_kind = SGI_LAST_UNKNOWN;
 }
 
-/* Finds the field _meta, which is merged if it is an object. Returns false when there is
- * no such field. */
+/* Finds the field _meta. Returns false when there is no such field, or when its value is
+ * not an object. */
 static bool find_meta(const sgi_fold *fold, sgi_fields_walk *walk)
 {
     *walk = (sgi_fields_walk){0};
@@ -204,8 +204,8 @@ void sgi_fold_write_fields(const sgi_fold *fold, sgi_jw *w, sgi_str extra_meta)
     w->buf->failed |= sgi_fold_failed(fold);
 }
 
-/* The joints of each block, as lists in the order in which the joints came. Joints are
- * numbered from 1 on; 0 = no joint. */
+/* The joints of each block, as linked lists in the order in which the joints came. Joints
+ * are numbered from 1; 0 = no joint. */
 typedef struct chains {
     const sgi_fold *fold;
     /* number of the first joint of each block; the array index is that of the block */
@@ -230,7 +230,8 @@ static void link_joints(chains *c)
     }
 }
 
-/* Writes a text block with its joints from number `from` on. */
+/* Writes a text block, with the texts of its joints appended. from: number of its first
+ * joint. */
 static void write_joined(const chains *c, sgi_buf *out, sgi_json block, uint32_t from)
 {
     sgi_json text = sgi_json_get(block, "text");

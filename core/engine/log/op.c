@@ -1,11 +1,11 @@
 /* The log of an operation: appends entries, and handles the store's reports that entries
  * became durable or could not be written. op_head.c changes the state.
  *
- * Ownership: an entry belongs to the tail, or to a reader's chunk. An entry leaves the
- * tail only when it is durable; a commit under way has only entries that are not durable.
- * The operation is reference-counted. References are held by the server's maps, the
- * operation's call, its readers, the committer while the operation is dirty or being
- * written, and code that waits for the store on behalf of the operation. */
+ * An entry belongs to the tail or to a reader's chunk. It leaves the tail only when it is
+ * durable. A commit under way has only entries that are not durable. The operation is
+ * reference-counted. References are held by the server's maps, the operation's call, its
+ * readers, code that waits for the store on behalf of the operation, and the committer
+ * while the operation is dirty or being written. */
 #include "engine/log/op.h"
 
 #include "base/thresholds.h"
@@ -21,7 +21,7 @@
 /* number of bytes of durable entries that stay in memory for readers that are nearly at
  * the end */
 #define TAIL_KEEP SGI_THRESHOLD(tail_bytes)
-/* the same number after the operation has ended */
+/* the same limit after the operation has ended */
 #define LINGER_KEEP SGI_THRESHOLD(linger_tail_bytes)
 #define END_RETRY_MS SGI_THRESHOLD(end_retry_ms)
 /* The gap left in the numbering after the store lost entries. It is larger than the
@@ -101,8 +101,8 @@ void sgi_op_unref(sgi_op *op)
 
 /* ---- append ---- */
 
-/* Numbers the entry and adds it to the log. When out of memory, returns false and changes
- * nothing. */
+/* Numbers the entry and adds it to the log. Returns false, and changes nothing, when out
+ * of memory. */
 static bool take_entry(sgi_op *op, sgi_entry *entry)
 {
     sgi_head_number_entry(op, entry);
@@ -121,8 +121,8 @@ static bool take_entry(sgi_op *op, sgi_entry *entry)
     return true;
 }
 
-/* Checks the limits for entries that are about to be appended. SEGUE_E_LIMIT: op->reached
- * names the limit that is reached. */
+/* Checks the limits before entries are appended. On SEGUE_E_LIMIT, op->reached names the
+ * limit. */
 static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
 {
     size_t limit =
@@ -146,7 +146,7 @@ static segue_status check_limits(sgi_op *op, const struct sgi_entry_list *list)
     return SEGUE_E_LIMIT;
 }
 
-/* Reserves the memory that all entries after the first need, so that only the append of
+/* Reserves the memory that all entries after the first one need, so that only appending
  * the first entry can fail. */
 static bool make_room(sgi_op *op, const struct sgi_entry_list *list)
 {
@@ -157,9 +157,9 @@ static bool make_room(sgi_op *op, const struct sgi_entry_list *list)
     return sgi_text_blocks_reserve(&op->head.texts, end);
 }
 
-/* True when the store refused entries and there was no memory to end the operation. Until
- * the operation ends, no entry may follow the gap, and no result may be made of the
- * remaining entries. */
+/* True when the store has refused entries and there was no memory to end the operation.
+ * Until the operation ends, no other entry may follow the gap, and no result may be made
+ * from the remaining entries. */
 static bool is_beyond_repair(const sgi_op *op, const struct sgi_entry_list *list)
 {
     const sgi_entry *first = TAILQ_FIRST(list);
@@ -257,7 +257,7 @@ static void try_the_end_again(sgi_timer *timer)
 void sgi_op_end_internal_error(sgi_op *op, const char *text)
 {
     segue_status status = SEGUE_E_TERMINAL;
-    sgi_op_ref(op); /* holds the operation: its end may free the last other reference */
+    sgi_op_ref(op); /* the end may drop the last other reference to the operation */
     if (!sgi_op_has_ended(op))
         status = sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR,
                              sgi_str_of(text), (sgi_json){0});
@@ -329,7 +329,7 @@ void sgi_op_free_consumed(sgi_op *op, uint64_t seq)
     sgi_entry *entry;
     while (op->frees_consumed && (entry = TAILQ_FIRST(&op->tail)) && entry->seq <= seq) {
         if (entry->kind == SGI_ENTRY_SEGMENT)
-            /* only segments are freed here: the fold of a plain operation still has the
+            /* only segments are freed here: the fold of a plain operation still needs the
              * other entries, so their bytes stay counted */
             op->head.log_bytes -= entry->len;
         sgi_op_tail_remove(op, entry);
@@ -346,7 +346,7 @@ static void tell_watches(sgi_op *op)
     }
 }
 
-/* True when the part of the log that became visible changes the answer to tasks/get. */
+/* True when the entries that became visible change the answer to tasks/get. */
 static bool changes_status(sgi_op *op, uint64_t after, uint64_t upto)
 {
     sgi_entry *entry;
@@ -367,8 +367,8 @@ void sgi_op_became_visible(sgi_op *op, uint64_t after, uint64_t upto)
     bool changed = !LIST_EMPTY(&op->watches) && changes_status(op, after, upto);
     sgi_op_ref(op);
     observer->visible(op);
-    /* readers are called first: the end of a stream is sent before the answers of
-     * waiters */
+    /* readers are called before waiters, so that the end of a stream is sent before the
+     * answers of waiters */
     wake_readers(op);
     observer->readers_woken(op);
     sgi_op_fire_due(op, SEGUE_OK);
@@ -391,10 +391,9 @@ void sgi_op_became_durable(sgi_op *op, uint64_t seq)
     sgi_op_became_visible(op, before, seq);
 }
 
-/* Removes entries that could not be written. Peers never receive entries that are not
- * durable, so no peer has seen them (AS-114). The head is restored only as far as an
- * operation needs that can do nothing but fail: numbers, questions, status messages, the
- * end. */
+/* Removes entries that could not be written. No peer has seen them, because only durable
+ * entries are sent (AS-114). Of the head, only the parts are restored that a failing
+ * operation needs: numbers, questions, status messages, the end. */
 void sgi_op_drop_pending(sgi_op *op)
 {
     const sgi_mem *mem = sgi_engine_mem(op->engine);
@@ -431,8 +430,7 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
 {
     sgi_op_ref(op);
     if (sgi_op_is_broken(op)) {
-        /* clients know the end already, and the committer goes on trying to write the
-         * end */
+        /* clients know the end already, so the committer goes on trying to write it */
     } else if (!sgi_op_is_created(op)) {
         sgi_op_drop_pending(op);
         sgi_op_set_stored(op, SGI_STORED_NOT);
@@ -450,8 +448,7 @@ void sgi_op_write_failed(sgi_op *op, segue_status status)
         sgi_refusal refusal = sgi_refusal_of(SGI_UNSTORED, status);
         sgi_op_fail(op, SGI_ENTRY_ERROR, SGI_RPC_INTERNAL_ERROR, sgi_str_of(refusal.text),
                     sgi_str_of(refusal.data));
-        /* publishes the end; if sgi_op_fail had no memory for the end, tries again
-         * later */
+        /* publishes the end; when out of memory, tries again later */
         sgi_op_end_internal_error(op, refusal.text);
     }
     sgi_op_unref(op);

@@ -3,22 +3,22 @@
  * an operation, and the state of an operation is a fold over its log (R-C-1).
  *
  * An operation is stored when a client can ask for it after its request: a task, a call
- * with an idempotency key, or a call that can be resumed. Mailboxes are stored too. No
- * other operation uses the store. Peers may see only the durable part of a stored
+ * with an idempotency key, or a call that can be resumed. Mailboxes are stored too. Other
+ * operations do not use the store. Peers may see only the durable part of a stored
  * operation: `durable` is the horizon of every projection (R-C-2). A plain operation is
  * never stored, so all of its log is visible at once.
  *
  * The life of a segment: the handler's thread appends the segment under the lock (emit.c
- * -> sgi_op_append_list), which numbers it and marks the operation dirty (committer.c).
- * The host writes everything that is dirty to the store, on a thread of its own when the
- * store may block, and then calls sgi_op_became_durable. Now the segment is visible:
- * first the readers of streams are called, then the code that waits for a position. A
- * stream's reader makes its source ready (conn.c), and the transport, when it has room,
- * asks the source for bytes. So a segment waits in the log only, never in a queue.
- * Handlers wait while too many entries are not durable (sgi_op_is_full), and streams wait
- * while their clients do not read.
+ * -> sgi_op_append_list). The segment gets its number, and the operation is marked dirty
+ * (committer.c). The host writes everything that is dirty to the store, on a thread of
+ * its own if the store may block, and then calls sgi_op_became_durable. Now the segment
+ * is visible. First the readers of streams are called, then the code that waits for a
+ * position. The reader of a stream makes its source ready (conn.c). The transport, when
+ * it has room, asks the source for bytes. So a segment waits only in the log, never in a
+ * queue. Handlers wait while too many entries are not durable (sgi_op_is_full), and
+ * streams wait while their clients do not read.
  *
- * A log has exactly one FINAL entry, and appends after it are refused. This rule alone
+ * A log has exactly one final entry, and appending after it is refused. This rule alone
  * decides races between completing, cancelling and expiring (R-C-3). */
 #ifndef SGI_OP_H
 #define SGI_OP_H
@@ -36,7 +36,7 @@ typedef struct sgi_waiter sgi_waiter;
 typedef enum sgi_entry_kind {
     SGI_ENTRY_SEGMENT = 1, /* one content block, or [index,block] */
     SGI_ENTRY_FIELDS = 2,  /* an object: members of the result beside the list */
-    SGI_ENTRY_REPLACE = 3, /* {}: all earlier segments and fields are void */
+    SGI_ENTRY_REPLACE = 3, /* {}: makes all earlier segments and fields void */
     /* {"status","statusMessage"?}: the status of the operation */
     SGI_ENTRY_STATUS = 4,
     SGI_ENTRY_INPUT_ASK = 5, /* {"key","method","params"}: a question to the client */
@@ -49,10 +49,11 @@ typedef enum sgi_entry_kind {
     /* final: the time to live is over: a JSON-RPC error object */
     SGI_ENTRY_EXPIRED = 11,
     SGI_ENTRY_NOTIFY = 12, /* members of a notification: "method":..,"params":.. */
-    /* lasting calls: {"away":0 or 1}: the client is away (1) or here (0) from now on */
+    /* lasting calls: {"away":0 or 1}: from now on the client is away (1) or connected
+     * (0) */
     SGI_ENTRY_PRESENCE = 13,
-    /* dialect S: {}: the handler starts again and counts blocks from 0, but all earlier
-     * blocks stay valid; no client receives this entry */
+    /* dialect S: {}: the handler starts again and counts blocks from 0; all earlier
+     * blocks stay valid; clients do not receive this entry */
     SGI_ENTRY_ANEW = 14
 } sgi_entry_kind;
 
@@ -66,7 +67,8 @@ static inline bool sgi_entry_is_known(int32_t kind)
     return kind >= SGI_ENTRY_SEGMENT && kind <= SGI_ENTRY_ANEW;
 }
 
-/* How an operation ended. Each dialect uses its own words for it (C-10). */
+/* The ways in which an operation can end. Each dialect has its own words for them
+ * (C-10). */
 typedef enum sgi_final {
     SGI_FINAL_NONE = 0,
     SGI_FINAL_RESULT,
@@ -85,7 +87,7 @@ typedef enum sgi_state {
 } sgi_state;
 
 /* Which server owns and runs an operation. Code that writes, runs or reports an operation
- * checks this first. */
+ * must check this first. */
 typedef enum sgi_hold {
     /* This server owns the operation, and its handler has not started. The handler of a
      * keyed or lasting operation starts when the creation is durable. */
@@ -94,7 +96,8 @@ typedef enum sgi_hold {
      * started. */
     SGI_HOLD_HERE,
     SGI_HOLD_ELSEWHERE, /* another server on the store runs the operation (following.h) */
-    /* the log is being read back and is incomplete; only recovery.c uses the operation */
+    /* the log is being read from the store and is incomplete; only recovery.c uses the
+     * operation */
     SGI_HOLD_UNREAD
 } sgi_hold;
 
@@ -112,7 +115,7 @@ typedef struct sgi_input {
     uint64_t answered;
     char *answer; /* JSON text of the answer */
     size_t answer_len;
-    /* the answer is an error object: the client could not, or did not want to, answer */
+    /* the answer is an error object: the client could not answer, or refused to */
     bool failed;
     int32_t bad_answers;
     bool bound;     /* a handler of this process gets the answer */
@@ -145,10 +148,10 @@ typedef enum sgi_drop {
     SGI_DROPS
 } sgi_drop;
 
-/* How much of structuredContent is stored for the check at the end of the call. */
+/* How much of structuredContent is kept for the check at the end of the call. */
 typedef enum sgi_output {
     SGI_OUTPUT_NONE = 0, /* nothing: the tool has no outputSchema */
-    /* only whether structuredContent exists, because no code checks its value */
+    /* only whether structuredContent exists, because its value is not checked */
     SGI_OUTPUT_THERE,
     SGI_OUTPUT_KEPT
 } sgi_output;
@@ -161,12 +164,12 @@ typedef struct sgi_op_key {
     uint8_t digest[SGI_DIGEST_SIZE]; /* digest of the request that first used the key */
 } sgi_op_key;
 
-/* The state of an operation, a fold over its log (R-C-1). op_head.c applies the entries
- * to it, in the same way for appended entries and for entries from the store. Other files
- * change only what does not follow from the entries: op.c removes entries that cannot be
- * written, skips numbers that the store has lost, and sets the end of an operation that
- * was never created; files that free entries early (dropping.c and the file of lasting
- * calls) reduce log_bytes; record.c sets the time of creation. */
+/* The state of an operation, a fold over its log (R-C-1). op_head.c applies entries to
+ * the state, in the same way whether they were appended or come from the store. Other
+ * files change only what does not follow from the entries. op.c removes entries that
+ * cannot be written, skips numbers that the store has lost, and sets the end of an
+ * operation that was never created. Files that free entries early (dropping.c and the
+ * file of lasting calls) reduce log_bytes. record.c sets the time of creation. */
 typedef struct sgi_head {
     /* Numbers of the next entry, the next segment and the next event. next_evt is 1 + the
      * number of the next event. */
@@ -175,22 +178,21 @@ typedef struct sgi_head {
     int64_t updated_ms;
     int64_t ended_ms;
     size_t log_bytes;
-    /* like log_bytes, but includes entries that have left the log */
+    /* like log_bytes, but still includes entries that have left the log */
     uint64_t appended_bytes;
 
     /* The following members describe the result so far. */
     /* position of the first FIELDS entry that is not void; 0 = none */
     uint64_t first_fields;
-    uint64_t voided_seq; /* position of the last REPLACE entry; 0 = none */
-    /* number of the last segment that this REPLACE entry makes void */
+    uint64_t voided_seq; /* position of the last REPLACE entry; 0 = there was none */
+    /* number of the last segment that this REPLACE entry has made void */
     uint64_t voided_seg;
-    /* number of blocks in front of the last ANEW entry, which the running handler does
-     * not count */
+    /* number of blocks before the last ANEW entry; the running handler does not count
+     * them */
     uint64_t anew;
     uint64_t blocks;       /* number of blocks that the result has so far */
     sgi_text_blocks texts; /* which blocks of the result are texts */
-    /* JSON text of structuredContent; "" for SGI_OUTPUT_THERE; NULL = there is none
-     * yet */
+    /* JSON text of structuredContent; "" for SGI_OUTPUT_THERE; NULL = not set yet */
     char *structured;
     size_t structured_len;
     bool structured_lost; /* there was no memory for structuredContent */
@@ -202,7 +204,7 @@ typedef struct sgi_head {
     char *final_data; /* the error object of an ERROR or EXPIRED entry */
     size_t final_len;
 
-    /* the visible status message, and later ones that are not visible yet */
+    /* the visible status message, and later messages that are not visible yet */
     struct sgi_status_message_list remarks;
     struct sgi_input_list inputs;
     int32_t input_count;
@@ -216,7 +218,7 @@ typedef enum sgi_stored {
     SGI_STORED_NOT = 0,
     SGI_STORED_CREATING, /* the creation of the operation is being written to the store */
     SGI_STORED_YES,      /* the operation is in the store */
-    /* the store has the beginning of the log and refused later entries, so the operation
+    /* the store has the beginning of the log but refused later entries, so the operation
      * ends in memory only */
     SGI_STORED_BROKEN
 } sgi_stored;
@@ -249,7 +251,7 @@ struct sgi_op {
     sgi_head head;
     uint64_t durable;
     sgi_limits limits;
-    /* the newest entries; the whole log while the operation is not stored */
+    /* the newest entries; for an operation that is not stored, the whole log */
     struct sgi_entry_list tail;
     size_t tail_bytes;
     sgi_entry *pending; /* the first entry that is not durable */
@@ -257,20 +259,19 @@ struct sgi_op {
     /* Positions up to which entries are dropped (drop_upto), and up to which the store
      * was asked to delete them (gone_upto); see dropping.c. */
     uint64_t drop_upto[SGI_DROPS], gone_upto[SGI_DROPS];
-    /* dialect E: limits of the retained events; NULL = events have no limits of their
-     * own */
+    /* dialect E: limits of the retained events; NULL = events have no such limits */
     struct sgi_retention *retention;
-    sgi_limit reached; /* the limit for which the last entry was refused */
+    sgi_limit reached; /* the limit because of which the last entry was refused */
     /* counts the bytes that the operation holds in memory */
     sgi_account *account;
     /* number of bytes that the operation holds in memory */
     size_t held;
     sgi_output output; /* how much of structuredContent is stored */
-    /* dialect P: entries are freed when the one reader has consumed them, and are never
+    /* dialect P: entries are freed when the only reader has consumed them, and are never
      * read again */
     bool frees_consumed;
-    /* entries may leave the log before the operation ends, so the observer is called for
-     * each entry */
+    /* entries may leave the log before the operation ends; the observer is called for
+     * each new entry */
     bool drops;
     bool end_received; /* a client has received the end of the operation */
 
@@ -278,17 +279,18 @@ struct sgi_op {
     sgi_stored stored;
     sgi_hold hold;
     sgi_writing writing;
-    /* Another server may own the operation, or the store may have lost entries of it. The
-     * outcome of the next commit shows whether this is so. */
+    /* Another server may own the operation, or the store may have lost some of its
+     * entries. The outcome of the next commit shows which. */
     bool doubted;
-    /* the store has lost the end of the log, so the operation can do nothing but end */
+    /* the store has lost the end of the log, so the operation must end */
     bool torn;
-    /* this server goes away: the store may let another server claim the operation */
+    /* this server closes, so the store may let another server claim the operation */
     bool releasing;
-    /* no client can ask for the operation any more, so it is deleted from the store */
+    /* clients can no longer ask for the operation, so it is deleted from the store */
     bool deleting;
     TAILQ_ENTRY(sgi_op) dirty_link;
-    /* number of the first entry behind those that the store lost; 0 = no entry is lost */
+    /* number of the first entry after those that the store has lost; 0 = no entry is
+     * lost */
     uint64_t behind_hole;
     /* number of the last forwarded command that was run */
     uint64_t commands_taken;
@@ -303,33 +305,33 @@ struct sgi_op {
 };
 
 /* Code that waits until the operation is created and its log is visible up to seq, or
- * until the creation has failed. SGI_WAIT_FINAL: until the end is visible. */
+ * until the creation has failed. SGI_WAIT_FINAL: waits until the end is visible. */
 #define SGI_WAIT_FINAL UINT64_MAX
 struct sgi_waiter {
     TAILQ_ENTRY(sgi_waiter) link;
     sgi_op *op; /* the operation, while the waiter waits */
     uint64_t seq;
-    /* NULL: the waiter is called when position `seq` is visible. Otherwise the waiter is
-     * called when this function returns true. */
+    /* NULL: the waiter is called when position `seq` is visible. Otherwise it is called
+     * when this function returns true. */
     bool (*is_due)(const sgi_op *op, const sgi_waiter *waiter);
-    uint64_t number; /* a value for the function is_due */
-    /* Called when the wait is over. status: SEGUE_OK, or why the write failed. The
+    uint64_t number; /* a number that is_due uses */
+    /* Called when the wait is over. status: SEGUE_OK, or why the write has failed. The
      * function frees the waiter. */
     void (*fire)(sgi_waiter *waiter, sgi_op *op, segue_status status);
 };
 
-/* A function that is called for every visible change of the status of an operation
+/* A function that is called at each visible change of the status of an operation
  * (subscriptions.c). */
 typedef struct sgi_watch {
     LIST_ENTRY(sgi_watch) link;
     void (*changed)(struct sgi_watch *watch, sgi_op *op);
 } sgi_watch;
 
-/* Makes an operation, followed by memory for the data of cluster and server
+/* Makes an operation. Its memory block also has room for the data of cluster and server
  * (sgi_log_observer.room). Returns NULL when out of memory. */
 sgi_op *sgi_op_new(sgi_committer *committer);
-/* Add bytes to the bytes that the operation holds, and to its account, or subtract
- * them. */
+/* Add bytes to the bytes that the operation holds, and to its account, or subtract bytes
+ * from them. */
 static inline void sgi_op_hold_bytes(sgi_op *op, size_t bytes)
 {
     op->held += bytes;
@@ -348,40 +350,41 @@ bool sgi_op_set_key(sgi_op *op, const uint8_t key[SGI_DIGEST_SIZE],
 void sgi_op_ref(sgi_op *op);
 void sgi_op_unref(sgi_op *op);
 
-/* Appends entries that have no numbers yet. Either all of them are appended, or none is
- * and the list is freed. Only the first entry may be of a kind whose payload is copied
- * into the head (status, inputs, checkpoint, errors). The memory that segments need, one
- * bit each, is reserved for the whole list before the first entry is appended. */
+/* Appends entries that have no numbers yet. Appends all of them, or appends none and
+ * frees the list. Only the first entry may have a payload that is copied into the head
+ * (status, inputs, checkpoint, errors). The memory for segments, one bit each, is
+ * reserved for the whole list before the first entry is appended. */
 segue_status sgi_op_append_list(sgi_op *op, struct sgi_entry_list *list);
 /* Appends one entry. SEGUE_E_TERMINAL: the log has its final entry. SEGUE_E_LIMIT: the
  * log is full. */
 segue_status sgi_op_append(sgi_op *op, sgi_entry_kind kind, sgi_str payload);
 /* Appends a final entry, even when the limits are exceeded. */
 segue_status sgi_op_end(sgi_op *op, sgi_entry_kind kind, sgi_str payload);
-/* Ends the operation with the error -32603. When out of memory, the operation ends later:
- * the end is tried again until it succeeds. For an operation that has ended while its
- * store refuses writes, publishes the end. */
+/* Ends the operation with the error -32603. When out of memory, tries again until it
+ * succeeds. If the operation has already ended and its store refuses writes, publishes
+ * this end. */
 void sgi_op_end_internal_error(sgi_op *op, const char *text);
 /* Ends the operation with a JSON-RPC error object of this code, message and data. data
  * may be empty. */
 segue_status sgi_op_fail(sgi_op *op, sgi_entry_kind kind, int32_t code, sgi_str message,
                          sgi_json data);
 /* Applies an entry from the store to the head, to rebuild the state (R-C-1). For an
- * operation that another server runs, or whose log is being read back. Entries that
- * should be dropped are only noted. */
+ * operation that another server runs, or whose log is being read from the store. An entry
+ * that should be dropped is only noted. */
 segue_status sgi_op_apply(sgi_op *op, const sgi_entry *entry);
 
 /* Turns a plain operation into a stored operation. */
 segue_status sgi_op_make_stored(sgi_op *op);
 /* Frees durable entries of the tail, except those that a reader is about to read. */
 void sgi_op_trim(sgi_op *op);
-/* For an operation with op->frees_consumed: frees the entries up to seq. */
+/* Frees the entries up to seq. Only for an operation with op->frees_consumed. */
 void sgi_op_free_consumed(sgi_op *op, uint64_t seq);
-/* Called by the committer: entries up to seq are durable, or the write failed. */
+/* Called by the committer. became_durable: entries up to seq are durable. write_failed: a
+ * write of the operation has failed. */
 void sgi_op_became_durable(sgi_op *op, uint64_t seq);
 void sgi_op_write_failed(sgi_op *op, segue_status status);
 /* Notes that the store has lost an unknown number of entries at the end of the log. The
- * next entry, which ends the operation, gets a number above every number that a peer can
+ * next entry, which ends the operation, gets a number above all numbers that a peer can
  * have seen. */
 void sgi_op_skip_lost_entries(sgi_op *op);
 /* Change the three states of an operation. No other function may change these states;
@@ -444,17 +447,17 @@ sgi_input *sgi_op_find_input(sgi_op *op, sgi_str key);
 /* Returns the question whose entry is at this position; NULL when there is none. */
 sgi_input *sgi_op_find_input_at(const sgi_op *op, uint64_t position);
 
-/* True when too many entries are not durable yet, so that handlers wait. */
+/* True when so many entries are not durable that handlers must wait. */
 bool sgi_op_is_full(const sgi_op *op);
 
-/* Calls the waiter when the log is visible up to seq. That may be at once, inside this
- * call. */
+/* Calls the waiter when the log is visible up to seq. If it is already visible, the
+ * waiter is called inside this call. */
 void sgi_op_wait(sgi_op *op, sgi_waiter *waiter, uint64_t seq);
-/* Calls the waiter when waiter->is_due returns true. That may be at once, inside this
- * call. */
+/* Calls the waiter when waiter->is_due returns true. If it already does, the waiter is
+ * called inside this call. */
 void sgi_op_wait_until(sgi_op *op, sgi_waiter *waiter);
 void sgi_op_wait_cancel(sgi_waiter *waiter);
-/* Calls the waiters, because the entries that they wait for will never be durable. */
+/* Calls the waiters whose entries will never be durable. */
 void sgi_op_fire_lost(sgi_op *op);
 /* Calls the waiters for the end of a plain operation. */
 void sgi_op_fire_ended(sgi_op *op);

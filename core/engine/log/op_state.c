@@ -1,5 +1,5 @@
 /* The states of an operation that exclude each other, and the allowed moves between them.
- * A move that is not in its table is a defect of the caller, and stops a debug build. */
+ * A move that is not in its table is a bug of the caller and stops a debug build. */
 #include "engine/log/op.h"
 
 #include <assert.h>

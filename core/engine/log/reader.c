@@ -1,11 +1,11 @@
-/* The next entry is in the chunk that the store returned, in the tail if the tail reaches
- * back far enough, or in the store. `at` points to the last consumed entry while that
- * entry is in the tail, so that the next one is found at once. When the entry leaves the
- * tail, `at` is cleared.
+/* The next entry is in the chunk that the store returned, in the tail if it reaches back
+ * far enough, or in the store. `at` points to the last consumed entry as long as it is in
+ * the tail, so that the next entry is found at once. When that entry leaves the tail,
+ * `at` is cleared.
  *
- * The store may have more entries than the head of the operation knows, above all of an
- * operation of another server. Code that sends an entry needs the head for its meaning
- * (the question of an ASK, the end). So entries after the horizon wait in the chunk. */
+ * The store may have more entries than the head of the operation, especially if another
+ * server runs the operation. Code that sends an entry needs the head to interpret it (the
+ * question of an ASK, the end). So entries after the horizon wait in the chunk. */
 #include "engine/log/reader.h"
 
 #include "engine/conversation/conn.h"
@@ -61,8 +61,7 @@ static void chunk_arrived(sgi_job *job)
         reader->job = NULL;
         if (job->status != SEGUE_OK || TAILQ_EMPTY(&job->entries))
             reader->failed = true;
-        /* entries that arrive for a paused reader are dropped, because the reader reads
-         * them again later */
+        /* a paused reader drops entries that arrive, and reads them again later */
         else if (!sgi_reader_is_paused(reader))
             TAILQ_CONCAT(&reader->chunk, &job->entries, link);
     }
@@ -88,9 +87,9 @@ static void fetch(sgi_reader *reader)
     sgi_committer_add_job(op->committer, job);
 }
 
-/* True for the first entry behind those that the store has lost. The store has no lost
- * entries, and entries that are still to be written are not in the store yet, so the
- * reader has to skip the gap by itself. */
+/* True for the first entry after those that the store has lost. The reader must skip such
+ * a gap by itself: the store does not have the lost entries, and may not have the entries
+ * after them yet. */
 static bool is_behind_hole(const sgi_reader *reader, const sgi_entry *entry)
 {
     return entry->seq == reader->op->behind_hole && reader->op->durable <= reader->seq;
@@ -130,7 +129,8 @@ static void consume(sgi_reader *reader, const sgi_entry *entry)
         reader->segment = entry->segment;
     reader->bytes += entry->len;
     if (entry->seq + 1 == op->head.next_log)
-        /* nothing is left to read: count also the entries that left the log unread */
+        /* nothing is left to read, so entries that left the log unread are counted as
+         * read */
         reader->bytes = op->head.appended_bytes;
 }
 
@@ -175,8 +175,8 @@ typedef struct folding {
     sgi_folded_fn done;
     void *user;
     uint64_t next_segment;
-    bool lacks; /* a segment that is not void is missing */
-    /* true while fold_more runs: a chunk that arrives at once must not start a second
+    bool lacks; /* a segment of the result is missing */
+    /* true while fold_more runs: a chunk that arrives inside it must not start a second
      * fold_more */
     bool running;
 } folding;
@@ -188,7 +188,7 @@ static void fold_segment(sgi_fold *fold, const sgi_entry *entry)
     if (!sgi_entry_read_placed_block(entry, &block, &place) || fold->keeps_segments)
         sgi_fold_add_segment(fold, block);
     else if (!sgi_fold_add_placed_segment(fold, place, block))
-        /* the text block that the segment continues is missing */
+        /* the text block that this segment continues is missing */
         fold->content.failed = true;
 }
 
@@ -216,8 +216,8 @@ static void end_folding(folding *f, bool ok)
 }
 
 /* Checks the numbers of an entry, because the server that runs the operation may have
- * dropped entries from the log. Segment numbers show whether a segment of the result is
- * missing. Returns false when a kind of entry is missing that is never dropped. */
+ * dropped entries. The segment numbers show whether a segment of the result is missing.
+ * Returns false when an entry is missing that is never dropped. */
 static bool count_entry(folding *f, const sgi_entry *entry)
 {
     bool is_segment = entry->kind == SGI_ENTRY_SEGMENT;
@@ -248,7 +248,7 @@ static void fold_more(sgi_reader *reader)
 }
 
 /* Folds a plain operation. Its whole log is in the tail, so no reader is needed. The list
- * of blocks is written into the buffer engine->fold_room, which the engine keeps for this
+ * of blocks is written into engine->fold_room, a buffer that the engine keeps for this
  * purpose. */
 static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
 {
@@ -264,7 +264,7 @@ static void fold_plain(sgi_op *op, sgi_folded_fn done, void *user)
         fold_entry(&fold, entry);
     done(user, op, sgi_fold_failed(&fold) ? NULL : &fold);
     sgi_buf_reset(&fold.content, FOLD_ROOM);
-    /* engine->fold_room is empty now, except when a fold ran inside this one */
+    /* engine->fold_room is empty here, except when another fold ran inside this one */
     sgi_buf_free(&engine->fold_room);
     engine->fold_room = fold.content;
     sgi_buf_init(&fold.content, sgi_engine_mem(engine));

@@ -8,7 +8,7 @@
 
 struct sgi_reader {
     TAILQ_ENTRY(sgi_reader) link;
-    /* a counted reference; NULL = the reader is not attached to an operation */
+    /* a counted reference; NULL = the reader has no operation */
     sgi_op *op;
     uint64_t seq; /* position of the last consumed entry */
     /* number of the last segment that was consumed or replaced */
@@ -20,11 +20,11 @@ struct sgi_reader {
     struct sgi_entry_list chunk; /* older entries, read back from the store */
     sgi_job *job;
     bool failed; /* the store could not return entries */
-    /* the reader's entries go to a peer, so a peer has received the end when the reader
-     * has consumed it */
+    /* the entries go to a peer: when the reader has consumed the end, a peer has received
+     * it */
     bool tells;
-    /* The reader reads only while a transport carries this conversation; NULL =
-     * always. */
+    /* The reader reads only while a transport carries this conversation; NULL = it always
+     * reads. */
     const sgi_conn *conn;
     /* called when there may be more entries; the caller then uses sgi_reader_next */
     void (*ready)(sgi_reader *reader);
@@ -34,29 +34,30 @@ void sgi_reader_init(sgi_reader *reader, sgi_op *op, uint64_t after_seq,
                      void (*ready)(sgi_reader *));
 void sgi_reader_end(sgi_reader *reader);
 
-/* Returns the next visible entry. NULL: there is no further entry yet; or the entry is
- * being read from the store, and `ready` will be called; or `failed` is set. */
+/* Returns the next visible entry. NULL has three meanings: there is no further entry yet;
+ * the entry is being read from the store, and `ready` will be called; or `failed` is
+ * set. */
 const sgi_entry *sgi_reader_next(sgi_reader *reader);
 /* Moves past the entry that sgi_reader_next returned. */
 void sgi_reader_advance(sgi_reader *reader);
-/* Return the number of segments, or of bytes, that were appended and not yet consumed.
- * The bytes include entries that have left the log unread, until the reader has consumed
- * the newest entry. */
+/* Return the number of segments, or of bytes, that were appended and not consumed yet.
+ * The bytes include entries that left the log unread, until the reader has consumed the
+ * newest entry. */
 uint64_t sgi_reader_segments_left(const sgi_reader *reader);
 uint64_t sgi_reader_bytes_left(const sgi_reader *reader);
 /* True when all entries were consumed and no entry will follow. */
 bool sgi_reader_at_end(const sgi_reader *reader);
 /* True while no transport carries the reader's conversation. The reader then reads
- * nothing; it will read the entries from the store when a transport is back. */
+ * nothing. When a transport is back, it reads the entries from the store. */
 bool sgi_reader_is_paused(const sgi_reader *reader);
 /* Makes a paused reader free the entries that it holds. */
 void sgi_reader_pause(sgi_reader *reader);
-/* Called when the operation removes this entry from its tail: the reader forgets its
+/* Called when the operation removes this entry from its tail. The reader clears its
  * pointer to the entry. */
 void sgi_reader_drop_entry(sgi_reader *reader, const sgi_entry *entry);
 
-/* Reads a whole log and folds it. done runs once, perhaps before sgi_op_fold returns.
- * fold: the merged result; NULL when out of memory or when the store failed. */
+/* Reads a whole log and folds it. `done` runs once, perhaps before sgi_op_fold returns.
+ * fold: the merged result; NULL = out of memory, or the store has failed. */
 typedef void (*sgi_folded_fn)(void *user, sgi_op *op, const sgi_fold *fold);
 void sgi_op_fold(sgi_op *op, sgi_folded_fn done, void *user);
 

@@ -1,6 +1,6 @@
-/* The stored record is a JSON object: the members that the cluster and the server write,
- * and "digest" when there is an idempotency key. A person can read the object with the
- * tools of the store. */
+/* The stored record is a JSON object. It has the members that the cluster and the server
+ * write, and "digest" if there is an idempotency key. A person can read it with the tools
+ * of the store. */
 #include "engine/log/record.h"
 
 #include "engine/log/observer.h"

@@ -1,5 +1,5 @@
-/* The reason that a client gets when the store could not write, or read back, data of an
- * operation (reasons.def). */
+/* The reason that a client gets when data of an operation could not be written to the
+ * store, or read from it (reasons.def). */
 #ifndef SGI_REFUSAL_H
 #define SGI_REFUSAL_H
 

@@ -1,7 +1,7 @@
-/* Limits how many events of a task can be sent again (R-E-3), by number, bytes and age
- * (the server's limits). Events are counted in shares, each at most a part of a limit,
- * and the oldest share is dropped as a whole. So the retained events never exceed a
- * limit, but can be fewer than the limit allows. */
+/* Limits how many events of a task can be sent again (R-E-3): by number, by bytes and by
+ * age (options of the server). Events are counted in shares: a share is at most a certain
+ * part of each limit, and the oldest share is dropped as a whole. So the retained events
+ * never exceed a limit, but may be fewer than the limit allows. */
 #ifndef SGI_RETENTION_H
 #define SGI_RETENTION_H
 
@@ -11,7 +11,8 @@
 
 typedef struct sgi_retention_share {
     uint64_t event; /* 1 + the number of the last event of the share */
-    uint64_t seq;   /* position of this event in the log */
+    /* bytes of the share's segments, which stay in the log until they are void */
+    uint64_t seq;
     int64_t events;
     size_t bytes;
     /* bytes of the share's segments; the segments stay in the log until they are void */
@@ -27,8 +28,7 @@ typedef struct sgi_retention {
     size_t bytes;
     uint64_t earliest; /* 1 + the number of the earliest event that can be sent */
     uint64_t seq;      /* position in the log up to which no event is sent any more */
-    /* bytes of dropped events that stay in the log, because the result needs these
-     * events */
+    /* Counts an event that was appended, or read from the store. */
     size_t gone_bytes;
 } sgi_retention;
 

@@ -1,5 +1,6 @@
-/* Waiters: code that waits until a part of an operation is visible: a position of its
- * log, its end, or something that the cluster or the server checks by is_due. */
+/* Waiters: code that waits until a part of an operation is visible. It may wait for a
+ * position of the log, for the end, or for a condition of the cluster or the server
+ * (is_due). */
 #include "engine/log/op.h"
 #include "engine/log/op_head.h"
 
@@ -24,8 +25,8 @@ static sgi_waiter *first_due(const sgi_op *op, segue_status status)
     return NULL;
 }
 
-/* Calls the waiters that are due. The search starts again after each waiter, because a
- * waiter may remove others. */
+/* Calls the waiters that are due. After each call the search starts again, because a
+ * waiter may remove other waiters. */
 void sgi_op_fire_due(sgi_op *op, segue_status status)
 {
     sgi_waiter *waiter;
