@@ -1,11 +1,11 @@
 /* The id of a request by which the server asks its client a question. Each time a
  * question is sent, its id gets 132 random bits. So no two processes or servers make the
  * same id, and an id cannot be guessed. The forms are:
- *     <operation>:<position>:<random>  for an operation in the store: its id, and the
- *                                      position of the question in its log
- *     <server>:0:<random>              for a call that only this process knows: the name
- *                                      of the server
- *     one of these, "/" and <number>   for a message of a question that is asked as a task
+ *   <operation>:<position>:<random>  for an operation in the store: its id, and the
+ *                                    position of the question in its log
+ *   <server>:0:<random>              for a call that only this process knows: the name
+ *                                    of the server
+ *   one of these, "/" and <number>   for a message of a question that is asked as a task
  *
  * An answer has the id of its question. The first form leads to the question even when
  * the process that asked has ended, or when another server of the same store gets the
