@@ -57,6 +57,6 @@ sgi_verdict sgi_decide_task(sgi_version version, uint32_t dialects, int32_t task
         return SGI_VERDICT_TASK;
     if (task_policy == SEGUE_TASK_MAY)
         return SGI_VERDICT_PLAIN;
-    return sgi_version_is_modern(version) ? SGI_VERDICT_MISSING_CAPABILITY
-                                          : SGI_VERDICT_METHOD_NOT_FOUND;
+    return sgi_facts(version)->is_stateless ? SGI_VERDICT_MISSING_CAPABILITY
+                                            : SGI_VERDICT_METHOD_NOT_FOUND;
 }

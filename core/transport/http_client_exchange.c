@@ -114,7 +114,7 @@ void sgi_client_exchange_begin(sgi_http_client *client, sgi_conn *conn)
     exchange->client = client;
     exchange->conn = conn;
     exchange->kind = head.kind;
-    exchange->modern = head.modern;
+    exchange->stateless = head.stateless;
     exchange->span = head.span;
     exchange->once = head.once;
     exchange->retry_ms = RETRY_UNSAID;
@@ -256,7 +256,7 @@ static bool can_resume(const sgi_client_exchange *exchange)
 {
     bool known =
         exchange->kind == SGI_EXCHANGE_LISTEN || sgi_sse_last_id(&exchange->sse).n;
-    return exchange->streams && !exchange->modern &&
+    return exchange->streams && !exchange->stateless &&
            exchange->kind != SGI_EXCHANGE_INITIALIZE && known &&
            sgi_exchange_is_awaited(exchange->conn) &&
            exchange->resumptions < RESUMPTIONS_MAX;

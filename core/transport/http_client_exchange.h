@@ -67,7 +67,7 @@ struct sgi_client_exchange {
     sgi_http_client *client;
     sgi_conn *conn;
     sgi_exchange_kind kind;
-    bool modern;
+    bool stateless;
     bool once;
     sgi_exchange_span span;
     sgi_headers_state headers;

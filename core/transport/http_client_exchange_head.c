@@ -44,7 +44,7 @@ void sgi_client_exchange_add_headers(sgi_client_exchange *exchange,
     sgi_exchange_head head;
     sgi_exchange_get_head(exchange->conn, &head);
     bool gets = request->method == SGI_FETCH_GET;
-    bool in_session = !head.modern && exchange->kind != SGI_EXCHANGE_INITIALIZE;
+    bool in_session = !head.stateless && exchange->kind != SGI_EXCHANGE_INITIALIZE;
     sgi_str last = sgi_sse_last_id(&exchange->sse);
     add_line(request, lines, "Accept",
              gets ? SGI_STR("text/event-stream")

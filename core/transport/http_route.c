@@ -199,9 +199,9 @@ static const struct {
 };
 
 /* True when the protocol version defines the error code for header mismatches. */
-static bool is_modern(const sgi_http1 *head)
+static bool has_mismatch_code(const sgi_http1 *head)
 {
-    return sgi_version_name_is_modern(
+    return sgi_version_name_has_mismatch_code(
         sgi_http1_header(head, SGI_HTTP1_MCP_PROTOCOL_VERSION));
 }
 
@@ -211,7 +211,7 @@ static bool check_singles(const sgi_http1 *head, sgi_http_head_verdict *route)
         if (!sgi_http1_is_repeated(head, singles[i].name))
             continue;
         refuse(route, 400, singles[i].problem);
-        if (is_modern(head))
+        if (has_mismatch_code(head))
             route->code = SGI_RPC_HEADER_MISMATCH;
         return false;
     }

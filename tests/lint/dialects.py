@@ -3,8 +3,9 @@
 Outside of core/engine/dialect, core/engine/negotiate.* and core/wire/version.* no file
 names the bit of a dialect, a version by its date or draft, compares versions, or has the
 text of a version. Such a file asks the rows of the dialects (engine/server/dialects.h,
-engine/client/dialects.h) or a function of wire/version.h. EXCEPTIONS says what else there
-is, and why.
+engine/client/dialects.h) or asks for a fact of the version (sgi_version_facts).
+EXCEPTIONS says what else
+there is, and why.
 """
 
 import re
@@ -18,6 +19,8 @@ RULES = {
     "names a switch of a dialect": r"\bSEGUE_(?:DIALECT|WAY)_\w+",
     "names a version": r"\bSGI_VERSION_(?:\d|DRAFT)\w*",
     "compares versions": r"(?:[=!]=|[<>]=?) *SGI_VERSION_(?!UNKNOWN\b)\w+",
+    "orders versions": r"\bversion *(?:[<>]=?) *\w|\w *[<>]=? *(?:\w+->)*version\b",
+    "asks for an era": r"\bsgi_(?:version|facts)_(?:is|has)_\w+|\b(?:\w+->)?modern\b",
     "has the text of a version": r'"(?:\d{4}-\d\d-\d\d|DRAFT-\d[\w-]*)"',
     "includes a dialect": r'#include "engine/dialect/',
 }
@@ -53,6 +56,10 @@ def self_check():
         "on & SEGUE_DIALECT_PARTIAL": "names a switch of a dialect",
         "x(SGI_VERSION_2025_03_26)": "names a version",
         "version >= SGI_VERSION_MODERN": "compares versions",
+        "if (in->version < oldest)": "orders versions",
+        "if (SGI_VERSION_HANDSHAKE >= in->version)": "orders versions",
+        "sgi_version_is_modern(in->version)": "asks for an era",
+        "reply->modern = true": "asks for an era",
         'is(text, "2026-07-28")': "has the text of a version",
         '#include "engine/dialect/rows.h"': "includes a dialect",
     }
@@ -61,7 +68,9 @@ def self_check():
         lint.expect(rule in found, f"{text} was let pass")
         lint.expect(not check("core/engine/dialect/x/server.c", text),
                     f"{text} in a dialect was refused")
-    for text in ("version != SGI_VERSION_UNKNOWN", "version = SGI_VERSION_MODERN;",
+    for text in ("version != SGI_VERSION_UNKNOWN", "sgi_facts(version)->has_rounds",
+                 "is_modern_error(outcome->error)", "->version",
+                 "version = SGI_VERSION_MODERN;",
                  "SGI_DIALECTS_DEFAULT", "/* SGI_DIALECT_L */"):
         lint.expect(not check("core/engine/server/x.c", text), f"{text} was refused")
 

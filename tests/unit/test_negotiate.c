@@ -12,10 +12,6 @@
 #define ALL_SWITCHES 256u
 #define ALL_SAYINGS 64u
 
-static const sgi_version handshakes[] = {SGI_VERSION_2024_11_05, SGI_VERSION_2025_03_26,
-                                         SGI_VERSION_2025_06_18, SGI_VERSION_2025_11_25,
-                                         SGI_VERSION_DRAFT_2026_V1};
-
 /* One cell: the dialects that one declaration alone enables. The columns are in the order
  * of 5.3. */
 typedef struct row {
@@ -153,13 +149,39 @@ static void versions_are_known_by_their_exact_names(void **state)
     assert_int_equal(sgi_version_parse((sgi_str){0}), SGI_VERSION_UNKNOWN);
 }
 
-static void one_version_is_modern(void **state)
+/* The facts of the versions, oldest first: 1 = the version has the fact. The first column
+ * is for a version that is not known yet. */
+static void the_facts_of_each_version(void **state)
 {
+    static const struct {
+        const char *have;
+        size_t fact;
+    } rows[] = {
+#define ROW(have, member) {have, offsetof(sgi_version_facts, member)}
+        ROW("0111100", has_handshake),      ROW("0000001", is_stateless),
+        ROW("0010000", has_batches),        ROW("1111000", refuses_arguments),
+        ROW("0000111", primes_streams),     ROW("0000100", has_tasks_both_ways),
+        ROW("0000011", has_rounds),         ROW("0000001", has_result_types),
+        ROW("0000001", has_cache_hints),    ROW("0000001", has_any_output),
+        ROW("1111110", has_subscribe),      ROW("0000001", has_extensions),
+        ROW("0000001", cancels_by_closing), ROW("0000001", has_log_level_in_meta),
+#undef ROW
+    };
     (void)state;
-    assert_true(sgi_version_is_modern(SGI_VERSION_2026_07_28));
-    for (size_t i = 0; i < sizeof handshakes / sizeof *handshakes; i++)
-        assert_false(sgi_version_is_modern(handshakes[i]));
-    assert_false(sgi_version_is_modern(SGI_VERSION_UNKNOWN));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int v = SGI_VERSION_UNKNOWN; v <= SGI_VERSION_2026_07_28; v++) {
+            const char *facts = (const char *)sgi_facts((sgi_version)v);
+            const bool *has = (const bool *)(facts + rows[i].fact);
+            assert_int_equal(*has, rows[i].have[v] == '1');
+        }
+    for (int v = SGI_VERSION_UNKNOWN; v <= SGI_VERSION_2026_07_28; v++) {
+        const sgi_version_facts *facts = sgi_facts((sgi_version)v);
+        assert_int_equal(facts->not_found_code, facts->is_stateless ? -32602 : -32002);
+        assert_int_equal(facts->header_repeats, facts->is_stateless ? SGI_REPEATS_ALL
+                                                : v == SGI_VERSION_DRAFT_2026_V1
+                                                    ? SGI_REPEATS_TASK_IDS
+                                                    : SGI_REPEATS_NOTHING);
+    }
 }
 
 int main(void)
@@ -171,7 +193,7 @@ int main(void)
         cmocka_unit_test(the_modern_era_knows_nothing_of_the_handshake_dialects),
         cmocka_unit_test(decides_by_policy_and_dialect),
         cmocka_unit_test(versions_are_known_by_their_exact_names),
-        cmocka_unit_test(one_version_is_modern),
+        cmocka_unit_test(the_facts_of_each_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,7 @@ static sgi_json params_of(const segue_request *request)
 static bool may_keep(const segue_request *request)
 {
     const segue_session *session = request->session;
-    return session->cache.max && sgi_version_is_modern(session->version) &&
+    return session->cache.max && sgi_facts(session->version)->has_cache_hints &&
            is_cacheable(request->method) && !request->questions.rounds &&
            !request->events.on_progress && !request->log_level &&
            is_only_trace(sgi_json_get(params_of(request), "_meta"));

@@ -238,7 +238,7 @@ static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
     else if (request && request->calling == emitter)
         call.token = sgi_cli_resume_token(request);
     if (call.key || !emitter->conn->exchange ||
-        !sgi_version_is_modern(emitter->session->version))
+        !sgi_facts(emitter->session->version)->cancels_by_closing)
         sgi_withdraw_call(emitter->session, &call);
 }
 
@@ -317,12 +317,12 @@ static bool is_said(sgi_str members, const sgi_json_member *member)
 /* Writes the application's own members of _meta. A message that the library sends on
  * behalf of a request gets only the members of the request's trace. Members that the
  * protocol defines are left out, because the library writes them itself. */
-static void write_own_meta(const sgi_emitter *emitter, sgi_jw *w, bool modern,
+static void write_own_meta(const sgi_emitter *emitter, sgi_jw *w, bool stateless,
                            sgi_str extra, sgi_json user)
 {
     sgi_json_member member;
     for (size_t at = 0; user.n && sgi_json_next_member(user, &at, &member);) {
-        if ((modern && is_of_session(&member)) || is_said(extra, &member))
+        if ((stateless && is_of_session(&member)) || is_said(extra, &member))
             continue;
         sgi_jw_member(w, &member);
     }
@@ -335,15 +335,15 @@ static void write_meta(const sgi_emitter *emitter, sgi_sending *sending, sgi_str
 {
     segue_session *session = emitter->session;
     sgi_jw *w = &sending->w;
-    bool modern = sgi_version_is_modern(session->version);
+    bool stateless = sgi_facts(session->version)->is_stateless;
     if (sgi_json_kind_of(user) != SGI_JSON_OBJECT)
         user.n = 0;
-    if (!modern && !extra.n && !user.n &&
+    if (!stateless && !extra.n && !user.n &&
         !(emitter->request && sgi_trace_is_set(emitter->request)))
         return;
     sgi_jw_key(w, "_meta");
     sgi_jw_open(w, '{');
-    if (modern) {
+    if (stateless) {
         sgi_buf_add_str(w->buf, sgi_buf_str(&session->meta));
         w->comma = true;
     }
@@ -356,7 +356,7 @@ static void write_meta(const sgi_emitter *emitter, sgi_sending *sending, sgi_str
         sgi_buf_add_str(w->buf, members);
         w->comma = true;
     }
-    write_own_meta(emitter, w, modern, extra, user);
+    write_own_meta(emitter, w, stateless, extra, user);
     sgi_jw_close(w, '}');
 }
 

@@ -42,12 +42,12 @@ static sgi_era_change change_of(const sgi_emitter *emitter, sgi_version version,
     sgi_json_int(sgi_json_get(error, "code"), &code);
     if (status != 400)
         return SAME;
-    if (sgi_version_is_modern(version))
+    if (sgi_facts(version)->is_stateless)
         return change_from_modern(code,
                                   sgi_json_int(id, &number) && number == emitter->id);
     if (code == NOT_INITIALIZED && (!id.n || sgi_json_kind_of(id) == SGI_JSON_NULL))
         return STARTED_AGAIN;
-    if (sgi_version_repeats_in_headers(version))
+    if (sgi_facts(version)->header_repeats)
         /* the draft has these headers too, so the error does not show another era */
         return SAME;
     return code == SGI_RPC_UNSUPPORTED_VERSION || code == SGI_RPC_HEADER_MISMATCH

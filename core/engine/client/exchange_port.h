@@ -30,7 +30,7 @@ typedef enum sgi_exchange_span {
  * and left out only when name.p is NULL. The texts are valid as long as the exchange. */
 typedef struct sgi_exchange_head {
     sgi_exchange_kind kind;
-    bool modern;
+    bool stateless; /* the message belongs to no wire session */
     sgi_exchange_span span;
     sgi_str version;    /* MCP-Protocol-Version */
     sgi_str method;     /* Mcp-Method */

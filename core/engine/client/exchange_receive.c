@@ -152,13 +152,13 @@ bool sgi_exchange_is_awaited(const sgi_conn *conn)
  * may do so. A call without an idempotency key would run twice. A repeated tasks/result
  * would use an id that may still be in use in its wire session, so the request sends it
  * under a new id. */
-static bool goes_once(const sgi_exchange *exchange, bool modern)
+static bool goes_once(const sgi_exchange *exchange, bool stateless)
 {
     const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
     sgi_str method = sgi_buf_str(&exchange->method);
     if (sgi_str_eq(method, SGI_STR("tools/call")))
-        return !modern || !request || !request->key.sent;
-    return !modern && sgi_str_eq(method, SGI_STR("tasks/result"));
+        return !stateless || !request || !request->key.sent;
+    return !stateless && sgi_str_eq(method, SGI_STR("tasks/result"));
 }
 
 /* True for a message that the server answers at once. Late answers are those to a call,
@@ -191,10 +191,10 @@ static sgi_exchange_span span_of(const sgi_exchange *exchange)
 void sgi_exchange_get_head(const sgi_conn *conn, sgi_exchange_head *head)
 {
     const sgi_exchange *exchange = conn->exchange;
-    bool modern = sgi_version_is_modern(exchange->version);
-    bool names_version = modern || exchange->kind != SGI_EXCHANGE_INITIALIZE;
+    bool stateless = sgi_facts(exchange->version)->is_stateless;
+    bool names_version = stateless || exchange->kind != SGI_EXCHANGE_INITIALIZE;
     *head = (sgi_exchange_head){.kind = exchange->kind,
-                                .modern = modern,
+                                .stateless = stateless,
                                 .span = span_of(exchange),
                                 .params = sgi_buf_str(&exchange->params)};
     if (names_version)
@@ -204,7 +204,7 @@ void sgi_exchange_get_head(const sgi_conn *conn, sgi_exchange_head *head)
     const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
     if (request)
         head->last_event = sgi_cli_last_event_id(request, sgi_buf_str(&exchange->method));
-    head->once = goes_once(exchange, modern);
+    head->once = goes_once(exchange, stateless);
     if (exchange->has_name)
         head->name =
             (sgi_str){exchange->name.p ? exchange->name.p : "", exchange->name.len};

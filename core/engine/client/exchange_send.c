@@ -48,7 +48,7 @@ sgi_conn *sgi_exchange_new(segue_session *session)
 /* In 2026-07-28 and in the draft, headers repeat the method of the message. */
 bool sgi_exchange_repeats_method(const sgi_exchange *exchange)
 {
-    return sgi_version_repeats_in_headers(exchange->version);
+    return sgi_facts(exchange->version)->header_repeats;
 }
 
 /* Returns the name of the member of params that the header Mcp-Name repeats. The draft
@@ -56,7 +56,7 @@ bool sgi_exchange_repeats_method(const sgi_exchange *exchange)
 static const char *name_member(const sgi_exchange *exchange, sgi_str method)
 {
     const char *member = sgi_mcp_name_member(method);
-    bool all = sgi_version_is_modern(exchange->version);
+    bool all = sgi_facts(exchange->version)->header_repeats == SGI_REPEATS_ALL;
     return member && (all || !strcmp(member, "taskId")) ? member : NULL;
 }
 

@@ -293,7 +293,7 @@ static bool goes_without_own_version(segue_session *session, const sgi_outcome *
 
 static bool speaks(const segue_session *session, sgi_version version)
 {
-    return sgi_version_has_handshake(version) || version == version_to_offer(session);
+    return sgi_facts(version)->has_handshake || version == version_to_offer(session);
 }
 
 /* Reads the experimental capabilities, in which the handshake eras declare features
@@ -451,7 +451,7 @@ static bool lists_legacy(sgi_json error)
         sgi_version known = sgi_json_plain_string(version, &text)
                                 ? sgi_version_parse(text)
                                 : SGI_VERSION_UNKNOWN;
-        if (sgi_version_has_handshake(known))
+        if (sgi_facts(known)->has_handshake)
             return true;
     }
     return false;

@@ -67,7 +67,7 @@ bool sgi_log_wish_prepare(segue_request *request)
     segue_session *session = request->session;
     int32_t level =
         request->log_level ? sgi_log_level(sgi_str_of(request->log_level)) : -1;
-    if (level < 0 || sgi_version_is_modern(session->version) ||
+    if (level < 0 || sgi_facts(session->version)->has_log_level_in_meta ||
         !session->server.logging || level >= session->log.level ||
         request->wish_session == session->wire_session)
         return true;

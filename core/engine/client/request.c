@@ -275,12 +275,12 @@ static void write_params(const segue_request *request, sgi_jw *w, sgi_json param
 /* Writes the members of _meta that this request needs. A comma precedes each member. */
 static void write_extra(segue_request *request, sgi_buf *out, int64_t id)
 {
-    bool modern = sgi_version_is_modern(request->session->version);
     if (request->events.on_progress) {
         sgi_buf_add_lit(out, ",\"progressToken\":");
         sgi_buf_add_int(out, id);
     }
-    if (request->log_level && modern) {
+    if (request->log_level &&
+        sgi_facts(request->session->version)->has_log_level_in_meta) {
         sgi_buf_add_lit(out, ",\"io.modelcontextprotocol/logLevel\":\"");
         sgi_json_escape(out, sgi_str_of(request->log_level));
         sgi_buf_add_char(out, '"');

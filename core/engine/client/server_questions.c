@@ -219,7 +219,7 @@ static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
     sgi_json related = sgi_json_get(sgi_json_get(msg->params, "_meta"), SGI_RELATED_TASK);
     sgi_json task_id = sgi_json_get(related, "taskId");
     *problem = "Method not found";
-    if (!capability.n || sgi_version_is_modern(session->version))
+    if (!capability.n || sgi_facts(session->version)->is_stateless)
         return SGI_RPC_METHOD_NOT_FOUND;
     *problem = "The client has not declared this mode of elicitation";
     if (is_undeclared_mode(capability, msg->params))
@@ -431,7 +431,7 @@ void sgi_server_question_handle(segue_session *session, const sgi_message *msg)
     const char *problem = NULL;
     int32_t code = 0;
     sgi_buf id;
-    if (session->conn->exchanging && sgi_version_is_modern(session->version)) {
+    if (session->conn->exchanging && sgi_facts(session->version)->is_stateless) {
         session->engine->warnings++;
         return;
     }
@@ -451,7 +451,7 @@ void sgi_server_question_refuse_malformed(segue_session *session, const sgi_mess
 {
     sgi_buf id;
     if (!msg->id.n ||
-        (session->conn->exchanging && sgi_version_is_modern(session->version)))
+        (session->conn->exchanging && sgi_facts(session->version)->is_stateless))
         return;
     sgi_buf_init(&id, sgi_engine_mem(session->engine));
     sgi_id_canonical(msg->id, &id);

@@ -190,7 +190,8 @@ static bool batch(void *self, sgi_str text)
 
 bool sgi_session_read_batch(const segue_session *session, sgi_conn *conn, sgi_str text)
 {
-    if (!sgi_conn_is_batch(session->engine, session->version, text))
+    if (!sgi_facts(session->version)->has_batches ||
+        !sgi_conn_is_batch(session->engine, text))
         return false;
     sgi_conn_take_batch(conn, text);
     return true;
@@ -407,7 +408,7 @@ void sgi_session_opened(segue_session *session)
     sgi_engine_clear_timer(session->engine, &session->reach.timer);
     tell_open(session);
     sgi_hosting_open(session);
-    if (session->conn->exchanging && !sgi_version_is_modern(session->version))
+    if (session->conn->exchanging && !sgi_facts(session->version)->is_stateless)
         sgi_exchange_open_session_stream(session);
     sgi_withdrawals_on_session_open(session);
     sgi_requests_on_session_open(session);

@@ -11,7 +11,8 @@
 
 static bool has_headers(const segue_session *session)
 {
-    return session->conn->exchanging && sgi_version_is_modern(session->version);
+    return session->conn->exchanging &&
+           sgi_facts(session->version)->header_repeats == SGI_REPEATS_ALL;
 }
 
 static bool send_list(segue_request *request, sgi_json cursor);

@@ -69,7 +69,7 @@ void sgi_conn_start(sgi_conn *conn)
     sgi_ndjson_reset(&conn->framing);
     sgi_buf_reset(&conn->out, KEEP_ROOM);
     conn->output_notified = false;
-    conn->closing = conn->answered = conn->modern = conn->parting = false;
+    conn->closing = conn->answered = conn->stateless = conn->parting = false;
     conn->http_status = 0;
     sgi_text_free(sgi_engine_mem(conn->engine), conn->lacks);
     conn->lacks = NULL;
@@ -118,10 +118,9 @@ bool sgi_conn_parse(sgi_engine *engine, sgi_str text, sgi_message *message, int3
 
 /* ---- batches ---- */
 
-bool sgi_conn_is_batch(sgi_engine *engine, sgi_version version, sgi_str text)
+bool sgi_conn_is_batch(sgi_engine *engine, sgi_str text)
 {
-    return sgi_version_has_batches(version) &&
-           sgi_json_kind_of(sgi_json_trim(text)) == SGI_JSON_ARRAY &&
+    return sgi_json_kind_of(sgi_json_trim(text)) == SGI_JSON_ARRAY &&
            sgi_json_read(&engine->reader, text, NULL, 0, NULL, NULL);
 }
 

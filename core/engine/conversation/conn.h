@@ -114,7 +114,9 @@ struct sgi_conn {
     bool unordered;
     /* the client accepts no event stream, so the answer must be one message */
     bool no_events;
-    bool modern; /* errors get the HTTP statuses of 2026-07-28 (R-0-4) */
+    /* the request belongs to no wire session; its errors get the HTTP statuses of
+     * 2026-07-28 (R-0-4) */
+    bool stateless;
     /* the last message of the answer was sent or is in the output */
     bool answered;
     int32_t http_status; /* HTTP status of the answer; 0 = 200 */
@@ -153,9 +155,9 @@ void sgi_conn_resume_input(sgi_conn *conn);
 bool sgi_conn_parse(sgi_engine *engine, sgi_str text, sgi_message *message, int32_t *code,
                     const char **problem);
 
-/* True when the text is a batch and this revision allows batches (only 2025-03-26
- * does). */
-bool sgi_conn_is_batch(sgi_engine *engine, sgi_version version, sgi_str text);
+/* True when the text is an array of JSON. In a version that has batches the text is then
+ * a batch. */
+bool sgi_conn_is_batch(sgi_engine *engine, sgi_str text);
 /* Parses one item of a batch. Returns false when the item is not a message. Does not
  * count the failure. */
 bool sgi_conn_parse_batch_item(sgi_engine *engine, sgi_json item, sgi_message *message);

@@ -301,7 +301,7 @@ static int32_t status_of(const sgi_conn *conn, int64_t code)
     if (code == SGI_RPC_PARSE_ERROR || code == SGI_RPC_INVALID_REQUEST ||
         code == SGI_RPC_HEADER_MISMATCH)
         return 400;
-    if (!conn->modern)
+    if (!conn->stateless)
         return 200;
     if (code == SGI_RPC_METHOD_NOT_FOUND)
         return 404;
@@ -334,7 +334,8 @@ bool sgi_send_error_object(sgi_conn *conn, sgi_str id, sgi_json error)
     open_message(&sending, conn, true);
     sending.id = id;
     sgi_json_int(sgi_json_get(error, "code"), &code);
-    if (conn->modern) /* before 2026-07-28 the HTTP status does not depend on the error */
+    if (conn->stateless)
+        /* before 2026-07-28 the HTTP status does not depend on the error */
         set_status(conn, code);
     sgi_jw_member_raw(&sending.w, "id", id);
     sgi_jw_member_raw(&sending.w, "error", error);

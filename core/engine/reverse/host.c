@@ -247,7 +247,7 @@ static void hosting_open(sgi_hosting *base)
 {
     hosting *h = of(base);
     const segue_session *session = h->session;
-    if (!h->conn || !sgi_version_has_tasks_both_ways(session->version))
+    if (!h->conn || !sgi_facts(session->version)->has_tasks_both_ways)
         return;
     sgi_handshake *told = h->peer->handshake;
     sgi_json capabilities = sgi_json_get(sgi_buf_str(&session->peer), "capabilities");

@@ -32,12 +32,13 @@ static void write_freshness(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 }
 
 /* Writes the required members that the handler has not set. */
-static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold, bool modern)
+static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold,
+                           bool has_cache_hints)
 {
     const sgi_call_default *standard = &op->served->kind->standard;
     if (standard->name)
         write_unless_set(w, fold, standard->name, sgi_str_of(standard->json));
-    if (op->served->kind->ages && modern)
+    if (op->served->kind->ages && has_cache_hints)
         write_freshness(w, op, fold);
 }
 
@@ -47,7 +48,7 @@ static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold, bo
 static void write_meta(sgi_buf *out, const sgi_reply *reply, const sgi_op *op,
                        const sgi_fold *fold)
 {
-    if (reply->modern)
+    if (sgi_facts(reply->version)->has_result_types)
         sgi_buf_add_str(out, sgi_buf_str(&sgi_op_server(op)->info));
     if (reply->tells_void)
         sgi_task_write_void_segments(out, fold);
@@ -77,7 +78,7 @@ static void answer_final(sgi_reply *reply, sgi_op *op, const sgi_fold *fold)
         return;
     sgi_buf_init(&meta, sgi_engine_mem(reply->engine));
     write_meta(&meta, reply, op, fold);
-    write_defaults(&sending.w, op, fold, reply->modern);
+    write_defaults(&sending.w, op, fold, sgi_facts(reply->version)->has_cache_hints);
     sgi_fold_write(fold, &sending.w, is_error, sgi_buf_str(&meta));
     sending.w.buf->failed |= meta.failed;
     sgi_send_end(&sending);

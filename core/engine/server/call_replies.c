@@ -54,10 +54,17 @@ const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *b
         before ? TAILQ_NEXT(&before->waiter, link) : TAILQ_FIRST(&op->waiters);
     for (; waiter; waiter = TAILQ_NEXT(waiter, link)) {
         const sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-        if (waiter->fire == end_came && !reply->takes_rounds && reply->peer)
+        if (waiter->fire == end_came && !sgi_facts(reply->version)->has_rounds &&
+            reply->peer)
             return reply;
     }
     return NULL;
+}
+
+int32_t sgi_call_not_found_code(const sgi_op *op)
+{
+    const sgi_reply *reply = op->served->reply;
+    return sgi_facts(reply ? reply->version : SGI_VERSION_MODERN)->not_found_code;
 }
 
 /* Only clients of the modern era get questions as a round. Clients of the handshake eras
@@ -67,7 +74,7 @@ sgi_reply *sgi_call_find_round_reply(const sgi_op *op)
     sgi_waiter *waiter;
     TAILQ_FOREACH(waiter, &op->waiters, link) {
         sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
-        if (waiter->fire == end_came && reply->takes_rounds)
+        if (waiter->fire == end_came && sgi_facts(reply->version)->has_rounds)
             return reply;
     }
     return NULL;

@@ -193,7 +193,7 @@ static bool take_state(sgi_op *op, const sgi_inbound *in)
 
 bool sgi_carried_answers_read(sgi_op *op, const sgi_inbound *in)
 {
-    if (!sgi_version_has_rounds(in->version))
+    if (!sgi_facts(in->version)->has_rounds)
         return true;
     if (in->state.n)
         return take_state(op, in);

@@ -87,7 +87,7 @@ static const char *other_ways(const sgi_op *op)
     const sgi_reply *reply = op->served->reply;
     const sgi_item *item = op->served->item;
     const sgi_call_kind *kind = op->served->kind;
-    bool is_whole = reply && reply->takes_rounds;
+    bool is_whole = reply && sgi_facts(reply->version)->has_rounds;
     bool is_stranger = reply && reply->peer && reply->peer->stranger;
     bool is_never_task = item && item->options.task == SEGUE_TASK_NEVER;
     if (kind != &sgi_call_tool && !sgi_call_is_question(kind))
@@ -423,7 +423,8 @@ static bool is_hint(const char *name, sgi_json value)
  * cache hints. */
 static bool is_untold(const sgi_op *op, const char *name)
 {
-    return op->served->kind->ages && op->served->reply && !op->served->reply->modern &&
+    return op->served->kind->ages && op->served->reply &&
+           !sgi_facts(op->served->reply->version)->has_cache_hints &&
            (!strcmp(name, "ttlMs") || !strcmp(name, "cacheScope"));
 }
 
@@ -597,12 +598,11 @@ static segue_status fail_not_found(segue_call *call, const char *message)
     sgi_jw_open(&w, '{');
     sgi_jw_member_string(&w, "uri", sgi_str_of(op->served->item_name));
     sgi_jw_close(&w, '}');
-    segue_status status = data.failed || text.failed
-                              ? SEGUE_E_NOMEM
-                              : sgi_op_fail(call->op, SGI_ENTRY_ERROR,
-                                            sgi_not_found_code(!op->served->reply ||
-                                                               op->served->reply->modern),
-                                            sgi_buf_str(&text), sgi_buf_str(&data));
+    segue_status status =
+        data.failed || text.failed
+            ? SEGUE_E_NOMEM
+            : sgi_op_fail(call->op, SGI_ENTRY_ERROR, sgi_call_not_found_code(op),
+                          sgi_buf_str(&text), sgi_buf_str(&data));
     sgi_buf_free(&text);
     sgi_buf_free(&data);
     return status;

@@ -14,7 +14,7 @@ static sgi_version agree(const segue_server *server, sgi_str asked)
     sgi_version version = sgi_version_parse(asked);
     if (sgi_srv_has_version(server, version))
         return version;
-    return sgi_version_has_handshake(version) ? version : SGI_VERSION_HANDSHAKE;
+    return sgi_facts(version)->has_handshake ? version : SGI_VERSION_HANDSHAKE;
 }
 
 static void initialize(const sgi_inbound *in)

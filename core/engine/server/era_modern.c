@@ -50,7 +50,7 @@ void sgi_write_capabilities(sgi_jw *w, const sgi_inbound *in)
         sgi_jw_member_raw(w, "prompts", SGI_STR("{\"listChanged\":true}"));
     if (server->completes)
         sgi_jw_member_raw(w, "completions", SGI_STR("{}"));
-    if (sgi_version_is_modern(in->version)) {
+    if (sgi_facts(in->version)->has_extensions) {
         write_extensions(w, in->peer);
     } else {
         write_experimental(w, in->peer);
@@ -165,7 +165,7 @@ static bool read_context(sgi_inbound *in)
         return false;
     }
     in->version = sgi_version_parse(text);
-    if (!sgi_version_is_modern(in->version)) {
+    if (!sgi_facts(in->version)->is_stateless) {
         refuse_version(in, version);
         return false;
     }

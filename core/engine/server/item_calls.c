@@ -146,8 +146,7 @@ static void read_resource(const sgi_inbound *in, sgi_str uri)
     else if (status == SEGUE_OK)
         run(in, &request, arguments);
     else if (status == SEGUE_E_NOT_FOUND)
-        sgi_refuse_unknown_name(in,
-                                sgi_not_found_code(sgi_version_is_modern(in->version)),
+        sgi_refuse_unknown_name(in, sgi_facts(in->version)->not_found_code,
                                 "Resource not found", "uri", uri);
     else
         sgi_answer_error(in, SGI_RPC_INTERNAL_ERROR, "Out of memory", NULL);
@@ -255,7 +254,7 @@ static void answer_nothing(const sgi_inbound *in)
     sgi_answer_result(&sending, in, "complete");
     sgi_jw_member_raw(&sending.w, sgi_call_completion.standard.name,
                       sgi_str_of(sgi_call_completion.standard.json));
-    if (sgi_version_is_modern(in->version))
+    if (sgi_facts(in->version)->has_result_types)
         sgi_write_server_info_meta(&sending, in->peer->server);
     sgi_send_end(&sending);
 }
@@ -346,7 +345,7 @@ const sgi_method *sgi_item_method(const segue_server *server, sgi_version versio
     if (sgi_items_served(server, SEGUE_ITEM_RESOURCE))
         found = find(of_resources, name);
     if (!found && sgi_items_served(server, SEGUE_ITEM_RESOURCE) &&
-        !sgi_version_is_modern(version))
+        sgi_facts(version)->has_subscribe)
         found = find(of_subscribing, name);
     if (!found && sgi_items_served(server, SEGUE_ITEM_PROMPT))
         found = find(of_prompts, name);

@@ -89,16 +89,16 @@ static void write_hint(sgi_jw *w, sgi_json annotations)
 
 static void write_item(sgi_jw *w, const sgi_inbound *in, const sgi_item *item)
 {
-    bool modern = sgi_version_is_modern(in->version);
+    bool any_output = sgi_facts(in->version)->has_any_output;
     const char *tells = sgi_srv_task_support(in, item->options.task);
     sgi_json json = {item->json, item->json_len};
     bool streamed = is_streamed(in, item);
-    if (!tells && !streamed && (modern || !item->has_modern_output)) {
+    if (!tells && !streamed && (any_output || !item->has_modern_output)) {
         sgi_jw_raw(w, json);
         return;
     }
     sgi_jw_open(w, '{');
-    write_members(w, json, item->has_modern_output && !modern, streamed);
+    write_members(w, json, item->has_modern_output && !any_output, streamed);
     if (streamed)
         write_hint(w, sgi_json_get(json, "annotations"));
     if (tells) {
@@ -209,7 +209,7 @@ static void answer_whole(const sgi_inbound *in, page *p)
     write_items(p, &sending.w, INT32_MAX, SIZE_MAX, &rest);
     if (rest)
         write_cursor(&sending.w, in, sgi_str_of(p->member), p->after);
-    if (sgi_version_is_modern(in->version)) {
+    if (sgi_facts(in->version)->has_cache_hints) {
         sgi_freshness_write(&sending.w, server->freshness);
         sgi_write_server_info_meta(&sending, server);
     }

@@ -144,10 +144,7 @@ struct sgi_reply {
     char *progress_token; /* JSON text or NULL */
     sgi_reply_state state;
     int32_t log_level;
-    bool modern;
-    /* true: the client accepts an answer that consists of questions (a round); false:
-     * questions are sent as requests */
-    bool takes_rounds;
+    sgi_version version; /* the version of the request */
     bool is_stream;
     /* the client may have received pieces that were replaced later, so the answer must
      * say so */
@@ -243,9 +240,8 @@ void sgi_refuse_unknown_name(const sgi_inbound *in, int32_t code, const char *wh
 /* Writes "<why>: <which>". A long name is cut off. If `why` contains the name already,
  * only `why` is written. */
 void sgi_write_unknown_name(sgi_buf *message, sgi_str why, sgi_str which);
-/* Returns the error code of "Resource not found". */
-int32_t sgi_not_found_code(bool modern);
-/* Begins a result, with resultType in the modern era. sgi_send_end ends the result. */
+/* Begins a result and adds resultType if the version has it. sgi_send_end ends the
+ * result. */
 void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
                        const char *result_type);
 /* Writes the member _meta with serverInfo, as the last member of a modern result. */
@@ -315,6 +311,9 @@ sgi_op *sgi_reply_awaited_op(const sgi_reply *reply);
 /* Returns a reply that waits for the end of the operation and that may be answered with
  * questions (a round); NULL when there is none. */
 sgi_reply *sgi_call_find_round_reply(const sgi_op *op);
+/* Returns the error code of "Resource not found" for the call: that of the version of its
+ * reply, or of the newest version. */
+int32_t sgi_call_not_found_code(const sgi_op *op);
 /* Returns a reply of the handshake eras whose stream can carry a request of this
  * operation to the client. before: the previous reply; NULL = return the first one. */
 const sgi_reply *sgi_call_find_stream_reply(const sgi_op *op, const sgi_reply *before);

@@ -270,7 +270,7 @@ void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request)
 static bool may_pass(const sgi_pieces *pieces, const sgi_op *op)
 {
     return pieces->form->frees_consumed && !sgi_op_is_logged(op) &&
-           !pieces->reply->takes_rounds;
+           !sgi_facts(pieces->reply->version)->has_rounds;
 }
 
 void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again)

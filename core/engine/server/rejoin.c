@@ -279,7 +279,7 @@ static void retry_by_key(const sgi_inbound *in, const sgi_call_request *request,
 bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request)
 {
     bool elsewhere;
-    if (!in->state.n || !sgi_version_has_rounds(in->version))
+    if (!in->state.n || !sgi_facts(in->version)->has_rounds)
         return false;
     if (!is_retry_readable(in))
         return true;

@@ -113,7 +113,7 @@ segue_status sgi_call_fail_with(segue_call *call, const segue_error_view *error)
     if (sgi_call_is_over(call))
         return sgi_call_refuse_ended(call);
     if (op->served->kind == &sgi_call_resource && code == SGI_RPC_RESOURCE_NOT_FOUND)
-        code = sgi_not_found_code(!op->served->reply || op->served->reply->modern);
+        code = sgi_call_not_found_code(op);
     segue_status status =
         sgi_op_fail(call->op, SGI_ENTRY_ERROR, code, sgi_str_of(error->message),
                     (sgi_json){error->data, error->data ? error->data_len : 0});

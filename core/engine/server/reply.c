@@ -131,8 +131,7 @@ static sgi_reply *make_reply(const sgi_inbound *in)
     reply->engine = engine;
     reply->id = copy_id(reply, in->id);
     reply->progress_token = copy_token(mem, in, &token_ok);
-    reply->modern = sgi_version_is_modern(in->version);
-    reply->takes_rounds = sgi_version_has_rounds(in->version);
+    reply->version = in->version;
     reply->log_level = in->log_level;
     if (!reply->id || !token_ok) {
         free_reply(reply);
@@ -315,16 +314,11 @@ void sgi_refuse_unknown_name(const sgi_inbound *in, int32_t code, const char *wh
     sgi_buf_free(&data);
 }
 
-int32_t sgi_not_found_code(bool modern)
-{
-    return modern ? SGI_RPC_INVALID_PARAMS : SGI_RPC_RESOURCE_NOT_FOUND;
-}
-
 void sgi_answer_result(sgi_sending *sending, const sgi_inbound *in,
                        const char *result_type)
 {
-    bool modern = sgi_version_is_modern(in->version);
-    sgi_send_result(sending, in->peer->conn, in->id, modern ? result_type : NULL);
+    bool typed = sgi_facts(in->version)->has_result_types;
+    sgi_send_result(sending, in->peer->conn, in->id, typed ? result_type : NULL);
 }
 
 void sgi_write_server_info_meta(sgi_sending *sending, segue_server *server)
@@ -340,7 +334,7 @@ bool sgi_reply_result(sgi_sending *sending, sgi_reply *reply, const char *result
     if (!reply->peer)
         return false;
     sgi_send_result(sending, reply->peer->conn, sgi_str_of(reply->id),
-                    reply->modern ? result_type : NULL);
+                    sgi_facts(reply->version)->has_result_types ? result_type : NULL);
     return true;
 }
 

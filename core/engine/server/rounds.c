@@ -116,7 +116,7 @@ static void write_round(sgi_reply *reply, const sgi_op *op)
     sgi_sending sending;
     if (!sgi_reply_result(&sending, reply, "input_required"))
         return;
-    if (!reply->modern)
+    if (!sgi_facts(reply->version)->has_result_types)
         sgi_jw_member_string(&sending.w, "resultType", SGI_STR("incomplete"));
     sgi_jw_key(&sending.w, "inputRequests");
     sgi_jw_open(&sending.w, '{');
@@ -126,7 +126,7 @@ static void write_round(sgi_reply *reply, const sgi_op *op)
     sgi_jw_close(&sending.w, '}');
     sgi_jw_member_string(&sending.w, "requestState",
                          sgi_buf_str(&op->served->round->state));
-    if (reply->modern)
+    if (sgi_facts(reply->version)->has_result_types)
         sgi_write_server_info_meta(&sending, sgi_op_server(op));
     sgi_send_end(&sending);
 }

@@ -40,7 +40,7 @@ static void serve_request(sgi_peer *peer, sgi_batch_answer *batch, const sgi_mes
     else if (sgi_json_string_is(msg->method, SGI_STR("initialize")))
         refuse(peer->conn, batch, in.id, SGI_RPC_INVALID_REQUEST,
                "initialize must not be part of a batch");
-    else if (sgi_inbound_is_modern(&in, msg->method, true))
+    else if (sgi_inbound_is_stateless(&in, msg->method, true))
         refuse(peer->conn, batch, in.id, SGI_RPC_INVALID_REQUEST,
                "JSON-RPC batches exist in protocol version 2025-03-26 only");
     else if (sgi_batch_expect(batch, in.id))
@@ -95,7 +95,8 @@ void sgi_serve_batch(sgi_peer *peer, sgi_str text)
 bool sgi_peer_batch(void *self, sgi_str text)
 {
     sgi_peer *peer = self;
-    if (!sgi_conn_is_batch(peer->server->engine, peer->handshake->version, text))
+    if (!sgi_facts(peer->handshake->version)->has_batches ||
+        !sgi_conn_is_batch(peer->server->engine, text))
         return false;
     sgi_serve_batch(peer, text);
     return true;

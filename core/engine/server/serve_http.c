@@ -89,22 +89,23 @@ static void give_conn(sgi_http_verdict *verdict, sgi_conn **spare, sgi_conn *con
 /* True when the request is served as a request of the modern era, judged by its header
  * and its _meta. A request without a session that names an unknown version is served in
  * the same way, because the error of the modern era lists the server's versions. */
-static bool is_modern(const sgi_http_head *head, const sgi_inbound *in, sgi_json method)
+static bool is_stateless(const sgi_http_head *head, const sgi_inbound *in,
+                         sgi_json method)
 {
     sgi_version version = sgi_version_parse(head->version);
-    if (in->protocol.n && (sgi_version_is_modern(version) ||
-                           sgi_inbound_is_modern(in, method, head->session.n > 0)))
+    if (in->protocol.n && (sgi_facts(version)->is_stateless ||
+                           sgi_inbound_is_stateless(in, method, head->session.n > 0)))
         return true;
     if (version == SGI_VERSION_UNKNOWN)
         return head->version.n > 0 && !head->session.n;
-    return sgi_version_is_modern(version);
+    return sgi_facts(version)->is_stateless;
 }
 
 static void serve_modern(const sgi_http_head *head, sgi_inbound *in,
                          const sgi_message *msg)
 {
     sgi_conn *conn = in->peer->conn;
-    conn->modern = true;
+    conn->stateless = true;
     const char *problem = sgi_header_mismatch(head, in, msg->method);
     if (problem)
         sgi_answer_error(in, SGI_RPC_HEADER_MISMATCH, problem, NULL);
@@ -185,7 +186,8 @@ static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *
 static const char *draft_mismatch(const sgi_http_head *head, const sgi_inbound *in,
                                   const sgi_message *msg)
 {
-    bool repeats = sgi_version_repeats_task_ids_only(in->peer->handshake->version) &&
+    const sgi_version_facts *facts = sgi_facts(in->peer->handshake->version);
+    bool repeats = facts->header_repeats == SGI_REPEATS_TASK_IDS &&
                    (sgi_json_string_is(msg->method, SGI_STR("tasks/get")) ||
                     sgi_json_string_is(msg->method, SGI_STR("tasks/cancel")));
     return repeats ? sgi_header_mismatch(head, in, msg->method) : NULL;
@@ -257,7 +259,7 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
     bool is_answer = msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR;
     if (!is_answer && !head->session.n) {
         sgi_withdrawn_cancel_call(peer, msg);
-        if (sgi_version_is_modern(sgi_version_parse(head->version)))
+        if (sgi_facts(sgi_version_parse(head->version))->is_stateless)
             *verdict = (sgi_http_verdict){.status = 202};
         else
             find_session(server, who, head, verdict);
@@ -301,12 +303,12 @@ static bool serve_batch(segue_server *server, sgi_principal *who,
                         sgi_http_verdict *verdict)
 {
     sgi_engine *engine = server->engine;
-    if (!head->session.n || !sgi_conn_is_batch(engine, SGI_VERSION_BATCHES, body))
+    if (!head->session.n || !sgi_conn_is_batch(engine, body))
         return false;
     sgi_wire_session *session = find_session(server, who, head, verdict);
     if (!session)
         return true;
-    if (!sgi_version_has_batches(session->handshake.version))
+    if (!sgi_facts(session->handshake.version)->has_batches)
         return false;
     if (sgi_batch_wants_answer(engine, body)) {
         peer = begin_exchange(session, head, peer->conn->transport, verdict);
@@ -330,7 +332,7 @@ static void serve_request(segue_server *server, sgi_principal *who,
     sgi_inbound in;
     if (!sgi_inbound_read(&in, peer, msg)) {
         *verdict = out_of_memory;
-    } else if (is_modern(head, &in, msg->method)) {
+    } else if (is_stateless(head, &in, msg->method)) {
         give_conn(verdict, spare, peer->conn);
         serve_modern(head, &in, msg);
     } else {

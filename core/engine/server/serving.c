@@ -202,7 +202,7 @@ static void refuse_id(const sgi_inbound *in)
         "a request has an id that is in flight already: the request is ignored");
 }
 
-bool sgi_inbound_is_modern(const sgi_inbound *in, sgi_json method, bool shaken)
+bool sgi_inbound_is_stateless(const sgi_inbound *in, sgi_json method, bool shaken)
 {
     sgi_str text;
     if (!in->protocol.n)
@@ -212,7 +212,7 @@ bool sgi_inbound_is_modern(const sgi_inbound *in, sgi_json method, bool shaken)
     sgi_version version = sgi_json_plain_string(in->protocol, &text)
                               ? sgi_version_parse(text)
                               : SGI_VERSION_UNKNOWN;
-    return version == SGI_VERSION_UNKNOWN || sgi_version_is_modern(version);
+    return version == SGI_VERSION_UNKNOWN || sgi_facts(version)->is_stateless;
 }
 
 void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg)
@@ -224,7 +224,7 @@ void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg)
     if (sgi_map_find(&peer->in_flight->by_id, in->id) &&
         !sgi_srv_may_reuse_id(peer, method))
         refuse_id(in);
-    else if (peer->conn->modern || sgi_inbound_is_modern(in, msg->method, shaken))
+    else if (peer->conn->stateless || sgi_inbound_is_stateless(in, msg->method, shaken))
         sgi_modern_request(in, method);
     else
         sgi_legacy_request(in, method);

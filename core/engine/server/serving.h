@@ -31,7 +31,7 @@ void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg);
  * the request belongs to a session with a handshake, or is its initialize. For such a
  * request a handshake version in _meta is ignored, and the version of the session counts
  * (2026-07-28 basic/versioning). */
-bool sgi_inbound_is_modern(const sgi_inbound *in, sgi_json method, bool shaken);
+bool sgi_inbound_is_stateless(const sgi_inbound *in, sgi_json method, bool shaken);
 /* Ends a request that the client has cancelled. */
 void sgi_peer_cancel(sgi_reply *reply);
 

@@ -102,7 +102,7 @@ void sgi_wire_session_note_ended(const sgi_wire_session *session)
 static bool is_good(const uint8_t *bytes, size_t size)
 {
     return size == SIZE && bytes[0] > SGI_VERSION_UNKNOWN &&
-           !sgi_version_is_modern((sgi_version)bytes[0]);
+           !sgi_facts((sgi_version)bytes[0])->is_stateless;
 }
 
 /* Chooses the first number of the session's streams at random, so that two servers use

@@ -141,8 +141,8 @@ sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,
         return op;
     if (!op && status != SEGUE_E_NOT_FOUND)
         sgi_reply_store_error(reply, SGI_UNREADABLE, status);
-    else if (op && reply->modern && !sgi_srv_is_modern(dialect) &&
-             sgi_srv_is_modern(op->served->dialect) &&
+    else if (op && sgi_facts(reply->version)->has_extensions &&
+             !sgi_srv_is_modern(dialect) && sgi_srv_is_modern(op->served->dialect) &&
              sgi_task_is_visible(reply->peer, op, op->served->dialect))
         /* the task exists and belongs to this client, which has not declared the tasks
          * extension */

@@ -103,8 +103,8 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     op->served->listed_modes = request->listed_modes;
     op->served->modes = request->modes;
     op->served->streams = request->kind->list && sgi_srv_streams(request);
-    op->served->refuses_arguments = sgi_version_refuses_arguments(in->version);
-    op->served->only_objects = !sgi_version_is_modern(in->version);
+    op->served->refuses_arguments = sgi_facts(in->version)->refuses_arguments;
+    op->served->only_objects = !sgi_facts(in->version)->has_any_output;
     if (!give_key(op, in, request)) {
         sgi_op_unref(op);
         return NULL;

@@ -385,7 +385,7 @@ sgi_peer *sgi_wire_session_exchange(sgi_wire_session *session, size_t max_replay
         return NULL;
     }
     sgi_replay_init(peer->conn->replay, mem, max_replay, session->next_stream++,
-                    sgi_version_primes_streams(session->handshake.version));
+                    sgi_facts(session->handshake.version)->primes_streams);
     peer->session = session;
     peer->questions = &session->questions;
     peer->in_flight = &session->in_flight;

@@ -53,7 +53,7 @@ bool sgi_cancelled_call_await_task(sgi_emitter *emitter)
     sgi_session_tasks *tasks = sgi_session_tasks_of(session);
     const segue_request *request = emitter->request;
     bool closing_cancels =
-        emitter->conn->exchange && sgi_version_is_modern(session->version);
+        emitter->conn->exchange && sgi_facts(session->version)->is_stateless;
     if (closing_cancels || !request || request->calling != emitter || request->key.sent ||
         !sgi_cli_may_be_task(request) || tasks->late_calls >= SGI_LATE_CALLS_MAX ||
         !sgi_session_is_open(session))

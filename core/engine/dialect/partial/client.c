@@ -91,7 +91,7 @@ static sgi_json asked_for(const segue_request *request)
  * nor refuse them. */
 static bool is_added(const segue_request *request)
 {
-    return !sgi_version_is_modern(request->session->version) &&
+    return !sgi_facts(request->session->version)->is_stateless &&
            !sgi_cli_asks_for_task(request) && !asked_for(request).n &&
            sgi_cli_pieces_wanted(request, SEGUE_DIALECT_PARTIAL);
 }
@@ -113,7 +113,7 @@ static void offer(segue_request *request, sgi_emitter *emitter)
     bool wanted = is_added(request) || is_true(asked_for(request));
     if (!emitter->repeats)
         drop(request);
-    if (sgi_version_is_modern(request->session->version) || emitter->more)
+    if (sgi_facts(request->session->version)->is_stateless || emitter->more)
         return;
     if (wanted || emitter->repeats)
         emitter->more = take_piece;

@@ -29,7 +29,7 @@ static void drop(segue_request *request)
 static bool is_asked_for(const segue_request *request)
 {
     sgi_json params = {request->params, request->params_len};
-    return sgi_version_is_modern(request->session->version) && request->is_call &&
+    return sgi_facts(request->session->version)->is_stateless && request->is_call &&
            request->events.on_segment &&
            sgi_cli_pieces_wanted(request, SEGUE_DIALECT_PARTIAL_RESULTS) &&
            !sgi_json_get(sgi_json_get(params, "_meta"), "partialResultToken").n;

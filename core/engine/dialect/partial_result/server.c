@@ -102,7 +102,7 @@ static bool takes(const sgi_inbound *in, const sgi_call_request *request)
 /* True when this client can get parts of the result of a call (R-776-17). */
 static bool hints(const sgi_inbound *in)
 {
-    return sgi_version_is_modern(in->version) && in->caps & SGI_CAP_PARTIAL &&
+    return sgi_facts(in->version)->is_stateless && in->caps & SGI_CAP_PARTIAL &&
            in->peer->server->dialects & SGI_DIALECT_PN;
 }
 

@@ -409,7 +409,7 @@ static void read_server_capabilities(segue_session *session, sgi_json capabiliti
 {
     sgi_json extensions = sgi_json_get(capabilities, "extensions");
     sgi_json tasks = sgi_json_get(extensions, META "tasks");
-    session->server.streams = sgi_version_is_modern(session->version) &&
+    session->server.streams = sgi_facts(session->version)->has_extensions &&
                               session->server.tasks &&
                               (sgi_json_get(tasks, "eventStreams").n > 0 ||
                                sgi_json_get(extensions, "dev.segue/eventStreams").n > 0);

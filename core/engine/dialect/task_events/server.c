@@ -306,7 +306,7 @@ static void tasks_stream(const sgi_inbound *in)
 
 static bool serves(const sgi_peer *peer, sgi_version version)
 {
-    return sgi_version_is_modern(version) && peer->server->dialects & SGI_DIALECT_E;
+    return sgi_facts(version)->has_extensions && peer->server->dialects & SGI_DIALECT_E;
 }
 
 static const sgi_method methods[] = {

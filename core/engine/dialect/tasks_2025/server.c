@@ -52,7 +52,7 @@ static void answer_task(sgi_reply *reply, const sgi_op *op)
     if (!sgi_reply_result(&sending, reply, "complete"))
         return;
     sgi_tasks_2025_write(&sending.w, op, reply->peer);
-    if (reply->modern)
+    if (sgi_facts(reply->version)->has_result_types)
         sgi_write_server_info_meta(&sending, sgi_op_server(op));
     sgi_send_end(&sending);
 }

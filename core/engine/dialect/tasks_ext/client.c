@@ -169,7 +169,7 @@ static void read_server_capabilities(segue_session *session, sgi_json capabiliti
 {
     sgi_json extensions = sgi_json_get(capabilities, "extensions");
     sgi_json tasks = sgi_json_get(extensions, META "tasks");
-    session->server.tasks |= sgi_version_is_modern(session->version) &&
+    session->server.tasks |= sgi_facts(session->version)->has_extensions &&
                              !session->options.no_tasks &&
                              sgi_json_kind_of(tasks) == SGI_JSON_OBJECT;
 }

@@ -196,7 +196,7 @@ static void tasks_update(const sgi_inbound *in)
 
 static bool serves(const sgi_peer *peer, sgi_version version)
 {
-    return sgi_version_is_modern(version) && peer->server->dialects & SGI_DIALECT_X;
+    return sgi_facts(version)->has_extensions && peer->server->dialects & SGI_DIALECT_X;
 }
 
 static uint32_t says(const sgi_inbound *in, sgi_call_request *request)
