@@ -238,8 +238,8 @@ static void civil_date(int64_t days, int *year, unsigned *month, unsigned *day)
 
 void sgi_timestamp_write(int64_t wall_ms, char out[SGI_STAMP_SIZE])
 {
-    /* a year in RFC 3339 has four digits, so other times are replaced by the nearest
-     * one */
+    /* a year in RFC 3339 has four digits, so a time outside these years is replaced by
+     * the nearest time inside */
     if (wall_ms < 0 || wall_ms > STAMP_LAST_MS)
         wall_ms = wall_ms < 0 ? 0 : STAMP_LAST_MS;
     int64_t days = wall_ms / 86400000 - (wall_ms % 86400000 < 0);

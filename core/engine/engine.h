@@ -17,8 +17,8 @@
 
 typedef struct sgi_committer sgi_committer;
 
-/* Hashes parts of texts to a digest. The host gives the engine this function and an
- * sgi_aead; the runtime gives those of base/crypto.c. */
+/* Hashes parts of a text to a digest. The host gives the engine this function; the
+ * runtime uses the one of base/crypto.c. */
 typedef bool (*sgi_digest_fn)(const sgi_hasher *hasher, uint8_t out[SGI_DIGEST_SIZE],
                               const sgi_str *parts, size_t count);
 
@@ -57,7 +57,8 @@ TAILQ_HEAD(sgi_flow_list, sgi_flow);
 
 struct sgi_engine {
     sgi_env env; /* must be the first member, because of sgi_engine_env */
-    /* Functions of engine/reverse that client and server call (reverse/reverse.h). */
+    /* Functions of engine/reverse (reverse/reverse.h) that the folders client and server
+     * call. */
     const struct sgi_hosting_ops *hosting;
     const struct sgi_question_task_ops *question_tasks;
     sgi_host host;
@@ -78,7 +79,8 @@ struct sgi_engine {
     /* the endpoints whose servers spoke a handshake era the last time */
     sgi_era_memory eras;
     struct sgi_ready_list ready;
-    struct sgi_flow_list flows; /* the OAuth flows that wait for the browser */
+    /* the OAuth flows that wait for a redirect of the browser */
+    struct sgi_flow_list flows;
     /* number of received messages that were dropped because they break the protocol */
     uint64_t warnings;
     /* Text that says why the current call of the application is refused; "" = no reason
@@ -93,7 +95,8 @@ void sgi_engine_set_limits(sgi_engine *engine, size_t max_message, int32_t max_d
                            size_t max_queue);
 void sgi_engine_free(sgi_engine *engine);
 
-/* Runs up to budget callbacks of the application. Returns how many ran. */
+/* Runs up to budget callbacks of the application. Returns the number of callbacks that
+ * ran. */
 int32_t sgi_engine_deliver(sgi_engine *engine, int32_t budget);
 
 /* Validates a JSON text of the application. If the text is invalid, the call is refused,

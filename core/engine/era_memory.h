@@ -1,9 +1,9 @@
 /* Remembers endpoints whose servers spoke a handshake era the last time. The next session
- * with such a server begins with `initialize` and saves the probe (2026-07-28
- * basic/versioning, "Backward Compatibility": clients remember the era of an origin).
- * Modern servers are not noted, because a client probes for them first anyway. When the
- * table is full, a new endpoint replaces the oldest one. All functions are called with
- * the lock held. */
+ * with such a server begins with `initialize`, without a probe for the modern era
+ * (2026-07-28 basic/versioning, "Backward Compatibility": clients remember the era of an
+ * origin). Modern servers are not noted, because a client probes for the modern era first
+ * anyway. When the table is full, a new endpoint replaces the oldest endpoint. All
+ * functions are called with the lock held. */
 #ifndef SGI_ERA_MEMORY_H
 #define SGI_ERA_MEMORY_H
 

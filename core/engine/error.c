@@ -42,8 +42,8 @@ bool sgi_status_is_retryable(segue_status status)
     return row && row->retryable;
 }
 
-/* The error that is returned when there is no memory for another one. Freeing it does
- * nothing. */
+/* The error that is returned when there is no memory for a new error. Freeing this error
+ * does nothing. */
 static segue_error out_of_memory = {
     .view = {.status = SEGUE_E_NOMEM, .message = "out of memory"},
 };
@@ -72,7 +72,7 @@ segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_
     error->view.status = status;
     error->view.retryable = sgi_status_is_retryable(status);
     error->view.rpc_code = rpc_code;
-    if (message.n) /* a text of a peer may contain a NUL: it is cut there */
+    if (message.n) /* a text of a peer may contain a NUL character: the copy ends there */
         message.n = strnlen(message.p, message.n);
     error->view.message = copy_whole(mem, message);
     error->view.data = data.n ? sgi_text_dup(mem, data) : NULL;

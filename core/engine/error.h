@@ -18,7 +18,7 @@ struct segue_error {
  * returns a static error, out_of_memory. */
 segue_error *sgi_error_new(const sgi_mem *mem, segue_status status, int32_t rpc_code,
                            sgi_str message, sgi_str data);
-/* Makes an error in *out, unless out is NULL, and returns status. */
+/* Makes an error and stores it in *out, unless out is NULL. Returns status. */
 segue_status sgi_error_return(segue_error **out, const sgi_mem *mem, segue_status status,
                               const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -1,15 +1,16 @@
 /* The rows of the negotiation matrix, applied in this order. A row admits its dialect for
  * a range of versions when the client has declared what the row requires. Partial results
  * (P) are left out when the client may get a task or a stream for the same request (L, S)
- * (C-14). In the draft (D) only the call itself shows whether it becomes a task. Event
- * streams (E) belong to the tasks of X, so E is admitted only with X. */
+ * (C-14). In the draft (D) the server decides at each call whether the call becomes a
+ * task. Event streams (E) belong to the tasks of X, so E is admitted only with X. */
 #include "engine/negotiate.h"
 
 #include <segue/segue.h>
 
 static const struct cell {
-    uint8_t from, upto; /* first and last protocol version for which the row holds */
-    /* flags of sgi_declared_bit that the client must all have declared; 0 = none */
+    uint8_t from, upto; /* first and last protocol version of the row */
+    /* flags of sgi_declared_bit, all of which the client must have declared; 0 = no flag
+     * is required */
     uint8_t declared;
     uint8_t dialect;
     /* the dialect is left out when an earlier row admitted one of these dialects */

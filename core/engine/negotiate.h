@@ -20,7 +20,7 @@ enum sgi_dialect_bit {
     SGI_DIALECT_Z = 128, /* Z: resumable requests (SEP-975) */
     /* I: the plain result as the answer to a task call, if it is ready (SEP-1905) */
     SGI_DIALECT_I = 256,
-    /* The following bits are not dialects. They say how a server follows a draft that
+    /* The following bits are not dialects. They tell a server how to follow a draft that
      * allows several ways (enum segue_draft_way of segue.h). */
     SGI_DIALECT_ONE_RESPONSE = 512,
     SGI_DIALECT_TRACKING = 1024,
@@ -30,15 +30,15 @@ enum sgi_dialect_bit {
     SGI_DIALECT_PARTIAL_INDEX = 8192
 };
 
-/* All dialects except D, which the application has to switch on. */
+/* All dialects except D. The application has to switch D on. */
 #define SGI_DIALECTS_DEFAULT                                                             \
     (SGI_DIALECT_L | SGI_DIALECT_S | SGI_DIALECT_I | SGI_DIALECT_X | SGI_DIALECT_E |     \
      SGI_DIALECT_P | SGI_DIALECT_PARTIAL_INDEX | SGI_DIALECT_PN | SGI_DIALECT_Z)
 #define SGI_DIALECTS_KNOWN                                                               \
     ((SGI_DIALECTS_DEFAULT | SGI_DIALECT_D) & ~SGI_DIALECT_PARTIAL_INDEX)
 
-/* Each bit of segue_draft_way inverts one of the bits above that say how a server follows
- * a draft: the lowest way inverts SGI_DIALECT_ONE_RESPONSE, and so on. */
+/* Each bit of segue_draft_way inverts one bit of the second group above: the lowest bit
+ * inverts SGI_DIALECT_ONE_RESPONSE, the next bit the next one, and so on. */
 #define SGI_WAYS_KNOWN 0x1f
 #define SGI_DIALECTS_FLIPPED(ways) ((ways)*SGI_DIALECT_ONE_RESPONSE)
 

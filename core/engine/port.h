@@ -40,7 +40,7 @@ static inline const sgi_mem *sgi_engine_mem(const sgi_engine *engine)
 
 bool sgi_engine_digest(const sgi_engine *engine, uint8_t out[SGI_DIGEST_SIZE],
                        const sgi_str *parts, size_t count);
-/* Returns the reader for JSON of a peer. The reader has the limits of a message. */
+/* Returns the reader for the JSON of a peer. The reader has the limits on a message. */
 sgi_json_reader *sgi_engine_reader(sgi_engine *engine);
 /* Returns the largest size of a received message, in bytes. */
 size_t sgi_engine_max_message(const sgi_engine *engine);
@@ -53,8 +53,8 @@ size_t sgi_engine_max_queue(const sgi_engine *engine);
  * these two calls, the caller uses nothing that another thread may free or move. */
 void sgi_user_code_begin(sgi_engine *engine);
 void sgi_user_code_end(sgi_engine *engine);
-/* Calls free_user with `user`, as the last callback of a table of callbacks. free_user
- * NULL = no call. Returns the number of calls (0 or 1). Afterwards `user` must not be
+/* Calls free_user, unless NULL, with the argument `user`, as the last callback of a table
+ * of callbacks. Returns the number of calls (0 or 1). Afterwards `user` must not be
  * used. */
 int32_t sgi_user_data_free(sgi_engine *engine, segue_free_fn free_user, void *user);
 /* Notes that a public handle was given to the application, so that the runtime outlives
@@ -64,15 +64,15 @@ void sgi_engine_release(sgi_engine *engine);
 
 /* ---- time, logging, refusals ---- */
 
-/* Sets a timer that fires after delay_ms. When out of memory, the timer is not set and
- * the failure is logged: the work that the timer would have ended then continues. */
+/* Sets a timer that fires after delay_ms. When out of memory, no timer is set, and the
+ * failure is logged: nothing then ends the work that the timer was to end. */
 void sgi_engine_set_timer(sgi_engine *engine, sgi_timer *timer, int64_t delay_ms,
                           sgi_timer_fn fn);
 void sgi_engine_clear_timer(sgi_engine *engine, sgi_timer *timer);
 
 void sgi_engine_log(sgi_engine *engine, int32_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Counts input that was dropped because the peer broke the protocol. */
+/* Counts one received input that was dropped because it breaks the protocol. */
 void sgi_engine_count_violation(sgi_engine *engine);
 
 /* Notes why a call of the application is refused, for the segue_error that the

@@ -28,9 +28,10 @@ enum sgi_response_mode {
 
 /* Returns the modes that a server with these dialects offers. */
 uint8_t sgi_response_modes_of(uint32_t dialects);
-/* Reads a list of modes. A repeated mode counts once. An unknown word only shows that the
- * list is not empty (R-1905-6, R-1905-9). A missing list is an empty set. Returns false
- * when the value is no array of strings. */
+/* Reads a list of modes. A mode that is listed twice counts once. An unknown word counts
+ * as SGI_MODE_OTHER, which shows that the list is not empty (R-1905-6, R-1905-9). A
+ * missing list is an empty set. Returns false when the value is not an array of
+ * strings. */
 bool sgi_response_modes_read(sgi_json list, uint8_t *modes);
 /* Returns the name of one mode. */
 const char *sgi_response_mode_name(uint8_t mode);

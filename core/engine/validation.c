@@ -1,10 +1,11 @@
 /* The library has no validator of its own. No C library of Debian 12 knows JSON Schema
- * 2020-12 (wjelement stops at draft 4, others are C++), and a validator that ignores
- * unknown keywords would accept wrong values. So the application brings a validator that
- * it trusts. A value that cannot be checked counts as not fitting: a schema that is not
- * understood must not be taken as permissive (2026-07-28 basic, "$ref Resolution").
+ * 2020-12 (wjelement stops at draft 4, others are in C++), and a validator that ignores
+ * unknown keywords would accept wrong values. So the application supplies a validator
+ * that it trusts. A value that cannot be checked counts as a wrong value: a schema that
+ * is not understood must not count as permissive (2026-07-28 basic, "$ref Resolution").
  *
- * The reason for a misfit is sent to the peer, so it is cut to one line of UTF-8. */
+ * The reason of a refusal is sent to the peer, so the reason is cut to one line of
+ * UTF-8. */
 #include "engine/validation.h"
 
 #include <stdio.h>

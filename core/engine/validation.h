@@ -18,9 +18,10 @@ typedef struct sgi_validation {
     char reason[SGI_REASON_SIZE];
 } sgi_validation;
 
-/* Calls the application's validator. The lock is released for the call, so the arguments
- * must stay valid and unchanged. Returns SEGUE_OK; SEGUE_E_INVALID when the value does
- * not fit; SEGUE_E_UNSUPPORTED when this cannot be decided. */
+/* Calls the application's validator. The lock is released during the call, so the
+ * arguments must stay valid and unchanged. Returns SEGUE_OK when the value fits;
+ * SEGUE_E_INVALID when the value does not fit; SEGUE_E_UNSUPPORTED when the validator
+ * cannot decide. */
 segue_status sgi_validate(sgi_engine *engine, sgi_validation *validation);
 
 #endif

@@ -107,8 +107,8 @@ static sgi_flow *find(sgi_engine *engine, sgi_str state)
     return NULL;
 }
 
-/* True when the issuer in the answer is the expected one, or when the answer has no
- * issuer and need not have one. */
+/* True when the answer has the expected issuer, or has no issuer and the authorization
+ * server did not announce that its answers have one. */
 static bool check_issuer(sgi_flow *flow, sgi_str query)
 {
     sgi_buf *iss = &flow->text[SGI_FT_SCRATCH];

@@ -223,7 +223,7 @@ static void ask_next_server(sgi_flow *flow)
         return;
     }
     sgi_flow_text_clear(flow, SGI_FT_KNOWN);
-    /* the code was given by another issuer, so it must not be sent to this one */
+    /* another issuer gave the code, so the code must not be sent to the present issuer */
     sgi_flow_text_clear(flow, SGI_FT_CODE);
     sgi_url_parse(sgi_flow_text_of(flow, SGI_FT_ISSUER), &issuer);
     bool has_path = without_slash(issuer.path).n > 0;

@@ -123,7 +123,7 @@ static void renew(sgi_flow *flow)
         sgi_flow_discover(flow);
 }
 
-/* Continues the flow when the record of the token was read from the vault. is_new: the
+/* Continues the flow after the record of the token was read from the vault. is_new: the
  * token in the vault differs from the token of the flow. */
 static void go_on(sgi_flow *flow, bool is_new)
 {
@@ -186,7 +186,7 @@ void sgi_flow_on_token_accepted(sgi_flow *flow, uint64_t serial)
     flow->accepted |= serial && serial == flow->serial;
 }
 
-/* Ends the flow with the error in the challenge of the server. */
+/* Ends the flow. The reason contains the error that the server's challenge names. */
 static sgi_flow_verdict refuse(sgi_flow *flow, sgi_str challenge, const char *why)
 {
     char said[SGI_FLOW_SHOWN + 1] = "";
@@ -420,7 +420,7 @@ void sgi_flow_on_http_redirect(sgi_flow *flow, sgi_str location)
         sgi_flow_text_set(flow, SGI_FT_URL, sgi_buf_str(next));
         sgi_flow_begin_exchange(flow, flow->stage);
     } else {
-        /* the redirect is not allowed: the URL counts as not found */
+        /* the redirect is not allowed, so the URL counts as not found */
         sgi_flow_on_answer(flow, 404, (sgi_str){0});
     }
 }

@@ -45,18 +45,18 @@ typedef enum sgi_flow_verdict {
     SGI_FLOW_WAIT,
     /* the client can get no token; sgi_flow_failure_text gives the reason */
     SGI_FLOW_NO,
-    /* the refusal is not about authorization, so the flow does nothing */
+    /* the status has nothing to do with authorization, so the flow ignores it */
     SGI_FLOW_OTHER
 } sgi_flow_verdict;
 
 /* Says whether a request may be sent. Called before each request. Returns SGI_FLOW_GO or
  * SGI_FLOW_WAIT. */
 sgi_flow_verdict sgi_flow_before_request(sgi_flow *flow);
-/* Returns the value of the Authorization header; empty when there is no token. serial:
- * receives the number of the token, 0 when there is no token. */
+/* Returns the value of the Authorization header; empty when the flow has no token.
+ * serial: receives the number of the token, or 0 when the flow has no token. */
 sgi_str sgi_flow_header(const sgi_flow *flow, uint64_t *serial);
-/* Handles the status 401 or 403 with which a request was answered. serial: the token of
- * the request. challenge: the header WWW-Authenticate. */
+/* Handles an answer with status 401 or 403. serial: the number of the token with which
+ * the request was sent. challenge: the value of the header WWW-Authenticate. */
 sgi_flow_verdict sgi_flow_on_token_refused(sgi_flow *flow, int32_t status,
                                            sgi_str challenge, uint64_t serial);
 /* True when a grant of this flow gave the token; false when a refresh or the vault gave
@@ -70,7 +70,8 @@ void sgi_flow_on_token_accepted(sgi_flow *flow, uint64_t serial);
 typedef enum sgi_flow_need {
     SGI_FLOW_NOTHING = 0, /* the flow has ended, or was never started */
     SGI_FLOW_LOAD,        /* the record under sgi_flow_key has to be loaded */
-    SGI_FLOW_SAVE,        /* sgi_flow_record has to be stored under sgi_flow_key */
+    /* the result of sgi_flow_record has to be stored under sgi_flow_key */
+    SGI_FLOW_SAVE,
     SGI_FLOW_EXCHANGE,
     SGI_FLOW_CONSENT, /* the browser has to be opened at sgi_flow_url */
     /* an assertion is needed for sgi_flow_issuer and sgi_flow_resource */
@@ -78,9 +79,9 @@ typedef enum sgi_flow_need {
 } sgi_flow_need;
 
 sgi_flow_need sgi_flow_next_need(const sgi_flow *flow);
-/* Returns the outcome of a flow that has ended: SEGUE_OK, or why there is no token.
- * SEGUE_E_UNAUTHORIZED is final. After any other status another try may succeed: the
- * authorization server could not be reached, or there was no memory. */
+/* Returns the outcome of a flow that has ended: SEGUE_OK when the flow has a token, else
+ * the reason. SEGUE_E_UNAUTHORIZED is final. Every other status is temporary, such as an
+ * authorization server that cannot be reached, and another try may succeed. */
 segue_status sgi_flow_status(const sgi_flow *flow);
 const char *sgi_flow_failure_text(const sgi_flow *flow);
 
@@ -106,7 +107,7 @@ typedef struct sgi_flow_exchange {
     bool public_only;
     bool same_host; /* the host is that of the MCP endpoint; the port may differ */
     bool is_local;  /* the MCP endpoint is on this machine */
-    /* the following texts are request headers; an empty text is not sent */
+    /* the next three texts are request headers; an empty text is not sent */
     sgi_str authorization;
     sgi_str type;
     sgi_str body;
@@ -116,7 +117,7 @@ void sgi_flow_get_exchange(const sgi_flow *flow, sgi_flow_exchange *exchange);
 void sgi_flow_on_answer(sgi_flow *flow, int32_t status, sgi_str body);
 void sgi_flow_on_http_redirect(sgi_flow *flow, sgi_str location);
 /* Reports that the exchange brought no answer, or an answer larger than
- * SGI_FLOW_BODY_MAX. why: one line. passes: a later try may succeed. */
+ * SGI_FLOW_BODY_MAX. why: the reason in one line. passes: a later try may succeed. */
 void sgi_flow_on_no_answer(sgi_flow *flow, const char *why, bool passes);
 
 sgi_str sgi_flow_url(const sgi_flow *flow);
@@ -127,9 +128,9 @@ int64_t sgi_flow_consent_timeout_ms(const sgi_flow *flow);
 void sgi_flow_stop(sgi_flow *flow);
 /* Ends the flow, because the user has not agreed in time. */
 void sgi_flow_on_consent_timeout(sgi_flow *flow);
-/* Gives the URL with which the browser came back to the flow whose state the URL has.
- * Returns SEGUE_OK, SEGUE_E_NOT_FOUND, SEGUE_E_INVALID or SEGUE_E_NOMEM. Afterwards
- * `moved` of that flow is called. */
+/* Passes a redirect of the browser to the flow whose state is in the URL. redirect: the
+ * full URL. Returns SEGUE_OK, SEGUE_E_NOT_FOUND, SEGUE_E_INVALID or SEGUE_E_NOMEM.
+ * Afterwards the flow's callback `moved` is called. */
 segue_status sgi_flow_on_browser_redirect(sgi_engine *engine, sgi_str redirect);
 void sgi_flow_set_moved_callback(sgi_flow *flow, void (*moved)(void *user), void *user);
 

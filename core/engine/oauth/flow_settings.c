@@ -1,7 +1,7 @@
-/* The options of the application, checked once before the first request. Options that
+/* Checks the options of the application once, before the first request. Options that
  * contradict each other are refused here and not in the middle of a flow: a grant whose
- * data is missing, a redirect URI on which anybody may listen, an endpoint to which a
- * token would travel unencrypted, a private key that cannot sign. */
+ * data is missing, a redirect URI on which any program may listen, an endpoint to which
+ * the token would travel unencrypted, a private key that cannot sign. */
 #include "engine/oauth/flow_state.h"
 
 #define PATIENCE_MS INT64_C(600000)
@@ -113,7 +113,7 @@ static segue_status check_texts(const sgi_flow *flow)
     return SEGUE_OK;
 }
 
-/* Checks that the options have what the grant needs. */
+/* Checks that the options contain the data that their kind of grant needs. */
 static segue_status check_grant(const sgi_flow *flow, const segue_oauth_options *options)
 {
     bool proof = sgi_flow_text_is_set(flow, SGI_FT_SET_SECRET) ||

@@ -75,11 +75,12 @@ typedef enum sgi_flow_stage {
 } sgi_flow_stage;
 
 typedef enum sgi_flow_purpose {
-    /* no token is known, so the flow first looks into the vault */
+    /* the flow has no token yet, so it first looks into the vault */
     SGI_FLOW_TO_BEGIN = 0,
-    SGI_FLOW_TO_RENEW,  /* the token is about to expire; the user is not asked */
-    SGI_FLOW_TO_ENTER,  /* the server answered with 401 */
-    SGI_FLOW_TO_STEP_UP /* the server answered with 403: the token lacks scopes */
+    SGI_FLOW_TO_RENEW, /* the token is about to expire; the user is not asked */
+    SGI_FLOW_TO_ENTER, /* the server answered a request with status 401 */
+    /* the server answered a request with status 403, because the token lacks scopes */
+    SGI_FLOW_TO_STEP_UP
 } sgi_flow_purpose;
 
 /* The methods by which a client authenticates at the token endpoint (RFC 7591,
@@ -105,7 +106,7 @@ struct sgi_flow {
     bool refreshing;   /* the grant under way is a refresh */
     bool refresh_tried;
     bool registered_anew;
-    /* The code was given in an earlier flow, which then failed for a temporary reason. */
+    /* An earlier flow received the code and then failed for a temporary reason. */
     bool code_is_kept;
     bool starved; /* a text could not be stored for lack of memory */
     segue_status status;
@@ -115,25 +116,28 @@ struct sgi_flow {
      * none */
     uint32_t methods;
     bool knows_documents; /* the server accepts client ids that are URLs */
-    bool names_itself;    /* the server's authorization responses contain iss */
-    bool offline;         /* the server has the scope offline_access */
+    /* the authorization server puts its issuer (the parameter iss) into its answers */
+    bool names_itself;
+    bool offline; /* the server has the scope offline_access */
     /* ---- the client ---- */
     /* the authentication method of the client's registration; 0 = unknown */
     uint32_t method;
     bool is_dynamic;     /* the client was registered dynamically */
     int64_t secret_ends; /* time at which the client's secret expires, in s; 0 = never */
     /* ---- the token ---- */
-    /* number of the token; each new token gets the next number; 0 = there was no token
-     * yet */
+    /* number of the token: each new token gets the next number; 0 = the flow has had no
+     * token yet */
     uint64_t serial;
     /* wall clock time at which the token is to be renewed; 0 = unknown */
     int64_t renew_ms;
-    bool looked;     /* the vault was read at least once */
-    bool is_granted; /* the token comes from a grant of this flow, not from a refresh */
-    bool accepted;   /* the server has accepted the token */
+    bool looked; /* the vault was read at least once */
+    /* a grant of this flow gave the token; false: a refresh or the vault gave the
+     * token */
+    bool is_granted;
+    bool accepted; /* the server has accepted the token */
     bool renewed_in_vain;
-    /* number of the last token that the server refused although it was just granted; 0 =
-     * none */
+    /* number of the last token that the server refused right after the grant; 0 = no such
+     * token */
     uint64_t vain;
 };
 
@@ -149,24 +153,25 @@ static inline bool sgi_flow_text_is_set(const sgi_flow *flow, sgi_flow_text whic
 
 /* ---- flow.c ---- */
 
-/* Empties a text and returns its buffer, to be written again. A failed allocation of the
- * old text is noted in `starved`. */
+/* Empties a text and returns its buffer, so that the caller can write a new text. Notes
+ * in `starved` when an allocation for the old text had failed. */
 sgi_buf *sgi_flow_text_begin(sgi_flow *flow, sgi_flow_text which);
 /* Replaces a text. The new value must not be a view of the same text. */
 void sgi_flow_text_set(sgi_flow *flow, sgi_flow_text which, sgi_str value);
 void sgi_flow_text_clear(sgi_flow *flow, sgi_flow_text which);
-/* End the flow. sgi_flow_finish: with or without a token. sgi_flow_fail: without a token
- * and for good. */
+/* End the flow. sgi_flow_finish ends it with or without a token. sgi_flow_fail ends it
+ * without a token, and no later try can succeed. */
 void sgi_flow_finish(sgi_flow *flow);
 void sgi_flow_fail(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Ends the flow without a token. A later try may succeed. */
+/* Ends the flow without a token. Unlike after sgi_flow_fail, a later try may succeed. */
 void sgi_flow_fail_for_now(sgi_flow *flow, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* True when a text could not be stored. The flow has then failed. */
 bool sgi_flow_is_out_of_memory(sgi_flow *flow);
-/* Makes an HTTP exchange the next step of the flow. The texts SGI_FT_URL and SGI_FT_BODY
- * are its URL and body. The flow fails when nothing may be sent to the URL. */
+/* Makes an HTTP exchange the next step of the flow, with the texts SGI_FT_URL and
+ * SGI_FT_BODY as URL and body. The flow fails when the URL is not allowed
+ * (sgi_flow_may_use). */
 void sgi_flow_begin_exchange(sgi_flow *flow, sgi_flow_stage stage);
 /* True for a URL with https. When the endpoint is on this machine, also true for other
  * URLs on this machine. */
@@ -187,7 +192,8 @@ bool sgi_flow_read_member(sgi_flow *flow, sgi_json object, const char *name,
 /* True when the response shows a temporary failure of the server. body: the body of the
  * response, may be empty. */
 bool sgi_flow_failure_may_pass(sgi_flow *flow, int32_t status, sgi_str body);
-/* Ends the flow, because the response is an OAuth error or cannot be used. */
+/* Ends the flow because of a response that is an OAuth error or that cannot be used.
+ * what: names the response in the message. */
 void sgi_flow_fail_by_answer(sgi_flow *flow, const char *what, int32_t status,
                              sgi_str body);
 bool sgi_flow_error_is(sgi_flow *flow, sgi_str body, const char *code);
@@ -200,13 +206,14 @@ void sgi_flow_take_server(sgi_flow *flow, int32_t status, sgi_str body);
 
 /* ---- registration.c ---- */
 
-/* Finds out the client id. Called when the metadata of the resource and of the
+/* Chooses the client id. Called when the metadata of the resource and of the
  * authorization server are known. */
 void sgi_flow_identify(sgi_flow *flow);
 void sgi_flow_take_client(sgi_flow *flow, sgi_str text);
 void sgi_flow_take_registration(sgi_flow *flow, int32_t status, sgi_str body);
 /* Drops a client id that the server does not know, and registers the client again.
- * Returns false when the flow did so before, or cannot do so. */
+ * Returns false when this flow has registered the client before, or cannot register a
+ * client. */
 bool sgi_flow_forget_client(sgi_flow *flow);
 uint32_t sgi_flow_method(sgi_str name);
 const char *sgi_flow_method_name(uint32_t method);
@@ -218,8 +225,8 @@ void sgi_flow_stop_waiting(sgi_flow *flow);
 
 /* ---- token_endpoint.c ---- */
 
-/* Gets a token: by a refresh, by the browser, or directly. Called when the client id is
- * known. */
+/* Gets a token: by a refresh, with the user in the browser, or by a request alone. Called
+ * when the client id is known. */
 void sgi_flow_obtain(sgi_flow *flow);
 void sgi_flow_redeem(sgi_flow *flow);
 void sgi_flow_take_token(sgi_flow *flow, int32_t status, sgi_str body);
@@ -230,7 +237,7 @@ void sgi_flow_drop_token(sgi_flow *flow);
 /* Adds to a set the scopes that the set does not have yet. A set of scopes is a text of
  * names with blanks between them. */
 void sgi_flow_add_scopes(sgi_buf *set, sgi_str more);
-/* Chooses the scopes to be requested, and stores them in SGI_FT_ASKED. */
+/* Chooses the scopes to request and stores them in SGI_FT_ASKED. */
 void sgi_flow_choose_scopes(sgi_flow *flow);
 
 /* ---- vault.c ---- */
@@ -239,8 +246,8 @@ void sgi_flow_key_token(sgi_flow *flow);
 void sgi_flow_key_client(sgi_flow *flow);
 void sgi_flow_write_token(sgi_flow *flow);
 void sgi_flow_write_client(sgi_flow *flow);
-/* Read a record of the vault. A record that cannot be read is ignored. Return true when
- * the record differs from what the flow already has. */
+/* Both functions read a record of the vault. A record that cannot be read is ignored.
+ * Both return true when the record differs from what the flow has already. */
 bool sgi_flow_read_token(sgi_flow *flow, sgi_str text);
 bool sgi_flow_read_client(sgi_flow *flow, sgi_str text);
 

@@ -31,8 +31,8 @@ bool sgi_flow_is_out_of_memory(sgi_flow *flow)
     for (size_t i = 0; i < SGI_FLOW_TEXTS; i++)
         starved |= flow->text[i].failed;
     if (starved) {
-        /* metadata and client id may be incomplete after a failed allocation, so both are
-         * dropped */
+        /* a failed allocation may have left metadata and client id incomplete, so both
+         * are dropped */
         sgi_buf_reset(&flow->text[SGI_FT_KNOWN], SIZE_MAX);
         sgi_buf_reset(&flow->text[SGI_FT_CLIENT_ID], SIZE_MAX);
         flow->status = SEGUE_E_NOMEM;

@@ -81,7 +81,8 @@ void sgi_flow_identify(sgi_flow *flow)
     if (sgi_flow_text_is_set(flow, SGI_FT_SET_CLIENT_ID)) {
         use_own(flow);
     } else if (flow->grant == SEGUE_OAUTH_ASSERTION) {
-        /* the assertion names the client, so the flow gets no client id of its own */
+        /* the assertion names the client, so the flow needs no client id from the
+         * server */
         sgi_flow_text_clear(flow, SGI_FT_CLIENT_ID);
         set_client(flow, SGI_FT_SET_CLIENT_ID, SGI_FT_SET_SECRET);
         sgi_flow_obtain(flow);
@@ -131,9 +132,9 @@ static bool is_web(sgi_str redirect)
     return sgi_url_parse(redirect, &url) && !sgi_url_is_loopback(&url);
 }
 
-/* Returns the authentication method for a new registration. A program whose files others
- * can read cannot keep a secret, so no secret is requested if the server accepts clients
- * without one. */
+/* Returns the authentication method for a new registration. A program cannot keep a
+ * secret when others can read its files, so a client asks for no secret if the server
+ * accepts clients without a secret. */
 static uint32_t wanted_method(const sgi_flow *flow)
 {
     if (sgi_flow_text_is_set(flow, SGI_FT_SET_METHOD))
@@ -141,7 +142,8 @@ static uint32_t wanted_method(const sgi_flow *flow)
     if (flow->methods & SGI_AUTH_NONE)
         return SGI_AUTH_NONE;
     if (!flow->methods || flow->methods & SGI_AUTH_BASIC)
-        return SGI_AUTH_BASIC; /* Basic is the default (RFC 8414, section 2) */
+        /* Basic authentication is the default (RFC 8414, section 2) */
+        return SGI_AUTH_BASIC;
     return flow->methods & SGI_AUTH_POST ? SGI_AUTH_POST : SGI_AUTH_NONE;
 }
 

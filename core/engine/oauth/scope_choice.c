@@ -9,8 +9,8 @@
 
 #define OFFLINE SGI_STR("offline_access")
 
-/* Ignores a text that is no list of scopes or that is too long for a URL: the set is
- * searched once for each scope, so its size must stay small. */
+/* Ignores a text that is not a list of scopes, and a text that is too long for a URL. The
+ * set is searched once for each scope, so the set must stay small. */
 void sgi_flow_add_scopes(sgi_buf *set, sgi_str more)
 {
     if (more.n <= SGI_FLOW_SCOPES_MAX && set->len <= SGI_FLOW_SCOPES_MAX - more.n &&

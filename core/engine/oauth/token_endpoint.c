@@ -35,8 +35,8 @@ static uint32_t choose_method(const sgi_flow *flow)
     return known & SGI_AUTH_POST ? SGI_AUTH_POST : SGI_AUTH_NONE;
 }
 
-/* Writes id and secret for Basic authentication. They are form-encoded before base64 (RFC
- * 6749, section 2.3.1). */
+/* Writes client id and secret for Basic authentication. Both are form-encoded before
+ * base64 (RFC 6749, section 2.3.1). */
 static void show_basic(sgi_flow *flow)
 {
     sgi_buf *scratch = sgi_flow_text_begin(flow, SGI_FT_SCRATCH);
@@ -86,8 +86,8 @@ static void write_claims(sgi_flow *flow, sgi_buf *part, const char *id)
     sgi_jw_close(&w, '}');
 }
 
-/* Writes a client assertion that is signed with the client's key: private_key_jwt (RFC
- * 7523, section 2.2). The issuer is its only audience. */
+/* Writes a client assertion and signs it with the client's key: private_key_jwt (RFC
+ * 7523, section 2.2). The audience of the assertion is the issuer alone. */
 static bool show_key(sgi_flow *flow)
 {
     sgi_str pem = sgi_flow_text_of(flow, SGI_FT_SET_KEY);
@@ -161,7 +161,8 @@ static bool can_refresh(const sgi_flow *flow)
                       sgi_flow_text_of(flow, SGI_FT_CLIENT_ID));
 }
 
-/* Sends the refresh token. The request names no scopes, so the scopes stay the same. */
+/* Sends the refresh token. The request names no scopes, so the new token has the same
+ * scopes. */
 static void refresh(sgi_flow *flow)
 {
     flow->refreshing = flow->refresh_tried = true;
@@ -191,7 +192,7 @@ static void ask_for_ourselves(sgi_flow *flow)
     send_with_scopes(flow);
 }
 
-/* True for a text of three base64url parts with dots between them, which a JWT is (RFC
+/* True for a text of three base64url parts with dots between them: the form of a JWT (RFC
  * 7515, section 3.1). */
 static bool is_jwt(sgi_str text)
 {
@@ -290,8 +291,8 @@ static void refused(sgi_flow *flow, int32_t status, sgi_str body)
     sgi_flow_fail_by_answer(flow, "the token endpoint", status, body);
 }
 
-/* Reads the lifetime of a token in seconds; 0 = unknown. Some servers send the number as
- * a string. */
+/* Reads the lifetime of a token in seconds; 0 = unknown. Accepts a number in a string
+ * too, because some servers send the number as a string. */
 static int64_t read_life(sgi_json value)
 {
     int64_t seconds = 0;
@@ -360,8 +361,8 @@ void sgi_flow_take_token(sgi_flow *flow, int32_t status, sgi_str body)
     if (!keeps && !sgi_flow_read_member(flow, object, "refresh_token", SGI_FT_REFRESH))
         sgi_flow_text_clear(flow, SGI_FT_REFRESH);
     if (sgi_flow_is_out_of_memory(flow))
-        /* after a failed allocation, texts of two different tokens may be mixed, so all
-         * are dropped */
+        /* after a failed allocation the texts may be of two different tokens, so all
+         * texts are dropped */
         sgi_flow_drop_token(flow);
     else
         keep_token(flow, object);

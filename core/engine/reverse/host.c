@@ -28,11 +28,11 @@ typedef struct hosting {
     /* over a byte stream: a source of the session's conversation */
     sgi_source source;
     sgi_ready ready;
-    /* Lines that were taken from `conn`. Over HTTP, the lines behind position `at` still
-     * wait to be sent. */
+    /* Lines that were taken from `conn`. Over HTTP, the lines after position `at` have
+     * not been sent yet. */
     sgi_buf room;
     size_t at;
-    /* the handshake of the session begins when the host has recovered and is open */
+    /* the handshake of the session waits until the host has recovered and is open */
     bool waited_for;
     bool open;
 } hosting;
@@ -88,7 +88,7 @@ static bool fill(sgi_source *source, size_t room)
 {
     hosting *h = SGI_OWNER(source, hosting, source);
     sgi_conn *outer = h->session->conn;
-    /* the limit `room` is not needed: the output of conn has a limit of the same size */
+    /* the limit `room` is not used here, because the output of conn has the same limit */
     (void)room;
     if (!h->conn)
         return false;
@@ -96,10 +96,10 @@ static bool fill(sgi_source *source, size_t room)
     sgi_conn_output(h->conn, &h->room);
     sgi_buf_add_str(&outer->out, sgi_buf_str(&h->room));
     if (outer->out.failed)
-        /* a message was lost for lack of memory: the session ends, because the peer must
-         * not wait for this message */
+        /* a message was lost for lack of memory: the session ends, because the peer would
+         * wait for this message without end */
         sgi_conn_close(outer);
-    /* when there is more to send, conn calls the function `output` again */
+    /* conn calls the function `output` again when it has more to send */
     return false;
 }
 
@@ -127,7 +127,9 @@ static void post_lines(hosting *h)
         sgi_conn *conn = sgi_session_begin_message(session);
         h->at += line.n + 1;
         if (!conn)
-            continue; /* out of memory: the line is lost, and the peer has to ask again */
+            /* out of memory: the line is lost, and the peer has to send its request
+             * again */
+            continue;
         sgi_buf_add_str(&conn->out, line);
         if (conn->out.failed)
             sgi_buf_cut(&conn->out, 0);
@@ -150,8 +152,8 @@ static void detach(hosting *h)
     sgi_conn_unref(conn);
 }
 
-/* Ends the conversation when the host has asked for its end: the host has closed, does
- * not know this server, or had no memory for an answer for which the peer waits. */
+/* Ends the conversation when the host wants its end: the host has closed, does not know
+ * this server, or had no memory for an answer that the peer waits for. */
 static void end_as_wanted(hosting *h)
 {
     segue_session *session = h->session;

@@ -1,8 +1,7 @@
 /* A question task contains a session without a transport and without a handshake, because
- * the client's own session has negotiated everything already. The session of a question
- * task is open while the question task is connected to a wire session, and lost
- * otherwise. It has one request only. The ids of its messages are the id of the question
- * followed by numbers. */
+ * the client's own session has negotiated everything already. This inner session is open
+ * while the question task is connected to a wire session, and lost otherwise. It has only
+ * one request. The ids of its messages are the id of the question followed by numbers. */
 #include "engine/reverse/reverse.h"
 
 #include "engine/client/request.h"
@@ -44,13 +43,13 @@ static void output(sgi_outer_conn *outer_conn)
 
 static void input(sgi_outer_conn *outer_conn)
 {
-    /* nothing to do: no application reads the segments here, so the session never stops
-     * reading */
+    /* nothing to do: no application reads the segments of a question task, so its session
+     * never stops reading */
     (void)outer_conn;
 }
 
-/* Called when a message could not be written for lack of memory. The session is not
- * closed for this: the exchange of the message ends by its time limit. */
+/* Called when a message could not be written for lack of memory. The session stays open:
+ * the time limit of the message's exchange ends the exchange. */
 static void ends(sgi_outer_conn *outer_conn)
 {
     SGI_OWNER(outer_conn, question_task, outer_conn)->session->conn->closing = false;
@@ -58,8 +57,8 @@ static void ends(sgi_outer_conn *outer_conn)
 
 /* ---- the end of the question ---- */
 
-/* Writes the error of the client; without one, an error that describes why the request
- * failed. When out of memory, `out` fails. */
+/* Writes the error that the client sent. If the client sent no error, writes an error
+ * with the reason of the failure. When out of memory, `out` fails. */
 static sgi_json error_of(sgi_buf *out, const segue_request *request)
 {
     const segue_error *error = request->error;
@@ -76,7 +75,7 @@ static sgi_json error_of(sgi_buf *out, const segue_request *request)
     return sgi_buf_str(out);
 }
 
-/* True when the client that had the task, or that got the request for the task, is
+/* True when the client that had the task, or that received the request for the task, is
  * gone. */
 static bool is_gone(const question_task *a)
 {

@@ -20,8 +20,8 @@
 #include "engine/client/hosting.h"
 #include "engine/input/question_task.h"
 
-/* The tables of functions that the engine holds. The engine gets them before the first
- * session and the first server are made. */
+/* The tables of functions that the engine stores before the first session and the first
+ * server are made. */
 extern const sgi_hosting_ops sgi_reverse_hosting; /* in host.c */
 /* in question_task.c */
 extern const sgi_question_task_ops sgi_reverse_question_tasks;
