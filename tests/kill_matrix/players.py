@@ -48,7 +48,7 @@ class Server:
     """A server that is started again and again, always on the same port."""
 
     def __init__(self, place, directory, store, name):
-        self.program = f"{place}/kill_server"
+        self.place = place  # where its program is, from the next start on
         self.store = store
         self.name = name
         self.port = None
@@ -63,7 +63,8 @@ class Server:
     def start(self):
         self.listens.clear()
         self.starts += 1
-        self.child = Child([self.program, self.store, str(self.port), str(os.getpid())],
+        program = f"{self.place}/kill_server"
+        self.child = Child([program, self.store, str(self.port), str(os.getpid())],
                            self.stderr, self.take)
 
     def take(self, words):

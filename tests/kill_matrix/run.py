@@ -2,7 +2,11 @@
 many streaming tasks. What the clients have seen is compared, byte by byte, with the
 results and with all other views of the tasks. README.md explains more.
 
-    run.py [--short] [--kills N] [--seed N] [--place DIRECTORY] [MATRIX...]
+    run.py [--short] [--kills N] [--seed N] [--place DIRECTORY] [--earlier DIRECTORY]
+           [MATRIX...]
+
+With --earlier, where the programs of an earlier commit are, only the matrices of
+upgrades run (upgrade.py).
 
 A matrix ends with the line "kill matrix NAME: K kills, S segments, 0 lost, 0
 duplicated, 0 altered"; these lines are printed again at the end. The exit status is 1
@@ -57,6 +61,8 @@ class Matrix:
     cuts: dict = None
     # number of times that all servers are told to end and started again, one by one
     rolls: dict = None
+    # the servers begin with the earlier version, and each roll gives them the other one
+    upgrades: bool = False
 
 
 LEASE_MS = 1000
@@ -75,6 +81,9 @@ MATRICES = [
     Matrix("postgres", {"long": 200, "short": 8}, 2, "both",
            pauses={"long": 12, "short": 1}, restarts={"long": 20, "short": 1},
            cuts={"long": 12, "short": 1}),
+    *(Matrix(f"upgrade-{store}", {"long": 20, "short": 3}, 3, "both",
+             rolls={"long": 10, "short": 2}, upgrades=True)
+      for store in ("sqlite", "redis", "postgres")),
 ]
 
 
@@ -87,6 +96,7 @@ class Run:
         self.random = random.Random(f"{options.seed} {matrix.name}")
         self.directory = directory
         self.place = options.place
+        self.earlier = options.earlier if matrix.upgrades else options.place
         self.done = dict.fromkeys(("kill", "pause", "restart", "cut", "roll"), 0)
         self.deeds = self.plan(options.kills)
         self.outside = None  # the server of the store
@@ -116,7 +126,7 @@ class Run:
         return deeds
 
     def add_server(self, stack, name):
-        server = players.Server(self.place, self.directory, self.store(stack), name)
+        server = players.Server(self.earlier, self.directory, self.store(stack), name)
         stack.callback(server.close)
         return server
 
@@ -195,6 +205,8 @@ class Run:
         for server in self.servers:
             time.sleep(self.random.uniform(0, 0.6))
             server.terminate()
+            server.place = (self.earlier if server.place == self.place and
+                            self.matrix.upgrades else self.place)
             server.start()
             server.await_start()
 
@@ -274,7 +286,8 @@ def last_line(matrix, run, counts):
     what, done = f"kill matrix {matrix.name}", f"{run.done['kill'] if run else 0} kills"
     if matrix.rolls:
         rounds = run.done["roll"] if run else 0
-        what = f"rolling restart {matrix.name.partition('-')[2]}"
+        kind = "upgrade" if matrix.upgrades else "restart"
+        what = f"rolling {kind} {matrix.name.partition('-')[2]}"
         done = f"{rounds} rounds of {matrix.servers} servers"
     return (f"{what}: {done}, {counts[0]} segments, {counts[1]} lost, "
             f"{counts[2]} duplicated, {counts[3]} altered")
@@ -296,9 +309,11 @@ def main():
     parser.add_argument("--kills", type=int)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--place", default=f"{ROOT}/build/release/tests/kill_matrix")
+    parser.add_argument("--earlier")
     parser.add_argument("matrix", nargs="*", choices=[[], *(m.name for m in MATRICES)])
     options = parser.parse_args()
-    wanted = [m for m in MATRICES if not options.matrix or m.name in options.matrix]
+    wanted = [m for m in MATRICES if m.upgrades == bool(options.earlier) and
+              (not options.matrix or m.name in options.matrix)]
     form = "short" if options.short else "long"
     results = [play(matrix, form, options) for matrix in wanted]
     print("", *(line for _, line in results), sep="\n")
