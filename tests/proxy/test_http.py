@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import peers
 import upstream
 import web
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kill_matrix"))
+import postgres_server  # noqa: E402
 
 
 def text_of(answer):
@@ -49,11 +53,12 @@ class Killed(unittest.TestCase):
         self.log = peers.Pipe(self.place / "calls")
         self.addCleanup(self.log.close)
         self.go = self.place / "go"
+        self.store = str(self.place / "tasks.db")
 
     def serve(self, *options, hints=False):
         above = [*peers.UPSTREAM, "--log", self.log.path]
-        return web.Listening("--store", str(self.place / "tasks.db"), "--task-after",
-                             "0", *options, upstream=above + ["--hints"] * hints)
+        return web.Listening("--store", self.store, "--task-after", "0", *options,
+                             upstream=above + ["--hints"] * hints)
 
     def begin(self, proxy):
         client = web.Web(proxy.url)
@@ -62,6 +67,15 @@ class Killed(unittest.TestCase):
 
     def result_of(self, proxy, task):
         return web.Web(proxy.url).call("tasks/result", {"taskId": task})
+
+    def test_two_proxies_on_one_database_follow_each_other(self):
+        database = postgres_server.Postgres(str(self.place))
+        self.addCleanup(database.close)
+        self.store = database.url(database.port)
+        with self.serve() as first, self.serve() as second:
+            self.go.touch()
+            task = self.begin(first)
+            self.assertEqual(text_of(self.result_of(second, task)), "worked")
 
     def test_a_call_that_may_have_run_is_not_sent_again(self):
         with self.serve() as first:
