@@ -88,6 +88,42 @@ static void answer(record *r, const char *key, const char *json)
     assert_int_equal(record_answer(r, key, json), SEGUE_OK);
 }
 
+/* The rounds of a plain call: each begins its pieces anew, in pieces of other sizes. What
+ * was shown in an earlier round is not shown again (found by the simulation). */
+static void pieces_of_a_later_round_are_not_shown_again(void **state)
+{
+#define BLOCK(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+#define PIECE(blocks, meta)                                                              \
+    "\"content\":[" blocks "],\"_meta\":{\"hasMore\":true," meta "}"
+    (void)state;
+    kit k = {0};
+    begin_session(&k);
+    record *r = kit_call(&k, "t");
+    const char *call = kit_expect(&k, "tools/call");
+    kit_result(&k, call, PIECE(BLOCK("a"), "\"index\":0"));
+    kit_result(&k, call, PIECE(BLOCK("b"), "\"index\":1"));
+    kit_result(&k, call, PIECE(BLOCK("c"), "\"index\":2"));
+    kit_result(&k, call,
+               "\"resultType\":\"incomplete\",\"inputRequests\":{" QUESTION("q") "}");
+    answer(r, "q", YES);
+    kit_run(&k);
+    call = kit_expect(&k, "tools/call");
+    assert_at(call, "params.inputResponses.q.action", "\"accept\"");
+    kit_result(&k, call,
+               PIECE(BLOCK("a") "," BLOCK("b"),
+                     "\"mergeStrategy\":\"replace\",\"index\":0"));
+    kit_result(&k, call, PIECE(BLOCK("c"), "\"index\":2"));
+    assert_int_equal(r->segments, 3);
+    kit_result(&k, call, "\"content\":[" BLOCK("d") "],\"_meta\":{\"index\":3}");
+    assert_int_equal(r->segments, 4);
+    assert_int_equal(r->status, SEGUE_OK);
+    assert_at(r->result, "content",
+              "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "," BLOCK("d") "]");
+    kit_end(&k);
+#undef BLOCK
+#undef PIECE
+}
+
 /* ---- negotiation ---- */
 
 static void it_is_offered_only_when_switched_on(void **state)
@@ -649,6 +685,7 @@ static void times_are_read_by_their_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_of_a_later_round_are_not_shown_again),
         cmocka_unit_test(it_is_offered_only_when_switched_on),
         cmocka_unit_test(a_server_may_choose_another),
         cmocka_unit_test(a_server_that_refuses_it_is_asked_again),

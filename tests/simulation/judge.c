@@ -9,7 +9,8 @@
  *   end once          a request ends once; a task never goes back from an end
  *   answers           an answer belongs to its question and its person
  *   tokens            a caller that comes back is shown nothing that it has handled
- *   cancel            without a fault, a cancel reaches the handler
+ *   cancel            without a fault, a cancel reaches the handler, unless the handler
+ *                     waits for a person, who is asked in vain then
  *   ends              every request ends, within a bound after the last fault
  *   sizes             memory and queues stay within their limits */
 #include "judge.h"
@@ -39,7 +40,7 @@ typedef struct run {
     char name[NAME];
     char asks[80];
     char end[8];
-    bool told;
+    bool told, waits; /* it waits for the answer to `asks` */
 } run;
 
 typedef struct operation {
@@ -263,6 +264,7 @@ static const char *on_field(judge *j, operation *op, const line *l)
 
 static const char *on_answered(judge *j, operation *op, run *r, const line *l)
 {
+    r->waits = false;
     if (strcmp(r->asks, text_of(l, "q")) != 0)
         return wrong(j, "answers: %s asked %s and got the answer to %s", op->name,
                      r->asks, text_of(l, "q"));
@@ -470,7 +472,7 @@ static const char *on_over(judge *j)
                      (long long)(j->now_ms - j->calm_ms));
     for (operation *op = j->operations; op && !j->faults; op = op->next)
         for (int i = 0; op->cancelled && i < op->run_count; i++)
-            if (!op->runs[i].told && !*op->runs[i].end)
+            if (!op->runs[i].told && !op->runs[i].waits && !*op->runs[i].end)
                 return wrong(j, "cancel: %s was cancelled, its handler runs on",
                              op->name);
     return NULL;
@@ -494,9 +496,10 @@ static const char *on_handler(judge *j, const line *l)
         return on_field(j, op, l);
     if (!strcmp(l->verb, "answered"))
         return on_answered(j, op, r, l);
-    if (!strcmp(l->verb, "ask"))
+    if (!strcmp(l->verb, "ask")) {
         copy(r->asks, sizeof r->asks, text_of(l, "q"));
-    else if (!strcmp(l->verb, "end"))
+        r->waits = true;
+    } else if (!strcmp(l->verb, "end"))
         copy(r->end, sizeof r->end, text_of(l, "kind"));
     else if (!strcmp(l->verb, "told"))
         r->told = true;

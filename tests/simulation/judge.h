@@ -8,7 +8,7 @@
  *     <ms> void O R               all segments and fields before are replaced
  *     <ms> field O R f=NAME d=D   a field of the result gets a value
  *     <ms> end O R kind=ok|error|fail|none                       the handler has ended
- *     <ms> told O R               the handler learns that it was cancelled
+ *     <ms> told O R               the handler learns that its operation is over
  *     <ms> ask O R q=Q            the handler asks a question
  *     <ms> answered O R q=Q by=P  the handler got an answer, which was meant for Q
  *     <ms> see C O n=N d=D k=K    caller C is shown segment N with digest D; K: its

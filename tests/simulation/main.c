@@ -239,8 +239,8 @@ static int shrink(uint64_t seed, sim_plan *plan)
     while (calm_down(seed, plan))
         ;
     sim_plan_print(plan, text, sizeof text);
-    printf("%s\n--plan \"row=%lld%s\" %llu\n", text, (long long)plan->at[SIM_row],
-           strchr(text, ':') + 1, (unsigned long long)seed);
+    printf("%s\n--plan \"%s\" %llu\n", text, strchr(text, ':') + 2,
+           (unsigned long long)seed);
     return play_one(seed, plan, NULL, NULL);
 }
 

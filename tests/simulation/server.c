@@ -245,6 +245,8 @@ static bool play_one(sim_job *j)
     }
     if (status == SEGUE_OK)
         tell_step(j, step);
+    if (status == SEGUE_E_TERMINAL)
+        sim_tell(j->s, "told %s %d", j->name, j->run);
     if (status == SEGUE_E_TERMINAL || step->kind >= STEP_COMPLETE) {
         finish(j);
         return false;

@@ -18,6 +18,7 @@ typedef struct partial {
     sgi_cli_state state;
     sgi_partial_merge merge; /* the merge of the responses so far */
     bool begun;              /* at least one response was merged */
+    uint64_t number;         /* number of the next block of these responses */
     int32_t empty;           /* number of pieces in a row that had no content */
     /* segments up to this number are lost: the server no longer has them, and this
      * process never got them */
@@ -146,7 +147,7 @@ static numbering begin_numbering(segue_request *request, sgi_json result)
     const sgi_partial_merge *merge = merge_of(request);
     sgi_deliver_void_of_result(request, result);
     numbering at = {request,
-                    merge ? request->numbering.next : request->numbering.voided + 1};
+                    merge ? part_of(request)->number : request->numbering.voided + 1};
     int64_t number = first_of(result);
     bool numbered = number > 0 && number < SGI_COUNT_MAX;
     if (numbered)
@@ -235,6 +236,7 @@ static bool take_response(segue_request *request, sgi_json result)
     part->begun = true;
     uint32_t warnings = merge->warnings;
     sgi_merged merged = sgi_partial_merge_add(merge, result, show_block, &at);
+    part->number = at.number;
     request->engine->warnings += merge->warnings - warnings;
     if (merged == SGI_MERGE_NOMEM)
         sgi_cli_pieces_fail(request, SEGUE_E_NOMEM,

@@ -168,11 +168,13 @@ static void add_error_segment(const sgi_op *op, sgi_buf *out, bool numbered, boo
 }
 
 /* True when the call failed before it made a segment. Its error is then sent as a plain
- * result (R-1905-45). */
+ * result (R-1905-45), which is one response, so its whole log has to be in memory. */
 static bool made_nothing(const sgi_push *push)
 {
     const sgi_op *op = push->cursor.reader.op;
-    return sgi_segments_are_all(op) && sgi_segments_failed(op) && !push->sent &&
+    const sgi_entry *first = TAILQ_FIRST(&op->tail);
+    return sgi_segments_are_all(op) && sgi_segments_failed(op) && !push->sent && first &&
+           first->seq == 1 &&
            op->head.next_seg - 1 == op->served->closing_segments &&
            op->served->closing_segments < SGI_GATHER_SEGMENTS &&
            op->head.log_bytes < SGI_GATHER_BYTES / 2;
