@@ -109,9 +109,9 @@ static void pieces_of_a_later_round_are_not_shown_again(void **state)
     kit_run(&k);
     call = kit_expect(&k, "tools/call");
     assert_at(call, "params.inputResponses.q.action", "\"accept\"");
-    kit_result(&k, call,
-               PIECE(BLOCK("a") "," BLOCK("b"),
-                     "\"mergeStrategy\":\"replace\",\"index\":0"));
+    kit_result(
+        &k, call,
+        PIECE(BLOCK("a") "," BLOCK("b"), "\"mergeStrategy\":\"replace\",\"index\":0"));
     kit_result(&k, call, PIECE(BLOCK("c"), "\"index\":2"));
     assert_int_equal(r->segments, 3);
     kit_result(&k, call, "\"content\":[" BLOCK("d") "],\"_meta\":{\"index\":3}");

@@ -174,8 +174,7 @@ static bool made_nothing(const sgi_push *push)
     const sgi_op *op = push->cursor.reader.op;
     const sgi_entry *first = TAILQ_FIRST(&op->tail);
     return sgi_segments_are_all(op) && sgi_segments_failed(op) && !push->sent && first &&
-           first->seq == 1 &&
-           op->head.next_seg - 1 == op->served->closing_segments &&
+           first->seq == 1 && op->head.next_seg - 1 == op->served->closing_segments &&
            op->served->closing_segments < SGI_GATHER_SEGMENTS &&
            op->head.log_bytes < SGI_GATHER_BYTES / 2;
 }
