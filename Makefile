@@ -50,9 +50,13 @@ bench: build-release
 fuzz: build-fuzz
 	@.ci/fuzz
 
-# The long forms: SOAK_MINUTES each, 20 by default.
-soak: build-asan build-release build-fuzz
-	@.ci/soak
+# The long forms of what CI runs shortly, from new seeds: SEED_MINUTES each, 20 by default.
+seeds: build-asan build-release build-fuzz
+	@.ci/seeds
+
+# Mixed load with faults over every store, SOAK_MINUTES in all, 120 by default.
+soak: build-release
+	@python3 -B tests/soak/run.py --minutes $(or $(SOAK_MINUTES),120)
 
 interop: build-release
 	@.ci/setup-peers
@@ -103,4 +107,4 @@ clean:
 	rm -rf build
 
 .NOTPARALLEL:
-.PHONY: all check test ci nightly demo python node bench fuzz soak interop kill-matrix chaos simulate conformance lint format abi debug release setup clean
+.PHONY: all check test ci nightly demo python node bench fuzz seeds soak interop kill-matrix chaos simulate conformance lint format abi debug release setup clean

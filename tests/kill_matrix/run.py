@@ -111,6 +111,7 @@ class Run:
         if len(self.servers) > 1:
             ports = [server.port for server in self.servers]
             self.port = stack.enter_context(fronts.start_balancer(ports)).port
+        self.door = self.port  # where the clients come
 
     def plan(self, kills):
         """Returns all events in a random order."""
@@ -142,7 +143,7 @@ class Run:
             server.start()
         self.await_servers()
         self.readers = players.Readers(
-            self.place, self.directory, f"http://127.0.0.1:{self.port}/mcp", seed, TASKS,
+            self.place, self.directory, f"http://127.0.0.1:{self.door}/mcp", seed, TASKS,
             Shape(), self.matrix.era)
         stack.callback(self.readers.close)
         self.readers.await_open()

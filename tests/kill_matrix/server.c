@@ -2,9 +2,9 @@
  *
  *   kill_server STORE PORT PARENT
  *
- * STORE is a SQLite file or the URL of a Redis or PostgreSQL server, PORT where to listen
- * (0 = any), PARENT the process whose end ends the server. All such servers have one seal
- * key, as servers behind one address do.
+ * STORE is "memory", a SQLite file or the URL of a Redis or PostgreSQL server, PORT where
+ * to listen (0 = any), PARENT the process whose end ends the server. All such servers
+ * have one seal key, as servers behind one address do.
  *
  * SEGUE_HISTORY in the environment names the file of what the server did (history.h).
  *
@@ -175,6 +175,8 @@ static segue_status open_store(const char *where, segue_store **store,
 {
     segue_store_options options = SEGUE_STORE_OPTIONS_INIT;
     options.lease_ms = LEASE_MS;
+    if (!strcmp(where, "memory"))
+        return segue_store_memory(&options, store);
     if (!strncmp(where, "postgresql://", 13))
         return segue_store_postgres(where, &options, store, error);
     return strstr(where, "://") ? segue_store_redis(where, &options, store, error)
