@@ -26,9 +26,12 @@ sys.path[:0] = [os.path.join(ROOT, "tests", "kill_matrix"),
 import fronts  # noqa: E402
 import judge  # noqa: E402
 import players  # noqa: E402
+import postgres_server  # noqa: E402
 import redis_server  # noqa: E402
 
-STORES = ("sqlite", "redis")
+# name: the class of its server, None = a file
+STORES = {"sqlite": None, "redis": redis_server.Redis,
+          "postgres": postgres_server.Postgres}
 CLIENTS = ("c", "python", "node")
 MODES = ("E", "S", "P", "PN", "D", "Z", "K")
 LEASE_SECONDS = 1.0
@@ -41,13 +44,15 @@ SHAPES = [(40, 10, 5000, 6), (100, 300, 10000, 8), (12, 65536, 20000, 3),
 class Proxy:
     """The cutting proxy (tests/tools/cutting_proxy.c) before the servers."""
 
-    def __init__(self, options, target, seed, chance):
+    def __init__(self, options, target, seed, chance, largest):
         least = chance.choice((200, 3000, 60000))
         arguments = ["--target", f"127.0.0.1:{target}", "--seed", str(seed),
                      "--every", f"{least}-{least * 20}", "--how",
                      chance.choice(("fin", "rst"))]
         if chance.random() < 0.3:
-            arguments += ["--pieces", str(chance.choice((1, 7, 100)))]
+            # Byte by byte, megabytes take longer than FINISH_SECONDS.
+            pieces = chance.choice((1, 7, 100))
+            arguments += ["--pieces", str(max(pieces, largest // 256))]
         if chance.random() < 0.3:
             arguments += ["--delay", str(chance.choice((1, 5, 20)))]
         self.process = subprocess.Popen(
@@ -115,10 +120,11 @@ class Round:
         count = self.random.choice((1, 1, 2))
         os.environ["SEGUE_HISTORY"] = f"{directory}/server.history"
         where = f"{directory}/tasks.db"
-        if self.store == "redis":
-            self.redis = redis_server.Redis(directory)
-            stack.callback(self.redis.close)
-            where = f"redis://127.0.0.1:{self.redis.port}/0"
+        self.store_server = None
+        if STORES[self.store]:
+            self.store_server = STORES[self.store](directory)
+            stack.callback(self.store_server.close)
+            where = self.store_server.url(self.store_server.port)
         self.servers = []
         for number in range(1, count + 1):
             server = players.Server(f"{options.place}/kill_matrix", directory, where,
@@ -131,14 +137,16 @@ class Round:
         if count > 1:
             ports = [server.port for server in self.servers]
             port = stack.enter_context(fronts.start_balancer(ports)).port
-        self.proxy = Proxy(options, port, self.random.randrange(1 << 31), self.random)
+        plans = [(kind, self.random.choice(options.modes), self.random.choice(SHAPES))
+                 for kind in options.clients]
+        largest = max(shape[1] for _, _, shape in plans)
+        self.proxy = Proxy(options, port, self.random.randrange(1 << 31), self.random,
+                           largest)
         stack.callback(self.proxy.close)
-        self.clients = [self.add_client(stack, number, kind)
-                        for number, kind in enumerate(options.clients)]
+        self.clients = [self.add_client(stack, number, *plan)
+                        for number, plan in enumerate(plans)]
 
-    def add_client(self, stack, number, kind):
-        mode, shape = (self.random.choice(self.options.modes),
-                       self.random.choice(SHAPES))
+    def add_client(self, stack, number, kind, mode, shape):
         client = Client(self.options, kind, f"{kind}{number}{mode}",
                         f"http://127.0.0.1:{self.proxy.port}/mcp", mode, shape,
                         self.directory, self.random.randrange(1 << 31))
@@ -176,19 +184,19 @@ class Round:
         if len(alive) > 1 and self.random.random() < 0.3:
             self.random.choice(alive).kill()
 
-    def restart_redis(self):
-        if self.store != "redis":
+    def restart_store(self):
+        if self.store_server is None:
             return
         for server in self.servers:
             server.await_start()
-        self.redis.end(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
+        self.store_server.end(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
         time.sleep(self.random.uniform(0, 0.3))
-        self.redis.start()
+        self.store_server.start()
 
     def conduct(self, seconds):
         end = time.monotonic() + seconds
         deeds = [self.kill, self.kill, self.end, self.pause, self.cut, self.cut,
-                 self.refuse, self.kill_client, self.restart_redis]
+                 self.refuse, self.kill_client, self.restart_store]
         while time.monotonic() < end:
             time.sleep(self.random.uniform(0.05, 1.5))
             deed = self.random.choice(deeds)
@@ -264,7 +272,8 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--round-seconds", type=float, default=15)
-    parser.add_argument("--stores", type=lambda text: text.split(","), default=STORES)
+    parser.add_argument("--stores", type=lambda text: text.split(","),
+                        default=list(STORES))
     parser.add_argument("--clients", type=lambda text: text.split(","),
                         default=[*CLIENTS, *CLIENTS])
     parser.add_argument("--modes", type=lambda text: text.split(","), default=MODES)

@@ -222,6 +222,69 @@ static void of_a_request_that_was_resumed(void **state)
     script_end(&s);
 }
 
+/* ---- the stream that a request left ---- */
+
+#define PIECES 30
+#define PIECE_SIZE 65536
+
+static void say_piece(heard *h, const char *id, int number, bool more)
+{
+    static char text[PIECE_SIZE + 1];
+    char event[16];
+    memset(text, 'a' + number % 26, PIECE_SIZE);
+    snprintf(event, sizeof event, "2-%d", number + 1);
+    script_event(h, event,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":"
+                 "\"text\",\"text\":\"%s\"}],\"_meta\":{\"hasMore\":%s,"
+                 "\"index\":%d,\"dev.segue/seq\":%d}}}",
+                 id, text, more ? "true" : "false", number - 1, number);
+}
+
+/* The application reads slowly, so pieces wait behind its inbox. It detaches and resumes
+ * in the same session, under the same id. The waiting pieces belong to the stream that it
+ * left: they are no answer to the new request. */
+static void of_the_stream_that_was_left(void **state)
+{
+    http_script s;
+    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
+    segue_request_options slow = SEGUE_REQUEST_OPTIONS_INIT;
+    (void)state;
+    slow.credit = 1;
+    options.era = SEGUE_ERA_LEGACY;
+    options.dialects_on = SEGUE_DIALECT_RESUMABLE;
+    script_begin(&s, &options);
+    script_initialize_with(&s, "one", servers[BY_RESUME]);
+    script_say(script_find(&s, "GET"), "405 Method Not Allowed", "", "");
+    record *r = kit_start(&s.k, "tools/call", "{\"name\":\"t\"}", &slow);
+    heard *h = script_expect(&s, "tools/call");
+    const char *id = json_at(h->body, "id");
+    script_stream(h);
+    script_event(h, "2-1",
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/requests/"
+                 "resumePolicy\",\"params\":{\"requestId\":%s,\"resumeToken\":"
+                 "\"to.ken\"}}",
+                 id);
+    for (int number = 1; number <= PIECES; number++)
+        say_piece(h, id, number, true);
+    script_until(&s, r->segments == 1);
+    script_expect_silence(&s);
+    char token[sizeof r->token];
+    strcpy(token, r->token);
+    assert_int_equal(segue_request_detach(r->request), SEGUE_OK);
+    record *again = kit_resume(&s.k, token, NULL);
+    heard *resumed = script_expect(&s, "requests/resume");
+    script_expect_silence(&s);
+    assert_int_equal(again->segments, 0);
+    script_stream(resumed);
+    for (int number = 1; number <= PIECES; number++)
+        say_piece(resumed, id, number, number < PIECES);
+    script_until(&s, again->completed);
+    assert_int_equal(again->status, SEGUE_OK);
+    assert_int_equal(again->segments, PIECES - 1);
+    assert_int_equal(again->last_segment, PIECES);
+    script_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +297,8 @@ int main(void)
               of_a_task_and_asked_for_again),
         NAMED("AS-110 a gap in the stream of a request that was resumed",
               of_a_request_that_was_resumed),
+        NAMED("R-975-13 a stream that was left answers no later request",
+              of_the_stream_that_was_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,11 +15,23 @@ static void start(void *self)
     (void)self;
 }
 
+/* True for an answer that comes after the request has left this exchange. A later request
+ * may have the same id (requests/resume), and this is no answer to it. */
+static bool is_late_answer(const sgi_exchange *exchange, const sgi_message *msg)
+{
+    return exchange->over && exchange->waited_for &&
+           (msg->kind == SGI_MESSAGE_RESULT || msg->kind == SGI_MESSAGE_ERROR);
+}
+
 static void message(void *self, const sgi_message *msg)
 {
     const sgi_exchange *exchange = self;
     /* the exchange holds a reference to the session */
     segue_session *session = exchange->session;
+    if (is_late_answer(exchange, msg)) {
+        session->engine->warnings++;
+        return;
+    }
     session->hearing = exchange->emitter;
     if (exchange->kind != SGI_EXCHANGE_INITIALIZE &&
         exchange->wire_session == session->wire_session)
