@@ -9,23 +9,37 @@
 /** The kinds of events and the meaning of their values a, b and c. In a mask, the bit
  * of a kind is `1 << kind`. */
 export const Kind = {
-    /** For a handler. a: {@link Call}, b: params (JSON, the whole object), c: name. */
+    /**
+     * An event for the handler of an item. a: {@link Call}, b: params (JSON, the whole
+     * object), c: name.
+     */
     CALL: 0,
-    /** For a handler: a completion request. It has the same values as CALL. */
+    /**
+     * An event for the handler of an item: a completion request. a, b and c are as in
+     * CALL.
+     */
     COMPLETION: 1,
-    /** From `callWatch`: the client wants the call to end. */
+    /** An event for the handler of `callWatch`: the client wants the call to end. */
     CANCEL: 2,
-    /** From `callWatch`: there is room again after a send that returned false. */
+    /**
+     * An event for the handler of `callWatch`: there is room again after a send returned
+     * false.
+     */
     DRAIN: 3,
-    /** From `callRequireInput`. a: status, b: answer (JSON or null). */
+    /**
+     * An event for the handler of `callRequireInput`. a: status, b: answer (JSON or
+     * null).
+     */
     INPUT: 4,
-    /** From `serverNew`: the last connection has ended. */
+    /**
+     * An event for the handler of `serverNew`: the server's last connection has ended.
+     */
     IDLE: 5,
-    /** From `sessionOpen`: the session can be used. */
+    /** An event for the handler of `sessionOpen`: the session can be used. */
     OPEN: 6,
     /** The last event of a session. a: ErrorInfo or null. */
     CLOSED: 7,
-    /** From `sessionOpen`. a: method, b: params (JSON or null). */
+    /** An event for the handler of `sessionOpen`. a: method, b: params (JSON or null). */
     NOTIFICATION: 8,
     /** An event of a request. a: array of Segment, in order, at least one. */
     SEGMENTS: 9,
@@ -35,47 +49,67 @@ export const Kind = {
     LOG: 11,
     /** A question of the server. a: key, b: method, c: params (JSON). */
     QUESTION: 12,
-    /** The request is a task. a: task id, b: the current token or null. The token
-     * covers the segments before this event and none after it. */
+    /**
+     * An event of a request, which is now a task. a: task id, b: the current token or
+     * null. The token covers the segments that arrived before this event, and no later
+     * segments.
+     */
     TASK: 13,
-    /** The status of a task. a: status, b: message or null. */
+    /** An event of a request that is a task. a: the task's status, b: message or null. */
     STATUS: 14,
-    /** The last event of a request. a: status, b: result, or the part that arrived
-     * (JSON or null), c: ErrorInfo or null. */
+    /**
+     * The last event of a request. a: status, b: the result, or the part of the result
+     * that arrived (JSON or null), c: ErrorInfo or null.
+     */
     COMPLETE: 15,
-    /** From `transportSpawn`. a: one line of the child's standard error. */
+    /**
+     * An event for the handler of `transportSpawn`. a: one line of the child's standard
+     * error.
+     */
     STDERR: 16,
-    /** From `transportSetOauth`: a user must agree. a: url, b: state. */
+    /**
+     * An event for the handler of `transportSetOauth`: a user must agree. a: URL to open,
+     * b: OAuth state.
+     */
     AUTHORIZE: 17,
-    /** From `runtimeNew`. a: level, b: text. */
+    /** An event for the log handler of `runtimeNew`. a: level, b: text. */
     RUNTIME_LOG: 18,
     /** A hook threw an exception. a: the exception, b: the hook's name. The event has
      * no handler, so the runtime reports it. */
     EXCEPTION: 19,
-    /** From `transportCustom`, like the next five events. a: Wire. */
+    /** An event for the handler of `transportCustom`: the transport starts. a: Wire. */
     TRANSPORT_START: 20,
-    /** a: a Buffer to send. When it is written, the handler must call
-     * `transportTook(wire, a.length)`. */
+    /**
+     * An event of a custom transport. a: a Buffer to send. When the Buffer is written,
+     * the handler must call `transportTook(wire, a.length)`.
+     */
     TRANSPORT_SEND: 21,
-    /** No more data follows. The handler must close the transport, and then call
-     * `transportClosed`. */
+    /**
+     * An event of a custom transport: the library sends no more data. The handler must
+     * close the transport, and then call `transportClosed`.
+     */
     TRANSPORT_CLOSE: 22,
-    /** a: true = stop feeding input, false = continue. */
+    /** An event of a custom transport. a: true = stop feeding input, false = continue. */
     TRANSPORT_PAUSE: 23,
-    /** The library asks for a new connection. */
+    /** An event of a custom transport: the library asks for a new connection. */
     TRANSPORT_REOPEN: 24,
     /** The last event of a custom transport. */
     TRANSPORT_FREE: 25,
     /**
-     * From `sessionOpen`: the session will connect again. a: attempt, b: milliseconds
-     * until the attempt, c: reason.
+     * An event for the handler of `sessionOpen`: the session will connect again. a:
+     * number of the attempt, b: milliseconds until the attempt, c: reason.
      */
     RECONNECT: 26,
-    /** A call, with the same values as CALL. The answer to this call is sent only after
-     * the handler's first turn. The package reports the end of the turn with
-     * `callEndTurn`. */
+    /**
+     * An event for the handler of an item: a call whose answer is sent only after the
+     * handler's first turn. a, b and c are as in CALL. The package reports the end of the
+     * first turn with `callEndTurn`.
+     */
     CALL_NOW: 27,
-    /** The request can be resumed. a: the current token or null, as in TASK. */
+    /**
+     * An event of a request, which can now be resumed. a: the current token or null. The
+     * token covers the segments that arrived before this event, and no later segments.
+     */
     RESUMABLE: 28,
 } as const;
 

@@ -87,7 +87,10 @@ export interface EmbeddedResource extends BlockOptions {
     resource: ResourceContents;
 }
 
-/** A block of a type that this version does not know. The block is kept as it arrived. */
+/**
+ * A block of a type that this version does not know. The members of the block are kept
+ * unchanged.
+ */
 export interface UnknownContent {
     type: string;
     [member: string]: unknown;
@@ -101,10 +104,10 @@ export type Block =
     | ResourceLink
     | EmbeddedResource;
 
-/** Any block, also of a type that this version does not know. */
+/** Any block, including blocks of a type that this version does not know. */
 export type Content = Block | UnknownContent;
 
-/** A message of a prompt: its speaker and one block. */
+/** A message of a prompt. `role` is the speaker. */
 export interface PromptMessage {
     role: Role;
     content: Content;
@@ -113,7 +116,10 @@ export interface PromptMessage {
 /** Bytes, such as a `Buffer`. */
 export type Bytes = Uint8Array | ArrayBuffer;
 
-/** Encodes bytes as base64. A string must be base64 already. */
+/**
+ * Encodes bytes as base64. Returns a string unchanged, because a string must be base64
+ * already.
+ */
 export function base64(data: Bytes | string): string {
     if (typeof data === "string") return data;
     const view = data instanceof Uint8Array ? data : new Uint8Array(data);
@@ -152,7 +158,9 @@ export function resourceLink(
     return { type: "resource_link", uri, name, ...options };
 }
 
-/** Makes a block that contains a resource: a string as text, bytes as a blob. */
+/**
+ * Makes a block that contains a resource. A string becomes text, and bytes become a blob.
+ */
 export function embedded(
     uri: string,
     contents: string | Bytes,
@@ -166,7 +174,7 @@ export function embedded(
     };
 }
 
-/** Makes the contents of a resource: a string as text, bytes as a blob. */
+/** Makes the contents of a resource. A string becomes text, and bytes become a blob. */
 export function contentsOf(
     uri: string,
     contents: string | Bytes,
@@ -197,7 +205,7 @@ function asBlock(content: string | Content): Content {
     return typeof content === "string" ? text(content) : content;
 }
 
-/** The member that a block of each known type must have. */
+/** The member that a block must have, by the type of the block. */
 const NEEDS: Record<string, string> = {
     text: "text",
     image: "data",
@@ -214,7 +222,7 @@ export function isBlock(value: unknown): value is Block {
     return needs !== undefined && needs in value;
 }
 
-/** Joins the texts of blocks. */
+/** Joins the texts of all text blocks. Other blocks are ignored. */
 export function textOf(content: Content | readonly Content[] | string): string {
     if (typeof content === "string") return content;
     let made = "";
@@ -242,7 +250,7 @@ export interface WireResult {
     _meta?: Meta | undefined;
 }
 
-/** The parts of a {@link Result} beside its content. */
+/** The parts of a {@link Result}, except its content. */
 export interface ResultOptions<T = unknown> {
     /** The value of `structuredContent`. */
     structured?: T | undefined;
@@ -260,21 +268,30 @@ interface Parts<T> {
     meta: Meta | undefined;
 }
 
-/** The beginning of most results that have one text. See {@link plainText}. */
+/**
+ * The first characters of the JSON of most results that have one text block; see
+ * `plainText`.
+ */
 const HEAD = '{"content":[{"type":"text","text":"';
 const HEAD_MODERN = '{"resultType":"complete","content":[{"type":"text","text":"';
-/** Matches a letter that JSON writes as an escape, such as in a member's name. Escapes
- * of letters are legal but rare. */
+/**
+ * Matches an escaped letter in JSON text, such as `\u0065` for "e". Escaped letters are
+ * legal but rare, and a member's name may contain them.
+ */
 const ESCAPED = /\\u00[467]/;
 
-/** Returns whether `isError` may be in the JSON text. This search costs less than
- * decoding. */
+/**
+ * Returns whether the JSON text may contain the member `isError`. This search costs less
+ * than decoding the text.
+ */
 function mayBeError(raw: string): boolean {
     return raw.includes('"isError"') || (raw.includes("\\u00") && ESCAPED.test(raw));
 }
 
-/** Returns the text of a result with one plain text block, without decoding the result.
- * `undefined` means that the result must be decoded. */
+/**
+ * Returns the text of a result that has one plain text block, without decoding the JSON
+ * of the result. Returns `undefined` when the JSON must be decoded.
+ */
 function plainText(raw: string): string | undefined {
     let head = HEAD;
     if (!raw.startsWith(head)) {
@@ -289,10 +306,13 @@ function plainText(raw: string): string | undefined {
 const inspect = Symbol.for("nodejs.util.inspect.custom");
 
 /**
- * The result of a tool. The JSON of a result that arrived is decoded at its first use.
+ * The result of a tool. A result that arrived as JSON text is decoded at its first use.
  */
 export class Result<T = unknown> {
-    /** The JSON text of a result that arrived; `undefined` for a result made here. */
+    /**
+     * The JSON text of a result that arrived; `undefined` for a result that this program
+     * made.
+     */
     readonly raw: string | undefined;
     #parts: Parts<T> | undefined;
 
@@ -333,7 +353,10 @@ export class Result<T = unknown> {
         return made;
     }
 
-    /** @internal The same as fromJson, for text that is known to be a JSON object. */
+    /**
+     * @internal Makes a result from text that is known to be a JSON object. The text is
+     * decoded at the first use of the result.
+     */
     static fromObject(raw: string): Result {
         return new Result([], { raw } as ResultOptions);
     }
@@ -371,7 +394,8 @@ export class Result<T = unknown> {
     }
 
     /**
-     * Returns the structured content, or else the text read as JSON, checked by a schema.
+     * Returns the structured content, checked by a schema. A result without structured
+     * content gives its text instead, read as JSON.
      *
      * @throws TypeError when the value does not fit the schema.
      */
@@ -381,7 +405,10 @@ export class Result<T = unknown> {
         return found as SchemaOutput<S>;
     }
 
-    /** @internal Makes the text that Node prints for a result. */
+    /**
+     * @internal Makes the text that `console.log` and other functions of Node print for a
+     * result.
+     */
     [inspect](_depth: number, options: object, print: typeof format): string {
         const { content, structured, isError, meta, raw } = this;
         return `Result ${print({ content, structured, isError, meta, raw }, options)}`;

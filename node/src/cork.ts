@@ -12,17 +12,20 @@
 import { native, type Runtime } from "./native.js";
 
 /**
- * The cork checks in one microtask after the other (a look) whether a new message was
- * sent. The turn counts as over after IDLE_LOOKS looks in a row without a new message, or
- * after MOST_LOOKS looks in all.
+ * The cork checks in one microtask after another whether a new message was sent. Each
+ * check is a look. The turn of the event loop counts as over after IDLE_LOOKS looks in a
+ * row without a new message, or after MOST_LOOKS looks in all.
  */
 const IDLE_LOOKS = 3;
 const MOST_LOOKS = 256;
-/** The first portion, in messages. Each further portion is twice as large. */
+/**
+ * Held messages are sent in portions. The first portion has this number of messages, and
+ * each further portion is twice as large.
+ */
 const FIRST_PORTION = 4;
 /**
- * A turn with this time in ms between two messages is slow. In a slow turn nothing is
- * held back.
+ * A turn is slow when more than this time in milliseconds passes between two of its
+ * messages. Nothing is held back in a slow turn.
  */
 const SLOW_MS = 1;
 
@@ -88,8 +91,10 @@ export class Cork {
         native.runtimeUncork(this.runtime);
     }
 
-    /** Checks whether a new message was sent. It runs as a microtask, after the
-     * microtasks that were queued before it. */
+    /**
+     * Checks whether a new message was sent. Runs as a microtask, after the microtasks
+     * that were queued before.
+     */
     readonly #look = (): void => {
         if (!this.#watches) return;
         this.#idleLooks = this.#hasSent ? 0 : this.#idleLooks + 1;

@@ -1,9 +1,12 @@
-/** The symbol of `await using`. Older versions of Node 20 do not have it. */
+/**
+ * Provides `Symbol.asyncDispose`, the symbol of `await using`. Older versions of Node 20
+ * do not have this symbol.
+ */
 
 const symbols = Symbol as { asyncDispose?: symbol };
 if (symbols.asyncDispose === undefined) {
-    // Compilers and other libraries use Symbol.for("Symbol.asyncDispose") when the symbol
-    // is missing, so this module must use the same symbol.
+    // Where `Symbol.asyncDispose` is missing, compilers and other libraries use
+    // Symbol.for("Symbol.asyncDispose"). This module must use the same symbol.
     Object.defineProperty(Symbol, "asyncDispose", {
         value: Symbol.for("Symbol.asyncDispose"),
     });

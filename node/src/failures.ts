@@ -1,6 +1,6 @@
 /**
- * Errors for failures of a handler. The handler throws them on the server, and the client
- * throws them for its caller.
+ * Errors for failures of a handler. On the server, the handler throws these errors. On
+ * the client, `ToolError` reports the failure to the caller.
  *
  * @module
  */
@@ -27,7 +27,7 @@ export class ToolError extends SegueError {
     }
 }
 
-/** The user who was asked declined or did not decide. */
+/** The user declined a question, or closed the question without a decision. */
 export class Declined extends ToolError {
     override readonly name = "Declined";
     override readonly code = "SEGUE_DECLINED";
@@ -44,9 +44,9 @@ export class RpcError extends RemoteError {
     override readonly name = "RpcError";
 
     /**
-     * @param code - the JSON-RPC code. It is stored as `rpcCode`, because `code` is the
-     * name of the error, as everywhere in Node.
-     * @param message - one line.
+     * @param code - the JSON-RPC code. The error stores the code as `rpcCode`, because
+     * `code` is the name of the error, as everywhere in Node.
+     * @param message - the text of the error, in one line.
      * @param data - any value that JSON can represent.
      */
     constructor(code: number, message: string, data?: unknown) {

@@ -16,14 +16,14 @@ import type { Issue, JsonSchema } from "./schema.js";
 /** The options of `compile`. */
 export interface CompileOptions {
     /**
-     * false = the schema comes from the peer and is not trusted. Its `pattern`s are not
-     * run, because a pattern may never finish. A schema that is large or has
-     * `patternProperties` is not checked at all.
+     * Whether `pattern`s of the schema are run; default true. Use false for a schema from
+     * the peer, which is not trusted: a pattern of such a schema may never finish. With
+     * false, a schema that is large or has `patternProperties` is not checked at all.
      */
     patterns?: boolean | undefined;
 }
 
-/** The outcome of a check: the value, or the reasons why it does not fit. */
+/** The outcome of a check: the value, or the reasons why the value does not fit. */
 export type Checked = { value: unknown; issues?: undefined } | { issues: Issue[] };
 
 /** Maximum size of a schema that is not trusted, in characters of JSON text. */
@@ -60,8 +60,8 @@ function load(dialect: Dialect): AjvClass {
 }
 
 /**
- * A regular expression that matches everything. It replaces patterns that are not
- * trusted.
+ * A regular expression that matches every text. In a schema that is not trusted, it
+ * replaces each pattern.
  */
 const unmatched = Object.assign(() => ({ test: () => true }), { code: "" });
 

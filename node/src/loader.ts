@@ -11,8 +11,11 @@ import { existsSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 
-/** The package of each library, by the beginning of its file name. The number after
- * `.so.` and the package's name depend on the version of the distribution. */
+/**
+ * The Debian package of each system library, by the beginning of the library's file name.
+ * The number after `.so.` in the file name and the name of the package depend on the
+ * version of the distribution.
+ */
 const PACKAGES: Readonly<Record<string, string>> = {
     "libwebsockets.so": "libwebsockets17",
     "libev.so": "libev4",
@@ -25,8 +28,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
     "libcrypto.so": "libssl3",
 };
 /**
- * A library that libwebsockets loads when a server begins to listen, so the linker does
- * not name it.
+ * The package of a library that libwebsockets loads when a server begins to listen. The
+ * linker does not report this library when it is missing.
  */
 const ALWAYS = "libwebsockets-evlib-ev";
 const MISSING = /(lib[\w+.-]+\.so[\w.]*)(?: => not found|: cannot open shared)/g;
@@ -38,9 +41,10 @@ export class AddonError extends Error {
 }
 
 /**
- * The files that may be the addon, the first choice first. If `SEGUE_NODE_ADDON` names a
- * file, this file is the only choice. Otherwise the first choice is the prebuilt file of
- * the package, and the second is the file that the package's installation has built.
+ * Returns the files that may be the addon, the first choice first. If `SEGUE_NODE_ADDON`
+ * names a file, this file is the only choice. Otherwise the first choice is the prebuilt
+ * file of the package. The second choice is the file that the package's installation has
+ * built.
  */
 export function candidates(root = path.join(__dirname, "..")): string[] {
     const named = process.env["SEGUE_NODE_ADDON"];
@@ -88,7 +92,7 @@ function open(file: string): unknown {
     return into.exports;
 }
 
-/** Makes the message for a system that lacks these libraries (file names). */
+/** Makes the message for a system on which these libraries (file names) are missing. */
 export function explainMissing(libraries: readonly string[]): string {
     const names = [...new Set(libraries)].sort();
     const packages = new Set<string>();
@@ -124,8 +128,10 @@ function missingIn(text: string): string[] {
     return [...text.matchAll(MISSING)].flatMap((match) => match[1] ?? []);
 }
 
-/** Lists all libraries that the linker does not find. A failed load names only the
- * first. */
+/**
+ * Lists all libraries that the addon needs and the linker does not find. The error of a
+ * failed load names only the first missing library.
+ */
 function askLinker(file: string): string[] {
     try {
         const env = { ...process.env, LC_ALL: "C" };

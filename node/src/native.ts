@@ -2,22 +2,22 @@
  * The functions of the C library (`segue.h`), one to one.
  *
  * The C function `segue_x_y` has the name `xY` here. A function that can fail throws
- * (errors.ts). A function returns the out-parameters of C. Handles are opaque values with
- * a tag of their kind. A handle is freed by its `xFree`, or by the garbage collector.
- * Using a handle, or freeing it again, throws `ClosedError` when it was freed, when a
- * function has consumed it, or when its runtime was freed. A handle of another kind, or
- * any other value, throws a TypeError.
+ * (errors.ts). A function returns the out-parameters of C. Handles are opaque values, and
+ * each handle has a tag of its kind. The function `xFree` or the garbage collector frees
+ * a handle. A function throws `ClosedError` when its handle was freed, when a function
+ * has consumed the handle, or when the runtime of the handle was freed. A function throws
+ * a TypeError when its argument is a handle of another kind or any other value.
  *
  * JSON is passed as text (inputs also as bytes) and is never parsed here. Durations are
  * in milliseconds. Options are objects (native_options.ts).
  *
  * Callbacks do not run inside the library. `runtimeDispatch` returns the events as one
  * flat array, `[handler, kind, a, b, c, handler, kind, ...]`, and runtime.ts calls
- * `handler(kind, a, b, c)` for each, in order. The addon keeps a handler alive until its
- * last event has been returned. Only the hooks that C needs an answer from at once
+ * `handler(kind, a, b, c)` for each event, in order. The addon keeps a handler alive
+ * until its last event has been returned. Only the hooks whose answer C needs at once
  * (principal, validate, onHeaders, onBearer, onAssertion, onLoad, onSave) run inside
- * `runtimeDispatch`. They must be quick and synchronous. If a hook throws, the answer is
- * "no", and an event `EXCEPTION` without a handler reports the exception.
+ * `runtimeDispatch`. The hooks must be quick and synchronous. If a hook throws, the
+ * answer is "no", and an event `EXCEPTION` without a handler reports the exception.
  *
  * V8 strings are limited to 512 MB. A request whose result would be larger is cancelled,
  * and its COMPLETE has the status E_NOMEM.
@@ -77,13 +77,17 @@ export type Wire = Handle<"Wire">;
 /** JSON text. */
 export type Json = string | Uint8Array;
 
-/** Receives the events of one object. `Kind` in constants.ts lists the values a, b and c
- * of each event. */
+/**
+ * Receives the events of one object, such as a session or a request. `Kind` in
+ * constants.ts lists the values a, b and c of each event.
+ */
 // biome-ignore lint/suspicious/noExplicitAny: the types of a, b and c depend on the kind
 export type Handler = (kind: number, a: any, b: any, c: any) => void;
 
-/** status, message, JSON-RPC code (0 = the error arose on this side), data (JSON),
- * retryable */
+/**
+ * The parts of an error. `code` is the JSON-RPC code; 0 = the error arose on this side.
+ * `data` is JSON text.
+ */
 export type ErrorInfo = readonly [
     status: number,
     message: string,
@@ -92,8 +96,10 @@ export type ErrorInfo = readonly [
     retryable: boolean,
 ];
 
-/** Makes the errors that functions throw. message is "" when there is no detail.
- * retryable is null when the status alone decides. */
+/**
+ * Makes the errors that functions throw. `message` is "" when nothing is known beyond the
+ * status. `retryable` is null when the status alone decides.
+ */
 export type ErrorFactory = (
     status: number,
     message: string,
@@ -103,9 +109,9 @@ export type ErrorFactory = (
 ) => Error;
 
 /**
- * Checks a value against a JSON Schema. undefined or null: the value fits. A text: the
- * reason why it does not fit. false: the check is not possible (another dialect, a $ref
- * that was not resolved).
+ * Checks a value against a JSON Schema. Returns undefined or null when the value fits,
+ * and the reason as a text when the value does not fit. Returns false when the check is
+ * not possible (another dialect, a $ref that was not resolved).
  *
  * @param what - Validation.ARGUMENTS or Validation.RESULT
  */
@@ -117,8 +123,8 @@ export type Validate = (
 ) => string | false | null | undefined;
 
 /**
- * Names the peer ("" or null: an anonymous peer). To refuse the peer, the function
- * throws.
+ * Returns the principal of the peer; "" or null = the peer is anonymous. Throws to refuse
+ * the peer.
  */
 export type Principal = (transport: Transport) => string | null | undefined;
 
@@ -128,24 +134,35 @@ export interface Native {
     version(): string;
     statusName(status: number): string;
     setErrorFactory(factory: ErrorFactory | null): void;
-    /** The member names that an object may have for each options struct, by the
-     * struct's name. */
+    /**
+     * The names of the members that each options struct allows, by the name of the
+     * struct.
+     */
     optionNames(): Record<string, string[]>;
-    /** The names of the kinds of events, by number. */
+    /**
+     * The names of the kinds of events. The index in the array is the number of the kind.
+     */
     eventNames(): string[];
-    /** The number of existing handles of this environment, by kind; for leak checks. */
+    /**
+     * The number of existing handles of this environment, by the kind of handle. Tests
+     * use these numbers to find leaks.
+     */
     liveHandles(): Record<string, number>;
-    /** Bytes that all runtimes made with `track` hold, in all environments. */
+    /**
+     * The number of bytes that all runtimes made with `track` hold, in all environments.
+     */
     allocated(): number;
-    /** `flock(fd, LOCK_EX | LOCK_NB)`. Returns false when another process has the lock.
-     * Closing the descriptor releases the lock. */
+    /**
+     * Calls `flock(fd, LOCK_EX | LOCK_NB)`. Returns false when another process has the
+     * lock. Closing the descriptor releases the lock.
+     */
     lockFile(fd: number): boolean;
 
     // ---- runtime ----
     /**
      * @param onWake - called on this thread, without arguments, when `runtimeDispatch`
-     * may have events. It is called at most once until the next dispatch.
-     * @param log - receives RUNTIME_LOG
+     * may have events. `onWake` is called at most once until the next dispatch.
+     * @param log - receives the events RUNTIME_LOG
      * @param track - true = count the memory that the runtime allocates
      */
     runtimeNew(
@@ -162,8 +179,8 @@ export interface Native {
     runtimeStart(runtime: Runtime): void;
     runtimeFd(runtime: Runtime): number;
     /**
-     * Returns the events of at most maxEvents callbacks of the library; empty without
-     * events. A SEGMENTS event has raw values (segment.ts).
+     * Returns the events of at most maxEvents callbacks of the library; an empty array =
+     * no events. A SEGMENTS event has raw values (segment.ts).
      *
      * @throws ClosedError when the runtime was stopped and no events are left
      */
@@ -175,7 +192,10 @@ export interface Native {
     /** Holds back outgoing messages until `runtimeUncork`. Calls may be nested. */
     runtimeCork(runtime: Runtime): void;
     runtimeUncork(runtime: Runtime): void;
-    /** Sets whether the runtime keeps the process alive. By default it does not. */
+    /**
+     * Sets whether the runtime keeps the process alive. By default the runtime does not
+     * keep the process alive.
+     */
     runtimeHold(runtime: Runtime, hold: boolean): void;
     runtimeAuthorize(runtime: Runtime, redirectUrl: string): void;
 
@@ -184,8 +204,8 @@ export interface Native {
     transportStdio(runtime: Runtime): Transport;
     transportFds(runtime: Runtime, fdIn: number, fdOut: number): Transport;
     /**
-     * Starts a child process. The handler receives STDERR. Without a handler the child
-     * writes to the standard error of this process.
+     * Starts a child process. The handler receives the events STDERR. Without a handler
+     * the child writes to the standard error of this process.
      */
     transportSpawn(
         runtime: Runtime,
@@ -203,7 +223,7 @@ export interface Native {
         onHeaders?: ((transport: Transport, status: number) => void) | null,
     ): Transport;
     transportSetHeader(transport: Transport, name: string, value: string | null): void;
-    /** Sets up OAuth. The handler receives AUTHORIZE. */
+    /** Sets up OAuth for the transport. The handler receives the events AUTHORIZE. */
     transportSetOauth(
         transport: Transport,
         options: OauthOptions,
@@ -215,29 +235,29 @@ export interface Native {
         onSave?: ((key: string, json: string) => void) | null,
     ): void;
     /**
-     * Returns a header of the caller's HTTP request. May only be called inside principal
-     * and onBearer.
+     * Returns a header of the caller's HTTP request. Only the hooks `principal` and
+     * `onBearer` may call this function.
      */
     transportHeader(transport: Transport, name: string): string | null;
     /**
-     * Returns a text that identifies the caller. May only be called inside principal and
-     * onBearer.
+     * Returns a text that identifies the caller. Only the hooks `principal` and
+     * `onBearer` may call this function.
      */
     transportPeer(transport: Transport): string;
     transportFree(transport: Transport): void;
     /**
-     * Makes a custom transport. The handler receives TRANSPORT_*. reopen: true = a lost
-     * connection can be opened again.
+     * Makes a custom transport. The handler receives the events TRANSPORT_*. `reopen`:
+     * true = a lost connection can be opened again.
      */
     transportCustom(runtime: Runtime, handler: Handler, reopen?: boolean): Transport;
     /**
-     * Passes input to the library. Returns false when too much input already waits. The
-     * event TRANSPORT_PAUSE says when to continue.
+     * Passes received bytes to the library. Returns false when too much input already
+     * waits. The event TRANSPORT_PAUSE then says when to continue.
      */
     transportFeed(wire: Wire, data: Json): boolean;
     /**
-     * Reports that this many bytes of TRANSPORT_SEND were written. The library passes
-     * more bytes to send while fewer than 1 MiB are unwritten.
+     * Reports that the first `count` unwritten bytes of TRANSPORT_SEND were written. The
+     * library passes more bytes to send while fewer than 1 MiB are unwritten.
      */
     transportTook(wire: Wire, count: number): void;
     transportWritable(wire: Wire): void;
@@ -248,8 +268,11 @@ export interface Native {
     storeSqlite(path: string, options?: StoreOptions | null): Promise<Store>;
     storeRedis(url: string, options?: StoreOptions | null): Promise<Store>;
     storePostgres(url: string, options?: StoreOptions | null): Promise<Store>;
-    /** Frees the store, which must not be used any more. Resolves when the store has
-     * been closed, unless a server still uses it. */
+    /**
+     * Frees the handle of the store, which must not be used any more. The store closes
+     * when no server uses it. The promise resolves when the store has closed. If a server
+     * still uses the store, the promise does not wait for the server.
+     */
     storeFree(store: Store): Promise<void>;
 
     // ---- content ----
@@ -280,7 +303,7 @@ export interface Native {
     contentFree(content: Content): void;
 
     // ---- server ----
-    /** Makes a server. The handler receives IDLE. */
+    /** Makes a server. The handler receives the events IDLE. */
     serverNew(
         runtime: Runtime,
         options?: ServerOptions | null,
@@ -289,8 +312,8 @@ export interface Native {
         validate?: Validate | null,
     ): Server;
     /**
-     * Adds an item. The handler receives CALL for each call, and COMPLETION if
-     * `completion` is set.
+     * Adds an item. The handler receives one event CALL for each call. If `completion` is
+     * true, the handler also receives the events COMPLETION.
      */
     serverAdd(
         server: Server,
@@ -304,7 +327,10 @@ export interface Native {
     serverResourceUpdated(server: Server, uri: string): void;
     /** Returns the statistics as JSON text: an object of objects of numbers. */
     serverStats(server: Server): string;
-    /** Serves the client at the other end of the transport, which is consumed. */
+    /**
+     * Serves the client at the other end of the transport. The handle of the transport
+     * cannot be used afterwards.
+     */
     serverAttach(server: Server, transport: Transport): void;
     serverClose(server: Server): void;
     serverFree(server: Server): void;
@@ -340,20 +366,26 @@ export interface Native {
     callArgument(call: Call, name: string): string | null;
     callArgumentText(call: Call, name: string): string | null;
     /**
-     * Returns an integer argument. The value is a bigint when a number could not
-     * represent it exactly.
+     * Returns an integer argument as a number, or as a bigint when a number could not
+     * represent the value exactly.
      */
     callArgumentInt(call: Call, name: string): number | bigint | null;
-    /** Sets the handler of the call's events: CANCEL, at most once, and DRAIN. */
+    /**
+     * Sets the handler of the call's events: CANCEL, at most once, and DRAIN, perhaps
+     * many times.
+     */
     callWatch(call: Call, handler: Handler): void;
     callIsCancelled(call: Call): boolean;
 
-    // Functions that send return false for E_WOULD_BLOCK: nothing was sent, and DRAIN
-    // (see callWatch) follows when there is room.
+    // Functions that send return false when the status is E_WOULD_BLOCK. Nothing was then
+    // sent, and the event DRAIN (see callWatch) follows when there is room.
     callSend(call: Call, content: Content): boolean;
     callSendText(call: Call, text: string | Uint8Array): boolean;
     callExtendText(call: Call, index: number, text: string | Uint8Array): boolean;
-    /** Sends one block, as `callSend` does with a content that has only this block. */
+    /**
+     * Sends one block given as JSON, as `callSend` does with a content that has only this
+     * block.
+     */
     callSendJson(call: Call, json: Json): boolean;
     callReplace(call: Call): boolean;
     callSetField(call: Call, name: string, json: Json): boolean;
@@ -374,7 +406,9 @@ export interface Native {
     callLogLevel(call: Call): string | null;
     callCompleteJson(call: Call, json: Json): void;
     callSetStatus(call: Call, message: string): boolean;
-    /** Asks the client a question. The handler receives INPUT. */
+    /**
+     * Asks the client a question. The handler receives the event INPUT with the answer.
+     */
     callRequireInput(
         call: Call,
         key: string | null,
@@ -388,15 +422,15 @@ export interface Native {
     callCheckpoint(call: Call, data: string | Uint8Array): boolean;
     /**
      * Returns the number of the last segment and the checkpoint of an earlier run.
-     * Returns null on a first run.
+     * Returns null when the call runs for the first time.
      */
     callResumed(call: Call): [lastSegment: number, checkpoint: Buffer | null] | null;
     callComplete(call: Call, content?: Content | null): void;
     /**
      * Completes and frees the call in one step, for the common case. The content is a
-     * text block, then the blocks given as JSON, and structuredContent. When the function
-     * throws, the call is unchanged: the caller must end the call in another way and free
-     * it.
+     * text block, then the blocks given as JSON. `structured` is the structuredContent.
+     * When the function throws, the call is unchanged: the caller must end the call in
+     * another way and free the call.
      */
     callReply(
         call: Call,
@@ -411,10 +445,14 @@ export interface Native {
     // ---- client ----
 
     // `events` is a mask of the events that the handler receives (default: all). Other
-    // events are not delivered. Without QUESTION the server learns that the client
-    // answers no questions. OPEN, CLOSED and COMPLETE are always delivered.
+    // events are not delivered, except OPEN, CLOSED and COMPLETE, which are always
+    // delivered. Without QUESTION in the mask, the server learns that the client answers
+    // no questions.
 
-    /** Opens a session over the transport, which is consumed. */
+    /**
+     * Opens a session over the transport. The handle of the transport cannot be used
+     * afterwards.
+     */
     sessionOpen(
         runtime: Runtime,
         transport: Transport,
@@ -437,12 +475,13 @@ export interface Native {
         isKept?: boolean,
     ): Request;
     /**
-     * Starts a request with the handle and handler of an earlier request, which was
-     * started with isKept, has ended and was freed. So a short request needs no new
-     * handle. COMPLETE with success frees the request. After any other COMPLETE,
-     * `requestFree` must free it.
+     * Starts a request with the handle and handler of an earlier request, so that a short
+     * request needs no new handle. The earlier request must have been started with
+     * `isKept`, must have ended, and must have been freed. COMPLETE with success frees
+     * the new request. After any other COMPLETE, `requestFree` must free the new request.
      *
-     * @throws StateError when the handle cannot be used again, or not yet
+     * @throws StateError when the handle cannot be used again, or its request has not
+     * ended
      */
     requestAgain(
         request: Request,

@@ -1,6 +1,6 @@
 /**
- * The questions that a server asks its client: to the user (elicitation), to a model
- * (sampling), for the roots.
+ * The questions that a server asks its client. There are three kinds: questions to the
+ * user (elicitation), to a model (sampling), and for the roots.
  *
  * Questions are plain objects with the specification's member names (2026-07-28
  * client/elicitation, client/sampling, client/roots). Clients and servers use these
@@ -23,7 +23,9 @@ export type JsonObject = { [name: string]: unknown };
 export interface ElicitRequest {
     /** The text that the user reads. */
     message: string;
-    /** `"form"` (also when it is missing), or `"url"`: the user is sent to `url`. */
+    /**
+     * `"form"` (the default): the user fills in a form. `"url"`: the user opens `url`.
+     */
     mode?: "form" | "url";
     /** For a form: a flat JSON Schema of an object. */
     requestedSchema?: JsonObject;
@@ -45,7 +47,7 @@ export interface ElicitResult<T = JsonObject> {
 /** A message of a conversation with a model. */
 export interface SampleMessage {
     role: "user" | "assistant";
-    /** One block or several blocks. */
+    /** One content block, or an array of content blocks. */
     content: JsonObject | JsonObject[];
     _meta?: JsonObject;
 }
@@ -69,7 +71,7 @@ export interface SampleRequest {
 /** A model's answer. */
 export interface SampleResult {
     role: "user" | "assistant";
-    /** One block or several blocks. */
+    /** One content block, or an array of content blocks. */
     content: JsonObject | JsonObject[];
     /** The name of the model. */
     model: string;

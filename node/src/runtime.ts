@@ -2,21 +2,22 @@
  * Runs one background runtime of the library in each environment (main thread or worker).
  *
  * The library does its input and output on a thread of its own, which runs no JavaScript.
- * When the library has events, it wakes the environment's thread. On this thread
- * `native.runtimeDispatch` returns a batch of events, and their handlers run. The wake-up
- * uses a descriptor that the event loop watches, or a thread-safe function where a
- * descriptor cannot be used. While many messages arrive over pipes, dispatch reads the
- * messages itself, which saves a switch of threads for each message (`lendInput`). Events
- * do not block the event loop: after BUDGET_MS of one turn the remaining events wait for
- * the next turn.
+ * When the library has events, the library wakes the environment's thread. On the
+ * environment's thread, `native.runtimeDispatch` returns a batch of events, and their
+ * handlers run. The wake-up uses a descriptor that the event loop watches. Where a
+ * descriptor cannot be used, the wake-up uses a thread-safe function. While many messages
+ * arrive over pipes, `native.runtimeDispatch` reads the messages itself, which saves a
+ * switch of threads for each message (`lendInput`). Events do not block the event loop:
+ * one turn spends at most BUDGET_MS on events, and the remaining events wait for the next
+ * turn.
  *
  *     open ---- close, exit of the process, end of the worker ---> closed
  *
- * The runtime keeps the process alive only while it is held (`hold`): by requests that
- * wait for an answer and by servers that listen. At the end of the runtime its threads
- * are joined, the last events (COMPLETE and CLOSED of everything open) are delivered, and
- * everything is freed. For a terminated worker the addon's clean-up hook does this
- * without JavaScript.
+ * The runtime keeps the process alive only while the runtime is held (`hold`). Requests
+ * that wait for an answer hold the runtime, and so do servers that listen. At the end of
+ * the runtime its threads are joined, the last events (COMPLETE and CLOSED of everything
+ * open) are delivered, and everything is freed. For a terminated worker, the addon's
+ * clean-up hook ends the runtime without running JavaScript.
  *
  * @module
  */
@@ -77,8 +78,10 @@ export interface Limits {
     maxMessageBytes?: number | undefined;
     /** Maximum nesting of JSON; default 512. */
     maxDepth?: number | undefined;
-    /** Maximum number of unsent bytes of one connection, beyond which senders wait;
-     * default 1 MiB. */
+    /**
+     * Maximum number of unsent bytes of one connection. When more bytes are unsent,
+     * senders wait. Default 1 MiB.
+     */
     maxQueueBytes?: number | undefined;
 }
 
@@ -132,13 +135,16 @@ export class Runtime {
     #isClosed = false;
     #held = 0;
     readonly #cork: Cork;
-    /** The batch whose handlers run now, and the index of its next event. */
+    /**
+     * `#batch` is the batch whose handlers run now; null = no batch. `#next` is the index
+     * in the batch at which the next event begins.
+     */
     #batch: unknown[] | null = null;
     #next = 0;
     #isRunning = false;
     /**
-     * Whether a turn of the loop is under way, the time at which the turn began, and
-     * whether events are left for the next turn.
+     * `#inTurn`: a turn of the event loop is under way. `#began`: the time at which the
+     * turn began, in milliseconds. `#isDue`: events are left for the next turn.
      */
     #inTurn = false;
     #began = 0;
@@ -166,8 +172,8 @@ export class Runtime {
         );
         this.#cork = new Cork(this.handle);
         native.runtimeStart(this.handle);
-        // process.exit() does not run the clean-up hook of the main thread, so the
-        // runtime ends here.
+        // process.exit() does not run the addon's clean-up hook of the main thread. So
+        // the runtime also ends at the event 'exit'.
         process.on("exit", this.#exit);
     }
 
@@ -182,8 +188,10 @@ export class Runtime {
         return this.#batch !== null;
     }
 
-    /** Must be called before a message is sent, so that the cork can hold the message
-     * back; see cork.ts. */
+    /**
+     * Reports to the cork that a message will be sent. Must be called before each
+     * message. The cork may hold the message back; see cork.ts.
+     */
     cork(): void {
         if (!this.#isClosed) this.#cork.note();
     }
@@ -201,14 +209,19 @@ export class Runtime {
         if (--this.#held === 0 && !this.#isClosed) native.runtimeHold(this.handle, false);
     }
 
-    /** Registers a callback that runs once, before the runtime ends. */
+    /**
+     * Registers a callback that runs once, before the runtime ends. Returns a function
+     * that removes the callback.
+     */
     beforeClose(callback: () => void): () => void {
         this.#beforeClose.add(callback);
         return () => this.#beforeClose.delete(callback);
     }
 
-    /** Registers a callback that runs once, when the runtime has ended and delivered
-     * its last events. */
+    /**
+     * Registers a callback that runs once, when the runtime has ended and delivered its
+     * last events. Returns a function that removes the callback.
+     */
     onClose(callback: () => void): () => void {
         this.#onClose.add(callback);
         return () => this.#onClose.delete(callback);
@@ -226,8 +239,8 @@ export class Runtime {
 
     /**
      * Ends the runtime: threads are joined, and everything open gets its last event. A
-     * second call does nothing. The call blocks, so close sessions and servers in good
-     * order before this call.
+     * second call does nothing. The call blocks until the threads have ended, so close
+     * sessions and servers before this call.
      */
     close(): void {
         this.#end(true);
@@ -270,9 +283,11 @@ export class Runtime {
 
     // ---- events ----
 
-    /** Begins to handle events. Called when the library has events, perhaps many times in
-     * one turn of the loop. The first call in a turn also schedules the end of the
-     * turn. */
+    /**
+     * Begins to handle events. The addon calls this method when the library has events,
+     * perhaps many times in one turn of the event loop. The first call in a turn also
+     * schedules the end of the turn.
+     */
     #wake(): void {
         if (this.#isClosed || this.#isDue) return;
         if (!this.#inTurn) {
@@ -294,9 +309,9 @@ export class Runtime {
     };
 
     /**
-     * Runs the handlers of events as long as this turn of the loop allows: first the rest
-     * of a batch, then the next batch. The library calls #wake again for events that it
-     * still has.
+     * Runs the handlers of events as long as this turn of the event loop allows. The rest
+     * of an earlier batch comes first, then the next batches. When the library still has
+     * events, the addon calls #wake again.
      */
     #drain(): void {
         if (this.#isRunning) return;

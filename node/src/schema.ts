@@ -2,8 +2,9 @@
  * Schemas describe arguments and results, and check their values.
  *
  * A schema may be a Standard Schema (zod 4, arktype, valibot and others; see
- * https://standardschema.dev) or a JSON Schema. It may also be a pair of both, for
- * libraries that cannot convert their schemas to JSON Schema.
+ * https://standardschema.dev) or a JSON Schema. A schema may also be a pair of a Standard
+ * Schema and a JSON Schema, for libraries that cannot convert their schemas to JSON
+ * Schema.
  *
  * @module
  */
@@ -23,7 +24,10 @@ type Verdict<T> =
     | { readonly value: T; readonly issues?: undefined }
     | { readonly issues: readonly Issue[] };
 
-/** A Standard Schema, version 1, with its JSON Schema if the library can make it. */
+/**
+ * A Standard Schema, version 1. `jsonSchema` is set if the schema's library can make a
+ * JSON Schema.
+ */
 export interface StandardSchema<In = unknown, Out = In> {
     readonly "~standard": {
         readonly version: 1;
@@ -31,18 +35,18 @@ export interface StandardSchema<In = unknown, Out = In> {
         // biome-ignore lint/suspicious/noExplicitAny: libraries have different options
         readonly validate: (value: unknown, options?: any) => any;
         readonly types?: { readonly input: In; readonly output: Out } | undefined;
-        // biome-ignore lint/suspicious/noExplicitAny: see above
+        // biome-ignore lint/suspicious/noExplicitAny: libraries have different functions
         readonly jsonSchema?: any;
     };
 }
 
-/** A schema that checks values, and the JSON Schema that clients see. */
+/** A pair of a schema that checks values and the JSON Schema that clients see. */
 export interface SchemaPair<S extends StandardSchema = StandardSchema> {
     readonly schema: S;
     readonly jsonSchema: JsonSchema;
 }
 
-/** The schemas of an object's members: `{ name: z.string() }`. */
+/** One schema for each member of an object: `{ name: z.string() }`. */
 export type SchemaShape = { readonly [member: string]: StandardSchema };
 
 /** Any form of schema. */
@@ -116,8 +120,11 @@ export function reasonOf(issues: readonly Issue[]): string {
     return told.join("; ").replace(/\s*\n\s*/g, " ") || "the value does not fit";
 }
 
-/** Checks a value, and returns the value that the schema makes of it. @throws SchemaError
- * when the value does not fit. */
+/**
+ * Checks a value, and returns the value that the schema makes of it.
+ *
+ * @throws SchemaError when the value does not fit.
+ */
 export function checked(schema: Schema, value: unknown): unknown {
     const verdict = schema.check(value);
     return verdict instanceof Promise ? verdict.then(outcome) : outcome(verdict);
@@ -128,7 +135,10 @@ function outcome(verdict: Verdict<unknown>): unknown {
     return verdict.value;
 }
 
-/** Returns whether a value is a Standard Schema. The schemas of arktype are functions. */
+/**
+ * Returns whether a value is a Standard Schema. A Standard Schema may be a function, as
+ * in arktype.
+ */
 export function isStandard(value: unknown): value is StandardSchema {
     return (
         ((typeof value === "object" && value !== null) || typeof value === "function") &&
@@ -149,8 +159,10 @@ function isShape(value: SchemaLike): value is SchemaShape {
  * Makes a schema from any form of schema that a user may give.
  *
  * @param side - "input": members with a default may be missing. "output": the value is
- * complete. @param what - the owner of the schema, for errors: "tool paint". @throws
- * TypeError when the value is not a schema, or its library cannot make a JSON Schema.
+ * complete.
+ * @param what - the owner of the schema, for errors: "tool paint".
+ * @throws TypeError when the value is not a schema, or its library cannot make a JSON
+ * Schema.
  */
 export function schemaOf(
     given: SchemaLike,
@@ -205,7 +217,7 @@ function advice(vendor: string): string {
     return `${begin}; ${how[vendor] ?? "pass { schema, jsonSchema } instead"}`;
 }
 
-// ---- schemas of an object, given by the schemas of its members
+// ---- shapes: objects with one schema for each member
 
 type Member = readonly [name: string, schema: Schema];
 
@@ -222,7 +234,10 @@ function shape(given: SchemaShape, side: "input" | "output", what: string): Sche
     };
 }
 
-/** Tells whether a member is required: `undefined` does not fit the member's schema. */
+/**
+ * Returns whether a member is required. A member is required when `undefined` does not
+ * fit the member's schema.
+ */
 function isRequired(schema: Schema): boolean {
     const verdict = schema.check(undefined);
     if (verdict instanceof Promise) {

@@ -5,8 +5,10 @@
 export class Segment {
     /** The number of the segment: 1, 2, 3, ... without gaps. */
     readonly number: number;
-    /** The index of the segment's block in the result's content, from 0. Several segments
-     * may belong to one block, and their texts together are the text of the block. */
+    /**
+     * The index of the segment's block in the result's content, from 0. Several segments
+     * may belong to one block. Their texts together are the text of the block.
+     */
     readonly index: number;
     /** true = this segment discards all earlier segments. */
     readonly replaces: boolean;
@@ -34,7 +36,7 @@ export class Segment {
         return this.#json ?? JSON.stringify({ type: "text", text: this.text });
     }
 
-    /** The block, decoded anew at each use. */
+    /** The block as an object. Each use decodes the block anew. */
     // biome-ignore lint/suspicious/noExplicitAny: any JSON object
     get content(): any {
         if (this.#json === null) return { type: "text", text: this.text };
@@ -56,7 +58,8 @@ export class Segment {
 /**
  * @internal Makes the segments of a raw event (bindings/node/events.c). A string in `raw`
  * is the text of a plain text block whose number and index follow those of the preceding
- * segment. null begins a segment of any other kind.
+ * segment. A null begins a segment of any other kind, and the five values of the segment
+ * follow: number, index, replaces, text, JSON.
  */
 export function readSegments(raw: unknown[]): Segment[] {
     const segments: Segment[] = [];

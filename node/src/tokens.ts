@@ -23,8 +23,10 @@ import os from "node:os";
 import path from "node:path";
 import { native } from "./native.js";
 
-/** The file cannot be used (damaged, full, locked for too long, or owned by another
- * user), or has no such task. */
+/**
+ * The file of saved tasks cannot be used, or does not contain the requested task. A file
+ * cannot be used when it is damaged, full, locked for too long, or owned by another user.
+ */
 export class TokenFileError extends Error {
     /** `"ERR_SEGUE_NO_TASK"`: the file has no such task. `"ERR_SEGUE_TOKENS"`: any other
      * failure. */
@@ -53,7 +55,7 @@ export interface SavedTask {
     readonly tool: string;
     /** When the task was saved, in seconds since 1970. */
     readonly created: number;
-    /** The server's id of the task, if it has one. */
+    /** The id that the server gave to the task; undefined = no id. */
     readonly taskId: string | undefined;
     readonly era: SavedEra;
     /** The last known status: `"working"`, `"completed"`, ... */
@@ -72,7 +74,7 @@ export interface NewTask {
     status?: string | undefined;
 }
 
-/** A task as the file stores it. */
+/** A task in the form in which the file stores it. */
 interface Stored {
     id: string;
     token: string;
@@ -124,7 +126,7 @@ export class TokenFile {
     }
 
     /**
-     * All saved tasks, oldest first.
+     * Returns all saved tasks, oldest first.
      *
      * @throws TokenFileError: the file is damaged or belongs to another user.
      */
@@ -133,8 +135,8 @@ export class TokenFile {
     }
 
     /**
-     * Returns the saved task whose id or server's task id is `name`, or whose id begins
-     * with `name`.
+     * Finds one saved task by `name`: the task's id, the server's id of the task, or the
+     * beginning of the task's id.
      *
      * @throws TokenFileError: no task matches, or several match; the message names them.
      */
@@ -175,7 +177,8 @@ export class TokenFile {
     /**
      * Updates a saved task.
      *
-     * @throws TokenFileError: there is no such task, or an error of {@link put}.
+     * @throws TokenFileError: no saved task matches `name`, or the file is damaged or
+     * locked for 5 seconds.
      */
     async update(
         name: string,
@@ -198,7 +201,8 @@ export class TokenFile {
     /**
      * Removes a task from the file. The task itself continues on the server.
      *
-     * @throws TokenFileError: there is no such task, or an error of {@link put}.
+     * @throws TokenFileError: no saved task matches `name`, or the file is damaged or
+     * locked for 5 seconds.
      */
     async remove(name: string): Promise<SavedTask> {
         return this.change((tasks) => {
@@ -291,8 +295,8 @@ export class TokenFile {
     }
 
     /**
-     * Locks a file of its own beside the token file, because each change replaces the
-     * token file.
+     * Locks the file `<path>.lock`. The token file itself cannot be the lock, because
+     * each change replaces the token file.
      */
     private async lock(): Promise<FileHandle> {
         await fs.mkdir(path.dirname(this.path), { recursive: true, mode: 0o700 });

@@ -7,12 +7,17 @@
  * `String.prototype.toWellFormed` does for plain strings.
  */
 
-/** Matches one escape of a JSON string. Escapes are matched one by one, so an escaped
- * backslash does not begin another escape. `JSON.stringify` writes whole pairs unescaped,
- * so an escaped surrogate is half of a pair. */
+/**
+ * Matches one escape of a JSON string. Each match covers a whole escape, so an escaped
+ * backslash does not begin another escape. `JSON.stringify` writes whole surrogate pairs
+ * unescaped, so an escaped surrogate is half of a pair.
+ */
 const ESCAPE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g;
 
-/** Replaces each half of a pair by U+FFFD in the output of `JSON.stringify`. */
+/**
+ * Replaces each half of a surrogate pair by U+FFFD. The text must be the output of
+ * `JSON.stringify`.
+ */
 export function wellFormed(json: string): string {
     if (!json.includes("\\ud")) return json;
     return json.replace(ESCAPE, (all, half?: string) => (half ? "\ufffd" : all));
