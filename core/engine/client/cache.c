@@ -1,34 +1,34 @@
 /* The key of a cached result is the method, a NUL, and the params without _meta. The
- * members of params are sorted by name, and strings are spelt in one way. Other values
- * are compared as they are written. Two spellings of one value therefore cost one more
- * exchange, but never give a wrong result.
+ * members of params are sorted by name, and strings are decoded and written in one way.
+ * Numbers and other values are compared as text. Two spellings of one value therefore
+ * cost one more exchange, but never give a wrong result.
  *
- * Some requests neither use nor fill the cache. Requests that want progress or log
- * messages need an exchange. A request whose _meta has more than the trace may get
- * another result. The result of a request that carries answers of a round, or came after
- * a round, depends on these answers (2026-07-28 server/utilities/caching, "Cache Key").
+ * Some requests neither use nor fill the cache. A request for progress or log messages
+ * needs an exchange. A request whose _meta has more than the trace may get another
+ * result. The result of a request that carries answers of a round, or came after a round,
+ * depends on these answers (2026-07-28 server/utilities/caching, "Cache Key").
  *
  * Cached results become void when a notification reports a change, when a new connection
- * is made, or when an error shows that they are old. Private results also become void
- * when the application changes the headers that contain its credentials. `changes` counts
- * these events. A result is not cached when such an event happened after its request was
- * sent, because the result may be older than the event. */
+ * is made, or when an error shows that the results are out of date. Private results also
+ * become void when the application changes the headers that contain its credentials.
+ * `changes` counts these events. A result is not cached when such an event happened after
+ * its request was sent, because the result may be older than the event. */
 #include "engine/client/cache.h"
 
 #include "engine/client/request.h"
 #include "engine/client/trace.h"
 #include "wire/freshness.h"
 
-/* the largest number of members of params; a request with more members does not use the
- * cache */
+/* The largest number of members of params. A request with more members does not use the
+ * cache. */
 #define MEMBERS_MAX 8
 
 struct sgi_kept {
-    /* the node of the map; the text of the key is stored behind the result, in the same
-     * block */
+    /* the node in the map of the cache; its key points to a text behind `result`, in the
+     * same block of memory */
     sgi_map_node node;
     TAILQ_ENTRY(sgi_kept) link;
-    int64_t stale_ms; /* time at which the result stops being fresh; monotonic */
+    int64_t stale_ms; /* monotonic time from which the result is no longer fresh */
     int32_t scope;
     size_t size;
     size_t len;
@@ -64,8 +64,8 @@ void sgi_cache_free(sgi_cache *cache)
     sgi_map_free(&cache->entries);
 }
 
-/* Drops cached results of a method. key: drops only the result with this key; empty =
- * drops all results of the method. */
+/* Drops cached results of a method. key: the cache key of the only result to drop; empty
+ * = all results of the method are dropped. */
 static void forget_some(sgi_cache *cache, const char *method, sgi_str key)
 {
     sgi_kept *kept, *next;
@@ -133,8 +133,8 @@ static void write_value(sgi_jw *w, sgi_json value, sgi_buf *room)
     w->buf->failed |= room->failed;
 }
 
-/* Writes the key of a result. Returns false when the request does not use the cache, or
- * when out of memory. */
+/* Writes the cache key of a request to `out`. Returns false when the request does not use
+ * the cache, or when out of memory. */
 static bool write_key(const char *method, sgi_json params, sgi_buf *out)
 {
     sgi_json_member sorted[MEMBERS_MAX];
@@ -289,9 +289,10 @@ void sgi_cache_keep(segue_request *request, sgi_json result)
 
 /* ---- results that became void ---- */
 
-/* Removes the cached results that an error shows to be old. For example, a refused cursor
- * makes all pages of its list void (server/utilities/caching: "Clients MAY re-fetch
- * before the TTL expires if they have reason to believe the data has changed"). */
+/* Removes the cached results that an error shows to be out of date. For example, a
+ * refused cursor makes all pages of its list void (server/utilities/caching: "Clients MAY
+ * re-fetch before the TTL expires if they have reason to believe the data has
+ * changed"). */
 void sgi_cache_note_error(segue_request *request, sgi_json error)
 {
     static const char *const found_in[][2] = {{"tools/call", "tools/list"},

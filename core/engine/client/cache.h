@@ -14,11 +14,12 @@ typedef struct sgi_kept sgi_kept;
 typedef struct sgi_cache {
     sgi_engine *engine;
     sgi_map entries;
-    TAILQ_HEAD(, sgi_kept) by_use; /* the entries, the least recently used entry first */
-    /* bytes: number of bytes of all entries; max: the limit of this number; max 0 =
-     * nothing is cached */
+    /* the cached results, the least recently used result first */
+    TAILQ_HEAD(, sgi_kept) by_use;
+    /* bytes: the memory of all cached results; max: the limit of `bytes`; max 0 = nothing
+     * is cached */
     size_t bytes, max;
-    /* Number of events that made cached results void, counted from 1. When this number
+    /* Number of events that made cached results void; starts at 1. When this number
      * changes between a request and its result, the result is not cached. */
     uint64_t changes;
     /* the value of conn->credentials when the private results were cached */
@@ -31,12 +32,13 @@ void sgi_cache_free(sgi_cache *cache);
 void sgi_cache_clear(sgi_cache *cache);
 
 /* Finds a fresh result for this request. *result is a view, valid until the cache
- * changes. Returns false when the cache has no such result, so that the request must be
- * sent; if its result may be cached, request->cache_mark is then set. */
+ * changes. Returns false when the cache has no such result; the request must then be
+ * sent. If the answer to this request may be cached, the function then also sets
+ * request->cache_mark. */
 bool sgi_cache_find(segue_request *request, sgi_json *result);
-/* Caches the result with which the request was answered, if the result may be cached. */
+/* Caches the result of the request, if this result may be cached. */
 void sgi_cache_keep(segue_request *request, sgi_json result);
-/* Removes the results that this error shows to be old. The error is the answer to
+/* Removes the results that this error shows to be out of date. The error is the answer to
  * `request`. */
 void sgi_cache_note_error(segue_request *request, sgi_json error);
 /* Removes the results that a notification of the server reports as changed. */

@@ -1,6 +1,7 @@
-/* Uses only the defaults of a form's schema that an answer may contain: strings, numbers,
- * booleans and lists of strings. A default of another type is a mistake of the server. It
- * is left out, because the server would not accept it in an answer. */
+/* Fills missing fields of an answer with the defaults of the form's schema. Only strings,
+ * numbers, booleans and lists of strings are valid values of an answer. A default of
+ * another type is a mistake of the server and is ignored, because the server would not
+ * accept this value in an answer. */
 #include "engine/client/defaults.h"
 
 #include "engine/input/answer_form.h"
@@ -88,7 +89,7 @@ void sgi_defaults_free(sgi_defaults *defaults, const sgi_mem *mem)
 
 /* ---- the answer to a question ---- */
 
-/* Returns the key of a member with the quotes around it. */
+/* Returns the member's key as JSON text, with the quotes around it. */
 static sgi_json quoted(const sgi_json_member *member)
 {
     return (sgi_json){member->key.p - 1, member->key.n + 2};
@@ -103,8 +104,8 @@ static bool has_member(sgi_json object, sgi_str name)
     return false;
 }
 
-/* Writes the content of the answer. given: the content that the application gave; may be
- * empty. */
+/* Writes the content of the answer: the members of `given`, then the defaults of the
+ * fields that `given` lacks. given: the content from the application; may be empty. */
 static void write_content(sgi_jw *w, const sgi_defaults *defaults, sgi_json given)
 {
     sgi_json_member member;
@@ -146,8 +147,8 @@ static void write_answer(sgi_jw *w, const sgi_defaults *defaults, sgi_json answe
     sgi_jw_close(w, '}');
 }
 
-/* True when the answer accepts the form, so that missing fields may get their defaults.
- * An answer that declines the form, or a value that is not an answer, is not changed. */
+/* True when the answer accepts the form, so that missing fields get their defaults. An
+ * answer that declines the form, or a value that is not an answer, gets no defaults. */
 static bool may_lack(sgi_json answer)
 {
     if (sgi_json_kind_of(answer) != SGI_JSON_OBJECT)

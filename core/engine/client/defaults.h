@@ -1,4 +1,4 @@
-/* Checks answers to a server's questions. Also fills in the defaults of forms that a
+/* Checks answers to a server's questions, and fills in the defaults of the forms that a
  * server sends (SEP-1034). An application that shows the form puts the defaults into the
  * fields itself, and a field that a person has emptied must stay empty. So the library
  * fills in defaults only for applications that show no form (segue_session_options,
@@ -11,7 +11,8 @@
 /* The largest number of fields of a form whose defaults are used. */
 #define SGI_DEFAULTS_MAX 1000
 
-/* The defaults of one form, as a JSON object. A form without defaults has {}. */
+/* The defaults of one form, as one JSON object. The object of a form without defaults is
+ * {}. */
 typedef struct sgi_defaults {
     char *text; /* JSON: {"field":default,...} */
     size_t len;

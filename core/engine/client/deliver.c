@@ -23,9 +23,9 @@ bool sgi_deliver_is_full(const segue_request *request)
     return sgi_deliver_waiting_bytes(request) >= INBOX_HIGH;
 }
 
-/* True when segments are delivered without credit, so that on_complete can run. This is
- * so when the request has failed, when the application has cancelled the request after
- * its end, or when the session is closed. */
+/* True when the remaining segments are delivered without credit, so that on_complete can
+ * run. The three cases: the request has failed, the application has cancelled the request
+ * after its end, or the session is closed. */
 static bool may_ignore_credit(const segue_request *request)
 {
     return sgi_request_is_over(request) &&
@@ -87,12 +87,12 @@ static void add_segment(segue_request *request, const sgi_inbox_head *head,
                         sgi_json block)
 {
     if (sgi_request_is_over(request))
-        /* an earlier segment could not be stored, so later segments are dropped: they
-         * would leave a gap */
+        /* memory ran out for an earlier segment, so all later segments are dropped: the
+         * application must not get segments with a gap between them */
         return;
     sgi_inbox_head full = *head;
     /* The message that makes segments void may arrive before the last of these segments.
-     * Only a segment after the void ones counts as their replacement. */
+     * Only a segment with a number above `voided` replaces the void segments. */
     full.replaces =
         request->numbering.replace_due && head->number > request->numbering.voided;
     request->numbering.replace_due = request->numbering.replace_due && !full.replaces;
@@ -124,9 +124,9 @@ void sgi_deliver_void(segue_request *request, uint64_t number)
     request->numbering.replace_due = true;
 }
 
-/* Used when some segments continue the text of others, so that the blocks of the result
+/* Called when some segments continue the text of others, so that the blocks of the result
  * differ from the segments. If only some of the segments were delivered, makes the
- * delivered segments void. All blocks of the result are then delivered instead. */
+ * delivered segments void. The application then gets all blocks of the result instead. */
 static void void_joined(segue_request *request, sgi_json segments)
 {
     int64_t all;
@@ -287,7 +287,7 @@ static void after_user(segue_request *request, const sgi_inbox_head *head)
         request->follower->task_reported(request);
 }
 
-/* Lets the session read input again, if it was waiting for the callbacks of this
+/* Lets the session read input again, if the session was waiting for the callbacks of this
  * request. */
 static void let_go(segue_request *request)
 {

@@ -129,8 +129,8 @@ void sgi_cli_write_plain_capabilities(const segue_session *session, sgi_json giv
     }
 }
 
-/* True for a capability that a dialect declares, so that the application must not declare
- * it. */
+/* True for a capability that a dialect declares. The application must not declare such a
+ * capability. */
 static bool is_owned(const sgi_json_member *member)
 {
     EACH_GREETING(row)

@@ -1,8 +1,9 @@
-/* An emitter is in the map `in_flight` from the moment its request is written until it
- * has its outcome or is dropped; then it is freed. Over a byte stream all emitters share
- * the session's conversation. Over HTTP each emitter has the conversation of its own
- * exchange, which ends with the emitter. `done` may drop other emitters and end the
- * session, so a reference keeps the session in memory while `done` runs. */
+/* An emitter is in the map `in_flight` from the moment its request is written until the
+ * emitter gets its outcome or is dropped. Then the emitter is freed. Over a byte stream
+ * all emitters share the session's conversation. Over HTTP each emitter has the
+ * conversation of its own exchange, which ends with the emitter. `done` may drop other
+ * emitters and end the session, so a reference keeps the session in memory while `done`
+ * runs. */
 #include "engine/client/emitter.h"
 
 #include "engine/client/exchange_state.h"
@@ -108,8 +109,8 @@ sgi_emitter *sgi_emitter_find(segue_session *session, sgi_json id)
 
 /* Reports the outcome of an emitter. If the answer came on the emitter's own exchange,
  * the transport may read the stream of this exchange to its end. If the answer came on
- * another exchange, the stream of the own exchange is closed, because it might stay open
- * for ever. */
+ * another exchange, the emitter's own stream is closed, because it might stay open for
+ * ever. */
 static void conclude(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     segue_session *session = emitter->session;
@@ -178,9 +179,9 @@ void sgi_emitter_too_large(sgi_emitter *emitter)
     conclude(emitter, &outcome);
 }
 
-/* True when the server sent this error in place of an answer that it no longer has. Such
- * an error counts only on a reopened stream. On any other stream, a tool may have used
- * the same words. */
+/* True for the error that a server sends in place of an answer that the server no longer
+ * has. The error has this meaning only on a reopened stream. On any other stream a tool
+ * may have sent the same error. */
 static bool is_stand_in(const sgi_emitter *emitter, sgi_json error)
 {
     sgi_json reason = sgi_json_get(sgi_json_get(error, "data"), "reason");
@@ -224,10 +225,10 @@ void sgi_emitter_malformed(sgi_emitter *emitter)
 
 /* ---- timeouts ---- */
 
-/* Tells the server that a request was cancelled. In 2026-07-28 over HTTP, closing the
- * stream tells the server (basic/patterns/cancellation). A call with an idempotency key
- * also needs a message, because the server continues such a call for a client that
- * reconnects. */
+/* Reports to the server that the client has cancelled a request. In 2026-07-28 over HTTP
+ * the closed stream is the report (basic/patterns/cancellation). A call with an
+ * idempotency key also needs a message, because the server continues such a call for a
+ * client that reconnects. */
 static void tell_cancelled(const sgi_emitter *emitter, const char *reason)
 {
     const segue_request *request = emitter->request;
@@ -254,8 +255,8 @@ void sgi_emitter_withdraw(const segue_request *request)
         sgi_withdraw_call(request->session, &call);
 }
 
-/* True when the client does not read input until callbacks have run, so that an answer
- * may wait unread. */
+/* True when the client reads no input until callbacks have run. The answer may then have
+ * arrived unread. */
 static bool is_unread(const sgi_emitter *emitter)
 {
     const sgi_conn *conn = emitter->conn;
@@ -268,12 +269,12 @@ static void timed_out(sgi_timer *timer)
     sgi_emitter *emitter = SGI_OWNER(timer, sgi_emitter, timer);
     if (sgi_exchange_is_held(emitter->conn) || is_unread(emitter) ||
         (emitter->request && sgi_server_questions_are_open(emitter->request))) {
-        /* the application or a user has to act first, so the time limit starts again */
+        /* the application or a user has to act first, so the time limit starts anew */
         sgi_emitter_note_sign_of_life(emitter);
         return;
     }
-    /* No message is sent when the answer has begun, or when the application has already
-     * given the request up. */
+    /* No message is sent when a part of the answer has arrived, or when the request has
+     * already ended (late). */
     if (!emitter->begun && !emitter->late)
         tell_cancelled(emitter, "timeout");
     conclude_with(emitter, SGI_OUTCOME_TIMEOUT, (sgi_json){0});
@@ -288,8 +289,8 @@ void sgi_emitter_note_sign_of_life(sgi_emitter *emitter)
 
 /* ---- sending ---- */
 
-/* True for a member of _meta that every request of 2026-07-28 has (handshake.c writes
- * it). */
+/* True for a member of _meta that every request of 2026-07-28 has. handshake.c writes
+ * these members. */
 static bool is_of_session(const sgi_json_member *member)
 {
     return sgi_json_key_is(member, "io.modelcontextprotocol/protocolVersion") ||
@@ -297,9 +298,9 @@ static bool is_of_session(const sgi_json_member *member)
            sgi_json_key_is(member, "io.modelcontextprotocol/clientCapabilities");
 }
 
-/* True when the text `members` has a member with the key of this member. In JSON text a
- * key is the only place where these quotes can occur unescaped, so a plain search for the
- * quoted key is enough. */
+/* True when the JSON text `members` has a member with the same key. The search looks for
+ * the key in quotes and a colon. In JSON text these characters can occur only where a key
+ * is. */
 static bool is_said(sgi_str members, const sgi_json_member *member)
 {
     const char *at = members.p;
@@ -314,9 +315,9 @@ static bool is_said(sgi_str members, const sgi_json_member *member)
     return false;
 }
 
-/* Writes the application's own members of _meta. A message that the library sends on
- * behalf of a request gets only the members of the request's trace. Members that the
- * protocol defines are left out, because the library writes them itself. */
+/* Writes the application's own members of _meta. Members that the protocol defines are
+ * left out, because the library writes them itself. A message that the library sends on
+ * behalf of a request gets only the trace of the request. */
 static void write_own_meta(const sgi_emitter *emitter, sgi_jw *w, bool stateless,
                            sgi_str extra, sgi_json user)
 {
@@ -350,7 +351,7 @@ static void write_meta(const sgi_emitter *emitter, sgi_sending *sending, sgi_str
     if (extra.n) {
         sgi_str members = extra;
         if (!w->comma) {
-            members.p++; /* without the comma in front of the first member */
+            members.p++; /* skips the comma before the first member */
             members.n--;
         }
         sgi_buf_add_str(w->buf, members);

@@ -19,15 +19,15 @@
 
 #include "engine/client/dialects.h"
 
-/* Servers of the TypeScript SDK use this code for "Server not initialized" and for other
- * errors. */
+/* The code of "Server not initialized" and of other errors in servers of the TypeScript
+ * SDK. */
 #define NOT_INITIALIZED (-32000)
 
 typedef enum sgi_era_change { SAME = 0, STARTED_AGAIN, OTHER_ERA } sgi_era_change;
 
-/* Decides what an error shows with which a server refused a modern request. is_ours: the
- * error has the id of this request, so the server has read it. Such an error shows
- * another era only if its reason is the version. */
+/* Decides which change of era the error shows when a server refused a modern request.
+ * is_ours: the error has the id of this request, so the server has read the request. Such
+ * an error shows another era only if it is about the version. */
 static sgi_era_change change_from_modern(int64_t code, bool is_ours)
 {
     bool known = code == SGI_RPC_MISSING_CAPABILITY || code == SGI_RPC_HEADER_MISMATCH ||
@@ -48,16 +48,18 @@ static sgi_era_change change_of(const sgi_emitter *emitter, sgi_version version,
     if (code == NOT_INITIALIZED && (!id.n || sgi_json_kind_of(id) == SGI_JSON_NULL))
         return STARTED_AGAIN;
     if (sgi_facts(version)->header_repeats)
-        /* the draft has these headers too, so the error does not show another era */
+        /* the draft also requires the headers of 2026-07-28, so an error about them does
+         * not show another era */
         return SAME;
     return code == SGI_RPC_UNSUPPORTED_VERSION || code == SGI_RPC_HEADER_MISMATCH
                ? OTHER_ERA
                : SAME;
 }
 
-/* Notes that the server may have been replaced. This is noted once per request, and once
- * for the requests of the session itself. The server did not run the request. So no
- * server has its idempotency key, unless an earlier attempt was lost. */
+/* Notes that the server may have been replaced. This is done once per request, and once
+ * for the requests of the session itself. Returns false when it was done before. The
+ * server did not run the request. So no server knows the idempotency key, unless an
+ * earlier attempt was lost. */
 static bool doubt(sgi_emitter *emitter)
 {
     segue_request *request = emitter->request;

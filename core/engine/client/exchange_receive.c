@@ -16,7 +16,8 @@ static void start(void *self)
 }
 
 /* True for an answer that comes after the request has left this exchange. A later request
- * may have the same id (requests/resume), and this is no answer to it. */
+ * can have the same id (requests/resume). The late answer must not become the answer to
+ * that later request. */
 static bool is_late_answer(const sgi_exchange *exchange, const sgi_message *msg)
 {
     return exchange->over && exchange->waited_for &&
@@ -26,7 +27,7 @@ static bool is_late_answer(const sgi_exchange *exchange, const sgi_message *msg)
 static void message(void *self, const sgi_message *msg)
 {
     const sgi_exchange *exchange = self;
-    /* the exchange holds a reference to the session */
+    /* a reference of the exchange keeps the session in memory */
     segue_session *session = exchange->session;
     if (is_late_answer(exchange, msg)) {
         session->engine->warnings++;
@@ -35,8 +36,8 @@ static void message(void *self, const sgi_message *msg)
     session->hearing = exchange->emitter;
     if (exchange->kind != SGI_EXCHANGE_INITIALIZE &&
         exchange->wire_session == session->wire_session)
-        /* this wire session has answered a message, so the count of renewals in a row
-         * begins at 0 again */
+        /* the server has answered a message in this wire session, so the count of
+         * renewals in a row starts at 0 again */
         session->reach.renewals = 0;
     session->conn->role->message(session, msg);
     session->hearing = NULL;
@@ -72,8 +73,8 @@ static void lost(void *self, const char *why)
         sgi_session_stream_ended(exchange->session, exchange->has_response);
 }
 
-/* Returns false while the inbox is full, if the exchange can bring more than its answer.
- * An exchange that can bring only its answer is always read. */
+/* Returns false while the inbox is full, for an exchange that can bring more messages
+ * than its answer. An exchange that brings only its answer is always read. */
 static bool wants_input(void *self)
 {
     sgi_exchange *exchange = self;
@@ -129,12 +130,12 @@ sgi_conn *sgi_exchange_next(sgi_conn *parent)
         TAILQ_REMOVE(&session->exchanges, exchange, link);
         exchange->marked = false;
         if (!exchange->taken && conn->up) {
-            /* the reference of the list becomes that of the transport */
+            /* the reference that the list had now belongs to the transport */
             exchange->taken = true;
             return conn;
         }
-        /* Without a transport, the engine has the last reference, and sgi_conn_unref
-         * frees conn. */
+        /* If the exchange never had a transport, sgi_conn_unref drops the last reference
+         * and frees conn. So conn is returned only if it has a transport. */
         bool carried = conn->transport != NULL;
         sgi_conn_unref(conn);
         if (carried)
@@ -160,10 +161,10 @@ bool sgi_exchange_is_awaited(const sgi_conn *conn)
            (exchange->kind == SGI_EXCHANGE_LISTEN && !exchange->over);
 }
 
-/* True when the transport must not send the message again and only the client's request
+/* True when the transport must not send the message again, and only the client's request
  * may do so. A call without an idempotency key would run twice. A repeated tasks/result
- * would use an id that may still be in use in its wire session, so the request sends it
- * under a new id. */
+ * would use an id that may still be in use in its wire session, so the request sends the
+ * message under a new id. */
 static bool goes_once(const sgi_exchange *exchange, bool stateless)
 {
     const segue_request *request = exchange->emitter ? exchange->emitter->request : NULL;
@@ -173,9 +174,10 @@ static bool goes_once(const sgi_exchange *exchange, bool stateless)
     return !stateless && sgi_str_eq(method, SGI_STR("tasks/result"));
 }
 
-/* True for a message that the server answers at once. Late answers are those to a call,
- * which may wait for a question; to tasks/result, which waits for the end of its task;
- * and to any message that is sent before the handshake is over. */
+/* True for a message that the server answers at once. Three kinds of messages may be
+ * answered late: a call, which may wait for the answer to a question; tasks/result, which
+ * waits for the end of its task; and a message that is sent before the handshake is
+ * over. */
 static bool is_brief(const sgi_exchange *exchange)
 {
     static const char *const methods[] = {"initialize",   "server/discover",
@@ -185,7 +187,8 @@ static bool is_brief(const sgi_exchange *exchange)
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (sgi_str_eq(method, sgi_str_of(methods[i])))
             return true;
-    /* the message is an answer or a notification, which the server answers at once */
+    /* no emitter ever waited: the message is an answer or a notification, which the
+     * server accepts at once */
     return sgi_cli_is_inquiry(method) || !exchange->waited_for;
 }
 
@@ -233,8 +236,8 @@ void sgi_exchange_on_sign_of_life(sgi_conn *conn)
 {
     sgi_emitter *emitter = conn->exchange->emitter;
     conn->exchange->has_response = true;
-    /* an emitter without a request belongs to the handshake, whose time limit does not
-     * start again */
+    /* an emitter without a request belongs to the handshake, whose time limit is never
+     * restarted */
     if (emitter && emitter->request)
         sgi_emitter_note_sign_of_life(emitter);
 }

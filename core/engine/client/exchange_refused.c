@@ -1,8 +1,9 @@
-/* Handles a response that is not an answer: an HTTP error status, a body that answers
- * nothing, or a report of the transport that no answer will come. Each gives the waiting
- * emitter an outcome: ERROR when the body is a JSON-RPC error, LOST when another try may
- * help, otherwise REFUSED. When the server does not know the wire session or the era, the
- * client first begins a new wire session and then sends the refused message again. */
+/* Handles a response that is not an answer: an HTTP error status, a body without an
+ * answer, or the transport's report that no answer will come. Each of these gives the
+ * waiting emitter an outcome: ERROR when the body is a JSON-RPC error, LOST when another
+ * attempt may help, otherwise REFUSED. When the server does not know the wire session or
+ * the era, the client first begins a new wire session and then sends the refused message
+ * again. */
 #include "engine/client/exchange_state.h"
 
 #include "engine/client/era_change.h"
@@ -11,8 +12,9 @@
 
 #include <stdio.h>
 
-/* Returns the JSON-RPC error in a body, or empty. An error without an id, or with id
- * null, counts as the answer to this exchange. */
+/* Returns the JSON-RPC error object in a body; empty when the body has no such object.
+ * The id of the error is not checked: an error without an id also counts as the
+ * answer. */
 static sgi_json find_error(sgi_exchange *exchange, sgi_str body)
 {
     sgi_json_member members[SGI_MESSAGE_MEMBERS];
@@ -47,7 +49,7 @@ void sgi_exchange_on_status(sgi_conn *conn, int32_t status)
         sgi_withdrawal_resumed(exchange->session, exchange->emitter->id);
 }
 
-/* True for a status that denies access. Such a status counts even when the body has a
+/* True for a status that denies access. The status then decides, even when the body has a
  * JSON-RPC error. Status 403 denies access only while the session is not open. */
 static bool is_denied(const sgi_exchange *exchange, int32_t status)
 {
@@ -67,8 +69,8 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
 {
     sgi_exchange *exchange = conn->exchange;
     if (exchange->kind == SGI_EXCHANGE_LISTEN) {
-        /* the session's GET stream: any status that is not temporary means that the
-         * server offers no such stream */
+        /* a refused GET stream of the session: any status that is not temporary means
+         * that the server offers no such stream */
         exchange->over = !sgi_http_status_may_pass(status);
         return;
     }
@@ -80,12 +82,12 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
     bool passes = sgi_http_status_may_pass(status);
     if (sgi_era_change_handle(exchange->emitter, exchange->version, status, error, id))
         return;
-    /* during the handshake a server that starts or closes may send any error, so this
-     * error does not show its era */
+    /* a server that starts or closes may send any error during the handshake, so a
+     * temporary status there does not show the era of the server */
     bool shakes = !exchange->emitter->request && !sgi_session_is_open(exchange->session);
     exchange->emitter->http_status = status;
-    /* a server that is closing has not run the call, so the call is sent to another
-     * server */
+    /* a server that is closing has not run the call, so the call is sent again and can
+     * reach another server */
     bool ending = passes && sgi_error_is_ending(error);
     if (error.n && !ending && !(passes && shakes)) {
         sgi_emitter_error(exchange->emitter, error);
@@ -96,10 +98,10 @@ void sgi_exchange_on_refusal(sgi_conn *conn, int32_t status, sgi_str body)
     }
 }
 
-/* True while the request may be sent again. It may be sent max_reconnects times in a row,
- * because several servers may fail one after another; its time limit may end it earlier.
- * This function counts the failures only while the session is not open. When the session
- * is open, the code that sends the request again counts them. */
+/* True while the request may be sent again: at most max_reconnects times in a row,
+ * because several servers may fail one after another. The time limit of the request may
+ * end it earlier. This function counts the failures only while the session is not open.
+ * While the session is open, the code that sends the request again counts them. */
 static bool may_go_again(segue_request *request)
 {
     bool may = request->tries.failures < request->session->options.max_reconnects;
@@ -117,7 +119,7 @@ static bool is_unknown_method(sgi_json error)
 /* Begins a new wire session, because the server no longer knows the old one. A message
  * that was refused for this reason did not run, so it is sent again in the new wire
  * session. A message that the server had accepted may have run, so it is not sent again.
- * Each other exchange of the old wire session gets a 404 itself (2025-11-25
+ * Every other exchange of the old wire session gets its own 404 (2025-11-25
  * basic/transports, "Session Management", 4). */
 void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
 {
@@ -132,8 +134,8 @@ void sgi_exchange_on_session_gone(sgi_conn *conn, bool taken, sgi_str body)
         return;
     }
     sgi_json error = emitter ? find_error(exchange, body) : (sgi_json){0};
-    /* in 2026-07-28 an unknown method has status 404 too, and the wire session still
-     * exists */
+    /* in 2026-07-28 a server answers an unknown method with status 404, although the wire
+     * session still exists */
     if (is_unknown_method(error)) {
         sgi_emitter_error(emitter, error);
         return;
@@ -156,8 +158,8 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
     if (exchange->emitter && exchange->emitter->late)
         return false;
     exchange->resumed = true;
-    /* no time limit applies: no request waits for the stream, or the server had announced
-     * its end */
+    /* no time limit applies, because no request waits for the stream, or because the
+     * server had announced the end of the stream */
     if (exchange->kind == SGI_EXCHANGE_LISTEN || is_polled)
         return true;
     if (attempt <= 1)
@@ -165,7 +167,7 @@ bool sgi_exchange_may_reopen(sgi_conn *conn, const char *why, int32_t attempt,
     int64_t left = sgi_session_reconnect_ms_left(exchange->session, exchange->lost_ms);
     if (left <= 0) {
         sgi_explain_unreachable(exchange->session, text, why);
-        /* time that this exchange has lost also counts for the request's own attempts */
+        /* the time that this exchange has lost also counts as lost time of the request */
         if (request)
             request->tries.lost_ms = exchange->lost_ms;
         if (exchange->emitter)

@@ -45,7 +45,8 @@ sgi_conn *sgi_exchange_new(segue_session *session)
     return exchange->conn;
 }
 
-/* In 2026-07-28 and in the draft, headers repeat the method of the message. */
+/* True in 2026-07-28 and in the draft, where a header repeats the method of the
+ * message. */
 bool sgi_exchange_repeats_method(const sgi_exchange *exchange)
 {
     return sgi_facts(exchange->version)->header_repeats;
@@ -60,14 +61,15 @@ static const char *name_member(const sgi_exchange *exchange, sgi_str method)
     return member && (all || !strcmp(member, "taskId")) ? member : NULL;
 }
 
-/* Reads the values that the headers repeat from the message. The library wrote the
- * message, so it is well-formed. Returns false when out of memory. */
+/* Reads from the message the values that the headers repeat. The library wrote the
+ * message, so the message is well-formed. Returns false when out of memory. */
 static bool read_head(sgi_exchange *exchange)
 {
     sgi_str body = sgi_buf_str(&exchange->conn->out);
     sgi_json method = sgi_json_get(body, "method");
     sgi_json params = sgi_json_get(body, "params");
-    if (!method.n) { /* the message is an answer to a question of the server */
+    /* without a method, the message is an answer to a question of the server */
+    if (!method.n) {
         sgi_buf_add_str(&exchange->answers, sgi_json_get(body, "id"));
         return !exchange->answers.failed;
     }
@@ -119,11 +121,11 @@ void sgi_exchange_end(sgi_conn *conn)
     exchange->emitter = NULL;
     exchange->over = true;
     if (!exchange->taken)
-        /* the message was not sent yet, so the transport does not send it */
+        /* the transport does not have the message yet, and does not send it */
         conn->up = false;
     else if (!conn->answered && conn->transport)
-        /* an exchange that has its answer is not marked: the transport may read its
-         * stream to the end */
+        /* an exchange that has its answer is not marked, so that the transport may read
+         * the stream of the response to its end */
         mark(exchange);
     sgi_conn_unref(exchange->conn);
 }

@@ -1,7 +1,7 @@
 /* The client's side of HTTP exchanges. Each message of a session is sent by an exchange
  * of its own, and the answer comes back on the same exchange. The conversation of an
- * exchange is a child of the session's conversation, which itself carries no message.
- * exchange_port.h declares the functions for transports.
+ * exchange is a child of the session's conversation. The session's conversation itself
+ * carries no message. exchange_port.h declares the functions for transports.
  *
  * An exchange has up to three references: one of the engine, until sgi_exchange_end; one
  * of the transport, from sgi_exchange_next to sgi_exchange_release; and one of the list
@@ -18,10 +18,11 @@
  * exchange. Returns NULL when out of memory. */
 sgi_conn *sgi_exchange_new(segue_session *session);
 /* Sends the message that was written into the conversation. emitter: receives the answer;
- * may be NULL. Returns false when out of memory: nothing is then sent, and a caller with
- * an emitter must still call sgi_exchange_end. */
+ * may be NULL. Returns false, and sends nothing, when out of memory. A caller with an
+ * emitter must then still call sgi_exchange_end. */
 bool sgi_exchange_send(sgi_conn *conn, sgi_emitter *emitter);
-/* Ends the exchange, because no code waits for its answer any more. */
+/* Ends the exchange, because no code waits for its answer any more. The engine's
+ * reference is dropped. */
 void sgi_exchange_end(sgi_conn *conn);
 /* Opens the GET stream on which a server of the handshake eras sends requests and
  * notifications of its own. */
@@ -32,8 +33,8 @@ void sgi_exchanges_forget(segue_session *session);
 /* Allows the transport to read more input from this exchange. */
 void sgi_exchange_resume_input(sgi_conn *conn);
 
-/* True when the exchange waits for a token or a connection. False for a conversation that
- * does not belong to an HTTP exchange. */
+/* True when the exchange waits for an access token or a free connection. False for a
+ * conversation without an HTTP exchange. */
 bool sgi_exchange_is_held(const sgi_conn *conn);
 
 #endif

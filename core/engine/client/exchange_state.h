@@ -11,41 +11,49 @@ struct sgi_exchange {
      * next */
     TAILQ_ENTRY(sgi_exchange) link;
     bool marked;
-    bool taken;      /* the transport has a reference to the exchange */
-    bool over;       /* no emitter and no session waits for the answer any more */
-    bool waited_for; /* an emitter has waited for the answer */
+    bool taken; /* true when the transport has a reference to the exchange */
+    /* true when no emitter and no session waits for the answer any more */
+    bool over;
+    bool waited_for; /* true when an emitter waits, or has waited, for the answer */
     sgi_conn *conn;
     segue_session *session; /* a counted reference */
-    sgi_emitter *emitter;   /* the emitter that waits for the answer, or NULL */
+    /* the emitter that waits for the answer; NULL = no emitter waits */
+    sgi_emitter *emitter;
     sgi_exchange_kind kind;
     sgi_version version;
     sgi_buf method; /* the method of the message, decoded from JSON */
-    sgi_buf name;   /* the value of Mcp-Name */
+    sgi_buf name;   /* the encoded value of the header Mcp-Name */
     bool has_name;
-    sgi_buf params;       /* the headers Mcp-Param-*, packed as name NUL value NUL */
-    int32_t wire_session; /* the wire session of `session` when the message was written */
-    bool has_response;    /* a part of the response has arrived */
-    /* the stream of the response broke, and the transport tries to open it again */
-    bool resumed;
-    /* duration of the pauses so far, over all attempts in a row to open the stream
+    sgi_buf params; /* the headers Mcp-Param-*, packed as name NUL value NUL */
+    /* number of the wire session in which the message was written */
+    int32_t wire_session;
+    bool has_response; /* true when a part of the response has arrived */
+    /* true when the stream of the response broke and the transport tries to open it
      * again */
+    bool resumed;
+    /* sum of the pauses in ms, over all attempts in a row to reopen the stream */
     int64_t lost_ms;
-    bool held;   /* the exchange waits for a token or for a free connection */
-    bool unsent; /* nothing of the message has reached the server */
-    /* the message is notifications/initialized: the session opens when the server has
-     * accepted it */
+    /* true while the exchange waits for an access token or for a free connection */
+    bool held;
+    bool unsent; /* true when nothing of the message can have reached the server */
+    /* true when the message is notifications/initialized: the session opens when the
+     * server has accepted the message */
     bool announces;
-    int64_t withdraws; /* id of the call that this message withdraws; 0 = none */
-    sgi_buf answers;   /* id of the server's question whose answer this message is */
-    /* the server has accepted the message for good, or refused it for good */
+    /* id of the call that this message withdraws; 0 = the message is not a withdrawal */
+    int64_t withdraws;
+    /* for an answer to a server's question: the id of the question (JSON); otherwise
+     * empty */
+    sgi_buf answers;
+    /* true when the server has accepted or refused the message and the decision is
+     * final */
     bool settled;
 };
 
 /* The callbacks of the exchange's conversation (exchange_receive.c). */
 extern const sgi_role sgi_exchange_role;
 
-/* True when the HTTP headers of this exchange repeat the method of the message. This is
- * so in 2026-07-28 and in the draft before it. */
+/* True when an HTTP header of this exchange repeats the method of the message. This is
+ * true in 2026-07-28 and in the draft before it. */
 bool sgi_exchange_repeats_method(const sgi_exchange *exchange);
 
 #endif

@@ -4,8 +4,8 @@
  * sends initialize. Over a byte stream a server may be silent because it is still
  * starting. So a DiscoverResult is accepted until the answer to initialize comes. When
  * initialize is refused, the client waits once more for the answer to server/discover.
- * The result holds for one connection. After a reconnect the era is found out again,
- * because another program may be at the other end. */
+ * The era is valid for one connection only. After a reconnect the client finds out the
+ * era again, because another program may be at the other end. */
 #include "engine/client/dialects.h"
 #include "engine/client/emitter.h"
 #include "engine/client/hosting.h"
@@ -28,7 +28,7 @@ static void write_client_info(sgi_jw *w, const segue_session *session, const cha
 }
 
 /* Writes the application's capabilities (given), and adds the library's tasks extension
- * to their member `extensions`. */
+ * to the member `extensions` of these capabilities. */
 static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json given)
 {
     sgi_json extensions = sgi_json_get(given, "extensions");
@@ -45,7 +45,8 @@ static void write_capabilities(sgi_jw *w, const segue_session *session, sgi_json
     sgi_jw_close(w, '}');
 }
 
-/* Writes the application's experimental capabilities and those of the dialects. */
+/* Writes the experimental capabilities of the application, and then those of the
+ * dialects. */
 static void write_experimental(sgi_jw *w, const segue_session *session, sgi_json given)
 {
     bool some = sgi_cli_declares_experimental(session, given);
@@ -154,7 +155,7 @@ static const char *advice_on(int32_t status)
 }
 
 /* Writes why the handshake failed, with the server's own words. Over HTTP the text also
- * has URL and status, because the URL may not lead to an MCP server. */
+ * names the URL and the status, because the URL may not lead to an MCP server. */
 static void explain(const segue_session *session, const char *method,
                     const sgi_outcome *outcome, char why[SGI_WHY_MAX])
 {
@@ -177,10 +178,11 @@ static void explain(const segue_session *session, const char *method,
     sgi_explain_failure(why, what, said);
 }
 
-/* True when no server has answered, so that the outcome says nothing about the era. The
- * session is then lost, or ends. Over a byte stream the session notices a loss by itself,
- * and silence means a handshake era. Over HTTP a refusal means a handshake era, and
- * silence means a busy server (2026-07-28 basic/versioning, "Backward Compatibility"). */
+/* True when the outcome says nothing about the era, because no server has answered or the
+ * client was not let in. The function then reports the session as lost or ends it. Over a
+ * byte stream the session notices a loss by itself, and silence means a handshake era.
+ * Over HTTP a refusal means a handshake era, and silence means a busy server (2026-07-28
+ * basic/versioning, "Backward Compatibility"). */
 static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
 {
     bool silent = outcome->kind == SGI_OUTCOME_TIMEOUT && session->conn->exchanging;
@@ -211,8 +213,9 @@ static bool is_out_of_reach(segue_session *session, const sgi_outcome *outcome)
     return true;
 }
 
-/* Sends a message of the handshake. When out of memory, the connection counts as lost;
- * sgi_send_end has then closed a byte stream. */
+/* Sends a message of the handshake. Returns false when out of memory. The connection then
+ * counts as lost: sgi_send_end has closed a byte stream, and an HTTP session is reported
+ * as lost here. */
 static bool send_it(sgi_emitter *emitter, sgi_sending *sending)
 {
     segue_session *session = emitter->session;
@@ -227,8 +230,8 @@ static bool send_it(sgi_emitter *emitter, sgi_sending *sending)
 static void send_discover(segue_session *session);
 static void send_initialize(segue_session *session);
 
-/* Drops server/discover if it is under way. Its answer is not needed, because the era is
- * known. */
+/* Drops the exchange of server/discover if it is under way, because the era is known and
+ * no answer is needed. */
 static void forget_probe(segue_session *session)
 {
     if (session->handshake.probing)
@@ -236,9 +239,9 @@ static void forget_probe(segue_session *session)
     session->handshake.probing = NULL;
 }
 
-/* Finds out the era again, when the session began with the era that the server spoke
- * earlier and the server has refused it. Returns false when the session did not begin in
- * this way. */
+/* Sends server/discover when the session began with initialize only because the server of
+ * this endpoint spoke a handshake era earlier, and the server has refused initialize now.
+ * Returns false, and does nothing, when the session began in another way. */
 static bool guessed_wrong(segue_session *session)
 {
     if (!session->handshake.guessed)
@@ -259,8 +262,8 @@ static bool announce(segue_session *session)
     return sgi_session_send_message(session, conn) && sent;
 }
 
-/* Opens the session although notifications/initialized was not answered in time: the
- * server may have received it. */
+/* Opens the session although the server has not acknowledged notifications/initialized in
+ * time. The server may have received the message. */
 static void announced_in_vain(sgi_timer *timer)
 {
     sgi_session_on_initialized_accepted(SGI_OWNER(timer, segue_session, reach.timer));
@@ -279,9 +282,9 @@ static sgi_version version_to_offer(const segue_session *session)
                                        : SGI_VERSION_HANDSHAKE;
 }
 
-/* Sends initialize again without the dialect's version. Some servers refuse this version
- * instead of naming another one. Returns false when the message did not offer this
- * version, or was not refused. */
+/* Sends initialize again without the version that only one dialect has. Some servers
+ * refuse this version instead of offering another one. Returns false, and sends nothing,
+ * when initialize did not offer this version or was not refused. */
 static bool goes_without_own_version(segue_session *session, const sgi_outcome *outcome)
 {
     if (!offers_own_version(session) || outcome->kind != SGI_OUTCOME_ERROR)
@@ -296,8 +299,8 @@ static bool speaks(const segue_session *session, sgi_version version)
     return sgi_facts(version)->has_handshake || version == version_to_offer(session);
 }
 
-/* Reads the experimental capabilities, in which the handshake eras declare features
- * beyond the protocol. */
+/* Reads the server's experimental capabilities. The handshake eras declare features there
+ * that the protocol does not have. */
 static void read_experimental(segue_session *session, sgi_json capabilities)
 {
     sgi_json experimental = sgi_json_get(capabilities, "experimental");
@@ -320,10 +323,11 @@ static void was_refused(segue_session *session, const sgi_outcome *outcome)
 static void fell_silent(sgi_timer *timer);
 static bool lists_modern(sgi_json versions);
 
-/* Handles a refusal of initialize. Returns true when the client goes on waiting for a
+/* Handles a refusal of initialize. Returns true when the client still waits for a
  * DiscoverResult, because a program that was starting may have read server/discover late.
- * If the error names 2026-07-28, server/discover is sent once more. The refusal is kept,
- * and reported if no answer comes. */
+ * If the refusal names 2026-07-28 as a supported version, the client sends
+ * server/discover once more. The refusal is stored, and is reported if no DiscoverResult
+ * comes. */
 static bool is_waited_for(segue_session *session, const sgi_outcome *outcome)
 {
     char why[SGI_WHY_MAX];
@@ -473,8 +477,8 @@ static void fall_back(segue_session *session, const sgi_outcome *outcome)
     }
 }
 
-/* Sends initialize, because server/discover was not answered in time. An answer that
- * comes later is still used. */
+/* Sends initialize, because the server did not answer server/discover in time. A later
+ * answer to server/discover is still used. */
 static void fell_silent(sgi_timer *timer)
 {
     segue_session *session = SGI_OWNER(timer, segue_session, reach.timer);
@@ -482,10 +486,10 @@ static void fell_silent(sgi_timer *timer)
         fall_back(session, &(sgi_outcome){.kind = SGI_OUTCOME_TIMEOUT});
 }
 
-/* True when the client tries again with a version from the server's list. Several servers
- * may share an address, and the one that refused the version may not be the only one
- * (2026-07-28 basic/versioning: "select a mutually supported version from the list and
- * retry the request"). */
+/* True when the client sends server/discover once more, because the server's list of
+ * versions contains 2026-07-28. Several servers may share an address, and another one of
+ * them may accept the version (2026-07-28 basic/versioning: "select a mutually supported
+ * version from the list and retry the request"). */
 static bool may_ask_again(const segue_session *session, const sgi_outcome *outcome)
 {
     int64_t code = 0;
@@ -494,7 +498,8 @@ static bool may_ask_again(const segue_session *session, const sgi_outcome *outco
            lists_modern(sgi_json_get(sgi_json_get(outcome->json, "data"), "supported"));
 }
 
-/* True when resultType is "complete". A missing resultType means the same (R-2557-5). */
+/* True when resultType is "complete" or missing. A missing resultType means "complete"
+ * (R-2557-5). */
 static bool is_complete(sgi_json result)
 {
     sgi_json type = sgi_json_get(result, "resultType");
@@ -502,7 +507,8 @@ static bool is_complete(sgi_json result)
 }
 
 /* True when initialize is under way and the late answer to server/discover is not a
- * DiscoverResult. Such an answer is ignored. */
+ * DiscoverResult. The caller then ignores this answer. A late DiscoverResult drops
+ * initialize instead. */
 static bool came_late(segue_session *session, bool is_modern)
 {
     if (session->stage != SGI_STAGE_INITIALIZING)

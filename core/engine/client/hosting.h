@@ -1,9 +1,9 @@
-/* The host of a session, as the session uses it. A host is a server of the application
+/* The host of a session, as the session sees it. A host is a server of the application
  * that answers requests of the MCP server at the other end. engine/reverse makes hosts.
- * The client calls a host only through this table, which the engine has
- * (sgi_engine.hosting). The host gets the questions that it can answer, and requests such
- * as tasks/get. The session answers all other questions (client/server_questions.h), and
- * all questions outside 2025-11-25. */
+ * The client calls a host only through this table, which is in the engine
+ * (sgi_engine.hosting). The host gets requests such as tasks/get, and the questions that
+ * it can answer. The session answers all other questions (client/server_questions.h).
+ * Outside 2025-11-25 the session answers all questions. */
 #ifndef SGI_HOSTING_H
 #define SGI_HOSTING_H
 
@@ -18,30 +18,29 @@ typedef struct sgi_hosting_ops {
     segue_status (*join)(segue_session *session, segue_server *host);
     void (*free)(sgi_hosting *hosting);
 
-    /* True when the host can receive messages. Otherwise the handshake of the session
-     * waits: the host calls sgi_handshake_begin when it is ready. */
+    /* True when the host can receive messages. While the result is false, the handshake
+     * of the session waits. The host calls sgi_handshake_begin when it is ready. */
     bool (*is_ready)(sgi_hosting *hosting);
     /* Begins the host's conversation, because the session's handshake is over. */
     void (*open)(sgi_hosting *hosting);
-    /* Ends the host's use of a connection, because the connection is lost. The session
-     * may connect again. */
+    /* Reports to the host that the connection is lost. The session may connect again. */
     void (*cut)(sgi_hosting *hosting, const char *why);
     /* Ends the host's conversation, because the session is over. */
     void (*end)(sgi_hosting *hosting);
     /* Handles a request or a notification of the MCP server. Returns false when the
      * message is not for the host. */
     bool (*takes)(sgi_hosting *hosting, const sgi_message *msg);
-    /* False while the host has too many unsent answers: the session must then read no
+    /* False while the host has too many unsent answers. The session must then read no
      * more input. */
     bool (*wants_input)(const sgi_hosting *hosting);
-    /* Sends one of the host's waiting messages. Called over HTTP, when one more message
-     * may be sent. */
+    /* Sends one of the host's waiting messages. Called over HTTP, when there is room for
+     * one more message under way. */
     void (*go)(sgi_hosting *hosting);
 
-    /* Writes the members requests, cancel and list of the capability tasks. */
+    /* Writes the members requests, cancel and list of the capability `tasks`. */
     void (*write_tasks)(sgi_jw *w, const segue_server *host);
-    /* Writes members of the capabilities of initialize: the questions that the host can
-     * answer, except those that `given` declares already. */
+    /* Writes members of the capabilities of initialize: the kinds of questions that the
+     * host can answer. Leaves out those that `given` already declares. */
     void (*write_questions)(sgi_jw *w, const segue_server *host, sgi_json given);
 } sgi_hosting_ops;
 
@@ -102,8 +101,8 @@ static inline void sgi_hosting_resume_input(segue_session *session)
         session->hosting->table->go(session->hosting);
 }
 
-/* The next two functions run while the session is made, before session->hosting is set,
- * so they use options.host. */
+/* This function and the next one run while the session is made, before session->hosting
+ * is set. So they use options.host. */
 
 static inline void sgi_hosting_write_tasks(sgi_jw *w, const segue_session *session)
 {

@@ -1,8 +1,9 @@
 /* Sets the log level in the handshake eras, where the log level belongs to the session
  * and is set by logging/setLevel. Before a request that wants log messages is sent, the
- * session sets the level of this request. It does so once per wire session and level, and
- * not when the level that is set includes the wanted one. A request gets no messages
- * below its own level. If logging/setLevel fails, the request is sent all the same. */
+ * session sets the level of this request. The session does so once per wire session and
+ * level. It sends nothing when the present level already includes the level of the
+ * request. A request gets no messages below its own level. If logging/setLevel fails, the
+ * request is still sent. */
 #include "engine/client/request.h"
 #include "wire/log_level.h"
 
@@ -72,8 +73,8 @@ bool sgi_log_wish_prepare(segue_request *request)
         request->wish_session == session->wire_session)
         return true;
     if (session->log.wishing)
-        /* the logging/setLevel that is under way may set the wanted level, so the request
-         * waits for its end */
+        /* another logging/setLevel is under way and may set the wanted level, so the
+         * request waits for its end */
         return false;
     request->wish_session = session->wire_session;
     return !send_wish(session, request->log_level, level);
@@ -90,8 +91,8 @@ void sgi_log_wish_note_result(segue_request *request)
         session->log.level = level;
 }
 
-/* True when a request wants log messages of this level. A message with an invalid level
- * goes to every request. */
+/* True when the request wants log messages of this level. level -1: the level of the
+ * message is invalid, and every request with on_log wants the message. */
 static bool wants(const segue_request *request, int32_t level)
 {
     int32_t least =

@@ -25,8 +25,8 @@ void sgi_requests_on_session_close(segue_session *session, segue_status status,
     segue_request *request, *next;
     SGI_TAILQ_EACH(request, &session->requests, link, next) {
         sgi_request_fail(request, status, text);
-        /* A request that has its result only has to deliver the rest of its segments,
-         * which now need no credit. */
+        /* A request that already has its result only needs to deliver its remaining
+         * segments, which now need no credit. */
         sgi_request_queue_callbacks(request);
     }
 }
@@ -38,9 +38,9 @@ void sgi_requests_fetch_results(segue_session *session)
         sgi_cli_note_lost_message(request);
 }
 
-/* Finds a call by its progress token. When the call has become a task, its token stays
- * valid as long as the task, even after the exchange of the call has ended (2025-11-25
- * basic/utilities/tasks). */
+/* Finds a call by its progress token. When the call has become a task, the progress token
+ * stays valid as long as the task, even after the exchange of the call has ended
+ * (2025-11-25 basic/utilities/tasks). */
 segue_request *sgi_requests_find_by_progress_token(segue_session *session, sgi_json token)
 {
     sgi_emitter *emitter = sgi_emitter_find(session, token);
@@ -56,9 +56,9 @@ segue_request *sgi_requests_find_by_progress_token(segue_session *session, sgi_j
     return NULL;
 }
 
-/* True for a progress value that is not higher than the last one. Progress only rises, so
- * such a notification is a repetition (R-975-20) and does not show that the request
- * advances. */
+/* True for a progress value that is not higher than the last one. Progress must increase,
+ * so the notification is a repetition (R-975-20) and does not show that the request makes
+ * progress. */
 static bool is_repeat(segue_request *request, double progress)
 {
     if (progress <= request->last_progress)
@@ -80,7 +80,7 @@ static void take_progress(segue_request *request, sgi_json params)
         sgi_json_decode_without_nul(message, &text);
     if (request->calling)
         sgi_emitter_note_sign_of_life(request->calling);
-    /* a request without on_progress has asked for no progress, so the notification is
+    /* a request without on_progress did not ask for progress, so the notification is
      * dropped */
     ok = ok && request->events.on_progress && !is_repeat(request, head.progress);
     if (ok && !text.failed && !sgi_deliver_is_full(request))

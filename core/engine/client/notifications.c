@@ -1,9 +1,9 @@
 /* Stores the notifications that belong to no request in one buffer until they are
  * delivered to the application. When more than KEPT_MAX bytes wait, the session stops
- * reading: the connection, or over HTTP those streams that may bring more notifications.
- * So the server is slowed down, and nothing is lost. Streams that bring an answer are
- * still read, and may bring notifications too; beyond KEPT_MOST bytes these are
- * dropped. */
+ * reading, so that the server slows down and nothing is lost. Over a byte stream the
+ * session stops reading the connection. Over HTTP it stops reading the streams that are
+ * likely to bring more notifications. Streams that bring an answer are still read and may
+ * also bring notifications. Beyond KEPT_MOST bytes these notifications are dropped. */
 #include "engine/client/exchange_start.h"
 
 #include "base/thresholds.h"
@@ -41,7 +41,8 @@ void sgi_notifications_keep(segue_session *session, sgi_str method, sgi_json par
     sgi_ready_add(session->engine, &session->ready);
 }
 
-/* Lets the session read again, because the application has received the notifications. */
+/* Lets the session read input again, because the application has received the
+ * notifications. */
 static void let_go(segue_session *session)
 {
     segue_request *request, *next;

@@ -1,14 +1,14 @@
 /* Questions that a server of 2026-07-28 asks, on the client. server_questions.c handles
- * the questions of the handshake eras. The questions of a task are added and removed one
- * by one by the dialect that follows the task. The questions of a round (SEP-2322) are
- * the server's answer to a request that has not become a task. When each question of the
+ * the questions of the handshake eras. The dialect that follows a task adds and removes
+ * the questions of the task one by one. The questions of a round (SEP-2322) are the
+ * server's answer to a request that has not become a task. When each question of the
  * round has an answer, the request is sent again with the answers and the server's
  * requestState. A new round replaces the previous one. When the request becomes a task,
- * the questions of the round are dropped. So a key is valid only in one round, or in the
- * task.
+ * the questions of the round are dropped. So the key of a question is valid only in one
+ * round, or in the task.
  *
- * Between rounds no exchange is under way, but the request goes on: its timeout runs, the
- * application can cancel it, and it continues after a reconnect. Answers are stored until
+ * Between rounds no exchange is under way, but the request continues: its timeout runs,
+ * the application can cancel it, and it survives a reconnect. Answers are stored until
  * the next result, so that a lost request can be sent again. */
 #include "base/backoff.h"
 #include "engine/client/server_questions.h"
@@ -18,7 +18,8 @@
 #define ELICIT "elicitation/create"
 #define ROUNDS_MAX 10
 
-/* Returns the pause before the next round in which the server asks nothing. */
+/* Returns the pause in ms before the request is sent again after a round without
+ * questions. */
 static int64_t pause_ms(int32_t rounds)
 {
     const sgi_backoff asking = {.first_ms = SGI_BACKOFF_FIRST_MS,
@@ -39,10 +40,10 @@ static bool keep_form(const sgi_mem *mem, sgi_question *question, sgi_str method
     return question->form != NULL;
 }
 
-/* Stores the application's answer, if it fits the form of the question. Otherwise the
- * application gets an error and nothing is sent. Without this check, a server might only
- * send a hint and keep the question open (R-2557-27), while the application believes that
- * it has answered. */
+/* Stores the application's answer, if it fits the form of the question. Otherwise returns
+ * SEGUE_E_INVALID, and nothing is sent. A server may ignore an invalid answer and keep
+ * the question open (R-2557-27). Without the check the application would then believe
+ * that the question is answered. */
 segue_status sgi_question_answer(const segue_request *request, sgi_question *question,
                                  sgi_json answer)
 {
@@ -79,7 +80,8 @@ bool sgi_question_failed(segue_request *request, sgi_question *question,
     return true;
 }
 
-/* Reports a question to the application. */
+/* Puts a question into the inbox for the application. Returns false when out of
+ * memory. */
 static bool tell(segue_request *request, sgi_str key, sgi_str method, sgi_json params)
 {
     sgi_inbox_head head = {.kind = SGI_RECORD_INPUT};
@@ -95,8 +97,8 @@ static bool tell(segue_request *request, sgi_str key, sgi_str method, sgi_json p
     return ok;
 }
 
-/* Reports a question to the application and adds it to the list. Does both or, on
- * failure, none. */
+/* Reports a question to the application and adds it to the list. On failure it does
+ * neither. */
 static segue_status add(segue_request *request, sgi_str key, sgi_str method,
                         sgi_json params)
 {
@@ -144,7 +146,8 @@ segue_status sgi_question_add(segue_request *request, const sgi_json_member *mem
     return add(request, member->key, method, params);
 }
 
-/* Answers a question that has an unknown method with the application's error. */
+/* Answers a question that has an unknown method. The answer is the application's
+ * error. */
 static segue_status answer_unknown(segue_request *request, const char *key,
                                    sgi_json error)
 {
@@ -174,10 +177,10 @@ static segue_status answer_without_error(segue_request *request, const char *key
                : SEGUE_E_UNSUPPORTED;
 }
 
-/* Answers a question with an error. In 2026-07-28 an answer is a result and never an
- * error. For a form there is a result that says that the form was not filled in. For
- * sampling and roots there is no such result, so the request fails. A question of an
- * unknown method is answered with the error itself. */
+/* Answers a question with an error. In 2026-07-28 an answer is always a result. The
+ * result for a form is the action "cancel". For sampling and roots there is no such
+ * result, so the function fails with SEGUE_E_UNSUPPORTED. The answer to a question of an
+ * unknown method contains the error itself. */
 segue_status sgi_request_answer_error(segue_request *request, const char *key,
                                       int32_t code, sgi_str message, sgi_json data)
 {
@@ -213,8 +216,8 @@ static bool keep_state(segue_request *request, sgi_json state)
     return request->questions.state != NULL;
 }
 
-/* Sends the request again, because the server requires it without asking a question. The
- * first time the request is sent at once, later after growing pauses. */
+/* Sends the request again after a round without questions. After the first such round the
+ * request is sent at once, later after growing pauses. */
 static void ask_again(segue_request *request)
 {
     if (request->questions.rounds == 1)

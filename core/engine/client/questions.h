@@ -10,9 +10,9 @@
 
 typedef enum sgi_question_state {
     SGI_QUESTION_OPEN = 0, /* the application has the question and has not answered it */
-    /* the application has answered; the server has not acknowledged the answer */
+    /* the application has answered, and the server has not acknowledged the answer yet */
     SGI_QUESTION_ANSWERED,
-    /* the server has refused the answer; it may ask the question again */
+    /* the server has refused the answer, and may ask the question again */
     SGI_QUESTION_REFUSED,
     SGI_QUESTION_SETTLED /* the server has acknowledged the answer */
 } sgi_question_state;
@@ -23,23 +23,25 @@ typedef struct sgi_question {
     char *key;
     sgi_defaults defaults;
     sgi_question_state state;
-    char *answer; /* JSON text of the application's answer, or NULL */
+    char *answer; /* JSON text of the application's answer; NULL = not answered */
     size_t answer_len;
-    sgi_emitter *updating; /* the exchange that carries the answer, or NULL */
-    /* counts the attempts of tasks/update, which carries the answer */
+    /* the exchange that carries the answer; NULL = no such exchange is under way */
+    sgi_emitter *updating;
+    /* counts the attempts to send tasks/update, which carries the answer */
     sgi_tries tries;
-    /* params (JSON) of a question that asks a person; NULL = the question asks no
-     * person */
+    /* for a question that asks a person (elicitation): its params (JSON); NULL for any
+     * other question */
     char *form;
     size_t form_len;
-    bool is_unknown; /* no revision of the protocol defines the question's method */
+    /* true when no revision of the protocol defines the question's method */
+    bool is_unknown;
 } sgi_question;
 
 /* The largest number of questions that may be asked of one request. */
 #define SGI_QUESTIONS_MAX 1024
 
-typedef struct sgi_server_question sgi_server_question; /* declared in
-                                                           server_question_list.h */
+/* declared in server_question_list.h */
+typedef struct sgi_server_question sgi_server_question;
 
 /* The questions of one request. */
 typedef struct sgi_questions {
@@ -47,11 +49,11 @@ typedef struct sgi_questions {
     /* the questions for which the server sent requests of its own */
     TAILQ_HEAD(, sgi_server_question) from_server;
     int32_t count; /* number of questions that the server has asked so far */
-    /* number of rounds so far; a round is an answer of the server that consists of
-     * questions */
+    /* number of rounds so far; a round is an answer of the server that has questions in
+     * place of a result */
     int32_t rounds;
-    /* requestState of the last round, as JSON text, which the client sends back; or
-     * NULL */
+    /* requestState of the last round (JSON), which the client sends back; NULL = the
+     * round had no requestState */
     char *state;
     size_t state_len;
 } sgi_questions;
@@ -59,13 +61,13 @@ typedef struct sgi_questions {
 void sgi_questions_clear(segue_request *request);
 /* Frees a question that is in no list. question may be NULL. */
 void sgi_question_free(const sgi_mem *mem, sgi_question *question);
-/* Returns the question with this key; NULL = there is none. */
+/* Returns the question with this key; NULL when the request has no such question. */
 sgi_question *sgi_question_find_any(const segue_request *request, sgi_str key);
-/* Handles one member of inputRequests, which is a question. Returns SEGUE_OK also when
- * the client knows the question already. Errors: SEGUE_E_PROTOCOL when the member is no
- * valid question, SEGUE_E_LIMIT, SEGUE_E_NOMEM. */
+/* Adds the question that a member of inputRequests describes. Returns SEGUE_OK also when
+ * the client already knows the question. Errors: SEGUE_E_PROTOCOL when the member is not
+ * a valid question, SEGUE_E_LIMIT, SEGUE_E_NOMEM. */
 segue_status sgi_question_add(segue_request *request, const sgi_json_member *member);
-/* True when the answer of the question has to be sent now. */
+/* True when the question has an answer that must be sent now. */
 static inline bool sgi_question_is_due(const sgi_question *question)
 {
     return question->state == SGI_QUESTION_ANSWERED && !question->updating &&
@@ -74,16 +76,16 @@ static inline bool sgi_question_is_due(const sgi_question *question)
 /* Closes the question, because the server has acknowledged the answer. */
 void sgi_question_acknowledge(sgi_question *question);
 /* Handles the failure of an exchange that carried the answer to a question. The answer is
- * sent again later. If the server says that the value does not answer the question, the
+ * sent again later. If the server says that the answer is not valid for the question, the
  * application is asked again, and the function returns true. */
 bool sgi_question_failed(segue_request *request, sgi_question *question,
                          const sgi_outcome *outcome);
 /* Stops sending answers, because the request ends. */
 void sgi_questions_stop_sending(segue_request *request);
-/* Finds a question that has no answer yet; NULL when there is none. */
+/* Finds the unanswered question with this key; NULL when there is no such question. */
 sgi_question *sgi_question_find_open(segue_request *request, const char *key);
-/* Stores the application's answer. SEGUE_E_INVALID: the value cannot be an answer, or
- * does not fit the form. */
+/* Stores the application's answer. Returns SEGUE_E_INVALID when the value cannot be an
+ * answer or does not fit the form. */
 segue_status sgi_question_answer(const segue_request *request, sgi_question *question,
                                  sgi_json answer);
 /* True when at least one question has no answer yet. */
@@ -92,8 +94,8 @@ bool sgi_questions_are_open(const segue_request *request);
 bool sgi_questions_is_round(const segue_request *request, sgi_json type);
 void sgi_questions_take_round(segue_request *request, sgi_json result);
 /* sgi_questions_write writes the answers into the params of a request that is sent again.
- * sgi_questions_writes_member is true for each member of the application's params in
- * whose place sgi_questions_write writes another value. */
+ * sgi_questions_writes_member is true for a member of the application's params that
+ * sgi_questions_write replaces. */
 void sgi_questions_write(const segue_request *request, sgi_jw *w);
 bool sgi_questions_writes_member(const segue_request *request,
                                  const sgi_json_member *member);

@@ -91,8 +91,8 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
 {
     if (sgi_session_is_closed(session))
         return sgi_refuse(session->engine, SEGUE_E_CLOSED, "the session is closed");
-    /* a request without a method is the session's own receiver of questions: it sends
-     * nothing and is not counted */
+    /* a request without a method receives the questions of the session (SGI_PHASE_STAND);
+     * it sends nothing and is not counted */
     bool stands = !spec->method.n;
     bool is_full = stands ? session->standing != NULL
                           : session->request_count >= session->options.max_requests;
@@ -114,7 +114,8 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
         request->task = spec->task;
         spec->task->refs++;
     }
-    /* the reference of the session's list, which drops it after on_complete has run */
+    /* this reference belongs to the session's list and is dropped after on_complete has
+     * run */
     request->refs++;
     TAILQ_INSERT_TAIL(&session->requests, request, link);
     if (stands)
@@ -132,8 +133,8 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
 
 /* ---- cancelling ---- */
 
-/* Cancels the call that is under way. A call that has become a task is not cancelled
- * here, but by the id of the task. */
+/* Cancels the call that is under way. A call that has become a task is cancelled by the
+ * id of the task, not here. */
 static void give_up_call(segue_request *request)
 {
     sgi_emitter *calling = request->calling;
@@ -150,8 +151,9 @@ void sgi_request_withdraw(segue_request *request)
         give_up_call(request);
 }
 
-/* Cancels a request that has ended before its on_complete has run. Its remaining segments
- * are delivered without credit, because the application may give none. */
+/* Cancels a request that has ended but whose on_complete has not run. Its remaining
+ * segments are delivered without credit, because the application may give no credit any
+ * more. */
 static segue_status give_up_rest(segue_request *request)
 {
     if (request->phase == SGI_PHASE_REPORTED)
@@ -191,7 +193,7 @@ static bool is_held(const sgi_emitter *emitter)
     return emitter && sgi_exchange_is_held(emitter->conn);
 }
 
-/* True when the request waits until a user has decided about a token. */
+/* True when the request waits for a user who decides about an access token (OAuth). */
 static bool waits_for_user(const segue_request *request)
 {
     const segue_session *session = request->session;
@@ -245,8 +247,7 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
     if (status != SEGUE_OK)
         return status;
     if (!sgi_session_is_open(request->session))
-        /* while the session is not open, the answer is stored; it is sent when the
-         * session opens */
+        /* the session is not open: the stored answer is sent when the session opens */
         return SEGUE_OK;
     if (request->phase == SGI_PHASE_FOLLOW)
         request->follower->answered(request, question);
@@ -257,7 +258,7 @@ segue_status sgi_request_answer(segue_request *request, const char *key, sgi_jso
 
 /* ---- the exchange of the request itself ---- */
 
-/* Writes the params without _meta, which write_extra and sgi_emitter_send write later. */
+/* Writes the params without _meta. write_extra and sgi_emitter_send write _meta later. */
 static void write_params(const segue_request *request, sgi_jw *w, sgi_json params)
 {
     sgi_json_member member;
@@ -336,8 +337,8 @@ static void send_call(segue_request *request)
     sgi_request_forget_received(request);
     request->call_id = emitter->id;
     request->call_session = emitter->wire_session;
-    /* subscriptions/listen has no time limit: it is answered when it ends, perhaps days
-     * later */
+    /* subscriptions/listen has no time limit: the server answers it only when the
+     * subscription ends, perhaps days later */
     if (sgi_str_eq(sgi_str_of(request->method), SGI_STR("subscriptions/listen")))
         emitter->timeout_ms = 0;
     sgi_buf_init(&extra, sgi_engine_mem(request->engine));
@@ -368,8 +369,7 @@ static void take_result(segue_request *request, sgi_json result)
         sgi_request_fail(request, SEGUE_E_PROTOCOL,
                          "the answer of the server is invalid");
     } else if (sgi_questions_is_round(request, type)) {
-        /* the result is a round of questions, even when pieces of the result have come
-         * before */
+        /* the result is a round of questions, even if pieces of the result came before */
         sgi_questions_take_round(request, result);
     } else if (sgi_cli_take_answer(request, result)) {
         return;
@@ -390,8 +390,8 @@ static void take_clean_result(segue_request *request, sgi_json result)
 {
     sgi_buf cleaned;
     sgi_buf_init(&cleaned, sgi_engine_mem(request->engine));
-    /* of a result that came in pieces, this is only the last piece and not the whole list
-     * of tools */
+    /* if the result came in pieces, this is only its last piece and not the whole list of
+     * tools */
     if (!sgi_cli_has_received(request))
         sgi_tool_lookup_learn(request, result);
     if (!sgi_tool_list_remove_invalid(request, result, &cleaned))
@@ -409,7 +409,8 @@ static void call_done(sgi_emitter *emitter, const sgi_outcome *outcome)
     sgi_request_take_outcome(emitter->request, outcome);
 }
 
-/* True when the server knows the call and answers again when it is asked again. */
+/* True when the server still knows the call, so that a second message gets the same
+ * answer. */
 static bool can_repeat(const segue_request *request)
 {
     return request->key.sent || sgi_cli_is_resumable(request);
@@ -444,10 +445,10 @@ bool sgi_error_is_ending(sgi_json error)
 }
 
 /* Handles an error with which a server that is closing has refused the call. Returns true
- * when the call will be sent to another server. If the library made the idempotency key,
- * it makes a new one, because a store may have the refusal as the answer for the old key.
- * If the application knows the key, the key cannot be replaced, and the refusal is the
- * answer. */
+ * when the call will be sent to another server. A store may have the refusal as the
+ * answer for the old idempotency key. If the library made the key, the call gets a new
+ * key. If the application knows the key, the key cannot be replaced, and the refusal is
+ * the answer of the call. */
 static bool take_refusal_of_ending_server(segue_request *request, sgi_json error)
 {
     char fresh[SGI_RANDOM_TEXT + 1];

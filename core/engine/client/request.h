@@ -7,9 +7,9 @@
  *     FOLLOW  the request is a task, which a dialect follows (dialects.h)
  *     DONE    the outcome is known; on_complete runs when the inbox is empty
  *
- * A request outlives its exchanges. When the connection breaks, a request in WAIT sends
- * the call again if it has an idempotency key, and a request in FOLLOW continues at its
- * cursor. Any other request ends. */
+ * A request lives longer than its exchanges. When the connection breaks, a request in
+ * WAIT sends the call again if the call has an idempotency key or is resumable. A request
+ * in FOLLOW continues at its cursor. Any other request ends. */
 #ifndef SGI_REQUEST_H
 #define SGI_REQUEST_H
 
@@ -24,10 +24,10 @@
 typedef enum sgi_phase {
     SGI_PHASE_WAIT = 0,
     /* The request receives questions for the whole session (segue_session_take_input). It
-     * sends nothing, and gets the questions that belong to no other request. */
+     * sends nothing. It gets the questions that belong to no other request. */
     SGI_PHASE_STAND,
     SGI_PHASE_FOLLOW,
-    SGI_PHASE_DONE, /* from this phase on the outcome is known */
+    SGI_PHASE_DONE, /* the outcome is known, in this phase and all later phases */
     /* The application cancelled the request after the outcome was known. The remaining
      * segments are delivered without credit. */
     SGI_PHASE_GIVEN_UP,
@@ -40,13 +40,13 @@ typedef enum sgi_phase {
 
 /* The idempotency key of a call. */
 typedef struct sgi_call_key {
-    char *text; /* the key; NULL = the call has no key */
-    /* The key comes from a resume token. Without the key, the call would run a second
-     * time. */
+    char *text; /* the text of the key; NULL = the call has no key */
+    /* True when the key comes from a resume token. Without this key, the call would run a
+     * second time. */
     bool needed;
     bool sent;
-    /* The application can resume the call later, because it chose the key itself or has a
-     * resume token that contains the key. */
+    /* True when the application can resume the call later, because it chose the key
+     * itself or has a resume token that contains the key. */
     bool kept;
 } sgi_call_key;
 
@@ -58,60 +58,69 @@ typedef struct sgi_cli_inquiry sgi_cli_inquiry;
 struct segue_request {
     sgi_handle handle;
     sgi_engine *engine;
-    /* The application's handle, the session's list and the ready queue have one reference
-     * each. */
+    /* One reference each for the application's handle, the session's list and the ready
+     * queue. */
     int32_t refs;
     segue_session *session; /* a counted reference */
     TAILQ_ENTRY(segue_request) link;
-    /* a counted reference to the handle from which the request was made, or NULL */
+    /* the task handle from which the request was made, with a counted reference; NULL =
+     * no handle */
     segue_task *task;
-    bool is_call; /* the method is tools/call, so the request may become a task */
+    /* true when the method is tools/call; only such a request can become a task */
+    bool is_call;
     sgi_phase phase;
     char *method;
-    char *params; /* JSON object or NULL */
+    /* JSON text of the params, an object; NULL = the request has no params */
+    char *params;
     size_t params_len;
     segue_request_options options;
     char *log_level;
     sgi_call_key key;
-    /* number of pages of tools/list that were fetched after the server had refused the
+    /* number of pages of tools/list that were fetched after the server refused the
      * headers of the call */
     int32_t pages;
-    /* the wire session in which logging/setLevel was sent for this request */
+    /* number of the wire session in which logging/setLevel was sent for this request */
     int32_t wish_session;
-    /* the request was sent again, because the server seemed to be of another era; only
-     * done once */
+    /* true when the request was sent again because the server seemed to be of another
+     * era; this is done only once */
     bool era_doubted;
-    /* the id of the last message that carried the request; progress notifications name
-     * it */
+    /* id of the last message that carried the request; progress notifications name this
+     * id */
     int64_t call_id;
-    int32_t call_session; /* the wire session in which this last message was sent */
+    /* number of the wire session in which the message `call_id` was sent */
+    int32_t call_session;
     /* number of messages that carried the request and may have reached the server */
     int32_t sent;
     /* value of cache.changes when the request was sent; the result is cached only if
-     * cache.changes has not changed; 0 = the result must not be cached */
+     * cache.changes still has this value; 0 = the result must not be cached */
     uint64_t cache_mark;
     segue_request_events events;
     sgi_timer deadline;
-    sgi_tries tries;      /* counts the attempts of the call, later those of tasks/get */
-    sgi_emitter *calling; /* the exchange that carries the request itself, or NULL */
+    /* counts the attempts to send the call; for a task, the attempts of tasks/get */
+    sgi_tries tries;
+    /* the exchange that carries the request itself; NULL = no such exchange is under
+     * way */
+    sgi_emitter *calling;
     sgi_fold fold;
 
-    /* The task that the request has become, or from which it was made. follower: the
-     * functions of the task's dialect. Both members are NULL for a request without a
-     * task. */
+    /* The task that the request has become, or the task of the handle from which the
+     * request was made. follower: the functions of the task's dialect. Both members are
+     * NULL for a request without a task. */
     const sgi_cli_following *follower;
     char *task_id;
-    /* tasks/cancel is due or under way, and only its answer ends the request */
+    /* true when tasks/cancel is due or under way; only the answer to tasks/cancel ends
+     * the request */
     bool cancel_due;
-    /* the state that the dialects of tasks share (following/follow.h); NULL = the request
-     * has no task */
+    /* the state of following that all dialects of tasks share (following/follow.h); NULL
+     * = the request has no task */
     sgi_follow *follow;
 
     sgi_questions questions;
 
     sgi_cli_state *states; /* the states of the dialects for this request (dialects.h) */
-    bool taken_over;       /* the request was begun by another process */
-    double last_progress;  /* the highest progress that was reported; NAN = none */
+    bool taken_over;       /* true when another process began the request */
+    /* the highest progress that was reported; NAN = no progress was reported */
+    double last_progress;
 
     /* The following members are used to deliver events to the application. */
     sgi_ready ready;
@@ -122,8 +131,9 @@ struct segue_request {
     segue_status status;
     sgi_buf result;
     segue_error *error;
-    /* Only for a request that the engine itself made (reverse/question_task.c): called
-     * under the lock when the request ends, instead of the events. */
+    /* Set only for a request that the engine itself made (reverse/question_task.c). This
+     * function is then called under the lock when the request ends, and no events are
+     * called. */
     void (*ended)(segue_request *request);
     void *owner;
 };
@@ -132,32 +142,34 @@ struct segue_request {
 
 typedef struct sgi_request_spec {
     sgi_str method;
-    sgi_json params; /* an object, or empty */
+    sgi_json params; /* a JSON object; empty = the request has no params */
     const segue_request_options *options;
     const segue_request_events *events; /* NULL = no callbacks */
-    /* the idempotency key in a resume token; empty = the options have the key, if any */
+    /* the idempotency key from a resume token; empty = the key, if any, is in the
+     * options */
     sgi_str key;
-    /* the task that the request follows; empty = the request sends `method` */
+    /* id of the task that the request follows; empty = the request sends `method` */
     sgi_str task_id;
-    /* buffer with the texts of a resume token, to which members of the spec point */
+    /* the texts of a resume token; members of this struct point into this buffer */
     sgi_buf *room;
     uint64_t next_event;
     uint64_t next_segment;
-    /* For a request made from a token: number of segments that the application already
-     * has, which are not delivered again. */
+    /* For a request that is made from a token: number of segments that the application
+     * has already. These segments are not delivered again. */
     int64_t seen;
     uint64_t void_segments;
-    /* the dialect that follows the task; NULL = the version of the session decides */
+    /* the dialect that follows the task; NULL = the version of the session decides on the
+     * dialect */
     const sgi_cli_following *follower;
-    /* the functions that ask about a resumable request; NULL = the handle is that of a
-     * task */
+    /* for the handle of a resumable request: the functions that ask for its state; NULL =
+     * the handle is that of a task */
     const sgi_cli_inquiry *inquiry;
-    /* text of the server (JSON), which the client sends back with each message about the
-     * task; may be empty */
+    /* a text (JSON) from the server, which the client must send back with each message
+     * about the task; may be empty */
     sgi_json echo;
     segue_task *task;
-    /* resume token of the call whose answer is requested; empty = the request sends
-     * `method` */
+    /* resume token of the call whose answer the client asks for; empty = the request
+     * sends `method` */
     sgi_json resume_token;
     int64_t resume_id;
     int64_t resume_min_ms;
@@ -181,21 +193,22 @@ segue_status sgi_request_new(segue_session *session, const sgi_request_spec *spe
                              segue_request **out);
 void sgi_request_ref(segue_request *request);
 void sgi_request_unref(segue_request *request);
-/* Frees a request that has no references. */
+/* Frees a request. The request must have no references. */
 void sgi_request_free(segue_request *request);
 /* Puts the request into the ready queue, because it has events for the application. */
 void sgi_request_queue_callbacks(segue_request *request);
 
 segue_status sgi_request_cancel(segue_request *request);
-/* Cancels a call, because its session closes. A call whose idempotency key is known
- * outside this session is not cancelled. */
+/* Cancels a call, because its session closes. Does nothing when the idempotency key of
+ * the call is known outside this session, because the application can then resume the
+ * call. */
 void sgi_request_withdraw(segue_request *request);
 segue_status sgi_request_detach(segue_request *request);
 segue_status sgi_request_answer(segue_request *request, const char *key, sgi_json answer);
-/* Answers a question by an error. data: JSON, may be empty. */
+/* Answers a question with an error. data: JSON, may be empty. */
 segue_status sgi_request_answer_error(segue_request *request, const char *key,
                                       int32_t code, sgi_str message, sgi_json data);
-/* Returns the status for an answer that comes after the request is over: SEGUE_E_TERMINAL
+/* Returns the status for an answer that comes when the request is over: SEGUE_E_TERMINAL
  * when on_complete has begun, otherwise SEGUE_E_NOT_FOUND. */
 static inline segue_status sgi_request_no_question_status(const segue_request *request)
 {
@@ -203,27 +216,28 @@ static inline segue_status sgi_request_no_question_status(const segue_request *r
 }
 segue_status sgi_request_grant(segue_request *request, int64_t n);
 
-/* Ends the request with this result. When several functions end a request, only the first
- * has an effect. */
+/* Ends the request with this result. Does nothing when the request has already ended. */
 void sgi_request_finish(segue_request *request, sgi_json result);
-/* Like sgi_request_finish, but takes the content of the buffer instead of copying it. */
+/* Like sgi_request_finish, but moves the content out of the buffer instead of copying
+ * it. */
 void sgi_request_finish_by(segue_request *request, sgi_buf *result);
-/* Ends the request with the server's error. what: if the error answers another message
- * than the request itself, the method of that message; otherwise NULL. */
+/* Ends the request with the server's error. what: the method of the message that the
+ * error answers, if that message is not the request itself; otherwise NULL. */
 void sgi_request_finish_error(segue_request *request, const char *what, sgi_json error);
-/* Like sgi_request_finish_error, but with this status. The error also contains the part
+/* Like sgi_request_finish_error, but with this status. The application also gets the part
  * of the result that was received. */
 void sgi_request_fail_error(segue_request *request, segue_status status, const char *what,
                             sgi_json error);
 void sgi_request_fail(segue_request *request, segue_status status, const char *text);
-/* Ends the request because a limit of this client was exceeded. */
+/* Ends the request because it exceeded a limit of this client. what: the text before the
+ * limit. */
 void sgi_request_fail_limit(segue_request *request, segue_status status, const char *what,
                             sgi_limit limit);
 /* Ends the request because the collected result is larger than max_result_bytes. */
 void sgi_request_fail_size(segue_request *request);
 
-/* Drops the received part of the result, because the server sends the result from its
- * beginning. */
+/* Drops the received part of the result, because the server sends the whole result
+ * again. */
 void sgi_request_forget_received(segue_request *request);
 /* Handles the outcome of the exchange that carries the call. */
 void sgi_request_take_outcome(segue_request *request, const sgi_outcome *outcome);
@@ -239,10 +253,10 @@ void sgi_requests_on_session_open(segue_session *session);
 void sgi_requests_on_session_close(segue_session *session, segue_status status,
                                    const char *text);
 /* Makes each request fetch its result. Called when a message of the server could not be
- * read: it may have been an event of a stream. */
+ * read, because the message may have been an event of a stream. */
 void sgi_requests_fetch_results(segue_session *session);
-/* Finds the running call with this progress token. The call may have become a task. NULL
- * = there is no such call. */
+/* Finds the running call, or the task of a call, with this progress token. Returns NULL
+ * when there is no such call. */
 segue_request *sgi_requests_find_by_progress_token(segue_session *session,
                                                    sgi_json token);
 /* Passes a notification to its request. Returns false when the notification belongs to no
@@ -252,15 +266,16 @@ bool sgi_requests_take_notification(segue_session *session, sgi_str method,
 
 /* ---- log_wish.c: the log level that a request needs ---- */
 
-/* Sets the log level that the request needs, before the request is sent. Returns false
- * when the request has to wait for the answer to logging/setLevel. */
+/* Sends logging/setLevel before the request is sent, if the request needs another log
+ * level. Returns false when the request has to wait for the answer to
+ * logging/setLevel. */
 bool sgi_log_wish_prepare(segue_request *request);
-/* Notes the log level that the application itself has set: the request was
- * logging/setLevel, and its answer was a result. */
+/* Notes the log level that the application itself has set. Called when a request has got
+ * a result; does nothing unless the request was logging/setLevel. */
 void sgi_log_wish_note_result(segue_request *request);
-/* Delivers a log message to the request on whose exchange it came. On stdio the message
- * names no request, so the oldest request that wants such messages gets it. Returns false
- * when no request wants the message. */
+/* Delivers a log message to the request on whose exchange the message came. Over stdio
+ * the message names no request, so the oldest request that wants messages of this level
+ * gets it. Returns false when no request wants the message. */
 bool sgi_log_wish_take_message(segue_session *session, sgi_json params);
 
 /* ---- result_check.c ---- */
@@ -268,20 +283,21 @@ bool sgi_log_wish_take_message(segue_session *session, sgi_json params);
 /* Checks a tool's output against the tool's outputSchema. If the output does not fit,
  * ends the request with an error. Called before on_complete. */
 void sgi_result_check(segue_request *request);
-/* Returns the name of the member that is the list of a result of this request's method;
- * NULL = unknown method. */
+/* Returns the name of the member that holds the list in a result of this request's
+ * method, such as "tools"; NULL when the method has no such list. */
 const char *sgi_result_list_name(const segue_request *request);
 
 /* ---- tool_lookup.c ---- */
 
-/* Handles the error that answers tools/call. Returns true when the server has refused the
- * headers of the call. The client then lists the tools and sends the call again. */
+/* Handles the error that answers tools/call. Returns true when the error says that the
+ * headers of the call are wrong. The client then lists the tools and sends the call
+ * again. */
 bool sgi_tool_lookup_after_refusal(segue_request *request, sgi_json error);
-/* Stores the header parameters and the schemas of the tools in a whole result of
- * tools/list. Results of other methods are ignored. */
+/* Stores the header parameters and the schemas of the tools from a whole result of
+ * tools/list. Ignores results of other methods. */
 void sgi_tool_lookup_learn(segue_request *request, sgi_json result);
-/* Removes invalid tools from a result of tools/list. Returns true when a tool was
- * removed; `out` then has the changed result, unless out->failed. */
+/* Writes the result of tools/list to `out` without its invalid tools. Returns false, and
+ * writes nothing, when all tools are valid. The caller checks out->failed. */
 bool sgi_tool_list_remove_invalid(segue_request *request, sgi_json result, sgi_buf *out);
 
 /* ---- token.c ---- */
@@ -296,7 +312,8 @@ segue_status sgi_request_from_token(segue_session *session, const char *token,
 /* Makes a task handle from a token. */
 segue_status sgi_task_handle_from_token(segue_session *session, const char *token,
                                         segue_task **out);
-/* Like sgi_request_from_token, with the token from which the task handle was made. */
+/* Like sgi_request_from_token. The token is the one from which the task handle was
+ * made. */
 segue_status sgi_task_handle_watch_token(segue_task *task,
                                          const segue_request_options *options,
                                          const segue_request_events *events,
@@ -308,26 +325,29 @@ struct segue_task {
     sgi_handle handle;
     int32_t refs;
     segue_session *session; /* a counted reference */
-    /* the id of the task; "" for the handle of a resumable request, which has a
+    /* id of the task; "" for the handle of a resumable request, which has a
      * resume_token */
     char *id;
     int32_t state;
-    /* the dialect of the task; NULL = the version of the session decides */
+    /* the dialect of the task; NULL = the version of the session decides on the
+     * dialect */
     const sgi_cli_following *follower;
-    /* functions that ask about a resumable request; NULL for the handle of a task */
+    /* for the handle of a resumable request: the functions that ask for its state; NULL =
+     * the handle is that of a task */
     const sgi_cli_inquiry *inquiry;
-    /* text of the server (JSON), which the client sends back with each message about the
-     * task */
+    /* a text (JSON) from the server, which the client must send back with each message
+     * about the task; may be empty */
     sgi_buf echo;
     /* the token from which the handle was made; NULL = the handle was made from an id */
     char *token;
-    char *resume_token; /* JSON text: the token of a resumable request (SEP-975) */
-    int64_t call_id;    /* id of the resumable request */
+    /* JSON text of a resumable request's token (SEP-975); NULL for a task */
+    char *resume_token;
+    int64_t call_id; /* id of the resumable request; not used for a task */
 };
 
 #define SGI_TASK_ID_MAX 4096
 
-/* Returns the state (segue_task_state) for a status word of the server. */
+/* Returns the state (segue_task_state) that the server's word `status` means. */
 int32_t sgi_task_state_of(sgi_json status);
 static inline bool sgi_task_state_is_terminal(int32_t state)
 {
@@ -338,13 +358,13 @@ static inline bool sgi_task_state_is_terminal(int32_t state)
 /* Makes a handle from the id of a task. */
 segue_status sgi_task_handle_new_for_id(segue_session *session, const char *id,
                                         segue_task **out);
-/* Makes a handle. spec: what was read from a token, or only a task_id. token: the text of
- * the token; "" = none. */
+/* Makes a task handle. spec: the content of a token, or only a task_id. token: the text
+ * of the token; "" = the handle is not made from a token. */
 segue_status sgi_task_handle_new(segue_session *session, const sgi_request_spec *spec,
                                  sgi_str token, segue_task **out);
 void sgi_task_handle_unref(segue_task *task);
-/* Stores the state that the server reports for the task. A stored terminal state never
- * changes (R-2557-47). */
+/* Stores the state that the server reports for the task. Once a terminal state is stored,
+ * the state never changes (R-2557-47). */
 void sgi_task_handle_set_state(segue_task *task, int32_t state);
 
 /* ---- task_requests.c ---- */
@@ -352,19 +372,19 @@ void sgi_task_handle_set_state(segue_task *task, int32_t state);
 /* Returns true when a request that was made from a task handle may be sent in this
  * session. Otherwise ends the request and returns false. */
 bool sgi_task_handle_check_session(segue_request *request);
-/* Stores in the task handle the state that this error shows. The error is the server's
- * answer to a request of the handle, or the error that has ended the request. */
+/* Stores in the task handle the state that this error shows. The error answers a request
+ * of the handle, or has ended such a request. */
 void sgi_task_handle_note_error(segue_request *request, sgi_json error);
-/* Sends tasks/get after the server has refused tasks/cancel, to find out the state of the
+/* Sends tasks/get after the server has refused tasks/cancel, to learn the state of the
  * task. Returns false when the request was not tasks/cancel, or when out of memory. */
 bool sgi_task_handle_get_instead(segue_request *request, sgi_json error);
-/* Stores the state that this result shows in the handle from which the request was made.
- * Does nothing when the request was not made from a handle. */
+/* Stores the state that this result shows in the task handle of the request. Does nothing
+ * when the request was not made from a handle. */
 void sgi_task_handle_note_answer(segue_request *request, sgi_json result);
 segue_status sgi_task_handle_get(segue_task *task, const segue_request_events *events,
                                  segue_request **out);
 /* Sends tasks/cancel. Returns SEGUE_E_UNSUPPORTED for the handle of a resumable request,
- * which is not a task. */
+ * because only a task can be cancelled by a handle. */
 segue_status sgi_task_handle_cancel(segue_task *task, const segue_request_events *events,
                                     segue_request **out);
 segue_status sgi_task_handle_watch(segue_task *task, const segue_request_options *options,

@@ -1,6 +1,7 @@
 /* Ends a request exactly once: with a result, with the server's error, or with an error
- * of this library. An error also contains the part of the result that was received.
- * Afterwards the request has no exchange under way, and on_complete is due. */
+ * of this library. With an error the application also gets the part of the result that
+ * was received. After the end the request has no exchange under way, and on_complete is
+ * due. */
 #include "engine/client/server_questions.h"
 #include "engine/client/dialects.h"
 #include "engine/client/void_members.h"
@@ -69,8 +70,8 @@ void sgi_request_finish_by(segue_request *request, sgi_buf *result)
     end_well(request);
 }
 
-/* Ends the request with an error. what: text before the server's message; NULL = no such
- * text. */
+/* Ends the request with an error. what: text that is put before the server's message;
+ * NULL = only the server's message. */
 static void end_with(segue_request *request, segue_status status, const char *what,
                      sgi_json error)
 {
@@ -98,7 +99,8 @@ void sgi_request_finish_error(segue_request *request, const char *what, sgi_json
     sgi_request_fail_error(request, SEGUE_E_REMOTE, what, error);
 }
 
-/* Merges the received parts of the result and stores them with the error. */
+/* Merges the received parts of the result into request->result, which on_complete gets
+ * together with the error. */
 static void keep_received(segue_request *request)
 {
     if (!sgi_cli_has_received(request) && !request->fold.count &&

@@ -1,8 +1,8 @@
-/* Checks a result before the application gets it. The member that is the list of a result
- * must be an array, because applications rely on this. A tool's output is checked against
- * the outputSchema of tools/list: "Clients SHOULD validate structured results against
- * this schema" (server/tools, "Output Schema"). Both checks run when on_complete is due
- * and all pieces are merged, so that the application's validator runs like any other
+/* Checks a result before the application gets it. The member that holds the list of a
+ * result must be an array, because applications rely on this. A tool's output is checked
+ * against the outputSchema of tools/list: "Clients SHOULD validate structured results
+ * against this schema" (server/tools, "Output Schema"). Both checks run when on_complete
+ * is due and all pieces are merged. The application's validator then runs like any other
  * callback. An error result is not checked. When a check fails, on_complete gets both the
  * error and the result. */
 #include "engine/client/request.h"
@@ -27,8 +27,9 @@ const char *sgi_result_list_name(const segue_request *request)
     return NULL;
 }
 
-/* Copies the schema of the tool, because the session may change its schemas while user
- * code runs. The copy is empty when there is nothing to check. */
+/* Copies the output schema of the tool to `out`, because the session may change its
+ * schemas while code of the application runs. Copies nothing when the tool has no
+ * schema. */
 static void copy_schema(const segue_request *request, const char *tool, sgi_buf *out)
 {
     sgi_buf_add_str(
@@ -67,8 +68,9 @@ static void check(segue_request *request, const char *tool, sgi_json schema)
         refuse(request, validation.reason);
 }
 
-/* False when the list member of the result exists and is not an array. A missing list is
- * accepted, because some servers of the handshake eras leave out an empty one. */
+/* False when the result has the list member of its method, and the member is not an
+ * array. A missing list is accepted, because some servers of the handshake eras leave out
+ * an empty list. */
 static bool has_list(const segue_request *request)
 {
     const char *name = sgi_result_list_name(request);

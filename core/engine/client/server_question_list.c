@@ -25,8 +25,7 @@ void sgi_server_questions_clear(segue_request *request)
 }
 
 /* True when the id of the question is valid in the present wire session. The id of a
- * question of a resumable request is unique, so it stays valid in later wire sessions
- * too. */
+ * resumable request's question is unique, so it stays valid in later wire sessions. */
 bool sgi_server_question_is_of_session(const segue_session *session,
                                        const sgi_server_question *server_question)
 {
@@ -50,9 +49,9 @@ bool sgi_server_questions_are_open(const segue_request *request)
     return false;
 }
 
-/* Answers a request of the server with an error. problem NULL: answers with a result
- * instead, as for ping. Over HTTP each answer is an exchange; when too many exchanges are
- * under way, nothing is sent. */
+/* Answers a request of the server with an error. problem: the text of the error; NULL =
+ * answers with an empty result instead, as for ping. Over HTTP each answer is an
+ * exchange. When too many exchanges are under way, nothing is sent. */
 void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t code,
                                      const char *problem)
 {
@@ -74,8 +73,8 @@ void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t
 }
 
 /* Closes the questions of a request that has ended. A question that came on the request's
- * own HTTP exchange gets no answer. Any other open question is answered with an error: it
- * may belong to another request, for which the server waits for the answer. */
+ * own HTTP exchange gets no answer. Any other open question is answered with an error.
+ * The server may need this answer for another request. */
 void sgi_server_questions_end(segue_request *request)
 {
     segue_session *session = request->session;

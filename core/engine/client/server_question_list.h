@@ -1,6 +1,6 @@
-/* A question for which the server has sent a request of its own. Two files use this
- * struct: server_questions.c receives questions and sends answers, server_question_list.c
- * keeps the list. */
+/* A question for which the server has sent a request of its own. server_questions.c
+ * receives the questions and sends the answers. server_question_list.c keeps the list of
+ * the questions. */
 #ifndef SGI_SERVER_QUESTION_LIST_H
 #define SGI_SERVER_QUESTION_LIST_H
 
@@ -9,35 +9,37 @@
 
 struct sgi_server_question {
     TAILQ_ENTRY(sgi_server_question) link;
-    /* JSON text of the question's id, in canonical form */
+    /* JSON text of the question's JSON-RPC id, in canonical form */
     char *id;
-    /* the key that the application uses to answer the question */
+    /* the key by which the application answers the question */
     char *key;
     uint8_t question[SGI_DIGEST_SIZE]; /* digest of the question's method and params */
     /* JSON text of the task id that the question names; NULL = the question names no
      * task */
     char *related;
     sgi_defaults defaults;
-    char *answer; /* JSON text of the application's answer, or NULL */
+    char *answer; /* JSON text of the application's answer; NULL = not answered */
     size_t answer_len;
     int32_t wire_session;
     bool withdrawn;
-    bool guessed; /* the question named no request, so the client chose this one */
-    /* the question's request is resumable, so the question stays valid in later wire
+    /* true when the question named no request and the client chose a request for it */
+    bool guessed;
+    /* true when the question belongs to a resumable request and stays valid in later wire
      * sessions */
     bool resumes;
-    /* the application has answered, but too many messages are under way to send the
-     * answer now */
+    /* true when the application has answered, and the answer waits because too many
+     * messages are under way */
     bool due;
-    bool failed;            /* the answer is an error object */
-    bool elicits;           /* the question asks a person (elicitation) */
-    segue_request *request; /* NULL until the question is in the list of a request */
-    sgi_timer again;        /* fires when the answer has to be sent again */
-    /* number of attempts to send the answer that were lost in a row */
+    bool failed;  /* true when the answer is an error object */
+    bool elicits; /* true when the question asks a person (elicitation) */
+    /* the request that has the question in its list; NULL = not yet in a list */
+    segue_request *request;
+    sgi_timer again; /* fires when the answer has to be sent again */
+    /* number of attempts in a row in which the answer was lost */
     int32_t losses;
 };
 
-/* Frees a question that is in no list. */
+/* Frees a question. The question must not be in a list. */
 void sgi_server_question_free(const sgi_mem *mem, sgi_server_question *server_question);
 /* True when the id of the question is valid in the present wire session. */
 bool sgi_server_question_is_of_session(const segue_session *session,
@@ -45,8 +47,8 @@ bool sgi_server_question_is_of_session(const segue_session *session,
 /* True when the application has not answered the question yet. */
 bool sgi_server_question_is_unanswered(const segue_session *session,
                                        const sgi_server_question *server_question);
-/* Answers a request of the server with this error. problem NULL: answers with an empty
- * result instead. */
+/* Answers a request of the server with an error. problem: the text of the error; NULL =
+ * answers with an empty result instead. */
 void sgi_server_question_reply_error(segue_session *session, sgi_str id, int32_t code,
                                      const char *problem);
 

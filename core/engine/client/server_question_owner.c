@@ -1,10 +1,10 @@
 /* Finds the application's request to which a question of the server belongs. If the
  * question names a task, it goes to the request of that task. Over HTTP, a question on
- * the exchange of a request goes to this request. A question on the session's GET stream
+ * the exchange of a request goes to that request. A question on the session's GET stream
  * goes to the request that receives questions for the session (segue_session_take_input).
- * In all other cases the question goes to the oldest request that can be asked, as log
- * messages do. If there is none, it goes to the request that receives questions for the
- * session: servers ask for the roots as soon as they are initialized. */
+ * Any other question goes to the oldest request that can be asked, as a log message does.
+ * If no request can be asked, the question goes to the request that receives questions
+ * for the session. For example, servers ask for the roots right after the handshake. */
 #include "engine/client/server_questions.h"
 
 #include "engine/client/request.h"
@@ -30,8 +30,8 @@ segue_request *sgi_server_question_owner(segue_session *session, sgi_json task_i
             return request;
     request = session->hearing ? session->hearing->request : NULL;
     if (session->hearing && session->hearing->late)
-        /* the application has given up the call of this question, so no request gets
-         * it */
+        /* the application has cancelled the call of this question, so no request gets the
+         * question */
         return NULL;
     if (request)
         return can_be_asked(request) ? request : standing(session);

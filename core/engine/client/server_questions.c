@@ -1,14 +1,14 @@
 /* Receives questions of the server and sends the application's answers. The client stores
  * an answer as long as the request of the question exists, because the server may ask
  * again (R-975-16). The request that receives questions for the session exists as long as
- * the session, so its oldest answers are dropped at a limit. */
+ * the session. At a limit its oldest answers are dropped. */
 #include "engine/client/server_question_list.h"
 
 #include "base/backoff.h"
 #include "engine/client/dialects.h"
 #include "wire/json_copy.h"
 
-/* Returns the pause before an answer is sent again. */
+/* Returns the pause in ms before an answer is sent again. */
 static int64_t pause_ms(int32_t failures)
 {
     const sgi_backoff answering = {.first_ms = SGI_BACKOFF_FIRST_MS, .most_ms = 5000};
@@ -37,8 +37,8 @@ static const struct {
 
 enum { ASKABLE = sizeof askable / sizeof *askable };
 
-/* Returns what the application has declared for this kind of question; empty = the
- * application declared nothing. */
+/* Returns the capability that the application has declared for this kind of question;
+ * empty when the application declared none. */
 static sgi_json declared(const segue_session *session, sgi_json method)
 {
     for (size_t i = 0; i < ASKABLE; i++)
@@ -65,8 +65,8 @@ bool sgi_server_questions_are_declared(const segue_session *session)
     return false;
 }
 
-/* True when the elicitation has a mode that the client did not declare. Such a question
- * is refused with -32602 (client/elicitation, "Error Handling"). */
+/* True when an elicitation has a mode that the client did not declare. The client refuses
+ * such a question with -32602 (client/elicitation, "Error Handling"). */
 static bool is_undeclared_mode(sgi_json capability, sgi_json params)
 {
     return sgi_json_string_is(sgi_json_get(params, "mode"), SGI_STR("url")) &&
@@ -96,9 +96,9 @@ static void drop(sgi_server_question *server_question)
     request->questions.count--;
 }
 
-/* True when the new question equals the known question with this id. A restarted server
- * may use the id of an old question for a new one. The old answer would then be wrong, so
- * the old question is closed. */
+/* True when the new question equals the known question with the same id. A restarted
+ * server may use the id of an old question for a new question. The old answer would then
+ * be wrong, so the old question is closed and false is returned. */
 static bool is_same(segue_session *session, sgi_server_question *server_question,
                     const sgi_message *msg)
 {
@@ -143,8 +143,8 @@ static sgi_server_question *make(segue_session *session, sgi_str id, sgi_json ta
     return NULL;
 }
 
-/* Reports the question to the application and adds it to the list. Does both or, on
- * failure, none. */
+/* Reports the question to the application and adds it to the list. On failure it does
+ * neither. */
 static bool add(segue_request *request, sgi_server_question *server_question,
                 const sgi_message *msg)
 {
@@ -177,8 +177,7 @@ static bool add(segue_request *request, sgi_server_question *server_question,
 static segue_status send_answer(segue_session *session,
                                 sgi_server_question *server_question);
 
-/* True when the question is finished: its answer was given and sent, and need not be sent
- * again. */
+/* True when the question is finished: its answer was sent and need not be sent again. */
 static bool is_settled(const segue_session *session,
                        const sgi_server_question *server_question)
 {
@@ -208,8 +207,9 @@ static bool is_task_of(const segue_request *request, sgi_json task_id)
            sgi_json_string_is(task_id, sgi_str_of(request->task_id));
 }
 
-/* Handles a question of the server. Returns 0, or the error code with which the client
- * answers the question; *problem is then the text of the error. */
+/* Handles a question of the server. Returns 0 when the question was accepted. Otherwise
+ * returns the error code for the client's answer, and sets *problem to the text of the
+ * error. */
 static int32_t take(segue_session *session, const sgi_message *msg, sgi_str id,
                     const char **problem)
 {
@@ -289,9 +289,9 @@ static void write_answer(sgi_jw *w, const sgi_server_question *server_question)
 }
 
 /* Sends the answer to a question. Over HTTP each answer is an exchange. The number of
- * these exchanges is limited, and further answers wait. While the session is not open,
- * nothing is sent: on its next connection the server asks again (R-975-16) and then gets
- * the answer. */
+ * these exchanges is limited, and answers above the limit wait. While the session is not
+ * open, nothing is sent. On its next connection the server asks again (R-975-16) and then
+ * gets the answer. */
 static segue_status send_answer(segue_session *session,
                                 sgi_server_question *server_question)
 {
@@ -331,8 +331,8 @@ static sgi_server_question *find_open(segue_request *request, const char *key)
     return open ? server_question : NULL;
 }
 
-/* Stores and sends the answer to a question. The function becomes the owner of `answer`;
- * NULL = there was no memory for the answer. */
+/* Stores and sends the answer to a question. Takes ownership of `answer`. answer NULL:
+ * the caller was out of memory. */
 static segue_status give_answer(segue_session *session,
                                 sgi_server_question *server_question, char *answer,
                                 size_t len, bool failed)
@@ -383,8 +383,8 @@ static void on_again(sgi_timer *timer)
         sgi_server_question_resend_answer(session, sgi_str_of(server_question->id));
 }
 
-/* Without this answer the server would wait for ever, so the answer is sent until it
- * arrives. */
+/* Sends the answer to a question again after a pause, because the server would wait for
+ * ever without the answer. Gives up after max_reconnects losses in a row. */
 void sgi_server_question_resend_answer(segue_session *session, sgi_str id)
 {
     sgi_server_question *server_question =
@@ -402,8 +402,8 @@ void sgi_server_questions_send_answers(segue_session *session)
     sgi_server_question *server_question;
     if (!session->answers.due || !sgi_session_is_open(session))
         return;
-    /* cleared before the loop, because send_answer sets it when too many messages are
-     * under way */
+    /* cleared before the loop, because send_answer sets `due` again when too many
+     * messages are under way */
     session->answers.due = false;
     TAILQ_FOREACH(request, &session->requests, link)
         TAILQ_FOREACH(server_question, &request->questions.from_server, link)
@@ -414,8 +414,8 @@ void sgi_server_questions_send_answers(segue_session *session)
 
 /* ---- all requests of the server ---- */
 
-/* Handles a failure to send an answer for lack of memory: closes a byte stream, or
- * reports an HTTP exchange as lost, so that no side waits for ever. */
+/* Handles an answer that cannot be sent because memory has run out. Closes a byte stream,
+ * or reports an HTTP exchange as lost, so that neither side waits for ever. */
 static void cannot_answer(segue_session *session)
 {
     if (!session->conn->exchanging)
@@ -424,8 +424,9 @@ static void cannot_answer(segue_session *session)
         sgi_emitter_lost(session->hearing, "out of memory", false);
 }
 
-/* Handles a request of the server, which only the handshake eras have. The client itself
- * answers ping. Questions go to the application. All other requests are refused. */
+/* Handles a request of the server. Only the handshake eras have such requests. The client
+ * itself answers ping. Questions go to the application. All other requests are
+ * refused. */
 void sgi_server_question_handle(segue_session *session, const sgi_message *msg)
 {
     const char *problem = NULL;

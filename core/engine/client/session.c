@@ -1,7 +1,7 @@
 /* The life of a session: it is made, connects and reconnects, passes the server's
- * messages on, and ends once. After its handle is freed, the session stays in memory
- * while requests, exchanges or events refer to it (refs). handshake.c has the handshake,
- * request.c the requests. */
+ * messages to its requests, and ends once. After its handle is freed, the session stays
+ * in memory while requests, exchanges or events refer to it (refs). handshake.c has the
+ * handshake, request.c the requests. */
 #include "engine/client/session.h"
 
 #include "base/thresholds.h"
@@ -19,8 +19,8 @@
 
 static const sgi_backoff reconnecting = {.first_ms = 250, .most_ms = 30000, .spread = 50};
 
-/* a connection that has lasted this long (ms) shows that its server works, even without a
- * request */
+/* A connection that has lasted this long (ms) shows that its server works, even without a
+ * request. */
 #define STEADY_MS SGI_THRESHOLD(steady_ms)
 
 static void start(void *self);
@@ -52,7 +52,8 @@ static bool copy_texts(segue_session *session)
             return false;
         *slots[i] = session->texts[i];
     }
-    /* meta and handshake.capabilities have copies, so the option is not used any more */
+    /* meta and handshake.capabilities have copies, so the application's text is not used
+     * any more */
     session->options.capabilities = NULL;
     return true;
 }
@@ -65,7 +66,7 @@ static segue_status set_up(segue_session *session, void *transport, sgi_json cap
         !sgi_cli_session_states_begin(session) ||
         !sgi_handshake_prepare(session, capabilities))
         return SEGUE_E_NOMEM;
-    /* cleared, because the host may be freed before the session */
+    /* cleared, because the application may free the host before the session */
     session->options.host = NULL;
     return sgi_hosting_join(session, host);
 }
@@ -141,8 +142,8 @@ static void message(void *self, const sgi_message *msg)
         emitter = sgi_emitter_find(session, msg->id);
         session->reach.answered |= emitter && emitter->request;
         if (!emitter)
-            /* an answer to no request in flight, perhaps one that came too late, is
-             * dropped (AS-118) */
+            /* no request in flight has this id, perhaps because the answer came too late,
+             * so the answer is dropped (AS-118) */
             session->engine->warnings++;
         else if (msg->kind == SGI_MESSAGE_RESULT)
             sgi_emitter_result(emitter, msg->result);
@@ -291,10 +292,10 @@ static void out_of_reach(segue_session *session, const char *why)
     sgi_session_failed(session, SEGUE_E_DISCONNECTED, text);
 }
 
-/* Counts attempts from 0 again if the server has worked: it has answered, or its
- * connection has lasted STEADY_MS. A server that dies at once after each start is
- * therefore given up like a server that cannot be reached. Lost requests count their own
- * failures (tries.c). */
+/* Sets the count of attempts to 0 if the server has worked: it has answered, or its
+ * connection has lasted STEADY_MS. A server that dies at once after each start does not
+ * reset the count, so the session stops trying as with an unreachable server. Lost
+ * requests count their own failures (tries.c). */
 static void note_works(segue_session *session)
 {
     int64_t up_ms =
@@ -304,9 +305,9 @@ static void note_works(segue_session *session)
         session->reach.attempts = 0;
 }
 
-/* Returns how often in a row the session may try to connect. For a server that was never
- * reached, the limit is the option first_attempts, unless that server has asked the
- * client to try again. */
+/* Returns how often in a row the session may try to connect. The limit is max_reconnects.
+ * For a server that was never reached, the limit is first_attempts if that option is set
+ * and the server has not asked the client to try again. */
 static int32_t most_attempts(const segue_session *session)
 {
     bool is_asked = sgi_session_retry_delay_ms(session, 0) > 0;
@@ -335,7 +336,7 @@ void sgi_session_lost(segue_session *session, const char *why)
     stop_listening(session);
     sgi_hosting_cut(session, why);
     if (session->handshake.agreed)
-        /* another session carries this one and starts it again, so nothing is done
+        /* another session carries this session and starts it again, so nothing is done
          * here */
         ;
     else if (!session->conn->can_reopen)
@@ -375,8 +376,8 @@ static void detached(void *self)
     sgi_session_unref(session);
 }
 
-/* Reports that the session is open. Cached results and schemas are dropped, because
- * notifications of their changes may have been missed. */
+/* Reports that the session is open. Drops cached results and schemas, because the client
+ * may have missed notifications of their changes. */
 static void tell_open(segue_session *session)
 {
     sgi_cache_clear(&session->cache);
@@ -431,8 +432,8 @@ void sgi_session_failed(segue_session *session, segue_status status, const char 
     if (!session->ready.queued)
         sgi_session_ref(session);
     sgi_ready_add(session->engine, &session->ready);
-    /* closes the requests before their exchanges are lost: a lost exchange would end a
-     * request with another status */
+    /* the requests are closed first, because a lost exchange would end its request with
+     * another status */
     sgi_requests_on_session_close(session, status, text);
     lose_emitters(session, text);
     stop_listening(session);
@@ -482,7 +483,7 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     segue_session *session = SGI_OWNER(ready, segue_session, ready);
     sgi_engine *engine = session->engine;
     int32_t ran = 0;
-    (void)budget; /* these events are few, so the budget is not needed */
+    (void)budget; /* a session has only a few events, so the budget does not limit them */
     if (session->retry.due && session->stage != SGI_STAGE_TOLD)
         ran += deliver_retry(session);
     if (session->open_due) {

@@ -23,16 +23,16 @@ typedef enum sgi_stage {
     SGI_STAGE_INITIALIZING,
     SGI_STAGE_OPEN,
     SGI_STAGE_LOST,
-    SGI_STAGE_CLOSED, /* the session has ended; on_closed is due */
-    /* on_closed was called: no callback of the session is called any more */
+    SGI_STAGE_CLOSED, /* the session has ended, and on_closed is due */
+    /* on_closed was called, and the session calls no more callbacks */
     SGI_STAGE_TOLD
 } sgi_stage;
 
-/* The largest number of messages other than requests that may be under way at once:
+/* The largest number of messages without an answer that can be under way at once:
  * notifications, and answers to questions of the server. */
 #define SGI_TELLING_MAX 64
 
-/* The largest number of pieces without content in a row that one result may have. */
+/* The largest number of pieces in a row of one result that have no content. */
 #define SGI_EMPTY_PIECES_MAX 10000
 
 /* The longest name of a server process on the GET stream, in bytes. A longer name is
@@ -44,19 +44,21 @@ typedef struct sgi_connecting {
     /* fires when server/discover was not answered in time, or when the next attempt is
      * due */
     sgi_timer timer;
-    int32_t attempts; /* number of attempts to connect, in a row */
-    int64_t lost_ms;  /* time at which this row of attempts began; monotonic */
-    /* time at which a user began to decide about a token; monotonic; 0 = no user is
-     * deciding */
+    int32_t attempts; /* number of attempts to connect in a row */
+    /* monotonic time at which the first of the present attempts in a row began */
+    int64_t lost_ms;
+    /* monotonic time at which a user began to decide about an access token; 0 = no user
+     * decides at present */
     int64_t user_ms;
-    /* time before which the client sends nothing, because the server asked for a pause;
-     * monotonic */
+    /* monotonic time until which the client sends nothing, because the server asked for a
+     * pause */
     int64_t wait_until_ms;
-    int64_t opened_ms; /* time at which the session was opened last; monotonic */
-    /* number of wire sessions in a row in which the server answered only the handshake */
+    int64_t opened_ms; /* monotonic time at which the session was opened last */
+    /* number of wire sessions in a row in which the server answered nothing but the
+     * handshake */
     int32_t renewals;
-    bool was_open; /* the session has been open before */
-    /* the server has answered a request since the session was opened last */
+    bool was_open; /* true when the session has been open at least once */
+    /* true when the server has answered a request since the session was opened last */
     bool answered;
 } sgi_connecting;
 
@@ -65,41 +67,45 @@ typedef struct sgi_connecting {
 typedef struct sgi_session_stream {
     /* the conversation of the GET request; NULL = the stream is not open */
     sgi_conn *conn;
-    sgi_timer again;  /* fires when the stream is to be opened again */
-    int32_t failures; /* number of streams in a row that brought nothing */
+    sgi_timer again; /* fires when the stream has to be opened again */
+    /* number of streams in a row that ended without bringing anything */
+    int32_t failures;
     /* name of the server process that sends the stream; "" = not known */
     char server_name[SGI_SERVER_NAME_MAX + 1];
 } sgi_session_stream;
 
-/* The answers to questions of the server, and other messages that get no answer. */
+/* The messages under way that get no answer: answers to questions of the server, and
+ * notifications. */
 typedef struct sgi_answers_under_way {
     /* number of times that the server used the id of one question for a different one */
     int32_t ids_reused;
     int32_t under_way; /* number of exchanges whose message gets no answer */
-    bool due;          /* answers wait to be sent, because SGI_TELLING_MAX was reached
-                 (server_questions.c) */
+    /* true when answers wait because SGI_TELLING_MAX was reached (server_questions.c) */
+    bool due;
 } sgi_answers_under_way;
 
-/* What the client declares, and the state of the handshake (handshake.c). */
+/* The client's declarations, and the state of the handshake (handshake.c). */
 typedef struct sgi_cli_handshake {
     sgi_buf capabilities; /* the client's capabilities in initialize: a JSON object */
-    /* the response modes (SEP-1905) that the client declares: a set of
+    /* the response modes (SEP-1905) that the client declares; a set of
      * sgi_response_mode */
     uint8_t modes;
-    /* the session needs no handshake, because it is carried by a session that had one
-     * (reverse/question_task.c) */
+    /* true when the session needs no handshake, because the session that carries it has
+     * done the handshake (reverse/question_task.c) */
     bool agreed;
-    /* the session began with the era that the server of this endpoint spoke earlier */
+    /* true when the session began with a handshake era, because the server of this
+     * endpoint spoke one earlier */
     bool guessed;
-    bool probed_again; /* server/discover was sent once more */
-    /* the server refused initialize with the version of a dialect */
+    bool probed_again; /* true when server/discover was sent a second time */
+    /* true when the server refused initialize with a version that only one dialect has */
     bool own_version_refused;
-    struct sgi_emitter *probing; /* the exchange of server/discover, or NULL */
-    /* the exchange of initialize, or NULL; over a byte stream both this one and `probing`
-     * can be under way */
+    /* the exchange of server/discover; NULL = no such exchange is under way */
+    struct sgi_emitter *probing;
+    /* the exchange of initialize; NULL = no such exchange is under way. Over a byte
+     * stream `probing` and `shaking` can be under way at the same time. */
     struct sgi_emitter *shaking;
     /* the server's error for initialize, kept while server/discover may still be
-     * answered; or NULL */
+     * answered; NULL = no such error */
     char *refusal;
 } sgi_cli_handshake;
 
@@ -111,44 +117,49 @@ typedef struct sgi_session_tools {
 
 typedef struct sgi_cli_state sgi_cli_state;
 
-/* Calls that the client no longer wants, until the server has been told
- * (withdrawal.h). */
+/* Calls that the application no longer wants. A call stays in the list until the server
+ * knows of the withdrawal (withdrawal.h). */
 typedef struct sgi_withdrawals {
     TAILQ_HEAD(, sgi_withdrawal) list;
     int32_t count;
-    int32_t max; /* the limit of the list: SGI_WITHDRAWALS_MAX; tests make it small */
+    /* the largest number of withdrawals in the list: SGI_WITHDRAWALS_MAX; tests set a
+     * smaller limit */
+    int32_t max;
 } sgi_withdrawals;
 
 /* The features that the server has declared. */
 typedef struct sgi_server_declared {
     bool tasks;
-    bool streams; /* the server offers event streams of tasks (dialect E) */
+    bool streams; /* true when the server offers event streams of tasks (dialect E) */
     bool idempotency;
-    /* the server has declared the capability logging in its answer to initialize */
+    /* true when the server's answer to initialize declares the capability `logging` */
     bool logging;
-    bool task_calls; /* the server accepts tools/call as a task of 2025-11-25 */
-    /* the server accepts dev.segue/fromSeqNr in tasks/result (R-1905-32) */
+    bool task_calls; /* true when the server accepts tools/call as a task of 2025-11-25 */
+    /* true when the server accepts dev.segue/fromSeqNr in tasks/result, so that the
+     * client can read all segments of a task again (R-1905-32) */
     bool pulls_from_start;
-    /* the response modes of SEP-1905 that the server has declared, a set of
+    /* the response modes (SEP-1905) that the server declares; a set of
      * sgi_response_mode */
     uint8_t modes;
 } sgi_server_declared;
 
 /* Log messages of the handshake eras (log_wish.c). */
 typedef struct sgi_session_log {
-    /* the level that is set at the server; SGI_LOG_LEVELS = none */
+    /* the log level that is set at the server; SGI_LOG_LEVELS = no level is set */
     int32_t level;
-    struct sgi_emitter *wishing; /* the exchange of logging/setLevel, or NULL */
-    int32_t wish_level;          /* the level that logging/setLevel asks for */
-    int32_t wish_session;        /* the wire session in which logging/setLevel was sent */
+    /* the exchange of logging/setLevel; NULL = no such exchange is under way */
+    struct sgi_emitter *wishing;
+    int32_t wish_level; /* the level that logging/setLevel asks for */
+    /* number of the wire session in which logging/setLevel was sent */
+    int32_t wish_session;
 } sgi_session_log;
 
 /* Notifications that belong to no request and wait for the application
  * (notifications.c). */
 typedef struct sgi_waiting_notifications {
     sgi_buf waiting;
-    /* the session reads no more input until the application has received these
-     * notifications */
+    /* true when too many of these notifications wait, so that the session reads no more
+     * input until the application has received them */
     bool full;
 } sgi_waiting_notifications;
 
@@ -157,53 +168,56 @@ typedef struct sgi_retry_notice {
     bool due;
     int32_t attempt;
     int64_t delay_ms;
-    char why[256]; /* the reason for the attempt; a longer reason is cut */
+    char why[256]; /* the reason for the attempt; cut at the size of the array */
 } sgi_retry_notice;
 
 struct segue_session {
     sgi_handle handle;
     sgi_engine *engine;
-    /* The handle, the conversation, each request and the ready queue have one reference
-     * each. */
+    /* One reference each for the handle, the conversation, each request and the ready
+     * queue. */
     int32_t refs;
     sgi_conn *conn;
     segue_session_options options;
     char *texts[2];
     segue_session_events events;
-    sgi_stage stage; /* changed by session_stage.c only */
+    sgi_stage stage; /* set only by session_stage.c */
     sgi_connecting reach;
     int64_t last_id;
-    /* for a session that asks a question as a task (reverse/question_task.c): the
-     * question's id, with which the ids of its messages begin */
+    /* for a session that carries a question as a task (reverse/question_task.c): the
+     * question's id, which is the first part of the ids of the session's messages */
     sgi_question_id question;
-    /* the host of the session, which answers the MCP server's requests (hosting.h); or
-     * NULL */
+    /* the host, which answers requests of the MCP server (hosting.h); NULL = the session
+     * has no host */
     struct sgi_hosting *hosting;
     /* over HTTP: the exchanges that the transport has to handle next */
     TAILQ_HEAD(, sgi_exchange) exchanges;
     sgi_session_stream listening;
     sgi_answers_under_way answers;
-    /* over HTTP: the emitter whose exchange brought the current message */
+    /* over HTTP: the emitter whose exchange brought the message that is being handled */
     struct sgi_emitter *hearing;
-    /* number of wire sessions so far, which is also the number of the present one */
+    /* number of wire sessions so far; the number of the present wire session */
     int32_t wire_session;
     sgi_cli_handshake handshake;
     sgi_session_tools tools;
     sgi_cache cache;
-    int32_t max_empty_pieces; /* the limit SGI_EMPTY_PIECES_MAX; tests make it small */
-    sgi_map in_flight;        /* the emitters of the requests in flight, by id */
+    /* the largest number of pieces without content in a row: SGI_EMPTY_PIECES_MAX; tests
+     * set a smaller limit */
+    int32_t max_empty_pieces;
+    /* the emitters of the requests in flight; the key is the id */
+    sgi_map in_flight;
     TAILQ_HEAD(, segue_request) requests;
     sgi_withdrawals withdrawals;
-    /* number of the application's requests; `standing` is not counted */
+    /* number of the application's requests, without `standing` */
     int32_t request_count;
-    /* the request that gets questions for the session (segue_session_take_input), or
-     * NULL */
+    /* the request that receives questions for the whole session
+     * (segue_session_take_input); NULL = no such request */
     struct segue_request *standing;
     /* number of requests whose callbacks must run before the session reads more input */
     int32_t behind;
 
-    /* The following members are what client and server have declared to each other. */
-    sgi_buf meta; /* members of _meta that each request of the modern era has */
+    /* The following members are the declarations of client and server. */
+    sgi_buf meta; /* the members of _meta that every request of 2026-07-28 has, as text */
     sgi_version version;
     sgi_buf peer; /* the text that segue_session_peer returns */
     sgi_server_declared server;
@@ -214,9 +228,10 @@ struct segue_session {
     sgi_ready ready;
     sgi_waiting_notifications notifications;
     sgi_retry_notice retry;
-    bool open_due; /* on_open is due; it runs before on_closed */
+    bool open_due; /* true when on_open is due; on_open runs before on_closed */
     struct segue_error *error;
-    /* called when the last reference to the session is dropped */
+    /* called when the last reference to the session is dropped; NULL = nothing is
+     * called */
     void (*gone)(segue_session *session, void *user);
     void *gone_user;
 };
@@ -226,26 +241,27 @@ segue_status sgi_session_new(sgi_engine *engine, void *transport,
                              const segue_session_events *events, segue_session **out);
 void sgi_session_ref(segue_session *session);
 void sgi_session_unref(segue_session *session);
-/* Frees a session that has no references. */
+/* Frees a session. The session must have no references. */
 void sgi_session_free(segue_session *session);
 void sgi_session_close(segue_session *session);
 
-/* Called when another server process has taken over the wire session. The new process
- * does not know the log level, so the level is set again. Reports a new connection to the
+/* Called when another server process has taken over the wire session. Sets the log level
+ * again, because the new process does not know the level. Reports a new connection to the
  * application. */
 void sgi_session_on_server_replaced(segue_session *session);
 
-/* sgi_session_begin_message begins a message that is not a request; NULL = out of memory.
- * The caller writes the message into the returned conversation and passes it to
- * sgi_session_send_message, which returns false when the message could not be sent. */
+/* sgi_session_begin_message begins a message that is not a request; returns NULL when out
+ * of memory. The caller writes the message into the returned conversation and passes the
+ * conversation to sgi_session_send_message. That function returns false when the message
+ * could not be sent. */
 sgi_conn *sgi_session_begin_message(segue_session *session);
 bool sgi_session_send_message(segue_session *session, sgi_conn *conn);
-/* Reads a batch. conn: the conversation of the batch, which is that of the session or of
- * an exchange. Returns false when the text is not a batch, or when the server must not
- * send batches. */
+/* Reads a batch. conn: the conversation that received the batch, which is that of the
+ * session or of an exchange. Returns false when the text is not a batch, or when the
+ * server must not send batches. */
 bool sgi_session_read_batch(const segue_session *session, sgi_conn *conn, sgi_str text);
 /* Lets the session read more input for the request, because the application has received
- * everything that waited. */
+ * all waiting records of the request. */
 void sgi_session_resume_input(segue_session *session, const segue_request *request);
 
 /* Stores a notification that belongs to no request until the application gets it
@@ -253,25 +269,27 @@ void sgi_session_resume_input(segue_session *session, const segue_request *reque
 void sgi_notifications_keep(segue_session *session, sgi_str method, sgi_json params);
 int32_t sgi_notifications_deliver(segue_session *session);
 
-/* Returns how much of reconnect_timeout_ms is left after the server has been unreachable
- * for gone_ms. */
+/* Returns the time in ms that is left of reconnect_timeout_ms after the server has been
+ * unreachable for gone_ms. The result can be 0 or negative. */
 int64_t sgi_session_reconnect_ms_left(const segue_session *session, int64_t gone_ms);
-/* Reports an attempt to the application and to the log. attempt: its number in a row.
- * what: the method that is tried again; NULL = the session itself connects again. */
+/* Reports an attempt to the application and to the log. attempt: number of attempts in a
+ * row, including this one. what: the method that is sent again; NULL = the session
+ * connects again. */
 void sgi_session_report_retry(segue_session *session, const char *what, int32_t attempt,
                               int64_t ms, const char *why);
 /* Handles a lost connection or a failed handshake: connects again, or ends the
  * session. */
 void sgi_session_lost(segue_session *session, const char *why);
-/* Returns the delay before the next attempt: ms, or longer if the server has asked for
- * more. */
+/* Returns the delay in ms before the next attempt: `ms`, or more if the server has asked
+ * for a longer pause. */
 int64_t sgi_session_retry_delay_ms(const segue_session *session, int64_t ms);
 /* Begins a new wire session for an open session whose wire session is gone. Exchanges
- * under way continue in the old one. */
+ * under way continue in the old wire session. */
 void sgi_session_renew(segue_session *session, const char *why);
 /* Opens the session, because the server has accepted notifications/initialized. */
 void sgi_session_on_initialized_accepted(segue_session *session);
-/* Handles the end of the GET stream. brought_input: the stream had brought something. */
+/* Handles the end of the GET stream. brought_input: a part of the response had
+ * arrived. */
 void sgi_session_stream_ended(segue_session *session, bool brought_input);
 
 /* True while callbacks of the application must run before more input is read. */

@@ -1,5 +1,4 @@
-/* The references of a session. Also the time limit for a server that cannot be
- * reached. */
+/* The references of a session, and the time limit for a server that cannot be reached. */
 #include "engine/client/dialects.h"
 #include "engine/client/hosting.h"
 #include "engine/error.h"
@@ -65,8 +64,8 @@ void sgi_session_report_retry(segue_session *session, const char *what, int32_t 
                    what ? what : "the connection is ", what ? " is " : "", why,
                    (int)attempt, (long long)ms);
     if (!session->events.on_reconnect || (!what && session->retry.due))
-        /* an attempt of a request is already waiting to be reported, and its report says
-         * more */
+        /* the attempt of a request already waits to be reported, and its report says more
+         * than that of the session */
         return;
     session->retry.due = true;
     session->retry.attempt = attempt;

@@ -6,9 +6,10 @@
 
 #define TO(stage) (1u << (stage))
 
-/* The session ends: it is lost and may connect again, or it is closed. */
+/* The end of a connection: the session is lost and may connect again, or it is closed. */
 #define ENDS (TO(SGI_STAGE_LOST) | TO(SGI_STAGE_CLOSED))
-/* A connection is up: the handshake begins, or the session needs none. */
+/* A connection is up: the handshake begins, or the session is open because it needs no
+ * handshake. */
 #define BEGINS (TO(SGI_STAGE_PROBING) | TO(SGI_STAGE_INITIALIZING) | TO(SGI_STAGE_OPEN))
 
 /* PROBING -> PROBING: server/discover is sent once more. PROBING -> INITIALIZING: the

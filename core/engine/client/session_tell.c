@@ -1,5 +1,5 @@
-/* Sends messages of a session other than requests, and lets a session read input again.
- * Over HTTP each message has an exchange of its own. */
+/* Sends the messages of a session that are not requests, and lets a session read input
+ * again. Over HTTP each message has an exchange of its own. */
 #include "engine/client/exchange_start.h"
 #include "engine/client/dialects.h"
 
@@ -30,7 +30,8 @@ void sgi_session_resume_input(segue_session *session, const segue_request *reque
     if (request->calling)
         sgi_exchange_resume_input(request->calling->conn);
     const sgi_emitter *streaming = sgi_cli_streaming(request);
-    /* only the exchange that streams the result had to wait for room in the inbox */
+    /* of the exchanges about a task, only the one that streams the result waits for room
+     * in the inbox */
     if (streaming)
         sgi_exchange_resume_input(streaming->conn);
 }

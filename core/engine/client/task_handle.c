@@ -1,8 +1,8 @@
-/* segue_task: a handle of a task whose id the application has stored, or of a request
- * that a resume token describes. The task may belong to any revision of the protocol. The
- * request may be a resumable one (SEP-975). A handle does not keep the task or the
- * request alive, and sends nothing by itself. Requests that are made from the handle are
- * ordinary requests. */
+/* segue_task: a handle of a task whose id the application has stored, or of a task or
+ * resumable request (SEP-975) that a resume token describes. The task may belong to any
+ * revision of the protocol. A handle does not keep the task or the request alive, and
+ * sends nothing by itself. Requests that are made from the handle are ordinary
+ * requests. */
 #include "engine/client/dialects.h"
 
 int32_t sgi_task_state_of(sgi_json status)

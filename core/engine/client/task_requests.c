@@ -46,8 +46,8 @@ segue_status sgi_task_handle_get(segue_task *task, const segue_request_events *e
 }
 
 /* Sends tasks/cancel for the task of a handle. A resumable request cannot be cancelled
- * through a handle: it is cancelled on the connection that carries its answer, and no
- * message can name it by its token (C-11). */
+ * through a handle, because no message names such a request by its token (C-11). Only the
+ * connection that carries its answer can cancel it. */
 segue_status sgi_task_handle_cancel(segue_task *task, const segue_request_events *events,
                                     segue_request **out)
 {
@@ -77,7 +77,7 @@ void sgi_task_handle_note_answer(segue_request *request, sgi_json result)
     segue_task *task = request->task;
     if (!task)
         return;
-    /* a resumable request that ends with a result is completed */
+    /* a result means that a resumable request is completed */
     int32_t state = sgi_cli_is_resumable(request) ? SEGUE_TASK_COMPLETED
                     : task->inquiry               ? task->inquiry->state(result)
                                     : sgi_task_state_of(sgi_json_get(result, "status"));
@@ -88,9 +88,9 @@ void sgi_task_handle_note_answer(segue_request *request, sgi_json result)
         sgi_cli_note_task(request, result, true);
 }
 
-/* Sends tasks/get after the server has refused tasks/cancel. Before 2026-07-28 the
- * refusal for a task that has ended (R-2557-36) has the error code of an unknown task, so
- * the error does not show the state. */
+/* Sends tasks/get after the server has refused tasks/cancel. Before 2026-07-28 a server
+ * refuses to cancel an ended task with the error code of an unknown task (R-2557-36). So
+ * the error does not show the state of the task. */
 bool sgi_task_handle_get_instead(segue_request *request, sgi_json error)
 {
     const sgi_mem *mem = sgi_engine_mem(request->engine);

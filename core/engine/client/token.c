@@ -2,21 +2,21 @@
  * object. The token of a task has {"t":id,"e":next event,"s":next segment,"v":void
  * segments}. A task of 2025-11-25 adds "d":1 and has no events. A task of DRAFT-2026-v1
  * adds "d":2 and perhaps "r":requestState. The token of a call whose answer was not
- * delivered has {"m":method,"p":params,"k":idempotency key}; when the call is sent again,
+ * delivered has {"m":method,"p":params,"k":idempotency key}. When the call is sent again,
  * the server finds its operation by the key. The token of a resumable call has
  * {"m":method,"z":token of the server,"i":id,"w":minWait,"l":last event}. Tokens of calls
  * also have "s" and "v" when pieces of the result were delivered.
  *
- * An application may put segments into a queue of its own. When it asks for a token, it
- * has not processed all delivered segments. It then stores an older token and, when it
- * resumes, says in options.seen which segment it has processed. */
+ * An application may put segments into a queue of its own. A token that it then asks for
+ * covers segments that are still in that queue. So the application stores the token, and
+ * says in options.seen which segment it has processed when it resumes. */
 #include "engine/client/dialects.h"
 
 #define PREFIX "sg1."
 #define CHECK_SIZE 8
 
-/* True when the server can find the call again. A call that was sent without a key cannot
- * be found: if it were sent again with a key, it would be a second call. */
+/* True when the server can find the call again. The server cannot find a call that was
+ * sent without a key. Sending the call again with a key would start a second call. */
 static bool is_resumable(const segue_request *request)
 {
     const segue_session *session = request->session;
@@ -28,10 +28,10 @@ static bool is_resumable(const segue_request *request)
                                                        session->server.idempotency));
 }
 
-/* True when nothing is left to resume, because on_complete has reported the end that the
- * server has. Before on_complete, a resumed request delivers again what the application
- * has not received. An end with an error of the client is an end of the request, not of
- * the task. */
+/* True when the request cannot be resumed any more, because on_complete has reported how
+ * the server ended it. Before on_complete, a resumed request delivers again what the
+ * application has not received. An error of the client ends only the request and not the
+ * task, so the task can still be resumed. */
 static bool is_over(const segue_request *request)
 {
     if (request->phase != SGI_PHASE_REPORTED)
@@ -119,9 +119,10 @@ static bool verify(sgi_engine *engine, const sgi_buf *bytes, sgi_json *state)
            sgi_engine_check_json(engine, body.p, body.n, state, NULL) == SEGUE_OK;
 }
 
-/* Reads which segments were delivered. Void segments are reported to the application
- * together with the next segment. If the token has void segments and no later delivered
- * segment, they were not reported. */
+/* Reads which segments were delivered, and which of them are void. The application learns
+ * of void segments only together with the next segment. If the token names no delivered
+ * segment after the void ones, the void segments were not reported, and void_segments is
+ * 0. */
 static bool read_position(sgi_json state, sgi_request_spec *spec)
 {
     int64_t voided = 0;
@@ -151,7 +152,7 @@ static bool is_token(sgi_str text)
     return text.n >= sizeof PREFIX - 1 && memcmp(text.p, PREFIX, sizeof PREFIX - 1) == 0;
 }
 
-/* The content of a token. The texts of `spec` point into the buffers. */
+/* The content of a token. The texts of `spec` point into `bytes` and `id`. */
 typedef struct opened {
     sgi_request_spec spec;
     sgi_buf bytes;
@@ -222,9 +223,9 @@ segue_status sgi_task_handle_watch_token(segue_task *task,
     return resume(task->session, task->token, &o, out);
 }
 
-/* Makes a task handle from a token. A call without a task and without a resume token of
- * the server has no state that the client could ask for. Its token can only be used to
- * send the call again, so it is refused here. */
+/* Makes a task handle from a token. The token of a call without a task and without a
+ * resume token of the server is refused. The client cannot ask for the state of such a
+ * call; it can only send the call again. */
 segue_status sgi_task_handle_from_token(segue_session *session, const char *token,
                                         segue_task **out)
 {

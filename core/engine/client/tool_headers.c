@@ -1,6 +1,7 @@
-/* The map has one entry for each tool with header parameters, under the name of the tool.
- * The number of entries and the sum of their sizes are limited. Pages of tools/list only
- * add or replace entries, because the list may change while it is read page by page. */
+/* The map has one entry for each tool with header parameters. The key of the entry is the
+ * name of the tool. The number of entries and the sum of their sizes are limited. Later
+ * pages of tools/list only add or replace entries, because the list may change while it
+ * is read page by page. */
 #include "engine/client/tool_headers.h"
 
 #include "wire/mcp_headers.h"
@@ -55,7 +56,7 @@ static bool has_room(const sgi_tool_headers *headers, const tool *made)
            made->cost <= SGI_TOOL_HEADERS_BYTES - headers->bytes;
 }
 
-/* Stores the entry. The function becomes the owner of `made`. */
+/* Stores the entry in the map. Takes ownership of `made`. */
 static void keep(sgi_tool_headers *headers, tool *made, sgi_str name)
 {
     const sgi_mem *mem = sgi_engine_mem(headers->engine);
@@ -90,8 +91,8 @@ static sgi_mcp_fault learn_named(sgi_tool_headers *headers, sgi_str name, sgi_js
     return fault;
 }
 
-/* Stores the header parameters of a tool. Returns false when the tool is invalid, so that
- * it must be removed from the list. */
+/* Stores the header parameters of a tool. Returns false when the tool is invalid and must
+ * be removed from the list. */
 static bool learn_tool(sgi_tool_headers *headers, sgi_json definition)
 {
     sgi_json name = sgi_json_get(definition, "name");
@@ -116,8 +117,8 @@ static bool learn_tool(sgi_tool_headers *headers, sgi_json definition)
 
 /* ---- the list without invalid tools ---- */
 
-/* Writes the list without some tools. left_out: the indexes of the tools to leave out, in
- * ascending order. */
+/* Writes the list of tools without the tools whose indexes are in left_out. left_out:
+ * indexes in ascending order. */
 static void write_tools(sgi_jw *w, sgi_json tools, const sgi_buf *left_out)
 {
     sgi_json definition;

@@ -1,10 +1,10 @@
 /* Connects requests with the headers of tools, over HTTP in the modern era. Every result
  * of tools/list is read for header parameters, and invalid tools are removed before the
- * application gets the result. If a tools/call is refused for its headers, the client
- * reads tools/list page by page and sends the call again once (2026-07-28
+ * application gets the result. If the server refuses a tools/call because of its headers,
+ * the client reads tools/list page by page and sends the call again once (2026-07-28
  * basic/transports/streamable-http, "Client Behavior"). The refusal means that the tool
- * did not run, so a second call is safe. The pages are exchanges of the request itself:
- * cancel, timeout and the end of the session end them like the call. */
+ * did not run, so a second call is safe. The exchanges of these pages belong to the
+ * request itself: cancel, timeout and the end of the session end them like the call. */
 #include "engine/client/dialects.h"
 
 #define PAGES_MAX 100
@@ -35,8 +35,8 @@ static void listed(sgi_emitter *emitter, const sgi_outcome *outcome)
             send_list(request, cursor))
             return;
     }
-    /* the call is sent once more; if its headers are refused again, the error is the
-     * answer */
+    /* the call is sent once more; a second refusal of its headers is the answer of the
+     * call */
     sgi_request_send_due(request);
 }
 
@@ -68,8 +68,8 @@ bool sgi_tool_lookup_after_refusal(segue_request *request, sgi_json error)
     return send_list(request, (sgi_json){0});
 }
 
-/* True for a request of tools/list. *begins: true when the request asks for the first
- * page. */
+/* True for a request of tools/list. Sets *begins to true when the request asks for the
+ * first page. */
 static bool is_list(const segue_request *request, bool *begins)
 {
     sgi_json params = {request->params, request->params_len};

@@ -3,8 +3,8 @@
 #include "engine/client/tool_schemas.h"
 
 typedef struct tool {
-    /* the node of the map; the name of the tool is stored behind the schema, in the same
-     * block */
+    /* the node in the map; its key points to a text behind the schema, in the same block
+     * of memory */
     sgi_map_node node;
     size_t size;
     size_t len;

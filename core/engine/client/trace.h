@@ -1,5 +1,5 @@
-/* The trace that a request belongs to (W3C trace context and baggage). 2026-07-28
- * reserves names for it in _meta. */
+/* The trace to which a request belongs (W3C trace context and baggage). 2026-07-28
+ * reserves names in _meta for the trace. */
 #ifndef SGI_TRACE_H
 #define SGI_TRACE_H
 

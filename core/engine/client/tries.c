@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#define SPREAD 10 /* largest random change of a pause, in percent */
+#define SPREAD 10 /* the largest random change of a pause, in percent */
 #define RETRY_AFTER_MAX_MS SGI_THRESHOLD(retry_after_most_ms)
 
 void sgi_tries_init(sgi_tries *tries, segue_request *request, const char *method)
@@ -19,8 +19,8 @@ static void go_again(sgi_timer *timer)
 {
     sgi_tries *tries = SGI_OWNER(timer, sgi_tries, timer);
     segue_request *request = tries->request;
-    /* the random change has moved the end of the pause, so the time of this attempt is
-     * set again */
+    /* the timer fires earlier or later than planned, because the pause was changed at
+     * random; so the time of this attempt is set anew */
     if (tries->tried_ms)
         tries->tried_ms = sgi_now(&request->engine->env);
     if (sgi_session_is_open(request->session))
@@ -34,8 +34,8 @@ int64_t sgi_error_retry_after_ms(sgi_json error)
     return ms < 0 ? 0 : ms > RETRY_AFTER_MAX_MS ? RETRY_AFTER_MAX_MS : ms;
 }
 
-/* Starts the pause. Its length is changed at random by up to a tenth, so that many
- * waiting clients do not send at the same time. */
+/* Starts a pause of about `ms`. The pause is changed at random by up to a tenth, so that
+ * many waiting clients do not send at the same time. */
 void sgi_tries_set_timer(sgi_tries *tries, int64_t ms)
 {
     sgi_engine *engine = tries->request->engine;
@@ -51,8 +51,8 @@ static int64_t next_pause(sgi_tries *tries, int64_t at_least_ms)
     if (ms < at_least_ms)
         ms = at_least_ms;
     int64_t patience = sgi_session_retry_delay_ms(tries->request->session, ms);
-    /* a pause that a server has asked for is made longer, so that the random change
-     * cannot end it early */
+    /* A pause that the server has asked for is made longer here. The random change of the
+     * pause then cannot end it too early. */
     return patience > ms ? patience + patience / 9 : ms;
 }
 
@@ -80,8 +80,8 @@ static void lose(sgi_tries *tries, const sgi_outcome *outcome)
     int64_t now = sgi_now(&request->engine->env);
     bool is_asked = sgi_session_retry_delay_ms(session, 0) > 0;
     if (sgi_tries_is_waiting(tries) && tries->tried_ms > now)
-        /* another exchange was lost at the same time, and its pause counts for this one
-         * too */
+        /* another exchange was lost at the same time, and this exchange shares its
+         * pause */
         return;
     if (tries->failures && outcome->unsent && tries->tried_ms)
         tries->lost_ms = sgi_time_add(tries->lost_ms, now - tries->tried_ms);
@@ -102,7 +102,8 @@ static void lose(sgi_tries *tries, const sgi_outcome *outcome)
     sgi_tries_set_timer(tries, ms);
 }
 
-/* Writes the error text for the last of several failures in a row. */
+/* Writes the error text when the last of several attempts in a row has failed. why: the
+ * reason of the last failure. */
 static void explain_row(const sgi_tries *tries, const char *why, char *text, size_t room)
 {
     snprintf(text, room, "%s failed %d times in a row (max_reconnects: %d): %.2000s",
@@ -125,7 +126,7 @@ void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome)
     if (outcome->kind == SGI_OUTCOME_REFUSED)
         sgi_request_fail(request, sgi_outcome_status(outcome), outcome->why);
     else if (!sgi_session_is_open(request->session) && request->session->conn->exchanging)
-        return; /* the session is not open: it sends the request again when it opens */
+        return; /* the session is not open; when it opens, it sends the request again */
     else if (are_over(tries))
         end_lost(tries, outcome->why);
     else

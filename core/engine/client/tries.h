@@ -1,8 +1,8 @@
-/* Counts the tries of one kind of exchange of a request: how often it has failed in a
- * row, and when it is tried again. Each kind has its own count, because a server may
- * answer one kind and refuse another. For example, tasks/get may succeed while each
- * tasks/update is refused, or while each tasks/stream breaks. The pauses grow from 0 to
- * SGI_BACKOFF_MOST_MS. The options of the session limit the tries: max_reconnects in a
+/* Counts the tries of one kind of exchange of a request: how often the exchange has
+ * failed in a row, and when it is tried again. Each kind has its own count, because a
+ * server may answer one kind and refuse another. For example, tasks/get may succeed while
+ * each tasks/update is refused, or while each tasks/stream breaks. The pauses grow from 0
+ * to SGI_BACKOFF_MOST_MS. The options of the session limit the tries: max_reconnects in a
  * row, and reconnect_timeout_ms without a server. */
 #ifndef SGI_TRIES_H
 #define SGI_TRIES_H
@@ -17,13 +17,13 @@ typedef struct sgi_tries {
     /* a pointer without a reference, because the request contains this struct */
     segue_request *request;
     sgi_engine *engine;
-    const char *method; /* method of the exchange, for messages */
+    const char *method; /* method of the exchange, used in messages */
     sgi_timer timer;    /* fires at the next attempt or the next poll */
     int32_t failures;   /* number of failures in a row */
     /* time without a server in ms: the sum of pauses and failed attempts */
     int64_t lost_ms;
-    /* time at which the last attempt began, or at which the next one will begin;
-     * monotonic; 0 = none */
+    /* monotonic time at which the last attempt began, or at which the next attempt will
+     * begin; 0 = no attempt was counted */
     int64_t tried_ms;
 } sgi_tries;
 
@@ -49,28 +49,29 @@ static inline void sgi_tries_reset(sgi_tries *tries)
     tries->lost_ms = tries->tried_ms = 0;
 }
 
-/* Subtracts the time in ms that a user needed to decide about a token, because it does
- * not count as time without a server. */
+/* Subtracts the time in ms that a user needed to decide about an access token. This time
+ * does not count as time without a server. */
 static inline void sgi_tries_exclude_time(sgi_tries *tries, int64_t ms)
 {
     if (tries->tried_ms)
         tries->tried_ms += ms;
 }
 
-/* Returns the pause in ms that a server asks for in its error; 0 = no pause. */
+/* Returns the pause in ms that the server's error asks for; 0 = no pause. */
 int64_t sgi_error_retry_after_ms(sgi_json error);
 
-/* Calls sgi_request_send_due after about ms. */
+/* Starts the timer, which calls sgi_request_send_due after about `ms`. */
 void sgi_tries_set_timer(sgi_tries *tries, int64_t ms);
 /* Starts the pause after a failure that does not end the request. The first pause is 0,
- * later ones grow (R-2557-63). at_least_ms: the pause is not shorter than this. */
+ * and later pauses grow (R-2557-63). at_least_ms: the shortest allowed pause. */
 void sgi_tries_back_off(sgi_tries *tries, int64_t at_least_ms);
-/* Handles a lost or refused exchange: tries it again if that can help, otherwise ends the
- * request. While the session is not open, the next try waits until it opens. */
+/* Handles a lost or refused exchange: tries the exchange again if that can help,
+ * otherwise ends the request. While the session is not open, the next try waits until the
+ * session opens. */
 void sgi_tries_retry_lost(sgi_tries *tries, const sgi_outcome *outcome);
 /* Like sgi_tries_retry_lost, for an exchange that may safely be sent twice. Such an
  * exchange is also tried again after an error, after a missing or invalid answer, and
- * after an HTTP status that may change soon. */
+ * after a temporary HTTP status. */
 void sgi_tries_retry_harmless(sgi_tries *tries, const sgi_outcome *outcome);
 
 #endif

@@ -13,8 +13,8 @@ bool sgi_meta_has_void_members(sgi_json meta)
     return false;
 }
 
-/* Writes _meta without the members about void segments. Writes nothing when no member is
- * left. */
+/* Writes _meta without the members about void segments. Writes nothing when no other
+ * member is left. */
 static void write_meta(sgi_jw *w, sgi_json meta)
 {
     sgi_json_member member;

@@ -1,5 +1,5 @@
-/* Writes objects without some of their members. Members that say which segments are void
- * are meant for the library alone, so the application does not see them. */
+/* Writes objects without the members that say which segments are void. These members are
+ * meant for the library alone, so the application does not see them. */
 #ifndef SGI_VOID_MEMBERS_H
 #define SGI_VOID_MEMBERS_H
 
@@ -9,8 +9,8 @@
 /* True when this _meta says that segments were replaced or that their text was
  * continued. */
 bool sgi_meta_has_void_members(sgi_json meta);
-/* Writes the object without the members of these names, and without the members of _meta
- * about void segments. NULL ends the list of names. */
+/* Writes the object without the members of these names, and without those members of
+ * _meta that are about void segments. names: a list that NULL ends. */
 void sgi_write_without_void_members(sgi_json object, const char *const *names,
                                     sgi_buf *out);
 /* Writes a result without the members about void segments. Returns false, and writes

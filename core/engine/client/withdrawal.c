@@ -1,12 +1,14 @@
 /* States of a withdrawal:
  *   WAITS    the session is not open, or the pause after a loss is not over
  *   RESUMES  over HTTP: the call is being resumed, and no response has arrived. The
- *            cancellation might overtake the resume, so it is sent only when the server
- *            has begun to answer. A server that answers only at the end ignores it
- *   OUT      over HTTP: an exchange carries the withdrawal; its end settles or loses it
- *   SENT     over a byte stream: the message was sent, but may be lost if the connection
- *            breaks. So it is sent on the next connection as well; a server that has
- *            received it before does nothing
+ *            cancellation might overtake the resume, so the client sends the cancellation
+ *            only when the server has begun to answer. A server that answers only at the
+ *            end never gets the cancellation in time
+ *   OUT      over HTTP: an exchange carries the withdrawal, and its end settles or loses
+ *            the withdrawal
+ *   SENT     over a byte stream: the message was sent, and is lost if the connection
+ *            breaks. So the message is sent on the next connection once more. A server
+ *            that received the first message ignores the second one
  *
  * A withdrawal is dropped when the server has answered it or when its time is over. The
  * id of a call is valid in one wire session only. In the next wire session a call with a
@@ -31,14 +33,17 @@ typedef enum sgi_withdrawal_state {
 
 struct sgi_withdrawal {
     TAILQ_ENTRY(sgi_withdrawal) link;
-    segue_session *session; /* the session, which has the withdrawal in its list */
+    segue_session *session; /* the session whose list contains the withdrawal */
     sgi_withdrawal_state state;
     int64_t id;
-    char *key;             /* idempotency key of the call, or NULL */
-    char *token;           /* resume token of the call (JSON), or NULL */
-    sgi_emitter *resuming; /* the exchange of requests/resume, or NULL */
-    int32_t wire_session;  /* the wire session in which the call was sent or resumed */
-    const char *reason;    /* the reason for the server, or NULL */
+    char *key; /* idempotency key of the call; NULL = the call has no key */
+    /* resume token of the call (JSON); NULL = the call has no token */
+    char *token;
+    /* the exchange of requests/resume; NULL = no such exchange is under way */
+    sgi_emitter *resuming;
+    /* number of the wire session in which the call was sent or resumed */
+    int32_t wire_session;
+    const char *reason; /* text of the reason that the server gets; NULL = no reason */
     /* monotonic time after which the client no longer sends the withdrawal */
     int64_t until_ms;
     sgi_timer timer; /* fires at the next attempt, or at until_ms */
@@ -54,7 +59,8 @@ static void write_key(sgi_jw *w, const char *key)
     sgi_jw_close(w, '}');
 }
 
-/* Sends the cancellation to the server. Returns false when it could not be sent. */
+/* Sends notifications/cancelled for the call. Returns false when the message could not be
+ * sent. */
 static bool tell(segue_session *session, const sgi_withdrawn_call *call)
 {
     char room[SGI_QUESTION_JSON];
@@ -134,8 +140,8 @@ static void wait(struct sgi_withdrawal *w)
 
 /* ---- a call of another wire session ---- */
 
-/* True when the server knows the key or the id by which the cancellation names the
- * call. */
+/* True when the server can find the call by the name in the cancellation: by its key, or
+ * by its id if the wire session is still the same. */
 static bool is_known(const struct sgi_withdrawal *w)
 {
     return w->key || w->wire_session == w->session->wire_session;
@@ -158,10 +164,10 @@ static bool may_be_asked_again(const sgi_outcome *outcome)
             sgi_json_string_is(reason, SGI_STR("elsewhere")));
 }
 
-/* Handles the end of requests/resume. Its answer is the answer of the call, or says that
- * there is none: either way the server has nothing left to cancel. If the answer is lost
- * after the cancellation was sent, the withdrawal has ended too, because the cancellation
- * may have closed the exchange. */
+/* Handles the end of requests/resume. The answer to requests/resume is the answer of the
+ * call, or says that the call has no answer. In both cases the server has nothing left to
+ * cancel. If the answer is lost after the cancellation was sent, this function does
+ * nothing, because the cancellation may have closed the exchange. */
 static void resume_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
 {
     struct sgi_withdrawal *w = find(emitter->session, emitter->id);
@@ -185,7 +191,7 @@ static void resume_ended(sgi_emitter *emitter, const sgi_outcome *outcome)
     wait(w);
 }
 
-/* Handles a piece of the result. Returns false when the piece is the last one. */
+/* Handles a piece of the call's result. Returns false for the last piece. */
 static bool passes(sgi_emitter *emitter, sgi_json result)
 {
     sgi_json more = sgi_json_get(sgi_json_get(result, "_meta"), "hasMore");
@@ -285,8 +291,9 @@ void sgi_withdraw_call(segue_session *session, const sgi_withdrawn_call *call)
 /* ---- events that end a withdrawal ---- */
 
 /* Ends the withdrawal, because the server has answered its message with a final status.
- * 404 means that the wire session is gone; a call with a token is then resumed in the
- * next wire session. While the call is being resumed, resume_ended decides instead. */
+ * Status 404 means that the wire session is gone. A call with a token is then resumed in
+ * the next wire session. While the call is being resumed, resume_ended ends the
+ * withdrawal instead. */
 void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status)
 {
     struct sgi_withdrawal *w = find(session, id);
@@ -297,7 +304,7 @@ void sgi_withdrawal_settled(segue_session *session, int64_t id, int32_t status)
 }
 
 /* Sends the withdrawal again after a pause. After until_ms, timer_fired drops the
- * withdrawal and logs this. */
+ * withdrawal and logs that the server did not get it. */
 void sgi_withdrawal_lost(segue_session *session, int64_t id)
 {
     struct sgi_withdrawal *w = find(session, id);
