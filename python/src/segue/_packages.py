@@ -14,8 +14,8 @@ from pathlib import Path
 
 __all__ = ["check", "explain"]
 
-# The Debian package of each library, by the beginning of the library's file name. The
-# number after .so. and the package's name depend on the version of the distribution.
+# Maps the beginning of a library's file name to the Debian package of the library. The
+# number after ".so." and the package's name depend on the version of Debian.
 _PACKAGES = {
     "libwebsockets.so": "libwebsockets17",
     "libev.so": "libev4",
@@ -50,7 +50,7 @@ def check() -> None:
 
 
 def explain(libraries: list[str]) -> str:
-    """Makes the message for a system that lacks these libraries (file names)."""
+    """Returns the error message for a system that lacks these libraries (file names)."""
     names = sorted(set(libraries))
     packages = []
     for name in names:
@@ -67,8 +67,8 @@ def explain(libraries: list[str]) -> str:
 
 
 def _all_missing() -> list[str]:
-    """Lists the libraries that the dynamic linker does not find."""
-    import subprocess  # imported here, because it is rarely needed
+    """Returns the file names of the libraries that the dynamic linker does not find."""
+    import subprocess  # imported here, because most programs never need subprocess
 
     missing: list[str] = []
     for library in sorted(Path(__file__).parent.glob("libsegue.so.*")):

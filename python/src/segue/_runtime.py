@@ -1,21 +1,22 @@
 """Runs one background runtime of the library for each event loop.
 
 The library does its input and output on a thread of its own, which runs no Python. When
-it has events, a descriptor becomes readable. The loop then calls
-``_segue.runtime_dispatch``, which returns a batch of events, and their handlers run on
-the loop's thread. While many messages arrive over pipes, dispatch reads the messages
-itself, which saves a switch of threads for each message (``lend_input``). For a loop
-without ``add_reader`` a thread waits for the descriptor and wakes the loop with
-``call_soon_threadsafe``.
+the library has events, a descriptor becomes readable. The loop then calls
+``_segue.runtime_dispatch``, which returns a batch of events, and the handlers of the
+events run on the loop's thread. While many messages arrive over pipes,
+``runtime_dispatch`` also reads the messages (``lend_input``), which saves a switch of
+threads for each message. If the loop has no ``add_reader``, a thread waits for the
+descriptor and wakes the loop with ``call_soon_threadsafe``.
 
 States::
 
     open ---- aclose, end of the loop, end of the program ---> closed
 
-A runtime ends with its loop. It registers an asynchronous generator with the loop, and
-``asyncio.run`` closes that generator at the end, which ends the runtime. ``atexit`` ends
-the other runtimes. At the end the threads are joined, the last events (COMPLETE and
-CLOSED of everything open) are delivered, and everything is freed.
+A runtime ends with its loop. The runtime registers an asynchronous generator with the
+loop, and ``asyncio.run`` closes this generator at the end, which ends the runtime.
+``atexit`` ends the runtimes of all other loops. When a runtime ends, its threads are
+joined, the last events (COMPLETE and CLOSED of everything open) are delivered, and
+everything is freed.
 
 After a fork the child process has no runtime. The parent's handles raise ``ClosedError``
 in the child, and a new loop gets a new runtime.
@@ -50,7 +51,8 @@ _BUDGET = 256
 _dispatch = _segue.runtime_dispatch
 _lock = threading.Lock()
 _open: dict[int, Runtime] = {}  # the open runtimes, by the id of their loop
-_limits: _segue.RuntimeOptions = {}  # the limits of runtimes that are made from now on
+# the limits for all runtimes that are made from now on; `configure` sets them
+_limits: _segue.RuntimeOptions = {}
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1
 
@@ -124,8 +126,8 @@ class Runtime:
     @property
     def is_delivering(self) -> bool:
         """Whether the handlers of a batch run now. During this time the library counts
-        all events of the batch as delivered, even those whose handlers have not run
-        yet."""
+        all events of the batch as delivered, even events whose handlers have not run yet.
+        """
         return self._left is not None
 
     def on_close(self, callback: Callable[[], object]) -> None:
@@ -134,9 +136,9 @@ class Runtime:
         self._on_close.append(callback)
 
     def before_close(self, callback: Callable[[], object]) -> None:
-        """Registers a callback that runs once, shortly before the runtime ends. Servers
-        are freed there: the library releases the handlers of a server only when the
-        server is freed.
+        """Registers a callback that runs once, shortly before the runtime ends. Such a
+        callback frees a server, because the library releases the handlers of a server
+        only when the server is freed.
         """
         self._before_close.append(callback)
 
@@ -164,8 +166,8 @@ class Runtime:
             await end.aclose()
 
     def close(self) -> None:
-        """Ends the runtime as :meth:`aclose` does, but blocks. Used when no loop runs any
-        more.
+        """Ends the runtime as :meth:`aclose` does, but blocks until the end. Used when
+        the loop no longer runs.
         """
         if not self._closed:
             self._leave()
@@ -246,8 +248,9 @@ class Runtime:
             except Exception as exception:
                 self._report(exception, handler)
             except BaseException:
-                # KeyboardInterrupt and SystemExit end the loop, as from any callback.
-                # If the loop runs again, it handles the rest of the batch.
+                # A KeyboardInterrupt or SystemExit of a handler ends the loop, as in any
+                # other callback of the loop. If the loop runs again, the loop handles the
+                # rest of the batch.
                 loop = self._loop()
                 if loop is not None and not self._closed:
                     loop.call_soon(self._drain)
@@ -388,7 +391,8 @@ def _checked(name: str, value: int, most: int = _INT64_MAX) -> int:
 
 
 def current() -> Runtime:
-    """Returns the runtime of the running loop, which is made at the first use.
+    """Returns the runtime of the running loop. The first call in a loop makes the
+    runtime.
 
     Raises:
         RuntimeError: No loop runs in this thread.
@@ -407,8 +411,7 @@ def current() -> Runtime:
 
 
 async def _close_with_loop(runtime: Runtime) -> AsyncGenerator[None, None]:
-    """A generator that ends the runtime when the loop closes its generators
-    (loop.shutdown_asyncgens)."""
+    """Ends the runtime when the loop closes this generator (loop.shutdown_asyncgens)."""
     try:
         yield
     finally:
@@ -417,7 +420,9 @@ async def _close_with_loop(runtime: Runtime) -> AsyncGenerator[None, None]:
 
 
 def _first_step(generator: AsyncGenerator[None, None]) -> None:
-    """Makes the first step of a generator, which registers it with the loop."""
+    """Runs the first step of a generator. In this step the generator registers itself
+    with the running loop.
+    """
     try:
         generator.asend(None).send(None)
     except StopIteration:
@@ -437,8 +442,9 @@ def _sweep() -> None:
 
 
 def _end_all() -> None:
-    """Ends all runtimes at the end of the program, because no thread may run while
-    libraries are torn down."""
+    """Ends all runtimes at the end of the program, because the threads of a runtime must
+    not run while the process unloads its libraries.
+    """
     with _lock:
         runtimes = list(_open.values())
         _open.clear()
@@ -447,8 +453,9 @@ def _end_all() -> None:
 
 
 def _forget() -> None:
-    """Forgets all runtimes in the child process of a fork, because they belong to the
-    parent."""
+    """Forgets all runtimes in the child process of a fork, because the runtimes belong to
+    the parent.
+    """
     global _lock
     _lock = threading.Lock()
     for runtime in _open.values():

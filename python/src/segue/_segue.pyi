@@ -1,22 +1,23 @@
 """The functions of the C library (``segue.h``), one to one.
 
-The C function ``segue_X_Y`` has the name ``X_Y`` here. A function that can fail raises. A
-function returns the out-parameters of C. Handles are opaque. A handle is freed by its
-``X_free``, or with its last reference. Using a handle, or freeing it again, raises
-``segue.ClosedError`` when the handle was freed, when a function has consumed it, or when
-its runtime was freed.
+The C function ``segue_X_Y`` has the name ``X_Y`` here. A function that fails in C raises
+an exception here. A function returns the values that C stores in out-parameters. Handles
+are opaque. A handle is freed by its ``X_free``, or with its last reference. Using a
+handle, or freeing it again, raises ``segue.ClosedError`` when the handle was freed, when
+a function has consumed it, or when its runtime was freed.
 
 Options are dicts whose keys are the members of the C struct. A member that is missing or
 ``None`` has the library's default. Durations are in milliseconds. JSON is passed as bytes
 (str is accepted), text as str.
 
-Callbacks do not run inside the library. ``runtime_dispatch`` returns a list of events
-``(handler, kind, a, b, c)``, and its caller calls ``handler(kind, a, b, c)`` for each, in
-order. The module keeps a handler alive until its last event has been returned. Only the
-hooks that C needs an answer from at once (principal, validate, on_headers, on_bearer,
-on_assertion, on_load, on_save) run inside ``runtime_dispatch``, on the thread that called
-it. Hooks must be quick. If a hook raises, the answer is "no", and an event ``(None,
-EXCEPTION, exception, where, None)`` reports the exception.
+Python code does not run inside the library. ``runtime_dispatch`` returns a list of events
+``(handler, kind, a, b, c)``, and its caller calls ``handler(kind, a, b, c)`` for each
+event, in order. The module keeps a handler alive until its last event has been returned.
+Hooks are the exception, because C needs their answer at once: principal, validate,
+on_headers, on_bearer, on_assertion, on_load and on_save run inside ``runtime_dispatch``,
+on the thread that called ``runtime_dispatch``. Hooks must be quick. If a hook raises, the
+answer is "no", and an event ``(None, EXCEPTION, exception, where, None)`` reports the
+exception.
 
 When memory runs out, an event may be lost, and an EXCEPTION with a MemoryError reports
 the loss. A request that lost an event is cancelled, and its COMPLETE has the status
@@ -29,49 +30,71 @@ time may call ``runtime_dispatch``. No thread of the library ever takes the GIL.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal, Protocol, TypedDict, final
 
-# The kinds of events and the meaning of their values a, b and c. In a mask, the bit of a
-# kind is ``1 << kind``.
+# The kinds of events, and the meaning of the values a, b and c of each kind. In a mask of
+# events, the bit of a kind is ``1 << kind``.
 
-CALL: Final = 0  # a: Call, b: params (bytes, the whole object), c: name (str)
-COMPLETION: Final = 1  # a completion request, with the same values as CALL
-CANCEL: Final = 2  # from call_watch: the client wants the call to end
-DRAIN: Final = 3  # from call_watch: there is room again after a send that returned False
-INPUT: Final = 4  # from call_require_input. a: status, b: answer (bytes or None)
-IDLE: Final = 5  # from server_new: the last connection has ended
-OPEN: Final = 6  # from session_open: the session can be used
+# A client calls an item of the server. a: Call, b: params (bytes, the whole object),
+# c: name of the item (str)
+CALL: Final = 0
+# a client asks for suggestions (completion/complete); values as in CALL
+COMPLETION: Final = 1
+CANCEL: Final = 2  # for the handler of call_watch: the client wants the call to end
+# For the handler of call_watch: after a send that returned False, there is room again.
+DRAIN: Final = 3
+# For the handler of call_require_input: the answer. a: status, b: answer (bytes or None)
+INPUT: Final = 4
+IDLE: Final = 5  # for the handler of server_new: the server's last connection has ended
+OPEN: Final = 6  # for the handler of session_open: the session can be used
 CLOSED: Final = 7  # the last event of a session. a: error (ErrorInfo or None)
-NOTIFICATION: Final = 8  # a: method (str), b: params (bytes or None)
-SEGMENTS: Final = 9  # a: list of Segment, in order, at least one
-PROGRESS: Final = 10  # a: progress (float), b: total (float, 0 = unknown), c: message
-LOG: Final = 11  # an event of a request. a: params of notifications/message (bytes)
-QUESTION: Final = 12  # a: key (str), b: method (str), c: params (bytes)
-# a: task id (str), b: the current token (str or None), which covers the segments before
-# this event and none after it
+# A notification that belongs to no request. a: method (str), b: params (bytes or None)
+NOTIFICATION: Final = 8
+SEGMENTS: Final = 9  # segments have arrived. a: list of Segment, in order, at least one
+# The server reports progress. a: progress (float), b: total (float, 0 = unknown),
+# c: message (str or None)
+PROGRESS: Final = 10
+# A log message of the server for a request. a: params of notifications/message (bytes)
+LOG: Final = 11
+# The server asks a question. a: key (str), b: method (str), c: params (bytes)
+QUESTION: Final = 12
+# The request has become a task. a: task id (str), b: the current token (str or None). The
+# token covers the segments that were delivered before this event.
 TASK: Final = 13
-STATUS: Final = 14  # a: status (str), b: message (str or None)
-# The last event of a request. a: status (int), b: result or the part that arrived (bytes
-# or None), c: error (ErrorInfo or None)
+STATUS: Final = 14  # a new status of the task. a: status (str), b: message (str or None)
+# The last event of a request. a: status (int), b: the result, or the part of the result
+# that arrived (bytes or None), c: error (ErrorInfo or None)
 COMPLETE: Final = 15
-STDERR: Final = 16  # from transport_spawn. a: one line (str; invalid UTF-8 is escaped)
-AUTHORIZE: Final = 17  # from transport_set_oauth. a: url (str), b: state (str)
-RUNTIME_LOG: Final = 18  # from runtime_new. a: level (int), b: text (str)
-EXCEPTION: Final = 19  # a: the exception of a hook, b: the hook's name (str)
-TRANSPORT_START: Final = 20  # from transport_custom, like the next five events. a: Wire
-TRANSPORT_SEND: Final = 21  # a: bytes to send; report them by transport_took
+# For the handler of transport_spawn: a line of the child's standard error. a: the line
+# (str; invalid UTF-8 is escaped)
+STDERR: Final = 16
+# For the handler of transport_set_oauth: a user must visit a URL. a: url (str),
+# b: state (str)
+AUTHORIZE: Final = 17
+# for the log handler of runtime_new: a log line. a: level (int), b: text (str)
+RUNTIME_LOG: Final = 18
+EXCEPTION: Final = 19  # a hook has raised. a: the exception, b: the hook's name (str)
+# The six TRANSPORT_ events are for the handler of transport_custom. TRANSPORT_START: the
+# transport was attached. a: Wire
+TRANSPORT_START: Final = 20
+# a: bytes to send; report the bytes that were sent by transport_took
+TRANSPORT_SEND: Final = 21
 TRANSPORT_CLOSE: Final = 22
-TRANSPORT_PAUSE: Final = 23  # a: True = stop feeding input, False = continue
+# a: True = stop passing input to transport_feed, False = continue
+TRANSPORT_PAUSE: Final = 23
 TRANSPORT_REOPEN: Final = 24
 TRANSPORT_FREE: Final = 25  # the last event of a custom transport
-RECONNECT: Final = 26  # from session_open. a: attempt (int), b: ms until then, c: reason
-# A call, with the same values as CALL. The library sends the answer only after the
-# handler's first turn, which call_end_turn ends.
+# For the handler of session_open: the server was lost, and the client will try again.
+# a: number of the attempt (int), b: ms until the attempt (int), c: reason (str)
+RECONNECT: Final = 26
+# A call, with the same values as CALL, whose answer waits for the end of the handler's
+# first turn. call_end_turn ends the first turn.
 CALL_NOW: Final = 27
-RESUMABLE: Final = 28  # a: the current token (str or None), as in TASK
+# the request can be resumed by a new token. a: the token, as b of TASK
+RESUMABLE: Final = 28
 
 Handler = Callable[[int, Any, Any, Any], object]
 Event = tuple[Handler | None, int, Any, Any, Any]
 # The parts of an error: status, message, JSON-RPC code (0 = the error arose on this
-# side), data (JSON), retryable.
+# side), data (JSON or None), retryable.
 ErrorInfo = tuple[int, str, int, bytes | None, bool]
 Json = bytes | str
 
@@ -189,17 +212,17 @@ class Segment:
     @property
     def number(self) -> int: ...  # the number of the segment: 1, 2, 3, ...
     @property
-    def index(self) -> int: ...  # index of the segment's block in the content
+    def index(self) -> int: ...  # index of the block in the result's content, from 0
     @property
-    def replaces(self) -> bool: ...  # True = discards all earlier segments
+    def replaces(self) -> bool: ...  # True = the segment discards all earlier segments
     @property
-    def type(self) -> str: ...  # type of the block, such as "text", or ""
+    def type(self) -> str: ...  # type of the block, such as "text"; "" = no type
     @property
-    def data(self) -> bytes: ...  # the block as JSON
+    def data(self) -> bytes: ...  # the content block as JSON
     @property
-    def text(self) -> str | None: ...  # the decoded text of a text block
+    def text(self) -> str | None: ...  # decoded text; None = the block is no text
     @property
-    def content(self) -> Any: ...  # the block, decoded; see set_block_decoder
+    def content(self) -> Any: ...  # the block, decoded by set_block_decoder's function
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __str__(self) -> str: ...  # the text, or ""
@@ -235,7 +258,8 @@ class HttpOptions(TypedDict, total=False):
     silence_timeout_ms: int | None
 
 class OauthOptions(TypedDict, total=False):
-    grant: int | None  # 0 = code, 1 = client_credentials, 2 = assertion
+    # how the client authorizes: 0 = code, 1 = client_credentials, 2 = assertion
+    grant: int | None
     client_id: str | None
     client_secret: str | None
     private_key: str | None
@@ -250,7 +274,7 @@ class OauthOptions(TypedDict, total=False):
     consent_timeout_ms: int | None
 
 class StoreOptions(TypedDict, total=False):
-    durability: int | None  # 0 = normal, 1 = full
+    durability: int | None  # durability of a commit: 0 = normal, 1 = full
     max_bytes: int | None
     busy_timeout_ms: int | None
     timeout_ms: int | None
@@ -297,7 +321,7 @@ class ServerOptions(TypedDict, total=False):
 
 class ItemOptions(TypedDict, total=False):
     flags: int | None
-    task: int | None  # 0 = never, 1 = may, 2 = must
+    task: int | None  # a call becomes a task: 0 = never, 1 = may, 2 = must
     ttl_ms: int | None
     poll_ms: int | None
     promote_after_ms: int | None
@@ -306,7 +330,8 @@ class ItemOptions(TypedDict, total=False):
     scopes: str | None
     resume_min_wait_ms: int | None
     resume_max_wait_ms: int | None
-    visibility: int | None  # 0 = visible, 1 = served only, 2 = listed only
+    # 0 = visible, 1 = served but not listed, 2 = listed but not served
+    visibility: int | None
 
 class ListenOptions(TypedDict, total=False):
     address: str | None
@@ -362,7 +387,7 @@ class SessionOptions(TypedDict, total=False):
     name: str | None
     version: str | None
     capabilities: str | None  # JSON object
-    era: int | None  # 0 = auto, 1 = modern, 2 = legacy
+    era: int | None  # protocol era: 0 = auto, 1 = modern, 2 = legacy
     probe_timeout_ms: int | None
     request_timeout_ms: int | None
     max_reconnects: int | None
@@ -377,11 +402,13 @@ class SessionOptions(TypedDict, total=False):
     dialects_off: int | None
     dialects_on: int | None
     host: Server | None
-    response_modes: int | None  # set of RESPONSE_... bits, 0 = all
+    # accepted response modes: a set of RESPONSE_... bits, 0 = all
+    response_modes: int | None
 
 class RequestOptions(TypedDict, total=False):
     timeout_ms: int | None
-    on_timeout: int | None  # 0 = leave a task running, 1 = cancel it
+    # after a timeout: 0 = leave a task running, 1 = cancel the task
+    on_timeout: int | None
     credit: int | None
     discard: bool | None
     log_level: str | None
@@ -389,22 +416,23 @@ class RequestOptions(TypedDict, total=False):
     ttl_ms: int | None
     unordered: bool | None
     no_cache: bool | None
-    response_modes: int | None  # set of RESPONSE_... bits, 0 = the session's
-    seen: int | None  # number of the last segment that was handled
-    no_idempotency: bool | None  # send no idempotency key
+    # accepted response modes: a set of RESPONSE_... bits, 0 = those of the session
+    response_modes: int | None
+    seen: int | None  # number of the last segment that the application has handled
+    no_idempotency: bool | None  # True = send no idempotency key
 
-# The members of a store's record: id (16 bytes), task id, idempotency key (32 bytes) or
-# None, principal (32 bytes), ended, created_ms, purge_ms, data. An entry: seq, segment,
-# event, kind, at_ms, data.
+# StoreRecord has the members of a store's record: id (16 bytes), task id, idempotency key
+# (32 bytes) or None, principal (32 bytes), ended, created_ms, purge_ms, data. StoreEntry
+# has the members of a log entry: seq, segment, event, kind, at_ms, data.
 StoreRecord = tuple[bytes, str, bytes | None, bytes, int, int, int, bytes]
 StoreEntry = tuple[int, int, int, int, int, bytes]
 # The members of a write: kind (1 create, 2 append, 3 end, 4 delete, 5 release, 6 drop, 7
-# taken), id, the record of a create, the entry of an append or of another kind with
-# numbers, purge_ms of an end. segue_ext.h says what each kind does.
+# taken), id, record (of a create) or None, entry or None (an end, drop or taken uses only
+# its numbers), purge_ms (of an end). segue_ext.h says what each kind does.
 StoreWrite = tuple[int, bytes, StoreRecord | None, StoreEntry | None, int]
 
 # An item of a store's change feed: kind (1 grew, 2 letter = forwarded command, 3 orphans,
-# 4 missed, 5 doubt), id or None, number, data or None.
+# 4 missed, 5 doubt), operation id or None, number of a letter, data or None.
 StoreNews = tuple[int, bytes | None, int, bytes | None]
 
 class CustomStore(Protocol):
@@ -413,23 +441,24 @@ class CustomStore(Protocol):
     def read(self, id: bytes, after: int, /) -> Iterable[StoreEntry]: ...
     def claim(self) -> Iterable[StoreRecord]: ...
     # Optional members:
-    # leased: bool    True = other servers take over what this one cannot reach; it needs
-    #                 the next three methods
+    # leased: bool    True = while this server cannot reach the store, other servers take
+    #                 over its operations. Such a store needs follow, post and news.
     # forgets: bool   True = the data is lost when the process ends
     # def follow(self, id: bytes, on: bool, /) -> object: ...
     # def post(self, id: bytes, data: bytes, /) -> object: ...
     # def news(self) -> tuple[Iterable[StoreNews], int]: ...   the change feed items,
-    #     and within how many ms to call it again; store_wake asks for an earlier call
-    # def stats(self) -> tuple[int, int, int, int]: ...   operations, bytes, evicted,
-    #     purged
+    #     and the ms after which news is called again; store_wake causes an earlier call
+    # def stats(self) -> tuple[int, int, int, int]: ...   numbers of stored operations,
+    #     bytes, evicted operations and purged operations
     # def purge(self, now_ms: int, /) -> int | None: ...
     # def list(
     #     self, principal: bytes, created_ms: int, task_id: str | None, /
     # ) -> Iterable[StoreRecord]: ...
 
-# A function that checks a value against a schema. It returns None when the value fits, a
-# text with the reason when it does not fit, or NotImplemented when the check is not
-# possible. The second argument is 1 for arguments, 2 for a result.
+# A function that checks a value against a schema. The arguments are the tool's name, 1
+# (the value is the arguments of a call) or 2 (the value is a result), the schema and the
+# value. The function returns None when the value fits, a text with the reason when it
+# does not fit, or NotImplemented when the check is not possible.
 Validate = Callable[[str, int, bytes, bytes], Any]
 Principal = Callable[[Transport], str | None]
 
@@ -440,7 +469,7 @@ def status_name(status: int) -> str: ...
 def set_error_factory(
     factory: Callable[[int, str, int, bytes | None, bool], BaseException] | None, /
 ) -> None:
-    """Sets the function that makes this module's exceptions. Its arguments are status,
+    """Sets the function that makes this module's exceptions. The function gets status,
     message, code, data and retryable. message is "" when the error has no details.
     """
 
@@ -448,7 +477,7 @@ def set_block_decoder(callable: Callable[[bytes], object] | None, /) -> None:
     """Sets the function that makes Segment.content from the block's JSON."""
 
 def option_names() -> dict[str, list[str]]:
-    """Returns the member names that a dict may have, for each options struct."""
+    """Returns the member names that the dict of each options struct may have."""
 
 def live_handles() -> dict[str, int]:
     """Returns the number of existing handles, by kind, for leak checks."""
@@ -509,8 +538,8 @@ def transport_fds(runtime: Runtime, fd_in: int, fd_out: int) -> Transport: ...
 def transport_spawn(
     runtime: Runtime, options: SpawnOptions, handler: Handler | None = None
 ) -> Transport:
-    """Starts a child process. The handler receives STDERR. Without a handler the child
-    writes to the standard error of this process.
+    """Makes a transport that starts a child process. The handler receives STDERR events.
+    Without a handler the child writes to the standard error of this process.
     """
 
 def transport_http(
@@ -530,26 +559,26 @@ def transport_set_oauth(
     on_save: Callable[[str, str], object] | None = None,  # arguments: key, json
 ) -> None: ...
 def transport_header(transport: Transport, name: str) -> str | None:
-    """Returns a header of the caller's HTTP request. May only be called inside principal
-    and on_bearer.
+    """Returns a header of the caller's HTTP request. This function may be called only
+    inside the hooks principal and on_bearer.
     """
 
 def transport_peer(transport: Transport) -> str:
-    """Returns a text that identifies the caller. May only be called inside principal and
-    on_bearer.
+    """Returns a text that identifies the caller. This function may be called only inside
+    the hooks principal and on_bearer.
     """
 
 def transport_free(transport: Transport, /) -> None: ...
 def transport_custom(
     runtime: Runtime, handler: Handler, reopen: bool = False
 ) -> Transport:
-    """Makes a custom transport. The handler receives TRANSPORT_*. reopen: True = a lost
-    connection can be opened again.
+    """Makes a custom transport. The handler receives the TRANSPORT_ events. reopen: True
+    = a lost connection can be opened again.
     """
 
 def transport_feed(wire: Wire, data: bytes) -> bool:
     """Passes input to the library. Returns False when too much input already waits. The
-    event TRANSPORT_PAUSE says when to continue.
+    event TRANSPORT_PAUSE with False then says when to continue.
     """
 
 def transport_took(wire: Wire, count: int) -> None:
@@ -569,16 +598,18 @@ def store_postgres(url: str, options: StoreOptions | None = None) -> Store: ...
 def store_custom(
     store: CustomStore, options: StoreOptions | None = None
 ) -> tuple[Store, Shelf]:
-    """Makes a store of your own. Its methods run in store_serve. If a method raises an
-    exception of Segue (ExistsError, NotFoundError, ...), the call of the store fails with
-    the ``status`` of the exception. For any other exception the call fails with
-    StoreError, and the traceback goes to sys.unraisablehook. Without the method ``list``
-    a server has no tasks/list."""
+    """Makes a store from an object of your own. The methods of the object run in
+    store_serve. If a method raises an exception of Segue (ExistsError, NotFoundError,
+    ...), the call of the store fails with the ``status`` of the exception. For any other
+    exception the call fails with StoreError, and the traceback goes to
+    sys.unraisablehook. Without the method ``list`` a server has no tasks/list.
+    """
 
 def store_serve(shelf: Shelf) -> None:
     """Runs the methods of a store on the calling thread until the store is closed. Call
-    this function on a daemon thread that starts before the store is used. A second thread
-    is refused (StateError)."""
+    this function on a daemon thread that starts before the store is used. On a second
+    thread the function raises StateError.
+    """
 
 def store_wake(shelf: Shelf) -> None:
     """Reports that the store's change feed has items. The library then calls the ``news``
@@ -624,8 +655,8 @@ def server_add(
     handler: Handler,
     completion: bool = False,
 ) -> None:
-    """Adds an item. The handler receives CALL for each call, and COMPLETION if
-    `completion` is set.
+    """Adds an item. The handler receives CALL for each call. If `completion` is set, the
+    handler also receives COMPLETION for each request for suggestions.
     """
 
 def server_remove(server: Server, item: int, name: str) -> None: ...
@@ -667,8 +698,8 @@ def call_watch(call: Call, handler: Handler) -> None:
 
 def call_is_cancelled(call: Call, /) -> bool: ...
 
-# Functions that send return False for SEGUE_E_WOULD_BLOCK: nothing was sent, and DRAIN
-# (see call_watch) follows when there is room.
+# A function that sends returns False when there is no room (SEGUE_E_WOULD_BLOCK). Then
+# nothing was sent, and DRAIN (see call_watch) follows when there is room.
 
 def call_send(call: Call, content: Content) -> bool: ...
 def call_send_text(call: Call, text: str, /) -> bool: ...
@@ -692,15 +723,15 @@ def call_set_status(call: Call, message: str) -> bool: ...
 def call_require_input(
     call: Call, key: str | None, method: str, params: Json | None, handler: Handler
 ) -> None:
-    """Asks the client a question. The handler receives INPUT."""
+    """Asks the client a question. The handler receives the answer as INPUT."""
 
 def call_hang_up(call: Call, retry_ms: int = 0) -> None: ...
 def call_end_turn(call: Call) -> None: ...
 def call_defer(call: Call, ttl_ms: int = 0) -> None: ...
 def call_checkpoint(call: Call, data: bytes) -> bool: ...
 def call_resumed(call: Call) -> tuple[int, bytes | None] | None:
-    """Returns the number of the last segment and the checkpoint of an earlier run.
-    Returns None on a first run.
+    """Returns the number of the last segment and the checkpoint of the task's earlier
+    run. Returns None on the first run.
     """
 
 def call_complete(call: Call, content: Content | None = None) -> None: ...
@@ -723,9 +754,9 @@ def call_free(call: Call, /) -> None: ...
 
 # ---- client ----
 
-# ``events`` is a mask of the events that the handler receives. Other events are not
-# delivered. Without QUESTION the server learns that the client answers no questions.
-# OPEN, CLOSED and COMPLETE are always delivered.
+# ``events`` is a mask of the events that the handler receives. OPEN, CLOSED and COMPLETE
+# are always delivered; other events are delivered only if their bit is set. Without
+# QUESTION the library tells the server that the client answers no questions.
 
 def session_open(
     runtime: Runtime,

@@ -71,13 +71,14 @@ def go_on(runtime: _segue.Runtime, waits: list[Wait]) -> None:
         if is_corked:
             _segue.runtime_cork(runtime)
     except errors.ClosedError:
-        # the runtime has ended, which the tasks notice by themselves
+        # the runtime has ended; each task notices the end when it continues
         is_corked = False
     try:
         for wait in waits:
             at += 1
             wait.wake_now()
-    finally:  # also needed when a task raises KeyboardInterrupt or SystemExit
+    # wakes the other tasks even if a task raises KeyboardInterrupt or SystemExit
+    finally:
         for wait in waits[at:]:
             wait.wake()
         if is_corked:

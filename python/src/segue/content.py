@@ -204,8 +204,8 @@ class Result(msgspec.Struct, omit_defaults=True, dict=True):
         meta: the value of `_meta`.
     """
 
-    # The default is not the type list itself, so msgspec does not recognise the
-    # default. It then encodes an empty list too, as the protocol requires.
+    # msgspec leaves out an empty list whose default is the type `list`. The default here
+    # is another function, so an empty list is encoded too, as the protocol requires.
     content: list[Content] = msgspec.field(default_factory=lambda: [])  # noqa: PIE807
     structured: Any = msgspec.field(name="structuredContent", default=None)
     is_error: bool = msgspec.field(name="isError", default=False)

@@ -407,38 +407,38 @@ BY_STATUS: dict[int, type[Error]] = {
 
 
 class ServerStoreError(RemoteError):
-    """The store of the server refused the operation, or cannot give it back."""
+    """The server's store refused the operation, or cannot return the operation."""
 
 
 class ServerStoreFailedError(ServerStoreError):
-    """The server reports that the store fails."""
+    """The server reports that its store failed."""
 
 
 class ServerStoreFullError(ServerStoreError):
-    """The server reports that the store is full."""
+    """The server reports that its store is full."""
 
 
 class ServerStoreCorruptError(ServerStoreError):
-    """The server reports that the store is damaged."""
+    """The server reports that its store is damaged."""
 
 
 class ServerStoreLostError(ServerStoreError):
-    """The server reports that the store has lost the operation."""
+    """The server reports that its store has lost the operation."""
 
 
 class ServerStoreTornError(ServerStoreError):
-    """The server reports that the store has lost a part of the operation."""
+    """The server reports that its store has lost a part of the operation."""
 
 
 class ServerStoreExistsError(ServerStoreError):
-    """The server reports that the store already has this operation."""
+    """The server reports that its store already has this operation."""
 
 
 class ServerStoreTooLargeError(ServerStoreError):
-    """The server reports that the operation is too large to store."""
+    """The server reports that the operation is too large for its store."""
 
 
-# The exception class of each data.reason in an error of a peer.
+# The exception class of each `data.reason` that a peer's error may have.
 BY_REASON: dict[str, type[RemoteError]] = {
     "store_failed": ServerStoreFailedError,
     "store_full": ServerStoreFullError,

@@ -1,5 +1,6 @@
-"""Exceptions for failures of a handler. The handler raises them on the server, and the
-client raises them for its caller."""
+"""Exceptions for failures of a handler. On the server a handler raises these exceptions.
+On the client the same exceptions are raised for the caller.
+"""
 
 from __future__ import annotations
 

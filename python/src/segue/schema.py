@@ -80,8 +80,8 @@ def _adapter(tp: Any) -> Any:
 
 
 def _cached(make: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Caches the function's results by type. The results for the rare types that cannot
-    be hashed, such as Annotated with a list, are not cached.
+    """Returns a function like `make` that caches its results by type. Results for types
+    that cannot be hashed, such as Annotated with a list, are not cached.
     """
     kept = lru_cache(maxsize=1024)(make)
 
@@ -197,7 +197,9 @@ def is_object_type(tp: Any) -> bool:
 
 
 def metadata(tp: Any) -> tuple[Any, ...]:
-    """Returns the values that come after the type in an Annotated."""
+    """Returns the metadata of an Annotated type: the values after the type. The result is
+    empty for other types.
+    """
     return tuple(tp.__metadata__) if get_origin(tp) is Annotated else ()
 
 

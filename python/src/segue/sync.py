@@ -7,10 +7,10 @@
         for segment in session.stream("story", n=3):
             print(segment.text, end="")
 
-The session has the methods of `segue.Session`, and they block. One thread for the whole
-program runs an event loop of its own, so the module also works where a loop runs already,
-as in Jupyter. Several threads may use a session at the same time. Ctrl-C cancels the call
-for which the main thread waits, waits for the end of the call and raises
+The session has the methods of `segue.Session`, and these methods block. One thread for
+the whole program runs an event loop of its own, so the module also works where a loop
+runs already, as in Jupyter. Several threads may use a session at the same time. Ctrl-C
+cancels the call for which the main thread waits, waits for the end of the call and raises
 `KeyboardInterrupt`. The session stays usable.
 
 Callbacks run on the loop's thread. They must neither block nor use this module.
@@ -49,7 +49,7 @@ _GLANCE = 0.2
 
 
 class _Job(Generic[T]):
-    """Work that runs in the loop while another thread waits for it.
+    """Work that runs in the loop while another thread waits for its end.
 
     A signal may interrupt the waiting thread between any two steps. If the interrupted
     thread held a lock that the loop needs, the loop would block. So a job uses only one
@@ -70,7 +70,8 @@ class _Job(Generic[T]):
 
     def _end(self, task: asyncio.Task[T]) -> None:
         if not task.cancelled():
-            # marks the error as retrieved, because perhaps no thread asks for it
+            # retrieves the error, so that asyncio does not report it if no thread asks
+            # for it
             task.exception()
         self._ring()
 
@@ -128,7 +129,7 @@ class _Loop:
     def is_ours(self) -> bool:
         """Whether the loop runs in this process. A child process of a fork needs its own
         loop."""
-        # not Thread.is_alive, because is_alive takes a lock
+        # Thread.is_alive is not used here, because is_alive takes a lock.
         return self._pid == os.getpid() and not self._is_over
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -218,9 +219,8 @@ class _Readable:
         return self._segments()
 
     def _segments(self) -> Iterator[Segment]:
-        # Segments are taken one by one, so that the token fits the segment that was
-        # read last. Taking a segment that has already arrived needs no switch of
-        # threads.
+        # Segments are taken one by one, so that `token` covers exactly the segments that
+        # were read. Taking a segment that has already arrived needs no switch of threads.
         while True:
             segment = self._reader.take()
             if segment is None:

@@ -83,8 +83,8 @@ class _File(msgspec.Struct):
 def default_path() -> Path:
     """Returns the path of the file that the command line uses.
 
-    ``$SEGUE_TOKENS``, else ``segue/tasks.json`` in ``$XDG_STATE_HOME``, by default
-    ``~/.local/state``.
+    The path is ``$SEGUE_TOKENS``, or else ``segue/tasks.json`` in ``$XDG_STATE_HOME``,
+    whose default is ``~/.local/state``.
     """
     chosen = os.environ.get("SEGUE_TOKENS")
     if chosen:
@@ -119,8 +119,8 @@ class TokenFile:
         return self._read()
 
     def get(self, name: str) -> SavedTask:
-        """Returns the saved task whose id or server's task id is `name`, or whose id
-        begins with `name`.
+        """Returns the saved task that `name` identifies: `name` is its id, the beginning
+        of its id, or the server's task id.
 
         Raises:
             KeyError: No task matches, or several match; the message names them.

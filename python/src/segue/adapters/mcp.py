@@ -105,7 +105,7 @@ class _Bridge:
         try:
             await self._told.send(_wrap({"jsonrpc": "2.0", **message}))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # the SDK has closed its stream, so nobody reads the message
+            pass  # the SDK has closed its stream, so nothing reads the message
 
     def _say(self, method: str, params: dict[str, Any]) -> None:
         """Queues a notification to the SDK, for callers that cannot wait."""
@@ -177,8 +177,8 @@ class _Bridge:
         if method == "initialize":
             return await self._initialize(params)
         session = self._session
-        # The adapter refuses server/discover, too, because to the SDK every server looks
-        # like a server of 2025-11-25.
+        # Before initialize every other method is refused, even server/discover, because
+        # to the SDK every server looks like a server of 2025-11-25.
         if session is None:
             raise Refused(f"{method} was called before initialize", _METHOD_NOT_FOUND)
         if method == "ping":
@@ -219,7 +219,7 @@ class _Bridge:
             status, raw, _ = exchange.outcome or await exchange.wait()
         finally:
             is_wanted = self._running.pop(id, None) is exchange
-        # notifications that were queued before the answer are sent first
+        # sends the notifications first that were queued before the answer
         await self._said.join()
         if not is_wanted:
             return None  # the SDK has cancelled the request
@@ -311,9 +311,10 @@ async def transport(
 ) -> AsyncIterator[tuple[Any, Any]]:
     """Returns the two streams for `ClientSession`.
 
-    The connection is made later, when the session sends `initialize` with its
-    capabilities. A failed connection then fails `initialize`. The callbacks for questions
-    and log messages belong to the session and are refused here.
+    The connection is made when the `ClientSession` sends `initialize` with its
+    capabilities. If the connection fails, `initialize` fails. The callbacks for questions
+    and log messages belong to the `ClientSession`; as options of this function they are
+    refused.
 
     Args:
         target: As in `segue.connect`.

@@ -1,5 +1,6 @@
-"""Converts ``key=value`` on the command line to arguments of a tool, typed by its
-schema."""
+"""Converts ``key=value`` on the command line to arguments of a tool. The tool's schema
+decides the type of each argument.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def build(
             file), ``key:=json`` (JSON, whatever the schema says). ``key=@@x`` is the text
             ``@x``. A key may be given several times if the schema has a list for the key.
         schema: The tool's ``inputSchema``.
-        base: Arguments to start from, replaced by those of `pairs`.
+        base: Arguments to start from. An argument in `pairs` replaces the argument of the
+            same name in `base`.
 
     Raises:
         UsageError: A value does not fit the schema, a required argument is missing, or a
@@ -156,8 +158,9 @@ def _type_of(value: Any) -> str:
 
 
 def _types(part: Mapping[str, Any], root: Mapping[str, Any], depth: int = 8) -> set[str]:
-    """Returns the JSON types that a schema allows; empty when the schema names no
-    types."""
+    """Returns the JSON types that a schema allows. The result is empty when the schema
+    names no types.
+    """
     part = _resolve(part, root)
     named = part.get("type")
     types: set[str] = set()

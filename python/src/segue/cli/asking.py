@@ -109,7 +109,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 async def _read(screen: Screen, label: str) -> str:
-    """Reads a line from the terminal while the event loop runs on.
+    """Reads a line from the terminal while the event loop continues to run.
 
     Raises:
         UsageError: The terminal has been closed.

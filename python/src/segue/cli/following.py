@@ -41,8 +41,8 @@ class Run(Protocol):
 
 
 class Follower:
-    """Shows one run of a tool. `era` is the era of the session, as soon as the era is
-    known.
+    """Shows one run of a tool. The caller sets `era` to the era of the session as soon as
+    the era is known.
 
     Args:
         screen: The output on which the run is shown.
@@ -98,7 +98,9 @@ class Follower:
         self.save(run, run.task_id if hasattr(run, "task_id") else run.id)
 
     def save(self, run: Run, task_id: str | None) -> None:
-        """Saves the run's token, under a new name the first time."""
+        """Saves the run's token. The first save makes a new entry, and later saves update
+        this entry.
+        """
         token = run.token
         if token is None or task_id is None:
             return

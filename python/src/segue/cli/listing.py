@@ -129,8 +129,8 @@ async def prompt(
 async def inspect(screen: Screen, target: Target, access: Access) -> Exit:
     """Shows the server's name, the revisions that it speaks, and what it can do.
 
-    The command connects once in each era to find out whether the server speaks both. If
-    the user chose an era, it connects only in that era.
+    The command connects once in each era to find out whether the server speaks both eras.
+    If the user chose an era, the command connects only in this era.
     """
     eras: list[Era] = ["modern", "legacy"] if access.era == "auto" else [access.era]
     told: dict[str, Any] = {}

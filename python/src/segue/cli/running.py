@@ -35,9 +35,9 @@ def run(screen: Screen, command: Coroutine[Any, Any, Exit]) -> None:
     except (Interrupted, KeyboardInterrupt, asyncio.CancelledError):
         code = Exit.INTERRUPTED
     except BrokenPipeError:
-        # The program that reads the output has ended, as in `segue ... | head`. This is
-        # no error. Standard output is replaced so that Python's flush at the end does
-        # not fail, either.
+        # The program that reads the output has ended, as in `segue ... | head`, which is
+        # not an error. Standard output is replaced so that Python's flush at exit does
+        # not fail either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = Exit.OK
     except asyncio.TimeoutError as error:

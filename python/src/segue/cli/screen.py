@@ -50,7 +50,7 @@ class Screen:
         return self._console
 
     def note(self, text: str) -> None:
-        """Shows a line on standard error, unless output is quiet."""
+        """Shows a line on standard error. With `is_quiet`, does nothing."""
         if not self.is_quiet:
             self.notes.print(text, style="dim", markup=False, soft_wrap=True)
 
@@ -119,8 +119,9 @@ class Screen:
             self.text(describe(block))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Shows a table. If standard output is not a terminal, rows are lines with
-        tabs."""
+        """Shows a table. If standard output is not a terminal, each row is a line with a
+        tab between its cells.
+        """
         if not sys.stdout.isatty():
             for row in rows:
                 print("\t".join(cell.replace("\n", " ") for cell in row), flush=True)

@@ -22,7 +22,7 @@ __all__ = ["cancel", "find", "follow", "get", "list_tasks", "remove"]
 
 
 def find(name: str, target: Target | None) -> SavedTask:
-    """Returns the saved task of this name. With a target the name may also be a token.
+    """Returns the saved task of this name. With a target, `name` may also be a token.
 
     Raises:
         UsageError: There is no such task.
@@ -36,8 +36,9 @@ def find(name: str, target: Target | None) -> SavedTask:
 
 
 async def list_tasks(screen: Screen, access: Access, *, is_refreshed: bool) -> Exit:
-    """Shows the saved tasks. With `is_refreshed` it asks their servers for the current
-    status."""
+    """Shows the saved tasks. With `is_refreshed` the function first asks each task's
+    server for the current status.
+    """
     tokens = TokenFile()
     found = tokens.all()
     if is_refreshed:

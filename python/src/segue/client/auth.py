@@ -61,7 +61,9 @@ class FileStorage:
         return self._directory / (quote(key, safe="") + ".json")
 
     def load(self, key: str) -> str | None:
-        """Returns the value that was saved under the key; None when there is none."""
+        """Returns the value that was saved under the key, or None when there is no such
+        value.
+        """
         try:
             return self._path(key).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -99,8 +101,8 @@ class OAuth:
         grant: "code": a user agrees in a browser, with PKCE. "client": the program
             authorizes itself (client credentials). "assertion": the JWT that `assertion`
             returns names the user (RFC 7523).
-        client_id: The client id of a program registered beforehand. Without it the
-            program registers itself.
+        client_id: The client id of a program registered beforehand. Without a client id
+            the program registers itself.
         client_secret: The secret of `client_id`.
         private_key: PEM. With this key the client signs instead of sending a client
             secret.
@@ -109,9 +111,9 @@ class OAuth:
         client_metadata_url: An https URL of a document that describes the client.
         client_name: The client's name in a registration; default "segue".
         scope: The scope to request if the server names no scope.
-        redirect_uri: Where the browser is redirected to. Default: a socket on this
-            machine, which listens while a connection is open. With a URI of your own,
-            pass the full redirect URL to `segue.authorize`.
+        redirect_uri: The URI to which the browser is redirected. Default: a socket on
+            this machine, which listens while a connection is open. With a URI of your
+            own, pass the full redirect URL to `segue.authorize`.
         port: The port of the local socket; 0 = a free port. A fixed port avoids a new
             registration in each run.
         consent_timeout: How long the user may take to agree, in seconds; default 600.
@@ -120,7 +122,8 @@ class OAuth:
         open_browser: Shows the URL to the user; a plain or async function. Default:
             `webbrowser.open`; without a browser the URL is printed to standard error. If
             the function raises, the connection that waits for the user fails.
-        assertion: For grant "assertion": gets issuer and resource, returns a JWT or None.
+        assertion: For grant "assertion": a function that gets issuer and resource and
+            returns a JWT or None.
         auth_method: The authentication method at the token endpoint, e.g.
             "client_secret_post".
         register: False = the program does not register itself.
@@ -192,12 +195,12 @@ class OAuth:
 class Redirects:
     """A local socket that receives the browser's redirect (RFC 8252, section 7.3).
 
-    The socket is bound at once so that its URL is known. It accepts connections only
-    after `serve`, while a browser may come.
+    The socket is bound at once so that its URL is known. The socket accepts connections
+    only after `serve`, when a browser can be redirected to it.
 
     Args:
-        taken: A function that gets the path with its query, and returns whether a
-            connection waited for this redirect.
+        taken: A function that gets the path and query of the browser's request, and
+            returns whether a connection waited for this redirect.
     """
 
     def __init__(self, port: int, taken: Callable[[str], bool]) -> None:
@@ -283,7 +286,7 @@ class Limit:
             self._timer = None
 
     def go_on(self) -> None:
-        """Starts the clock of the limit again, because the user has decided."""
+        """Starts the clock of the limit again, after the user has decided."""
         if self._left is None or self.over.done():
             return
         if self._timer is None:
@@ -293,7 +296,7 @@ class Limit:
             )
 
     def fail(self, error: BaseException) -> None:
-        """Makes `wait` raise this error."""
+        """Makes `wait` raise `error`."""
         if not self.over.done():
             self.over.set_exception(error)
 
@@ -307,7 +310,7 @@ class Limit:
             task.cancel()
             self.hold()
             if not self.over.cancel() and not self.over.cancelled():
-                # without this call asyncio would report the error as never retrieved
+                # marks the error as retrieved, so that asyncio does not report it
                 self.over.exception()
 
 

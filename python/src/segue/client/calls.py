@@ -26,8 +26,8 @@ Arguments = Mapping[str, Any]
 
 _WINDOW = 1024  # maximum number of segments that wait for their reader
 _CALL = "tools/call"
-# Limits of the length of an idempotency key, in bytes. A short key could be guessed,
-# and a guessed key would find the work of another client.
+# Minimum and maximum length of an idempotency key, in bytes. A short key could be
+# guessed, and a client that guesses a key would find the work of another client.
 _KEY_LEAST, _KEY_MOST = 16, 128
 _encode = msgspec.json.encode
 
@@ -64,8 +64,8 @@ class Calls(Conversation):
             arguments: The arguments by name. An argument that has the name of an option
                 below must be passed in this dictionary.
             timeout: Limit for the whole call, in seconds; None = no limit. Default: the
-                session's. After a timeout a task continues on the server; the error has
-                its `token`.
+                session's timeout. After a timeout a task continues on the server; the
+                error has its `token`.
             on_progress: Called with progress, total or None, and message or None. This
                 callback, on_log and on_status may be plain or async.
             on_log: Called with the log messages for this call; see `log_level` of
@@ -185,7 +185,7 @@ class Calls(Conversation):
         def begin() -> Flow:
             flow = Flow(self, callbacks, window, not unordered)
             if on_task is not None:
-                # The flow must not hold the stream; flow.py explains why.
+                # The flow must not refer to the stream; the head of flow.py says why.
                 flow.on_begin = lambda: on_task(held())  # type: ignore[arg-type]
             self.send(flow, _CALL, raw, options)
             flow.mark(0)

@@ -21,7 +21,7 @@ __all__ = ["Change", "Changes"]
 
 Kind = Literal["resource", "tools", "resources", "prompts"]
 
-# The name of each list in `subscriptions/listen` (2026-07-28).
+# The name that `subscriptions/listen` (2026-07-28) has for the changes of each list.
 _NAMES: dict[str, str] = {
     "tools": "toolsListChanged",
     "resources": "resourcesListChanged",
@@ -55,7 +55,7 @@ def read_change(method: str, params: dict[str, Any]) -> Change | None:
 
 
 class Changes:
-    """A subscription. Its loop reads each change:
+    """A subscription. A loop over the subscription reads each change:
 
         async with session.subscribe("file:///log", tools=True) as changes:
             async for change in changes:
@@ -81,7 +81,7 @@ class Changes:
         self._keeping: asyncio.Task[None] | None = None
         self._end: Exception | None = None
         self._is_open = False
-        # the number of the connection on which the subscription last began
+        # the value of `connections` of the session when the client last subscribed
         self._generation = 0
 
     # ---- called by the session
@@ -198,8 +198,8 @@ class Changes:
     # ---- subscribing
 
     async def _subscribe(self) -> None:
-        """Subscribes to the lists and resources of this subscription, over the current
-        connection.
+        """Sends the server the requests that subscribe to the lists and resources of this
+        subscription, over the current connection.
         """
         session = self._session
         if session.peer.era == "modern":

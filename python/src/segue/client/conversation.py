@@ -38,7 +38,9 @@ LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "e
 
 
 class _Unset:
-    """The type of UNSET. UNSET as the value of an option means the session's value."""
+    """The type of UNSET. An option with the value UNSET has the value that is set for the
+    whole session.
+    """
 
     def __repr__(self) -> str:
         return "..."
@@ -61,8 +63,8 @@ class Reconnect(msgspec.Struct, frozen=True):
     again.
 
     Attributes:
-        attempt: The number of this attempt in a row, from 1 on.
-        delay: Seconds until this attempt.
+        attempt: The number of the next attempt. Attempts in a row are counted from 1.
+        delay: Seconds until the next attempt.
         reason: Why the last attempt failed. Over HTTP the reason also names the request
             that tries again.
     """

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["Exchange", "Flow", "failure"]
 
 OK = 0
-# A credit that is never used up: no result has so many segments.
+# The credit of a request without a limit. No result has so many segments.
 ENOUGH = 1 << 53
-# The least distance between two remembered tokens, in segments.
+# The minimum distance between two remembered tokens, in segments.
 _MARK_EVERY = 1024
 
 SEGMENTS = 1 << _segue.SEGMENTS
@@ -184,8 +184,8 @@ class Exchange:
             self._answering = {}
         before = self._answering.pop(key, None)
         if before is not None:
-            # the server asks the same question again, so the earlier answer is not
-            # needed
+            # The server asks the same question again, so the earlier answer is not
+            # needed.
             before.cancel()
         task = self.session.loop.create_task(self._answer(key, method, params))
         self._answering[key] = task
@@ -226,7 +226,7 @@ class Exchange:
             _segue.request_answer_error(self.handle, key, code, message)
         except errors.UnsupportedError:
             # This protocol revision cannot carry an error as an answer. The request would
-            # wait for ever, so it is cancelled.
+            # wait for ever, so the request is cancelled.
             _segue.request_cancel(self.handle)
 
     def _withdraw(self) -> None:
@@ -239,8 +239,9 @@ class Exchange:
 
     async def wait(self) -> Outcome:
         """Waits for the end of the request. If the waiting task is cancelled, the request
-        is cancelled and `wait` still waits for the request's end, so that no event comes
-        after `wait`."""
+        is cancelled, and `wait` returns only after the request has ended, so that no
+        event follows.
+        """
         if self.outcome is None:
             try:
                 self._waiter = Wait(loop=self.session.loop)
@@ -327,9 +328,10 @@ class Flow(Exchange):
         self.taken = 0
         self.half = (window + 1) // 2
         self._marked = 0
-        self._first: str | None = None  # the token that covers no segment
+        # the request's first token, which covers no segment
+        self._first: str | None = None
         self._waiters: list[Wait] = []
-        self._kept: str | None = None  # the token at the time of detach
+        self._kept: str | None = None  # the request's token at the time of `detach`
         # pairs of a segment's number and a token that covers the segments up to this
         # number
         self._marks: deque[tuple[int, str]] = deque()
@@ -470,8 +472,8 @@ class Flow(Exchange):
             _segue.request_detach(self.handle)
         except (errors.EndedError, errors.ClosedError):
             pass
-        # The token covers no segment that is thrown away from now on, so these segments
-        # are sent again when the task is resumed.
+        # The token does not cover the segments that are thrown away from now on, so the
+        # server sends these segments again when the task is resumed.
         self._kept = token
         self.is_left = True
         self.drop()
@@ -493,7 +495,8 @@ class Flow(Exchange):
 
     def _remember(self, number: int, token: str) -> None:
         while len(self._marks) > 1 and self._marks[1][0] <= self.last:
-            # the reader has also passed the next mark, so this older mark is not needed
+            # The reader has read the segments up to the next mark too, so this older mark
+            # is not needed.
             self._marks.popleft()
         self._marks.append((number, token))
         self._marked = number
@@ -506,8 +509,8 @@ class Flow(Exchange):
         if not self.queue and not self.session.runtime.is_delivering:
             token = super().token()
             if token is not None or self.outcome is None or self.outcome[0] != OK:
-                # after a success a resumed request would only deliver the whole result
-                # again
+                # After a success the library has no token. The code below then returns a
+                # remembered token, which fetches the whole result again.
                 return token
         if not self.is_ordered:
             # segments have no order, so the flow does not know which segments are

@@ -347,7 +347,9 @@ async def open_session(target: Target, o: ConnectOptions) -> Session:
 
 
 class Connecting:
-    """The value that `connect` returns: `await` it, or use it with `async with`."""
+    """The value that `connect` returns. `await` opens the session; `async with` also
+    closes the session at the end.
+    """
 
     def __init__(self, target: Target, options: ConnectOptions) -> None:
         self._target = target
@@ -402,8 +404,9 @@ def connect(target: Target, /, **options: Unpack[ConnectOptions]) -> Connecting:
         async with segue.connect("http://127.0.0.1:8000/mcp") as session:
             print((await session.call("greet", name="Ada")).text)
 
-    or `session = await segue.connect(...)`, and `await session.close()` at the end. The
-    client finds out which protocol revision the server speaks.
+    Without `async with`, use `session = await segue.connect(...)`, and
+    `await session.close()` at the end. The client finds out which protocol revision the
+    server speaks.
 
     Args:
         target: A URL (http, https, "unix:/run/x.sock:/mcp"); a command with its arguments
@@ -414,7 +417,7 @@ def connect(target: Target, /, **options: Unpack[ConnectOptions]) -> Connecting:
     Raises:
         ValueError, TypeError: The target or an option is invalid.
         SpawnError: The command cannot be started.
-        UnauthorizedError: The server wants an authorization that the client could not
+        UnauthorizedError: The server requires an authorization that the client could not
             get.
         NegotiationError: The server speaks no protocol revision that the client knows.
         RequestTimeoutError: No connection was made within `connect_timeout`.

@@ -29,7 +29,7 @@ class Refused(Exception):
     message.
 
     In revision 2026-07-28 an answer cannot be an error. A refused form is answered with
-    "cancel" there, and another refused question cancels the whole request. Only a
+    "cancel" there, and refusing another question cancels the whole request. Only a
     question whose method the library does not know gets the error.
     """
 

@@ -56,7 +56,7 @@ class Session(Calls):
 
         Raises:
             RemoteError: The server has no tools at all (-32601).
-            ProtocolError: The answer has no valid tools.
+            ProtocolError: The answer is not a valid list of tools.
         """
         pages = self._pages("tools/list", items.ToolsPage)
         return [one async for page in pages for one in page.tools]

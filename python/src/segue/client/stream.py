@@ -27,7 +27,9 @@ _IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
 
 
 def _may_be_error(raw: bytes) -> bool:
-    """Returns whether `isError` of a result might be true, found by one fast search."""
+    """Returns whether `isError` of a result might be true. One fast search finds this
+    out, without decoding the result.
+    """
     at = raw.find(b'"isError"')
     while at >= 0:
         if raw[at + 9 : at + 32].lstrip().removeprefix(b":").lstrip()[:4] == b"true":
@@ -37,8 +39,9 @@ def _may_be_error(raw: bytes) -> bool:
 
 
 class Reader:
-    """The base of streams and tasks: one flow, which begins at its first use, and the
-    reader of its segments."""
+    """The base class of streams and tasks. Starts one flow at the first use, and reads
+    the segments of this flow.
+    """
 
     def __init__(
         self,
@@ -106,9 +109,9 @@ class Reader:
         return flow
 
     async def started(self) -> Self:
-        """Begins the request and waits until one of these arrives: a task, a resumption
-        id (SEP-975), a segment or the end. If `token` is set afterwards, store the
-        token: it is the way to fetch the work from the server later.
+        """Begins the request and waits until a task, a resumption id (SEP-975), a segment
+        or the end arrives. If `token` is set afterwards, store the token: with it the
+        work can be fetched from the server later.
         """
         await self._wait_started()
         return self
@@ -127,8 +130,8 @@ class Reader:
                 self._end(flow)
                 raise StopAsyncIteration
             await flow.change()
-        # These lines are flow.take() without the call, because this path runs for each
-        # segment.
+        # These two lines repeat flow.take() instead of calling it, because this path runs
+        # for each segment.
         flow.seen = segment = flow.queue.popleft()
         flow.taken += 1
         if flow.taken >= flow.half:
@@ -195,8 +198,8 @@ class Reader:
         return token
 
     async def cancel(self) -> None:
-        """Cancels the call or its task, and waits for the end. A call that has already
-        ended is no error.
+        """Cancels the call or its task, and waits for the end. If the call has already
+        ended, nothing happens.
         """
         if self._flow is not None:
             await self._flow.leave(detach=False)
@@ -216,7 +219,7 @@ class Stream(Reader):
         print(story.result.structured)
 
     The call begins at its first use. A slow reader slows the server down: at most
-    `window` segments are on the way. A segment with `replaces` discards all earlier
+    `window` segments wait unread. A segment with `replaces` discards all earlier
     segments.
 
     Leaving early ends the call: at the end of `async with`, or with the last reference to

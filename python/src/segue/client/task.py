@@ -34,8 +34,8 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
         message: The server's text about the status.
         ttl_ms: How long the server keeps the task, from its creation; None = no limit, or
             unknown.
-        poll_ms: The interval, in ms, at which the server wants clients to ask for the
-            status.
+        poll_ms: How often clients should ask for the status, as the server requests: the
+            interval in ms.
         raw: The server's whole answer, as JSON.
     """
 
@@ -196,8 +196,8 @@ class Task(Reader):
         return told
 
     async def cancel(self) -> None:
-        """Asks the server to cancel the task and waits for its answer, at most 5 s. A
-        task that has already ended is no error.
+        """Asks the server to cancel the task and waits for the server's answer, at most 5
+        s. If the task has already ended, nothing happens.
         """
         flow = self._flow
         if flow is not None and flow.outcome is None:
@@ -213,8 +213,8 @@ class Task(Reader):
         try:
             handle = attached(self._session.handle, name)
         except errors.UnsupportedError:
-            # With this token the call can only be sent again with its key. Such a call
-            # has no status.
+            # This token can only send the call again with its idempotency key. Such a
+            # call has no status.
             raise errors.StateError(
                 "the server did not make a task of this call"
             ) from None

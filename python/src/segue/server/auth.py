@@ -25,7 +25,7 @@ log = logging.getLogger("segue.server")
 
 @dataclasses.dataclass(frozen=True)
 class AccessToken:
-    """The meaning of a valid token.
+    """What a valid token says about its caller.
 
     Attributes:
         principal: a stable name of the caller, not empty. Tasks and sessions belong to
@@ -48,8 +48,8 @@ class Peer(NamedTuple):
 
     Attributes:
         address: "127.0.0.1:4711", "unix", or the subject of a verified certificate.
-        header: returns a header by its name; None when it is missing. It may only be
-            called until the function `principal` returns.
+        header: a function that returns a header by its name, or None when the header is
+            missing. `header` may be called only until the function `principal` returns.
     """
 
     address: str
@@ -73,8 +73,9 @@ class BearerAuth:
     """Checks tokens. With a `BearerAuth`, every caller needs a valid token.
 
     Args:
-        issuer: URL of the authorization server. With `verify` there may be several URLs,
-            without it only one, because a key set belongs to one authorization server.
+        issuer: URL of the authorization server. With `verify` there may be several URLs.
+            Without `verify` there must be exactly one, because a key set belongs to one
+            authorization server.
         verify: a function, plain or async, that gets a token and returns an
             `AccessToken`, the principal alone, or None to refuse. The function must check
             that the token was issued for this server. Without `verify` tokens are checked
@@ -84,8 +85,8 @@ class BearerAuth:
         required_scopes: the scopes that every request needs.
         scopes_supported: the scopes that clients request at first.
         implied_scopes: the scopes that each scope includes.
-        algorithms: the accepted algorithms of a JWT, such as "RS256"; by default all safe
-            ones.
+        algorithms: the accepted algorithms of a JWT, such as "RS256"; default: all safe
+            algorithms.
         check_timeout: limit for checking a token, in seconds. A caller whose token is not
             checked in time gets 503.
         options: further members of `segue_bearer_options`, by their names in C.

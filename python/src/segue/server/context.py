@@ -83,7 +83,8 @@ class Context:
     ) -> None:
         self._call = call
         self._host = host
-        self._convert = block  # converts a value that the handler sends to a block
+        # the function that converts each value that the handler sends to a block
+        self._convert = block
         self._has_sent = False
         self._cancelled = False
         self._task: asyncio.Task[None] | None = None
@@ -102,7 +103,7 @@ class Context:
             self._room.flush()
 
     def _leave(self) -> None:
-        """Frees the call because the server has ended. The handler may still run on."""
+        """Frees the call because the server has ended. The handler may continue."""
         self._cancelled = True
         try:
             _segue.call_free(self._call)
@@ -162,8 +163,9 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the client wants the call to end. An async handler is also cancelled by
-        asyncio; a plain function must check this property."""
+        """Whether the client has cancelled the call. An async handler is also cancelled
+        by asyncio; a plain function must check this property.
+        """
         if not self._cancelled:
             try:
                 self._cancelled = _segue.call_is_cancelled(self._call)
@@ -179,8 +181,8 @@ class Context:
         """Reports progress to the client if the client asked for progress. Does not wait.
 
         Args:
-            progress: the amount of work that is done, which must grow from report to
-                report.
+            progress: the amount of work that is done. Each report must have a larger
+                amount than the report before.
             total: the amount of the whole work; None = unknown.
         """
         _segue.call_progress(self._call, progress, total or 0, message)
@@ -383,7 +385,9 @@ class Context:
     async def elicit_url(
         self, message: str, url: str, elicitation_id: str, *, key: str | None = None
     ) -> ElicitResult[None]:
-        """Sends the user to a URL, for data that must not pass through the client."""
+        """Sends the user to a URL, where the user enters data that must not pass through
+        the client.
+        """
         params = forms.url_params(message, url, elicitation_id)
         return _elicited(await self._ask(forms.ELICIT, params, key), None)
 

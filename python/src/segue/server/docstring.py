@@ -1,7 +1,7 @@
 """Reads the descriptions of a function and of its parameters from its docstring.
 
-It knows three styles: Google ("Args:"), Sphinx (":param x: ...") and NumPy ("Parameters",
-underlined). Text in any other form stays in the description.
+The module reads three styles: Google ("Args:"), Sphinx (":param x: ...") and NumPy
+("Parameters", underlined). Text in any other form stays in the description.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ def _block(lines: list[str], start: int) -> int:
 
 
 def _entries(lines: list[str], pattern: re.Pattern[str], numpy: bool) -> dict[str, str]:
-    """Reads entries of a name and a text. Lines that are indented more continue the
-    text."""
+    """Reads entries that consist of a name and a text. A line that is indented more than
+    the first entry continues the text of the entry before the line.
+    """
     found: dict[str, list[str]] = {}
     name = None
     filled = [line for line in lines if line.strip()]

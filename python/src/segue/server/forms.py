@@ -29,8 +29,8 @@ ROOTS = "roots/list"
 
 
 class Form(Generic[T]):
-    """A form that is made of a type. A simple type or a choice becomes a form with one
-    field, `value`. A dict is taken as the JSON Schema of the form.
+    """The form of a question, made from a type. A simple type or a choice becomes a form
+    with one field, `value`. A dict is used as the JSON Schema of the form.
     """
 
     def __init__(self, tp: Any) -> None:

@@ -129,7 +129,7 @@ class Hosting:
         return task
 
     def ended(self, context: Context) -> None:
-        """Called on any thread when a handler has ended."""
+        """Records that a handler has ended. Called on any thread."""
         self.running.discard(context)
         context._room.end()
         quiet = self._quiet
@@ -176,8 +176,8 @@ class Hosting:
         return isinstance(task, _Task) and task.was_asked
 
     def abandon(self, call: _segue.Call) -> None:
-        """Leaves a call without an answer. While the server is open, freeing the call
-        would end it. So the call is freed only after the runtime.
+        """Leaves a call without an answer. Freeing a call while the server is open ends
+        the call, so the call is freed only after the runtime has ended.
         """
         if self.is_closed:
             _segue.call_free(call)
@@ -187,8 +187,8 @@ class Hosting:
         self._abandoned.append(call)
 
     def _release(self) -> None:
-        """Frees the abandoned calls. The runtime has ended, so freeing a call no longer
-        ends its task.
+        """Frees the abandoned calls. Called when the runtime has ended: then freeing a
+        call does not end its task.
         """
         for call in self._abandoned:
             _segue.call_free(call)
@@ -207,8 +207,9 @@ class Hosting:
             await self._quiet.wait()
 
     def close(self) -> None:
-        """Closes the connections after all queued output was sent. This ends plain
-        calls."""
+        """Closes the connections after all queued output was sent. Closing a connection
+        ends its plain calls.
+        """
         if self.is_closed:
             return
         self.is_closed = True

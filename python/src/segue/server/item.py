@@ -63,8 +63,9 @@ class Kind:
 
 
 def named(function: Callable[..., Any]) -> str:
-    """Returns the name of a handler's function, for a handler without a name of its
-    own."""
+    """Returns the name of a handler's function. Used when the application gave the
+    handler no name.
+    """
     target = unwrapped(function)
     return str(getattr(target, "__name__", type(target).__name__))
 
@@ -215,7 +216,7 @@ class Item(ABC):
         call."""
         generator = self.signature.call(values, context)
         call, send_text = context._call, _segue.call_send_text
-        # other asyncio tasks of the handler whose sends wait for room
+        # the waiting sends of the handler's other asyncio tasks
         waiting = context._room.queue
         sent, last = 0, None
         try:
@@ -250,13 +251,14 @@ class Item(ABC):
         return block_of(value)
 
     def pieces(self, value: Any) -> Iterable[Any]:
-        """Returns the parts of a yielded value that are sent before the handler
-        continues."""
+        """Returns the parts of a yielded value that are sent at once, before the handler
+        continues.
+        """
         return (value,)
 
     def last_word(self, value: Any, last: Any) -> Any:
-        """Returns the value that the end of the result uses after `value` was yielded.
-        `last` is what this method returned for the earlier values.
+        """Returns the part of the yielded values that is sent only at the end of the
+        call. `last` is the result of this method for the values before `value`.
         """
         return last
 

@@ -2,12 +2,12 @@
 the handler. There is room when the library takes another send.
 
     take ── the queue is empty, and there is room ──> done
-      └──> the queue ── DRAIN, for its first ones ──> done
+      └──> the queue ── DRAIN: there is room again ──> done
                 └── the call has ended ──> an exception
 
-The queue keeps the order: a new send waits behind the waiting sends, even if another task
-or thread of the handler made those. The queue needs no limit, because for each entry a
-task or thread of the handler waits.
+The queue keeps the order: a new send waits behind the sends that already wait, even if
+another task or thread of the handler made them. The queue needs no limit, because a task
+or thread of the handler waits for each entry.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_STUCK = 0.2  # seconds; a loop that has not handled a signal for longer counts as blocked
+# A loop that has not handled a signal for this long, in seconds, counts as blocked.
+_STUCK = 0.2
 
 
 class _Signals:

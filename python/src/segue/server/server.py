@@ -34,9 +34,9 @@ class Server:
     """An MCP server: tools, resources and prompts, made of functions.
 
     A server belongs to no event loop: its decorators may run at import time, and the
-    server may be served several times, in several ways. Clients that subscribe to changes
-    learn of items that are added or removed. Only one thread at a time may add or remove
-    items while the server is served, usually the loop's thread.
+    server may be served several times, in several ways. When an item is added or removed,
+    the clients that subscribed to changes are notified. Only one thread at a time may add
+    or remove items while the server is served, usually the loop's thread.
 
     Args:
         name: the server's name. Clients see the name, the version, the title and the
@@ -49,11 +49,11 @@ class Server:
             the URL of a Redis server (`redis://`, `rediss://`, `unix://`) or of a
             PostgreSQL database (`postgresql://`), which servers may share, or a `Store`
             with further options. None: in memory.
-        principal: returns the principal of a caller, from data of the connection; None
-            refuses the caller. The function runs for each request and must be quick. It
-            cannot be combined with `BearerAuth`.
-        list_ttl: how long lists stay fresh, in seconds (2026-07-28).
-        list_scope: whether shared caches may keep lists for other callers, too.
+        principal: a function that returns the principal of a caller, from data of the
+            connection; None refuses the caller. The function runs for each request and
+            must be quick. It cannot be combined with `BearerAuth`.
+        list_ttl: how long clients may cache lists, in seconds (2026-07-28).
+        list_scope: whether shared caches may use a cached list for other callers, too.
         options: further members of `segue_server_options`, by their names in C (limits,
             dialects, keys); durations in milliseconds.
     """
@@ -128,18 +128,20 @@ class Server:
         Args:
             task: whether a call may become a task, which outlives the connection. With
                 "must", callers that do not support tasks are refused.
-            ttl: how long an ended task is kept, in seconds (1 h).
-            poll: how often clients should ask for the status of a task, in seconds (1 s).
+            ttl: how long an ended task is kept, in seconds; default 1 h.
+            poll: how often clients should ask for the status of a task, in seconds;
+                default 1 s.
             promote_after: seconds after which a call becomes a task ("may"); 0 = at once.
             restartable: True = tasks of this tool are run again after a crash; see
                 `Context.resumed`.
             resumable: True = callers before 2026-07-28 may come back after a lost
-                connection (SEP-975): not before `resume_after` seconds and within
-                `resume_within` (10 min). Otherwise the call is cancelled.
+                connection (SEP-975). A caller waits at least `resume_after` seconds. A
+                call whose caller does not come back within `resume_within` seconds
+                (default 10 min) is cancelled.
             unstoppable: True = cancelling a task of this tool has no effect.
-            stored: True = plain calls are in the store, too: they go on when the caller's
-                connection is lost, and after a crash they run again if the tool is
-                `restartable`.
+            stored: True = plain calls are in the store, too. Such a call continues when
+                the caller's connection is lost. After a crash it runs again if the tool
+                is `restartable`.
             incremental: True = the output is sent in segments; the default for
                 generators.
             scopes: over HTTP the caller's token needs all of these scopes.
@@ -288,10 +290,10 @@ class Server:
         Args:
             http: "host:port", a port, "unix:/path", "systemd:name" or a URL. Port 0 = a
                 free port. None: standard input and output.
-            store: where tasks are stored, if not in the store of the server.
+            store: where tasks are stored; default: the store of the server.
             path: the path of the endpoint; default "/mcp".
             health_path: a path where GET answers 200.
-            auth: checks the callers.
+            auth: a `BearerAuth` that checks the token of every caller.
             cert_file, key_file: PEM files of the certificate and key for TLS.
             client_ca_file: a PEM file of certificate authorities. With this option,
                 client certificates are requested and verified.
@@ -327,8 +329,8 @@ class Server:
         run(self, self.serving(http, **options))
 
     def _attach(self, transport: _segue.Transport) -> None:
-        """Serves the other end of a transport. The transport belongs to this loop's
-        runtime.
+        """Serves the client at the other end of a transport. The transport must belong to
+        the runtime of the running loop.
         """
         host = self._host(None)
         # counts the transport as a serving, so that the hosting and its tasks stay when
@@ -353,8 +355,8 @@ class Server:
         return None if self.principal is None else principal_hook(self.principal)
 
     def _host(self, store: Store | None, own: object = None) -> Hosting:
-        """Returns this loop's hosting for the store. With `own` the hosting is a new one
-        that is not shared.
+        """Returns this loop's hosting for the store. With an object `own`, only callers
+        with the same object share the hosting.
         """
         runtime = _runtime.current()
         wanted = store or self.store
@@ -388,8 +390,9 @@ class Server:
         await asyncio.gather(*[host.cancel(patience) for host in hosts])
 
     def _forget(self, host: Hosting) -> None:
-        """Removes a hosting from the list of hostings. Called when the hosting has no
-        serving any more."""
+        """Removes a hosting from the list of hostings. Called when the last serving of
+        the hosting has ended.
+        """
         self._closed.add(host)
         self._drop(host)
 

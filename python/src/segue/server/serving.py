@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Serving", "address_of"]
 
 _KNOWN = frozenset(ServeOptions.__annotations__)
-# seconds that cancelled handlers have to end, and that sent answers have to be written
+# The time in seconds for cancelled handlers to end, and for the last answers to be sent.
 GRACE = 1.0
 
 

@@ -59,8 +59,9 @@ def _is_context(hint: Any) -> bool:
 
 
 class _Loose(msgspec.Struct):
-    """The params of a call. The arguments in it stay JSON text and are decoded
-    separately."""
+    """The params of a call. The member `arguments` stays JSON text and is decoded
+    separately.
+    """
 
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
 
@@ -182,7 +183,7 @@ class Signature:
                 try:
                     told["default"] = msgspec.json.decode(schema.encode(field.default))
                 except (TypeError, ValueError):
-                    # JSON cannot represent the default, such as a sentinel object
+                    # JSON cannot represent this default, for example a sentinel object
                     pass
 
     def _with_extra(

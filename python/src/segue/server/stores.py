@@ -28,15 +28,15 @@ class Store:
             server (`redis://`, `rediss://`, `unix://`) or of a PostgreSQL database
             (`postgresql://`), which servers may share. None: memory.
         durability: SQLite: "full" survives the loss of power, "normal" the loss of the
-            process. PostgreSQL: "full" waits for the disk of the server, "normal" does
-            what the server is set to.
+            process. PostgreSQL: "full" waits until the server has synced a commit to its
+            disk, "normal" uses the setting of the server.
         busy_timeout: SQLite: how long to wait for another process that locks the file, in
-            seconds (5).
+            seconds; default 5.
         timeout: Redis, PostgreSQL: limit for one call, including reconnecting and
-            repeating, in seconds (5).
-        lease: Redis, PostgreSQL: the seconds of silence of a server after which other
-            servers take over its tasks (10).
-        max_bytes: memory: maximum size of all payloads (256 MiB).
+            repeating, in seconds; default 5.
+        lease: Redis, PostgreSQL: after this many seconds of silence of a server, other
+            servers take over its tasks; default 10.
+        max_bytes: memory: maximum size of all payloads; default 256 MiB.
         max_principal_operations: maximum number of stored operations per principal; no
             limit by default.
         max_principal_bytes: maximum size of one principal's operations and their logs; no

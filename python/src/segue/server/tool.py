@@ -46,7 +46,7 @@ class ToolAnnotations(msgspec.Struct, omit_defaults=True, rename="camel", kw_onl
 
 
 def seconds(value: float | None) -> int | None:
-    """Converts seconds to the milliseconds of an option."""
+    """Converts seconds to milliseconds, the unit of the library's options."""
     return None if value is None else round(value * 1000)
 
 
@@ -236,8 +236,9 @@ class Tool(Item):
         return value.content if isinstance(value, Result) else (value,)
 
     def last_word(self, value: Any, last: Any) -> Any:
-        """Returns the parts of a yielded Result that are sent at the end of the call. The
-        blocks of the Result are sent at once."""
+        """Returns the parts of a yielded Result that are sent only at the end of the
+        call. The blocks of the Result are sent at once.
+        """
         if not isinstance(value, Result):
             return last
         last = last or Result()
