@@ -1,5 +1,5 @@
-/* The OAuth functions of a client in a library that was built without OAuth. Such a
- * client sends only the headers of the application. */
+/* Stands in for the client's OAuth functions in a library that was built without OAuth.
+ * The client then sends only the application's headers. */
 #include "base/absent.h"
 #include "transport/http_client_exchange.h"
 #include "transport/http_client.h"

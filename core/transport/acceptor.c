@@ -1,12 +1,11 @@
-/* Accepting connections up to a maximum number.
+/* Accepts connections up to a maximum number.
  *
- * At the maximum number of connections the watcher is stopped: new connections wait in
- * the system's backlog and are accepted when the listener gives another connection
- * back. When the system has no descriptor or memory left, or when accepting fails for
- * another lasting reason, each further try would fail too, while the socket stays
- * readable. So the acceptor pauses. It tries again after a while or when a connection
- * is given back. Each event accepts only a few connections, so that existing
- * connections get their turn. */
+ * At the maximum the watcher of the socket is stopped: new connections wait in the
+ * system's backlog until the listener returns a connection. When the system has no
+ * descriptor or memory left, or when accepting fails for another lasting reason, each
+ * further try would fail too, while the socket stays readable. The acceptor therefore
+ * pauses, and tries again after a while or when a connection is returned. Each event
+ * accepts only a few connections, so that existing connections get their turn. */
 #include "transport/listen_socket.h"
 
 #include "base/thresholds.h"
@@ -57,8 +56,8 @@ static void pause_accepting(sgi_acceptor *acceptor, int fault)
     sgi_engine_set_timer(engine_of(acceptor), &acceptor->retry, RETRY_MS, try_again);
 }
 
-/* True when accept failed because the new connection is broken already. This is no
- * error of the server (accept(2)). */
+/* True when accept failed because the new connection is already broken. Such a failure is
+ * not an error of the server (accept(2)). */
 static bool is_of_connection(int fault)
 {
     static const int faults[] = {EINTR,       ECONNABORTED, EPROTO,       EPERM,
@@ -70,9 +69,9 @@ static bool is_of_connection(int fault)
     return false;
 }
 
-/* Accepts one connection. Returns false when no more can be accepted now. *broken
- * counts connections that were broken already; after such a connection the next one is
- * tried. The caller holds the lock. */
+/* Accepts one connection. Returns false when no connection can be accepted now. Returns
+ * true after a connection that was already broken, so that the caller tries the next one;
+ * *broken counts such connections. The caller holds the lock. */
 static bool accept_one(sgi_acceptor *acceptor, int *broken)
 {
     int fd = accept4(acceptor->readable.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

@@ -13,11 +13,11 @@ typedef struct range {
 } range;
 
 static const range special_4[] = {
-    {{0}, 8},             /* "this network", with 0.0.0.0 */
+    {{0}, 8},             /* "this network", which includes 0.0.0.0 */
     {{10}, 8},            /* private */
-    {{100, 64}, 10},      /* shared address space of providers */
+    {{100, 64}, 10},      /* address space that providers share */
     {{127}, 8},           /* loopback */
-    {{169, 254}, 16},     /* link-local, with the metadata services of clouds */
+    {{169, 254}, 16},     /* link-local, which includes the metadata services of clouds */
     {{172, 16}, 12},      /* private */
     {{192, 0, 0}, 24},    /* protocol assignments */
     {{192, 0, 2}, 24},    /* documentation */
@@ -31,7 +31,7 @@ static const range special_4[] = {
 
 static const range special_6[] = {
     {{0}, 96},                         /* ::, ::1, IPv4-compatible */
-    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48}, /* IPv4/IPv6 translation, local */
+    {{0, 0x64, 0xff, 0x9b, 0, 1}, 48}, /* IPv4/IPv6 translation, for local use */
     {{1}, 64},                         /* discard-only */
     {{0x20, 0x01}, 23},                /* protocol assignments, Teredo */
     {{0x20, 0x01, 0x0d, 0xb8}, 32},    /* documentation */
@@ -43,7 +43,7 @@ static const range special_6[] = {
     {{0xff}, 8},                       /* multicast */
 };
 
-/* IPv6 prefixes after which the address contains an IPv4 address. */
+/* The IPv6 prefixes that are followed by an IPv4 address. */
 static const range carriers[] = {
     {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96}, /* IPv4-mapped */
     {{0, 0x64, 0xff, 0x9b}, 96},                      /* IPv4/IPv6 translation */
@@ -103,7 +103,7 @@ bool sgi_ip_address_parse(sgi_str host, sgi_ip_address *address)
     if (inet_pton(AF_INET6, text, address->bytes) == 1) {
         address->family = AF_INET6;
         unwrap(address);
-    } else if (inet_aton(text, &in)) { /* inet_aton also accepts forms such as 0x7f.1 */
+    } else if (inet_aton(text, &in)) { /* inet_aton accepts even forms such as 0x7f.1 */
         address->family = AF_INET;
         memcpy(address->bytes, &in, sizeof in);
     }

@@ -1,12 +1,12 @@
 /* The gate of a listener that requires access tokens: its options and its texts. The
- * protected resource metadata (RFC 9728) and its URL are written once, when the
- * listener is made.
+ * protected resource metadata (RFC 9728) and the URL of the metadata are written once,
+ * when the listener is made.
  *
  * The metadata is served at three paths. The first is the well-known path of the
- * resource, which challenges name. The second is the well-known path of the endpoint,
- * in case a proxy shows the endpoint under another path. The third is the well-known
- * path without suffix, for clients that got no challenge (2025-11-25
- * basic/authorization, "Protected Resource Metadata Discovery Requirements").
+ * resource; challenges name this path. The second is the well-known path of the endpoint,
+ * in case a proxy shows the endpoint under another path. The third is the well-known path
+ * without suffix, for clients that got no challenge (2025-11-25 basic/authorization,
+ * "Protected Resource Metadata Discovery Requirements").
  *
  * A challenge names all scopes that the request needs, so that one new token is
  * enough. */
@@ -60,8 +60,8 @@ static void put_defaults(segue_bearer_options *o)
         o->jwks_refresh_ms = 30000;
 }
 
-/* True when the text is a URL without query and fragment that nobody can eavesdrop on:
- * https, or http on this machine. */
+/* True when the text is a URL without query and fragment that is safe from eavesdropping:
+ * an https URL, or an http URL on this machine. */
 static bool is_place(sgi_str text)
 {
     sgi_url url;
@@ -69,7 +69,7 @@ static bool is_place(sgi_str text)
            (url.https || sgi_url_is_loopback(&url));
 }
 
-/* Returns the number of URLs in the list, or 0 when one of them is not valid. */
+/* Returns the number of URLs in the list, or 0 when a URL of the list is not valid. */
 static int count_servers(sgi_str list)
 {
     sgi_str one;
@@ -121,7 +121,7 @@ static const char *problem_of(const segue_bearer_options *o)
 }
 
 /* Checks the numbers of the options. Returns false when a number is out of its range;
- * `why` then says which number. */
+ * `why` then names the number and its range. */
 static bool check_numbers(const segue_bearer_options *o, char why[SGI_WHY_SIZE])
 {
     const sgi_range numbers[] = {
@@ -145,7 +145,7 @@ static bool read_algorithms(sgi_str list, uint32_t *schemes)
         *schemes |= 1u << scheme;
     }
     if (!*schemes)
-        /* all schemes except SGI_CRYPTO_NONE */
+        /* the mask of all schemes except SGI_CRYPTO_NONE */
         *schemes = (1u << SGI_CRYPTO_SCHEMES) - 2;
     return true;
 }
@@ -290,8 +290,8 @@ void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken)
 {
     if (!gate)
         return;
-    /* Keys and cache are released now, because free_user may be called after the server
-     * has gone. */
+    /* Keys and cache are released now, because free_user can be called after the server
+     * is gone. */
     sgi_bearer_keys_close(&gate->keys);
     sgi_bearer_cache_clear(&gate->cache);
     if (taken && gate->options.free_user)
@@ -313,8 +313,7 @@ segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *g
         return SEGUE_E_STATE;
     segue_status status = sgi_bearer_keys_reload(&mine->keys, why);
     sgi_runtime_lock(rt);
-    /* The cache is cleared, because a token in it may be signed with a key that is now
-     * removed. */
+    /* Tokens in the cache may be signed with a key that is now removed. */
     if (status == SEGUE_OK)
         sgi_bearer_cache_clear(&mine->cache);
     unref(mine);

@@ -1,5 +1,5 @@
 /* The gate of a listener that requires access tokens. The gate turns an Authorization
- * header into a grant (the caller's rights), and a refusal into a challenge. The gate
+ * header into a grant (the caller's rights), or a refusal into a challenge. The gate
  * knows no connections: a request that waits for a verdict has a sgi_bearer_check. The
  * caller of each function holds the lock, unless the function's comment says
  * otherwise.
@@ -21,34 +21,37 @@
 #define SGI_BEARER_METADATA "/.well-known/oauth-protected-resource"
 
 typedef enum sgi_bearer_verdict {
-    SGI_BEARER_IN = 0,  /* the request is accepted; grant is set */
-    SGI_BEARER_WAITING, /* the callback `decided` reports the verdict later */
-    /* the request has no token: 401 without an error (RFC 6750 3.1) */
+    SGI_BEARER_IN = 0, /* the request is accepted; grant is set */
+    /* the verdict is not known yet; the callback `decided` reports the verdict later */
+    SGI_BEARER_WAITING,
+    /* the request has no token; the answer is 401 without an error code (RFC 6750 3.1) */
     SGI_BEARER_NONE,
-    SGI_BEARER_BAD,       /* the token is not valid: 401 */
-    SGI_BEARER_LACKS,     /* the token lacks a scope: 403 */
-    SGI_BEARER_MISPLACED, /* the token is in the query: 400 */
-    /* the token was not checked for lack of keys, time or memory: 503 */
+    SGI_BEARER_BAD,       /* the token is not valid; the answer is 401 */
+    SGI_BEARER_LACKS,     /* the token lacks a scope; the answer is 403 */
+    SGI_BEARER_MISPLACED, /* the token is in the query of the URL; the answer is 400 */
+    /* the token could not be checked, for lack of keys, time or memory; the answer is
+     * 503 */
     SGI_BEARER_UNCHECKED
 } sgi_bearer_verdict;
 
 typedef struct sgi_bearer_gate sgi_bearer_gate;
 
-/* The check of the token of one request; a member of the object that serves the
- * request. This object fills the check with zeros once. */
+/* The check of the token of one request. The struct is a member of the object that serves
+ * the request. The owner fills the struct with zeros once, before its first use. */
 typedef struct sgi_bearer_check {
-    sgi_bearer_gate *gate; /* set while the check waits; otherwise NULL */
+    sgi_bearer_gate *gate; /* the gate while the check waits; otherwise NULL */
     TAILQ_ENTRY(sgi_bearer_check) link;
-    bool for_keys; /* the check waits for keys and is in gate->waiting */
-    /* the handle that the application got with the question about the token */
+    bool for_keys; /* true = the check waits for keys and is in gate->waiting */
+    /* the application's handle of the question about the token; NULL = no question is
+     * open */
     segue_bearer *asked;
-    sgi_str token; /* the token, a view of the request */
+    sgi_str token; /* the token, as a view of the request's bytes */
     sgi_bearer_verdict verdict;
     sgi_grant *grant; /* a counted reference; set when the verdict is IN or LACKS */
-    /* for UNCHECKED: the time in ms after which the client may try again; 0 = the
-     * default */
+    /* with the verdict UNCHECKED: the time in ms after which the client may try again; 0
+     * = the default time */
     int64_t retry_ms;
-    char why[208]; /* the reason of a refusal, as a text for the client */
+    char why[208]; /* the reason of a refusal, as a text that the client receives */
     /* Called once the verdict is known, perhaps not on the loop thread. */
     void (*decided)(struct sgi_bearer_check *check);
     /* Called with true before the application's callback, and with false after it. The
@@ -58,13 +61,14 @@ typedef struct sgi_bearer_check {
 } sgi_bearer_check;
 
 struct sgi_bearer_gate {
-    /* number of references: one of the listener, and one of each thread that reloads
-     * the keys */
+    /* number of references: the listener has one, and each thread that reloads the keys
+     * has one */
     int32_t refs;
     segue_runtime *runtime;
     sgi_engine *engine;
     segue_server *server;
-    /* the options with defaults filled in; the texts of the options are in `texts` */
+    /* the options with defaults filled in; the texts of the options are copies in
+     * `texts` */
     segue_bearer_options options;
     char *texts[SGI_BEARER_TEXTS];
     sgi_str required;
@@ -72,55 +76,58 @@ struct sgi_bearer_gate {
     sgi_jwt jwt;
     sgi_bearer_keys keys;
     sgi_bearer_cache cache;
-    TAILQ_HEAD(, sgi_bearer_check) waiting; /* the list of checks that wait for keys */
+    TAILQ_HEAD(, sgi_bearer_check) waiting; /* the checks that wait for keys */
     size_t waiting_count;
-    sgi_buf metadata;     /* the metadata as JSON */
-    sgi_buf metadata_url; /* URL of the metadata, for challenges */
+    sgi_buf metadata;     /* the protected resource metadata, as JSON */
+    sgi_buf metadata_url; /* the URL of the metadata, which challenges name */
     sgi_buf paths;        /* the paths that serve the metadata, each followed by a NUL */
     sgi_buf text;         /* buffer for a challenge or for scopes */
-    sgi_ready ready;      /* queues the call of free_user */
+    sgi_ready ready;      /* queues the call of the options' free_user */
 };
 
-/* Makes a gate. url and path belong to the endpoint. On failure `why` receives the
- * reason. The caller does not hold the lock. */
+/* Makes a gate. url and path are those of the listener's endpoint. On failure `why`
+ * receives the reason. The caller does not hold the lock. */
 segue_status sgi_bearer_gate_new(segue_runtime *rt, segue_server *server,
                                  const segue_bearer_options *options, const char *url,
                                  bool is_url, const char *path, sgi_bearer_gate **out,
                                  char why[SGI_WHY_SIZE]);
-/* Ends the gate and frees its memory. taken: the listener was created with the gate,
- * so free_user runs before the memory is freed. */
+/* Ends the gate and frees its memory. taken: true = the listener was created with this
+ * gate, so the application's free_user runs before the memory is freed. */
 void sgi_bearer_gate_end(sgi_bearer_gate *gate, bool taken);
-/* Reads the file with the keys again. Returns SEGUE_E_STATE when the keys are not from
- * a file. The caller does not hold the lock, so the gate may end during the call:
- * *gate is the listener's pointer to its gate. */
+/* Reads the key file again. Returns SEGUE_E_STATE when the keys do not come from a file.
+ * *gate is the listener's pointer to its gate. The caller does not hold the lock, so the
+ * gate can end during the call. */
 segue_status sgi_bearer_gate_reload(segue_runtime *rt, sgi_bearer_gate *const *gate,
                                     char why[SGI_WHY_SIZE]);
 
 bool sgi_bearer_is_metadata(const sgi_bearer_gate *gate, sgi_str path);
 
-/* Checks the token of a request. decided and shown must be set. If the result is
- * WAITING, `decided` is called once later, unless the check is cancelled. */
+/* Checks the token of a request. check->decided and check->shown must be set. If the
+ * result is WAITING, `decided` is called once later, unless the check is cancelled. */
 sgi_bearer_verdict sgi_bearer_begin(sgi_bearer_gate *gate, sgi_bearer_check *check,
                                     sgi_str authorization, sgi_str query);
-/* Cancels a check that waits; the verdict of the check is then UNCHECKED. Does nothing
- * for a check that does not wait. */
+/* Cancels a check that waits, and sets the verdict of the check to UNCHECKED. Does
+ * nothing for a check that does not wait. */
 void sgi_bearer_cancel(sgi_bearer_check *check);
-/* Returns the WWW-Authenticate header for a refusal. The text is valid until the next
- * call. lacks: the scopes that the requested item (such as a tool) needs, or NULL. */
+/* Returns the value of the WWW-Authenticate header for a refusal. The text is valid until
+ * the next call of this function. lacks: the scopes that the requested item (such as a
+ * tool) needs, or NULL. */
 sgi_str sgi_bearer_challenge(sgi_bearer_gate *gate, sgi_bearer_verdict verdict,
                              const char *why, const char *lacks);
 
 /* ---- private to the bearer files ---- */
 
-/* Makes the grant of a valid token: adds implied scopes and checks the required ones. */
+/* Makes the grant of a valid token: adds the implied scopes and checks the required
+ * scopes. */
 sgi_bearer_verdict sgi_bearer_grant(sgi_bearer_gate *gate, sgi_bearer_check *check,
                                     const char *principal, sgi_str scopes,
                                     int64_t expires_ms);
-/* Asks the application about the token. Returns WAITING, or UNCHECKED on failure. */
+/* Asks the application about the token. Returns WAITING, or UNCHECKED when the question
+ * could not be asked. */
 sgi_bearer_verdict sgi_bearer_ask_application(sgi_bearer_gate *gate,
                                               sgi_bearer_check *check);
-/* Detaches the application's handle from a check that was cancelled. The application's
- * answer then has no effect. */
+/* Detaches the application's handle from a cancelled check. A later answer of the
+ * application then has no effect. */
 void sgi_bearer_ignore_application(segue_bearer *bearer);
 void sgi_bearer_keys_fetched(sgi_bearer_keys *keys, bool changed);
 

@@ -1,7 +1,7 @@
-/* Asking the application about a token. The callback runs from the queue of callbacks,
- * and the application may answer at any later time. The application owns the handle
- * and may use it after the request has ended. So the handle has its own copy of the
- * token, which is wiped when the handle is freed. */
+/* Asks the application about a token. The callback runs from the queue of callbacks, and
+ * the application may answer at any later time. The application owns the handle and may
+ * use the handle after the request has ended. Therefore the handle has its own copy of
+ * the token, which is overwritten with zeros when the handle is freed. */
 #include "transport/bearer.h"
 
 #include <stdio.h>
@@ -58,12 +58,14 @@ void sgi_bearer_ignore_application(segue_bearer *bearer)
 {
     bearer->check = NULL;
     if (bearer->handle.magic == SGI_MAGIC_BEARER)
-        return; /* from now on the application owns the handle and frees it */
+        /* the callback has run, so the application owns the handle and frees it */
+        return;
     sgi_ready_remove(bearer->handle.engine, &bearer->ready);
     destroy(bearer);
 }
 
-/* Marks the token as decided. Returns the check that waits for the decision, or NULL. */
+/* Marks the token as decided. Returns the check that waits for the decision, or NULL when
+ * no check waits. */
 static sgi_bearer_check *decide(segue_bearer *bearer)
 {
     sgi_bearer_check *check = bearer->check;

@@ -1,12 +1,12 @@
-/* The cache stores digests of tokens, so that a token itself stays in memory no longer
- * than its request. */
+/* The cache stores digests of tokens and not the tokens, so that a token stays in memory
+ * only as long as its request. */
 #include "transport/bearer_cache.h"
 
 typedef struct sgi_bearer_kept {
     sgi_map_node node;
     TAILQ_ENTRY(sgi_bearer_kept) link;
     uint8_t digest[SGI_DIGEST_SIZE];
-    sgi_grant *grant; /* the grant of the token; a counted reference */
+    sgi_grant *grant; /* the rights that the token gives; a counted reference */
 } sgi_bearer_kept;
 
 void sgi_bearer_cache_init(sgi_bearer_cache *cache, sgi_engine *engine, size_t most)

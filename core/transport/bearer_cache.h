@@ -1,7 +1,7 @@
-/* A cache of valid tokens, by their digest. A client sends the same token with each
- * request, and checking its signature costs more than the request itself. The size is
- * limited; the token that was unused longest is removed first. The callers of all
- * functions hold the lock. */
+/* A cache of valid tokens, which finds a token by its digest. A client sends the same
+ * token with each request, and checking the token's signature costs more than the request
+ * itself. The number of tokens is limited; the token that was unused longest is removed
+ * first. The callers of all functions hold the lock. */
 #ifndef SGI_BEARER_CACHE_H
 #define SGI_BEARER_CACHE_H
 
@@ -19,12 +19,12 @@ typedef struct sgi_bearer_cache {
 
 void sgi_bearer_cache_init(sgi_bearer_cache *cache, sgi_engine *engine, size_t most);
 void sgi_bearer_cache_clear(sgi_bearer_cache *cache);
-/* Returns the grant of a token (not a new reference), or NULL when the token is not in
- * the cache or has expired. digest receives the token's digest. *known is false when
- * there was no memory to compute the digest. */
+/* Returns the grant of a token, or NULL when the token is not in the cache or has
+ * expired. The grant is not a new reference. digest receives the token's digest. *known
+ * becomes false when there is no digest, because the cache is off or memory is out. */
 sgi_grant *sgi_bearer_cache_find(sgi_bearer_cache *cache, sgi_str token, int64_t wall_ms,
                                  uint8_t digest[SGI_DIGEST_SIZE], bool *known);
-/* Adds a token to the cache. When out of memory, the token is not added. */
+/* Adds a token to the cache. When out of memory, does not add the token. */
 void sgi_bearer_cache_put(sgi_bearer_cache *cache, const uint8_t digest[SGI_DIGEST_SIZE],
                           sgi_grant *grant);
 

@@ -1,11 +1,11 @@
-/* Checking the token of one request. A valid token is found in the cache by its
- * digest. Any other token is checked at once, unless its key must be fetched or the
- * application decides. A check that waits for keys is repeated once after the fetch.
- * If the key of the token is still missing then, the token counts as a fake. If the
- * keys cannot be fetched now, it is unknown whether the key exists, and the client is
- * asked to try again later.
+/* Checks the token of one request. The cache finds a token that was valid before by its
+ * digest. Any other token is checked at once, unless its key must be fetched first or the
+ * application decides. A check that waits for keys is repeated once after the fetch. If
+ * the fetch brings no key for the token, the token counts as forged. If the keys cannot
+ * be fetched now, the server cannot know whether the key exists, and asks the client to
+ * try again later.
  *
- * The texts about bad tokens are fixed and have no part of the token. */
+ * The texts about bad tokens are fixed and contain no part of the token. */
 #include "transport/bearer.h"
 
 #include <stdio.h>
@@ -22,8 +22,8 @@ static sgi_bearer_verdict refuse(sgi_bearer_check *check, const char *why)
 
 /* ---- reading ---- */
 
-/* Reads the Bearer token from an Authorization header. Returns false for another
- * scheme. The name of the scheme is compared without case. */
+/* Reads the Bearer token from an Authorization header. Returns false when the header has
+ * another scheme. Upper and lower case in the name of the scheme do not matter. */
 static bool read_token(sgi_str header, sgi_str *token)
 {
     static const sgi_str scheme = SGI_STR_INIT("Bearer");
@@ -34,7 +34,7 @@ static bool read_token(sgi_str header, sgi_str *token)
     return true;
 }
 
-/* True when the text is a b64token of RFC 6750 2.1. */
+/* True when the text has the syntax of a Bearer token (b64token, RFC 6750 2.1). */
 static bool is_token(sgi_str text)
 {
     size_t n = 0;
@@ -51,8 +51,9 @@ static bool is_token(sgi_str text)
     return n == text.n;
 }
 
-/* True when the query of the URL has an access token. Such a request is refused even
- * if its header is valid, because URLs are often written to logs. */
+/* True when the query of the URL has an access token. A request with such a URL is
+ * refused even if its Authorization header is valid, because URLs are often written to
+ * logs. */
 static bool is_misplaced(sgi_bearer_gate *gate, sgi_str query)
 {
     if (!query.n)
@@ -64,8 +65,8 @@ static bool is_misplaced(sgi_bearer_gate *gate, sgi_str query)
 
 /* ---- grants ---- */
 
-/* Stores the grant in the check. Returns IN, or LACKS when the grant lacks a required
- * scope. */
+/* Stores the grant in the check. Returns SGI_BEARER_LACKS when the grant lacks a required
+ * scope, otherwise SGI_BEARER_IN. */
 static sgi_bearer_verdict judge(const sgi_bearer_gate *gate, sgi_bearer_check *check,
                                 sgi_grant *grant)
 {
@@ -90,11 +91,11 @@ sgi_bearer_verdict sgi_bearer_grant(sgi_bearer_gate *gate, sgi_bearer_check *che
 
 /* ---- JWT ---- */
 
-/* Makes the grant of a JWT. Its principal is "<issuer> <subject>", which is unique
- * because an issuer has no blank. */
+/* Makes the grant of a JWT. The principal of the grant is "<issuer> <subject>", which is
+ * unique because an issuer has no blank. */
 static sgi_bearer_verdict grant_jwt(sgi_bearer_gate *gate, sgi_bearer_check *check)
 {
-    /* the name of the principal is built in the buffer of the claims, which are no
+    /* the name of the principal is built in the buffer of the claims; the claims are no
      * longer needed */
     sgi_buf *name = &gate->jwt.claims;
     int64_t expires_ms =
@@ -114,8 +115,8 @@ static sgi_bearer_verdict refuse_key(sgi_bearer_check *check)
     return refuse(check, sgi_jwt_fault_text(SGI_JWT_UNKNOWN_KEY));
 }
 
-/* Refuses a token whose key may exist but could not be fetched now. The client may try
- * again after the pause. */
+/* Refuses a token whose key could not be fetched now but may exist. Sets the time after
+ * which the client may try again. */
 static sgi_bearer_verdict come_later(const sgi_bearer_gate *gate, sgi_bearer_check *check)
 {
     check->retry_ms = sgi_bearer_keys_pause_ms(&gate->keys);
@@ -135,8 +136,8 @@ static sgi_bearer_verdict wait_for_keys(sgi_bearer_gate *gate, sgi_bearer_check 
     return SGI_BEARER_WAITING;
 }
 
-/* Checks a JWT. last: true = the check has already waited for keys, so it must not
- * wait again. */
+/* Checks a JWT. last: true = the check has already waited for keys and must not wait
+ * again. */
 static sgi_bearer_verdict check_jwt(sgi_bearer_gate *gate, sgi_bearer_check *check,
                                     bool last)
 {
@@ -180,8 +181,7 @@ void sgi_bearer_keys_fetched(sgi_bearer_keys *keys, bool changed)
 {
     sgi_bearer_gate *gate = SGI_OWNER(keys, sgi_bearer_gate, keys);
     sgi_bearer_check *check;
-    /* the cache is cleared, because a token in it may be signed with a key that is now
-     * removed */
+    /* tokens in the cache may be signed with a key that is now removed */
     if (changed)
         sgi_bearer_cache_clear(&gate->cache);
     while ((check = TAILQ_FIRST(&gate->waiting))) {

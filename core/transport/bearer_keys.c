@@ -1,10 +1,11 @@
-/* The keys of an authorization server. There is one fetch at a time. An unknown key
- * may be a new key of the issuer, or a fake in a caller's token. So unknown keys cause
- * at most LOOKS_MAX fetches per refresh_ms, however many such tokens come. One fetch
- * per window would not be enough: a fake could use it up right before the issuer
- * changes its keys. While there are no keys at all, fetches are repeated sooner,
- * because no caller can be served. When a fetch fails, the old keys stay valid:
- * callers with good tokens must not be locked out because the issuer is down. */
+/* The keys of an authorization server. Only one fetch runs at a time.
+ *
+ * A token with an unknown key shows a new key of the issuer, or is forged. Unknown keys
+ * cause at most LOOKS_MAX fetches per refresh_ms, however many such tokens arrive. A
+ * single fetch per refresh_ms would not be enough: a forged token could use up this fetch
+ * right before the issuer changes its keys. While there are no keys at all, fetches are
+ * repeated sooner, because no caller can be served. When a fetch fails, the old keys stay
+ * valid: an issuer that is down must not lock out callers with valid tokens. */
 #include "transport/bearer_keys.h"
 
 #include <stdio.h>
@@ -12,7 +13,8 @@
 #include "wire/url.h"
 
 #define LOOKS_MAX 2
-#define RETRY_MS 1000 /* the window for fetches while there are no keys */
+/* the time in ms that counts as one window of fetches while there are no keys */
+#define RETRY_MS 1000
 
 static sgi_engine *engine_of(const sgi_bearer_keys *keys)
 {
@@ -21,8 +23,8 @@ static sgi_engine *engine_of(const sgi_bearer_keys *keys)
 
 /* ---- texts and files ---- */
 
-/* Replaces the keys by the keys of the text. A key set without usable keys is an
- * error. */
+/* Replaces the keys by the key set in the text. Returns NULL, or a text that tells what
+ * is wrong. A key set without usable keys is an error. */
 static const char *replace_set(sgi_bearer_keys *keys, sgi_str text)
 {
     const char *problem = NULL;
@@ -94,13 +96,14 @@ static void on_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t len
     sgi_bearer_keys *keys = user;
     (void)fetch;
     if (keys->failed || keys->body.len + len > SGI_JWKS_BYTES)
-        keys->failed = true; /* the body is too long: its rest is read and dropped */
+        /* the body is too long; the rest of the body is read and dropped */
+        keys->failed = true;
     else
         sgi_buf_add(&keys->body, bytes, len);
 }
 
-/* Replaces the keys by the fetched key set. Returns NULL, or a text that says what is
- * wrong. */
+/* Replaces the keys by the fetched key set. Returns NULL, or a text that tells what is
+ * wrong. *changed becomes true when the key set differs from the last one. */
 static const char *take_body(sgi_bearer_keys *keys, bool *changed)
 {
     sgi_engine *engine = engine_of(keys);
@@ -152,8 +155,8 @@ static void on_deadline(sgi_timer *timer)
     end_fetch(keys, "no answer in time");
 }
 
-/* Starts the time limit of a fetch when the fetch is sent. A fetch may first wait for
- * the slot of an earlier fetch that was cancelled; this wait does not count. */
+/* Starts the time limit of a fetch when the fetch is sent. A fetch can first wait for the
+ * slot of an earlier, cancelled fetch; this wait does not count. */
 static void on_start(void *user, sgi_fetch *fetch)
 {
     sgi_bearer_keys *keys = user;
@@ -161,8 +164,8 @@ static void on_start(void *user, sgi_fetch *fetch)
     sgi_engine_set_timer(engine_of(keys), &keys->deadline, keys->timeout_ms, on_deadline);
 }
 
-/* Returns the time in ms until the current window ends. The next window counts its
- * fetches from 0. */
+/* Returns the time in ms until the current window of fetches ends; 0 or less = the window
+ * is over. The next window counts its fetches from 0. */
 static int64_t window_left(const sgi_bearer_keys *keys)
 {
     int64_t window =

@@ -1,9 +1,9 @@
-/* Starting a child process with posix_spawn, which runs none of this library's code
- * between fork and exec and returns the error of exec. The child starts with default
- * signal handlers, no blocked signals, and only the three standard descriptors. This
- * library's descriptors are close-on-exec. Other open descriptors are closed where the
- * C library supports that: if a child inherits the write end of a pipe, the reader of
- * the pipe waits forever.
+/* Starts a child process with posix_spawn, which runs none of this library's code between
+ * fork and exec and returns the error of exec. The child starts with default signal
+ * handlers, no blocked signals, and only the three standard descriptors. This library's
+ * descriptors are close-on-exec. Other open descriptors are closed where the C library
+ * can close them: if a child inherits the write end of a pipe, the reader of the pipe
+ * waits forever.
  *
  * The child is watched and signalled through a pidfd, which never refers to another
  * process. */
@@ -19,8 +19,8 @@
 
 #include "runtime/standard_fds.h"
 
-/* The size of the pipe for the child's output. A child that streams fills a pipe of
- * the default size (64 KiB) so fast that writer and reader must take turns. */
+/* The size in bytes of the pipe for the child's output. A pipe of the default size (64
+ * KiB) fills so fast when the child streams that writer and reader must take turns. */
 #define OUTPUT_PIPE_BYTES (256 * 1024)
 
 extern char **environ;
@@ -85,7 +85,7 @@ void sgi_child_command_free(const sgi_mem *mem, sgi_child_command *command)
 
 /* ---- starting a child ---- */
 
-/* The ends of the pipes that the child uses; -1 = no pipe. */
+/* The ends of the pipes that the child uses; -1 = the child has no such pipe. */
 typedef struct far_ends {
     int in;
     int out;
@@ -127,7 +127,8 @@ static int make_pipes(sgi_child *child, far_ends *far, bool with_err)
     int fault = make_pipe(&far->in, &child->in);
     if (!fault)
         fault = make_pipe(&child->out, &far->out);
-    if (!fault) /* a failure is ignored, because a pipe of the default size works too */
+    /* a failure is ignored, because a pipe of the default size is only slower */
+    if (!fault)
         (void)fcntl(child->out, F_SETPIPE_SZ, OUTPUT_PIPE_BYTES);
     if (!fault && with_err) {
         fault = make_pipe(&child->err, &far->err);
@@ -137,10 +138,11 @@ static int make_pipes(sgi_child *child, far_ends *far, bool with_err)
     return fault;
 }
 
-/* Plans which descriptor becomes the child's standard error. The program's own
- * standard error may be close-on-exec, as in Node; dup2 onto the same number clears
- * this flag. If the program's standard error is closed, the child gets /dev/null:
- * otherwise the first file that the child opens would get the number 2. */
+/* Plans which descriptor becomes the child's standard error: the pipe of on_stderr, or
+ * else the program's own standard error. dup2 onto the same number clears the flag
+ * close-on-exec, which Node sets on standard error. If the program's standard error is
+ * closed, the child gets /dev/null; otherwise the first file that the child opens would
+ * get the number 2. */
 static int plan_errors(posix_spawn_file_actions_t *files, const far_ends *far)
 {
     if (far->err >= 0)
@@ -203,8 +205,8 @@ static int spawn_it(sgi_child *child, const sgi_child_command *command,
     return fault;
 }
 
-/* Opens the pidfd of the child. If this fails, kills the child, because a child
- * without pidfd cannot be watched. */
+/* Opens the pidfd of the child. Returns 0 or an errno. On failure the function kills the
+ * child, because a child without pidfd cannot be watched. */
 static int open_pidfd(sgi_child *child)
 {
     child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);

@@ -1,19 +1,20 @@
-/* A transport of the application. The loop thread calls its functions without the
- * lock, one at a time. feed, writable and closed may be called on any thread. They
- * only record the call under the lock, and the loop handles it as SGI_WORK_OWN.
+/* A transport that the application implements. The loop thread calls the application's
+ * functions without the lock, one at a time. Any thread may call feed, writable and
+ * closed. These three only record the call under the lock, and the loop handles the
+ * record as SGI_WORK_OWN.
  *
  *     OPEN --closed()--> the fed bytes are read --> LOST --reopen--> OPEN
  *       \--own close: output sent, vtable->close--> CLOSING --closed()--> gone
  *
- * Output: the bytes of `rest` are passed to vtable->send. Bytes that send does not
+ * Output: the loop passes the bytes of `rest` to vtable->send. Bytes that send does not
  * accept wait until the application calls writable(). The application may call
  * writable() while send still runs, so `room` records the call: `room` is cleared
  * before each send and checked after it.
  *
  * Input: feed fills `inbox`. The loop moves the bytes to `reading` and passes them on
  * in pieces while the conversation wants input. When more than max_queue_bytes wait,
- * feed refuses more, and vtable->pause(0) tells the application later when to
- * continue. Otherwise pause is called only when the state changes. */
+ * feed refuses further bytes, and the loop calls vtable->pause(0) when the application
+ * may continue. In all other cases pause is called only when the state changes. */
 #include "transport/transport.h"
 
 #include "base/thresholds.h"
@@ -28,17 +29,19 @@ typedef struct custom {
     segue_transport_vtable vtable;
     void *self;
     stage stage;
-    bool finishing;   /* vtable->close is due once all output is sent */
-    bool said_closed; /* the application has called closed() for this connection */
-    bool room;        /* the application has called writable() since the last send */
-    bool blocked;     /* send accepted fewer bytes than it was given */
-    bool sending;     /* vtable->send is running */
-    bool paused;      /* the last value with which vtable->pause was called */
-    /* segue_transport_feed refused a call since the last check */
+    bool finishing;   /* true = vtable->close is called once all output is sent */
+    bool said_closed; /* true = the application has called closed() for this connection */
+    /* true = the application has called writable() since the last send */
+    bool room;
+    bool blocked; /* true = the last send accepted fewer bytes than it was given */
+    bool sending; /* vtable->send is running */
+    bool paused;  /* the value with which vtable->pause was called last */
+    /* true = segue_transport_feed has refused bytes since read_inbox ran last */
     bool refused;
     sgi_buf inbox;
     sgi_buf reading;
-    size_t read; /* number of bytes of `reading` that were passed to the conversation */
+    /* number of bytes of `reading` that were already passed to the conversation */
+    size_t read;
     sgi_buf rest;
     size_t sent;
 } custom;
@@ -65,8 +68,8 @@ static size_t waiting(const custom *c)
 
 /* ---- output ---- */
 
-/* Sends the bytes of `rest`. Returns true when all of them were sent. The caller holds
- * the lock; it is released during each send. */
+/* Sends the bytes of `rest`. Returns true when all bytes were sent. The caller holds the
+ * lock, which is released during each call of vtable->send. */
 static bool send_rest(custom *c)
 {
     while (c->sent < c->rest.len) {
@@ -156,12 +159,13 @@ static void read_inbox(custom *c)
     }
     bool full = !wanted || waiting(c) > max_waiting(c);
     if (c->refused && !full)
-        c->paused = true; /* the answer of feed has told the application to pause */
+        /* the application knows from the result of feed that it has to pause */
+        c->paused = true;
     c->refused = false;
     tell_pause(c, full);
 }
 
-/* Handles a call of closed(), after all input that was fed before this call is read. */
+/* Handles a call of closed() once all bytes that were fed before that call are read. */
 static void lose(custom *c)
 {
     if (c->stage == LOST || c->stage == WAITING)
@@ -185,7 +189,7 @@ static void poke(segue_transport *transport)
     if (c->room && c->blocked) {
         c->blocked = false;
         flush(transport);
-        /* new output may have been queued while send ran */
+        /* new output can have been queued while vtable->send ran */
         sgi_carrier_request_work(&transport->carrier, SGI_WORK_FLUSH);
     }
     if (c->said_closed && (!waiting(c) || c->stage == CLOSING))
@@ -199,8 +203,8 @@ static void open_up(custom *c)
     c->stage = OPEN;
     c->paused = false;
     sgi_conn_start(sgi_transport_conn(&c->base));
-    /* feed may have been called while the conversation started; the loop then handles
-     * the fed input in its next turn */
+    /* the application can have called feed while the conversation started; the loop
+     * handles the fed bytes in its next turn */
     sgi_carrier_request_work(&c->base.carrier, SGI_WORK_OWN);
 }
 
@@ -238,11 +242,11 @@ static void finish(segue_transport *transport)
         flush(transport);
 }
 
-/* Frees the application's object. A transport that was never attached is released on
- * its owner's thread. This thread must not record that it is inside a function of a
- * transport, because the record belongs to the loop thread. The lock is released while
- * the application's function runs, so another thread may free the runtime in the
- * meantime; the owner then frees the transport's memory. */
+/* Frees the application's object. For an attached transport, sgi_runtime_user_code_begin
+ * and _end record that the loop thread runs the application's code. For a transport that
+ * was never attached, the owner's thread makes the call, so nothing is recorded. The lock
+ * is released while the application's function runs, so another thread can free the
+ * runtime in the meantime; the owner then frees the transport's memory. */
 static void release(segue_transport *transport)
 {
     custom *c = custom_of(transport);
@@ -309,8 +313,9 @@ segue_status sgi_transport_custom(segue_runtime *rt, const segue_transport_vtabl
 
 /* ---- functions for any thread ---- */
 
-/* Checks that the application may call feed, writable or closed now. The caller holds
- * the lock. */
+/* Checks whether the application may call feed, writable or closed now. Returns
+ * SEGUE_E_STATE before the transport is attached, and SEGUE_E_CLOSED after its end. The
+ * caller holds the lock. */
 static segue_status check_call(const custom *c)
 {
     if (c->base.state == SGI_TRANSPORT_NEW)

@@ -1,7 +1,7 @@
-/* A transport on two descriptors, or on standard input and output. Descriptors from
- * the application are closed at the end. Standard input and output stay open, because
- * the numbers 0 and 1 must not be reused for other files. The flags of standard input
- * and output are restored, because the shell that started the process may share them. */
+/* A transport on two descriptors, or on standard input and output. At the end of the
+ * transport, descriptors of the application are closed. Standard input and output stay
+ * open, because the numbers 0 and 1 must not be reused for other files. Their flags are
+ * restored, because the shell that started the process can share them. */
 #include "transport/stream.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* The interface of fetchers and exchanges. An exchange is one block of memory: the
- * struct, the list of headers for libcurl, and their texts. The exchange takes over the
- * request's body and holds it until the end, because libcurl sends the body again when
- * a pooled connection turns out to be dead. */
+ * struct, the list of headers for libcurl, and the texts of the headers. The exchange
+ * takes over the buffer of the request's body and keeps the body until the end, because
+ * libcurl sends the body again when a pooled connection turns out to be dead. */
 #include "transport/fetch_state.h"
 
 #include <stdio.h>
@@ -158,7 +158,7 @@ void sgi_fetcher_free(sgi_fetcher *fetcher)
 
 /* ---- the request ---- */
 
-/* True when the name is a token (RFC 9110, section 5.6.2). */
+/* True when the text is a valid header name: a token (RFC 9110, section 5.6.2). */
 static bool is_token(sgi_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -171,7 +171,8 @@ static bool is_token(sgi_str text)
     return text.n > 0;
 }
 
-/* True when the value has no character that could end the line. */
+/* True when the text is a valid header value: no character of the text can end the
+ * line. */
 static bool is_value(sgi_str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -195,9 +196,9 @@ static bool is_valid(const sgi_fetch_request *request)
     return request->method == SGI_FETCH_POST || !request->body || !request->body->len;
 }
 
-/* Headers that libcurl adds by itself; a line without value removes such a header.
- * "Expect" is unwanted because no body waits for "100 Continue". "Content-Type" is
- * unwanted because the caller sets the type of its body. */
+/* The headers that libcurl adds by itself; a line without value removes such a header.
+ * "Expect" is removed because no body waits for "100 Continue". "Content-Type" is removed
+ * because the caller sets the type of its body. */
 static const char *const unwanted[] = {"Expect", "Content-Type"};
 
 #define UNWANTED_COUNT (sizeof unwanted / sizeof *unwanted)
@@ -210,8 +211,8 @@ static bool is_given(const sgi_fetch_request *request, const char *name)
     return false;
 }
 
-/* Writes a header line and returns its end. A semicolon after the name makes libcurl
- * send the header with an empty value. */
+/* Writes a header line, ends the line with a NUL, and returns the position after the NUL.
+ * A semicolon after the name makes libcurl send the header with an empty value. */
 static char *put_line(char *to, sgi_str name, sgi_str value)
 {
     memcpy(to, name.p, name.n);
@@ -305,8 +306,8 @@ static bool has_room(const sgi_fetcher *fetcher, sgi_fetch_lane lane)
     return !most || (busy[lane] < most && (!may_turn || turning < 2 * most));
 }
 
-/* Starts the next waiting exchange of a lane. Called when an exchange has ended or has
- * left the lane. */
+/* Starts the next waiting exchange of a lane, if the lane has room. Called when an
+ * exchange has ended or has left the lane. */
 static void start_next(sgi_fetcher *fetcher, sgi_fetch_lane lane)
 {
     sgi_fetch *next = TAILQ_FIRST(&fetcher->waiting[lane]);
@@ -394,8 +395,9 @@ static sgi_str trimmed(const char *p, size_t n)
     return (sgi_str){p, n};
 }
 
-/* Returns the value of the next header of that name at or after *at; p is NULL when
- * there is none. */
+/* Returns the value of the next response header with this name at or after *at, and moves
+ * *at past this header. The result's p is NULL when there is no further header with this
+ * name. */
 static sgi_str next_header(const sgi_fetch *fetch, const char *name, size_t *at)
 {
     while (*at < fetch->head.len) {

@@ -1,13 +1,13 @@
 /* fetch: outgoing HTTP exchanges. An exchange sends a method, headers and a body, and
- * receives a status with headers, the body in pieces, and the end. This code knows
- * neither MCP nor SSE.
+ * receives a status with headers, the body in pieces, and the end. The code of fetch
+ * knows neither MCP nor SSE.
  *
  * A fetcher is one client endpoint: its URL and the settings of its connections. All
  * fetchers of a runtime share one pool of connections, which ends with the runtime.
  *
- * Functions may be called on any thread with the lock held, except sgi_fetcher_new.
- * Events come on the loop thread with the lock held, never inside a function of this
- * header. */
+ * Except for sgi_fetcher_new, the functions may be called on any thread with the lock
+ * held. Events come on the loop thread with the lock held, never inside a function of
+ * this header. */
 #ifndef SGI_FETCH_H
 #define SGI_FETCH_H
 
@@ -19,46 +19,48 @@
 typedef struct sgi_fetcher sgi_fetcher;
 typedef struct sgi_fetch sgi_fetch;
 
-/* The settings of a fetcher. Zero means the default, and texts are copied. Files are
- * PEM and are read when a connection is made, so a missing file is a fault of the
- * exchange. */
+/* The settings of a fetcher. Zero means the default. Texts are copied. Files have the
+ * format PEM and are read when a connection is made, so a missing file makes the exchange
+ * fail. */
 typedef struct sgi_fetch_settings {
     const char *url; /* the URL of the endpoint, http or https */
-    /* a file of certificates that are trusted instead of the system's */
+    /* path of a file of certificates that are trusted instead of the system's
+     * certificates; NULL = the system's */
     const char *ca_file;
     const char *ca_path;
     const char *client_cert;
-    /* file of the client's key; NULL = the key is in client_cert */
+    /* path of the file with the client's private key; NULL = the key is in client_cert */
     const char *client_key;
     const char *key_password;
     /* the URL of a proxy; NULL = the proxy of the environment; "" = no proxy */
     const char *proxy;
-    /* path of a Unix socket to connect to, instead of the URL's host */
+    /* path of a Unix socket that is used instead of the URL's host; NULL = none */
     const char *unix_socket;
     bool insecure;   /* true = TLS certificates are not verified */
     bool http1_only; /* true = HTTP/2 over TLS is not used */
-    /* the limit for name look-up, connection and TLS together; default 30 s */
+    /* the limit in ms for name look-up, connection and TLS together; default 30 s */
     int64_t connect_timeout_ms;
-    /* idle time before TCP probes, in s; default 30; negative = no probes */
+    /* idle time in s before TCP keep-alive probes are sent; default 30; negative = no
+     * probes */
     int64_t keepalive_s;
     /* Maximum number of exchanges per lane; further exchanges wait; 0 = no limit. A
-     * request that becomes a stream moves to the lane of streams, which may then
-     * exceed the limit. Requests and streams together stay within the sum of both
-     * limits. */
+     * request that becomes a stream moves to the lane of streams, which can then exceed
+     * the maximum. Requests and streams together stay within the sum of their two
+     * maximums. */
     size_t max_exchanges;
 } sgi_fetch_settings;
 
-/* Makes a fetcher. Returns SEGUE_E_INVALID for an invalid URL, SEGUE_E_FATAL when
- * libcurl is unusable, and SEGUE_E_CLOSED after the runtime has stopped. why (may be
- * NULL) receives details. The caller does not hold the lock. */
+/* Makes a fetcher. Returns SEGUE_E_INVALID for an invalid URL, SEGUE_E_FATAL when libcurl
+ * is unusable, and SEGUE_E_CLOSED after the runtime has stopped. `why` receives the
+ * details of a failure and may be NULL. The caller does not hold the lock. */
 segue_status sgi_fetcher_new(segue_runtime *rt, const sgi_fetch_settings *settings,
                              sgi_fetcher **out, char why[SGI_WHY_SIZE]);
-/* Makes a fetcher with the settings of `like`, for other hosts. unix_socket is not
- * copied, because it leads to one host. Returns SEGUE_E_NOMEM when out of memory. The
- * caller holds the lock. */
+/* Makes a fetcher for other hosts with the settings of `like`, except unix_socket, which
+ * leads to one host only. Returns SEGUE_E_NOMEM when out of memory. The caller holds the
+ * lock. */
 segue_status sgi_fetcher_new_for_other_hosts(const sgi_fetcher *like, sgi_fetcher **out);
-/* Returns the address that sent the last response; NULL = no response came yet. The
- * caller holds the lock. */
+/* Returns the address that sent the last response, or NULL when no response has arrived
+ * yet. The caller holds the lock. */
 const sgi_ip_address *sgi_fetcher_address(const sgi_fetcher *fetcher);
 /* Frees a fetcher and cancels its running exchanges. NULL is ignored. */
 void sgi_fetcher_free(sgi_fetcher *fetcher);
@@ -69,9 +71,9 @@ typedef enum sgi_fetch_method {
     SGI_FETCH_DELETE
 } sgi_fetch_method;
 
-/* The kind of an exchange. Each lane has its own limit, because an exchange of one
- * lane may wait for an exchange of another: a stream may continue only after an answer
- * was sent as a brief exchange. */
+/* The kind of an exchange. Each lane has its own maximum, because an exchange of one lane
+ * can wait for an exchange of another lane: some streams continue only after the client
+ * has sent an answer as a BRIEF exchange. */
 typedef enum sgi_fetch_lane {
     SGI_FETCH_BRIEF = 0, /* an exchange that ends soon and waits for no other exchange */
     SGI_FETCH_REQUEST,   /* an exchange that may become a stream */
@@ -87,32 +89,35 @@ typedef struct sgi_fetch_header_line {
 
 typedef struct sgi_fetch_request {
     sgi_fetch_method method;
-    /* the URL (copied); NULL = the URL of the settings */
+    /* the URL of the request (copied); NULL = the URL of the fetcher's settings */
     const char *url;
     const sgi_fetch_header_line *headers; /* the request's headers (copied) */
     size_t header_count;
-    sgi_buf *body; /* the body of a POST, which is emptied on success; may be NULL */
+    /* the body of a POST, or NULL; sgi_fetch_start empties the buffer when it succeeds */
+    sgi_buf *body;
     sgi_fetch_lane lane;
-    /* true when a peer named the URL: only connections to public addresses are made */
+    /* true = only connections to public addresses are made, because a peer named the
+     * URL */
     bool public_only;
-    /* An address that is allowed although it is not public. If it is a loopback
-     * address, all loopback addresses are allowed. NULL = no exception. */
+    /* an address that is allowed with public_only although it is not public; a loopback
+     * address allows all loopback addresses; NULL = no exception */
     const sgi_ip_address *excepted;
-    /* True when the server must not process the request twice. If a connection breaks
-     * after a part of the body was sent, the exchange fails instead of being sent
-     * again. Connections that were idle for over 3 s are not used. */
+    /* True = the server must not process the request twice. If a connection breaks after
+     * a part of the body was sent, the exchange fails and is not sent again. Connections
+     * that were idle for over 3 s are not used for this request. */
     bool once;
 } sgi_fetch_request;
 
-/* The reason why an exchange failed. Where a comment says "nothing was sent", this is
- * certain for a new connection. An older connection of the pool that died without an
- * answer may have brought the request to the server. */
+/* The reason why an exchange failed. "Nothing was sent" in the comments below is certain
+ * only for a new connection. A pooled connection that broke without an answer can have
+ * delivered the request to the server. */
 typedef enum sgi_fetch_fault {
     SGI_FETCH_OK = 0,
-    SGI_FETCH_UNRESOLVED, /* unknown host; nothing was sent */
-    /* no connection to the host, or the proxy gave none; nothing was sent */
+    SGI_FETCH_UNRESOLVED, /* the host is unknown; nothing was sent */
+    /* no connection to the host could be made, directly or by the proxy; nothing was
+     * sent */
     SGI_FETCH_UNREACHABLE,
-    /* a fault of the TLS certificate, its name or the TLS version; nothing was sent */
+    /* the TLS certificate, its name or the TLS version is wrong; nothing was sent */
     SGI_FETCH_UNTRUSTED,
     SGI_FETCH_TIMEOUT,    /* no connection was made in time; nothing was sent */
     SGI_FETCH_BROKEN,     /* the connection broke after it was made */
@@ -120,20 +125,20 @@ typedef enum sgi_fetch_fault {
     /* the response's headers have more than SGI_FETCH_HEAD_MAX bytes */
     SGI_FETCH_TOO_LARGE,
     SGI_FETCH_MALFORMED, /* the answer is not valid HTTP */
-    SGI_FETCH_SHUT_OUT,  /* the address is not a public one; nothing was sent */
+    SGI_FETCH_SHUT_OUT,  /* the address of the server is not public; nothing was sent */
     SGI_FETCH_NOMEM,
     SGI_FETCH_CLOSED /* the runtime is ending */
 } sgi_fetch_fault;
 
 typedef struct sgi_fetch_outcome {
     sgi_fetch_fault fault;
-    const char *text; /* one line that describes the fault; "" on success */
+    const char *text; /* a text of one line that describes the fault; "" on success */
 } sgi_fetch_outcome;
 
-/* The callbacks of an exchange. started and head are called at most once, then bytes
- * for each piece, then done exactly once. The exchange is then freed. After
- * sgi_fetch_cancel no callback is called. Each callback may pause, cancel and start
- * exchanges. */
+/* The callbacks of an exchange, in this order: `started` and `head` at most once each,
+ * `bytes` for each piece of the body, `done` exactly once. The exchange is freed after
+ * `done`. After sgi_fetch_cancel no callback is called. Each callback may pause, cancel
+ * and start exchanges. */
 typedef struct sgi_fetch_events {
     /* called when the exchange no longer waits for a slot; may be NULL */
     void (*started)(void *user, sgi_fetch *fetch);
@@ -142,30 +147,31 @@ typedef struct sgi_fetch_events {
     void (*done)(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outcome);
 } sgi_fetch_events;
 
-/* Starts an exchange. Returns SEGUE_E_INVALID for a malformed header and for a body
- * where none is allowed, and SEGUE_E_CLOSED when the runtime is ending. *out is set
- * before any event. events must stay valid. */
+/* Starts an exchange. Returns SEGUE_E_INVALID for a malformed header and for a body that
+ * the method does not allow, and SEGUE_E_CLOSED when the runtime is ending. *out is set
+ * before the first event. `events` must stay valid until the exchange ends. */
 segue_status sgi_fetch_start(sgi_fetcher *fetcher, const sgi_fetch_request *request,
                              const sgi_fetch_events *events, void *user, sgi_fetch **out);
-/* Moves the exchange to the lane of streams, because the request has become a stream.
- * To be called in head or bytes. A BRIEF exchange stays BRIEF. */
+/* Moves the exchange to the lane of streams, because its response is a stream. To be
+ * called in the callbacks `head` and `bytes`. A BRIEF exchange stays BRIEF. */
 void sgi_fetch_became_stream(sgi_fetch *fetch);
-/* Pauses or resumes an exchange. While it is paused, no bytes are delivered and the
- * peer is slowed down; head may still come. */
+/* Pauses or resumes an exchange. A paused exchange delivers no bytes and slows the peer
+ * down. The callback `head` can still come during a pause. */
 void sgi_fetch_pause(sgi_fetch *fetch, bool paused);
-/* Cancels an exchange. The caller must not use the exchange any more. Its stream is
- * closed in the next turn of the loop: over HTTP/1.1 by closing the connection, over
- * HTTP/2 only the stream. */
+/* Cancels an exchange, which the caller must not use afterwards. The next turn of the
+ * loop ends the transfer: with HTTP/1.1 it closes the connection, with HTTP/2 only the
+ * stream. */
 void sgi_fetch_cancel(sgi_fetch *fetch);
-/* Returns the value of the first header with this name, without surrounding blanks; p
- * is NULL when there is no such header. May be called from head on. The text is valid
- * as long as the exchange exists. */
+/* Returns the value of the response's first header with this name, without surrounding
+ * blanks. The member p is NULL when the response has no such header. May be called from
+ * the callback `head` on. The text is valid as long as the exchange exists. */
 sgi_str sgi_fetch_header(const sgi_fetch *fetch, const char *name);
-/* Appends the values of all headers of that name, separated by commas. */
+/* Appends the values of all response headers with this name, separated by commas. */
 void sgi_fetch_add_headers(const sgi_fetch *fetch, const char *name, sgi_buf *out);
 
-/* Returns the time that the peer asks the client to wait (Retry-After, seconds or a
- * date), or 0 when the response has no such header. To be called in head. */
+/* Returns the time in ms that the peer asks the client to wait (Retry-After, as seconds
+ * or a date), or 0 when the response has no such header. To be called in the callback
+ * `head`. */
 int64_t sgi_fetch_retry_after_ms(const sgi_fetch *fetch);
 
 #endif

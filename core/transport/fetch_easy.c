@@ -1,20 +1,20 @@
 /* One exchange as libcurl sees it: the options of its handle, the callbacks for the
  * response, and the meaning of the result.
  *
- * Headers are stored line by line. A new status line (for example after a 100) clears
- * them; the empty line after the last block completes the head. Trailers come later
- * and are dropped.
+ * Headers are stored line by line. A new status line (for example after a 100) clears the
+ * stored headers; the empty line after the last block completes the head. Trailers arrive
+ * after the head and are dropped.
  *
- * Pause: bytes that arrive while the owner has paused are refused
+ * Pause: while the owner has paused the exchange, on_bytes refuses bytes
  * (CURL_WRITEFUNC_PAUSE). libcurl keeps the refused piece, stops reading, and delivers
  * the same piece again later. A piece that was delivered before the owner paused is
- * consumed whole. Over HTTP/1.1 libcurl keeps no more than one piece. Over HTTP/2 the
- * stream's window is closed. But while libcurl reads other streams of the connection,
- * it stores what the peer may still send: up to the window, 32 MiB in 7.88, per paused
- * stream. The option http1_only avoids that.
+ * consumed whole. With HTTP/1.1 libcurl keeps no more than one piece. With HTTP/2 the
+ * window of the stream is closed; while libcurl reads other streams of the connection, it
+ * stores what the peer may still send on the paused stream: up to the window, 32 MiB in
+ * 7.88. The option http1_only avoids this memory use.
  *
- * This code ends a transfer itself (cancelled, redirected, head too large) by refusing
- * what libcurl delivers; `fault` and `why` then have the reason. */
+ * When this code ends a transfer itself (cancelled, redirected, head too large), it
+ * refuses what libcurl delivers; `fault` and `why` then have the reason. */
 #include "transport/fetch_state.h"
 
 #include <arpa/inet.h>
@@ -25,12 +25,13 @@
 
 #define DEFAULT_CONNECT_MS 30000
 #define DEFAULT_KEEPALIVE_S 30
-/* The idle time after which a connection is not used for a request that must be sent
- * only once. Common servers close a connection that is idle for 5 s. When a request is
- * sent at that moment, it is unknown whether the server received it. */
+/* The idle time in s after which a connection is not used for a request that must be sent
+ * only once. Common servers close a connection that was idle for 5 s. When a request is
+ * sent at the moment of such a close, the client cannot know whether the server received
+ * it. */
 #define ONCE_IDLE_S 3
-/* The size of libcurl's read buffer. It has space for everything that a peer writes at
- * once, if the peer collects its output up to 64 KiB. */
+/* The size of libcurl's read buffer. The buffer has space for everything that a peer
+ * writes at once, if the peer collects its output up to 64 KiB. */
 #define READ_BYTES (256L * 1024)
 
 /* ---- callbacks ---- */
@@ -41,8 +42,8 @@ static void set_fault(sgi_fetch *fetch, sgi_fetch_fault fault, const char *why)
     snprintf(fetch->why, sizeof fetch->why, "%s", why);
 }
 
-/* Writes "scheme://host:port" of the redirect's target, or "elsewhere" when the target
- * cannot be parsed. */
+/* Writes "scheme://host:port" of the redirect's target into `to`, or "elsewhere" when the
+ * target cannot be parsed. */
 static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size_t size)
 {
     char *scheme = NULL, *host = NULL, *port = NULL;
@@ -64,8 +65,8 @@ static void name_origin(const sgi_fetch *fetch, sgi_str location, char *to, size
     curl_url_cleanup(url);
 }
 
-/* True when the response is a redirect. A redirect is refused, because the headers and
- * the body could go to the wrong server. */
+/* True when the response is a redirect; `fault` and `why` are then set. Redirects are
+ * refused, because the headers and the body could go to the wrong server. */
 static bool is_redirect(sgi_fetch *fetch, int32_t status)
 {
     char origin[SGI_WHY_SIZE - 80];
@@ -89,12 +90,12 @@ static void note_address(sgi_fetch *fetch)
         fetch->fetcher->address = address;
 }
 
-/* Handles the end of a head. Returns false to end the transfer. The caller holds the
- * lock. */
+/* Handles the end of a head. Returns false when the transfer has to end. The caller holds
+ * the lock. */
 static bool take_head(sgi_fetch *fetch, int32_t status)
 {
     if (status < 200)
-        return true; /* after a head with a status below 200 another head follows */
+        return true; /* a status below 200 is provisional; another head follows */
     if (is_redirect(fetch, status))
         return false;
     fetch->headed = true;
@@ -103,8 +104,8 @@ static bool take_head(sgi_fetch *fetch, int32_t status)
     return !fetch->cancelled;
 }
 
-/* Handles one line of the head. Returns false to end the transfer. The caller holds the
- * lock. */
+/* Handles one line of the head. Returns false when the transfer has to end. The caller
+ * holds the lock. */
 static bool take_line(sgi_fetch *fetch, const char *line, size_t n, int32_t status)
 {
     if (fetch->cancelled)
@@ -127,13 +128,14 @@ static bool take_line(sgi_fetch *fetch, const char *line, size_t n, int32_t stat
     return !fetch->head.failed;
 }
 
-/* CURLOPT_HEADERFUNCTION: called with one line at a time. */
+/* The callback of CURLOPT_HEADERFUNCTION. libcurl calls it with one header line at a
+ * time. */
 static size_t on_line(char *line, size_t size, size_t n, void *user)
 {
     sgi_fetch *fetch = user;
     segue_runtime *rt = sgi_fetch_runtime(fetch);
     long status = 0;
-    (void)size; /* size is always 1 */
+    (void)size; /* libcurl always passes 1 as the size */
     if (n == 0)
         return 0;
     curl_easy_getinfo(fetch->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -143,13 +145,13 @@ static size_t on_line(char *line, size_t size, size_t n, void *user)
     return go_on ? n : 0;
 }
 
-/* CURLOPT_WRITEFUNCTION: called with a piece of the body. */
+/* The callback of CURLOPT_WRITEFUNCTION. libcurl calls it with each piece of the body. */
 static size_t on_bytes(char *bytes, size_t size, size_t n, void *user)
 {
     sgi_fetch *fetch = user;
     segue_runtime *rt = sgi_fetch_runtime(fetch);
     size_t taken = n;
-    (void)size; /* size is always 1 */
+    (void)size; /* libcurl always passes 1 as the size */
     sgi_runtime_lock(rt);
     if (!fetch->cancelled && fetch->paused) {
         fetch->held = true;
@@ -158,12 +160,14 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *user)
         fetch->events->bytes(fetch->user, fetch, bytes, n);
     }
     if (fetch->cancelled)
-        taken = n + 1; /* any number other than n is an error to libcurl */
+        /* libcurl takes any number other than n as an error, and ends the transfer */
+        taken = n + 1;
     sgi_runtime_unlock(rt);
     return taken;
 }
 
-/* CURLOPT_READFUNCTION: copies the next bytes of a body that must be sent only once. */
+/* The callback of CURLOPT_READFUNCTION. Copies the next bytes of a body that must be sent
+ * only once. */
 static size_t on_body(char *into, size_t size, size_t n, void *user)
 {
     sgi_fetch *fetch = user;
@@ -176,9 +180,9 @@ static size_t on_body(char *into, size_t size, size_t n, void *user)
     return take;
 }
 
-/* CURLOPT_SEEKFUNCTION: libcurl calls this to send the body again, after a connection
- * that it reused has died without an answer. When a part of the body was sent already,
- * the function refuses, because the server may have processed this part. */
+/* The callback of CURLOPT_SEEKFUNCTION. libcurl calls it to send the body again, after a
+ * reused connection has died without an answer. When a part of the body was already sent,
+ * the function refuses, because the server can have processed this part. */
 static int on_seek(void *user, curl_off_t offset, int origin)
 {
     sgi_fetch *fetch = user;
@@ -198,7 +202,7 @@ int64_t sgi_fetch_retry_after_ms(const sgi_fetch *fetch)
 
 /* ---- options ---- */
 
-/* Sets an option. If that fails, returns from the calling function. */
+/* Sets an option of libcurl. On failure, SET returns from the function that uses it. */
 #define SET(option, value)                                                               \
     do {                                                                                 \
         CURLcode fault_ = curl_easy_setopt(easy, option, value);                         \
@@ -223,7 +227,7 @@ static CURLcode set_callbacks(CURL *easy, sgi_fetch *fetch)
     SET(CURLOPT_BUFFERSIZE, READ_BYTES);
     SET(CURLOPT_NOSIGNAL, 1L);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* otherwise libcurl would wait for the end of a name look-up that was cancelled */
+    /* without this option libcurl waits for the end of a cancelled name look-up */
     SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
     return CURLE_OK;
@@ -268,8 +272,8 @@ static CURLcode set_protocols(CURL *easy, const sgi_fetch *fetch)
     return CURLE_OK;
 }
 
-/* Sets the route of the connection: Unix socket, proxy and time limits. If the settings
- * name a proxy, it is used even if NO_PROXY excludes the host. */
+/* Sets the route of the connection: Unix socket, proxy and time limits. A proxy of the
+ * settings is used even if NO_PROXY excludes the host. */
 static CURLcode set_route(CURL *easy, const sgi_fetch_settings *settings)
 {
     const char *proxy = settings->proxy;
@@ -332,10 +336,10 @@ static void shut_out(sgi_fetch *fetch, sgi_str what)
              (int)what.n, what.p);
 }
 
-/* CURLOPT_OPENSOCKETFUNCTION: checks the address after the name look-up, so that a
- * name that resolves to different addresses cannot get around the check. The address
- * of a proxy is not checked: the application has chosen the proxy. A proxy is
- * recognised by its port, which differs from the URL's. */
+/* The callback of CURLOPT_OPENSOCKETFUNCTION. Checks the address after the name look-up,
+ * so that a name that resolves to different addresses cannot get around the check. The
+ * address of a proxy is not checked, because the application has chosen the proxy. A
+ * proxy is recognised by its port, which differs from the URL's port. */
 static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *to)
 {
     sgi_fetch *fetch = user;
@@ -354,8 +358,9 @@ static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_soc
     return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
-/* True when the host of the URL is an address that is not allowed. Such a URL is
- * refused here, because a proxy would connect to the address without a check. */
+/* True when the host of the URL is itself an address that is not allowed. Such a URL is
+ * refused before the connection, because a proxy would connect to the address without a
+ * check. */
 static bool names_private(sgi_fetch *fetch)
 {
     sgi_url url;
@@ -367,8 +372,8 @@ static bool names_private(sgi_fetch *fetch)
     return true;
 }
 
-/* Restricts the exchange to public addresses. The exchange must not reuse a connection
- * of the pool, because that connection may have been made without this restriction. */
+/* Restricts the exchange to public addresses. The exchange must not reuse a connection of
+ * the pool, because a pooled connection can have been made without this restriction. */
 static CURLcode set_public(CURL *easy, sgi_fetch *fetch)
 {
     if (!fetch->public_only)
@@ -421,8 +426,8 @@ static bool is_within_head(const sgi_fetch *fetch)
 static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
 {
     switch (result) {
-    case CURLE_OK: /* the transfer ended well, or the connection ended within the
-                    * headers */
+    /* the transfer was complete, or the connection ended within the headers */
+    case CURLE_OK:
         return fetch->headed ? SGI_FETCH_OK : SGI_FETCH_BROKEN;
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -441,7 +446,7 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
         return SGI_FETCH_UNTRUSTED;
     case CURLE_OPERATION_TIMEDOUT:
         return SGI_FETCH_TIMEOUT;
-    /* out of memory, or a header line that is too long for libcurl */
+    /* libcurl is out of memory, or a header line is too long for libcurl */
     case CURLE_OUT_OF_MEMORY:
         return is_within_head(fetch) ? SGI_FETCH_TOO_LARGE : SGI_FETCH_NOMEM;
 #if LIBCURL_VERSION_NUM >= 0x080600
@@ -449,7 +454,7 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
         return SGI_FETCH_TOO_LARGE;
 #endif
     case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_UNSUPPORTED_PROTOCOL: /* the answer has no status line */
+    case CURLE_UNSUPPORTED_PROTOCOL: /* the answer has no valid status line */
     case CURLE_BAD_CONTENT_ENCODING:
         return SGI_FETCH_MALFORMED;
     default:
@@ -458,8 +463,8 @@ static sgi_fetch_fault fault_of(const sgi_fetch *fetch, CURLcode result)
     }
 }
 
-/* Names the Unix socket in the error text. The text of libcurl names the host and port
- * of the URL, to which no connection was made. */
+/* Names the Unix socket in the error text. libcurl's own text would name the host and
+ * port of the URL, to which no connection was made. */
 static void name_unix_socket(sgi_fetch *fetch, CURLcode result)
 {
     const char *path = fetch->fetcher->settings.unix_socket;
@@ -484,14 +489,15 @@ void sgi_fetch_read_outcome(sgi_fetch *fetch, CURLcode result, sgi_fetch_outcome
     }
     if (fetch->once && fetch->sent &&
         (outcome->fault == SGI_FETCH_UNREACHABLE || outcome->fault == SGI_FETCH_TIMEOUT))
-        /* the request was sent over an older connection that then died, so the server
-         * may have received it */
+        /* the request was sent over an older connection that then died, so the server can
+         * have received the request */
         outcome->fault = SGI_FETCH_BROKEN;
     if (outcome->fault == SGI_FETCH_OK)
         outcome->text = "";
     else if (fetch->fault)
         outcome->text = fetch->why;
-    /* libcurl reports this when on_seek refused to send the body again */
+    /* libcurl reports CURLE_SEND_FAIL_REWIND when on_seek has refused to send the body
+     * again */
     else if (result == CURLE_SEND_FAIL_REWIND)
         outcome->text = "the connection was lost before the answer came";
     else if (fetch->text[0])

@@ -1,9 +1,9 @@
-/* One CURLM per runtime: libcurl's sockets and its one timer on the runtime's loop, and
- * the exchanges from start to end.
+/* One CURLM per runtime: libcurl's sockets and libcurl's one timer on the runtime's loop,
+ * and the exchanges from start to end.
  *
- * The pool is a carrier without a conversation. It counts as attached while it has
- * exchanges: only then can it get work, and only then does an ending runtime wait for
- * it. A runtime has one pool, found by its ops (sgi_carrier_find).
+ * The pool is a carrier without a conversation. The pool counts as attached while it has
+ * exchanges: only an attached carrier gets work, and an ending runtime waits for it. A
+ * runtime has one pool, which is found by its ops (sgi_carrier_find).
  *
  *   sgi_fetch_start -> to_do -> work step: launch -> libcurl: connect, send, ...
  *   socket or timer -> curl_multi_socket_action -> callbacks of fetch_easy.c -> reap
@@ -13,11 +13,11 @@
  * launched in the next turn, which begins without waiting.
  *
  * The pool allocates the watchers for an exchange's sockets before the exchange starts,
- * because libcurl fails as a whole when it cannot watch a socket. So lack of memory
- * fails one start and not all streams.
+ * because libcurl fails as a whole when it cannot watch a socket. Lack of memory then
+ * makes only the start of this exchange fail, and not all streams.
  *
- * libcurl writes to sockets with MSG_NOSIGNAL, but the TLS library below it may not:
- * see sigpipe.h. */
+ * libcurl writes to sockets with MSG_NOSIGNAL. The TLS library below libcurl may write
+ * without MSG_NOSIGNAL: see sigpipe.h. */
 #include "transport/fetch_state.h"
 
 #include <pthread.h>
@@ -25,12 +25,12 @@
 
 #include "transport/sigpipe.h"
 
-/* Number of sockets of one exchange: two addresses tried at once, a resolver, and one
- * in reserve. */
+/* Number of sockets that one exchange may need: two for addresses that are tried at the
+ * same time, one for name look-up, and one in reserve. */
 #define SOCKETS_PER_EXCHANGE 4
 #define SPARE_WATCHES ((size_t)64)
-/* Maximum number of connections without an exchange. libcurl's own limit counts busy
- * connections too. */
+/* Maximum number of open connections that no exchange uses. libcurl's own limit counts
+ * used connections, too. */
 #define IDLE_CONNECTIONS ((size_t)64)
 
 static segue_runtime *runtime_of(const sgi_fetch_pool *pool)
@@ -53,8 +53,8 @@ static const sgi_mem *mem_of(const sgi_fetch_pool *pool)
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 static CURLcode library_fault;
 
-/* Initialises libcurl. libcurl is never cleaned up, because other code in the process
- * may use it. */
+/* Initialises libcurl. The library never calls curl_global_cleanup, because other code in
+ * the process can use libcurl. */
 static void init_library(void)
 {
     library_fault = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -97,7 +97,8 @@ static void on_socket(struct ev_loop *loop, ev_io *io, int revents)
     if (revents & EV_ERROR)
         what |= CURL_CSELECT_ERR;
     sgi_sigpipe_block(&held, runtime_of(pool));
-    /* drive may free the watcher of this event, so its members are read before */
+    /* drive can free the watcher of this event, so the watcher's members are read before
+     * the call */
     drive(pool, io->fd, what);
     sgi_sigpipe_unblock(&held, true);
 }
@@ -160,8 +161,8 @@ static sgi_fetch_watch *take_watch(sgi_fetch_pool *pool)
     return watch;
 }
 
-/* CURLMOPT_SOCKETFUNCTION: starts or stops watching a socket. The result -1 (out of
- * memory) makes the CURLM fail. */
+/* The callback of CURLMOPT_SOCKETFUNCTION. Starts or stops watching a socket. Returns -1
+ * when out of memory, which makes the whole CURLM fail. */
 static int set_watch(CURL *easy, curl_socket_t fd, int what, void *user, void *of_socket)
 {
     sgi_fetch_pool *pool = user;
@@ -186,7 +187,7 @@ static int set_watch(CURL *easy, curl_socket_t fd, int what, void *user, void *o
     return 0;
 }
 
-/* CURLMOPT_TIMERFUNCTION: sets or stops libcurl's timer. */
+/* The callback of CURLMOPT_TIMERFUNCTION. Sets or stops libcurl's timer. */
 static int set_timer(CURLM *multi, long timeout_ms, void *user)
 {
     sgi_fetch_pool *pool = user;
@@ -233,8 +234,8 @@ static void allow_idle(const sgi_fetch_pool *pool)
 
 /* ---- the end of an exchange ---- */
 
-/* Removes the exchange from libcurl. If the response has not ended, its stream is
- * closed. The caller does not hold the lock. */
+/* Removes the exchange from libcurl. If the response has not ended, libcurl closes its
+ * stream. The caller does not hold the lock. */
 static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     if (!fetch->easy)
@@ -248,8 +249,8 @@ static void take_back(sgi_fetch_pool *pool, sgi_fetch *fetch)
     fetch->easy = NULL;
 }
 
-/* Ends the exchange and calls done. outcome: NULL = the exchange was cancelled. The
- * caller holds the lock. */
+/* Ends the exchange and calls the owner's callback `done`. outcome: NULL = the exchange
+ * was cancelled, and `done` is not called. The caller holds the lock. */
 static void end(sgi_fetch_pool *pool, sgi_fetch *fetch, const sgi_fetch_outcome *outcome)
 {
     sgi_fetch_end_wait(fetch);
@@ -266,8 +267,8 @@ static void end(sgi_fetch_pool *pool, sgi_fetch *fetch, const sgi_fetch_outcome 
         sgi_carrier_request_work(&pool->carrier, SGI_WORK_OWN);
 }
 
-/* Ends the exchange with this fault. The caller holds the lock; the function releases
- * it for a time and holds it again when it returns. */
+/* Ends the exchange with this fault. The caller holds the lock, which the function
+ * releases for a time and takes again. */
 static void end_with(sgi_fetch_pool *pool, sgi_fetch *fetch, sgi_fetch_fault fault,
                      const char *text)
 {
@@ -278,8 +279,8 @@ static void end_with(sgi_fetch_pool *pool, sgi_fetch *fetch, sgi_fetch_fault fau
     end(pool, fetch, &outcome);
 }
 
-/* Ends the exchange with libcurl's result. When done is called, the connection is
- * already back in the pool. The caller does not hold the lock. */
+/* Ends the exchange with libcurl's result. The connection is back in the pool before the
+ * callback `done` runs. The caller does not hold the lock. */
 static void finish(sgi_fetch_pool *pool, sgi_fetch *fetch, CURLcode result)
 {
     sgi_fetch_outcome outcome;
@@ -303,8 +304,8 @@ static void reap(sgi_fetch_pool *pool)
     }
 }
 
-/* Ends all exchanges with a fault, because libcurl has failed as a whole. The caller
- * does not hold the lock. */
+/* Ends all running exchanges with a fault, because libcurl has failed as a whole. The
+ * caller does not hold the lock. */
 static void break_down(sgi_fetch_pool *pool, CURLMcode fault)
 {
     sgi_fetch *fetch;
@@ -321,8 +322,8 @@ static void break_down(sgi_fetch_pool *pool, CURLMcode fault)
     close_multi(pool);
 }
 
-/* Lets libcurl handle an event of a socket, or its timer. The caller does not hold the
- * lock. */
+/* Lets libcurl handle an event of a socket, or the end of libcurl's timer. The caller
+ * does not hold the lock. */
 static void drive(sgi_fetch_pool *pool, curl_socket_t fd, int what)
 {
     int running;
@@ -335,7 +336,8 @@ static void drive(sgi_fetch_pool *pool, curl_socket_t fd, int what)
 
 /* ---- work ---- */
 
-/* Makes the exchange ready to run in libcurl. The caller does not hold the lock. */
+/* Makes the exchange's handle and adds the handle to libcurl. The caller does not hold
+ * the lock. */
 static CURLcode open_exchange(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     size_t sockets = (pool->live + 1) * SOCKETS_PER_EXCHANGE;
@@ -347,8 +349,8 @@ static CURLcode open_exchange(sgi_fetch_pool *pool, sgi_fetch *fetch)
     return result;
 }
 
-/* Starts the exchange in libcurl. The caller holds the lock, which is released for a
- * time. */
+/* Starts the exchange in libcurl. The caller holds the lock, which the function releases
+ * for a time. */
 static void launch(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     sgi_fetch_outcome outcome;
@@ -372,8 +374,8 @@ static void launch(sgi_fetch_pool *pool, sgi_fetch *fetch)
         end(pool, fetch, &outcome);
 }
 
-/* Lets libcurl deliver the bytes that it kept during a pause. The caller holds the
- * lock, which is released for a time. */
+/* Lets libcurl deliver the bytes that it kept during a pause. The caller holds the lock,
+ * which the function releases for a time. */
 static void resume(sgi_fetch_pool *pool, sgi_fetch *fetch)
 {
     fetch->held = false;
@@ -392,9 +394,9 @@ static void look_at(sgi_fetch_pool *pool, sgi_fetch *fetch)
         resume(pool, fetch);
 }
 
-/* Handles the exchanges that are on the list to_do at the time of the call. An
- * exchange that fails at once and is started again waits for the next turn, so it does
- * not block the loop. */
+/* Handles the exchanges that are in the to_do list at the time of the call. An exchange
+ * that fails at once and is started again waits for the next turn, so that it does not
+ * block the loop. */
 static void do_what_was_asked(sgi_fetch_pool *pool)
 {
     sgi_fetch *fetch;
@@ -409,8 +411,8 @@ static void do_what_was_asked(sgi_fetch_pool *pool)
         sgi_carrier_request_work(&pool->carrier, SGI_WORK_OWN);
 }
 
-/* True when the runtime is ending and no fetcher is left. The pool then closes its
- * idle connections, because the server at the other end may belong to this runtime and
+/* True when the runtime is ending and no fetcher is left. The pool then closes its idle
+ * connections, because the server at the other end can belong to the same runtime and
  * wait for the close. */
 static bool is_over(const sgi_fetch_pool *pool)
 {
@@ -432,7 +434,8 @@ static void on_stop(sgi_stop_hook *hook)
     look_whether_over(pool);
 }
 
-/* Closes all connections. The caller holds the lock, which is released for a time. */
+/* Closes all connections. The caller holds the lock, which the function releases for a
+ * time. */
 static void hang_up(sgi_fetch_pool *pool)
 {
     sgi_sigpipe held;
@@ -453,8 +456,8 @@ static void work(sgi_carrier *carrier, uint32_t work)
         do_what_was_asked(pool);
         sgi_runtime_unlock(runtime_of(pool));
         if (pool->multi)
-            drive(pool, CURL_SOCKET_TIMEOUT, 0); /* this event makes new exchanges
-                                                  * begin to connect */
+            /* this event makes libcurl connect for the new exchanges */
+            drive(pool, CURL_SOCKET_TIMEOUT, 0);
         sgi_runtime_lock(runtime_of(pool));
         sgi_sigpipe_unblock(&held, true);
     }

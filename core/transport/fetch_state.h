@@ -5,17 +5,17 @@
  *   fetch_easy.c  one exchange from libcurl's side: options, callbacks, outcome
  *
  * The rule about the lock: libcurl is called only on the loop thread and without the
- * runtime's lock; its callbacks take the lock. When a start, a pause or a cancel is
- * requested under the lock, the request is recorded in the exchange, and the exchange
- * is put on the pool's to_do list. The pool, a carrier of the runtime, handles the list
- * in its work step. So libcurl is never called from one of its own callbacks, and an
- * owner may make requests anywhere.
+ * runtime's lock; libcurl's callbacks take the lock. A start, a pause or a cancel that is
+ * requested under the lock is recorded in the exchange, and the exchange joins the pool's
+ * to_do list. The pool, a carrier of the runtime, handles the list in its work step.
+ * Therefore libcurl is never called from one of its own callbacks, and the owner of an
+ * exchange can request a start, a pause or a cancel anywhere.
  *
  *   WAITING --free slot, or cancelled--> QUEUED --work step--> RUNNING --> ENDED
  *
- * Only the loop thread frees an exchange: in the work step when it was cancelled,
- * otherwise after done. Members are protected by the lock unless their comment begins
- * with "loop" (used on the loop thread only). */
+ * Only the loop thread frees an exchange: a cancelled exchange in the work step, any
+ * other exchange after the callback `done`. The lock protects each member unless the
+ * member's comment begins with "loop" (used on the loop thread only). */
 #ifndef SGI_FETCH_STATE_H
 #define SGI_FETCH_STATE_H
 
@@ -33,9 +33,10 @@ struct sgi_fetcher {
     sgi_fetch_settings settings;
     /* the address that sent the last response; see sgi_fetcher_address */
     sgi_ip_address address;
-    /* number of references: the owner and each exchange have one */
+    /* number of references: the owner of the fetcher has one, and each exchange has
+     * one */
     size_t refs;
-    /* for each lane: number of exchanges that are not WAITING */
+    /* for each lane: the number of exchanges past the stage WAITING */
     size_t busy[SGI_FETCH_LANES];
     struct sgi_fetch_list waiting[SGI_FETCH_LANES];
 };
@@ -114,34 +115,35 @@ struct sgi_fetch_pool {
 
 /* ---- fetch_pool.c ---- */
 
-/* True when libcurl is initialised and has the needed features. For any thread. */
+/* True when libcurl is initialised and has the needed features; otherwise `why` receives
+ * the reason. Any thread may call the function. */
 bool sgi_fetch_is_possible(char why[SGI_WHY_SIZE]);
-/* Adds a fetcher to the runtime's pool, and makes the pool if there is none. Returns
- * NULL when out of memory. The caller holds the lock. */
+/* Adds a fetcher to the runtime's pool, and makes the pool if the runtime has none.
+ * Returns NULL when out of memory. The caller holds the lock. */
 sgi_fetch_pool *sgi_fetch_pool_join(segue_runtime *rt);
 void sgi_fetch_pool_leave(sgi_fetch_pool *pool);
-/* sgi_fetch_pool_queue_new adds a new exchange to the pool.
- * sgi_fetch_pool_queue_change queues an exchange for the pool's next work step,
- * because it was started, paused or cancelled. The caller holds the lock. */
+/* sgi_fetch_pool_queue_new adds a new exchange to the pool. sgi_fetch_pool_queue_change
+ * queues an exchange that was started, paused or cancelled for the pool's next work step.
+ * The caller of both functions holds the lock. */
 void sgi_fetch_pool_queue_new(sgi_fetch_pool *pool, sgi_fetch *fetch);
 void sgi_fetch_pool_queue_change(sgi_fetch_pool *pool, sgi_fetch *fetch);
 
 /* ---- fetch.c ---- */
 
-/* Removes the exchange from the fetcher's waiting list, if it is in the list. The
- * caller holds the lock. */
+/* Removes the exchange from its fetcher's waiting list, if the exchange is in that list.
+ * The caller holds the lock. */
 void sgi_fetch_end_wait(sgi_fetch *fetch);
-/* Frees an exchange that was removed from libcurl and the pool, and queues the next
- * waiting exchange. Only the loop thread calls this, with the lock held. */
+/* Frees an exchange that was removed from libcurl and from the pool, and queues the next
+ * waiting exchange. Only the loop thread calls the function, with the lock held. */
 void sgi_fetch_end(sgi_fetch *fetch);
 
 /* ---- fetch_easy.c ---- */
 
-/* Makes libcurl's handle with all its options. Only the loop thread calls this,
- * without the lock. */
+/* Makes libcurl's handle of the exchange with all its options. Only the loop thread calls
+ * the function, without the lock. */
 CURLcode sgi_fetch_easy_open(sgi_fetch *fetch);
-/* Turns libcurl's result into an outcome. Only the loop thread calls this, without the
- * lock. */
+/* Turns libcurl's result into an outcome. Only the loop thread calls the function,
+ * without the lock. */
 void sgi_fetch_read_outcome(sgi_fetch *fetch, CURLcode result,
                             sgi_fetch_outcome *outcome);
 

@@ -1,5 +1,6 @@
-/* Asking the application for headers. The callback runs from the queue of callbacks.
- * While the callback runs, the transport that it got as an argument stays in memory. */
+/* Asks the application for headers. The callback runs from the queue of callbacks and
+ * gets the transport as an argument. The transport stays in memory while the callback
+ * runs. */
 #include "transport/http_client_exchange.h"
 
 struct sgi_header_hook {
@@ -8,7 +9,7 @@ struct sgi_header_hook {
     segue_headers_fn fn;
     void *user;
     segue_free_fn free_user;
-    /* the client that waits for the headers; NULL = no client waits */
+    /* the client whose exchanges wait for the headers; NULL = no exchange waits */
     sgi_http_client *client;
     int32_t status;
     bool ended;

@@ -1,6 +1,6 @@
-/* The heads of answers are written into a buffer. The sender checks once whether the
- * buffer had enough memory. The usual head (a JSON text with status 200) is three
- * appends and a number. */
+/* Writes the heads of HTTP answers into a buffer. The sender checks once, at the end,
+ * whether the buffer ran out of memory. The most frequent head (a JSON text with status
+ * 200) needs only three appends and a number. */
 #include "transport/http_answer.h"
 
 #include <stdio.h>
@@ -9,7 +9,8 @@
 #include "wire/http1_head.h"
 #include "wire/jsonrpc.h"
 
-/* Writes the Date header (RFC 9110 5.6.7), in English whatever the locale is. */
+/* Writes the Date header (RFC 9110 5.6.7). The names of days and months are English in
+ * every locale. */
 static void make_date(sgi_http_date *date, int64_t second)
 {
     static const char days[] = "SunMonTueWedThuFriSat";
@@ -55,8 +56,8 @@ static void add_type(sgi_buf *out, const sgi_http_answer_head *head)
     }
 }
 
-/* Adds the headers that say where the body ends. An answer with status 204 has no
- * Content-Length (RFC 9110 8.6). */
+/* Adds the headers that tell the client where the body ends. An answer with status 204
+ * has no Content-Length (RFC 9110 8.6). */
 static void add_framing(sgi_buf *out, const sgi_http_answer_head *head)
 {
     if (head->chunked)
@@ -69,9 +70,8 @@ static void add_framing(sgi_buf *out, const sgi_http_answer_head *head)
         sgi_buf_add_lit(out, "Connection: keep-alive\r\n");
 }
 
-/* True when CORS allows a client to send this header. The headers that repeat tool
- * parameters are recognised by their common prefix, because only the client knows
- * their full names. */
+/* True when CORS allows a client to send this header. Headers that repeat tool parameters
+ * are recognised by the prefix "mcp-", because only the client knows their full names. */
 static bool may_send(sgi_str name)
 {
     static const sgi_str names[] = {SGI_STR_INIT("content-type"), SGI_STR_INIT("accept"),
@@ -100,9 +100,8 @@ static void add_allowed_headers(sgi_buf *out, sgi_str wanted)
     sgi_buf_add_lit(out, "\r\n");
 }
 
-#define KEEP                                                                             \
-    "3600" /* how long the metadata, which rarely change, may be kept, in
-                     * seconds */
+/* The time in seconds for which clients may cache the metadata, which rarely change. */
+#define KEEP "3600"
 
 static void add_public(sgi_buf *out, const sgi_http_answer_head *head)
 {
@@ -159,7 +158,7 @@ void sgi_http_add_head(sgi_buf *out, const sgi_http_answer_head *head,
     if (head->retry_s)
         sgi_http1_add_header_uint(out, SGI_STR("Retry-After"), (uint64_t)head->retry_s);
     else if (head->status == 429 || head->status == 503)
-        /* a full server may accept requests again soon */
+        /* a full server can soon accept requests again */
         sgi_buf_add_lit(out, "Retry-After: 1\r\n");
     add_cors(out, head);
     sgi_http1_add_head_end(out);

@@ -1,15 +1,14 @@
-/* Runs a transport's OAuth flow (the flow itself is in the engine): HTTP exchanges
- * through the runtime's pool, callbacks of the application from the queue of
- * callbacks, and time limits for both. There is one step at a time. Whenever a step
- * has ended, sgi_http_auth_drive does the next step.
+/* Runs a transport's OAuth flow; the flow itself is in the engine. This file provides the
+ * flow's HTTP exchanges through the runtime's pool, the application's callbacks from the
+ * queue of callbacks, and time limits for both. Only one step runs at a time. Whenever
+ * a step has ended, sgi_http_auth_drive does the next step.
  *
  *     refused --> drive --> fetch ... done --> drive --> ready ... callback --> drive
  *                   \--> flow ended: requests are sent
  *
- * Lifetime: the same as that of a header hook. The end of the transport ends the flow
- * at once. Only the call of free_user is left; it runs from the queue of callbacks,
- * perhaps after the transport is freed. While a callback runs the transport stays in
- * memory.
+ * Lifetime: the end of the transport ends the flow at once. Only the call of free_user is
+ * left; it runs from the queue of callbacks, perhaps after the transport is freed. While
+ * a callback runs the transport stays in memory. (A header hook has the same lifetime.)
  *
  * The endpoint's own host is reached in the same way as the endpoint, perhaps through
  * a Unix socket. Other hosts are reached by name, with the same proxy and
@@ -24,15 +23,16 @@ struct sgi_http_auth {
     sgi_flow *flow;
     sgi_fetcher *elsewhere;
     sgi_fetch *fetch;
-    int32_t status; /* HTTP status of the running exchange */
+    int32_t status; /* HTTP status of the answer to the running exchange */
     sgi_buf body;
     bool overflown;
-    /* fires at the time limit of the running exchange, or of the user's visit to the
-     * browser */
+    /* fires at the time limit of the running exchange, or at the time limit for the
+     * user's visit to the browser */
     sgi_timer timer;
-    bool driving;         /* a step is running; the next step begins when this step has
-                           * ended */
-    bool consent_is_told; /* the application was asked to send the user to the browser */
+    /* true = a step is running; the next step begins when this step has ended */
+    bool driving;
+    /* true = the application was asked to send the user to the browser */
+    bool consent_is_told;
     /* number of the token that was last reported to the conversation */
     uint64_t token;
     sgi_ready ready;
@@ -70,7 +70,7 @@ static void took_too_long(sgi_timer *timer)
 {
     sgi_http_auth *auth = SGI_OWNER(timer, sgi_http_auth, timer);
     if (auth->consent_is_told) {
-        /* this call does nothing if the user has just come back from the browser */
+        /* does nothing if the user has just come back from the browser */
         sgi_flow_on_consent_timeout(auth->flow);
     } else {
         stop_fetch(auth);
@@ -79,8 +79,8 @@ static void took_too_long(sgi_timer *timer)
     sgi_http_auth_drive(auth);
 }
 
-/* Starts the time limit of the exchange when the exchange is sent. The time for which
- * the exchange waits for a slot of max_connections does not count. */
+/* Starts the time limit of the exchange when the exchange is sent. The time for which the
+ * exchange waits for a slot (max_connections) does not count. */
 static void take_start(void *user, sgi_fetch *fetch)
 {
     sgi_http_auth *auth = user;
@@ -139,9 +139,9 @@ static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outc
 static const sgi_fetch_events events = {
     .started = take_start, .head = take_head, .bytes = take_bytes, .done = take_end};
 
-/* True when an exchange may only go to public addresses. A URL that the server names
- * may lead to the server's own address (*excepted), but not to another address that
- * only this machine can reach. Until the first response of the server has come, the
+/* True when an exchange may connect only to public addresses. A URL that the server names
+ * may lead to the server's own address (*excepted), but not to another address that only
+ * this machine can reach. Before the first response of the server has arrived, the
  * server's address is known only if its URL names this machine. */
 static bool must_be_public(const sgi_http_auth *auth, const sgi_flow_exchange *exchange,
                            const sgi_ip_address **excepted)
@@ -196,8 +196,8 @@ static void send_exchange(sgi_http_auth *auth)
 
 /* ---- the next step ---- */
 
-/* Reports a new token to the conversation, because the user who agreed this time may
- * be another one. */
+/* Reports a new token to the conversation, because another user may have given the
+ * consent for this token. */
 static void note_token(sgi_http_auth *auth)
 {
     sgi_conn *conn = sgi_transport_conn(&auth->client->base);
@@ -216,7 +216,7 @@ static void set_consent_told(sgi_http_auth *auth, bool is_told)
         sgi_exchange_set_user_decides(conn, is_told);
 }
 
-/* Does one step. Returns true when the next step can follow at once. */
+/* Does the next step of the flow. Returns true when a further step can follow at once. */
 static bool do_next(sgi_http_auth *auth)
 {
     sgi_flow_need need = sgi_flow_next_need(auth->flow);
@@ -304,7 +304,7 @@ static void be_told(sgi_http_auth *auth, sgi_buf *text)
 }
 
 /* Asks the application to send the user to the browser. The callback gets copies of the
- * texts, because the user may be back before it returns. */
+ * texts, because the user can come back before the callback returns. */
 static void send_user(sgi_http_auth *auth, sgi_buf *text)
 {
     sgi_str url = sgi_flow_url(auth->flow);
@@ -340,8 +340,9 @@ static int32_t finish(sgi_http_auth *auth)
     return sgi_user_data_free(engine, free_user, user);
 }
 
-/* Runs one callback. Its texts belong to the flow, which must not change while the
- * callback runs. So the flow continues only after the callback, in `ready`. */
+/* Runs the callback of the current step. The texts that the callback gets belong to the
+ * flow, which must not change while the callback runs. Therefore the flow continues only
+ * after the callback, when `ready` runs again. */
 static int32_t call(sgi_http_auth *auth)
 {
     sgi_buf text;
@@ -386,7 +387,8 @@ static int32_t deliver(sgi_ready *ready, int32_t budget)
     return auth->client ? ran : ran + finish(auth);
 }
 
-/* Called on any thread when the user has come back from the browser. */
+/* Called on any thread when the flow can continue, for example because the user has come
+ * back from the browser. */
 static void moved(void *user)
 {
     sgi_http_auth *auth = user;

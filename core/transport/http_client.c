@@ -1,9 +1,9 @@
 /* The transport of an HTTP client. The session's conversation carries no bytes itself:
  * the engine marks exchanges, and a flush of this transport begins, continues or drops
- * the marked ones.
+ * the marked exchanges.
  *
- * When the transport ends, running exchanges are dropped, and a wire session of the
- * handshake revisions is ended by DELETE. Messages that get no answer (such as a
+ * When the transport ends, it drops running exchanges, and ends a wire session of the
+ * handshake revisions by a DELETE request. Messages that get no answer (such as a
  * cancellation) may still be sent for a short time. */
 #include "transport/http_client.h"
 
@@ -60,7 +60,7 @@ static void end_if_quiet(sgi_http_client *client)
 }
 
 /* True when a session id is visible ASCII (2025-11-25 basic/transports, "Session
- * Management", 1) and short enough for a header. */
+ * Management", 1) and has at most SESSION_ID_MAX characters. */
 static bool is_session_id(sgi_str id)
 {
     for (size_t i = 0; i < id.n; i++)
@@ -211,8 +211,8 @@ static int64_t or_default(int64_t value, int64_t standard)
     return value ? value : standard;
 }
 
-/* Checks that the files can be read. libcurl reads them only when a connection is made,
- * and a wrong path must be reported now. */
+/* Checks that the TLS files of the options can be read. libcurl reads the files only when
+ * a connection is made, and a wrong path must be reported now. */
 static segue_status check_files(const segue_http_options *options, char why[SGI_WHY_SIZE])
 {
     const char *files[] = {options->ca_file, options->cert_file, options->key_file};
@@ -245,8 +245,8 @@ static segue_status make_fetcher(sgi_http_client *client, segue_runtime *rt,
     return sgi_fetcher_new(rt, &settings, &client->fetcher, why);
 }
 
-/* Returns a hash of the endpoint. Two endpoints with the same hash are treated as one
- * server; the wrong one of them then needs one more message. */
+/* Returns a hash of the endpoint, never 0. Two endpoints with the same hash are treated
+ * as one server. Such a collision costs one more message to one of the servers. */
 static uint64_t place_of(const char *url, const char *unix_socket)
 {
     static const uint64_t seed[2] = {0, 0};
@@ -256,8 +256,9 @@ static uint64_t place_of(const char *url, const char *unix_socket)
     return place ? place : 1;
 }
 
-/* Makes the endpoint's name: origin and path. The query is left out, because it may be
- * secret. A URL with a password has no readable parts; its name is "the server". */
+/* Makes the endpoint's name for messages: origin and path of the URL. The query is left
+ * out, because it can be secret. A URL with a password cannot be parsed, and the name is
+ * then "the server". */
 static bool make_name(sgi_http_client *client, const char *url)
 {
     sgi_url parts;
@@ -315,8 +316,8 @@ segue_status sgi_transport_http(segue_runtime *rt, const char *url,
     return status;
 }
 
-/* Clears the text in which the engine explains why it refuses. The text is valid until
- * the lock is released. */
+/* Takes the lock and clears the text in which the engine explains a refusal. The text of
+ * a later refusal is valid until the lock is released. */
 static void begin_telling(segue_runtime *rt)
 {
     sgi_runtime_lock(rt);

@@ -5,8 +5,8 @@
 
 #include "transport/transport.h"
 
-/* Makes the transport. options: a struct of full size. why receives details of a
- * failure. */
+/* Makes the transport. options: a struct of full size. On failure `why` receives the
+ * reason. */
 segue_status sgi_transport_http(segue_runtime *rt, const char *url,
                                 const segue_http_options *options, segue_transport **out,
                                 char why[SGI_WHY_SIZE]);
@@ -16,7 +16,7 @@ segue_status sgi_transport_set_header(segue_transport *transport, const char *na
 segue_status sgi_transport_set_oauth(segue_transport *transport,
                                      const segue_oauth_options *options,
                                      char why[SGI_WHY_SIZE]);
-/* Passes the URL with which the browser returned to the transport that waits for it.
+/* Gives the URL with which the browser returned to the transport that waits for this URL.
  * The caller does not hold the lock. */
 segue_status sgi_http_pass_redirect(segue_runtime *rt, const char *redirect_url);
 

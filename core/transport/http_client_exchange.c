@@ -9,13 +9,13 @@
  * reported to the engine as a loss, and the engine gets the result of the operation by
  * its own requests. No message is posted twice, except a message that the server has
  * refused. When a stream cannot be resumed, the loss is reported to the engine, which
- * decides.
+ * decides what to do.
  *
- * Backpressure: when the engine wants no more input, received bytes stay in `held` (at
- * most one block of libcurl) and the exchange is paused.
+ * Backpressure: while the engine wants no input, received bytes stay in `held` (at most
+ * one block of libcurl) and the exchange is paused.
  *
- * An exchange for which the engine has no time limit ends after a silence: a stream,
- * or a message that gets no answer. A GET that resumes a stream also ends after a
+ * The engine sets no time limit for a stream and for a message that gets no answer. Such
+ * an exchange ends after a silence. A GET that resumes a stream also ends after a
  * silence, because other answers about the task restart the time limit of the call. */
 #include "transport/http_client_exchange.h"
 
@@ -29,18 +29,17 @@
 
 #define RETRY_FIRST_MS SGI_THRESHOLD(sse_retry_ms)
 #define RETRY_LEAST_MS 10
-#define RETRY_MOST_MS                                                                    \
-    30000 /* the longest wait, unless the server asks for a longer
-                             * one */
+/* The longest pause in ms before a resumption, unless the server asks for a longer
+ * pause. */
+#define RETRY_MOST_MS 30000
 #define RETRY_UNSAID (-1)
-/* maximum number of resumptions in a row that bring no event */
+/* maximum number of resumptions in a row without an event */
 #define RESUMPTIONS_MAX SGI_THRESHOLD(resumptions_max)
-/* The time limit of a message that gets no answer. It is used when there is no silence
- * limit. */
+/* The time limit in ms of a message that gets no answer, if silence has no limit. */
 #define NO_ANSWER_MS SGI_THRESHOLD(no_answer_ms)
 #define ERROR_BODY_MAX ((size_t)64 * 1024)
-/* The time in ms for which a server may keep a stream open after it has sent the
- * answer. */
+/* The time in ms for which a server may keep a stream open after the answer was
+ * received. */
 #define AFTERMATH_MS SGI_THRESHOLD(aftermath_ms)
 
 static void start(sgi_client_exchange *exchange);
@@ -76,15 +75,15 @@ static void free_exchange(sgi_client_exchange *exchange)
 void sgi_client_exchange_drop(sgi_client_exchange *exchange, const char *why)
 {
     sgi_conn *conn = exchange->conn;
-    /* free_exchange comes first, because the engine may start another exchange in
+    /* the exchange is freed first, because the engine can start another exchange in
      * sgi_conn_lost */
     free_exchange(exchange);
     sgi_conn_lost(conn, why);
     sgi_exchange_release(conn);
 }
 
-/* Sends the request, if all that it needs is known: a token, and the headers of the
- * application when the application has a callback for them. */
+/* Sends the request as soon as everything that it needs is known: a token, and the
+ * application's headers if the application has a callback for headers. */
 void sgi_client_exchange_send_when_ready(sgi_client_exchange *exchange)
 {
     sgi_http_client *client = exchange->client;
@@ -141,7 +140,7 @@ void sgi_client_exchange_send(sgi_client_exchange *exchange)
 
 static const sgi_fetch_events events;
 
-/* True when the request is a GET, which opens the stream of the session or resumes the
+/* True when the request is a GET. A GET opens the stream of the session or resumes the
  * stream of an answer. */
 static bool resumes(const sgi_client_exchange *exchange)
 {
@@ -165,7 +164,7 @@ static sgi_fetch_lane lane_of(const sgi_client_exchange *exchange)
 }
 
 /* True when the engine sets no time limit for the exchange. The exchange then ends when
- * the server is silent too long. */
+ * the server is silent for too long. */
 static bool ends_by_silence(const sgi_client_exchange *exchange)
 {
     return resumes(exchange) || exchange->span >= SGI_EXCHANGE_LONG ||
@@ -173,7 +172,7 @@ static bool ends_by_silence(const sgi_client_exchange *exchange)
 }
 
 /* Starts the time limits of the exchange when the exchange is sent. The time for which
- * the exchange waits for a slot of max_connections does not count. */
+ * the exchange waits for a slot (max_connections) does not count. */
 static void take_start(void *user, sgi_fetch *fetch)
 {
     sgi_client_exchange *exchange = user;
@@ -200,7 +199,7 @@ static void send_now(sgi_client_exchange *exchange)
     if (!resumes(exchange)) {
         sgi_buf_add_str(&body, sgi_buf_str(&exchange->posted));
         if (!client->auth && !sgi_header_hook_has_callback(client->hook))
-            /* the message will not be sent again, so its copy is freed */
+            /* the message is never sent again, so the copy of its body is freed */
             sgi_buf_free(&exchange->posted);
         request.body = &body;
     }
@@ -226,8 +225,8 @@ static void send_now(sgi_client_exchange *exchange)
 }
 
 /* Sends the message or resumes its stream. A stream is not resumed in another wire
- * session: the server of that session does not know the event ids of the stream, or
- * they belong to another stream. */
+ * session: the server of the new session does not know the stream's event ids, or uses
+ * the same ids for another stream. */
 static void start(sgi_client_exchange *exchange)
 {
     sgi_http_client *client = exchange->client;
@@ -262,8 +261,9 @@ static bool can_resume(const sgi_client_exchange *exchange)
            exchange->resumptions < RESUMPTIONS_MAX;
 }
 
-/* Returns the delay before a resumption. It begins with the server's retry time, or
- * with 0 if the server gave none, and grows when resumptions bring no event. */
+/* Returns the pause in ms before a resumption. The pause begins with the server's retry
+ * time, or with 0 if the server gave no retry time, and grows with each resumption in a
+ * row that brings no event. */
 static int64_t resume_delay(const sgi_client_exchange *exchange)
 {
     sgi_backoff coming = {.first_ms = RETRY_FIRST_MS, .most_ms = RETRY_MOST_MS};
@@ -276,7 +276,7 @@ static int64_t resume_delay(const sgi_client_exchange *exchange)
     return sgi_backoff_ms(&coming, exchange->resumptions);
 }
 
-/* Handles the end of a stream, complete or not. */
+/* Handles the end of a stream, whether the stream was complete or was cut. */
 static void stream_ended(sgi_client_exchange *exchange, const char *why)
 {
     bool is_polled = exchange->retry_ms != RETRY_UNSAID && !exchange->resumptions;
@@ -339,14 +339,15 @@ static bool is_fine(const sgi_client_exchange *exchange)
     return exchange->status >= 200 && exchange->status < 300;
 }
 
-/* True when a Content-Type header, without its parameters, is this type. */
+/* True when the value of a Content-Type header, without its parameters, is `type`. */
 static bool is_type(sgi_str header, sgi_str type)
 {
     return header.n >= type.n && !strncasecmp(header.p, type.p, type.n) &&
            (header.n == type.n || strchr("; \t", header.p[type.n]));
 }
 
-/* Handles a response with a good status whose type is neither JSON nor events. */
+/* Handles a response with a status from 200 to 299 whose body is neither JSON nor an
+ * event stream. */
 static void take_other_kind(sgi_client_exchange *exchange)
 {
     bool has_none = exchange->status == 202 || exchange->status == 204;
@@ -401,16 +402,17 @@ static void take_event(sgi_client_exchange *exchange, const sgi_sse_event *event
     if (event->has_retry)
         exchange->retry_ms = event->retry_ms;
     if (event->has_id || is_message)
-        exchange->resumptions = 0; /* the stream makes progress, so the resumptions
-                                    * without an event are counted from 0 again */
+        /* the stream makes progress, so counting the resumptions without an event starts
+         * again */
+        exchange->resumptions = 0;
     if (is_message)
         sgi_conn_message(exchange->conn, event->data);
     if (is_message && event->has_id)
         sgi_exchange_on_event_id(exchange->conn, sgi_sse_last_id(&exchange->sse));
 }
 
-/* Ends the exchange because a message is over the size limit. The message may be the
- * answer itself, so the caller must not wait any longer. */
+/* Ends the exchange because a message is larger than the size limit. The message can be
+ * the answer itself, so the caller must not wait any longer. */
 static void give_up_oversized(sgi_client_exchange *exchange)
 {
     break_off(exchange);
@@ -418,8 +420,8 @@ static void give_up_oversized(sgi_client_exchange *exchange)
     sgi_client_exchange_drop(exchange, "the answer is too large");
 }
 
-/* Passes events to the engine while the engine wants input. Unread bytes stay in
- * *input. Returns false when the exchange has ended and is freed. */
+/* Passes events to the engine while the engine wants input. *input keeps the bytes that
+ * are not passed yet. Returns false when the exchange has ended and is freed. */
 static bool feed(sgi_client_exchange *exchange, sgi_str *input)
 {
     sgi_conn *conn = exchange->conn;
@@ -460,7 +462,8 @@ static void hold(sgi_client_exchange *exchange, sgi_str rest)
     stream_ended(exchange, "out of memory for the stream");
 }
 
-/* Keeps the bytes of a body until the body is complete. */
+/* Collects the bytes of a body until the body is complete. Ends the exchange when the
+ * body is too large. */
 static void keep_body(sgi_client_exchange *exchange, sgi_str bytes)
 {
     size_t most =
@@ -498,8 +501,8 @@ static void take_bytes(void *user, sgi_fetch *fetch, const char *bytes, size_t l
 
 /* ---- ending ---- */
 
-/* Handles a complete response. The body of the response was not kept if the engine
- * waits for no answer. An empty body is not a message, whatever its type is. */
+/* Handles a complete response. If the engine waits for no answer, the body was not kept.
+ * An empty body is not a message, whatever its type is. */
 static void answered_in_full(sgi_client_exchange *exchange)
 {
     if (exchange->body.failed) {
@@ -573,7 +576,7 @@ static void finish(sgi_client_exchange *exchange, const sgi_fetch_outcome *outco
         answered_in_full(exchange);
 }
 
-/* Keeps the outcome until the engine has read the bytes of `held`. */
+/* Stores the outcome of the transfer until the engine has read the bytes of `held`. */
 static void keep_outcome(sgi_client_exchange *exchange, const sgi_fetch_outcome *outcome)
 {
     exchange->ended = true;
@@ -584,8 +587,8 @@ static void keep_outcome(sgi_client_exchange *exchange, const sgi_fetch_outcome 
 
 static void finish_kept(sgi_client_exchange *exchange)
 {
-    sgi_buf text = exchange->fault_text; /* a copy, because the calls below may free
-                                          * the exchange */
+    /* a copy, because finish can free the exchange */
+    sgi_buf text = exchange->fault_text;
     sgi_buf_init(&exchange->fault_text, sgi_engine_mem(engine_of(exchange)));
     finish(exchange,
            &(sgi_fetch_outcome){exchange->fault,
@@ -599,8 +602,8 @@ static void take_end(void *user, sgi_fetch *fetch, const sgi_fetch_outcome *outc
     (void)fetch;
     exchange->fetch = NULL;
     sgi_engine_clear_timer(engine_of(exchange), &exchange->timer);
-    /* when the runtime ends, the exchange may never have been started; its time limit
-     * then runs again, too */
+    /* when the runtime ends, the transfer may never have been started, and the exchange's
+     * time limit may still be suspended */
     sgi_exchange_set_held(exchange->conn, false);
     if (exchange->held.len)
         keep_outcome(exchange, outcome);

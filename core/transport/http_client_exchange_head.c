@@ -1,6 +1,7 @@
-/* The headers of a request, in this order: MCP's own, the tool's parameters, and the
- * application's. The application's headers are stored packed (name NUL value NUL), in the
- * order in which they were set. They cannot include a header that MCP sets. */
+/* Writes the headers of a request in this order: the headers of MCP, of the tool's
+ * parameters, and of the application. The application's headers are stored packed (name
+ * NUL value NUL), in the order in which they were set. The application cannot set a
+ * header that MCP sets. */
 #include "transport/http_client_exchange.h"
 
 #include <strings.h>
@@ -76,7 +77,7 @@ void sgi_client_exchange_add_headers(sgi_client_exchange *exchange,
 
 /* ---- headers of a response ---- */
 
-/* The longest accepted Retry-After. A longer wait is shortened to this value. */
+/* The longest accepted Retry-After in ms. A longer wait is shortened to this time. */
 #define RETRY_AFTER_MOST_MS 300000
 
 void sgi_client_exchange_read_head(sgi_client_exchange *exchange, const sgi_fetch *fetch)
@@ -131,8 +132,8 @@ static bool is_ours(const char *name)
     return !strncasecmp(name, "mcp-param-", 10);
 }
 
-/* Returns the position of a header in the packed headers, or their end when the header
- * is not set. */
+/* Returns the position of a header in the packed headers, or the end of the packed
+ * headers when the header is not set. *len receives the length of the header's entry. */
 static size_t find(const sgi_http_client *client, const char *name, size_t *len)
 {
     const sgi_buf *headers = &client->headers;
@@ -190,8 +191,8 @@ static segue_status may_be_set(const sgi_http_client *client, const char *name,
                : SEGUE_OK;
 }
 
-/* Sets, replaces or removes (value NULL) a header. When out of memory the old value
- * stays. */
+/* Sets, replaces or removes a header; value: NULL = remove. When out of memory, the old
+ * value stays. */
 segue_status sgi_http_set_header(sgi_http_client *client, const char *name,
                                  const char *value)
 {

@@ -1,6 +1,6 @@
-/* A request that the server refuses. The request is sent again with another token if
- * OAuth can get one (http_client_exchange_token.c). Otherwise the application is asked
- * once for other headers. */
+/* Handles a request that the server refuses. If OAuth can get another token, the request
+ * is sent again with that token (http_client_exchange_token.c). Otherwise the application
+ * is asked once for other headers. */
 #include "transport/http_client_exchange.h"
 
 #include "wire/challenge.h"
@@ -15,8 +15,8 @@ void sgi_client_exchange_note_refusal(sgi_client_exchange *exchange,
         sgi_client_exchange_token_accepted(exchange);
 }
 
-/* Asks the application once for other headers. Returns false when the application was
- * asked already, or has no callback for headers. */
+/* Asks the application once for other headers. Returns false when the status is neither
+ * 401 nor 403, the application was already asked, or there is no callback for headers. */
 static bool ask_application(sgi_client_exchange *exchange)
 {
     if ((exchange->status != 401 && exchange->status != 403) || exchange->asked_again ||
@@ -29,8 +29,9 @@ static bool ask_application(sgi_client_exchange *exchange)
     return true;
 }
 
-/* Appends a parameter of the server's challenge to `text`, after a colon. Leaves out a
- * value with unusual characters. */
+/* Writes ": " and a parameter of the server's challenge into `text`, without characters
+ * outside printable ASCII. Writes an empty text if the challenge has no such parameter.
+ * Returns the length of the text. */
 static size_t add_said(sgi_client_exchange *exchange, const char *name, char *text,
                        size_t room)
 {

@@ -1,12 +1,14 @@
-/* A request that waits for an access token: before it is sent, or after the server has
- * refused it. Many requests may wait for the same token. A refused request had no
- * effect on the server, so it is sent again with the new token.
+/* A client exchange that waits for an access token: before its first sending, or after
+ * the server has refused its token. Many exchanges can wait for the same token. A refused
+ * request had no effect on the server, so the client sends the request again with a new
+ * token.
  *
- * After refusals, a request waits for at most FLOWS_MAX flows: a server may want one
- * scope and then another, but not without end. While the request waits, its time limit
- * in the engine stands still, because the user may be slow. Only a refusal of
- * authorization ends the request for good. When the authorization server is
- * unreachable, the request is sent again as often as the session may reconnect. */
+ * FLOWS_MAX limits the authorization flows that one request waits for after refusals. A
+ * server can ask for one scope and then for another scope, but not without end. While a
+ * request waits for a token, its time limit in the engine is suspended, because the user
+ * can be slow. A request fails for good only when authorization is refused. When the
+ * authorization server cannot be reached, the client sends the request again, as often as
+ * the session may reconnect. */
 #include "transport/http_client_exchange.h"
 
 #define FLOWS_MAX 3
@@ -41,8 +43,8 @@ static void shut_out(sgi_client_exchange *exchange, const char *why)
     sgi_client_exchange_drop(exchange, why);
 }
 
-/* Handles a request whose flow has ended without a token. Ends the request if
- * authorization was refused, and otherwise sends it again later. */
+/* Handles a request whose authorization flow ended without a token. Ends the request if
+ * the authorization server refused, and otherwise sends the request again later. */
 static void turn_away(sgi_client_exchange *exchange, segue_status status, const char *why)
 {
     if (status == SEGUE_E_UNAUTHORIZED)
@@ -107,6 +109,8 @@ void sgi_client_exchanges_on_token_flow_ended(sgi_http_client *client)
         else
             sgi_client_exchange_send_when_ready(exchange);
         if (sgi_flow_next_need(flow) != SGI_FLOW_NOTHING)
-            return; /* another flow has begun, for which the other requests wait */
+            /* a new authorization flow has begun; the remaining requests wait for this
+             * flow */
+            return;
     }
 }

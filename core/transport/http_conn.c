@@ -1,19 +1,19 @@
-/* The life of an accepted connection: input, deadlines, the end.
+/* The life of an accepted connection: input, deadlines and the end.
  *
- * While no request is running, input is parsed directly in the link's read buffer.
- * Bytes that arrive while a request is served, or while the application is asked who
- * the caller is, wait in `input`. Up to MAX_WAITING such bytes, reading continues, so
- * that the end of the connection is noticed.
+ * While no request is running, input is parsed directly in the link's read buffer. Bytes
+ * that arrive while a request is served, or while the application is asked who the caller
+ * is, wait in `input`. Reading continues up to MAX_WAITING waiting bytes, so that the end
+ * of the connection is noticed.
  *
- * There is one timer per connection. The timer is not moved when the deadline moves to
- * a later time: it fires early and is set again. So a busy connection sets timers a
- * few times per second and not with every request.
+ * A connection has one timer. When the deadline moves to a later time, the timer is not
+ * moved: it fires early and is set again. Therefore a busy connection sets timers a few
+ * times per second and not with every request.
  *
- * The end has two steps. When the link is gone, the exchange is given back to the
- * engine. When the application is not being asked about this connection any more, the
- * carrier retires, and the memory is freed at the end of the turn. So code in this
- * file may use the connection until the end of the turn, even after a call that has
- * ended the connection. */
+ * The end has two steps. When the link is gone, the exchange is given back to the engine.
+ * When the application is no longer being asked about this connection, the carrier
+ * retires, and the memory is freed at the end of the turn. Therefore the code of this
+ * file may use the connection until the end of the turn, even after a call that has ended
+ * the connection. */
 #include "transport/http_conn.h"
 
 #define MAX_WAITING ((size_t)64 * 1024)
@@ -54,7 +54,7 @@ static void bury(sgi_http_conn *conn)
     sgi_carrier_retire(&conn->transport.carrier);
 }
 
-/* Ends the connection, whose link is closed or gone and must not be used any more. */
+/* Ends a connection whose link is closed or gone. The link must not be used any more. */
 static void leave(sgi_http_conn *conn)
 {
     conn->link = NULL;
@@ -129,7 +129,7 @@ void sgi_http_conn_set_wait(sgi_http_conn *conn, sgi_http_wait wait, int64_t ms)
         set_timer(conn, ms);
 }
 
-/* Sets the deadline for the rest of the request. Called when all input that has
+/* Sets the deadline for the next input of the client. Called when all input that has
  * arrived is used up. */
 static void wait_for_input(sgi_http_conn *conn)
 {
@@ -151,11 +151,12 @@ static void time_is_up(sgi_http_conn *conn, sgi_http_wait wait)
     conn->wait = SGI_HTTP_WAIT_NOTHING;
     switch (wait) {
     case SGI_HTTP_WAIT_HANDSHAKE:
-        /* the handshake is over, but no request has come, so another deadline is set */
+        /* the handshake has ended but no request has arrived, so the next deadline is
+         * set */
         if (sgi_link_is_ready(conn->link))
             wait_for_input(conn);
         else
-            /* the client has read something since the last check, so it is only slow */
+            /* the handshake has not ended in time */
             sgi_http_conn_cut(conn);
         break;
     case SGI_HTTP_WAIT_REQUEST:
@@ -298,7 +299,7 @@ void sgi_http_conn_next(sgi_http_conn *conn)
         return;
     }
     sgi_http1_reset(&conn->parser);
-    /* the old route has views of the old head, which is gone */
+    /* the route of the last request has views of the last head, which is gone */
     conn->route = (sgi_http_head_verdict){0};
     conn->stage = SGI_HTTP_READING;
     conn->head_sent = conn->is_events = conn->ends = conn->in_body = false;
@@ -309,11 +310,11 @@ void sgi_http_conn_next(sgi_http_conn *conn)
 
 /* ---- ending an exchange ---- */
 
-/* Ends, when the listener closes, a stream that its client can resume at another
- * server. The function is also called when an answer becomes a stream after the
- * closing began. A stream that carries the answer to a call is never ended here. While
- * clients may come back (LISTENER_RETURNS), only streams without a call of their own
- * are ended: the GET stream and subscriptions/listen. */
+/* Ends a stream that its client can resume at another server. Called when the listener
+ * closes, and when an answer becomes a stream while the listener closes. A stream that
+ * carries the answer to a call is never ended here. In the stage SGI_LISTENER_RETURNS
+ * only streams without a call of their own are ended: the GET stream and
+ * subscriptions/listen. */
 static void end_resumable(sgi_http_conn *conn)
 {
     sgi_http_answer answer;
@@ -327,9 +328,9 @@ static void end_resumable(sgi_http_conn *conn)
         sgi_http_end_exchange(conn);
 }
 
-/* True when SGI_WORK_CLOSE applies to the current exchange. The work may have been
- * raised for an earlier exchange that is over. The current exchange is closed only if
- * it is closing itself or was taken over by another connection. An ending runtime
+/* True when SGI_WORK_CLOSE applies to the current exchange. The work can have been
+ * requested for an earlier exchange that has ended. The current exchange is closed only
+ * if it is closing itself or was taken over by another connection. An ending runtime
  * closes all exchanges. */
 static bool is_to_close(const sgi_http_conn *conn)
 {
@@ -405,7 +406,7 @@ bool sgi_http_conn_open(segue_listener *listener, int fd)
     sgi_link *link;
     const sgi_mem *mem = listener->room.mem;
     sgi_http_conn *conn = sgi_zalloc(mem, sizeof *conn);
-    /* when sgi_link_adopt fails it closes the descriptor, also when conn is NULL */
+    /* when sgi_link_adopt fails, it closes the descriptor, even if conn is NULL */
     segue_status status = sgi_link_adopt(listener->gate, fd, &link_events, conn, &link);
     if (status != SEGUE_OK || !conn) {
         if (status == SEGUE_OK)

@@ -1,19 +1,19 @@
 /* The start and the end of a listener.
  *
- * The socket listens when sgi_http_listen returns. But no connection is accepted
- * before the server has recovered the contents of its store: until then connections
- * wait in the system's backlog. Any thread may ask under the lock to open or close;
- * the loop then opens or closes the listener, as work of the carrier.
+ * The socket listens when sgi_http_listen returns. The first connection is accepted only
+ * after the server has recovered its operations from the store; until then connections
+ * wait in the system's backlog. Any thread may request under the lock that the listener
+ * opens or closes; the loop then opens or closes the listener, as work of the carrier.
  *
- * Closing: each connection is notified. While a request runs to which its client can
- * come back, the socket stays open, but new requests are refused. A socket that other
+ * Closing: each connection is notified. The socket stays open as long as a client can
+ * come back to its running request, but new requests are refused. A socket that other
  * processes share is closed at once, because clients can come back to the other
  * processes. Connections that are left at the deadline are cut. After the last
- * connection, its sgi_server_listener is removed from the server, which may wait for
- * that, and the carrier retires.
+ * connection, the listener's sgi_server_listener is removed from the server, which may
+ * wait for the removal, and the carrier retires.
  *
- * At the maximum number of connections no connection is accepted: new connections wait
- * in the backlog and are accepted when another connection ends. */
+ * At the maximum number of connections, new connections wait in the backlog and are
+ * accepted when another connection ends. */
 #include "transport/http_listener.h"
 
 #include <netinet/in.h>
@@ -25,8 +25,8 @@
 #include "base/limit.h"
 #include "transport/http_conn.h"
 
-/* The interval in ms at which a closing listener checks whether a client may still
- * come back. */
+/* The interval in ms at which a closing listener checks whether a client can still come
+ * back. */
 #define LOOK_MS 50
 
 static segue_listener *listener_of(sgi_carrier *carrier)
@@ -137,8 +137,8 @@ static bool shares_socket(const segue_listener *listener)
 
 static void look_on(sgi_timer *timer);
 
-/* Continues closing when no client may come back any more. Otherwise sets a timer to
- * check again. */
+/* Continues closing when no client can come back any more. Otherwise sets a timer for the
+ * next check. */
 static void look(segue_listener *listener)
 {
     if (listener->stage != SGI_LISTENER_RETURNS)
@@ -175,7 +175,7 @@ static void work(sgi_carrier *carrier, uint32_t bits)
 }
 
 /* Ends the listener when the runtime is freed. The connections of the listener are
- * carriers themselves, and may be abandoned before or after the listener. */
+ * carriers themselves and can be abandoned before or after the listener. */
 static void abandon(sgi_carrier *carrier)
 {
     segue_listener *listener = listener_of(carrier);
@@ -275,7 +275,7 @@ static void put_defaults(segue_listen_options *o)
     put_default(&o->drain_ms, 10000);
 }
 
-/* True when the text is a path: visible ASCII that needs no escape. */
+/* True when the text is a URL path of visible ASCII characters without "?" and "#". */
 static bool is_path(const char *path)
 {
     if (*path != '/')
@@ -301,7 +301,7 @@ static const char *problem_of(const segue_listen_options *o)
 }
 
 /* Checks the numbers of the options. Returns false when a number is out of its range;
- * `why` then says which number. */
+ * `why` then names the number and its range. */
 static bool check_numbers(const segue_listen_options *o, char why[SGI_WHY_SIZE])
 {
     const sgi_range numbers[] = {
@@ -322,7 +322,7 @@ static bool check_numbers(const segue_listen_options *o, char why[SGI_WHY_SIZE])
     return sgi_ranges_check(numbers, sizeof numbers / sizeof *numbers, why, SGI_WHY_SIZE);
 }
 
-/* Reads the address option: "unix:PATH", "systemd", "systemd:NAME", or an address. */
+/* Reads the address option: "unix:PATH", "systemd", "systemd:NAME", or an IP address. */
 static void read_address(const segue_listen_options *o, sgi_listen_options *listen)
 {
     *listen = (sgi_listen_options){
@@ -357,8 +357,8 @@ static bool is_loopback6(const struct in6_addr *address)
            (IN6_IS_ADDR_V4MAPPED(address) && address->s6_addr[12] == 127);
 }
 
-/* Writes the address that the socket is bound to, in brackets if it has colons.
- * Returns false for a socket without an IP address. */
+/* Writes the address that the socket is bound to; an IPv6 address gets brackets. Returns
+ * false for a socket without an IP address. */
 static bool describe_socket(int fd, char text[INET6_ADDRSTRLEN + 2], bool *loopback)
 {
     union {
@@ -383,7 +383,7 @@ static bool describe_socket(int fd, char text[INET6_ADDRSTRLEN + 2], bool *loopb
     return true;
 }
 
-/* Returns the part of the URL that is the address, without brackets. */
+/* Returns the address within the listener's URL, without brackets. */
 static sgi_str address_in(const char *url, size_t at, const char *host)
 {
     size_t edge = *host == '[';
@@ -443,7 +443,7 @@ static segue_status make_gate(segue_runtime *rt, segue_server *server,
         return SEGUE_OK;
     segue_status status = sgi_bearer_gate_new(rt, server, o->bearer, listener->url,
                                               is_url, o->path, &listener->bearer, why);
-    /* the application owns this struct, so the pointer is not kept */
+    /* the application owns the bearer options, so the pointer is not kept */
     listener->options.bearer = NULL;
     listener->policy.is_public = status == SEGUE_OK ? is_metadata : NULL;
     listener->policy.user = listener->bearer;
@@ -457,7 +457,8 @@ static sgi_tls_files tls_files(const segue_listener *listener)
                            o->client_cert_required != 0};
 }
 
-/* Does the steps of creating a listener that need no lock. */
+/* Does the steps of creating a listener that need no lock: TLS, the socket and the gate
+ * for tokens. */
 static segue_status prepare(segue_runtime *rt, segue_server *server,
                             segue_listener *listener, char why[SGI_WHY_SIZE])
 {
@@ -503,7 +504,8 @@ static segue_listener *make(segue_runtime *rt, const segue_listen_options *optio
     return NULL;
 }
 
-/* Adds the listener to the runtime and to the server. The caller holds the lock. */
+/* Adds the listener to the runtime and to the server. Returns SEGUE_E_CLOSED when the
+ * runtime or the server has ended. The caller holds the lock. */
 static segue_status install(segue_runtime *rt, segue_server *server,
                             segue_listener *listener)
 {

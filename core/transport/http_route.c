@@ -1,21 +1,22 @@
-/* The checks come in this order: health, metadata, Host, Origin, path, method, repeated
- * headers, Accept, Content-Type. The first check that fails decides the answer.
+/* The checks of a request's head come in this order: health, metadata, Host, Origin,
+ * path, method, repeated headers, Accept, Content-Type. The first check that fails
+ * decides the answer.
  *
- * Host and Origin keep a web page in a user's browser from talking to a server on the
- * user's machine (DNS rebinding; 2026-07-28 basic/transports/streamable-http, "Security
- * & Transport"). An attacker can bind a host name to any address, but cannot change
- * what an address means. So by default a listener accepts as Host only addresses, and
- * names that no one else can have. A listener that only this machine can reach accepts
- * only local addresses and names. With TLS, or when every caller needs a token, a
- * listener that other machines can reach accepts every name. A hostile page has no
- * certificate for its name, and a browser never adds the token by itself. If the
- * operator lists hosts, exactly the listed ones are accepted. Pages of the server's own
- * origin are accepted unless the operator lists the origins. The health check comes
- * first, because a program that asks for it may send no Host, and the answer reveals
- * nothing.
+ * The checks of Host and Origin keep a web page in a user's browser from talking to a
+ * server on the user's machine (DNS rebinding; 2026-07-28
+ * basic/transports/streamable-http, "Security & Transport"). An attacker can bind a host
+ * name to any address, but cannot change what an address means. By default a listener
+ * therefore accepts as Host only addresses, and names that nobody else can have. A
+ * listener that only this machine can reach accepts only local addresses and names. With
+ * TLS, or when every caller needs a token, a listener that other machines can reach
+ * accepts every name: a hostile page has no certificate for its name, and a browser never
+ * adds the token by itself. If the operator lists hosts, exactly the listed hosts are
+ * accepted. Pages of the server's own origin are accepted unless the operator lists the
+ * origins. The health check comes first, because a program that asks for it may send no
+ * Host, and the answer reveals nothing.
  *
- * Accept is read leniently: a missing Accept allows everything, and it is enough if
- * Accept allows one of the two types of an answer. */
+ * Accept is read leniently: a missing Accept allows every type, and an Accept that allows
+ * one of the two types of an answer (JSON, events) is enough. */
 #include "transport/http_route.h"
 
 #include "wire/http1_head.h"
@@ -35,8 +36,8 @@ static void refuse(sgi_http_head_verdict *route, int32_t status, const char *pro
 
 /* ---- lists in headers ---- */
 
-/* Gives the part of *list before the first separator and removes this part from *list.
- * Returns false when the list is empty. */
+/* Stores the part of *list before the first separator in *item, and removes this part
+ * from *list. Returns false when the list is empty. */
 static bool next_of(sgi_str *list, char separator, sgi_str *item)
 {
     if (!list->n)
@@ -50,7 +51,7 @@ static bool next_of(sgi_str *list, char separator, sgi_str *item)
 
 /* ---- Host and Origin ---- */
 
-/* Returns the host without its port. [::1] keeps its brackets. */
+/* Returns the host without its port. An IPv6 address such as [::1] keeps its brackets. */
 static sgi_str without_port(sgi_str host)
 {
     size_t at = host.n;
@@ -68,8 +69,8 @@ bool sgi_http_is_local_name(sgi_str name)
            sgi_http1_same(name, SGI_STR("[::1]"));
 }
 
-/* True when the text is a number from 0 to 255 without a leading zero. Some programs
- * read 010 as eight. */
+/* True when the text is a number from 0 to 255 without a leading zero. A leading zero is
+ * not allowed, because some programs read 010 as eight. */
 static bool is_octet(sgi_str text)
 {
     int32_t value = 0;
@@ -84,8 +85,8 @@ bool sgi_http_is_address(sgi_str name)
 {
     sgi_str octet;
     int32_t count = 0;
-    /* a name in brackets is an address: the parser allows brackets only around
-     * addresses */
+    /* a name in brackets is an address, because the parser allows brackets only around an
+     * address */
     if (name.n && *name.p == '[')
         return name.n > 2 && name.p[name.n - 1] == ']';
     if (name.n < 7 || name.n > 15 || name.p[name.n - 1] == '.')
@@ -98,8 +99,8 @@ bool sgi_http_is_address(sgi_str name)
     return count == 4;
 }
 
-/* True when the name is the address that the listener is bound to. The name may have
- * its address in brackets. */
+/* True when the name is the address that the listener is bound to, with or without
+ * brackets. */
 static bool is_bound(const sgi_http_policy *policy, sgi_str name)
 {
     if (!policy->bound.n)
@@ -130,9 +131,9 @@ static bool is_host_allowed(const sgi_http_policy *policy, sgi_str host)
            (!policy->local && sgi_http_is_address(name));
 }
 
-/* Returns host:port of an http or https origin, otherwise an empty text. With TLS an
- * http origin is not accepted, because the page was transferred without protection and
- * may be forged. */
+/* Returns host:port of an http or https origin, otherwise an empty text. If the listener
+ * uses TLS, an http origin counts as foreign, because the page was transferred without
+ * protection and can be forged. */
 static sgi_str host_of_origin(sgi_str origin, bool secure)
 {
     static const sgi_str schemes[] = {SGI_STR_INIT("https://"), SGI_STR_INIT("http://")};
@@ -158,7 +159,8 @@ static bool is_origin_allowed(const sgi_http_policy *policy, sgi_str origin, sgi
                          : sgi_http1_same(own, host);
 }
 
-/* Checks Host and Origin. Returns false when the request is refused. */
+/* Checks the headers Host and Origin. Returns false when the request is refused; `route`
+ * then has the refusal. */
 static bool check_caller(const sgi_http_policy *policy, const sgi_http1 *head,
                          sgi_http_head_verdict *route)
 {
@@ -198,7 +200,8 @@ static const struct {
     {SGI_HTTP1_CONTENT_TYPE, "Header mismatch: Content-Type is repeated"},
 };
 
-/* True when the protocol version defines the error code for header mismatches. */
+/* True when the protocol version of the request defines an error code for header
+ * mismatches. */
 static bool has_mismatch_code(const sgi_http1 *head)
 {
     return sgi_version_name_has_mismatch_code(
@@ -220,8 +223,8 @@ static bool check_singles(const sgi_http1 *head, sgi_http_head_verdict *route)
 
 /* ---- types ---- */
 
-/* True when the weight of a type in Accept is zero, which refuses the type (RFC 9110
- * 12.4.2). */
+/* True when the weight of a type in Accept is zero, which means that the client refuses
+ * the type (RFC 9110 12.4.2). */
 static bool is_refused_range(sgi_str parameters)
 {
     sgi_str item;
@@ -252,7 +255,7 @@ static void read_accept(sgi_str list, bool *json, bool *events)
     }
 }
 
-/* Reads all Accept headers, because a request may have several. */
+/* Reads all Accept headers of a request, which may have several. */
 static void read_accepts(const sgi_http1 *head, bool *json, bool *events)
 {
     sgi_str name, value;
@@ -328,8 +331,8 @@ static void route_endpoint(const sgi_http_policy *policy, const sgi_http1 *head,
         refuse_method(route, policy->cors ? methods_with_cors : methods);
 }
 
-/* Decides about a request for the metadata. The metadata are public, and clients in
- * browsers ask for them from any origin. */
+/* Decides about a request for the protected resource metadata. The metadata are public,
+ * and clients in browsers ask for them from any origin. */
 static void route_metadata(const sgi_http1 *head, sgi_http_head_verdict *route)
 {
     if (sgi_str_eq(head->method, SGI_STR("OPTIONS")))

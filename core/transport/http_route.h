@@ -1,28 +1,30 @@
-/* Decides what the head of a request asks for and whether it is allowed: path, method,
- * Host, Origin, Accept, Content-Type, and headers that must not be repeated. This code
- * has no I/O and knows no connection. */
+/* Decides what a request asks for and whether the request is allowed, from its head:
+ * path, method, Host, Origin, Accept, Content-Type, and headers that must not be
+ * repeated. The code of this file does no input or output and knows no connection. */
 #ifndef SGI_HTTP_ROUTE_H
 #define SGI_HTTP_ROUTE_H
 
 #include "wire/http1.h"
 
-/* The rules of a listener for requests. The texts belong to the listener. */
+/* The rules by which a listener accepts requests. The texts belong to the listener. */
 typedef struct sgi_http_policy {
-    /* Returns true when the path serves public metadata; NULL = no path does. */
+    /* Returns true when the path serves public metadata; NULL = no path serves
+     * metadata. */
     bool (*is_public)(const void *user, sgi_str path);
     const void *user;
     sgi_str path;        /* path of the MCP endpoint */
-    sgi_str health_path; /* path of the health check; empty = none */
-    /* allowed hosts, separated by commas; p NULL = `bound`, `local`, `secure` and
-     * `tokens` decide */
+    sgi_str health_path; /* path of the health check; empty = no health check */
+    /* allowed hosts, separated by commas; p NULL = the members `bound`, `local`, `secure`
+     * and `tokens` decide which hosts are allowed */
     sgi_str hosts;
-    /* allowed origins, separated by commas; p NULL = decided like `hosts` */
+    /* allowed origins, separated by commas; p NULL = the server's own origin is allowed,
+     * and with `local` every local origin */
     sgi_str origins;
     sgi_str bound; /* the address that the socket is bound to, without its port */
-    bool local;    /* only this machine can reach the listener */
-    bool secure;   /* the listener uses TLS: its certificate proves its name */
-    bool tokens;   /* every caller needs a token */
-    bool cors;     /* CORS headers are sent, so that web pages may read answers */
+    bool local;    /* true = only this machine can reach the listener */
+    bool secure;   /* true = the listener uses TLS, so its certificate proves its name */
+    bool tokens;   /* true = every caller needs a token */
+    bool cors;     /* true = CORS headers are sent, so that web pages can read answers */
 } sgi_http_policy;
 
 typedef enum sgi_http_kind {
@@ -32,21 +34,22 @@ typedef enum sgi_http_kind {
     SGI_HTTP_DELETE,
     SGI_HTTP_PREFLIGHT,
     SGI_HTTP_HEALTH,
-    SGI_HTTP_METADATA, /* the metadata for authorization */
+    SGI_HTTP_METADATA, /* a request for the protected resource metadata */
     SGI_HTTP_METADATA_PREFLIGHT
 } sgi_http_kind;
 
-/* The result of the checks, with views of the head. */
+/* The result of the checks. The texts are views of the head. */
 typedef struct sgi_http_head_verdict {
     sgi_http_kind kind;
     bool takes_events;
-    bool bare;      /* the request is HEAD, so the answer has no body */
-    sgi_str origin; /* the origin that may read the answer (CORS); empty = none */
-    /* The following members are set for a refusal. */
+    bool bare; /* true = the request is HEAD, so the answer has no body */
+    /* the origin whose pages may read the answer (CORS); empty = no CORS headers */
+    sgi_str origin;
+    /* The remaining members are set only for a refusal. */
     int32_t status;
-    int32_t code; /* JSON-RPC error code */
+    int32_t code; /* the JSON-RPC error code of the refusal */
     const char *problem;
-    const char *allow; /* value of the header Allow, for status 405 */
+    const char *allow; /* value of the header Allow, for the status 405 */
 } sgi_http_head_verdict;
 
 void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
@@ -54,7 +57,7 @@ void sgi_http_route_head(const sgi_http_policy *policy, const sgi_http1 *head,
 
 /* True when the name is a local name of this machine, such as localhost. */
 bool sgi_http_is_local_name(sgi_str name);
-/* True when the Host is an address: four numbers, or [...]. */
+/* True when the Host is an IPv4 address (four numbers), or an address in brackets. */
 bool sgi_http_is_address(sgi_str name);
 
 #endif

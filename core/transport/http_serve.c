@@ -1,19 +1,19 @@
-/* The way of a request to the engine: refusing at the head, finding out who the caller
- * is, and passing the request on.
+/* The way of a request to the engine: refusing a request by its head, identifying the
+ * caller, and passing the request on.
  *
- * A refused request is still read to its end when its body is short, so that the
- * connection can be used again. Otherwise the request is answered at once and the
+ * When the body of a refused request is short, the listener still reads the body, so that
+ * the connection can be used again. Otherwise the request is answered at once and the
  * connection ends.
  *
- * If the application wants to identify callers, it is asked when the head is complete.
- * So a refused caller cannot make the server hold a body, and is not asked to send
- * one. The question is a callback, perhaps on another thread. The callback reads the
- * head in the parser, which does not change until the application has answered; bytes
- * that arrive meanwhile wait. The loop then acts on the answer. If the application
- * does not identify callers, the body is read first. */
+ * If the application identifies callers, it is asked when the head is complete. Therefore
+ * a refused caller cannot make the server hold a body, and is not asked to send one. The
+ * question is a callback, perhaps on another thread. The callback reads the head in the
+ * parser, which does not change until the application has answered; bytes that arrive
+ * meanwhile wait. The loop then acts on the answer. If the application does not identify
+ * callers, the body is read first. */
 #include "transport/http_conn.h"
 
-/* Maximum length of an unwanted body that is still read. */
+/* Maximum length in bytes of the body of a refused request that is still read. */
 #define MAX_DISCARDED ((uint64_t)64 * 1024)
 #define KEEP_BODY ((size_t)2 * 1024)
 
@@ -73,9 +73,9 @@ static void ask_for_body(sgi_http_conn *conn)
 
 /* ---- the caller ---- */
 
-/* Finds out the peer's name once per connection, when it is needed. The name is the
- * subject of the peer's certificate, or its address. When out of memory the peer stays
- * anonymous. */
+/* Determines the peer's name once per connection, when the name is needed. The name is
+ * the subject of the peer's certificate, or its address. When out of memory the peer
+ * stays anonymous. */
 static void look_at_peer(sgi_http_conn *conn)
 {
     sgi_link_peer peer;
@@ -90,7 +90,8 @@ static void look_at_peer(sgi_http_conn *conn)
         sgi_buf_reset(&conn->peer, 0);
 }
 
-/* Records the application's answer. It may run on another thread than the loop thread. */
+/* Records whom the application identified as the caller. May run on another thread than
+ * the loop thread. */
 static void identified(sgi_serve_identifying *identifying, segue_status status,
                        sgi_principal *who, bool named)
 {
@@ -105,8 +106,8 @@ static void identified(sgi_serve_identifying *identifying, segue_status status,
     sgi_carrier_request_work(&conn->transport.carrier, SGI_WORK_OWN);
 }
 
-/* Returns a header's value with a NUL after it. The NUL overwrites the line end in the
- * head, which is no longer needed. */
+/* Returns the value of a request header, followed by a NUL. The NUL overwrites the end of
+ * the header line, which is no longer needed. */
 const char *sgi_http_conn_header(sgi_http_conn *conn, sgi_str name)
 {
     size_t count = 0;
@@ -259,7 +260,8 @@ static void serve(sgi_http_conn *conn)
 
 /* ---- tokens ---- */
 
-/* Stores the verdict of a token check. The token identifies an accepted caller. */
+/* Stores the verdict of a token check in the connection. The token of an accepted request
+ * identifies the caller. */
 static void take_verdict(sgi_http_conn *conn)
 {
     sgi_bearer_check *check = &conn->check;
@@ -277,7 +279,7 @@ static void take_verdict(sgi_http_conn *conn)
     check->grant = NULL;
 }
 
-/* Called once the verdict of a check is known, perhaps not on the loop thread. */
+/* Called once the verdict of a token check is known, perhaps not on the loop thread. */
 static void verdict_decided(sgi_bearer_check *check)
 {
     sgi_http_conn *conn = SGI_OWNER(check, sgi_http_conn, check);
@@ -289,8 +291,8 @@ static void verdict_decided(sgi_bearer_check *check)
 }
 
 /* Called with true before the callback in which the application reads the request, and
- * with false after it. The request must not change between the two calls. If the
- * connection has ended in the meantime, the loop handles the end afterwards. */
+ * with false after that callback. The request must not change between the two calls. If
+ * the connection has ended in the meantime, the loop handles the end afterwards. */
 static void show(sgi_bearer_check *check, bool shown)
 {
     sgi_http_conn *conn = SGI_OWNER(check, sgi_http_conn, check);
@@ -307,8 +309,8 @@ void sgi_http_refuse_late_check(sgi_http_conn *conn)
     verdict_decided(&conn->check);
 }
 
-/* Starts the check of the token. If the check refuses the request at once, the body of
- * the request is still read if it is short. */
+/* Starts the check of the token. If the check refuses the request at once, a short body
+ * of the request is still read. */
 static void check_token(sgi_http_conn *conn)
 {
     sgi_http1 *head = &conn->parser;
@@ -336,8 +338,8 @@ static void check_token(sgi_http_conn *conn)
 
 /* ---- from the head over the caller to the request ---- */
 
-/* True when the engine answers this request. Only for such a request the caller must
- * be known. */
+/* True when the engine answers this request. The caller must be identified only for such
+ * a request. */
 static bool is_for_engine(const sgi_http_conn *conn)
 {
     sgi_http_kind kind = conn->route.kind;
@@ -367,8 +369,8 @@ void sgi_http_on_head(sgi_http_conn *conn)
     }
 }
 
-/* Continues once the caller is known. After a refusal the connection stays open only if
- * the rest of the request has already arrived, so that there is nothing to wait for. */
+/* Continues with the request once the caller is known. After a refusal the connection
+ * stays open only if the rest of the request has already arrived. */
 void sgi_http_on_caller(sgi_http_conn *conn)
 {
     const sgi_http1 *head = &conn->parser;

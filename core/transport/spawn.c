@@ -1,4 +1,4 @@
-/* A server in a child process, connected through its standard input and output.
+/* A server in a child process, connected through the child's standard input and output.
  *
  *   ABSENT --start, reopen--> RUNNING --close: output is sent----\
  *      ^                          \---input ended, broken--> CLOSING: its input is closed
@@ -9,17 +9,19 @@
  *      |                                                         v
  *      \------ the child has ended: reaped, from any stage - KILLED: SIGKILL
  *
- * Output that a child wrote before it ended is still read, even if the conversation
- * wants it only later: `reaped` marks a child that has ended but whose output has not.
+ * Output that a child wrote before it ended is still read, even if the conversation asks
+ * for this output only later. `reaped` marks a child that has ended while some of its
+ * output is unread.
  *
  * A loss is reported to the conversation once per child (`up`), with a text about how
- * the child ended. The end of the child's output waits TELL_MS for that text. A failure
- * to start is reported as a loss right after the start.
+ * the child ended. When the child's output ends first, the report waits up to TELL_MS for
+ * the exit status, which that text describes. A failure to start is reported as a loss
+ * right after the start.
  *
  * The transport outlives its conversation until the child is reaped, so no zombie is
- * left. It ends when the child is gone and `over` says that no other child will be
- * needed. When the runtime is freed, `release` kills a child that still lives after its
- * timeouts. */
+ * left. The transport ends when the child is gone and `over` says that no other child
+ * will be needed. When the runtime is freed, `release` kills a child that still lives
+ * after the timeouts. */
 #include "transport/stream.h"
 
 #include <errno.h>
@@ -44,15 +46,16 @@ typedef struct spawn {
     int64_t close_ms;
     int64_t terminate_ms;
     bool with_err;
-    /* the relay of the child's standard error; NULL = neither on_stderr nor free_user
-     * was given */
+    /* relays the child's standard error to the application; NULL when the options have
+     * neither on_stderr nor free_user */
     sgi_stderr_relay *relay;
     sgi_child child;
     stage stage;
-    bool up;     /* the conversation was started and no loss was reported to it */
-    bool over;   /* true = the transport ends together with this child */
-    bool again;  /* true = a reopen was requested while the last child still exists */
-    bool reaped; /* the child has ended and was reaped; `why` says how it ended */
+    bool up;    /* true = the conversation was started, and no loss was reported since */
+    bool over;  /* true = the transport ends together with this child */
+    bool again; /* true = a reopen was requested while the previous child still exists */
+    /* true = the child has ended and was reaped; `why` tells how the child ended */
+    bool reaped;
     ev_io exited;
     ev_io complains;
     sgi_timer next_stage;
@@ -104,8 +107,8 @@ static void tell_now(sgi_timer *timer)
 
 /* ---- standard error ---- */
 
-/* Reads standard error of the child once. Returns true when there may be more to read
- * at once. The caller holds the lock, because the lines are queued under the lock. */
+/* Reads the child's standard error once. Returns true when more bytes can be read at
+ * once. The caller holds the lock, because the lines are queued under the lock. */
 static bool read_complaint(spawn *s)
 {
     char *scratch = sgi_runtime_scratch(sgi_transport_runtime(&s->base));
@@ -147,7 +150,8 @@ static void on_patience_over(sgi_timer *timer)
     enter_stage(s, s->stage == CLOSING ? TERMINATING : KILLED);
 }
 
-/* Enters a stage of the shutdown (2026-07-28 basic/transports/stdio, shutdown). */
+/* Enters a stage of the child's shutdown (2026-07-28 basic/transports/stdio,
+ * shutdown). */
 static void enter_stage(spawn *s, stage next)
 {
     s->stage = next;
@@ -180,8 +184,8 @@ static void forget_child(spawn *s)
     s->reaped = false;
 }
 
-/* Decides what happens when there is no child: the transport ends, starts another
- * child, or waits for a reopen. */
+/* Decides what happens after a child is gone: the transport ends, starts another child,
+ * or waits for a reopen. */
 static void go_on(spawn *s, const char *why)
 {
     tell_lost(s, why);
@@ -203,7 +207,7 @@ static void describe_exit(const sgi_child_exit *how, char why[SGI_WHY_SIZE])
         snprintf(why, SGI_WHY_SIZE, "the program exited with status %d", how->value);
 }
 
-/* Handles the end of a child whose output has ended or is not wanted any more. */
+/* Handles the end of a child whose output was read to its end or is no longer needed. */
 static void bury_child(spawn *s)
 {
     if (s->with_err)
@@ -213,8 +217,8 @@ static void bury_child(spawn *s)
     go_on(s, s->why);
 }
 
-/* Handles the end of a child once its output pipe is empty. The function does not wait
- * for the end of the pipe, because a grandchild may keep the pipe open. */
+/* Handles the end of a child once the child's output pipe is empty. The function does not
+ * wait for the end of the pipe, because a grandchild can keep the pipe open. */
 static void bury_once_read(spawn *s)
 {
     sgi_stream_drain(&s->stream);

@@ -1,10 +1,11 @@
-/* The common part of all transports: their life, and passing the loop's work to the
- * kind of transport.
+/* The part that all transports have in common: creating, attaching and ending a
+ * transport, and passing the loop's work to the kind of transport.
  *
- * Work comes as bits. Handling one bit may end the transport, so each step checks the
- * state first; the memory lives until the end of the turn. The end is reported to a
- * conversation in two steps: sgi_conn_lost with the reason, if there is a reason, then
- * sgi_conn_detach. After that the transport must not use the conversation. */
+ * The loop's work is a set of bits. Handling one bit can end the transport, so each step
+ * first checks the state. The memory of an ended transport lives until the end of the
+ * turn. A transport reports its end to its conversation in two steps: it calls
+ * sgi_conn_lost with the reason, if there is a reason, and then sgi_conn_detach.
+ * Afterwards the transport must not use the conversation. */
 #include "transport/transport.h"
 
 #include <stdio.h>

@@ -1,22 +1,26 @@
-/* The eventfd by which libwebsockets wakes a context. Versions 4.2 and 4.3 do not close
- * it when the context is destroyed: their close path skips it, and then forgets its
- * number. So each context costs a descriptor. This file finds the eventfd before the end
- * of the context and closes it afterwards if the library has not. */
+/* The eventfd with which libwebsockets wakes a context. libwebsockets 4.2 and 4.3 do not
+ * close this eventfd when the context is destroyed, so each context would leak a
+ * descriptor. This file finds the eventfd before the context is destroyed, and closes the
+ * eventfd afterwards if libwebsockets has not closed it. */
 #ifndef SEGUE_WAKE_DESCRIPTOR_H
 #define SEGUE_WAKE_DESCRIPTOR_H
 
 struct lws_context;
 
 typedef struct sgi_wake_descriptor {
-    int fd;   /* the number that the context uses; -1 = not found */
-    int twin; /* a duplicate; it shows whether `fd` is still the same eventfd */
+    int fd; /* the context's eventfd; -1 = not found */
+    /* a duplicate of `fd`, which shows later whether the number `fd` still is the same
+     * eventfd */
+    int twin;
 } sgi_wake_descriptor;
 
-/* Finds the eventfd of the context. Nobody may read the eventfd meanwhile, so the caller
- * is the thread of the context. Without /proc nothing is found. */
+/* Finds the eventfd of the context. Nothing else must read the eventfd during the call,
+ * so only the thread of the context calls the function. Without /proc the eventfd is not
+ * found. */
 sgi_wake_descriptor sgi_wake_descriptor_find(struct lws_context *context);
 
-/* Closes the eventfd if it is still open, after the context was destroyed. */
+/* Closes the eventfd if it is still open. To be called after the context was
+ * destroyed. */
 void sgi_wake_descriptor_close(sgi_wake_descriptor wake);
 
 #endif
