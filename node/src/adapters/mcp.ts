@@ -10,13 +10,13 @@
  * await client.callTool({ name: "story", arguments: { n: 3 } });
  * ```
  *
- * Existing code of the official SDK gets the features of this library: calls and tasks
+ * Existing code of the official SDK gets the features of this library. Calls and tasks
  * survive a broken connection, and a server of any revision looks like a server of
  * 2025-11-25. An answer in segments or as a task arrives as one result.
  *
- * The transport does not forward bytes. It turns each message of the SDK into a request
- * of this library, because a request can only be repeated safely by code that understands
- * it.
+ * The transport does not forward bytes. The transport turns each message of the SDK into
+ * a request of this library, because only code that understands a request can repeat the
+ * request safely.
  *
  * @module
  */
@@ -47,7 +47,7 @@ export type SegueTransportOptions = Omit<
     | "onNotification"
 >;
 
-/** The options that the SDK passes with a message. */
+/** The options that the SDK passes with a message that it sends. */
 export interface SendOptions {
     /** A token of an earlier request. The new request resumes where that request
      * stopped. */
@@ -103,7 +103,8 @@ class Asked extends Exchange {
  * alive until it is closed, as the SDK's own transports do. */
 export class SegueTransport {
     /**
-     * Called when the transport has closed. The SDK sets onclose, onerror and onmessage.
+     * Called when the transport has closed. The SDK sets `onclose`, `onerror` and
+     * `onmessage`.
      */
     onclose: (() => void) | undefined;
     /** Called with an error that belongs to no request. */
@@ -130,9 +131,9 @@ export class SegueTransport {
     private readonly subscribed = new Map<string, Changes>();
 
     /**
-     * @param target - as in `connect`.
-     * @param options - as in `connect`. The callbacks for questions and log messages
-     * belong to the SDK's client and are refused here.
+     * @param target - the server, as in `connect`.
+     * @param options - the options of `connect`, except the callbacks for questions and
+     * log messages. These callbacks belong to the SDK's client and are refused here.
      */
     constructor(target: Target, options: SegueTransportOptions = {}) {
         const wrong = TAKEN.find((name) => name in options);
@@ -141,9 +142,11 @@ export class SegueTransport {
         this.options = options;
     }
 
-    /** Starts the transport. The connection is made later, when the client sends
-     * `initialize` with its capabilities. A failed connection then fails
-     * `client.connect`. */
+    /**
+     * Starts the transport. The connection is made later, when the SDK's client sends
+     * `initialize` with its capabilities. If the connection fails, `client.connect`
+     * fails.
+     */
     async start(): Promise<void> {
         if (this.state !== "new")
             throw new StateError("the transport was started before");
@@ -271,8 +274,8 @@ export class SegueTransport {
     ): Promise<JsonObject | undefined> {
         const { session } = this;
         if (session === undefined) {
-            // The adapter refuses server/discover, too, because to the SDK every server
-            // looks like a server of 2025-11-25.
+            // A request before `initialize` is refused, even `server/discover`: to the
+            // SDK, every server looks like a server of 2025-11-25.
             throw new Refused(`${method} was called before initialize`, METHOD_NOT_FOUND);
         }
         if (method === "ping") return {};
@@ -328,7 +331,8 @@ export class SegueTransport {
         }
         const told: unknown = JSON.parse(raw ?? "{}");
         const result = isObject(told) ? told : {};
-        // only 2026-07-28 has this member
+        // Only results of 2026-07-28 have `resultType`. The SDK expects a result of
+        // 2025-11-25.
         if (result.resultType === "complete") delete result.resultType;
         return result;
     }
@@ -389,7 +393,8 @@ export class SegueTransport {
         );
         if (!Object.values(wanted).includes(true)) return;
         const onChange = (change: Change): void => this.changed(change);
-        // the server may declare subscriptions that it does not support
+        // The call fails when the server declares subscriptions that it does not support.
+        // The failure is ignored.
         await session.subscribe(wanted, { onChange }).catch(() => undefined);
     }
 

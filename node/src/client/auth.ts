@@ -1,10 +1,10 @@
 /**
  * Authorization of a client over HTTP (2026-07-28 basic/authorization).
  *
- * The library finds the authorization server, registers, asks for tokens, renews them and
- * sends them. This file has the parts that a desktop program needs: it opens a browser
- * for the user's consent, listens on a local socket for the browser's redirect, and
- * stores tokens in files.
+ * The library finds the authorization server and registers the client. The library also
+ * asks for tokens, renews tokens and sends tokens. This file has the parts that a desktop
+ * program needs. The code here opens a browser for the user's consent, listens on a local
+ * socket for the browser's redirect, and stores tokens in files.
  */
 
 import { spawn } from "node:child_process";
@@ -16,8 +16,10 @@ import os from "node:os";
 import path from "node:path";
 import type { OauthOptions } from "../native.js";
 
-/** Stores texts by key. The texts are secrets. The library waits while either function
- * runs, so both must be quick. */
+/**
+ * Stores texts by key. The texts are secrets. The library waits while `load` or `save`
+ * runs, so both functions must be quick.
+ */
 export interface TokenStorage {
     /**
      * Returns the value that `save` stored last under the key; null or undefined when
@@ -53,8 +55,8 @@ export class FileStorage implements TokenStorage {
     }
 
     /**
-     * Stores the value in a file, which is replaced in one step: a reader finds either
-     * the old or the new text.
+     * Stores the value in a file. The file is replaced in one step, so a reader finds
+     * either the whole old text or the whole new text.
      */
     save(key: string, value: string): void {
         fs.mkdirSync(this.directory, { recursive: true, mode: 0o700 });
@@ -83,14 +85,21 @@ export interface OAuthOptions {
      * `assertion` returns names the user (RFC 7523).
      */
     grant?: "code" | "client" | "assertion" | undefined;
-    /** The client id of a program registered beforehand. Without it the program
-     * registers itself. */
+    /**
+     * The client id of a program that was registered beforehand. Without a client id the
+     * program registers itself.
+     */
     clientId?: string | undefined;
     clientSecret?: string | undefined;
-    /** PEM. With this key the client signs instead of sending a client secret. */
+    /**
+     * A private key in PEM format. With this key the client signs instead of sending a
+     * client secret.
+     */
     privateKey?: string | undefined;
-    /** The authorization server that knows `clientId`. `clientId` is sent to no other
-     * server. */
+    /**
+     * The authorization server that knows `clientId`. The client sends `clientId` to no
+     * other server.
+     */
     issuer?: string | undefined;
     /** An https URL of a document that describes the client. */
     clientMetadataUrl?: string | undefined;
@@ -99,23 +108,27 @@ export interface OAuthOptions {
     /** The scope to request if the server names no scope. */
     scope?: string | undefined;
     /**
-     * Where the browser is redirected to. Default: a socket on this machine, which
-     * listens while a connection is open. With a URI of your own, pass the full redirect
-     * URL to `authorize`.
+     * The URI to which the browser is redirected. Default: the URI of a socket on this
+     * machine, which listens while a connection is open. With a URI of your own, pass the
+     * full redirect URL to `authorize`.
      */
     redirectUri?: string | undefined;
-    /** The port of the local socket; 0 = a free port. A fixed port avoids a new
-     * registration in each run. */
+    /**
+     * The port of the local socket that receives the browser's redirect; 0 = a free port.
+     * With a fixed port, the program does not register again in each run.
+     */
     port?: number | undefined;
     /** How long the user may take to agree, in milliseconds; default ten minutes. */
     consentTimeoutMs?: number | undefined;
     /** Stores registrations and tokens beyond the connection, e.g. in a
      * {@link FileStorage}. */
     storage?: TokenStorage | undefined;
-    /** Shows the URL to the user. Default: opens the desktop's browser. */
+    /** Shows a URL to the user. Default: the desktop's browser opens the URL. */
     openBrowser?: ((url: string) => unknown) | undefined;
-    /** For grant `"assertion"`: returns a JWT, or nothing. The library waits while the
-     * function runs, so it must be quick. */
+    /**
+     * For the grant `"assertion"`: returns a JWT, or nothing. The library waits while the
+     * function runs, so the function must be quick.
+     */
     assertion?:
         | ((issuer: string, resource: string) => string | null | undefined)
         | undefined;
@@ -133,8 +146,10 @@ export interface OAuthOptions {
 
 const GRANTS = { code: 0, client: 1, assertion: 2 } as const;
 
-/** Authorizes with OAuth 2.1. The client requests tokens when the server demands a
- * token. */
+/**
+ * Authorizes a client with OAuth 2.1. The client requests a token when the server demands
+ * one.
+ */
 export class OAuth {
     /** @internal */
     readonly storage: TokenStorage | undefined;
@@ -147,7 +162,8 @@ export class OAuth {
     /** The grant that this client uses. */
     readonly grant: "code" | "client" | "assertion";
     readonly #openBrowser: ((url: string) => unknown) | undefined;
-    // The options have secrets. They are private so that console.log does not print them.
+    // The options contain secrets. The member is private so that console.log does not
+    // print the secrets.
     readonly #told: OauthOptions;
 
     constructor(options: OAuthOptions = {}) {
@@ -182,7 +198,7 @@ export class OAuth {
         };
     }
 
-    /** @internal The options for `segue_transport_set_oauth`. */
+    /** @internal Returns the options for `segue_transport_set_oauth`. */
     told(redirectUri: string | undefined): OauthOptions {
         return { ...this.#told, redirectUri };
     }
@@ -219,9 +235,11 @@ const HEADERS = {
     Connection: "close",
 };
 
-/** A local socket that receives the browser's redirect. The socket is bound at once so
- * that its URL is known (RFC 8252, section 7.3). The socket does not keep the process
- * alive. */
+/**
+ * A local socket that receives the browser's redirect. The socket is bound when the
+ * object is made, so its URL is known at once (RFC 8252, section 7.3). The socket does
+ * not keep the process alive.
+ */
 export class Redirects {
     /** The URL that the browser is redirected to. */
     readonly url: string;
@@ -234,6 +252,8 @@ export class Redirects {
     }
 
     /**
+     * Opens the local socket.
+     *
      * @param taken - a function that gets the query of the redirect and returns whether a
      * connection waited for this redirect.
      * @throws the error of `listen`, for instance because the port is in use.
@@ -265,7 +285,7 @@ export class Redirects {
         return new Redirects(server);
     }
 
-    /** Frees the port. */
+    /** Closes the local socket, which frees its port. */
     close(): void {
         this.server.close();
         this.server.closeAllConnections();

@@ -21,37 +21,46 @@ export type Arguments = { readonly [name: string]: unknown };
 
 /** The options of `session.call`. */
 export interface CallOptions extends RequestOptions {
-    /** Called with the status of a task and its text whenever the status or the text
-     * changes. */
+    /**
+     * Called with the status of a task and the text about the status, whenever one of
+     * them changes.
+     */
     onStatus?: ((status: string, message: string | undefined) => unknown) | undefined;
     /** Answers the server's questions during this call, instead of the session's
      * callbacks. */
     onInput?: OnInput | undefined;
     /**
-     * Calls with the same key run once, even over broken connections and from several
-     * programs, if the server supports idempotency keys. 16 to 128 bytes. Default: a new
-     * key per call.
+     * The idempotency key of the call, 16 to 128 bytes. If the server supports
+     * idempotency keys, calls with the same key run once, even over broken connections
+     * and from several programs. Default: a new key for each call.
      */
     idempotencyKey?: string | undefined;
     /** `_meta` of the request. */
     meta?: JsonObject | undefined;
-    /** true = a result with `isError` is thrown as an error. Default: the session's
-     * setting, which is true unless changed. */
+    /**
+     * true = a result with `isError` is thrown as a `ToolError`. Default: the setting of
+     * the session.
+     */
     throwOnError?: boolean | undefined;
     /**
      * How a server of 2025-11-25 may answer a call that it can run as a task (SEP-1905).
-     * Default: the session's modes. Only modes of the session are allowed.
+     * Each mode must be one of the session's modes. Default: all modes of the session.
      */
     responseModes?: readonly ResponseMode[] | undefined;
 }
 
 /** The options for reading segments. */
 export interface ReadOptions {
-    /** How many unread segments may wait before the server must pause; default 1024. */
+    /**
+     * Maximum number of unread segments. When this number is reached, the server must
+     * pause. Default 1024.
+     */
     window?: number | undefined;
-    /** false = segments are not collected, and `result` has no content. Use this option
-     * for results that are too large for memory. A plain answer, which arrives whole,
-     * keeps its content. */
+    /**
+     * false = segments are not collected, and `result` has no content. Use false for
+     * results that are too large for memory. An answer that is not streamed arrives whole
+     * and keeps its content.
+     */
     collect?: boolean | undefined;
 }
 
@@ -63,13 +72,17 @@ export interface StartOptions extends CallOptions, ReadOptions {
 
 /** The options of `session.stream`. */
 export interface StreamOptions extends StartOptions {
-    /** Called with the stream as soon as the call has become a task. This is the moment
-     * to store its `token` or `taskId`. */
+    /**
+     * Called with the stream as soon as the call has become a task. The callback can
+     * store the stream's `token` or `taskId`.
+     */
     onTask?: ((stream: Stream) => unknown) | undefined;
-    /** What happens when the reader leaves early: `"cancel"` ends the request,
-     * `"detach"` lets a task continue on the server. */
+    /**
+     * What happens to the request when the reader leaves before the end. `"cancel"` ends
+     * the request, and `"detach"` lets a task continue on the server.
+     */
     onLeave?: Leave | undefined;
-    /** true = segments may arrive out of order, where the server streams by SEP-1905. */
+    /** true = segments may arrive out of order when the server streams by SEP-1905. */
     unordered?: boolean | undefined;
 }
 
@@ -89,8 +102,8 @@ const CALL = "tools/call";
 const NONE: CallOptions = {};
 const WINDOW = 1024;
 /**
- * Limits of the length of an idempotency key, in bytes. A short key could be guessed, and
- * a guessed key would find the work of another client.
+ * Minimum and maximum length of an idempotency key, in bytes. A short key could be
+ * guessed, and a guessed key would give access to the call of another client.
  */
 const KEY_LEAST = 16;
 const KEY_MOST = 128;
@@ -124,7 +137,10 @@ function check(verb: keyof typeof KNOWN, options: object): void {
     }
 }
 
-/** The calls of a session; see session.ts. */
+/**
+ * The methods of a session that call tools. The class `Session` (session.ts) has the
+ * other methods.
+ */
 export class Calls extends Conversation {
     private readonly finishAny = this.finisher(undefined);
 
@@ -166,7 +182,7 @@ export class Calls extends Conversation {
 
     /**
      * Calls a tool and reads its result in segments while the tool runs; see
-     * {@link Stream}. The request is sent when the reading begins.
+     * {@link Stream}. The request is sent when the program begins to read the stream.
      */
     stream(tool: string, args: Arguments = {}, options: StreamOptions = {}): Stream {
         check("stream", options);
@@ -176,7 +192,8 @@ export class Calls extends Conversation {
         const params = paramsOf(tool, args, options.meta);
         const begin = (): Flow => {
             const flow = this.flowOf(options, !unordered);
-            // The flow must not hold the stream; flow.ts explains why.
+            // The flow must not refer to the stream (see flow.ts), so the callback uses a
+            // weak reference.
             if (onTask) flow.onBegin = () => tellTask(held, onTask);
             this.send(flow, CALL, params, wanted);
             flow.mark(0);
@@ -189,11 +206,11 @@ export class Calls extends Conversation {
     }
 
     /**
-     * Calls a tool and returns as soon as the call can be resumed. A call can be resumed
-     * when the server has made a task, or has given the call a resumption id (SEP-975).
-     * Its `token` can then be stored. If the server does neither, `start` returns at the
-     * first segment or at the end of the call. The call has no time limit except the
-     * option `timeoutMs`.
+     * Calls a tool and returns as soon as the call can be resumed: the server has made a
+     * task, or has given the call a resumption id (SEP-975). The program can then store
+     * the call's `token`. If the server makes no task and gives no resumption id, `start`
+     * returns at the first segment or at the end of the call. Only the option `timeoutMs`
+     * limits the time of the call.
      *
      * @throws SegueError: the call failed before `start` could return.
      */
@@ -219,7 +236,8 @@ export class Calls extends Conversation {
 
     /**
      * Resumes a request of an earlier connection or process. The resumed request delivers
-     * the segments after those that the token covers, then the whole result.
+     * the segments that follow the segments covered by the token, and then the whole
+     * result.
      *
      * @param token - the token of a `Stream`, a `Task` or an error.
      * @throws InvalidError: the token is damaged.
@@ -338,16 +356,19 @@ export class Calls extends Conversation {
 }
 
 /**
- * Returns the reason why a tool failed: the last text of the result, because a tool that
- * streamed output adds the reason after the output. The whole output is in the result.
+ * Returns the reason why a tool failed: the last text block of the result. A tool that
+ * has streamed output adds the reason as the last block. The whole output is in the
+ * result.
  */
 function why(result: Result): string {
     const last = result.content.findLast((block) => block.type === "text");
     return (last as TextContent | undefined)?.text ?? "";
 }
 
-/** A cache with one entry: the name of the tool that was called last, and this name as
- * JSON. */
+/**
+ * A cache with one entry: the name of the tool that was called last, and the same name as
+ * JSON.
+ */
 let named = { tool: "", quoted: '""' };
 
 function paramsOf(tool: string, args: Arguments, meta: JsonObject | undefined): string {

@@ -1,4 +1,7 @@
-/** Subscriptions to changes that a server reports: of resources, or of its lists. */
+/**
+ * Subscriptions to changes that a server reports. A change concerns a resource or one of
+ * the server's lists.
+ */
 
 import { asyncDispose } from "../dispose.js";
 import { ClosedError, SegueError, UnsupportedError } from "../errors.js";
@@ -27,9 +30,11 @@ export interface Interests {
 
 /** The options of `session.subscribe`. */
 export interface SubscribeOptions {
-    /** Called with each change, instead of a loop that reads the changes. A change may be
-     * reported more than once. The callback keeps the process alive until the
-     * subscription is closed. */
+    /**
+     * Called with each change. With this callback, no loop reads the changes. A change
+     * may be reported more than once. The callback keeps the process alive until the
+     * subscription is closed.
+     */
     onChange?: ((change: Change) => unknown) | undefined;
     /** Aborting the signal ends the subscription. */
     signal?: AbortSignal | undefined;
@@ -50,7 +55,9 @@ const METHODS: Record<string, List> = {
 };
 const UPDATED = "notifications/resources/updated";
 const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";
-/** Limits of the pause before the client subscribes again, in milliseconds. */
+/**
+ * The shortest and the longest pause before the client subscribes again, in milliseconds.
+ */
 const PAUSE_FIRST = 100;
 const PAUSE_MOST = 30_000;
 
@@ -64,7 +71,7 @@ function readChange(method: string, params: JsonObject): Change | undefined {
 }
 
 /**
- * A subscription. Its loop reads each change:
+ * A subscription. A loop over the subscription reads each change:
  *
  * ```ts
  * for await (const change of await session.subscribe({ uris: ["file:///log"] })) {
@@ -72,10 +79,10 @@ function readChange(method: string, params: JsonObject): Change | undefined {
  * }
  * ```
  *
- * A change that arrives several times before it is read is reported once, so a slow
- * reader cannot fill the queue. After a broken connection the client subscribes again.
- * Changes during the break are unknown, so every subscribed list and resource is then
- * reported once as changed. Leaving the loop unsubscribes.
+ * A change that arrives several times before the program reads it is reported once. So a
+ * slow reader cannot fill the queue. After a broken connection the client subscribes
+ * again. Changes during the break are unknown, so every subscribed list and resource is
+ * then reported once as changed. Leaving the loop ends the subscription.
  */
 export class Changes implements AsyncIterableIterator<Change> {
     private readonly session: Conversation;
@@ -118,8 +125,8 @@ export class Changes implements AsyncIterableIterator<Change> {
 
     private wants(change: Change): boolean {
         if (change.kind !== "resource") return this.lists.includes(change.kind);
-        // The server may report a part of a resource, such as a file in a subscribed
-        // directory.
+        // A change may concern a part of a subscribed resource, such as a file in a
+        // subscribed directory. So each URI that begins with a subscribed URI matches.
         return this.uris.some((uri) => change.uri.startsWith(uri));
     }
 
@@ -133,8 +140,10 @@ export class Changes implements AsyncIterableIterator<Change> {
         this.waiters.wake();
     }
 
-    /** @internal Ends the waits of the subscription. Called when the session or the
-     * subscription has ended. */
+    /**
+     * @internal Ends the subscription and wakes its waiting readers. Called when the
+     * session or the server has ended the subscription.
+     */
     closed(error: unknown): void {
         if (!this.isOpen) return;
         if (error !== undefined) this.end = { error };
@@ -151,7 +160,7 @@ export class Changes implements AsyncIterableIterator<Change> {
 
     // ---- called by the reader
 
-    /** @internal Subscribes at the server. */
+    /** @internal Sends the subscription to the server. */
     async open(signal?: AbortSignal): Promise<void> {
         signal?.throwIfAborted();
         this.session.changes.add(this);
@@ -186,8 +195,8 @@ export class Changes implements AsyncIterableIterator<Change> {
                 if (others.some((other) => other.uris.includes(uri))) continue;
                 await this.session
                     .request("resources/unsubscribe", { uri })
-                    // A failure to unsubscribe does not matter, because the subscription
-                    // ends either way.
+                    // A failure of this request does not matter, because the subscription
+                    // ends in any case.
                     .catch(() => undefined);
             }
         }
@@ -222,7 +231,7 @@ export class Changes implements AsyncIterableIterator<Change> {
         }
     }
 
-    /** Unsubscribes: `for await` calls this at `break`. */
+    /** Ends the subscription. `for await` calls this method at `break`. */
     async return(): Promise<IteratorResult<Change, undefined>> {
         await this.close();
         return { done: true, value: undefined };
@@ -256,14 +265,16 @@ export class Changes implements AsyncIterableIterator<Change> {
         }
     }
 
-    /** Waits until the connection of the subscription is lost. */
+    /** Waits until the connection that carries the subscription is lost. */
     private async lost(): Promise<void> {
         if (this.listening !== undefined) await this.listening.ended;
         else await this.session.reconnected(this.generation);
     }
 
-    /** Subscribes again each time the connection was lost. The pauses between attempts
-     * grow. */
+    /**
+     * Subscribes again each time the connection was lost. Each failed attempt doubles the
+     * pause before the next attempt.
+     */
     private async keep(): Promise<void> {
         let pause = PAUSE_FIRST;
         await this.lost();
@@ -290,7 +301,7 @@ export class Changes implements AsyncIterableIterator<Change> {
     }
 }
 
-/** Waits for this number of ms without keeping the process alive. */
+/** Waits for a time in milliseconds without keeping the process alive. */
 function sleep(ms: number): Promise<void> {
     return new Promise((resolve) => {
         setTimeout(resolve, ms).unref();

@@ -37,7 +37,7 @@ export const LEVELS = [
     "alert",
     "emergency",
 ] as const;
-/** A level of log messages (specification: server/utilities/logging). */
+/** The level of a log message (specification: server/utilities/logging). */
 export type LogLevel = (typeof LEVELS)[number];
 
 /** A log message of a server. */
@@ -53,13 +53,15 @@ export interface RequestOptions {
     /** Aborting the signal cancels the request, and the promise rejects with the signal's
      * `reason`. */
     signal?: AbortSignal | undefined;
-    /** Limit for the whole request, in milliseconds; 0 = no limit. Default: the limit of
-     * the session. */
+    /**
+     * Time limit for the whole request, in milliseconds; 0 = no limit. Default: the limit
+     * of the session.
+     */
     timeoutMs?: number | undefined;
     /** Called with each progress report of the server. */
     onProgress?: ((progress: Progress) => unknown) | undefined;
     /**
-     * Called with the log messages for this request, instead of the session's `onLog`.
+     * Called with each log message for this request, instead of the session's `onLog`.
      */
     onLog?: ((message: LogMessage) => unknown) | undefined;
 }
@@ -71,15 +73,18 @@ export interface RawRequestOptions extends RequestOptions {
 }
 
 /**
- * Reports that the server was lost or not reached, and that the client will try again.
+ * The argument of `onReconnect`: the server was lost or not reached, and the client will
+ * try again.
  */
 export interface Reconnect {
-    /** The number of this attempt in a row, from 1 on. */
+    /** The number of this attempt, counted from 1 since the server was lost. */
     attempt: number;
     /** The pause before this attempt, in milliseconds. */
     delayMs: number;
-    /** Why the last attempt failed. Over HTTP, `reason` also names the request that
-     * tries again. */
+    /**
+     * Why the last attempt failed. Over HTTP, `reason` also names the request that is
+     * tried again.
+     */
     reason: string;
 }
 
@@ -94,7 +99,7 @@ export interface Manners {
     throwOnError: boolean;
 }
 
-/** The transport of a session, as the session sees it. */
+/** The transport of a session, with the functions that the session calls. */
 export interface Line {
     /** Frees the resources of the transport. Called when the session has ended. */
     close(): void;
@@ -105,8 +110,8 @@ export interface Line {
 const MOST = Number.MAX_SAFE_INTEGER;
 
 /**
- * Converts a time limit for the library: at least 1 ms. undefined and 0 (no limit) become
- * undefined.
+ * Converts a time limit in milliseconds to the form of the library, where the minimum is
+ * 1. Returns undefined for undefined and for 0, which both mean no limit.
  */
 export function milliseconds(time: number | undefined): number | undefined {
     if (time === undefined || time === 0) return undefined;
@@ -115,7 +120,7 @@ export function milliseconds(time: number | undefined): number | undefined {
     return Math.max(1, Math.min(Math.round(time), MOST));
 }
 
-/** A session without the methods for users; see session.ts. */
+/** The parts of a session below the methods for users; session.ts adds these methods. */
 export class Conversation {
     /** @internal */
     readonly runtime: Runtime;
@@ -129,7 +134,10 @@ export class Conversation {
     connections = 0;
     /** Whether the session has ended. */
     isClosed = false;
-    /** @internal The reason why the last attempt to reach the server failed. */
+    /**
+     * @internal The reason why the last attempt to reach the server failed; "" = no
+     * attempt failed.
+     */
     lostBy = "";
     /** @internal */
     protected logLevel: LogLevel | undefined;
@@ -224,8 +232,8 @@ export class Conversation {
     // ---- callbacks of the user
 
     /**
-     * Runs a callback of the user. It does not wait for a promise that the callback
-     * returns.
+     * Runs a callback of the user. If the callback returns a promise, `run` does not wait
+     * for the promise.
      *
      * @internal
      */
@@ -241,8 +249,8 @@ export class Conversation {
     }
 
     /**
-     * Reports the failure of a callback for which no caller waits, as an uncaught
-     * exception.
+     * Reports the failure of a callback as an uncaught exception, because no caller waits
+     * for the callback.
      *
      * @internal
      */
@@ -288,9 +296,9 @@ export class Conversation {
     }
 
     /**
-     * Waits until the session has ended, by this side or by the server.
+     * Waits until this side or the server has ended the session.
      *
-     * @throws the error that ended the session, if this side did not close it.
+     * @throws the error that ended the session, if this side did not close the session.
      */
     async waitClosed(options: { signal?: AbortSignal } = {}): Promise<void> {
         while (!this.isClosed) await this.waiters.change(options.signal);
@@ -343,8 +351,8 @@ export class Conversation {
         return new Promise((resolve) => {
             signal?.throwIfAborted();
             const asked = new Promised<T>(this, callbacks, resolve, finish, signal);
-            // If sendBy throws, the lane is dropped. Only a request that was sent gives
-            // its lane back to this.lanes (promised.ts).
+            // If `sendBy` throws, the lane is dropped. Only a request that was sent
+            // returns its lane to this.lanes (promised.ts).
             const lane = this.lanes.take();
             this.sendBy(lane, method, params, options, asked.events());
             asked.begun(lane);
@@ -384,7 +392,8 @@ export class Conversation {
      * Sends any request and returns its result as JSON text.
      *
      * @param method - the method's name, such as `"tools/list"` or a name of your own.
-     * @param params - the library adds the `_meta` members that the protocol needs.
+     * @param params - the params of the request. The library adds the `_meta` members
+     * that the protocol needs.
      * @throws RemoteError: the server answered with an error.
      * @throws SegueError: any other failure.
      */
@@ -420,8 +429,9 @@ export class Conversation {
     }
 
     /**
-     * Returns the session's options for a request that has no options of its own. null
-     * takes the binding less time than an object without members.
+     * Returns the library's options for a request that has no options of its own. The
+     * value is null when the session changes no option, because the binding handles null
+     * faster than an empty object.
      *
      * @internal
      */

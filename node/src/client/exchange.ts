@@ -4,7 +4,7 @@
  *     start --> event* --> COMPLETE --> nothing
  *
  * The binding keeps the exchange alive from the start until COMPLETE. Events arrive after
- * the library's dispatch has returned, so callbacks of the user may start other requests.
+ * the library's dispatch has returned. So callbacks of the user may start other requests.
  */
 
 import { Result } from "../content.js";
@@ -22,8 +22,10 @@ import { type ErrorInfo, type Handler, Kind, native, type Request } from "../nat
 import type { Conversation, LogMessage } from "./conversation.js";
 import { type Answering, Refused } from "./questions.js";
 
-/** The outcome of a request: its status, its result (or the part that arrived), its
- * error. */
+/**
+ * The outcome of a request: its status, its result and its error. For a failed request,
+ * the result is the part that had arrived; null = nothing had arrived.
+ */
 export type Outcome = [status: number, result: string | null, error: ErrorInfo | null];
 
 /** A progress report of a server. */
@@ -50,8 +52,8 @@ const NONE: Callbacks = {};
 const CANNOT_ANSWER = -32603;
 
 /**
- * Returns whether the error means that the request has ended, or that its question is no
- * longer open.
+ * Returns whether the error means that the request has ended, or that a question of the
+ * request is no longer open.
  */
 export function isOver(error: unknown): boolean {
     return (
@@ -63,7 +65,7 @@ export function isOver(error: unknown): boolean {
 
 /**
  * Makes the error of a request that failed. The property `partial` of the error is the
- * part of the result that had arrived.
+ * part of the result that had arrived before the failure.
  */
 export function failure(outcome: Outcome, token?: string): SegueError {
     const [status, raw, info] = outcome;
@@ -89,7 +91,8 @@ function partialOf(raw: string | null): Result | undefined {
     try {
         return raw === null ? undefined : Result.fromJson(raw);
     } catch {
-        return undefined; // the partial result was cut off in the middle
+        // The JSON text of the partial result was cut off in the middle.
+        return undefined;
     }
 }
 
@@ -163,7 +166,7 @@ export class Exchange {
         }
     }
 
-    /** Handles the end of the request. No event follows. */
+    /** Handles the end of the request. No event of the request follows. */
     protected completed(outcome: Outcome): void {
         this.outcome = outcome;
         if (this.answering !== null) {
@@ -198,8 +201,10 @@ export class Exchange {
     /** Called when the server has made a task of the request. */
     protected becameTask(): void {}
 
-    /** Runs a callback of the user. An exception in the callback is reported as an
-     * uncaught exception and not thrown here. */
+    /**
+     * Runs a callback of the user. An exception of the callback becomes an uncaught
+     * exception and is not thrown here.
+     */
     protected tell<A extends unknown[]>(
         callback: ((...args: A) => unknown) | undefined,
         ...args: A
@@ -260,7 +265,7 @@ export class Exchange {
         }
     }
 
-    // ---- called by whoever waits for the end
+    // ---- called by a caller that waits for the end
 
     /**
      * Waits for the end of the request. If the signal is aborted, the request is

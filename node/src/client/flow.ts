@@ -1,16 +1,16 @@
 /**
  * A request whose result arrives in segments, for one reader.
  *
- * The objects of users (`Stream`, `Task`) refer to the flow, and the flow never refers to
- * these objects. So the garbage collector can collect an unused stream while the flow of
- * the stream runs to its end. The window of credit bounds the queue: a segment without
- * credit is not delivered, and the peer must pause.
+ * The user's objects (`Stream`, `Task`) refer to the flow. The flow never refers to these
+ * objects. So the garbage collector can collect an unused stream while the flow of the
+ * stream runs to its end. The window of credit bounds the queue: a segment without credit
+ * is not delivered, and the peer must pause.
  *
- * A resume token covers the segments that were delivered, even those that still wait in
+ * A resume token covers all segments that were delivered, even those that still wait in
  * the queue. So a flow remembers an older token, which does not cover the waiting
- * segments, and appends the number of the last segment that the reader took ("+17"). The
- * resumed request continues after that segment. The older the token, the more segments
- * the server sends again.
+ * segments. To this token the flow appends the number of the last segment that the reader
+ * took ("+17"). The resumed request continues after that segment. The older the token,
+ * the more segments the server sends again.
  */
 
 import { NotResumableError } from "../errors.js";
@@ -20,7 +20,7 @@ import type { Conversation } from "./conversation.js";
 import { type Callbacks, Exchange, isOver, type Outcome } from "./exchange.js";
 import { Waiters } from "./waiting.js";
 
-/** A credit that is never used up: no result has so many segments. */
+/** An amount of credit that is never used up, because no result has so many segments. */
 const ENOUGH = Number.MAX_SAFE_INTEGER;
 /** The least distance between two remembered tokens, in segments. */
 const MARK_EVERY = 1024;
@@ -40,8 +40,10 @@ function immediateOf(handle: Request): string | undefined {
 
 /** A request that delivers segments to one reader; the head of this file explains it. */
 export class Flow extends Exchange {
-    /** The segments that were delivered. The reader has taken the segments before index
-     * `head`. */
+    /**
+     * The segments that were delivered. The reader has already taken the segments before
+     * the index `head`.
+     */
     queue: Segment[] = [];
     head = 0;
     /** The number of the last segment that the reader took. */
@@ -59,11 +61,14 @@ export class Flow extends Exchange {
     onBegin: (() => unknown) | undefined;
     /** Called when the request has ended. */
     onEnd: (() => unknown) | undefined;
-    private isDropping = false; // no reader is left, so segments are thrown away
-    private isKept = false; // the request can be resumed: it has a task id or a token
+    // true = no reader is left, so arriving segments are thrown away
+    private isDropping = false;
+    // true = the request can be resumed, because it has a task id or a token
+    private isKept = false;
     private readonly isOrdered: boolean;
     private readonly waiters: Waiters;
-    // each token covers the segments up to its number
+    // The remembered tokens, oldest first. Each token covers all segments up to its
+    // number.
     private marks: { number: number; token: string }[] = [];
     private marked = 0;
     private isMarking = false;
@@ -142,13 +147,17 @@ export class Flow extends Exchange {
     protected override completed(outcome: Outcome): void {
         this.final = super.token();
         this.immediate();
-        // frees the native memory, which the garbage collector does not count
+        // Frees the native memory of the request. The garbage collector does not count
+        // this memory.
         this.free();
         super.completed(outcome);
         this.tell(this.onEnd);
     }
 
-    /** The server's interim answer for the model, to use while the task runs. */
+    /**
+     * Returns the server's interim answer for the model, which the model can use while
+     * the task runs.
+     */
     immediate(): string | undefined {
         if (this.handle !== null && this.taskId !== undefined) {
             this.word ??= immediateOf(this.handle);
@@ -212,8 +221,10 @@ export class Flow extends Exchange {
         }
     }
 
-    /** Throws away all segments from now on. The flow grants unlimited credit, so that
-     * the result can arrive. */
+    /**
+     * Throws away the waiting segments and all later segments. The flow grants unlimited
+     * credit, so that the result can arrive.
+     */
     drop(): void {
         if (!this.isDropping) {
             this.isDropping = true;
@@ -232,7 +243,10 @@ export class Flow extends Exchange {
 
     // ---- leaving
 
-    /** Ends the request, or detaches from its task, and waits for the end. */
+    /**
+     * Cancels the request, or detaches from its task, and waits for the end of the
+     * request.
+     */
     async leave(detach: boolean): Promise<void> {
         if (this.outcome === null && this.handle !== null) {
             this.letGo(detach);
@@ -240,7 +254,10 @@ export class Flow extends Exchange {
         }
     }
 
-    /** Ends the request, or detaches from its task, without waiting. */
+    /**
+     * Cancels the request, or detaches from its task, without waiting for the end of the
+     * request.
+     */
     letGo(detach: boolean): void {
         if (this.outcome !== null || this.handle === null) return;
         if (detach) {
@@ -248,7 +265,8 @@ export class Flow extends Exchange {
                 this.detach();
                 return;
             } catch (error) {
-                // the request is no task, so it cannot continue without a reader
+                // NotResumableError means that the request is not a task. So the request
+                // cannot continue without a reader and is cancelled.
                 if (!(error instanceof NotResumableError)) throw error;
             }
         }
@@ -271,8 +289,8 @@ export class Flow extends Exchange {
                 if (!isOver(error)) throw error;
             }
         }
-        // The token covers no segment that is thrown away from now on, so these segments
-        // are sent again when the task is resumed.
+        // The token covers none of the segments that are thrown away from now on. So the
+        // server sends these segments again when the task is resumed.
         this.kept = token;
         this.isLeft = true;
         this.drop();
@@ -292,9 +310,9 @@ export class Flow extends Exchange {
     }
 
     /**
-     * Remembers a token soon, between two batches of events. At that moment all segments
-     * that the token covers are in the queue or were read. While a batch is handled, the
-     * token also covers segments of the batch that are not in the queue yet.
+     * Remembers the current token soon, between two batches of events. At that moment,
+     * each segment that the token covers is in the queue or was read. During a batch, the
+     * token also covers segments that are not in the queue yet.
      */
     private markSoon(): void {
         if (this.isMarking || this.newest() - this.marked < MARK_EVERY) return;
@@ -310,7 +328,8 @@ export class Flow extends Exchange {
     private remember(number: number, token: string): void {
         const { marks } = this;
         while (marks.length > 1 && (marks[1]?.number ?? 0) <= this.last) {
-            // The reader has also passed the next mark, so this older mark is not needed.
+            // The reader has also passed the next remembered token, so this older token
+            // is not needed.
             marks.shift();
         }
         marks.push({ number, token });
@@ -324,13 +343,14 @@ export class Flow extends Exchange {
         if (this.kept !== undefined) return this.kept;
         if (this.isEmpty && !this.session.runtime.isDelivering) {
             const token = this.handle === null ? this.final : super.token();
-            // After a success the token is not returned, because a resumed request would
-            // only deliver the whole result again.
+            // After a success, no token is returned: a resumed request would only deliver
+            // the whole result again.
             if (token !== undefined || this.outcome === null || this.outcome[0] !== 0) {
                 return token;
             }
         }
-        // segments have no order, so the flow does not know which segments are unread
+        // The segments have no order, so the flow does not know which segments are
+        // unread. The token that covers no segment is always correct.
         if (!this.isOrdered) return this.first;
         let best: { number: number; token: string } | undefined;
         for (const mark of this.marks) {

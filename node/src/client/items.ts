@@ -61,7 +61,10 @@ export interface Prompt extends Item {
 /** The answer to `resources/read`. */
 export class ReadResult {
     readonly contents: ResourceContents[];
-    /** How long the result stays fresh, in milliseconds, if the server says so. */
+    /**
+     * How long the result stays fresh, in milliseconds; undefined when the server does
+     * not say.
+     */
     readonly ttlMs: number | undefined;
     readonly cacheScope: string | undefined;
     readonly _meta: JsonObject | undefined;
@@ -98,15 +101,20 @@ export interface PromptResult {
     _meta?: JsonObject;
 }
 
-/** Suggested values of an argument, the best first. At most 100. */
+/** Suggested values of an argument, the best first. `values` has at most 100 values. */
 export interface Completion {
     values: string[];
-    /** The number of all suggestions, if the server knows it. */
+    /**
+     * The number of all suggestions; missing when the server does not know the number.
+     */
     total?: number;
     hasMore: boolean;
 }
 
-/** Parses a server's answer, which must be an object. */
+/**
+ * Parses the result of a method, which must be a JSON object. `method` is for the error
+ * message.
+ */
 export function parseObject(raw: string, method: string): JsonObject {
     let told: unknown;
     try {
@@ -119,8 +127,7 @@ export function parseObject(raw: string, method: string): JsonObject {
     return told;
 }
 
-/** Reads one page of a list. Each item must have the `required` members, which are
- * strings. */
+/** Reads one page of a list. In each item, the `required` members must be strings. */
 export function readPage(
     raw: string,
     method: string,
@@ -159,7 +166,7 @@ export function readContents(raw: string): ReadResult {
     return new ReadResult(told);
 }
 
-/** Reads the answer to `prompts/get`. Blocks of an unknown type are kept as they are. */
+/** Reads the answer to `prompts/get`. Blocks of an unknown type are kept unchanged. */
 export function readPrompt(raw: string): PromptResult {
     const told = parseObject(raw, "prompts/get");
     const fits = (one: unknown): boolean =>

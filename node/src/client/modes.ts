@@ -12,7 +12,8 @@ const MODES: { readonly [name: string]: number } = {
 };
 
 /**
- * Converts the names to the library's bit mask; undefined = 0, the library's default.
+ * Converts the names of response modes to the library's bit mask. Returns 0, the
+ * library's default, when `names` is undefined.
  *
  * @throws TypeError: the value is not an array of mode names, or the array is empty.
  */

@@ -1,4 +1,4 @@
-/** Opens sessions: from a target and options to a transport and a session. */
+/** Opens sessions. Makes a transport and a session from a target and options. */
 
 import fs from "node:fs";
 import path from "node:path";
@@ -34,7 +34,10 @@ import type { Answering } from "./questions.js";
 import { Session } from "./session.js";
 import type { Task } from "./task.js";
 
-/** A program that the client starts and connects by its standard input and output. */
+/**
+ * A program that the client starts. The client and the program speak over the program's
+ * standard input and output.
+ */
 export interface Command {
     command: string;
     args?: readonly string[] | undefined;
@@ -49,14 +52,18 @@ interface OwnTransport {
     _transport(runtime: Handle): Transport;
 }
 
-/** A URL (http, https, `unix:/run/x.sock:/mcp`), a command with its arguments, or a
- * `Server` of this process. */
+/**
+ * The server to connect to: a URL (http, https, `unix:/run/x.sock:/mcp`), a command with
+ * its arguments, or a `Server` of this process.
+ */
 export type Target = string | URL | readonly string[] | Command | Server;
 
 const PATIENCE = 30_000;
 
-/** The time limit of the first connection. The time during which a user decides does not
- * count. */
+/**
+ * The time limit of the first connection. The limit does not count the time in which a
+ * user decides about a login.
+ */
 class Limit {
     private timer: NodeJS.Timeout | undefined;
     private ends = 0;
@@ -68,7 +75,7 @@ class Limit {
         this.goOn();
     }
 
-    /** Stops the clock of the limit while a user decides. */
+    /** Stops the clock of the limit. Called when a user begins to decide. */
     hold(): void {
         if (this.timer === undefined) return;
         this.left = Math.max(0, this.ends - performance.now());
@@ -76,7 +83,7 @@ class Limit {
         this.timer = undefined;
     }
 
-    /** Starts the clock of the limit again, because the user has decided. */
+    /** Starts the clock of the limit again. Called when the user has decided. */
     goOn(): void {
         if (this.timer !== undefined) return;
         this.ends = performance.now() + this.left;
@@ -84,7 +91,9 @@ class Limit {
     }
 }
 
-/** The transports for which a user decides about a login now, by their OAuth `state`. */
+/**
+ * The tracks whose user is deciding about a login now, by the OAuth `state` of the login.
+ */
 const deciding = new Map<string, Track>();
 
 /**
@@ -103,9 +112,11 @@ function handIn(runtime: Runtime, redirect: string): void {
 /** The transport of a session, and the resources that live as long as the session. */
 class Track implements Line {
     readonly runtime = Runtime.current();
-    /** Rejects the promise of `connect` when this side cannot make the session. */
+    /**
+     * Makes `connect` fail with an error of this side. Set only while `connect` waits.
+     */
     failed: ((error: unknown) => void) | undefined;
-    /** The time limit of the first connection. */
+    /** The time limit of the first connection. Set only while `connect` waits. */
     limit: Limit | undefined;
     private redirects: Redirects | undefined;
     private attach: (() => unknown) | undefined;
@@ -154,7 +165,10 @@ class Track implements Line {
         );
     }
 
-    /** Lets a server in this process serve the other end of the transport. */
+    /**
+     * If the target is a server in this process, lets the server serve the other end of
+     * the transport.
+     */
     async attached(): Promise<void> {
         await this.attach?.();
     }
@@ -197,7 +211,8 @@ class Track implements Line {
         const told = httpOptions(options);
         let url = target;
         if (target.startsWith("unix:")) {
-            // the form in which a listener reports its address: unix:/run/x.sock:/mcp
+            // A listener reports the address of a Unix socket in this form:
+            // unix:/run/x.sock:/mcp.
             const end = target.lastIndexOf(":");
             told.unixSocket = target.slice(5, end);
             url = `http://localhost${target.slice(end + 1)}`;
@@ -239,7 +254,7 @@ class Track implements Line {
         try {
             await oauth.browse(url);
         } catch (error) {
-            // The user did not see the URL and so cannot agree. The authorization that
+            // The URL was not shown, so the user cannot agree. The authorization that
             // waits for the user is ended.
             if (this.failed !== undefined) {
                 this.failed(error);
@@ -274,7 +289,7 @@ class Track implements Line {
     async closed(): Promise<void> {}
 }
 
-/** Returns whether a program of this name exists. */
+/** Returns whether the program exists and can be executed. */
 function isProgram(name: string, cwd = "."): boolean {
     const places = name.includes("/")
         ? [path.resolve(cwd, name)]
@@ -309,8 +324,10 @@ interface Begun {
     track: Track;
 }
 
-/** Makes the session answer the server's questions that belong to no request, such as
- * `roots/list`. */
+/**
+ * Makes the session answer questions of the server that belong to no request, such as
+ * `roots/list`.
+ */
 function stand(session: Session): void {
     try {
         const exchange = new Exchange(session);
@@ -320,12 +337,16 @@ function stand(session: Session): void {
             exchange.events(),
         );
     } catch (error) {
-        // the session has ended; the wait for its opening reports the error
+        // An error of isOver means that the session has ended. The wait for the opening
+        // of the session reports the reason.
         if (!isOver(error)) throw error;
     }
 }
 
-/** @internal Opens a session. `answers` replaces the callbacks of the options. */
+/**
+ * @internal Begins to open a session. `answers` replaces the callbacks for questions in
+ * the options.
+ */
 export async function begin(
     target: Target,
     options: ConnectOptions,
@@ -360,7 +381,10 @@ export async function begin(
     }
 }
 
-/** @internal Does the same as {@link connect}. */
+/**
+ * @internal Opens a session as {@link connect} does. `answers` replaces the callbacks for
+ * questions in the options.
+ */
 export async function openSession(
     target: Target,
     options: ConnectOptions,
@@ -427,16 +451,16 @@ function late(target: Target, patience: number, lostBy: string): SegueError {
  * await session.close();
  * ```
  *
- * or `await using session = await connect(...)`. The client finds out which protocol
- * revision the server speaks.
+ * With `await using session = await connect(...)` the session closes at the end of its
+ * block. The client finds out which protocol revision the server speaks.
  *
  * @param target - a URL (http, https, `unix:/run/x.sock:/mcp`); a command with its
- *     arguments, as an array or a {@link Command}, which is started and connected by its
- *     standard input and output; or a `Server` of this process.
+ * arguments, as an array or a {@link Command}; or a `Server` of this process. The client
+ * starts a command and speaks to it over its standard input and output.
  * @throws TypeError: the target or an option is invalid.
  * @throws SpawnError: the command cannot be started.
- * @throws UnauthorizedError: the server wants an authorization that the client could not
- * get.
+ * @throws UnauthorizedError: the server requires an authorization that the client could
+ * not get.
  * @throws NegotiationError: the server speaks no protocol revision that the client knows.
  * @throws RequestTimeoutError: no connection was made within `connectTimeoutMs`.
  */
@@ -448,15 +472,15 @@ export async function connect(
 }
 
 /**
- * Connects and resumes a request of an earlier connection or process:
+ * Connects to a server and resumes a request of an earlier connection or process:
  *
  * ```ts
  * const task = await resume(token, url);
  * for await (const segment of task) ...
  * ```
  *
- * The session closes when the task has ended or at `task.close()`. A task that is still
- * running at `task.close()` continues on the server.
+ * The session closes when the task has ended, or when the program calls `task.close()`. A
+ * task that still runs at `task.close()` continues on the server.
  */
 export async function resume(
     token: string,
@@ -475,8 +499,8 @@ export async function resume(
 }
 
 /**
- * Passes the redirect URL of a browser to the connection that waits for it. A program
- * with its own `redirectUri` in `OAuth` must call this function.
+ * Passes the redirect URL of a browser to the connection that waits for this URL. A
+ * program with its own `redirectUri` in `OAuth` must call this function.
  *
  * @throws NotFoundError: no connection waits for this URL, or the connection no longer
  * waits.

@@ -19,8 +19,10 @@ const DRAFT_TASKS = 4;
 const PARTIAL = 32;
 const PARTIAL_RESULTS = 64;
 const RESUMABLE = 128;
-/** The default limit of running requests. It is high because a waiting promise costs
- * little. */
+/**
+ * The default maximum number of running requests. The number is high because a waiting
+ * promise costs little.
+ */
 const MANY = 100_000;
 
 /**
@@ -50,10 +52,15 @@ export interface TlsOptions {
 export interface ConnectOptions extends AnswerOptions {
     // ---- callbacks for events
 
-    /** Called with each log message. With this callback the client asks the server for
-     * messages from `logLevel` on. */
+    /**
+     * Called with each log message. If this callback is set, the client asks the server
+     * for messages from `logLevel` on.
+     */
     onLog?: ((message: LogMessage) => unknown) | undefined;
-    /** The least level of log messages. Default: `"info"` when there is an `onLog`. */
+    /**
+     * The least severe level of the log messages that the client asks for. Default:
+     * `"info"` when `onLog` is set.
+     */
     logLevel?: LogLevel | undefined;
     /** Called with the method and params of each notification that belongs to no
      * request. */
@@ -66,10 +73,12 @@ export interface ConnectOptions extends AnswerOptions {
 
     // ---- calls
 
-    /** Limit for each call or other request as a whole, in milliseconds; default: no
-     * limit. */
+    /**
+     * Time limit for each call or other request as a whole, in milliseconds; default: no
+     * limit.
+     */
     timeoutMs?: number | undefined;
-    /** true = results with `isError` are thrown as `ToolError`. Default true. */
+    /** true = a result with `isError` is thrown as a `ToolError`. Default true. */
     throwOnError?: boolean | undefined;
     /** Checks the structured content of results. */
     validate?: ValidateResult | undefined;
@@ -81,42 +90,59 @@ export interface ConnectOptions extends AnswerOptions {
     /** Headers that are added to each HTTP request. */
     headers?: { readonly [name: string]: string } | undefined;
     /**
-     * A bearer token, an {@link OAuth} or a function that returns a token or nothing. The
-     * function gets 0, or the status 401 or 403 with which the server refused its last
-     * token. The library waits while the function runs, so it must be quick.
+     * A bearer token, an {@link OAuth}, or a function that returns a token or nothing.
+     * The argument of the function is 401 or 403 when the server refused the last token
+     * with this status, otherwise 0. The library waits while the function runs, so the
+     * function must be quick.
      */
     auth?: string | OAuth | ((status: number) => string | null | undefined) | undefined;
-    /** Limit for the first connection, in milliseconds; 0 = no limit; default 30,000. */
+    /**
+     * Time limit for the first connection, in milliseconds; 0 = no limit; default 30,000.
+     */
     connectTimeoutMs?: number | undefined;
-    /** Attempts to make the first connection; default 1. */
+    /** Maximum number of attempts to make the first connection; default 1. */
     connectAttempts?: number | undefined;
-    /** Limit for one request and its answer on the wire, in milliseconds; default
-     * 60,000. */
+    /**
+     * Time limit for one request and its answer on the wire, in milliseconds; default
+     * 60,000.
+     */
     requestTimeoutMs?: number | undefined;
     /** How long a server over stdio may take to answer `server/discover`, in
      * milliseconds; default 5,000. A server that does not answer in time gets
      * `initialize` instead. */
     probeTimeoutMs?: number | undefined;
-    /** Attempts in a row to connect again; -1 = none; default 20. Failed `tasks/get`,
-     * `tasks/update` and `tasks/result` requests are repeated equally often, each
-     * counted separately. */
+    /**
+     * Maximum number of attempts in a row to connect again; -1 = no attempt; default 20.
+     * The same maximum applies to repeating a failed `tasks/get`, `tasks/update` or
+     * `tasks/result` request, which is counted separately.
+     */
     maxReconnects?: number | undefined;
-    /** How long the client tries to reach a lost server, in milliseconds; over HTTP the
-     * time of each request counts separately. After this time, requests end with a
-     * `DisconnectedError`. `Infinity` = limited only by `maxReconnects`; default
-     * 60,000. */
+    /**
+     * How long the client tries to reach a lost server, in milliseconds. Over HTTP each
+     * request has a time of its own. After this time, requests end with a
+     * `DisconnectedError`. `Infinity` = only `maxReconnects` is the limit. Default
+     * 60,000.
+     */
     reconnectTimeoutMs?: number | undefined;
     tls?: TlsOptions | undefined;
     /** The URL of a proxy; "" = no proxy. Default: the proxy of the environment
      * variables. */
     proxy?: string | undefined;
-    /** The path of a Unix socket to connect to, whatever host the URL names. */
+    /**
+     * The path of a Unix socket to connect to. The host of the URL is then not used to
+     * connect.
+     */
     unixSocket?: string | undefined;
     /** false = use HTTP/1.1 only. */
     http2?: boolean | undefined;
-    /** Maximum number of connections to one server; default: the library's default. */
+    /**
+     * Maximum number of connections to one server. Default: the default of the library.
+     */
     maxConnections?: number | undefined;
-    /** A stream that is silent for this long, in milliseconds, counts as broken. */
+    /**
+     * Time in milliseconds. A stream on which nothing arrives for this time counts as
+     * broken.
+     */
     silenceTimeoutMs?: number | undefined;
     /** Environment variables of a child process, in addition to those of this process. */
     env?: { readonly [name: string]: string | undefined } | undefined;
@@ -127,14 +153,17 @@ export interface ConnectOptions extends AnswerOptions {
 
     // ---- the protocol
 
-    /** `"auto"`, `"modern"` (2026-07-28 only), or `"legacy"` (initialize only). */
+    /**
+     * The revisions that the client speaks: `"modern"` = 2026-07-28 only, `"legacy"` =
+     * revisions with `initialize` only, `"auto"` (the default) = all.
+     */
     era?: "auto" | "modern" | "legacy" | undefined;
     /** The name of this client. */
     name?: string | undefined;
     version?: string | undefined;
-    /** More capabilities to declare, as JSON. */
+    /** More capabilities that the client declares, as a JSON object. */
     capabilities?: JsonObject | undefined;
-    /** false = the client neither declares nor asks for tasks. */
+    /** false = the client does not declare tasks and does not ask for tasks. */
     tasks?: boolean | undefined;
     /**
      * How a server of 2025-11-25 may answer calls that it can run as tasks (SEP-1905);
@@ -145,19 +174,24 @@ export interface ConnectOptions extends AnswerOptions {
     streaming?: boolean | undefined;
     /** true = the client offers DRAFT-2026-v1 (SEP-2557). */
     draftTasks?: boolean | undefined;
-    /** true = after a broken connection, the client asks a server of a revision before
-     * 2026-07-28 for the rest of an answer if the server offered this (SEP-975). Default
-     * true. */
+    /**
+     * true = the client can fetch the rest of an answer after a broken connection
+     * (SEP-975). This works only with a server of a revision before 2026-07-28 that
+     * offers SEP-975. Default true.
+     */
     resumable?: boolean | undefined;
     /** false = calls carry no idempotency keys. */
     idempotency?: boolean | undefined;
-    /** true = members that an accepted form leaves out get the defaults of its schema. */
+    /**
+     * true = members that are missing in an accepted form get the defaults of the form's
+     * schema.
+     */
     fillDefaults?: boolean | undefined;
     /** Maximum size of the cache of fresh results, in bytes; -1 = no cache. */
     cacheBytes?: number | undefined;
-    /** Maximum number of running requests; default 100,000. */
+    /** Maximum number of requests that run at the same time; default 100,000. */
     maxRequests?: number | undefined;
-    /** Maximum size of one collected result, in bytes; default 64 MiB. */
+    /** Maximum size of a result that is collected in memory, in bytes; default 64 MiB. */
     maxResultBytes?: number | undefined;
 }
 

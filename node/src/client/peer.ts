@@ -59,8 +59,8 @@ export class Peer {
 
     /**
      * The ways in which the server offers long-running work, by the names of their
-     * proposals. Proposals that a client may use without the server declaring them
-     * (SEP-975, SEP-2998, PR 776) are not listed.
+     * proposals. Some proposals need no declaration of the server (SEP-975, SEP-2998, PR
+     * 776). These proposals are not listed.
      */
     get dialects(): string[] {
         const found: string[] = [];
@@ -93,8 +93,10 @@ function text(value: unknown): string {
     return typeof value === "string" ? value : "";
 }
 
-/** Parses the output of `segue_session_peer`. The members of this output may have any
- * type, because the server chose the values. */
+/**
+ * Parses the output of `segue_session_peer`. The server chose the values in this output,
+ * so each member may have any type.
+ */
 export function readPeer(raw: string): Peer {
     const told: unknown = JSON.parse(raw);
     return new Peer(isObject(told) ? told : {});

@@ -1,20 +1,20 @@
 /**
  * Requests whose result is a promise. A program may send many short requests, so each
- * must be cheap.
+ * request must be cheap.
  *
- * The binding makes a handle with a finalizer and a reference to a handler for each
- * request. The handle and the reference cost more than the rest of a short request. So a
- * lane keeps a handle and a handler, and serves one request after the other with them. To
- * save time, each request has one promise only, which is settled when the end event
- * arrives. Only a failed request passes through an async function, which adds the caller
- * that waits to the error's stack.
+ * For each request the binding makes a handle with a finalizer, and a reference to a
+ * handler. The handle and the reference cost more than the rest of a short request. So a
+ * lane keeps a handle and a handler, and serves one request after the other. To save
+ * time, each request has only one promise, which settles when the end event arrives. Only
+ * a failed request passes through an async function, which adds the waiting caller to the
+ * error's stack.
  */
 
 import { type Handler, native, type Request } from "../native.js";
 import type { Conversation } from "./conversation.js";
 import { type Callbacks, Exchange, type Outcome } from "./exchange.js";
 
-/** Maximum number of unused lanes that are kept. */
+/** Maximum number of unused lanes that a session keeps. */
 const MOST_LANES = 256;
 
 /** A native handle and its handler. A lane serves one request at a time. */
@@ -41,9 +41,9 @@ export class Promised<T> extends Exchange {
     }
 
     /**
-     * Called when the request was sent on the lane. If the signal is aborted, the request
-     * is cancelled, and the promise settles only after the end of the request, so that no
-     * event comes after the promise.
+     * Called when the request was sent on the lane. Aborting the signal cancels the
+     * request. The promise then settles after the end of the request, so no event comes
+     * after the promise has settled.
      */
     begun(lane: Lane): void {
         this.lane = lane;

@@ -32,9 +32,9 @@ const INVALID_PARAMS = -32602;
  * A callback throws `Refused` to refuse a question. The server gets `code` and the
  * message.
  *
- * In revision 2026-07-28 an answer cannot be an error. A refused form is answered with
- * "cancel" there, and another refused question cancels the whole request. Only a question
- * whose method the library does not know gets the error.
+ * A client of revision 2026-07-28 cannot answer a question with an error. Such a client
+ * answers a refused form with "cancel". Any other refused question cancels the whole
+ * request. Only a question whose method the library does not know gets the error.
  */
 export class Refused extends Error {
     /** The JSON-RPC code. */
@@ -47,7 +47,7 @@ export class Refused extends Error {
     }
 }
 
-/** The information that comes with each question. */
+/** The information that a callback gets together with a question. */
 export interface QuestionContext {
     /** The question's name within its request. */
     key: string;
@@ -55,7 +55,7 @@ export interface QuestionContext {
     signal: AbortSignal;
 }
 
-/** The argument of `onInput`: any question, as it arrived. */
+/** The argument of `onInput`: any question, with its params as the server sent them. */
 export interface Question extends QuestionContext {
     /** The method, such as `"elicitation/create"`. */
     method: string;
@@ -64,7 +64,10 @@ export interface Question extends QuestionContext {
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
-/** Answers a question to the user. Returning nothing declines. */
+/**
+ * Answers a question to the user. If the callback returns nothing, the answer is
+ * "decline".
+ */
 export type OnElicit = (
     request: ElicitRequest,
     context: QuestionContext,
@@ -75,7 +78,9 @@ export type OnSample = (
     request: SampleRequest,
     context: QuestionContext,
 ) => MaybePromise<SampleResult>;
-/** `file://` URIs or `Root`s, or a function that returns them. */
+/**
+ * The client's roots as `file://` URIs or `Root`s, or a function that returns the roots.
+ */
 export type Roots =
     | Iterable<Root | string>
     | (() => MaybePromise<Iterable<Root | string>>);
@@ -83,8 +88,10 @@ export type Roots =
  * the answer. */
 export type OnInput = (question: Question) => MaybePromise<object | null | undefined>;
 
-/** The callbacks for questions. `onInput` gets the questions that have no other
- * callback. */
+/**
+ * The callbacks for questions. `onInput` gets each question that has no callback of its
+ * own.
+ */
 export interface AnswerOptions {
     onElicit?: OnElicit | undefined;
     onSample?: OnSample | undefined;
@@ -94,12 +101,14 @@ export interface AnswerOptions {
 
 /** The object that answers the server's questions for the requests of a session. */
 export interface Answering {
-    /** Whether there is a callback for any kind of question. */
+    /** Whether a callback exists for any kind of question. */
     readonly isThere: boolean;
     /** The capabilities that the session declares. */
     capabilities(): JsonObject;
-    /** Answers a question. Returns the answer as JSON text. Throws `Refused` when there
-     * is no answer. */
+    /**
+     * Answers a question. Returns the answer as JSON text. Throws `Refused` when the
+     * question gets no answer.
+     */
     answer(
         key: string,
         method: string,
@@ -161,7 +170,10 @@ export class Answers implements Answering {
     }
 }
 
-/** Checks the members of a question that callbacks rely on. */
+/**
+ * Checks the members of a question that callbacks rely on. Throws `Refused` when a member
+ * is missing or has the wrong type.
+ */
 function check(method: string, given: JsonObject): void {
     const isForm = given.mode === undefined || given.mode === "form";
     const fits =

@@ -1,4 +1,7 @@
-/** A client's session with one server. The session lasts over all reconnects. */
+/**
+ * A client's session with one server. The session lasts over all reconnects to the
+ * server.
+ */
 
 import { ProtocolError } from "../errors.js";
 import type { JsonObject } from "../questions.js";
@@ -27,9 +30,9 @@ import {
 const MOST_PAGES = 10_000;
 
 /**
- * An item whose argument can be completed: a prompt, a resource template, the text of a
- * template (it contains a brace), the name of a prompt, or a reference object of the
- * protocol.
+ * An item whose argument can be completed. The forms are: a prompt, a resource template,
+ * the URI template as text (a text with a brace), the name of a prompt, or a reference
+ * object of the protocol.
  */
 export type Reference =
     | Prompt
@@ -46,13 +49,14 @@ export interface MetaOptions extends RawRequestOptions {
 
 /** The options of `session.complete`. */
 export interface CompleteOptions extends RawRequestOptions {
-    /** Values of the other arguments, by name. */
+    /** Values of the other arguments, by the name of the argument. */
     context?: { readonly [name: string]: string } | undefined;
 }
 
 /**
  * A list that a server sends in pages. `await` returns the whole list. `for await` reads
- * item by item and requests the next page when it is needed. Each use sends new requests.
+ * item by item and requests the next page when the loop needs the page. Each use of the
+ * list sends new requests.
  */
 export class Listing<T> implements Promise<T[]>, AsyncIterable<T> {
     readonly [Symbol.toStringTag] = "Listing";
@@ -102,8 +106,8 @@ export class Listing<T> implements Promise<T[]>, AsyncIterable<T> {
  * end with `DisconnectedError`.
  *
  * An open session does not keep the process alive. A pending promise of the session keeps
- * the process alive. When the process ends, the child process of a session is told to
- * end, too.
+ * the process alive. When the process ends, the library asks the child process of a
+ * session to end, too.
  */
 export class Session extends Calls {
     // ---- lists
@@ -158,7 +162,7 @@ export class Session extends Calls {
     }
 
     /**
-     * Gets the messages of a prompt. Its arguments are strings.
+     * Gets the messages of a prompt. The arguments of a prompt are strings.
      *
      * @throws RemoteError: the prompt does not exist, or an argument is missing (-32602).
      */
@@ -201,9 +205,9 @@ export class Session extends Calls {
      * Subscribes to changes of resources or lists; see {@link Changes}.
      *
      * @param to - a URI, an array of URIs, or {@link Interests}.
-     * @param options - a function is the same as `{ onChange }`.
-     * @throws UnsupportedError: the server supports no such subscription.
-     * @throws RemoteError: the server refuses.
+     * @param options - a function here is the same as `{ onChange }`.
+     * @throws UnsupportedError: the server does not support the subscription.
+     * @throws RemoteError: the server refuses the subscription.
      */
     async subscribe(
         to: string | readonly string[] | Interests,
@@ -218,7 +222,7 @@ export class Session extends Calls {
     // ---- the rest
 
     /**
-     * Sends a ping to the server and waits for its answer. Revision 2026-07-28 has no
+     * Sends a ping to the server and waits for the answer. Revision 2026-07-28 has no
      * `ping`, so a client of this revision sends `server/discover` instead.
      */
     async ping(options: RawRequestOptions = {}): Promise<void> {
@@ -227,9 +231,9 @@ export class Session extends Calls {
     }
 
     /**
-     * Asks the server for log messages from this level on. `onLog` receives them.
+     * Asks the server for log messages from this level on. `onLog` receives the messages.
      *
-     * @throws RemoteError: the server does not log (before 2026-07-28).
+     * @throws RemoteError: a server of a revision before 2026-07-28 does not log.
      */
     async setLogLevel(level: LogLevel, options: RawRequestOptions = {}): Promise<void> {
         if (!LEVELS.includes(level)) {

@@ -6,12 +6,18 @@ import { NotResumableError, StateError } from "../errors.js";
 import type { Segment } from "../segment.js";
 import type { Flow } from "./flow.js";
 
-/** What happens to a call whose reader leaves: see `StreamOptions.onLeave`. */
+/**
+ * What happens to a call when its reader leaves before the end: see
+ * `StreamOptions.onLeave`.
+ */
 export type Leave = "cancel" | "detach";
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-/** Ends or detaches the flow of a reader that the garbage collector has collected. */
+/**
+ * Cancels a flow, or detaches from its task, when the garbage collector has collected the
+ * reader of the flow.
+ */
 const forgotten = new FinalizationRegistry<{ flow: Flow; onLeave: Leave }>(
     ({ flow, onLeave }) => flow.letGo(onLeave === "detach"),
 );
@@ -26,8 +32,10 @@ export interface Source {
     signal?: AbortSignal | undefined;
 }
 
-/** The base of streams and tasks: one flow, which begins at its first use, and the
- * reader of its segments. */
+/**
+ * The base class of streams and tasks. A reader has one flow, which begins at the first
+ * use of the reader, and reads the segments of the flow.
+ */
 export abstract class Reader {
     /** @internal */
     protected readonly source: Source;
@@ -88,9 +96,9 @@ export abstract class Reader {
 
     /**
      * The token for `session.resume`, in this process or another, at any later time. The
-     * resumed request continues after the last segment that was read. `undefined` while
-     * the request cannot be resumed. The token is a secret: whoever has it can read the
-     * task.
+     * resumed request continues after the last segment that was read. The value is
+     * `undefined` while the request cannot be resumed. The token is a secret: a program
+     * that has the token can read the task.
      */
     get token(): string | undefined {
         return this.flow?.token();
@@ -102,9 +110,9 @@ export abstract class Reader {
     }
 
     /**
-     * The server's interim answer for the model, to use while the task runs (2025-11-25
-     * basic/utilities/tasks). The value is undefined until `onTask` has run or `start`
-     * has returned.
+     * The server's interim answer for the model, which the model can use while the task
+     * runs (2025-11-25 basic/utilities/tasks). The value is undefined until `onTask` has
+     * run or `start` has returned.
      */
     get immediate(): string | undefined {
         return this.flow?.immediate();
@@ -116,9 +124,9 @@ export abstract class Reader {
     }
 
     /**
-     * Begins the request and waits until one of these arrives: a task, a resumption id
-     * (SEP-975), a segment or the end. If `token` is set afterwards, store the token: it
-     * is the way to fetch the work from the server later.
+     * Begins the request and waits until the call has become a task, got a resumption id
+     * (SEP-975), got a segment, or ended. If `token` is set afterwards, store the token.
+     * With the token a program can fetch the result from the server later.
      *
      * @throws the signal's reason.
      */
@@ -160,8 +168,8 @@ export abstract class Reader {
 
     /**
      * Yields arrays of segments. Each array has all segments that have arrived, at least
-     * one. Use this method to read more than about 100,000 segments per second. Leaving
-     * the loop does not end the reading.
+     * one. Use this method when more than about 100,000 segments arrive per second.
+     * Leaving the loop does not end the request.
      */
     async *batches(): AsyncGenerator<Segment[], void, undefined> {
         const flow = this.begun();
@@ -207,8 +215,8 @@ export abstract class Reader {
     // ---- leaving
 
     /**
-     * Detaches from the task without cancelling it: reading ends, and the task continues
-     * on the server.
+     * Detaches from the task without cancelling the task. Reading ends, and the task
+     * continues on the server.
      *
      * @returns the token for `session.resume`.
      * @throws NotResumableError: the call is not a task (yet), or has not begun.
@@ -223,14 +231,17 @@ export abstract class Reader {
     }
 
     /**
-     * Cancels the call or its task, and waits for the end. A call that has already ended
-     * is no error.
+     * Cancels the call or its task, and waits for the end of the call. A call that has
+     * already ended is no error.
      */
     async cancel(): Promise<void> {
         await this.flow?.leave(false);
     }
 
-    /** Leaves the call, as the end of `await using` does. */
+    /**
+     * Leaves the call: cancels the call, or detaches from its task if `onLeave` is
+     * `"detach"`. `await using` calls this method at its end.
+     */
     async close(): Promise<void> {
         await this.flow?.leave(this.source.onLeave === "detach");
     }
@@ -250,9 +261,9 @@ export abstract class Reader {
  * console.log(story.result.structured);
  * ```
  *
- * The call begins at its first use, as an async generator does. A slow reader slows the
- * server down: at most `window` segments are on the way. A segment with `replaces`
- * discards all earlier segments.
+ * The call begins at the first use of the stream, as an async generator does. A slow
+ * reader slows the server down: at most `window` segments are on the way. A segment with
+ * `replaces` discards all earlier segments.
  *
  * Leaving the loop early ends the call: `break`, `return` and exceptions in the loop
  * cancel the call. With `onLeave: "detach"` a task continues on the server. A program
@@ -263,22 +274,25 @@ export class Stream extends Reader implements AsyncIterableIterator<Segment> {
         return this;
     }
 
-    /** Leaves the call, as `break` and `await using` do: see `onLeave`. */
+    /**
+     * Leaves the call, as `break` does: cancels the call, or detaches from its task if
+     * `onLeave` is `"detach"`.
+     */
     override async close(): Promise<void> {
         this.isUnused = this.flow === undefined;
         await super.close();
     }
 
-    /** Leaves the call. `for await` calls this at `break`. */
+    /** Leaves the call. `for await` calls this method at `break`. */
     async return(): Promise<IteratorResult<Segment, undefined>> {
         await this.close();
         return DONE;
     }
 
     /**
-     * The whole result, available when all segments were read.
+     * The whole result of the call. The result is available when all segments were read.
      *
-     * @throws StateError: reading has not ended.
+     * @throws StateError: the segments were not read to the end.
      * @throws SegueError: the call failed.
      */
     get result(): Result {

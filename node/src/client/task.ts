@@ -23,27 +23,31 @@ const FINAL = ["completed", "failed", "cancelled"];
 export interface TaskStatus {
     /** The id of the task; `undefined` for a resumable call. */
     id: string | undefined;
-    /** `"working"`, `"input_required"`, `"completed"`, `"failed"`, `"cancelled"`, or
-     * another text of the server. */
+    /**
+     * `"working"`, `"input_required"`, `"completed"`, `"failed"`, `"cancelled"`, or
+     * another text that the server uses.
+     */
     status: string;
     /** Whether the status is final. */
     isFinal: boolean;
-    /** The server's text about the status. */
+    /** The server's description of the status, as text. */
     message?: string;
     createdAt?: string;
     updatedAt?: string;
     /** How long the server keeps the task, from its creation, in milliseconds. */
     ttlMs?: number;
-    /** The interval in milliseconds at which the server wants clients to ask for the
-     * status. */
+    /**
+     * How often the server wants clients to ask for the status, as an interval in
+     * milliseconds.
+     */
     pollMs?: number;
     /** The server's whole answer, as JSON. */
     raw: JsonObject;
 }
 
 /**
- * Converts a state of SEP-975 to the state of a task. "processing" of SEP-975 is
- * "working" or "input_required".
+ * Converts a state of SEP-975 to the state of a task. The state "processing" becomes
+ * "working" or "input_required". Other states have the same name in both.
  */
 function stateOfRequest(raw: JsonObject): unknown {
     if (raw.status !== "processing") return raw.status;
@@ -113,9 +117,9 @@ export function attachTask(session: NativeSession, name: string): NativeTask {
 }
 
 /**
- * Reads the task id from a task's token. A token is "sg1." and the base64url form of a
- * checksum and JSON with the id in "t" (core/engine/client/token.c). Only this function
- * depends on that format.
+ * Reads the task id from a task's token. A token is "sg1." followed by base64url. The
+ * base64url encodes a checksum and JSON with the task id in "t"
+ * (core/engine/client/token.c). No other function depends on this format.
  */
 function taskIdOf(token: string): string | undefined {
     try {
@@ -143,12 +147,16 @@ type Ask = (task: NativeTask, handler: ReturnType<Exchange["handler"]>) => Reque
  * const result = await task.result();
  * ```
  *
- * `break` ends only the loop, and another loop can continue with the next segment. A task
- * object that is no longer used is detached, which does not end the task.
+ * `break` ends only the loop. Another loop can continue with the next segment. When a
+ * `Task` object is no longer used, the object detaches from the task, which does not end
+ * the task.
  */
 export class Task extends Reader implements AsyncIterable<Segment> {
     private readonly session: Conversation;
-    /** The task id or the token that this object was made with. */
+    /**
+     * The task id or the token from which this object was made; undefined for a call of
+     * this session.
+     */
     private readonly name: string | undefined;
     private readonly givenId: string | undefined;
     private closing: (() => Promise<void>) | undefined;
@@ -162,7 +170,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
         this.givenId = name?.startsWith(TOKEN) ? taskIdOf(name) : name;
     }
 
-    /** @internal Begins the request at once. */
+    /** @internal Begins the request now, and not at the first use of the task. */
     begin(): void {
         this.begun();
     }
@@ -173,7 +181,10 @@ export class Task extends Reader implements AsyncIterable<Segment> {
         if (this.flow?.isEmpty && outcome && outcome[0] !== 0) this.end(this.flow);
     }
 
-    /** @internal Closes the session when the task has ended. */
+    /**
+     * @internal Makes this task close the session. The session closes when the task has
+     * ended, or when the task object is closed.
+     */
     own(session: Conversation): void {
         const flow = this.begun();
         const { onEnd } = flow;
@@ -184,7 +195,10 @@ export class Task extends Reader implements AsyncIterable<Segment> {
         this.closing = () => session.close();
     }
 
-    /** Detaches from the task. For a task of `resume`, the session is closed, too. */
+    /**
+     * Detaches from the task. If the function `resume` made the task, `close` also closes
+     * the session.
+     */
     override async close(): Promise<void> {
         await super.close();
         await this.closing?.();
@@ -235,7 +249,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     async status(options: { signal?: AbortSignal } = {}): Promise<TaskStatus> {
         const told = readStatus(await this.ask(native.taskGet, options.signal));
         if (this.lastStatus !== undefined && told.status !== this.lastStatus.status) {
-            // a status that comes after the final status is outdated or wrong
+            // A status that arrives after the final status is outdated or wrong.
             return this.lastStatus;
         }
         if (told.isFinal) this.lastStatus = told;
@@ -243,7 +257,7 @@ export class Task extends Reader implements AsyncIterable<Segment> {
     }
 
     /**
-     * Asks the server to cancel the task and waits for its answer, at most 5 s. A task
+     * Asks the server to cancel the task and waits for the answer, at most 5 s. A task
      * that has already ended is no error.
      */
     override async cancel(): Promise<void> {
@@ -260,8 +274,8 @@ export class Task extends Reader implements AsyncIterable<Segment> {
             if (name !== undefined) return attachTask(this.session.handle, name);
         } catch (error) {
             if (!(error instanceof UnsupportedError)) throw error;
-            // With this token the call can only be sent again with its idempotency key.
-            // Such a call has no status.
+            // UnsupportedError means that the call is not a task. The token can only send
+            // the call again with its idempotency key. Such a call has no status.
         }
         throw new StateError("the server did not make a task of this call");
     }

@@ -2,13 +2,13 @@
  * Waits that keep the process alive.
  *
  * An open session does not keep the process alive, but a pending wait does. So each wait
- * holds the runtime from the begin of the wait to its end. A runtime that is held counts
- * as active in Node's event loop.
+ * holds the runtime from its beginning to its end. Node's event loop counts a runtime
+ * that is held as active.
  */
 
 import type { Runtime } from "../runtime.js";
 
-/** The callers that wait for something to change. */
+/** The callers that wait for a change of one object, such as a session. */
 export class Waiters {
     private readonly runtime: Runtime;
     private resolvers: (() => void)[] = [];
@@ -23,9 +23,9 @@ export class Waiters {
     }
 
     /**
-     * Waits until something changes or the signal is aborted.
+     * Waits until `wake` is called or the signal is aborted.
      *
-     * @throws the signal's reason.
+     * @throws the signal's reason, when the signal was aborted.
      */
     async change(signal?: AbortSignal): Promise<void> {
         signal?.throwIfAborted();
@@ -49,8 +49,10 @@ export class Waiters {
         signal?.throwIfAborted();
     }
 
-    /** Waits without keeping the process alive, for internal work that the user does not
-     * see. */
+    /**
+     * Waits until `wake` is called, without keeping the process alive. Internal work that
+     * the user does not see waits in this way.
+     */
     idle(): Promise<void> {
         return new Promise((resolve) => {
             this.resolvers.push(resolve);
