@@ -1,10 +1,10 @@
 /**
- * Checks the OAuth tokens of callers over HTTP. The library checks a token as a JWT, or a
- * function of the application checks the token.
+ * Checks the OAuth tokens of callers over HTTP. Either the library checks each token as a
+ * JWT, or a function of the application checks each token.
  *
  * A listener with `auth` is a protected resource (2026-07-28 basic/authorization; RFC
- * 9728, RFC 6750): the library serves its metadata, answers 401 and 403 with the right
- * challenges and checks scopes. This file decides whether a token is valid.
+ * 9728, RFC 6750). The library serves the resource's metadata, answers 401 and 403 with
+ * the right challenges, and checks scopes. This file decides whether a token is valid.
  *
  * @module
  */
@@ -14,21 +14,26 @@ import { type Bearer, native, type Principal, type Transport } from "../native.j
 import type { BearerOptions } from "../native_options.js";
 import type { ServerOptions } from "./options.js";
 
-/** The meaning of a valid token. */
+/** The rights that a valid token gives to its caller. */
 export interface AccessToken {
-    /** A stable name of the caller, not empty. Tasks and sessions belong to this name. */
+    /**
+     * A stable name of the caller, not empty. The caller's tasks and sessions belong to
+     * this name.
+     */
     principal: string;
     /** The scopes that the token grants. */
     scopes?: string | readonly string[] | undefined;
     /**
-     * The time at which the token expires (a number: ms since 1970). By default the token
-     * does not expire.
+     * The time at which the token expires, as a Date or in milliseconds since 1970. By
+     * default the token does not expire.
      */
     expiresAt?: Date | number | undefined;
 }
 
-/** The answer of {@link BearerAuth.verify}. A string is the principal. null, undefined or
- * false refuses the token. */
+/**
+ * The answer of {@link BearerAuth.verify}. A string accepts the token and is the caller's
+ * principal. null, undefined or false refuses the token.
+ */
 export type Verdict = AccessToken | string | null | undefined | false;
 
 type Joined =
@@ -45,13 +50,16 @@ type Others = {
 };
 
 /**
- * How a listener checks tokens. Every caller needs a valid token. Without `verify` tokens
- * are checked as JWT (RFC 9068), with the keys in one of `jwks`, `jwksFile` and
+ * How a listener checks tokens. Every caller needs a valid token. Without `verify`, the
+ * library checks each token as a JWT (RFC 9068), with the keys in `jwks`, `jwksFile` or
  * `jwksUrl`.
  */
 export interface BearerAuth extends Others {
-    /** The URL of the authorization server. With `verify` there may be several URLs,
-     * without it only one, because a key set belongs to one authorization server. */
+    /**
+     * The URL of the authorization server. With `verify`, several URLs are allowed.
+     * Without `verify`, only one URL is allowed, because a key set belongs to one
+     * authorization server.
+     */
     issuer: string | readonly string[];
     /**
      * Checks a token: returns the principal or an {@link AccessToken}, or nothing to
@@ -59,27 +67,35 @@ export interface BearerAuth extends Others {
      * server.
      */
     verify?: ((token: string) => Verdict | PromiseLike<Verdict>) | undefined;
-    /** The accepted `aud` values of a JWT, if not the resource. */
+    /** The accepted `aud` values of a JWT. Default: the URL of the resource. */
     audience?: string | readonly string[] | undefined;
     /** The scopes that every request needs. */
     requiredScopes?: string | readonly string[] | undefined;
-    /** The scopes that clients request at first. */
+    /** The scopes that clients should request at first. */
     scopesSupported?: string | readonly string[] | undefined;
-    /** The scopes that each scope includes. */
+    /** The scopes that a scope includes, by the name of the including scope. */
     impliedScopes?: Readonly<Record<string, readonly string[]>> | undefined;
-    /** The accepted algorithms of a JWT, such as "RS256"; by default all safe ones. */
+    /**
+     * The accepted signature algorithms of a JWT, such as "RS256". Default: all safe
+     * algorithms.
+     */
     algorithms?: readonly string[] | undefined;
-    /** The key set that checks JWTs, as JSON. */
+    /** The key set that checks JWTs, as an object or as JSON text. */
     jwks?: string | object | undefined;
 }
 
-/** The caller of a request, as `principal` of a server sees it. */
+/** The caller of a request, as the option `principal` of a server gets it. */
 export interface Caller {
-    /** The caller's address: "127.0.0.1:4711", "unix", or the subject of a verified
-     * certificate. */
+    /**
+     * The address of the caller: "127.0.0.1:4711", "unix", or the subject of a verified
+     * client certificate.
+     */
     readonly address: string;
-    /** Returns a header by its name; null when it is missing. May only be called until
-     * the function `principal` returns. */
+    /**
+     * Returns a header of the request by its name; null = the request has no such header.
+     * Only the function `principal` may call `header`, and only until `principal`
+     * returns.
+     */
     header(name: string): string | null;
 }
 
@@ -91,7 +107,7 @@ export function joined(
     return names.join(" ") || undefined;
 }
 
-/** Makes the hook that the library calls to get the caller's principal. */
+/** Makes the hook that the library calls to get the principal of each caller. */
 export function principalHook(ask: NonNullable<ServerOptions["principal"]>): Principal {
     return (transport) =>
         ask({
@@ -100,8 +116,11 @@ export function principalHook(ask: NonNullable<ServerOptions["principal"]>): Pri
         });
 }
 
-/** Makes the options for the library. @throws TypeError when no way to check tokens is
- * given. */
+/**
+ * Makes the library's options from the options of `auth`.
+ *
+ * @throws TypeError when the options name no way to check tokens.
+ */
 export function bearerOptions(auth: BearerAuth): BearerOptions {
     const { verify, issuer, audience, requiredScopes, scopesSupported } = auth;
     const { impliedScopes, algorithms, jwks, jwksFile, jwksUrl, ...rest } = auth;
@@ -142,7 +161,8 @@ export function bearerHook(
     const { verify } = auth;
     if (!verify) return null;
     return (bearer) => {
-        // The user's function runs outside the hook, because it may call anything.
+        // The user's function may call anything, so the function runs after the hook and
+        // not inside the hook.
         queueMicrotask(() => void decide(verify, bearer, onError));
     };
 }
@@ -155,15 +175,17 @@ async function decide(
     try {
         tell(bearer, await verify(native.bearerToken(bearer)));
     } catch (error) {
-        // These errors mean that the caller has left or the server has ended, so they are
-        // not reported.
+        // ClosedError and EndedError mean that the caller has left or the server has
+        // ended. These errors are not reported.
         if (!(error instanceof ClosedError || error instanceof EndedError))
             onError(error);
     } finally {
         try {
-            native.bearerFree(bearer); // a caller without a decision gets 503
+            // If no decision was made, the caller gets the HTTP status 503.
+            native.bearerFree(bearer);
         } catch {
-            // The runtime has already ended.
+            // An error here means that the runtime has already ended and freed the
+            // bearer.
         }
     }
 }

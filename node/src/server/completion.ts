@@ -15,21 +15,24 @@ interface Params {
     context?: { arguments?: Record<string, string> };
 }
 
-/** The answer to completion/complete. */
+/** The suggestions that answer a request completion/complete. */
 export interface Suggested {
     values: string[];
-    /** The number of all suggestions, sent or not. */
+    /** The number of all suggestions, including those that are not in `values`. */
     total: number;
     hasMore: boolean;
 }
 
-/** The completers of an item, by the argument's name. */
+/** The completers of an item, by the name of the argument. */
 export class Suggestions {
     readonly #of: string;
     readonly #names: readonly string[];
     readonly #byName = new Map<string, Completer>();
 
-    /** @throws TypeError for an unknown argument. */
+    /**
+     * @throws TypeError when a completer is given for an argument that the item does not
+     * have.
+     */
     constructor(
         of: string,
         names: readonly string[],
@@ -44,7 +47,10 @@ export class Suggestions {
         return this.#byName.size;
     }
 
-    /** @throws TypeError for an unknown argument. */
+    /**
+     * Sets the completer of an argument. @throws TypeError when the item does not have
+     * the argument.
+     */
     set(name: string, completer: Completer): void {
         if (!this.#names.includes(name)) {
             throw new TypeError(`there is no argument "${name}" of "${this.#of}"`);
@@ -52,7 +58,10 @@ export class Suggestions {
         this.#byName.set(name, completer);
     }
 
-    /** Suggests the values of an enum, for arguments without a completer. */
+    /**
+     * For each argument that has an enum and no completer, suggests the values of the
+     * enum.
+     */
     addChoices(properties: Record<string, JsonSchema>): void {
         for (const [name, { enum: choices }] of Object.entries(properties)) {
             if (!Array.isArray(choices) || this.#byName.has(name)) continue;

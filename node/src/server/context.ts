@@ -1,8 +1,8 @@
 /**
  * The context of a call: everything that a handler can do besides returning a result.
  *
- * Each call has one context. The library's events about a call cost time, so the context
- * asks for them only when they are needed: for the signal, and for a send that may have
+ * Each call has one context. The library's events about a call cost time. So the context
+ * asks for the events only in two cases: the handler uses the signal, or a send may have
  * to wait.
  *
  * @module
@@ -56,10 +56,15 @@ export type LogLevelName =
 
 /** The point where an earlier run of this task ended. */
 export class Resumed {
-    /** The number of stored segments. The next segment that is sent follows these
-     * segments. */
+    /**
+     * The number of stored segments. The next segment that the handler sends comes after
+     * these segments.
+     */
     readonly segments: number;
-    /** The stored form of the last checkpoint; null without a checkpoint. */
+    /**
+     * The bytes of the last checkpoint as the store has them; null = no checkpoint was
+     * stored.
+     */
     readonly bytes: Buffer | null;
 
     /** @internal */
@@ -68,8 +73,10 @@ export class Resumed {
         this.bytes = bytes;
     }
 
-    /** The value of the last checkpoint, for a checkpoint that was stored as a value and
-     * not as bytes. undefined without a checkpoint. */
+    /**
+     * The value of the last checkpoint; undefined = no checkpoint was stored. Only for a
+     * checkpoint that was stored as a value. For a checkpoint of bytes, use `bytes`.
+     */
     // biome-ignore lint/suspicious/noExplicitAny: what the handler itself has stored
     get data(): any {
         return this.bytes === null ? undefined : JSON.parse(this.bytes.toString());
@@ -77,22 +84,28 @@ export class Resumed {
 }
 
 const META = "io.modelcontextprotocol/";
-/** The context of a call. It must not be used after the handler has ended. */
+/**
+ * The context of a call. A handler must not use the context after the handler has ended.
+ */
 export class Context {
     readonly #call: Call;
     readonly #host: Hosting;
     readonly #item: Item;
     #isWatched = false;
     #isCancelled = false;
-    /** Whether this call keeps the process alive. Hosting.began makes the call do so. */
+    /**
+     * Whether this call keeps the process alive. A call keeps the process alive from
+     * Hosting.began on.
+     */
     #isHeld = true;
     #controller: AbortController | undefined;
     /**
-     * The queue of waiting sends. It is made when a send has to wait for the first time.
+     * The queue of waiting sends. The context makes the queue when a send has to wait for
+     * the first time.
      */
     #room: Room | undefined;
     #meta: Meta | undefined;
-    /** @internal true = the handler has sent something, or it is a generator. */
+    /** @internal true = the handler has sent a value, or the handler is a generator. */
     hasSent = false;
 
     /** @internal */
@@ -115,10 +128,7 @@ export class Context {
         if (native.callIsCancelled(this.#call)) this.abort(reasonOfCancel());
     }
 
-    /**
-     * @internal Whether a send waits for room. A new send must then wait behind the
-     * waiting sends.
-     */
+    /** @internal Whether sends wait for room. A new send must then wait behind them. */
     get isWaiting(): boolean {
         return this.#room?.isWaiting ?? false;
     }
@@ -142,12 +152,12 @@ export class Context {
         try {
             native.callFree(this.#call);
         } catch (error) {
-            // ClosedError means that the reply has already freed the call
+            // ClosedError means that the reply has already freed the call.
             if (!(error instanceof ClosedError)) throw error;
         }
     }
 
-    /** @internal Lets the process end although this call runs. */
+    /** @internal Stops this call from keeping the process alive. */
     release(): void {
         if (!this.#isHeld) return;
         this.#isHeld = false;
@@ -155,8 +165,8 @@ export class Context {
     }
 
     /**
-     * Runs the attempt to send at once. If there is no room, the attempt is repeated when
-     * there is room.
+     * Calls `attempt`, which tries to send. If there is no room, calls `attempt` again
+     * when there is room. The promise resolves when the value was sent.
      */
     #take(attempt: () => boolean): Promise<void> {
         try {
@@ -180,8 +190,10 @@ export class Context {
         return native.callPrincipal(this.#call);
     }
 
-    /** Returns whether the caller's token grants a scope. Over stdio every scope is
-     * granted. */
+    /**
+     * Returns whether the caller's token grants a scope. Over stdio the result is true
+     * for every scope.
+     */
     hasScope(scope: string): boolean {
         return native.callHasScope(this.#call, scope);
     }
@@ -196,33 +208,37 @@ export class Context {
         return native.callName(this.#call);
     }
 
-    /** The whole params of the request, decoded anew at each use. */
+    /** The whole params of the request. Each use decodes the params anew. */
     get params(): Record<string, unknown> {
         return JSON.parse(native.callParams(this.#call)) as Record<string, unknown>;
     }
 
-    /** The request's `_meta`, which may have a "traceparent". */
+    /** The `_meta` of the request. It may have a member "traceparent". */
     get meta(): Readonly<Meta> {
         this.#meta ??= (this.params._meta ?? {}) as Meta;
         return this.#meta;
     }
 
-    /** The client's name and version. Only clients of 2026-07-28 send them, with each
-     * request. */
+    /**
+     * The client's name and version. Only clients of 2026-07-28 send name and version,
+     * with each request.
+     */
     get clientInfo(): { name: string; version: string; title?: string } | undefined {
         return this.meta[`${META}clientInfo`] as ReturnType<() => Context["clientInfo"]>;
     }
 
-    /** The protocol revision that the request names. Only requests of 2026-07-28 name
-     * it. */
+    /**
+     * The protocol revision that the request names; undefined for requests of revisions
+     * before 2026-07-28, which name no revision.
+     */
     get protocolVersion(): string | undefined {
         return this.meta[`${META}protocolVersion`] as string | undefined;
     }
 
     /**
-     * Aborts when the client cancels the call and when the server ends. Pass the signal
-     * on to functions that take a signal. A handler may ignore the signal: the handler's
-     * output after the end is dropped.
+     * A signal that aborts when the client cancels the call and when the server ends.
+     * Pass the signal on to functions that take a signal. A handler may ignore the
+     * signal: output that the handler sends after the end of the call is dropped.
      */
     get signal(): AbortSignal {
         if (!this.#controller) {
@@ -238,8 +254,10 @@ export class Context {
         return this.#controller.signal;
     }
 
-    /** Whether the client or the server wants the call to end; the same as
-     * `signal.aborted`. */
+    /**
+     * Whether the client or the server wants the call to end. The value is the same as
+     * `signal.aborted`.
+     */
     get cancelled(): boolean {
         if (this.#isCancelled || this.#isWatched) return this.#isCancelled;
         try {
@@ -252,7 +270,8 @@ export class Context {
     // ---- progress and log messages
 
     /**
-     * Reports progress to the client if the client asked for progress. Does not wait.
+     * Reports progress to the client if the client asked for progress. Does not wait
+     * until the report is sent.
      *
      * @param progress - the amount of work that is done, which must grow from report to
      * report.
@@ -265,7 +284,8 @@ export class Context {
     }
 
     /**
-     * Sends a log message to a client that asked for this level. Does not wait.
+     * Sends a log message to a client that asked for messages of this level. Does not
+     * wait until the message is sent.
      *
      * @param data - text, or any value that JSON can represent.
      */
@@ -276,8 +296,10 @@ export class Context {
 
     // ---- tasks and resumption
 
-    /** The point where an earlier run of the task ended; undefined on the first run. Only
-     * tools with `restartable` run again. */
+    /**
+     * The point where an earlier run of the task ended; undefined on the first run. Only
+     * tools with the option `restartable` run again.
+     */
     get resumed(): Resumed | undefined {
         const found = native.callResumed(this.#call);
         return found === null ? undefined : new Resumed(found[0], found[1]);
@@ -295,11 +317,11 @@ export class Context {
     }
 
     /**
-     * Closes the event stream of the call. The client comes back for the rest of the
-     * answer (2025-11-25 basic/transports, "Sending Messages to the Server").
+     * Closes the event stream of the call. The client then connects again to get the rest
+     * of the answer (2025-11-25 basic/transports, "Sending Messages to the Server").
      *
-     * @param retryMs - the time after which the client should come back.
-     * @returns false when the client cannot come back; the stream then stays open.
+     * @param retryMs - the time after which the client should connect again.
+     * @returns false when the client cannot connect again; the stream then stays open.
      */
     hangUp(retryMs = 1000): boolean {
         return isSupported(() => native.callHangUp(this.#call, retryMs));
@@ -311,10 +333,10 @@ export class Context {
      * Sends a segment for each value. Waits while the client or the store is slow.
      *
      * @param values - text, blocks, segments of another call, results (their blocks), or
-     * values that JSON can represent. The handler of a resource sends strings, which form
-     * one text, or contents.
-     * @throws EndedError when the call has ended, for instance because it was cancelled;
-     * LimitError when the result has become too large and the call has failed.
+     * values that JSON can represent. The handler of a resource sends contents, or
+     * strings, which together form one text.
+     * @throws EndedError when the call has ended, for instance because the call was
+     * cancelled; LimitError when the result has become too large and the call has failed.
      */
     send(...values: Sendable[]): Promise<void> {
         if (values.length === 1) return this.#sendOne(values[0]);
@@ -341,44 +363,47 @@ export class Context {
 
     /**
      * Sends text that continues a text block of the result. A client that reads segments
-     * receives a new segment; in the result the text is appended to the block. A client
+     * receives a new segment. In the result, the text is appended to the block. A client
      * that streams a task by SEP-1905 receives a new block instead.
      *
      * @param index - the index of the block, from 0, in the order in which blocks were
      * sent since the last `replace`.
-     * @throws InvalidError when there is no such block yet, or the block is no text;
-     * EndedError and LimitError as in `send`.
+     * @throws InvalidError when the result has no block at `index` yet, or the block is
+     * not text; EndedError and LimitError as in `send`.
      */
     extend(index: number, text: string): Promise<void> {
         return this.#take(() => native.callExtendText(this.#call, index, text));
     }
 
-    /** Discards everything sent so far, for every reader. The values begin a new
-     * result. */
+    /**
+     * Discards everything that the call has sent so far, for every reader, and begins a
+     * new result with these values.
+     */
     async replace(...values: Sendable[]): Promise<void> {
         await this.#take(() => native.callReplace(this.#call));
         await this.send(...values);
     }
 
     /**
-     * Sets another member of the result, such as "structuredContent" of a tool,
-     * "description" of a prompt, or "ttlMs" of a resource that is read.
+     * Sets a member of the result beside its content, such as "structuredContent" of a
+     * tool, "description" of a prompt, or "ttlMs" of a resource that is read.
      */
     async setField(name: string, value: unknown): Promise<void> {
         const json = jsonText(value);
         await this.#take(() => native.callSetField(this.#call, name, json));
     }
 
-    /** Sets the text that describes the status of a task. */
+    /** Sets the text that describes the status of a task to clients. */
     setStatus(message: string): Promise<void> {
         return this.#take(() => native.callSetStatus(this.#call, message));
     }
 
     /**
-     * Stores the handler's progress for a later run after a crash ({@link resumed}).
+     * Stores data about the handler's progress. After a crash, the next run of the task
+     * finds the data in {@link resumed}.
      *
      * @param data - bytes, or a value that JSON can represent.
-     * @returns false when the call is not a task, so its progress is not stored.
+     * @returns false when the call is not a task, so that nothing was stored.
      */
     async checkpoint(data: unknown): Promise<boolean> {
         const stored = data instanceof Uint8Array ? data : jsonText(data);
@@ -394,7 +419,7 @@ export class Context {
     // ---- questions
 
     /**
-     * Asks the client any question and returns its answer, decoded.
+     * Asks the client any question and returns the client's answer, decoded from JSON.
      *
      * @param method - the method, such as "elicitation/create".
      * @throws UnsupportedError when the client has not declared that it answers this
@@ -427,11 +452,11 @@ export class Context {
      * Asks the user and returns the user's input.
      *
      * @param message - the text that the user reads.
-     * @param schema - the wanted input: one simple value, a choice, or a flat object of
-     * these; by default a text.
-     * @throws Declined when the user declined or did not decide. If the handler does not
-     * catch this ToolError, the tool ends with an error result that says so.
-     * UnsupportedError when the client cannot ask its user.
+     * @param schema - the kind of input: one simple value, a choice, or a flat object
+     * with such fields. The default is a text.
+     * @throws Declined when the user declined or did not decide; UnsupportedError when
+     * the client cannot ask its user. If the handler does not catch Declined, the tool
+     * ends with an error result that says what the user did.
      */
     ask(message: string): Promise<string>;
     ask<S extends SchemaLike>(
@@ -450,8 +475,10 @@ export class Context {
         throw new Declined(`The user ${told}`, action);
     }
 
-    /** Asks the user as {@link ask} does, and returns a refusal as `action` instead of
-     * throwing. */
+    /**
+     * Asks the user as {@link ask} does. When the user declines or does not decide,
+     * `elicit` does not throw: `action` of the result is "decline" or "cancel".
+     */
     async elicit<S extends SchemaLike>(
         message: string,
         schema: S,
@@ -465,7 +492,10 @@ export class Context {
         return { action: "accept", content };
     }
 
-    /** Sends the user to a URL, for data that must not pass through the client. */
+    /**
+     * Asks the user to open a URL, for data that must not pass through the client.
+     * Returns what the user did: "accept", "decline" or "cancel".
+     */
     async elicitUrl(
         message: string,
         url: string | URL,
@@ -480,7 +510,8 @@ export class Context {
     /**
      * Asks the client's model.
      *
-     * @param messages - a string (a message of the user), a message, or a list of these.
+     * @param messages - a string (a message of the user), a message, or a list of strings
+     * and messages.
      * @param maxTokens - maximum length of the answer, in tokens.
      * @param options - the other members of the request: systemPrompt, temperature, ...
      */
@@ -494,7 +525,9 @@ export class Context {
         return sampled(await this.request(SAMPLE, params, { key }));
     }
 
-    /** Asks the client for its roots: the directories and files that it works in. */
+    /**
+     * Asks the client for its roots: the directories and files that the client works in.
+     */
     async listRoots(options: AskOptions = {}): Promise<Root[]> {
         const answer = (await this.request(ROOTS, {}, options)) as { roots?: Root[] };
         return Array.isArray(answer?.roots) ? answer.roots : [];
@@ -506,8 +539,8 @@ function reasonOfCancel(): DOMException {
 }
 
 /**
- * Runs a function that reports something about a call. Ignores the error that means that
- * the call has ended.
+ * Runs a function that reports something about a call, and ignores the errors that mean
+ * that the call has ended.
  */
 function tell(deed: () => void): void {
     try {

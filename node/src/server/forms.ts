@@ -25,8 +25,8 @@ export const SAMPLE = "sampling/createMessage";
 export const ROOTS = "roots/list";
 
 /**
- * A form made from a schema. A schema of one flat object of simple fields is the form
- * itself. For any other schema the form has one field, `value`.
+ * A form made from a schema. If the schema describes a flat object of simple fields, the
+ * form has the same fields. For any other schema the form has one field, `value`.
  */
 export class Form {
     readonly json: JsonSchema;
@@ -49,8 +49,9 @@ export class Form {
     }
 
     /**
-     * Returns the value of an answer. @throws ToolError when the answer does not fit the
-     * schema.
+     * Returns the value of an answer to the form.
+     *
+     * @throws ToolError when the answer does not fit the schema.
      */
     async decode(content: unknown): Promise<unknown> {
         const value = this.#wraps
@@ -65,7 +66,7 @@ export class Form {
     }
 }
 
-/** The schema that asks for a text. */
+/** The schema of a form that asks for one text. */
 export const TEXT: JsonSchema = { type: "string" };
 
 const SIMPLE = new Set(["string", "number", "integer", "boolean"]);
@@ -122,7 +123,9 @@ function simple(
     return field;
 }
 
-/** Makes the messages of sampling/createMessage. A string is a message of the user. */
+/**
+ * Makes the messages of sampling/createMessage. A string becomes a message of the user.
+ */
 export function messagesOf(
     given: string | PromptMessage | readonly (string | PromptMessage)[],
 ): unknown[] {
@@ -134,13 +137,17 @@ export function messagesOf(
     );
 }
 
-/** A model's answer, with its text. */
+/** A model's answer. The member `text` is the text of the answer. */
 export type Sampled = SampleResult & {
     /** The texts of the answer's content, joined. */
     readonly text: string;
 };
 
-/** Reads a model's answer. @throws ToolError when the answer is not valid. */
+/**
+ * Reads a model's answer.
+ *
+ * @throws ToolError when the answer is not a message of a model.
+ */
 export function sampled(answer: unknown): Sampled {
     const made = answer as SampleResult;
     if (typeof made !== "object" || made === null || typeof made.content !== "object") {
@@ -155,8 +162,8 @@ export function sampled(answer: unknown): Sampled {
 /** The options of a question. */
 export interface AskOptions {
     /**
-     * The name of the question. A later run of the task that asks with the same key gets
-     * the stored answer.
+     * The name of the question. If a later run of the task asks with the same key, the
+     * run gets the stored answer.
      */
     key?: string | undefined;
 }
@@ -164,7 +171,7 @@ export interface AskOptions {
 /** The options of a question to a model. */
 export type SampleOptions = Omit<SampleRequest, "messages" | "maxTokens"> & AskOptions;
 
-/** The answer to a form. */
+/** The user's answer to a form. `content` has the values if the user accepted. */
 export type Elicited<T> =
     | { readonly action: "accept"; readonly content: T }
     | { readonly action: "decline" | "cancel"; readonly content?: undefined };
@@ -175,7 +182,10 @@ export function refusedBy(action: unknown): "decline" | "cancel" {
     return action === "decline" ? "decline" : "cancel";
 }
 
-/** Makes the error of a question that got no answer. The error says why. */
+/**
+ * Makes the error of a question that got no answer or got an error as its answer. The
+ * message says why.
+ */
 export function refusal(status: number, answer: string | null): Error {
     if (answer === null) {
         return status === Status.E_CANCELLED

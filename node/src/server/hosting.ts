@@ -6,11 +6,12 @@
  *                    Servings: listeners, standard input and output, attached ends
  *
  * A hosting lives as long as it has servings. When its last serving ends, its connections
- * are closed, which cancels plain calls. Tasks continue. When the server ends, the
- * signals of tasks' handlers abort, and the handlers may run PATIENCE_MS longer. Then the
- * tasks are released in the store: the next server on the store, in this process or
- * another, runs the tasks again or fails them. When the process ends, tasks are released
- * at once, together with the runtime.
+ * are closed, which cancels plain calls. Tasks continue.
+ *
+ * When the server ends, the signals of the running handlers abort, and the handlers may
+ * run PATIENCE_MS longer. Then the tasks are released in the store. The next server on
+ * the store, in this process or another, runs the tasks again or fails them. When the
+ * process ends, the tasks are released at once, together with the runtime.
  *
  * @module
  */
@@ -29,17 +30,19 @@ import type { Item } from "./item.js";
 import type { Server } from "./server.js";
 import type { Store } from "./stores.js";
 
-/** The item that failed, for {@link Hosting.report}. */
+/**
+ * The item that failed, as {@link Hosting.report} gets it.
+ */
 type Where = Pick<Item, "what" | "key"> | { what: string; key: string };
 
-/** The time in ms for which handlers may still run after their signals abort. */
+/** How long handlers may still run after their signals abort, in milliseconds. */
 const PATIENCE_MS = 1000;
 
 function endTurn(call: Call): void {
     try {
         native.callEndTurn(call);
     } catch (error) {
-        // ClosedError means that the call has already ended
+        // ClosedError means that the call has already ended.
         if (!(error instanceof ClosedError)) throw error;
     }
 }
@@ -49,7 +52,7 @@ export class Hosting {
     readonly server: Server;
     readonly runtime: Runtime;
     readonly handle: Handle;
-    /** The store. This reference keeps the store open. */
+    /** The store of the server. This reference keeps the store open. */
     readonly store: Store | undefined;
     /** The contexts of the running calls. */
     readonly running = new Set<Context>();
@@ -58,17 +61,17 @@ export class Hosting {
     isClosed = false;
     /** The number of servings that use this hosting. */
     users = 0;
-    /** Callbacks that run each time the last connection ends. */
+    /** Callbacks that run each time the last connection of the server has ended. */
     readonly onIdle = new Set<() => void>();
     /**
      * Tasks that were taken over from another server and wait until fewer than maxCalls
-     * calls run. The value of each context is the function that begins its task. The
-     * store bounds the number of these tasks. A waiting call must not be freed while the
-     * server is open, because its task would fail.
+     * calls run. The key is the context of the task, and the value is the function that
+     * begins the task. The store bounds the number of these tasks. While the server is
+     * open, the call of a waiting task must not be freed, because the task would fail.
      */
     readonly #waiting = new Map<Context, () => void>();
     #isAdvancing = false;
-    /** Calls whose first turn ends with this turn of the event loop. */
+    /** Calls whose first turn ends at the end of this turn of the event loop. */
     readonly #turns: Call[] = [];
     readonly #quiet = new Set<() => void>();
     readonly #forget: () => void;
@@ -94,8 +97,11 @@ export class Hosting {
 
     // ---- items
 
-    /** Adds an item to the library's server. @throws ExistsError when the item exists
-     * already. */
+    /**
+     * Adds an item to the library's server.
+     *
+     * @throws ExistsError when the item exists already.
+     */
     add(item: Item): void {
         const { kind, told, options, completes } = item;
         const handler = item.handler(this);
@@ -115,15 +121,18 @@ export class Hosting {
     // ---- calls
 
     /**
-     * Called when a handler has begun. From then on the call keeps the process alive, for
-     * events such as its cancellation.
+     * Called when a handler has begun. From now on the call keeps the process alive, so
+     * that events such as the cancellation of the call arrive.
      */
     began(context: Context): void {
         this.running.add(context);
         this.runtime.hold();
     }
 
-    /** Ends the first turn of a call after the pending promises have run. */
+    /**
+     * Ends the first turn of a call at the end of this turn of the event loop, after the
+     * pending promises have run.
+     */
     endTurnSoon(call: Call): void {
         if (this.#turns.push(call) > 1) return;
         setImmediate(() => {
@@ -142,13 +151,13 @@ export class Hosting {
         for (const tell of all) tell();
     }
 
-    /** Reports an error that is not meant for the caller. */
+    /** Reports an error that the caller should not see to the server's `onError`. */
     report(error: unknown, { what, key }: Where): void {
         this.server.report(error, { what, name: key });
     }
 
     /**
-     * Lets a task that was taken over wait until fewer calls run. If this hosting is
+     * Makes a task that was taken over wait until fewer calls run. If this hosting is
      * closed, the task is left to the next server that uses the store.
      */
     wait(context: Context, begin: () => void): void {
@@ -158,15 +167,17 @@ export class Hosting {
         else context.watch();
     }
 
-    /** Removes a waiting task, so that it never begins. */
+    /** Removes a waiting task, whose handler then never begins here. */
     dismiss(context: Context): void {
         if (!this.#waiting.delete(context)) return;
         context.release();
         context.leave();
     }
 
-    /** Begins waiting tasks while fewer than maxCalls calls run. A task that ends at once
-     * calls this method again. */
+    /**
+     * Begins waiting tasks while fewer than maxCalls calls run. The method is called
+     * again when a task ends during `begin`; `#isAdvancing` ignores this second call.
+     */
     #advance(): void {
         if (this.#isAdvancing || !this.#waiting.size) return;
         this.#isAdvancing = true;
@@ -182,7 +193,9 @@ export class Hosting {
 
     // ---- the end
 
-    /** Refuses new calls, and waits until no call runs, at most `patienceMs`. */
+    /**
+     * Refuses new calls, and waits until no call runs, at most `patienceMs` milliseconds.
+     */
     async drain(patienceMs: number): Promise<void> {
         this.isDraining = true;
         await this.#quietWithin(patienceMs);
@@ -202,8 +215,8 @@ export class Hosting {
     }
 
     /**
-     * Closes the connections after all queued output was sent. Closing ends plain calls,
-     * and tasks continue.
+     * Closes the connections when all queued output was sent. Plain calls end, and tasks
+     * continue.
      */
     close(): void {
         if (this.isClosed) return;
@@ -214,15 +227,18 @@ export class Hosting {
             try {
                 end(this.handle);
             } catch (error) {
-                // ClosedError means that the runtime has ended and freed the handle
+                // ClosedError means that the runtime has ended and freed the handle.
                 if (!(error instanceof ClosedError)) throw error;
             }
         }
         for (const context of [...this.#waiting.keys()]) this.dismiss(context);
     }
 
-    /** Ends the server: aborts the running handlers, waits PATIENCE_MS for them, and
-     * frees the other calls. Handlers that still run may continue without their calls. */
+    /**
+     * Ends the server: aborts the signals of the running handlers, waits PATIENCE_MS for
+     * the handlers, and frees the calls that still run. The handlers of these calls may
+     * continue to run.
+     */
     end(): Promise<void> {
         this.#ending ??= this.#end();
         return this.#ending;

@@ -5,8 +5,8 @@
  *                                        `--> generator -- drain --> reply
  *
  * The CALL event passes the call to this module. Each path ends the call once, with a
- * reply or a failure, and frees the call. A call that runs when its server ends is only
- * freed. If such a call is a task, the next server on the store continues the task.
+ * reply or a failure, and frees the call. A call that still runs when its server ends is
+ * only freed. If such a call is a task, the next server on the store continues the task.
  *
  * @module
  */
@@ -27,13 +27,15 @@ import { blocksOf, type Piece, pieceOf } from "./values.js";
 
 const { callFree, callSendText } = native;
 
-/** JSON-RPC codes. */
+/** Codes of JSON-RPC errors. */
 export const INVALID_PARAMS = -32602;
 export const INTERNAL = -32603;
 export const NOT_FOUND = -32002;
 
-/** How long all generators together may run in one turn of the event loop, in
- * milliseconds. */
+/**
+ * How long the generators of all calls together may run in one turn of the event loop, in
+ * milliseconds.
+ */
 const TURN_MS = 2;
 /** The number of segments between two readings of the clock. */
 const CLOCK_EVERY = 16;
@@ -54,10 +56,13 @@ function isTurnOver(): boolean {
     return false;
 }
 
-/** The arguments of a call do not fit the handler. The message says what is wrong. */
+/**
+ * The arguments of a call do not fit the schema of the item. The message says what does
+ * not fit.
+ */
 export class BadArguments extends Error {}
 
-/** The handler of an item, as this module calls it. */
+/** The handler of an item: a function of the arguments and the context of a call. */
 // biome-ignore lint/suspicious/noExplicitAny: the item checks the arguments first
 export type Run = (args: any, ctx: Context) => unknown;
 
@@ -67,8 +72,10 @@ function isPromise(value: unknown): value is PromiseLike<unknown> {
 
 type Steps = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
 
-/** Returns an iterator of a value that is a generator, plain or async, or another async
- * iterable. Lists and strings are plain values and give undefined. */
+/**
+ * Returns the iterator of a generator, plain or async, or of another async iterable.
+ * Returns undefined for any other value. Lists and strings count as other values.
+ */
 function stepsOf(value: unknown): Steps | undefined {
     if (typeof value !== "object" || value === null) return undefined;
     const asynchronous = (value as AsyncIterable<unknown>)[Symbol.asyncIterator];
@@ -86,13 +93,13 @@ export function isGenerator(run: unknown): boolean {
 
 /** A tool, a resource, a template of resources or a prompt. */
 export abstract class Item {
-    /** The kind of item, for the library. */
+    /** The kind of item, as a number of the library. */
     abstract readonly kind: number;
-    /** The kind of item, for messages. */
+    /** The kind of item, as a word for messages. */
     abstract readonly what: string;
-    /** The name, the URI or the URI template of the item. */
+    /** The name of a tool or prompt, the URI of a resource, or the URI template. */
     readonly key: string;
-    /** The item as clients see it in a list. */
+    /** The description of the item that clients see in a list. */
     abstract readonly told: object;
     abstract readonly options: ItemOptions;
     /** Whether the item suggests values for its arguments. */
@@ -110,16 +117,22 @@ export abstract class Item {
         this.run = run;
     }
 
-    /** Returns the arguments, or a promise of them. @throws BadArguments */
+    /**
+     * Returns the checked arguments of a call, or a promise of the arguments. @throws
+     * BadArguments when the arguments do not fit the schema.
+     */
     abstract arguments(call: Call, params: string): unknown;
 
     /** Ends the call with the value that the handler returned, and frees the call. */
     abstract reply(call: Call, value: unknown, context: Context): void | Promise<void>;
 
-    /** Converts an exception to the error for the caller: a ToolError or an RpcError. */
+    /**
+     * Converts an exception of the handler to the error that the caller gets: a ToolError
+     * or an RpcError.
+     */
     abstract explain(error: unknown, isExposed: boolean): SegueError;
 
-    /** Answers completion/complete. */
+    /** Answers a request completion/complete for this item. */
     abstract complete(host: Hosting, call: Call, params: string): Promise<void>;
 
     // ---- a call
@@ -141,8 +154,10 @@ export abstract class Item {
         };
     }
 
-    /** Refuses a call that cannot run now. A task that was taken over from another server
-     * waits instead, because its client knows the task as working. */
+    /**
+     * Refuses a call that cannot run now. A task that was taken over from another server
+     * is not refused but waits, because its client knows that the task works.
+     */
     #refuse(host: Hosting, call: Call, params: string): void {
         try {
             if (native.callResumed(call) === null) refuse(host, call);
@@ -172,27 +187,31 @@ export abstract class Item {
 
     // ---- sending
 
-    /** Converts a value that the handler sends to a block. */
+    /** Converts a value that the handler sends or yields to a block. */
     piece(value: unknown): Piece {
         return pieceOf(value);
     }
 
     /**
-     * Returns the value that the end of the result uses after `_value` was yielded.
-     * `last` is what this method returned for the earlier values.
+     * Called for each yielded value. Returns the value that the reply at the end of the
+     * call uses. `last` is the value that this method returned for the earlier yielded
+     * values.
      */
     lastWord(_value: unknown, last: unknown): unknown {
         return last;
     }
 }
 
-/** One running call. */
+/** One call whose handler runs or has run, until the call has ended. */
 class Running {
     readonly #item: Item;
     readonly #host: Hosting;
     readonly #call: Call;
     readonly #context: Context;
-    /** true = the handler has returned, so a later error is an error of the reply. */
+    /**
+     * true = the handler has returned, so a later error comes from the reply and not from
+     * the handler.
+     */
     #replies = false;
 
     constructor(item: Item, host: Hosting, call: Call, context: Context) {
@@ -239,8 +258,10 @@ class Running {
         this.#host.ended(this.#context);
     }
 
-    /** Sends the values that a generator yields, and returns the value that ends the
-     * result. */
+    /**
+     * Sends the values that a generator yields. Returns the value with which the reply
+     * ends the result.
+     */
     async #drain(steps: Steps): Promise<unknown> {
         try {
             this.#context.watch();
@@ -275,7 +296,7 @@ class Running {
 
     // ---- failures
 
-    /** Ends a call that failed, and frees the call. */
+    /** Ends a call with an error, and frees the call. */
     fail(error: unknown): void {
         try {
             if (!this.#context.cancelled) this.#tell(error);
@@ -287,8 +308,8 @@ class Running {
         try {
             callFree(this.#call);
         } catch {
-            // callFree throws when the call is already free: the reply of the failure has
-            // freed it, or the runtime has ended.
+            // callFree throws when the call was freed before: by the reply of the
+            // failure, or by the end of the runtime.
         }
     }
 
@@ -310,14 +331,15 @@ class Running {
             native.callFail(this.#call, rpcCode || INTERNAL, message, dataJson);
         } catch (why) {
             if (!(why instanceof InvalidError)) throw why;
-            // The handler used an error code that the protocol reserves.
+            // InvalidError means that the protocol reserves the error code that the
+            // handler used.
             this.#host.report(why, this.#item);
             native.callFail(this.#call, INTERNAL, message, dataJson);
         }
     }
 }
 
-/** Returns whether an error only means that the call, or the whole server, has ended. */
+/** Returns whether an error only means that the call or the whole server has ended. */
 function isUsual(error: unknown): boolean {
     return (
         error instanceof EndedError ||
@@ -333,7 +355,10 @@ function isMeant(error: unknown): boolean {
     );
 }
 
-/** Returns whether a reply may throw this error in normal operation. */
+/**
+ * Returns whether a reply may throw this error in normal operation, so that the error is
+ * not reported.
+ */
 function isOfReplies(error: unknown): boolean {
     return error instanceof ToolError || error instanceof RpcError || isUsual(error);
 }
@@ -346,8 +371,10 @@ export function isMissing(error: unknown): boolean {
     );
 }
 
-/** The data of the error with which an ending server refuses a call. The client repeats
- * the call, and the next server answers it. */
+/**
+ * The data of the error with which an ending server refuses a call. The client repeats
+ * the call, and the next server answers the call.
+ */
 const ENDING = '{"reason":"server_ending","retryAfterMs":1000}';
 
 function refuse(host: Hosting, call: Call): void {
@@ -363,8 +390,8 @@ function refuse(host: Hosting, call: Call): void {
 }
 
 /**
- * Returns the message of an exception that was not written for the caller, or the text
- * `instead` when exceptions must not be exposed.
+ * Returns the message of an exception that was not written for the caller. Returns
+ * `instead` when the message must not be shown to the caller.
  */
 export function safeText(error: unknown, isExposed: boolean, instead: string): string {
     if (!isExposed) return instead;
@@ -372,8 +399,10 @@ export function safeText(error: unknown, isExposed: boolean, instead: string): s
     return message || instead;
 }
 
-/** Converts an exception to a JSON-RPC error, for methods whose results have no
- * isError. */
+/**
+ * Converts an exception to a JSON-RPC error, for methods whose results have no member
+ * isError.
+ */
 export function rpcError(error: unknown, isExposed: boolean): SegueError {
     if (error instanceof BadArguments) return new RpcError(INVALID_PARAMS, error.message);
     if (error instanceof ToolError) return new RpcError(INTERNAL, error.message);
@@ -381,7 +410,7 @@ export function rpcError(error: unknown, isExposed: boolean): SegueError {
     return new RpcError(INTERNAL, safeText(error, isExposed, "Internal error"));
 }
 
-/** Removes the members that are undefined. */
+/** Returns a copy of an object without the members that are undefined. */
 export function compact<T extends object>(given: T): T {
     return Object.fromEntries(
         Object.entries(given).filter(([, value]) => value !== undefined),

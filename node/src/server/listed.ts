@@ -53,13 +53,15 @@ export abstract class Completing extends Item {
     }
 }
 
-/** Runs a function and ignores its error, because the call, or the whole server, may have
- * ended. */
+/**
+ * Runs a function and ignores its error. An error means that the call or the whole server
+ * has ended.
+ */
 function attempt(deed: () => void): void {
     try {
         deed();
     } catch {
-        // The caller is gone, so no one could receive the error.
+        // The caller is gone, so nothing could receive the error.
     }
 }
 

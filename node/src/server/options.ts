@@ -1,8 +1,8 @@
 /**
  * The options of a server, of its items and of the ways to serve it.
  *
- * An option of the library has its name from `segue.h` in camelCase and is passed on
- * unchanged. Durations are in milliseconds, sizes in bytes.
+ * An option of the library has the same name as in `segue.h`, in camelCase, and is passed
+ * to the library unchanged. Durations are in milliseconds, sizes in bytes.
  *
  * @module
  */
@@ -28,7 +28,9 @@ import type { Store } from "./stores.js";
 
 type Clean<T> = { [Name in keyof T]?: Exclude<T[Name], null> };
 
-/** The failed item, for {@link ServerOptions.onError}. */
+/**
+ * The item that failed, as {@link ServerOptions.onError} gets it.
+ */
 export interface Failure {
     /** The kind of item: "tool", "resource", "prompt", "completion" or "auth". */
     readonly what: string;
@@ -39,37 +41,43 @@ export interface Failure {
 /** The options of a {@link Server}. */
 export interface ServerOptions
     extends Clean<Omit<native.ServerOptions, "store" | "listScope">> {
-    /** The server's name. Clients see the name, the version, the title and the
-     * instructions. */
+    /**
+     * The name of the server. Clients see the name, the version, the title and the
+     * instructions of a server.
+     */
     name: string;
     /**
-     * Where tasks are stored: one of `stores`, the path of a SQLite file (which survives
-     * a crash), or the URL of a Redis or PostgreSQL server. By default in memory.
+     * Where tasks are stored: a store that `stores` has opened, the path of a SQLite file
+     * (which survives a crash), or the URL of a Redis or PostgreSQL server. By default
+     * tasks are stored in memory.
      */
     store?: Store | string | undefined;
-    /** Whether shared caches may keep lists for other callers, too, while they are
-     * fresh (`listTtlMs`). */
+    /**
+     * "public" = shared caches may give lists to other callers, too, while the lists are
+     * fresh (`listTtlMs`).
+     */
     listScope?: "private" | "public" | undefined;
     /**
-     * Maximum number of running calls; 16384 by default. Further callers are refused
-     * (-32603, `{"reason": "limit"}`). Tasks taken over from another server wait.
+     * Maximum number of calls that run at the same time; 16384 by default. Further calls
+     * are refused (-32603, `{"reason": "limit"}`). Tasks that were taken over from
+     * another server wait instead.
      */
     maxCalls?: number | undefined;
     /**
-     * Returns the principal of a caller, from data of the connection. Throwing refuses
-     * the caller. The function runs for each request and must be quick. It cannot be
-     * combined with `auth`.
+     * Returns the principal of a caller, from data of the connection. To refuse the
+     * caller, the function throws. The function runs for each request and must be quick.
+     * The option cannot be combined with `auth`.
      */
     principal?: ((peer: Caller) => string | null | undefined) | undefined;
     /**
-     * Called with an exception of a handler that is not meant for the caller. By default
+     * Called with an exception of a handler that the caller should not see. By default
      * the exception is printed to standard error.
      */
     onError?: ((error: unknown, failure: Failure) => void) | undefined;
     /**
      * true = callers get the messages of all exceptions. By default callers only learn
-     * that the tool failed, unless the exception is meant for them (`ToolError`,
-     * `RpcError`).
+     * that the tool failed. `ToolError` and `RpcError` are meant for callers, who always
+     * get their messages.
      */
     exposeErrors?: boolean | undefined;
 }
@@ -80,12 +88,16 @@ export interface ItemOptions {
     description?: string | undefined;
     icons?: readonly Icon[] | undefined;
     _meta?: Meta | undefined;
-    /** Over HTTP the caller's token needs all of these scopes. */
+    /**
+     * The scopes that a call of the item needs. Over HTTP the caller's token must grant
+     * all these scopes.
+     */
     scopes?: string | readonly string[] | undefined;
 }
 
-/** Hints for a client that decides whether to call a tool. The client need not trust the
- * hints. */
+/**
+ * Hints for a client that decides whether to call a tool. Clients may distrust the hints.
+ */
 export interface ToolAnnotations {
     title?: string | undefined;
     readOnlyHint?: boolean | undefined;
@@ -104,48 +116,69 @@ export interface ToolOptions<
 > extends ItemOptions {
     /**
      * The schema of the arguments: a Standard Schema (zod, arktype, valibot), an object
-     * with a schema for each member, or a JSON Schema. Arguments that do not fit never
-     * reach the handler: the caller gets a result with `isError` that says why.
+     * with a schema for each member, or a JSON Schema. If the arguments do not fit, the
+     * handler does not run. The caller then gets a result with `isError` that says what
+     * does not fit.
      */
     input?: In | undefined;
-    /** The schema of the structured result, in the same forms as `input`. A result that
-     * does not fit is an error of the server. */
+    /**
+     * The schema of the structured result, in the same forms as `input`. If the result
+     * does not fit, the call ends with an internal error.
+     */
     output?: Out | undefined;
     annotations?: ToolAnnotations | undefined;
-    /** Whether a call becomes a task; "never" by default. With "must", callers that do
-     * not support tasks are refused. */
+    /**
+     * Whether a call becomes a task; "never" by default. "must" refuses callers that do
+     * not support tasks.
+     */
     task?: TaskPolicy | undefined;
-    /** How long an ended task is kept; 1 h by default. */
+    /** How long a task is kept after its end, in milliseconds; 1 h by default. */
     ttlMs?: number | undefined;
-    /** How often clients should ask for the status of a task; 1000 by default. */
+    /**
+     * How often clients should ask for the status of a task, as an interval in
+     * milliseconds; 1000 by default.
+     */
     pollMs?: number | undefined;
-    /** A call becomes a task after this time (`task: "may"`); 0 = at once. */
+    /**
+     * With `task: "may"`: the time in milliseconds after which a running call becomes a
+     * task; 0 = at once.
+     */
     promoteAfterMs?: number | undefined;
-    /** true = tasks of this tool are run again after a crash; see
-     * {@link Context.resumed}. */
+    /**
+     * true = after a crash, tasks of this tool run again; see {@link Context.resumed}.
+     */
     restartable?: boolean | undefined;
     /**
-     * true = callers of revisions before 2026-07-28 may come back after a lost connection
-     * (SEP-975): not before `resumeMinWaitMs` and within `resumeMaxWaitMs` (10 min by
-     * default). Otherwise the call is cancelled.
+     * true = a caller that lost its connection may come back for the answer (SEP-975,
+     * revisions before 2026-07-28). The caller may come back from `resumeMinWaitMs` to
+     * `resumeMaxWaitMs` (10 min by default) after the loss. A call whose caller does not
+     * come back is cancelled.
      */
     resumable?: boolean | undefined;
     resumeMinWaitMs?: number | undefined;
     resumeMaxWaitMs?: number | undefined;
-    /** true = cancelling a task of this tool has no effect. */
+    /**
+     * true = cancelling a task of this tool has no effect. In 2025-11-25, every task can
+     * be cancelled nevertheless.
+     */
     unstoppable?: boolean | undefined;
     /**
-     * true = plain calls are in the store, too: they go on when the caller's connection
-     * is lost, and after a crash they run again if the tool is `restartable`.
+     * true = the store keeps plain calls, too. A stored plain call continues when the
+     * caller's connection is lost. After a crash, a stored plain call runs again if the
+     * tool is `restartable`.
      */
     stored?: boolean | undefined;
-    /** true = the output is sent in segments; the default for generators. */
+    /**
+     * true = the output is sent in segments. Default: true for generators, otherwise
+     * false.
+     */
     incremental?: boolean | undefined;
 }
 
 /**
- * The values that a handler may send or yield: text, a block, a segment to pass on, a
- * {@link Result} whose blocks are sent at once, or a value that JSON can represent.
+ * The values that a handler may send or yield: text, a block, a segment of another call,
+ * a {@link Result}, or a value that JSON can represent. The blocks of a `Result` are sent
+ * at once.
  */
 export type Sendable =
     | string
@@ -159,16 +192,17 @@ export type Sendable =
     | undefined;
 
 /**
- * The values that a tool may return. Without an `output` schema: nothing, text, a block,
- * a list of these, a {@link Result} (or its form in the protocol), or a value that JSON
- * can represent. An object also becomes the structured content.
+ * The values that a tool may return. Without an `output` schema, a tool may return
+ * nothing, text, a block, a list of texts and blocks, a {@link Result} (or its form in
+ * the protocol), or a value that JSON can represent. An object also becomes the
+ * structured content.
  */
 export type ToolReturn<Out> = [Out] extends [never]
     ? // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing
       Sendable | void
     : SchemaInput<Out> | Result<SchemaInput<Out>> | WireResult;
 
-/** The handler of a tool: a plain or async function, or a generator of either kind. */
+/** The handler of a tool: a function or a generator, plain or async. */
 export type ToolHandler<Args, Return> = (
     args: Args,
     ctx: Context,
@@ -177,7 +211,7 @@ export type ToolHandler<Args, Return> = (
     | PromiseLike<Return>
     // biome-ignore lint/suspicious/noConfusingVoidType: generators that return nothing
     | AsyncGenerator<Sendable, Return | void, void>
-    // biome-ignore lint/suspicious/noConfusingVoidType: the same
+    // biome-ignore lint/suspicious/noConfusingVoidType: generators that return nothing
     | Generator<Sendable, Return | void, void>
     | AsyncIterable<Sendable>;
 
@@ -193,8 +227,9 @@ export type Variables<Uri extends string> = string extends Uri
       : unknown;
 
 /**
- * Suggests values of an argument: a list, of which the values that begin with the typed
- * text are suggested, or a function of the typed text and the other arguments so far.
+ * Suggests values of an argument. A list suggests those of its values that begin with the
+ * typed text. A function gets the typed text and the values of the other arguments so
+ * far.
  */
 export type Completer =
     | readonly string[]
@@ -211,25 +246,30 @@ export interface ResourceOptions extends ItemOptions {
     /** The size in bytes. */
     size?: number | undefined;
     annotations?: Annotations | undefined;
-    /** How long a read result stays fresh (2026-07-28); 0 by default. */
+    /**
+     * How long the result of a read stays fresh (2026-07-28), in milliseconds; 0 by
+     * default.
+     */
     readTtlMs?: number | undefined;
-    /** Whether shared caches may keep the result for other callers, too. */
+    /** "public" = shared caches may give the result to other callers, too. */
     readScope?: "private" | "public" | undefined;
-    /** For a template: suggestions for its variables. */
+    /** For a template: suggested values of its variables, by the name of the variable. */
     complete?: Readonly<Record<string, Completer>> | undefined;
 }
 
-/** The contents of a resource: text, bytes, contents, or a value that is sent as JSON. */
+/** The value of a resource: text, bytes, contents, or a value that is sent as JSON. */
 export type Readable = string | Bytes | ResourceContents | object | number | boolean;
 
-/** A piece of a resource. A string continues the text of the resource, and contents are a
- * separate item. */
+/**
+ * A piece of a resource. A string continues the text of the resource. Contents become a
+ * separate item of the result.
+ */
 export type ReadablePiece = string | ResourceContents | EmbeddedResource;
 
 /**
- * The handler that reads a resource. Returning null or undefined, or an exception with
- * the code `ENOENT`, means that the resource does not exist. A generator of either kind
- * sends a long text in pieces.
+ * The handler that reads a resource. If the handler returns null or undefined, or throws
+ * an exception with the code `ENOENT`, the resource does not exist. A generator, plain or
+ * async, sends a long text in pieces.
  */
 export type ResourceHandler<Vars> = (
     variables: Vars,
@@ -246,16 +286,21 @@ export type ResourceHandler<Vars> = (
 
 /** The options of a prompt. */
 export interface PromptOptions<In extends SchemaLike = JsonSchema> extends ItemOptions {
-    /** The schema of the arguments, which are strings in the protocol; see `input` of a
-     * tool. */
+    /**
+     * The schema of the arguments, in the same forms as `input` of a tool. In the
+     * protocol, the arguments of a prompt are strings.
+     */
     input?: In | undefined;
-    /** Suggestions for arguments. The values of an enum are suggested by default. */
+    /**
+     * Suggested values of arguments, by the name of the argument. By default the values
+     * of an enum are suggested.
+     */
     complete?: Readonly<Record<string, Completer>> | undefined;
 }
 
 /**
- * The values that a prompt may return: a text of the user, a block, messages, or the
- * result with the protocol's member names.
+ * The values that a prompt may return: a text of the user, a block, messages, or a result
+ * with the protocol's member names.
  */
 export type PromptReturn =
     | string
@@ -270,13 +315,18 @@ export type PromptHandler<Args> = (
     ctx: Context,
 ) => PromptReturn | PromiseLike<PromptReturn>;
 
-/** The options of all ways to serve; see {@link Server.listenHttp}. */
+/**
+ * The options that all ways to serve have; see {@link Server.listenHttp}.
+ */
 export interface ServeOptions {
-    /** Where tasks are stored, if not in the store of the server. */
+    /** Where tasks are stored. Default: the store of the server. */
     store?: Store | string | undefined;
     /** Aborting the signal ends the serving, as `close` does. */
     signal?: AbortSignal | undefined;
-    /** How long running calls may continue after `close`; 10000 by default. */
+    /**
+     * How long running calls may continue after `close`, in milliseconds; 10000 by
+     * default.
+     */
     drainMs?: number | undefined;
 }
 
@@ -285,16 +335,18 @@ export interface ListenOptions
     extends ServeOptions,
         Clean<Omit<native.ListenOptions, "hosts" | "origins" | "drainMs">> {
     /**
-     * The address to listen on. Node's servers call this option `host`, too. "127.0.0.1"
-     * by default.
+     * The address to listen on; "127.0.0.1" by default. The option has the same meaning
+     * as `address`, and the name that Node's servers use.
      */
     host?: string | undefined;
     /** The accepted values of the Host header; "*" = any. */
     hosts?: string | readonly string[] | undefined;
-    /** The origins of web pages that may call; "*" = any. `cors` lets browsers read
-     * answers. */
+    /**
+     * The origins whose web pages may call the server; "*" = any. With `cors`, browsers
+     * let these pages read the answers.
+     */
     origins?: string | readonly string[] | undefined;
-    /** Checks the callers. With this option every caller needs a token. */
+    /** Checks the tokens of callers. With this option every caller needs a token. */
     auth?: BearerAuth | undefined;
 }
 

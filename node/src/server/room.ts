@@ -1,6 +1,6 @@
 /**
  * The queue of sends that wait for room because the client or the store is slower than
- * the handler. There is room when the library takes another send.
+ * the handler. There is room when the library accepts another send.
  *
  * The queue keeps the order: a new send waits behind the waiting sends. A handler that
  * sends without awaiting gets an error when the queue is full.
@@ -10,9 +10,12 @@
 
 import { LimitError, RequestCancelledError } from "../errors.js";
 
-/** The result of a send that need not wait. */
+/** The promise of a send that need not wait. It is already resolved. */
 export const DONE: Promise<void> = Promise.resolve();
-/** Maximum number of waiting sends of a handler that does not await. */
+/**
+ * Maximum number of sends of one call that wait. Only a handler that does not await its
+ * sends reaches this number.
+ */
 const MAX_WAITING = 4096;
 
 interface Waiting {
@@ -22,14 +25,14 @@ interface Waiting {
     readonly reject: (error: unknown) => void;
 }
 
-/** The queue of one call's sends. */
+/** The queue of the waiting sends of one call. */
 export class Room {
     readonly #queue: Waiting[] = [];
     #isEnded = false;
 
     /**
-     * Runs the attempt to send at once. If there is no room, the attempt is repeated when
-     * there is room.
+     * Calls `attempt`, which tries to send. If there is no room, calls `attempt` again
+     * when there is room. The promise resolves when the value was sent.
      */
     take(attempt: () => boolean): Promise<void> {
         try {
@@ -52,7 +55,10 @@ export class Room {
         return this.#queue.length > 0;
     }
 
-    /** Repeats the waiting attempts in their order. Called when there is room again. */
+    /**
+     * Repeats the waiting attempts in their order until an attempt finds no room. Called
+     * when there is room again.
+     */
     flush(): void {
         let done = 0;
         for (const next of this.#queue) {
@@ -67,7 +73,10 @@ export class Room {
         this.#queue.splice(0, done);
     }
 
-    /** Ends the queue when the call ends. Sends that still wait are rejected. */
+    /**
+     * Ends the queue when the call ends. Tries to send the waiting values once more, and
+     * rejects the sends that find no room.
+     */
     end(): void {
         this.#isEnded = true;
         this.flush();

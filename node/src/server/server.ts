@@ -1,5 +1,5 @@
 /**
- * A server: its items and the ways to serve them.
+ * A server: its items and the ways to serve the items.
  *
  * @module
  */
@@ -46,8 +46,8 @@ export interface Registered {
 /**
  * An MCP server: tools, resources and prompts, made of functions.
  *
- * A server may be served several times, in several ways. Clients that subscribe to
- * changes learn of items that are added or removed.
+ * A program may serve a server several times and in several ways. When an item is added
+ * or removed, the clients that subscribe to changes are notified.
  */
 export class Server {
     readonly name: string;
@@ -66,12 +66,12 @@ export class Server {
     readonly #hosts = new Set<Hosting>();
     readonly #servings = new Set<Serving>();
     readonly #opened = new Map<string, Promise<Store>>();
-    /** Stores that are being closed. They are not used for a new serving. */
+    /** The stores that are being closed. A new serving does not use these stores. */
     readonly #shutting = new Set<Promise<void>>();
-    /** Hostings without servings whose tasks may still run. */
+    /** Hostings that have no serving any more, but whose tasks may still run. */
     readonly #left = new Set<Hosting>();
     #closings = 0;
-    /** The hosting of the transports that were attached. */
+    /** The hosting that serves the transports of `_attach`. */
     #attached: Hosting | undefined;
 
     constructor(options: ServerOptions) {
@@ -99,19 +99,19 @@ export class Server {
     // ---- tools
 
     /**
-     * Makes a function a tool.
+     * Makes a tool of a function.
      *
-     * The function is plain, async, or a generator of either kind. Each `yield` of a
+     * The function is plain or async, or a generator, plain or async. Each `yield` of a
      * generator sends a segment of the result, which a client receives at once. The
      * returned value ends the result. Values may be text, blocks (`image()`, ...), a list
-     * of these, a `Result`, or a value that JSON can represent.
+     * of texts and blocks, a `Result`, or a value that JSON can represent.
      *
-     * A thrown `ToolError` becomes a result with `isError` and its message. An
-     * `RpcError`, or any other `SegueError`, becomes a JSON-RPC error. Any other
+     * A thrown `ToolError` becomes a result with `isError` and the message of the error.
+     * An `RpcError`, or any other `SegueError`, becomes a JSON-RPC error. Any other
      * exception becomes a result with `isError` and a general text, and `onError` gets
      * the exception.
      *
-     * @param name - the tool's name, for the model.
+     * @param name - the name by which the model calls the tool.
      * @throws ExistsError when the tool exists already; TypeError for unknown options.
      */
     tool(
@@ -131,17 +131,18 @@ export class Server {
     // ---- resources, prompts, completion
 
     /**
-     * Makes a function a resource, or a template: `server.resource("note://{id}", ...)`.
+     * Makes a resource of a function, or a template: `server.resource("note://{id}",
+     * ...)`.
      *
      * The function gets the variables of the template. Clients choose the values of the
      * variables, so a value may contain anything, even "../". The function returns text,
-     * bytes (a blob), contents, a list of these, or a value that is sent as JSON.
-     * Returning nothing means that the resource does not exist.
+     * bytes (a blob), contents, a list of contents, or a value that is sent as JSON. A
+     * function that returns nothing reports that the resource does not exist.
      *
-     * A long text may come in pieces: the function is a generator, of either kind, or
-     * uses `ctx.send`. All strings form one text; contents are a separate item. Clients
-     * of revisions before 2026-07-28 that allow pieces receive each piece at once. All
-     * other clients receive the whole text.
+     * The function may send a long text in pieces. Such a function is a generator, plain
+     * or async, or uses `ctx.send`. All strings together form one text, and contents are
+     * a separate item. Clients of revisions before 2026-07-28 that allow pieces receive
+     * each piece at once. All other clients receive the whole text.
      */
     resource<Uri extends string>(
         uri: Uri,
@@ -158,8 +159,8 @@ export class Server {
     }
 
     /**
-     * Makes a function a prompt. The function returns text (a message of the user), a
-     * block, messages (`user()`, `assistant()`), or a list of these.
+     * Makes a prompt of a function. The function returns text (a message of the user), a
+     * block, messages (`user()`, `assistant()`), or a list of texts, blocks and messages.
      */
     prompt(name: string, handler: PromptHandler<Record<string, string>>): Registered;
     prompt<In extends SchemaLike = JsonSchema>(
@@ -173,11 +174,12 @@ export class Server {
     }
 
     /**
-     * Suggests values for an argument of an existing prompt, or for a variable of an
-     * existing template. The option `complete` of the item does the same.
+     * Sets the function or list that suggests values for an argument of an existing
+     * prompt, or for a variable of an existing template. The option `complete` of the
+     * item does the same.
      *
      * @throws NotFoundError when the prompt or template does not exist, TypeError when
-     * the item has no such argument.
+     * the item does not have the argument.
      */
     completion(of: string, argument: string, completer: Completer): void {
         const item =
@@ -230,24 +232,34 @@ export class Server {
         return kinds.some((kind) => this.#drop(this.#items.get(keyOf(kind, name))));
     }
 
-    /** Removes a tool. Running calls continue. @returns false when there is no such
-     * tool. */
+    /**
+     * Removes a tool. Running calls of the tool continue.
+     *
+     * @returns false when the server has no tool of this name.
+     */
     removeTool(name: string): boolean {
         return this.#remove(name, [Sort.TOOL]);
     }
 
-    /** Removes a resource or a template; see {@link removeTool}. */
+    /**
+     * Removes a resource or a template. Returns false when the server does not have the
+     * item, as {@link removeTool} does.
+     */
     removeResource(uri: string): boolean {
         return this.#remove(uri, [Sort.RESOURCE, Sort.RESOURCE_TEMPLATE]);
     }
 
-    /** Removes a prompt; see {@link removeTool}. */
+    /**
+     * Removes a prompt. Returns false when the server has no prompt of this name, as
+     * {@link removeTool} does.
+     */
     removePrompt(name: string): boolean {
         return this.#remove(name, [Sort.PROMPT]);
     }
 
     /**
-     * Notifies the clients that subscribed to a resource that the resource has changed.
+     * Reports that a resource has changed. The clients that subscribed to the resource
+     * are notified.
      */
     resourceUpdated(uri: string): void {
         for (const host of this.#hosts) native.serverResourceUpdated(host.handle, uri);
@@ -257,9 +269,9 @@ export class Server {
 
     /**
      * Serves over HTTP. One URL serves all revisions of Streamable HTTP. The listener
-     * keeps the process alive until it is closed or `unref`d.
+     * keeps the process alive until `close` or `unref` of the listener is called.
      *
-     * Without TLS and `auth`, every host name of the server must be in `hosts`, which
+     * Without TLS and `auth`, every host name of the server must be in `hosts`. This rule
      * protects against DNS rebinding by web pages. A `host` that begins with "unix:" is
      * the path of a Unix socket.
      *
@@ -275,11 +287,11 @@ export class Server {
     }
 
     /**
-     * Serves standard input and output, until the input ends or `close` or `signal` ends
-     * the serving. During this time the program's own output (`console.log`) goes to
-     * standard error.
+     * Serves standard input and output, until the input ends, the server is closed, or
+     * `signal` is aborted. During this time the program's own output (`console.log`) goes
+     * to standard error.
      *
-     * @returns when the serving has ended.
+     * @returns a promise that resolves when the serving has ended.
      */
     async serveStdio(options: ServeOptions = {}): Promise<void> {
         const leave = (one: Hosting): Promise<void> => this.#leave(one);
@@ -305,8 +317,8 @@ export class Server {
         return this.#with(undefined, (store) => {
             const had = this.#attached;
             const host = had && !had.isClosed ? had : this.#host(store);
-            // counts the transport as a serving, so that the hosting and its tasks stay
-            // when the transport ends
+            // The attached transports count as one serving, so the hosting and its tasks
+            // stay when a transport ends.
             if (host !== had) host.users++;
             this.#attached = host;
             native.serverAttach(host.handle, transport);
@@ -316,9 +328,9 @@ export class Server {
     /**
      * Ends all servings. New calls are refused, and running calls may continue for
      * `drainMs`. Then the signals of running calls abort, and handlers may run one more
-     * second. Tasks that still run after this second are released in the store: the next
-     * server on the store, in this process or another, runs them again (`restartable`) or
-     * fails them.
+     * second. Tasks that still run after this second are released in the store. The next
+     * server on the store, in this process or another, runs these tasks again
+     * (`restartable`) or fails them.
      */
     async close(options: CloseOptions = {}): Promise<void> {
         this.#closings++;
@@ -340,8 +352,8 @@ export class Server {
         try {
             await (await opened).close();
         } catch {
-            // The store could not be opened. The caller that tried to open the store has
-            // received the error.
+            // An error means that the store could not be opened. The caller that tried to
+            // open the store has received the error.
         }
     }
 
@@ -361,8 +373,8 @@ export class Server {
     }
 
     /**
-     * Returns statistics: one object for each store that is served, and one for standard
-     * input. `segue.h` (segue_server_stats) explains the numbers.
+     * Returns statistics: one object for each store that is served, and one object for
+     * standard input. `segue.h` (segue_server_stats) explains the numbers.
      */
     stats(): Record<string, Record<string, number>>[] {
         return [...this.#hosts].map(({ handle }) =>
@@ -382,8 +394,8 @@ export class Server {
         try {
             this.#onError(error, failure);
         } catch (why) {
-            // An exception of `onError` becomes an uncaughtException, as in any callback.
-            // The call still ends.
+            // An exception of `onError` becomes an uncaughtException, like an exception
+            // of any callback. The call still ends.
             queueMicrotask(() => {
                 throw why;
             });
@@ -423,8 +435,8 @@ export class Server {
     }
 
     /**
-     * Hostings of standard input and output. They are not shared and end with their
-     * serving.
+     * The hostings of standard input and output. Servings do not share such a hosting,
+     * and it ends when its serving ends.
      */
     readonly #own = new WeakSet<Hosting>();
 
@@ -439,7 +451,9 @@ export class Server {
         return host;
     }
 
-    /** Ends a hosting. Called when the hosting has no serving any more. */
+    /**
+     * Closes or ends a hosting. Called when the last serving of the hosting has ended.
+     */
     async #leave(host: Hosting): Promise<void> {
         this.#hosts.delete(host);
         for (const one of this.#left) if (!one.running.size) this.#left.delete(one);
@@ -467,8 +481,10 @@ function keyOf(kind: number, name: string): string {
     return `${kind} ${name}`;
 }
 
-/** Separates the options, which may be missing, from the handler, which is the last
- * argument. */
+/**
+ * Separates the two parts of an argument list: the options, which may be missing, and the
+ * handler, which is the last argument.
+ */
 function split<T extends object>(rest: readonly unknown[]): [T, Run] {
     const [options, run] = rest.length > 1 ? rest : [{}, rest[0]];
     if (typeof options !== "object" || options === null) {

@@ -1,9 +1,9 @@
 /**
  * One way to serve: a listener, or standard input and output.
  *
- * A serving ends in this order. First, new calls are refused, running calls may end
- * within `drainMs`, and clients that lost their connection may come back for the rest of
- * an answer. Then the remaining connections are closed.
+ * A serving ends in two steps. First, new calls are refused, and running calls may end
+ * within `drainMs`. During this time, clients that lost their connection may connect
+ * again for the rest of an answer. Then the remaining connections are closed.
  *
  * @module
  */
@@ -16,33 +16,38 @@ import type { Hosting } from "./hosting.js";
 import type { ListenOptions, ServeOptions } from "./options.js";
 
 /**
- * The time in ms for which sent answers may still be written after the end of the
- * serving.
+ * How long answers that are already queued may still be written after the end of the
+ * serving, in milliseconds.
  */
 const GRACE_MS = 1000;
 const DRAIN_MS = 10_000;
 
 /** The options of `close`. */
 export interface CloseOptions {
-    /** How long running calls may continue; by default the serving's own `drainMs`. */
+    /**
+     * How long running calls may continue, in milliseconds. Default: `drainMs` of the
+     * serving.
+     */
     drainMs?: number | undefined;
 }
 
-/** A function that is called when a hosting has no serving any more. */
+/** A function that is called when the last serving of a hosting has ended. */
 type Leave = (host: Hosting) => Promise<void>;
 
 /** One way in which a server is reached, such as a listener. */
 export abstract class Serving {
-    /** Resolves when the serving has ended, for whatever reason. */
+    /** Resolves when the serving has ended for any reason. */
     readonly closed: Promise<void>;
     /** @internal */
     protected readonly host: Hosting;
     /** @internal */
     protected readonly drainMs: number;
-    /** @internal true = the last connection has ended, and no new one can be made. */
+    /**
+     * @internal true = the last connection has ended, and no new connection can be made.
+     */
     protected isIdle = false;
     /**
-     * @internal Whether a client that lost its connection may come back while this
+     * @internal Whether clients that lost their connection may connect again while this
      * serving closes.
      */
     protected readonly returns: boolean = false;
@@ -64,7 +69,9 @@ export abstract class Serving {
         });
     }
 
-    /** @internal Begins the serving. If `start` fails, nothing has changed. */
+    /**
+     * @internal Begins the serving. If `start` throws, everything is as before the call.
+     */
     protected begin(start: () => void): void {
         const { host } = this;
         host.users++;
@@ -89,16 +96,21 @@ export abstract class Serving {
         this.idle();
     };
 
-    /** @internal Reacts to the end of the last connection. */
+    /** @internal Called when the last connection has ended. */
     protected idle(): void {}
 
-    /** @internal Stops new connections. */
+    /** @internal Stops accepting new connections. */
     protected stop(): void {}
 
-    /** @internal Frees the resources of the serving. Called after its end. */
+    /**
+     * @internal Frees the resources of the serving. Called after the end of the serving.
+     */
     protected ended(): void {}
 
-    /** Makes this serving keep the process alive, as it does from its start. */
+    /**
+     * Makes this serving keep the process alive. A new serving already keeps the process
+     * alive.
+     */
     ref(): this {
         if (!this.#isHeld && !this.#closing) {
             this.#isHeld = true;
@@ -107,7 +119,7 @@ export abstract class Serving {
         return this;
     }
 
-    /** Lets the process end although this serving is open. */
+    /** Stops this serving from keeping the process alive. */
     unref(): this {
         if (this.#isHeld) {
             this.#isHeld = false;
@@ -118,7 +130,7 @@ export abstract class Serving {
 
     /**
      * Ends the serving. New calls are refused, and running calls may continue for
-     * `drainMs`. During this time clients over HTTP may come back for their answers.
+     * `drainMs`. During this time, clients over HTTP may connect again for their answers.
      * Tasks continue. The promise resolves when the serving has ended.
      */
     close(options: CloseOptions = {}): Promise<void> {
@@ -134,7 +146,8 @@ export abstract class Serving {
     async #close(patienceMs: number): Promise<void> {
         const { host } = this;
         this.#signal?.removeEventListener("abort", this.#onAbort);
-        host.runtime.hold(); // keeps the process alive until the end, even after unref
+        // Keeps the process alive until the serving has ended, even after `unref`.
+        host.runtime.hold();
         try {
             this.stop();
             if (host.users === 1) await this.#drain(patienceMs);
@@ -153,7 +166,8 @@ export abstract class Serving {
         const { host } = this;
         const until = performance.now() + patienceMs;
         await host.drain(patienceMs);
-        // Clients that lost their connection may fetch the answers of ended calls.
+        // Clients that lost their connection may still connect again and fetch the
+        // answers of ended calls.
         const left = until - performance.now();
         if (this.returns && !this.isIdle && left > 0) await this.#idleWithin(left);
     }
@@ -206,8 +220,8 @@ export class Listener extends Serving {
     /**
      * Reads the files of certificates and keys again.
      *
-     * @throws InputOutputError when a file cannot be used: the old certificates stay in
-     * use; StateError when the listener has no certificates.
+     * @throws InputOutputError when a file cannot be used; the listener then keeps the
+     * old certificates. StateError when the listener has no certificates.
      */
     reload(): void {
         if (this.#handle) native.listenerReload(this.#handle);
@@ -237,7 +251,7 @@ export class Stdio extends Serving {
     }
 
     /**
-     * @internal Ends the serving, because the client has left and no call is left to wait
+     * @internal Ends the serving at once: the client has left, so no call is left to wait
      * for.
      */
     protected override idle(): void {

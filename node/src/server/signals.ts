@@ -3,6 +3,8 @@
  *
  *     serve --(signal)--> drain --(done | time | another signal)--> end
  *
+ * `drain`: the server refuses new calls, and running calls may end within `drainMs`.
+ *
  * @module
  */
 
@@ -27,7 +29,10 @@ export interface SignalOptions {
     exit?: boolean | undefined;
 }
 
-/** @returns a function that stops listening for the signals. */
+/**
+ * Closes the server at the first signal. @returns a function that stops listening for the
+ * signals.
+ */
 export function closeOnSignals(server: Server, options: SignalOptions): () => void {
     const { signals = ["SIGINT", "SIGTERM"], drainMs, exit = true } = options;
     let isAsked = false;

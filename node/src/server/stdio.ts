@@ -1,6 +1,6 @@
 /**
- * While a server uses standard output for the protocol, the program's own output goes to
- * standard error. Otherwise this output would damage the messages.
+ * Sends the program's own output to standard error while a server uses standard output
+ * for the protocol. On standard output, the program's output would damage the messages.
  *
  * @module
  */
@@ -11,8 +11,8 @@ let restore: (() => void) | undefined;
 /**
  * Sends writes to `process.stdout` (as `console.log` does) to standard error.
  *
- * @returns a function that lets writes go to standard output again. A second call of that
- * function does nothing.
+ * @returns a function that lets writes go to standard output again. A second call of the
+ * returned function does nothing.
  */
 export function guardOutput(): () => void {
     if (users++ === 0) restore = divert();
@@ -32,7 +32,8 @@ function divert(): () => void {
     const write = stderr.write.bind(stderr) as typeof stdout.write;
     stdout.write = write;
     return () => {
-        // other code has replaced stdout.write in the meantime, so its function stays
+        // If stdout.write has another value, other code has replaced the function in the
+        // meantime. The function of the other code stays.
         if (stdout.write !== write) return;
         if (own) Object.defineProperty(stdout, "write", own);
         else delete (stdout as { write?: unknown }).write;

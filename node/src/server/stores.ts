@@ -11,24 +11,35 @@ import type { StoreOptions as NativeOptions } from "../native_options.js";
 /** The options of a store. Sizes are in bytes, durations in milliseconds. */
 export interface StoreOptions {
     /**
-     * "full" survives the loss of power. "normal" (the default) survives the loss of the
-     * process; PostgreSQL then does what its server is set to.
+     * "normal" (the default) survives the end of the process, "full" also survives a loss
+     * of power. With "normal", PostgreSQL uses the setting of its server.
      */
     durability?: "normal" | "full" | undefined;
-    /** Memory: maximum size of all payloads; 256 MiB by default. */
+    /**
+     * For a store in memory: maximum size of all payloads, in bytes; 256 MiB by default.
+     */
     maxBytes?: number | undefined;
-    /** SQLite: how long to wait for another process that locks the file; 5000 by
-     * default. */
+    /**
+     * For SQLite: how long to wait while another process locks the file, in milliseconds;
+     * 5000 by default.
+     */
     busyTimeoutMs?: number | undefined;
-    /** Redis, PostgreSQL: limit for one call, including reconnecting and repeating; 5000
-     * by default. */
+    /**
+     * For Redis and PostgreSQL: time limit for one call, including reconnects and
+     * repeats, in milliseconds; 5000 by default.
+     */
     timeoutMs?: number | undefined;
-    /** Redis, PostgreSQL: the time of silence of a server after which other servers take
-     * over its tasks; 10000 by default. */
+    /**
+     * For Redis and PostgreSQL: a server that is silent for this time loses its tasks to
+     * other servers. In milliseconds; 10000 by default.
+     */
     leaseMs?: number | undefined;
-    /** Maximum number of stored operations per principal; no limit by default. */
+    /** Maximum number of stored operations of one principal; no limit by default. */
     maxPrincipalOperations?: number | undefined;
-    /** Maximum size of one principal's operations and their logs; no limit by default. */
+    /**
+     * Maximum size of the stored operations of one principal, including their logs, in
+     * bytes; no limit by default.
+     */
     maxPrincipalBytes?: number | undefined;
 }
 
@@ -47,8 +58,8 @@ export class Store {
     }
 
     /**
-     * Closes the store. Servers that use it keep it open until they end. The garbage
-     * collector closes a store that is no longer used.
+     * Closes the store. A server that uses the store keeps the store open until the
+     * server ends. The garbage collector closes a store that is no longer used.
      */
     close(): Promise<void> {
         this.#closing ??= native.storeFree(this.handle);
@@ -72,8 +83,10 @@ function told(options: StoreOptions | undefined): NativeOptions {
 
 /** Functions that open stores. */
 export const stores = {
-    /** Opens a store in memory. The size of the store is bounded: the oldest results are
-     * removed first. The data is lost with the process. */
+    /**
+     * Opens a store in memory. When the store is full, the oldest results are removed.
+     * The data is lost with the process.
+     */
     memory(options?: StoreOptions): Store {
         return new Store("memory", native.storeMemory(told(options)));
     },
@@ -90,12 +103,12 @@ export const stores = {
 
     /**
      * Opens a store on a Redis server (5 or newer, `maxmemory-policy noeviction`). Many
-     * servers may share it.
+     * servers may share the store.
      *
      * @param url - `redis://[[user]:password@]host[:port][/db]`, `rediss://` (TLS), or
-     *     `unix:///path`; `?prefix=name` separates several stores on one server.
-     * @throws StoreError when Redis cannot be reached, refuses, or is configured to evict
-     * keys.
+     * `unix:///path`. `?prefix=name` separates several stores on one Redis server.
+     * @throws StoreError when Redis cannot be reached, refuses the connection, or is
+     * configured to evict keys.
      */
     async redis(url: string, options?: StoreOptions): Promise<Store> {
         const handle = await native.storeRedis(url, told(options));
@@ -103,12 +116,13 @@ export const stores = {
     },
 
     /**
-     * Opens a store in a PostgreSQL database (13 or newer). Many servers may share it.
+     * Opens a store in a PostgreSQL database (13 or newer). Many servers may share the
+     * store.
      *
      * @param url - `postgresql://[user[:password]@][host[:port]][/database]`, with the
-     *     options of libpq; `?schema=name` separates several stores in one database.
-     *     `PG*` variables of the environment fill in what is missing.
-     * @throws StoreError when the server cannot be reached or refuses.
+     * options of libpq. `?schema=name` separates several stores in one database.
+     * Environment variables `PG*` give the parts that are missing in the URL.
+     * @throws StoreError when the server cannot be reached or refuses the connection.
      */
     async postgres(url: string, options?: StoreOptions): Promise<Store> {
         const handle = await native.storePostgres(url, told(options));

@@ -38,7 +38,9 @@ const { callReply } = native;
 const POLICIES = { never: 0, may: 1, must: 2 } as const;
 const ANYTHING: JsonSchema = { type: "object" };
 
-/** A tool. `Server.tool` makes it and explains the options. */
+/**
+ * A tool of a server. `Server.tool` makes tools, and its comment explains the options.
+ */
 export class Tool extends Item {
     readonly kind = Sort.TOOL;
     readonly what = "tool";
@@ -122,8 +124,10 @@ export class Tool extends Item {
         callReply(call, text ?? null, null, isObject ? text : null);
     }
 
-    /** Sends the result of a tool with an output schema, after the schema has checked its
-     * value. */
+    /**
+     * Sends the result of a tool that has an output schema. The schema checks the
+     * structured value first.
+     */
     #replyChecked(call: Call, value: unknown): void | Promise<void> {
         const result = resultOf(value) ?? new Result([], { structured: value });
         if (result.isError && result.structured === undefined) {
@@ -156,8 +160,11 @@ export class Tool extends Item {
         callReply(call, isBare ? json : null, blocksOf(content), json, isError);
     }
 
-    /** Returns the parts of a yielded Result that are sent at the end of the call. The
-     * blocks of the Result are sent at once. */
+    /**
+     * Returns what the end of the call must still send of a yielded Result: its
+     * structured content, `isError` and `_meta`. The blocks of the Result are sent at
+     * once.
+     */
     override lastWord(value: unknown, last: unknown): unknown {
         const result = typeof value === "object" ? resultOf(value) : undefined;
         if (!result) return last;
@@ -181,7 +188,7 @@ export class Tool extends Item {
     override async complete(): Promise<void> {}
 }
 
-/** Adds `type: object` to the schema of arguments if the schema's library left it out. */
+/** Adds `type: object` to the schema of the arguments if the schema has no `type`. */
 function inputOf(schema: Schema): Schema {
     if (schema.json.type === "object") return schema;
     return { json: { type: "object", ...schema.json }, check: schema.check };

@@ -2,7 +2,7 @@
  * Converts the values of handlers to blocks for the library.
  *
  * A block is either a plain text or the JSON text of another block. A plain text is
- * passed to the library without converting it to JSON here.
+ * passed to the library as text, because the library itself makes JSON of a text.
  *
  * @module
  */
@@ -20,13 +20,16 @@ import {
 import { Segment } from "../segment.js";
 import { wellFormed } from "../wellformed.js";
 
-/** A block: its text, or its JSON. */
+/** A block: a plain text in `text`, or the JSON text of another block in `json`. */
 export type Piece =
     | { readonly text: string; readonly json?: undefined }
     | { readonly json: string; readonly text?: undefined };
 
-/** Converts a value to JSON text. @throws TypeError when JSON cannot represent the
- * value. */
+/**
+ * Converts a value to JSON text.
+ *
+ * @throws TypeError when JSON cannot represent the value.
+ */
 export function jsonText(value: unknown): string {
     const made = JSON.stringify(value, plain);
     if (made === undefined)
@@ -34,8 +37,10 @@ export function jsonText(value: unknown): string {
     return wellFormed(made);
 }
 
-/** Converts maps and sets for JSON and refuses bytes. JSON.stringify alone would convert
- * maps and sets to `{}`, and bytes to an object of numbers. */
+/**
+ * Converts maps to objects and sets to arrays. JSON.stringify alone would convert maps
+ * and sets to `{}`.
+ */
 function plain(_: string, value: unknown): unknown {
     if (typeof value !== "object" || value === null) return value;
     if (value instanceof Map) return Object.fromEntries(value);
@@ -52,18 +57,21 @@ function isBytes(value: unknown): boolean {
     return ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
 }
 
-/** Returns whether a value is a block by itself: text, content, or a segment of another
- * call. */
+/**
+ * Returns whether a value is a block without conversion to JSON: a text, a content block,
+ * or a segment of another call.
+ */
 export function isPiece(value: unknown): value is string | Content | Segment {
     return typeof value === "string" || value instanceof Segment || isBlock(value);
 }
 
 /**
- * Converts one value to one block. A string becomes a text block, content stays as it is,
- * a segment becomes its block, and any other value becomes JSON as text.
+ * Converts one value to one block. A string becomes a text block, a content block stays a
+ * block, a segment becomes its block, and any other value becomes a text block with the
+ * value as JSON.
  *
- * @throws TypeError when the value is bytes, whose type is unknown, or when JSON cannot
- * represent the value.
+ * @throws TypeError when the value is bytes, because the type of the bytes is unknown, or
+ * when JSON cannot represent the value.
  */
 export function pieceOf(value: unknown): Piece {
     if (typeof value === "string") return { text: value };
@@ -85,7 +93,7 @@ function isBareText(block: Content): block is TextContent {
     return block.type === "text" && typeof block.text === "string";
 }
 
-/** Converts values to blocks as JSON text. */
+/** Converts values to blocks, each as JSON text. */
 export function blocksOf(values: readonly unknown[]): string[] {
     return values.map((value) => {
         const piece = pieceOf(value);
@@ -93,7 +101,7 @@ export function blocksOf(values: readonly unknown[]): string[] {
     });
 }
 
-/** Returns whether a value is an object like the result of a tool in the protocol. */
+/** Returns whether a value has the form that the result of a tool has in the protocol. */
 export function isWireResult(value: object): value is WireResult {
     const { content } = value as { content?: unknown };
     return (
@@ -105,8 +113,10 @@ export function isWireResult(value: object): value is WireResult {
 
 const RESULT_MEMBERS = new Set(["content", "structuredContent", "isError", "_meta"]);
 
-/** Returns the value as a Result if it is a Result or an object like a result in the
- * protocol. */
+/**
+ * Converts a value to a Result if the value is a Result or has the form of a result in
+ * the protocol. Returns undefined for any other value.
+ */
 export function resultOf(value: unknown): Result | undefined {
     if (value instanceof Result) return value;
     if (typeof value !== "object" || value === null || !isWireResult(value)) {
@@ -143,9 +153,9 @@ function bytesOf(value: unknown): string | Uint8Array {
 }
 
 /**
- * Converts the value of a resource to the items of `contents`: text, bytes as a blob, any
- * other value as JSON. A list of contents, or a result with `contents`, gives several
- * items.
+ * Converts the value that a resource returned to the items of `contents`, each as JSON
+ * text. Text stays text, bytes become a blob, and any other value becomes JSON. A list of
+ * contents, or a result with `contents`, gives several items.
  */
 export function readOf(value: unknown, uri: string, mimeType?: string): string[] {
     let values = [value];
@@ -158,8 +168,8 @@ export function readOf(value: unknown, uri: string, mimeType?: string): string[]
 }
 
 /**
- * Converts a value that a resource sends or yields. A string continues the text of the
- * resource.
+ * Converts a value that a resource sends or yields to one piece of the resource. A string
+ * continues the text of the resource.
  *
  * @throws TypeError when the value is neither a string nor contents.
  */
@@ -203,10 +213,10 @@ function message(value: unknown): string {
 }
 
 /**
- * Converts the value of a prompt to its messages. A string or a block is a message of the
- * user.
+ * Converts the value that a prompt returned to messages, each as JSON text. A string or a
+ * block becomes a message of the user.
  *
- * @throws TypeError for a message without content, or with a list of blocks.
+ * @throws TypeError for a message that has no content, or a list of blocks as content.
  */
 export function messagesOf(value: unknown): string[] {
     if (Array.isArray(value)) return value.map(message);
