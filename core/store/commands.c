@@ -1,12 +1,12 @@
 /* Forwarded commands: commands that a server sends to the owner of an operation. All
- * commands of a store handle are in one list, in the order in which they are
- * delivered. Each listener remembers up to which position it has received the list.
- * The list is short (SGI_STORE_COMMANDS_MAX), so it is searched from the beginning.
+ * commands of a store handle are in one list, in the order in which they are delivered.
+ * Each listener remembers up to which position it has received the list. The list is
+ * short (SGI_STORE_COMMANDS_MAX), so every search starts at its beginning.
  *
- * A store that keeps no commands leaves them all to this list: a command stays here
- * until the owner of its operation has taken it. A store that keeps commands itself
- * (vtable.post) needs the list only for delivery: a command is dropped here as soon as
- * all listeners have received it. */
+ * A store that keeps no commands relies on this list: a command stays in the list until
+ * the owner of its operation has taken the command. A store that keeps commands itself
+ * (vtable.post) needs the list only for delivery: a command leaves the list as soon as
+ * all listeners have received the command. */
 #include "store/commands.h"
 
 void sgi_store_commands_init(sgi_store_commands *commands, const sgi_mem *mem)
@@ -110,7 +110,8 @@ bool sgi_store_commands_redeliver(sgi_store_commands *commands, const uint8_t *i
     bool any = false;
     SGI_TAILQ_EACH(command, &commands->list, link, next) {
         if (command->place > last)
-            break; /* this command and all after it were moved to the end by this loop */
+            /* this loop has moved this command, and all commands after it, to the end */
+            break;
         if (!is_of(command, id))
             continue;
         TAILQ_REMOVE(&commands->list, command, link);

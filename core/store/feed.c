@@ -48,7 +48,8 @@ sgi_feed_op *sgi_feed_know(sgi_feed *feed, const uint8_t *id)
     return op;
 }
 
-/* Removes the operation. The caller holds the lock. */
+/* Removes an operation from the known operations and frees its memory. The caller holds
+ * the lock. */
 static void forget(sgi_feed *feed, sgi_feed_op *op)
 {
     sgi_map_remove(&feed->known, &op->node);
@@ -112,8 +113,8 @@ size_t sgi_feed_next_followed(sgi_feed *feed, uint64_t round,
 
 /* ---- lists and flags ---- */
 
-/* Adds an id unless the set has it. The caller holds the lock. Returns false when the set
- * is full. */
+/* Adds an id to the set unless the set already has the id. Returns false when the set is
+ * full. The caller holds the lock. */
 static bool add(sgi_feed_ids *ids, const uint8_t *id)
 {
     for (size_t i = 0; i < ids->count; i++)

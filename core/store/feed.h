@@ -1,18 +1,19 @@
-/* What one instance of a store knows of the changes of other instances: undelivered news
- * that its watching thread has received, and the operations that it follows. The thread
- * and the calls of the store use this object at the same time.
+/* What one instance of a store knows of the changes of other instances: the news that its
+ * watching thread has received but not delivered, and the operations that the instance
+ * follows. The thread and the calls of the store use this object at the same time.
  *
  *    thread --grown, mail, flags--> feed --news()--> fn
  *
  * The lists have a fixed size. When a list is full, the flag `missed` or `mail_all` is
  * set instead. Forwarded commands stay in the store until their owner takes them; `mail`
- * has only the ids of operations for which commands came. News that arrives during a call
- * of news() is delivered by the next call, so that other users of the store get their
- * turn.
+ * has only the ids of operations for which commands arrived. News that arrives during a
+ * call of news() is delivered by the next call, so that other users of the store get
+ * their turn.
  *
- * The feed knows an operation while it is followed, or while commands for it were
- * delivered and not taken. Only calls of the store add and remove known operations, one
- * at a time. The thread reads under the lock which of them are followed. */
+ * The feed knows an operation while the operation is followed, or while commands for
+ * it were delivered and not taken. Only calls of the store add and remove known
+ * operations, one call at a time. The thread reads under the lock which known
+ * operations are followed. */
 #ifndef SGI_STORE_FEED_H
 #define SGI_STORE_FEED_H
 
@@ -27,9 +28,11 @@ typedef struct sgi_feed_op {
     TAILQ_ENTRY(sgi_feed_op) link;
     uint8_t id[SEGUE_STORE_ID_SIZE];
     bool followed;
-    /* number of the last forwarded command that was delivered; 0 = none */
+    /* number of the last delivered command that the owner has not taken; 0 = no such
+     * command */
     uint64_t delivered;
-    /* number of the last round in which the thread handled this operation */
+    /* number of the last round in which the thread handled this operation (see
+     * sgi_feed_next_followed) */
     uint64_t round;
 } sgi_feed_op;
 
@@ -43,19 +46,20 @@ typedef struct sgi_feed_ids {
 
 typedef struct sgi_feed {
     const sgi_mem *mem;
-    pthread_mutex_t lock; /* guards all members up to `doubt` */
+    pthread_mutex_t lock; /* protects the members down to `doubt` */
     sgi_map known;
-    /* the known operations; the thread may change their order */
+    /* the operations of `known` as a list; the thread may change the order of the list */
     struct sgi_feed_op_list list;
     sgi_feed_ids grown; /* operations that grew */
-    sgi_feed_ids mail;  /* operations for which forwarded commands came */
-    bool mail_all;      /* commands may wait for operations that are not in `mail` */
+    sgi_feed_ids mail;  /* ids of operations for which forwarded commands arrived */
+    /* true = commands can also wait for operations that are not in `mail` */
+    bool mail_all;
     bool missed;
     bool orphans;
-    /* the same number may have been given to two commands, so all commands are delivered
-     * again */
+    /* true = the database can have given the same number to two commands, so all waiting
+     * commands are delivered again */
     bool retell;
-    bool doubt; /* the server may have lost commits */
+    bool doubt; /* true = the database server may have lost commits */
     pthread_mutex_t wake_lock;
     void (*wake)(void *user);
     void *wake_user;
@@ -67,31 +71,34 @@ void sgi_feed_free(sgi_feed *feed);
 /* ---- known operations; calls of the store only ---- */
 
 sgi_feed_op *sgi_feed_find(sgi_feed *feed, const uint8_t *id);
-/* Like sgi_feed_find, but adds an unknown operation. Returns NULL when out of memory. */
+/* Returns the known operation with this id, and adds an unknown operation first. Returns
+ * NULL when out of memory. */
 sgi_feed_op *sgi_feed_know(sgi_feed *feed, const uint8_t *id);
 void sgi_feed_set_followed(sgi_feed *feed, sgi_feed_op *op, bool on);
-/* Removes the operation if it is not followed and has no delivered commands. */
+/* Removes a known operation if it is not followed and no delivered command waits to be
+ * taken. */
 void sgi_feed_drop_idle(sgi_feed *feed, sgi_feed_op *op);
-/* Notes that the forwarded commands up to number seq were taken. seq UINT64_MAX: all were
- * taken, or this instance no longer owns the operation. */
+/* Notes that the owner has taken the forwarded commands up to number seq. seq UINT64_MAX:
+ * all commands were taken, or this instance no longer owns the operation. */
 void sgi_feed_taken(sgi_feed *feed, const uint8_t *id, uint64_t seq);
-/* Forgets which commands were delivered. */
+/* Forgets which commands were delivered, so that all waiting commands are delivered
+ * again. */
 void sgi_feed_forget_delivered(sgi_feed *feed);
 
 /* ---- lists and flags; any thread ---- */
 
 bool sgi_feed_take_id(sgi_feed *feed, sgi_feed_ids *ids, uint8_t *id);
-/* Adds an id to the list. When the list is full, sets *otherwise instead. */
+/* Adds an id to the list. When the list is full, empties the list and sets *otherwise. */
 void sgi_feed_add_id(sgi_feed *feed, sgi_feed_ids *ids, const uint8_t *id,
                      bool *otherwise);
 size_t sgi_feed_count(sgi_feed *feed, const sgi_feed_ids *ids);
 bool sgi_feed_take_flag(sgi_feed *feed, bool *flag);
 void sgi_feed_set_flag(sgi_feed *feed, bool *flag);
-/* Collects up to `most` followed operations that this round has not handled yet, and
- * returns how many. */
+/* Collects up to `most` followed operations that the round `round` has not handled yet.
+ * Returns their number. */
 size_t sgi_feed_next_followed(sgi_feed *feed, uint64_t round,
                               uint8_t (*ids)[SEGUE_STORE_ID_SIZE], size_t most);
-/* Calls the wake-up callback. Must not be called with the lock held. */
+/* Calls the wake-up callback, if it is set. The caller must not hold the lock. */
 void sgi_feed_wake(sgi_feed *feed);
 void sgi_feed_set_wake(sgi_feed *feed, void (*wake)(void *user), void *user);
 
@@ -104,12 +111,13 @@ typedef struct sgi_feed_telling {
     bool stopped;
 } sgi_feed_telling;
 
-/* Passes one piece of news to fn. Returns false when fn has stopped. */
+/* Passes one item of news to fn. Returns false when fn has stopped the delivery. */
 bool sgi_feed_tell(sgi_feed_telling *t, const segue_store_news *news);
-/* Delivers news of this kind, which is not about an operation, if *flag is set. */
+/* If *flag is set, clears the flag and delivers news of this kind. Such news is not about
+ * a certain operation. */
 void sgi_feed_tell_flag(sgi_feed_telling *t, bool *flag, int32_t kind);
-/* Delivers the news which followed operations have grown. left: called for an operation
- * that is no longer followed. */
+/* Delivers the news that followed operations have grown. left: a function that is called
+ * for each operation that is no longer followed. */
 void sgi_feed_tell_grown(sgi_feed_telling *t,
                          void (*left)(void *store, const uint8_t *id), void *store);
 

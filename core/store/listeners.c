@@ -1,17 +1,17 @@
 /* The listeners of a store handle. A map has each operation that at least one listener
  * follows. A `follow` connects one listener with one operation. When another listener
- * or process writes to the operation, the `follow` is marked. So the news "this
+ * or process writes to the operation, the `follow` is marked. Therefore the news "this
  * operation grew" is a flag: it needs no memory, even after many commits. Only
  * forwarded commands are queued, and their number is limited (commands.c).
  *
  *     commit --> follow.grew --> listener->grown --> sgi_listeners_deliver
  *     post ----> commands -----> listener->received --> sgi_listeners_deliver
  *
- * A listener is due when there is news for it. Its callback `wake` is then called
- * once, and again only after the listener has asked for its news. `wake` runs without
- * the lock of this file, but a lock of the store or of its vtable may be held, so
- * `wake` must only signal. sgi_listeners_remove waits until no call of `wake` runs
- * (`waking` counts them).
+ * A listener is due when there is news for it. The listener's callback `wake` is then
+ * called once, and is called again only after the listener has asked for its news. `wake`
+ * runs without the lock of this file. Because a lock of the store or of its vtable can be
+ * held, `wake` must only signal. sgi_listeners_remove waits until no call of `wake` runs
+ * (`waking` counts the running calls).
  *
  * Lock order: the mutex of the store, then the lock of this file.
  * sgi_listeners_deliver calls fn under the lock of this file. */
@@ -22,7 +22,7 @@
 typedef struct operation {
     sgi_map_node node;
     uint8_t id[SEGUE_STORE_ID_SIZE];
-    bool ended; /* true when the operation ended while a listener followed it */
+    bool ended; /* true = the operation ended while a listener followed it */
     TAILQ_HEAD(follow_list, follow) follows;
 } operation;
 
@@ -42,7 +42,7 @@ struct sgi_store_listener {
     void *user;
     struct follow_list follows;
     struct follow_list grown;
-    /* the position of the last forwarded command that the listener has received */
+    /* position in the list of commands up to which the listener has received commands */
     uint64_t received;
     bool orphans;
     bool missed;
@@ -345,7 +345,8 @@ void sgi_listeners_report_writes(sgi_listeners *listeners, const sgi_store_liste
     pthread_mutex_unlock(&listeners->lock);
 }
 
-/* Returns the position up to which every listener has received forwarded commands. */
+/* Returns the position in the list of commands up to which every listener has received
+ * the commands. */
 static uint64_t received_by_all(const sgi_listeners *listeners)
 {
     const sgi_store_listener *listener;
@@ -394,7 +395,8 @@ int32_t sgi_listeners_take_change(void *user, const segue_store_news *news)
     case SEGUE_STORE_LETTER:
         if (!sgi_store_commands_has_room(&listeners->commands) ||
             sgi_store_commands_add(&listeners->commands, news))
-            /* the list is full, and the store will deliver this command again */
+            /* there is no room or no memory for the command; the store will deliver the
+             * command again */
             stop = 1;
         else
             mark_all(listeners);
@@ -406,7 +408,7 @@ int32_t sgi_listeners_take_change(void *user, const segue_store_news *news)
         mark_doubt(listeners);
         break;
     case SEGUE_STORE_MISSED:
-    default: /* a kind that a newer store sends counts as MISSED */
+    default: /* a kind that only a newer store knows is handled like SEGUE_STORE_MISSED */
         mark_missed(listeners);
         break;
     }
@@ -423,9 +425,9 @@ void sgi_listeners_rearm(sgi_listeners *listeners, sgi_store_listener *listener)
     pthread_mutex_unlock(&listeners->lock);
 }
 
-/* Reports the operations that grew. Growth is reported before the forwarded commands.
- * So a listener that gets a command already knows every entry that was written before
- * the command. */
+/* Reports the operations that grew. Returns true when fn has stopped. Growth is reported
+ * before the forwarded commands, so a listener that gets a command already knows every
+ * entry that was written before the command. */
 static bool hand_growth(sgi_store_listener *listener, segue_store_news_fn fn, void *user)
 {
     follow *f;

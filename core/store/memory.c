@@ -1,11 +1,11 @@
 /* The store in memory. An operation has two parts: one block with its record, task id
  * and data, and a packed log (memory_log.c).
  *
- * Every operation is in the map of ids and the map of task ids, in the map of
- * idempotency keys if it has a key, in the ordered list of its principal
+ * Every operation is in the map of ids, in the map of task ids, in the map of
+ * idempotency keys if it has a key, in the sorted list of its principal
  * (memory_owner.c), in the heap of purge times and in one of the lists below. An
- * operation that is never purged has the purge time INT64_MAX in the heap, so setting
- * another purge time later needs no memory and cannot fail.
+ * operation that is never purged has the purge time INT64_MAX in the heap. A later
+ * change of the purge time therefore needs no memory and cannot fail.
  *
  *     CREATE -> live --RELEASE--> loose --claim--> live
  *                   \----------- END --> ended (oldest first: the order of eviction) */
@@ -187,8 +187,8 @@ static void free_list(sgi_memory_store *store, struct sgi_memory_list *list)
 static void free_store(void *self)
 {
     sgi_memory_store *store = self;
-    /* The heap is freed first. Clearing a timer that is in no heap costs nothing, so
-     * the operations are then freed without a search. */
+    /* The heap is freed first. Afterwards no operation is in a heap, so freeing an
+     * operation needs no search for its timer. */
     sgi_timers_free(&store->purges);
     free_list(store, &store->live);
     free_list(store, &store->loose);

@@ -1,15 +1,15 @@
-/* Writes to the memory store. A commit has two steps. Staging applies the writes one by
- * one; each of them may fail. Before staging changes an operation for the first time, it
- * saves the operation's state in `touches`. If a write has failed, `undo` restores these
- * states. Otherwise `apply` moves the operations to their lists and frees the deleted
- * ones. Neither of the two can fail. Staging changes no list and frees nothing.
+/* Writes to the memory store. A commit has two steps. The first step, staging, applies
+ * the writes one by one; each write can fail. Before staging changes an operation for the
+ * first time, it saves the operation's state in `touches`. If a write has failed, `undo`
+ * restores the saved states. Otherwise the second step, `apply`, moves the operations to
+ * their lists and frees deleted operations. Neither `undo` nor `apply` can fail. Staging
+ * changes no list and frees nothing.
  *
- * DROP writes come last, when everything else has been applied. They need no memory and
- * are never undone.
+ * DROP writes are applied last. They need no memory and are never undone.
  *
- * `used` counts blocks as they were allocated, plus an allowance for the maps, the heap
- * and the allocator. Operations are evicted after staging. Only then is it certain that
- * the commit succeeds, and no operation is evicted for a commit that fails. */
+ * `used` counts the bytes of allocated blocks, plus an allowance for the maps, the heap
+ * and the allocator. Operations are evicted only after staging, when it is certain that
+ * the commit succeeds. Therefore no operation is evicted for a commit that fails. */
 #include "store/memory_store.h"
 
 #define TOUCHES_KEPT 256
@@ -43,8 +43,8 @@ static sgi_memory_saved_op *remember(sgi_memory_store *store, sgi_memory_operati
     return t;
 }
 
-/* Saves the state of an operation before its first change in this commit. Returns NULL
- * when out of memory. */
+/* Saves the state of an operation, unless this commit has already saved it. Returns the
+ * saved state, or NULL when out of memory. */
 static sgi_memory_saved_op *touch_operation(sgi_memory_store *store,
                                             sgi_memory_operation *op)
 {
@@ -151,8 +151,8 @@ static segue_status stage_release(sgi_memory_store *store, sgi_memory_operation 
     return SEGUE_OK;
 }
 
-/* Applies one write. *recent is the operation of the preceding write. Many writes are
- * to the same operation as the preceding one, so *recent saves the look-up. */
+/* Applies one write. *recent is the operation of the preceding write. Consecutive writes
+ * often change the same operation, so *recent saves look-ups. */
 static segue_status stage(sgi_memory_store *store, const segue_store_write *write,
                           sgi_memory_operation **recent)
 {
@@ -172,7 +172,7 @@ static segue_status stage(sgi_memory_store *store, const segue_store_write *writ
     case SEGUE_STORE_RELEASE:
         return op ? stage_release(store, op) : SEGUE_OK;
     case SEGUE_STORE_DROP:
-        return SEGUE_OK; /* DROP writes are applied after all others */
+        return SEGUE_OK; /* DROP writes are applied later, after all other writes */
     default:
         return SEGUE_E_INVALID;
     }
@@ -215,9 +215,9 @@ static void apply_touch(sgi_memory_store *store, sgi_memory_saved_op *t)
     }
 }
 
-/* Evicts ended operations, oldest first, until the store is within max_bytes. Evicts
- * no operation when even evicting all of them is not enough. Operations that this
- * commit changes are not evicted. */
+/* Evicts ended operations, the oldest first, until the store is within max_bytes. Returns
+ * false, and evicts nothing, when even the eviction of all ended operations would not be
+ * enough. Operations that this commit changes are not evicted. */
 static bool make_room(sgi_memory_store *store)
 {
     sgi_memory_operation *op, *next;
@@ -247,8 +247,9 @@ static bool is_over(const sgi_memory_store *store, int64_t operations, int64_t b
            (store->max_bytes_each && bytes > store->max_bytes_each);
 }
 
-/* True when the principal of a new operation is within its limits. With `evict`, ended
- * operations of the principal are evicted if that is necessary. */
+/* True when the principal of the new operation `made` is within its limits, or can be
+ * brought within its limits by eviction. evict: true = evict ended operations of the
+ * principal as needed; false = only check. */
 static bool fits_principal(sgi_memory_store *store, const sgi_memory_operation *made,
                            bool evict)
 {

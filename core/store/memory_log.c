@@ -1,46 +1,47 @@
 /* Packed logs. The first chunk is small, because most operations have two or three
  * entries. Each further chunk is as large as all chunks before it together, up to
- * CHUNK_MAX. So a log wastes at most half of its memory, and a long log at most one
- * chunk. An entry is never split; an entry that is larger than a chunk gets a chunk of
- * its own size.
+ * CHUNK_MAX. Therefore a log wastes at most half of its memory, and a long log at most
+ * one chunk. An entry is never split; an entry that is larger than a chunk gets a chunk
+ * of its own size.
  *
- * Appending changes only the end of the last chunk, so one position describes a state
- * of the log. Entries do not store their numbers: each chunk has the number of its
- * first entry. A gap, which is a head without payload, says how many entries were
- * dropped at its position. Dropping moves the remaining entries of a chunk together.
- * An empty chunk is freed. A chunk that is mostly empty is reallocated smaller when
- * there is memory for that. */
+ * Appending changes only the end of the last chunk, so one position describes a state of
+ * the log. Entries do not store their numbers: each chunk has the number of its first
+ * entry. A gap is a head without payload; it has the number of entries that were dropped
+ * at its position. Dropping moves the remaining entries of a chunk together. An empty
+ * chunk is freed. A chunk that is mostly empty is replaced by a smaller one when there is
+ * memory for the smaller one. */
 #include "store/memory_log.h"
 
 #define CHUNK_FIRST 256
 #define CHUNK_MIN 512
 #define CHUNK_MAX (64 * 1024 - 64)
-/* The estimated number of bytes that an allocator adds to each block. */
+/* The estimated number of bytes that the allocator uses for itself with each block. */
 #define CHUNK_ALLOWANCE 16
 
 struct sgi_memory_chunk {
     struct sgi_memory_chunk *next;
     uint64_t first_seq;
-    size_t used; /* bytes of the chunk that are in use */
-    size_t size; /* bytes that the chunk can hold */
+    size_t used; /* number of bytes of `bytes` that are in use */
+    size_t size; /* number of bytes that the chunk can hold */
     char bytes[];
 };
 
 typedef struct sgi_memory_chunk chunk;
 
-/* The head of an entry, which stands before its payload. It is not aligned. */
+/* The head of an entry. The head stands before the entry's payload and is not aligned. */
 typedef struct entry_head {
-    /* number of the entry's segment; in a gap: the number of dropped entries */
+    /* in an entry: the number of its segment; in a gap: the number of dropped entries */
     uint64_t segment;
     uint64_t event;
     int64_t at_ms;
     int32_t kind;
-    uint32_t len; /* length of the payload; GAP = this head is a gap */
+    /* length of the payload in bytes; the value GAP marks this head as a gap */
+    uint32_t len;
 } entry_head;
 
 #define GAP UINT32_MAX
 
-/* Returns how many entry numbers a head stands for: 1 for an entry, the number of
+/* Returns how many entry numbers a head stands for: 1 for an entry, and the number of
  * dropped entries for a gap. */
 static uint64_t numbers_of(const entry_head *head)
 {
@@ -125,9 +126,9 @@ void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
     log->bytes = mark->bytes;
 }
 
-/* Returns the chunk that has the first entry after number `after`. The last chunk and
- * the chunk of the last read are tried first, so that readers of a long log do not
- * search it from the beginning each time. */
+/* Returns the chunk with the first entry whose number is above `after`. The search first
+ * tries the last chunk and the chunk of the last read, so that readers of a long log do
+ * not start at its beginning each time. */
 static chunk *seek(const sgi_memory_log *log, uint64_t after)
 {
     chunk *at = log->first;
@@ -166,12 +167,12 @@ void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_
 
 /* ---- dropping ---- */
 
-/* The state of packing a chunk. Packing moves the remaining entries of the chunk to
- * its beginning. */
+/* The state of packing one chunk, which moves the remaining entries of the chunk to its
+ * beginning. */
 typedef struct packing {
     chunk *at;
     size_t used;
-    uint64_t gap; /* number of dropped entries for which no gap is written yet */
+    uint64_t gap; /* number of dropped entries that are not written as a gap yet */
 } packing;
 
 static void write_gap(packing *p)
@@ -186,8 +187,8 @@ static void write_gap(packing *p)
     p->gap = 0;
 }
 
-/* Drops the chunk's entries of a kind up to number `upto`. This needs no memory, because
- * a gap never has more bytes than the entries that it replaces. */
+/* Drops the chunk's entries of one kind up to number `upto`. Needs no memory, because a
+ * gap never has more bytes than the entries that it replaces. */
 static void pack(chunk *at, int32_t kind, uint64_t upto, bool is_last)
 {
     packing p = {.at = at};
@@ -205,8 +206,8 @@ static void pack(chunk *at, int32_t kind, uint64_t upto, bool is_last)
         memmove(at->bytes + p.used, at->bytes + pos, size);
         p.used += size;
     }
-    /* no gap is needed at the end of another chunk: the first number of the next chunk
-     * tells how many entries were dropped */
+    /* only the last chunk needs a gap at its end; after another chunk, the first number
+     * of the next chunk shows how many entries were dropped */
     if (is_last)
         write_gap(&p);
     at->used = p.used;

@@ -1,5 +1,5 @@
-/* The log of one operation in memory: entries (a header and a payload each) in order,
- * packed into a chain of chunks instead of one block per entry. */
+/* The log of one operation in memory. The entries, each with a head and a payload, are
+ * packed in order into a chain of chunks, so an entry needs no block of its own. */
 #ifndef SGI_MEMORY_LOG_H
 #define SGI_MEMORY_LOG_H
 
@@ -13,7 +13,7 @@ typedef struct sgi_memory_log {
     /* the chunk in which the last read ended; the next read starts there */
     sgi_memory_chunk *recent;
     uint64_t last_seq;
-    size_t bytes; /* memory that the log occupies */
+    size_t bytes; /* number of bytes of memory that the log occupies */
 } sgi_memory_log;
 
 /* A saved state of a log, to which sgi_memory_log_cut returns. */
@@ -24,20 +24,20 @@ typedef struct sgi_memory_mark {
     size_t bytes;
 } sgi_memory_mark;
 
-/* Appends a copy of an entry. The caller has checked that the entry's number is the
- * next number of the log. */
+/* Appends a copy of an entry. The caller must have checked that the entry's number is the
+ * next number of the log. Returns SEGUE_E_NOMEM when out of memory. */
 segue_status sgi_memory_log_append(sgi_memory_log *log, const sgi_mem *mem,
                                    const segue_store_entry *entry);
 sgi_memory_mark sgi_memory_log_mark(const sgi_memory_log *log);
 /* Removes every entry that was appended after the mark. */
 void sgi_memory_log_cut(sgi_memory_log *log, const sgi_mem *mem,
                         const sgi_memory_mark *mark);
-/* Calls fn for each entry with a number above `after`, in order, until fn returns
- * nonzero. */
+/* Calls fn for each entry with a number above `after`, in order, until fn returns a
+ * nonzero value. */
 void sgi_memory_log_read(sgi_memory_log *log, uint64_t after, segue_store_entry_fn fn,
                          void *user);
-/* Removes entries of one kind up to number `upto`. The function needs no memory. Marks
- * of the log that were made earlier are invalid afterwards. */
+/* Removes the entries of one kind up to number `upto`. Needs no memory. Marks that were
+ * made before the call are invalid afterwards. */
 void sgi_memory_log_drop(sgi_memory_log *log, const sgi_mem *mem, int32_t kind,
                          uint64_t upto);
 void sgi_memory_log_free(sgi_memory_log *log, const sgi_mem *mem);

@@ -1,11 +1,11 @@
-/* The ordered list of each principal's operations. A member of each operation is its
- * entry in the list (`place`).
+/* The sorted list of each principal's operations. Each operation contains its own entry
+ * of the list (`place`).
  *
- * The entries with the newest creation time are in the list `fresh`, unsorted. They
- * are sorted and merged into `places` when an entry with a later creation time is
- * added or when the list is read. A busy server creates hundreds of operations in one
- * millisecond; without `fresh` the list would be searched for the position of each of
- * them. The position of a single entry is searched only when the clock went back. */
+ * The entries with the newest creation time are in the list `fresh`, unsorted. They are
+ * sorted and merged into `places` when an entry with a later creation time is added, or
+ * when the list is read. A busy server creates hundreds of operations in one millisecond;
+ * without `fresh`, each of them would need a search for its position. Only after the
+ * clock went back, the position of a single entry is searched. */
 #include "store/memory_owner.h"
 
 TAILQ_HEAD(place_list, sgi_memory_owner_entry);
@@ -13,9 +13,10 @@ TAILQ_HEAD(place_list, sgi_memory_owner_entry);
 struct sgi_memory_owner {
     sgi_map_node node;
     struct place_list places; /* the entries, sorted by creation time, newest first */
-    /* entries with one common creation time; none is older than an entry in `places` */
+    /* entries with one common creation time, which is not older than any entry in
+     * `places` */
     struct place_list fresh;
-    size_t count; /* number of operations that hold a reference to this list */
+    size_t count; /* number of operations that have a reference to this list */
     uint8_t principal[SEGUE_STORE_HASH_SIZE];
 };
 
@@ -85,8 +86,8 @@ static void merge(struct place_list *into, struct place_list *from)
     }
 }
 
-/* Sorts `fresh` by merge sort and merges it into `places`. heaps[i] is empty or has
- * 2^i entries. */
+/* Sorts `fresh` by merge sort and merges the result into `places`. heaps[i] is empty or
+ * has 2^i entries. */
 static void settle(sgi_memory_owner *owner)
 {
     struct place_list heaps[64], one = TAILQ_HEAD_INITIALIZER(one);

@@ -1,5 +1,5 @@
-/* The objects of the memory store, which its files share. memory.c finds, reads, claims
- * and purges operations; memory_commit.c writes them. */
+/* The objects that the files of the memory store share. memory.c finds, reads, claims and
+ * purges operations; memory_commit.c writes them. */
 #ifndef SGI_MEMORY_STORE_H
 #define SGI_MEMORY_STORE_H
 
@@ -16,17 +16,17 @@ typedef struct sgi_memory_operation {
     TAILQ_ENTRY(sgi_memory_operation) link;
     sgi_timer purge;
     sgi_memory_log log;
-    /* the operation's entry in the sorted list of its principal; it has the creation
+    /* the operation's entry in the sorted list of its principal; also has the creation
      * time */
     sgi_memory_owner_entry place;
     size_t data_len;
     uint32_t task_len;
-    /* index of the operation's saved state in `touches`, plus 1; 0 = the current
-     * commit has not changed the operation */
+    /* position of the operation's saved state in `touches`, counted from 1; 0 = the
+     * current commit has not changed the operation */
     uint32_t touch;
     bool has_key;
     bool ended;
-    bool loose; /* no instance owns the operation */
+    bool loose; /* true = no instance owns the operation */
     uint8_t id[SEGUE_STORE_ID_SIZE];
     uint8_t key[SEGUE_STORE_HASH_SIZE];
     char text[]; /* the task id, a NUL, and the data */
@@ -85,13 +85,13 @@ sgi_memory_operation *sgi_memory_find(const sgi_memory_store *store, const uint8
 struct sgi_memory_list *sgi_memory_list_of(sgi_memory_store *store, bool ended,
                                            bool loose);
 size_t sgi_memory_size(const sgi_memory_operation *op);
-/* Returns the number of bytes by which the operation increases `used`. */
+/* Returns the number of bytes that the operation adds to `used`. */
 size_t sgi_memory_weight(const sgi_memory_operation *op);
 void sgi_memory_free(sgi_memory_store *store, sgi_memory_operation *op);
 void sgi_memory_put_in_maps(sgi_memory_store *store, sgi_memory_operation *op);
 void sgi_memory_take_from_maps(sgi_memory_store *store, sgi_memory_operation *op);
-/* Deletes the operation. The deletion cannot be undone, so it is done outside of a
- * commit. */
+/* Deletes the operation at once. A deletion cannot be undone, so it must not be a part of
+ * staging a commit. */
 void sgi_memory_drop(sgi_memory_store *store, sgi_memory_operation *op);
 
 segue_status sgi_memory_commit(void *self, const segue_store_write *writes, size_t count);

@@ -2,18 +2,18 @@
  * closing and the vtable. postgres_schema.c describes the tables; postgres_store.h lists
  * the other files.
  *
- * Each instance is an owner with a random name. The owner is alive as long as its lease
- * has not ended by the clock of the database server; the instance's thread renews the
- * lease. Each commit locks the rows of its operations and checks that this owner has
- * them, so no clock decides whether an instance may write.
+ * Each instance is an owner with a random name. An owner counts as alive until its lease
+ * ends by the clock of the database server; the instance's thread renews the lease. Each
+ * commit locks the rows of its operations and checks that this instance owns them.
+ * Therefore no clock decides whether an instance may write.
  *
  *    open:  connect -> check the format -> become an owner -> start the thread
  *    close: end the thread -> give up the lease, so others claim at once -> disconnect
  *
- * The settings of the database server decide what survives when it stops. With
- * synchronous_commit on (the default of PostgreSQL) nothing is lost. With off, the last
- * commits may be lost when the server crashes. A standby that was promoted may lack the
- * last commits unless it was synchronous. */
+ * The settings of the database server decide which commits survive when it stops. With
+ * synchronous_commit = on (PostgreSQL's default) no commit is lost. With off, a crash of
+ * the server can lose the last commits. A standby that was promoted can lack the last
+ * commits unless it was synchronous. */
 #include "store/postgres_store.h"
 
 #include "base/thresholds.h"
@@ -34,7 +34,8 @@ typedef struct opening {
     size_t size;
 } opening;
 
-/* Writes the error message, with the address of the database server if there is one. */
+/* Writes the error message, with the address of the database server if the store is
+ * connected. Returns `status`. */
 static segue_status fail(opening *o, segue_status status, const char *why)
 {
     const PGconn *conn = o->store->link.conn;
@@ -55,8 +56,9 @@ static segue_status fail_link(opening *o, segue_status status)
     return status == SEGUE_E_NOMEM ? status : fail(o, status, o->store->link.fault);
 }
 
-/* Connects. A server that is starting, or that has no free connection, may accept one
- * soon, so connecting is repeated. */
+/* Connects to the database server, checks the format and finds out whether data were
+ * lost. Until the time limit, connecting is repeated, because a server that is starting,
+ * or that has no free connection, can soon accept a connection. */
 static segue_status connect_server(opening *o)
 {
     sgi_pg_store *store = o->store;
@@ -150,7 +152,7 @@ static segue_status take_options(opening *o, const segue_store_options *options)
     return SEGUE_OK;
 }
 
-/* Initialises every member, so that free_store may be called after any failure. */
+/* Initialises every member, so that free_store may be called after any later failure. */
 static void init(sgi_pg_store *store, const sgi_mem *mem)
 {
     store->mem = *mem;
@@ -164,7 +166,7 @@ static void init(sgi_pg_store *store, const sgi_mem *mem)
 }
 
 /* Reserves memory for the calls of the thread and for the calls of a claim. The largest
- * of them contains the ids of one step. */
+ * call contains the ids of SGI_PG_FOLLOW_STEP operations. */
 static bool reserve(sgi_pg_store *store)
 {
     bool ok = true;

@@ -1,12 +1,12 @@
-/* The arguments of calls and the values of results, in the binary form of PostgreSQL:
- * big-endian numbers, bytes as they are. An array has a head (dimensions, whether it has
- * NULLs, type of its elements, count, first index), then each element after its
- * length. */
+/* The arguments of calls and the values of results, in PostgreSQL's binary form: numbers
+ * are big-endian, bytes are unchanged. An array begins with a head (number of dimensions,
+ * whether it has NULLs, type of its elements, number of elements, first index). Then
+ * follow the elements, each after its length. */
 #include "store/postgres_link.h"
 
 #include "store/postgres_schema.h"
 
-/* type numbers of pg_type.dat, which never change */
+/* type numbers from PostgreSQL's pg_type.dat, which never change */
 #define BOOL_TYPE 16
 #define BYTEA_TYPE 17
 #define INT8_TYPE 20

@@ -5,10 +5,10 @@
  *         \-> connection lost, or a temporary error -> pause -> connect -> again
  *
  * A call that changes something has a number. Each try sends the same bytes with the same
- * number, and the database server sees whether this number was applied already
- * (`begin_call` in postgres_functions.c). So repeating a call is always safe. When the
- * time limit is over, the outcome of the last try is unknown, and the returned status
- * says that the store failed. */
+ * number, and the database server recognises a number that was already applied
+ * (`begin_call` in postgres_functions.c). Therefore it is always safe to repeat a call.
+ * When the time limit is over, the outcome of the last try is unknown, and the returned
+ * status says that the store failed. */
 #include "store/postgres_store.h"
 
 #include <stdio.h>
@@ -35,35 +35,37 @@ void sgi_pg_begin_write(sgi_pg_store *store, const char *sql)
 
 typedef enum deed {
     GIVE_UP,   /* the error is permanent */
-    TRY_AGAIN, /* the call had no effect, and the error may pass soon */
-    RECONNECT, /* like TRY_AGAIN, but on a new connection */
+    TRY_AGAIN, /* the call had no effect, and the cause of the error can pass soon */
+    RECONNECT, /* like TRY_AGAIN, except that the next try needs a new connection */
 } deed;
 
 typedef struct fault {
-    const char *state; /* the first characters of the SQLSTATE */
+    const char *state; /* the first characters of the error's SQLSTATE */
     deed deed;
     segue_status status;
 } fault;
 
-/* Each of these errors undoes its transaction, so the call had no effect. A faulty disk,
- * a server that stops or starts, and a standby may be repaired or replaced soon, so the
- * call is repeated. A full disk is not waited for, because only a purge of operations
- * makes room. */
+/* How errors of PostgreSQL are handled. Each of these errors undoes its transaction, so
+ * the call had no effect. The call is repeated after a fault that can pass soon, such as
+ * a faulty disk, a server that stops or starts, or a standby. The call is not repeated
+ * when the disk is full, because only a purge of operations makes room. */
 static const fault FAULTS[] = {
     {"08", RECONNECT, SEGUE_E_STORE}, /* connection exceptions */
-    /* the server is a standby, which accepts no writes */
+    /* the server is a standby and refuses writes */
     {"25006", RECONNECT, SEGUE_E_STORE},
-    /* the server is stopping or starting, or has ended the session */
+    /* the server is stopping or starting, or it has ended the session */
     {"57P", RECONNECT, SEGUE_E_STORE},
-    {"40", TRY_AGAIN, SEGUE_E_STORE},       /* deadlock, serialization */
-    {"55P03", TRY_AGAIN, SEGUE_E_STORE},    /* lock not available */
-    {"57014", TRY_AGAIN, SEGUE_E_STORE},    /* statement timeout or cancel */
+    {"40", TRY_AGAIN, SEGUE_E_STORE},    /* deadlock, serialization */
+    {"55P03", TRY_AGAIN, SEGUE_E_STORE}, /* lock not available */
+    /* the statement was cancelled, by a timeout or by a user */
+    {"57014", TRY_AGAIN, SEGUE_E_STORE},
     {"53100", GIVE_UP, SEGUE_E_STORE_FULL}, /* disk full */
     {"53300", RECONNECT, SEGUE_E_STORE},    /* too many connections */
     {"53", TRY_AGAIN, SEGUE_E_STORE},       /* other resources */
     {"58", TRY_AGAIN, SEGUE_E_STORE},       /* input and output */
     {"54000", TRY_AGAIN, SEGUE_E_STORE},    /* the queue of notifications is full */
-    {"54", GIVE_UP, SEGUE_E_TOO_LARGE},     /* other limits of PostgreSQL */
+    /* the call exceeds another limit of PostgreSQL */
+    {"54", GIVE_UP, SEGUE_E_TOO_LARGE},
     {"23505", GIVE_UP, SEGUE_E_EXISTS},
     {"XX001", GIVE_UP, SEGUE_E_STORE_CORRUPT}, /* damaged data */
     {"XX002", GIVE_UP, SEGUE_E_STORE_CORRUPT}, /* damaged index */
@@ -76,7 +78,7 @@ static fault fault_of(const PGresult *result)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     size_t i = 0;
-    if (!state) /* an error of libpq itself, such as no memory */
+    if (!state) /* the error comes from libpq itself, for example for lack of memory */
         return (fault){"", RECONNECT, SEGUE_E_STORE};
     if (!strncmp(state, "SG", 2))
         return (fault){"", GIVE_UP, (segue_status)-atoi(state + 2)};

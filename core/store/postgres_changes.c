@@ -1,5 +1,5 @@
-/* Passes news from PostgreSQL to the listeners; see feed.h. The thread (postgres_watch.c)
- * receives the news by LISTEN. */
+/* Passes news from PostgreSQL to the listeners of the store (see feed.h). The thread in
+ * postgres_watch.c receives the news by LISTEN. */
 #include "store/postgres_store.h"
 
 void sgi_pg_set_wake(void *self, void (*wake)(void *user), void *user)
@@ -28,9 +28,9 @@ static segue_status say_follow(sgi_pg_store *store, const uint8_t *id, bool on)
 }
 
 /* Tells the database server that this instance no longer follows the operation, so that
- * no needless messages are sent. A failed call is not repeated at once: a listener that
- * closes would otherwise wait for an unreachable server once per operation. If news of
- * the operation still comes, the call is sent again. */
+ * the server sends no needless messages. A failed call is not repeated at once: a
+ * listener that closes would otherwise wait for an unreachable server once per operation.
+ * If news of the operation still arrives, the call is sent again. */
 static void say_left(void *self, const uint8_t *id)
 {
     sgi_pg_store *store = self;
@@ -46,8 +46,8 @@ segue_status sgi_pg_follow(void *self, const uint8_t *id, int32_t on)
     sgi_feed_op *op = on ? sgi_feed_know(feed, id) : sgi_feed_find(feed, id);
     if (!op)
         return on ? SEGUE_E_NOMEM : SEGUE_OK;
-    /* Set before the call, because the thread may be following all operations again on a
-     * new connection. Its list then includes this operation. */
+    /* The mark `followed` is set before the call. Meanwhile the thread may follow all
+     * operations again on a new connection, and must then include this operation. */
     sgi_feed_set_followed(feed, op, on != 0);
     if (on)
         status = say_follow(store, id, true);
@@ -72,8 +72,8 @@ segue_status sgi_pg_post(void *self, const uint8_t *id, const char *data, size_t
         return status;
     bool mine = sgi_pg_bool(result, 0, 0);
     PQclear(result);
-    /* this instance owns the operation itself, so no message through the server is
-     * needed */
+    /* this instance owns the operation itself, so the server sends no message about the
+     * command */
     if (mine) {
         sgi_feed_add_id(&store->feed, &store->feed.mail, id, &store->feed.mail_all);
         sgi_feed_wake(&store->feed);
@@ -96,7 +96,7 @@ static segue_status tell_doubt(sgi_pg_store *store, sgi_feed_telling *t)
 }
 
 /* Delivers the forwarded commands of an operation. Each row of the result is a command.
- * An operation without a waiting command has one row of NULLs. */
+ * The result of an operation without waiting commands is one row of NULLs. */
 static void tell_each(sgi_feed_telling *t, sgi_feed_op *op, const PGresult *result)
 {
     for (int row = 0; row < PQntuples(result) && !t->stopped; row++) {
@@ -116,7 +116,8 @@ static segue_status pass_commands_of(sgi_pg_store *store, sgi_feed_telling *t,
                                      const uint8_t *id)
 {
     PGresult *result;
-    /* Made before the first command is delivered, because this may fail. */
+    /* The known operation is made before the first command is delivered, because making
+     * it can fail. */
     sgi_feed_op *op = sgi_feed_know(&store->feed, id);
     if (!op)
         return SEGUE_E_NOMEM;
@@ -129,7 +130,8 @@ static segue_status pass_commands_of(sgi_pg_store *store, sgi_feed_telling *t,
     sgi_pg_arg_int64(&store->call, (int64_t)op->delivered);
     segue_status status = sgi_pg_execute(store, &result, NULL);
     if (!status && !PQntuples(result))
-        op->delivered = 0; /* this instance no longer owns the operation */
+        /* the result has no row, so this instance no longer owns the operation */
+        op->delivered = 0;
     if (!status) {
         tell_each(t, op, result);
         PQclear(result);
@@ -152,7 +154,7 @@ static segue_status pass_commands(sgi_pg_store *store, sgi_feed_telling *t)
     return status;
 }
 
-/* Delivers all waiting forwarded commands to the operations that this instance owns. */
+/* Delivers the waiting forwarded commands of all operations that this instance owns. */
 static segue_status pass_all_commands(sgi_pg_store *store, sgi_feed_telling *t)
 {
     sgi_feed *feed = &store->feed;
@@ -192,7 +194,7 @@ segue_status sgi_pg_read_changes(void *self, segue_store_news_fn fn, void *user,
     if (!status)
         status = pass_commands(store, &t);
     /* -1 = no further call is needed, because the thread calls the wake-up callback when
-     * there is more news. After an error the caller tries again in 1 s. */
+     * there is more news. After an error the caller asks again in 1 s. */
     *within_ms = t.stopped ? 0 : status ? 1000 : -1;
     return status;
 }

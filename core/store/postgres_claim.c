@@ -1,12 +1,12 @@
 /* Claims and purges in PostgreSQL.
  *
- * One call claims a few operations whose owner is gone. The database server marks them as
- * claimed until the next call acknowledges that fn was called for them. If the answer of
- * a claim is lost, repeating the claim gives the same operations. If the acknowledgement
- * is lost, the next claim on this handle sends it again: `store->shown` has the
- * operations for which fn must not be called twice. An operation that was claimed but not
- * passed to fn is given back. A claim allocates nothing after it has begun, so it cannot
- * fail halfway for lack of memory. */
+ * One call claims a few operations whose owner is gone. The database server marks these
+ * operations as claimed until the next call acknowledges that fn was called for them. If
+ * the answer of a claim is lost, a repeated claim gives the same operations. If the
+ * acknowledgement is lost, the next claim on this handle sends the acknowledgement again:
+ * `store->shown` has the operations for which fn must not be called twice. An operation
+ * that was claimed but not passed to fn is given back. A claim allocates nothing after it
+ * has begun, so it cannot fail halfway for lack of memory. */
 #include "store/postgres_store.h"
 
 #include "base/thresholds.h"
@@ -23,7 +23,7 @@ static void add_shown(sgi_pg_store *store)
     sgi_pg_array_end(ids, store->shown_count);
 }
 
-/* Acknowledges the operations that were passed to fn, and claims more. */
+/* Acknowledges the operations that were passed to fn, and claims further operations. */
 static segue_status next_claim(sgi_pg_store *store, PGresult **result)
 {
     sgi_pg_begin_write(store,
@@ -50,7 +50,8 @@ static bool show_claimed(sgi_pg_store *store, const PGresult *result,
         memcpy(store->shown[store->shown_count++], record.id, SEGUE_STORE_ID_SIZE);
         if (sgi_pg_bool(result, row, SGI_PG_RECORD_COLUMNS))
             record.ended = SEGUE_STORE_TORN;
-        /* the operation's forwarded commands are delivered again to the new owner */
+        /* forgets which commands were delivered, so that the new owner gets all of them
+         * again */
         sgi_feed_taken(&store->feed, record.id, UINT64_MAX);
         stop = fn(user, &record) != 0;
     }
@@ -59,7 +60,8 @@ static bool show_claimed(sgi_pg_store *store, const PGresult *result,
     return stop;
 }
 
-/* Acknowledges the operations that were passed to fn, and gives the others back. */
+/* Acknowledges the operations that were passed to fn, and gives the other claimed
+ * operations back. */
 static void end_claim(sgi_pg_store *store)
 {
     sgi_pg_begin_write(store, "SELECT @.unclaim($1, $2, $3)");
@@ -68,8 +70,8 @@ static void end_claim(sgi_pg_store *store)
         store->shown_count = 0;
     else
         sgi_feed_set_flag(&store->feed,
-                          /* the operations that were given back have no owner, so orphans
-                           * are reported */
+                          /* operations that were given back have no owner, so orphans are
+                           * reported */
                           &store->feed.orphans);
 }
 
@@ -82,7 +84,7 @@ segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
         segue_status status = next_claim(store, &result);
         if (status) {
             /* This instance keeps the operations that were passed to fn. The next claim
-             * passes the others to fn, so orphans are reported. */
+             * passes the remaining operations to fn, so orphans are reported. */
             sgi_feed_set_flag(&store->feed, &store->feed.orphans);
             if (!any)
                 return status;
@@ -97,7 +99,8 @@ segue_status sgi_pg_claim(void *self, segue_store_record_fn fn, void *user)
         if (stop)
             end_claim(store);
     }
-    /* makes the listeners ask for the commands that wait for the claimed operations */
+    /* the wake-up call makes the listeners ask for the commands of the claimed
+     * operations */
     if (any)
         sgi_feed_wake(&store->feed);
     return SEGUE_OK;

@@ -1,11 +1,12 @@
-/* Writes to PostgreSQL. A commit is one call of one function, which gets all writes as
- * arrays (postgres_functions_commit.c). So each commit needs one statement and one round
- * trip, however many writes it has. */
+/* Writes to PostgreSQL. A commit is one call of one SQL function, which gets all writes
+ * as arrays (postgres_functions_commit.c). Each commit therefore needs one statement and
+ * one round trip, however many writes it has. */
 #include "store/postgres_store.h"
 
-/* the maximum size of a commit; an array of PostgreSQL has less than 1 GiB */
+/* the maximum size of a commit in bytes; an array of PostgreSQL must be smaller than 1
+ * GiB */
 #define COMMIT_BYTES ((size_t)512 * 1024 * 1024)
-/* the highest entry number for which the fast path of the function can be used */
+/* the highest entry number that the fast path of the SQL function accepts */
 #define PLAIN_SEQ_MOST (UINT64_C(1) << 53)
 
 static const char COMMIT[] = "SELECT @.commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
@@ -47,7 +48,8 @@ static segue_status check_write(const segue_store_write *write)
     }
 }
 
-/* Returns the number in the form in which the SQL functions compare it. */
+/* Returns the number as an int64_t, which the SQL functions use. A number that is too
+ * large becomes INT64_MAX. */
 static int64_t bounded(uint64_t number)
 {
     return number < INT64_MAX ? (int64_t)number : INT64_MAX;
@@ -139,8 +141,8 @@ static void add_commit(sgi_pg_store *store, const segue_store_write *writes, siz
     end_arrays(&a, count);
 }
 
-/* Updates what this instance remembers after a commit: forgets the forwarded commands
- * that the writes have removed, and remembers the operations that ended. */
+/* Updates what this instance remembers after a commit: forgets forwarded commands that
+ * the writes have removed, and remembers operations that ended. */
 static void note_done(sgi_pg_store *store, const segue_store_write *writes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

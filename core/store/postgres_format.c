@@ -5,17 +5,17 @@
  *         \-> older or absent -> BEGIN -> lock -> look again -> migrations -> COMMIT
  *
  * The lock is an advisory lock of the transaction. When several servers start together,
- * one of them migrates and the others wait. Each of them looks a second time after it has
- * the lock. It then reads the tables of the catalog, because to_regclass may use a cache
- * that is older than the lock. */
+ * one server migrates and the others wait. Each server checks the format a second time
+ * after it has the lock. This second check reads the tables of PostgreSQL's catalog,
+ * because to_regclass can use a cache that is older than the lock. */
 #include "store/postgres_store.h"
 
 #include <stdio.h>
 
 #define SQL_MAX 512
 
-/* Runs SQL text and reads an integer from the first column of its first row. value may be
- * NULL. */
+/* Runs SQL text. *value (may be NULL) receives the first column of the first row as an
+ * integer, or 0 when there is no such integer. */
 static segue_status run(sgi_pg_store *store, const char *sql, int64_t deadline,
                         int64_t *value)
 {
@@ -59,8 +59,8 @@ static segue_status look(sgi_pg_store *store, int64_t deadline, int64_t *format)
     return SEGUE_E_STORE_CORRUPT;
 }
 
-/* Creates the schema if it is missing. CREATE SCHEMA is not sent for an existing schema,
- * because it always needs a right that the user may not have. */
+/* Creates the schema if it is missing. For an existing schema CREATE SCHEMA is not sent,
+ * because this statement always needs a right that the user may not have. */
 static segue_status make_schema(sgi_pg_store *store, int64_t deadline)
 {
     char sql[SQL_MAX];
@@ -105,13 +105,14 @@ static segue_status migrate(sgi_pg_store *store, int64_t deadline)
         status = migrate_to(store, (int)number, deadline);
     if (!status)
         status = run(store, "COMMIT", deadline, NULL);
-    if (status) /* ends the transaction; link.fault keeps the first error */
+    /* closing the connection ends the transaction; link.fault keeps the first error */
+    if (status)
         sgi_pg_link_close(&store->link);
     return status;
 }
 
-/* Refuses a server with another isolation level, because after waiting for a lock its
- * statements would read old data. */
+/* Refuses a database server whose isolation level is not read committed. With another
+ * level, a statement that has waited for a lock would read old data. */
 static segue_status check_isolation(sgi_pg_store *store, int64_t deadline)
 {
     int64_t right = 0;

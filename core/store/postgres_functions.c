@@ -1,23 +1,24 @@
-/* The functions of the PostgreSQL store in PL/pgSQL, except the commit.
+/* The PL/pgSQL functions of the PostgreSQL store, except the function of a commit.
  *
  * A call that changes something has a number. `begin_call` writes the number into the row
- * of its owner, in the same transaction as the changes. A call that is repeated because
- * its answer was lost therefore finds out whether it was applied. If the first try still
- * runs, the repeated call waits for the lock on that row. A late copy from an abandoned
- * connection has a lower number than the calls after it, so it does nothing.
+ * of the call's owner, in the same transaction as the changes. A call that is repeated
+ * because its answer was lost therefore finds out whether it was applied. If the first
+ * try still runs, the repeated call waits for the lock on that row. A late copy from an
+ * abandoned connection has a lower number than the calls after it, so it does nothing.
  *
  * Each function locks the rows of operations before it reads them. The transactions are
- * READ COMMITTED, so each statement sees what was committed before it began. Locks on
- * several operations are taken in the order of their ids. */
+ * READ COMMITTED, so each statement sees what was committed before the statement began.
+ * Locks on several operations are taken in the order of their ids. */
 #include "store/postgres_schema.h"
 
-/* The time of the server in milliseconds. It is the only clock of leases. */
+/* Returns the time of the database server in ms. Only this clock decides when a lease
+ * ends. */
 static const char NOW_MS[] =
     "CREATE FUNCTION @.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS $$\n"
     "  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;\n";
 
-/* Returns the owners whose lease has ended. When the database server has been started
- * again, each owner gets one lease of time to come back. */
+/* Returns the owners whose lease has ended. After a restart of the database server, each
+ * owner gets the time of one lease to come back. */
 static const char GONE[] =
     "CREATE FUNCTION @.gone(p_me uuid) RETURNS SETOF uuid LANGUAGE sql VOLATILE AS $$\n"
     "  SELECT owner FROM @.lease\n"
@@ -25,7 +26,8 @@ static const char GONE[] =
     "    extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000 >= ms "
     "$$;\n";
 
-/* Tells the followers of operations that these have grown, 200 ids per message. */
+/* Tells the followers of operations that the operations have grown, at most 200 ids per
+ * message. */
 static const char TELL[] =
     "CREATE FUNCTION @.tell(p_me uuid, p_ids uuid[]) RETURNS void LANGUAGE sql AS $$\n"
     "  SELECT pg_notify('segue:' || replace(f.owner::text, '-', ''),\n"
@@ -34,13 +36,13 @@ static const char TELL[] =
     "    FROM @.follow WHERE id = ANY (p_ids) AND owner <> p_me) f\n"
     "  GROUP BY f.owner, f.part $$;\n";
 
-/* Tells all instances that there may be operations to claim. */
+/* Tells all instances that some operations may wait to be claimed. */
 static const char TELL_ALL[] =
     "CREATE FUNCTION @.tell_all(p_me uuid) RETURNS void LANGUAGE sql AS $$\n"
     "  SELECT pg_notify('segue:@', 'O' || replace(p_me::text, '-', '')) $$;\n";
 
-/* Finds out whether the server may have lost commits (postgres_history.c): the number
- * of breaks, and the present life of the data. */
+/* Finds out whether the server may have lost commits (postgres_history.c). Returns the
+ * number of breaks, and the token of the data's present life. */
 static const char ARRIVE[] =
     "CREATE FUNCTION @.arrive(OUT breaks bigint, OUT life text) LANGUAGE plpgsql AS $$\n"
     "#variable_conflict use_column\n"
@@ -102,10 +104,10 @@ static const char LEAVE[] =
     "  END IF;\n"
     "END $$;\n";
 
-/* Prolongs the lease of an owner. Says whether it had lapsed, whether there may be
- * operations to claim, and about how many operations there are. Forgets owners that are
- * long gone. When the clock was set back, leases that seem to be renewed in the future
- * last from now on. */
+/* Prolongs the lease of an owner. Returns whether the lease had lapsed, whether
+ * operations may wait to be claimed, and the approximate number of operations. Deletes
+ * owners that are long gone. When the clock of the server was set back, a lease whose
+ * last renewal lies in the future starts again now. */
 static const char BEAT[] =
     "CREATE FUNCTION @.beat(p_me uuid, p_ms bigint, OUT lapsed boolean, OUT orphans "
     "boolean,\n"
@@ -138,8 +140,8 @@ static const char BEAT[] =
     "  operations := pg_stat_get_live_tuples('@.operation'::regclass);\n"
     "END $$;\n";
 
-/* Begins a call that changes something. Returns false when the call was applied
- * before. */
+/* Begins a call that changes something. Returns false when the call with this number was
+ * already applied. */
 static const char BEGIN_CALL[] =
     "CREATE FUNCTION @.begin_call(p_me uuid, p_call bigint) RETURNS boolean\n"
     "LANGUAGE plpgsql AS $$\n"
@@ -153,7 +155,7 @@ static const char BEGIN_CALL[] =
     "  RETURN FOUND;\n"
     "END $$;\n";
 
-/* Removes an operation. Later steps of a purge remove its log. */
+/* Removes an operation. The log of the operation is removed by later steps of a purge. */
 static const char REMOVE[] =
     "CREATE FUNCTION @.remove(p_me uuid, p_op bigint, p_id uuid) RETURNS void\n"
     "LANGUAGE plpgsql AS $$\n"
@@ -165,8 +167,9 @@ static const char REMOVE[] =
     "  INSERT INTO @.garbage VALUES (p_op);\n"
     "END $$;\n";
 
-/* Claims operations whose owner is gone. p_shown: operations of the last claim that
- * were passed on. A repeated call gives the same operations and no new ones. */
+/* Claims operations whose owner is gone. p_shown: the operations of the last claim that
+ * were passed to the callback. A repeated call returns the same operations and no further
+ * operations. */
 static const char CLAIM[] =
     "CREATE FUNCTION @.claim(p_me uuid, p_call bigint, p_most integer, p_shown uuid[])\n"
     "RETURNS TABLE (id uuid, task_id bytea, idempotency_key bytea, principal bytea,\n"
@@ -197,7 +200,8 @@ static const char CLAIM[] =
     "p_most;\n"
     "END $$;\n";
 
-/* Ends a claim: gives the operations back that were not passed on. */
+/* Ends a claim: gives back the claimed operations that were not passed to the
+ * callback. */
 static const char UNCLAIM[] =
     "CREATE FUNCTION @.unclaim(p_me uuid, p_call bigint, p_shown uuid[]) RETURNS void\n"
     "LANGUAGE plpgsql SET jit = off SET enable_seqscan = off AS $$\n"
@@ -213,8 +217,8 @@ static const char UNCLAIM[] =
     "  END IF;\n"
     "END $$;\n";
 
-/* Deletes operations that are due, and rows of logs of deleted operations, p_most rows
- * in all. */
+/* Deletes operations whose purge time has come, and log rows of deleted operations;
+ * p_most limits the number of deleted rows. */
 static const char PURGE[] =
     "CREATE FUNCTION @.purge(p_me uuid, p_call bigint, p_now bigint, p_most integer,\n"
     "  OUT purged bigint, OUT next_ms bigint)\n"
@@ -250,9 +254,9 @@ static const char PURGE[] =
     "        ORDER BY purge LIMIT 1), 9223372036854775807) END INTO next_ms;\n"
     "END $$;\n";
 
-/* Starts or stops following operations, and returns how many of them exist. The lock on
- * the operations waits for running commits, so that their entries can be read
- * afterwards. */
+/* Starts or stops following operations. Returns how many of the operations exist; 0 when
+ * following stops. The lock on the operations waits for running commits, so that the
+ * entries of these commits can be read afterwards. */
 static const char FOLLOW[] =
     "CREATE FUNCTION @.follow(p_me uuid, p_ids uuid[], p_on boolean) RETURNS bigint\n"
     "LANGUAGE plpgsql SET jit = off SET enable_seqscan = off AS $$\n"
@@ -300,7 +304,8 @@ static const char POST[] =
     "  RETURN v.owner IS NOT DISTINCT FROM p_me;\n"
     "END $$;\n";
 
-/* Reads a page of a log: p_rows entries, or fewer if these have p_bytes bytes. */
+/* Reads one page of a log: up to p_rows entries. The page ends earlier when its entries
+ * have p_bytes bytes. */
 static const char READ_LOG[] =
     "CREATE FUNCTION @.read_log(p_id uuid, p_after bigint, p_rows integer,\n"
     "  p_bytes bigint) RETURNS SETOF @.log\n"

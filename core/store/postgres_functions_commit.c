@@ -1,18 +1,21 @@
-/* The function of a commit in PL/pgSQL.
+/* The PL/pgSQL function of a commit.
  *
  *    plain: only entries that follow their logs -> one INSERT -> done
  *    else:  each write in turn, then room for new operations
  *
- * When a write is refused, the function raises an error whose SQLSTATE is "SG" and the
- * status, and whose message is the number of the write. The error undoes the whole
- * commit. The arrays have one element per write. p_kinds has the segue_store_write_kind;
- * the others have the members of the entry, with two exceptions. CREATE has its
- * created_ms in p_seqs, its purge_ms in p_segments and `ended` in p_events. END has its
- * purge_ms in p_segments. p_tasks, p_keys and p_principals have one element per
+ * When a write is refused, the function raises an error. The SQLSTATE of the error is
+ * "SG" and the status; its message is the number of the write. The error undoes the whole
+ * commit.
+ *
+ * The arrays have one element per write. p_kinds has the segue_store_write_kind. The
+ * other arrays have the members of the entry, with two exceptions: CREATE has its
+ * created_ms in p_seqs, its purge_ms in p_segments and `ended` in p_events; END has
+ * its purge_ms in p_segments. p_tasks, p_keys and p_principals have one element per
  * CREATE. */
 #include "store/postgres_schema.h"
 
-/* Evicts the oldest ended operations of a principal until it is within its limits. */
+/* Evicts ended operations of a principal, the oldest first, until the principal is within
+ * its limits. */
 static const char ROOM[] =
     "CREATE FUNCTION @.make_room(p_me uuid, p_principal bytea, p_ids uuid[], p_most "
     "bigint,\n"

@@ -1,26 +1,28 @@
-/* Each new connection checks whether the server may have lost data since this instance
- * last checked.
+/* Each new connection checks whether the database server may have lost data since the
+ * last check of this instance.
  *
  *     open -> arrive() -> ready
  *
  * The table `life` is unlogged: PostgreSQL empties it after a crash, and it is empty on a
- * standby that was promoted and in a restored backup. A dump that was restored has
- * another table of that name: its number is not the one in `history`. Whoever finds no
- * token of this table puts a new one there, and counts a break when commits may be
- * missing: when the timeline of the server or the table is another one (a promotion, a
- * restored backup), or when an instance commits without waiting for the disk
- * (synchronous_commit off). A restart loses nothing and keeps the token.
+ * promoted standby and in a restored backup. A restored dump has a new table `life`,
+ * whose object number differs from the number in `history`. A connection that finds no
+ * token in the present table puts a new token into it. The connection also counts a break
+ * when commits may be missing: when the timeline of the server or the table `life` is
+ * another one (a promotion, a restored backup), or when some instance commits without
+ * waiting for the disk (synchronous_commit off). A regular restart loses nothing and
+ * keeps the token.
  *
- * An operation has the number of breaks at which its owner last knew that its log was
- * complete. A living owner notices lost entries with its next commit, because the numbers
- * are then not consecutive. To notice it soon, this instance reports SEGUE_STORE_DOUBT
- * when the life has changed. When an owner died before it could check, a claim reports
- * its operations as SEGUE_STORE_TORN.
+ * Each operation has the number of breaks at which its owner last knew that its log was
+ * complete. A living owner notices lost entries with its next commit, because the entry
+ * numbers are then not consecutive. To make the owner check soon, this instance reports
+ * SEGUE_STORE_DOUBT when the life has changed. When an owner died before it could check,
+ * a claim reports its operations as SEGUE_STORE_TORN.
  *
- * The end of an operation may be lost too: each instance remembers the operations that
- * ended lately and releases those that are open again. A claim may be lost: the data then
- * show that the first owner was silent when others were not, unless more than half of a
- * lease is missing. Such an owner is recorded as away, and cannot vouch for its logs. */
+ * The end of an operation can be lost, too: each instance remembers the operations
+ * that ended lately, and releases those that are open again. A claim can also be lost.
+ * The data then show that the first owner was silent while other owners were not,
+ * unless more than half of a lease is missing. Such an owner is recorded as away, and
+ * cannot vouch for its logs. */
 #include "store/postgres_store.h"
 
 #define RECALL_STEP 64
@@ -94,7 +96,7 @@ segue_status sgi_pg_release_ended_ops(sgi_pg_store *store)
         if (status)
             return status;
     }
-    if (all) /* there may be operations to claim */
+    if (all) /* the released operations can be claimed, so orphans are reported */
         sgi_feed_set_flag(&store->feed, &store->feed.orphans);
     return SEGUE_OK;
 }

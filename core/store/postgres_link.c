@@ -1,10 +1,9 @@
 /* One connection to PostgreSQL, through libpq without blocking. poll waits for the
- * socket, with a time limit and with a descriptor that ends the wait when the store
- * closes.
+ * socket, with a time limit. A second descriptor ends the wait when the store closes.
  *
  *    down --open--> up --error, time limit or close--> down
  *
- * After a time limit the connection is closed, because the statement may still be
+ * After a time limit the connection is closed, because the statement can still be
  * running. The caller decides whether to send the statement again (postgres_call.c). */
 #include "store/postgres_link.h"
 
@@ -35,7 +34,8 @@ void sgi_pg_link_close(sgi_pg_link *link)
     link->conn = NULL;
 }
 
-/* Stores the first line of the text in link->fault, and closes the connection. */
+/* Stores the first line of the text in link->fault, and closes the connection. Returns
+ * false. */
 static bool lose(sgi_pg_link *link, const char *why)
 {
     sgi_text_format(link->fault, sizeof link->fault, "%.*s", (int)strcspn(why, "\n"),
@@ -50,8 +50,8 @@ static bool lose_connection(sgi_pg_link *link)
     return lose(link, *why ? why : "the connection is lost");
 }
 
-/* Waits until the socket is ready. Returns false at the deadline, or when the store
- * closes. */
+/* Waits until the socket is ready. Returns false, after closing the connection, at the
+ * deadline or when the store closes. */
 static bool await(sgi_pg_link *link, short events, int64_t deadline)
 {
     for (;;) {
@@ -74,7 +74,7 @@ static bool await(sgi_pg_link *link, short events, int64_t deadline)
 
 /* ---- connecting ---- */
 
-/* Does nothing: without this function, libpq would print notices to standard error. */
+/* Does nothing. Without this function libpq would print notices to standard error. */
 static void ignore_notice(void *user, const PGresult *notice)
 {
     (void)user;
@@ -98,7 +98,8 @@ static bool connect_in_time(sgi_pg_link *link, int64_t deadline)
 
 segue_status sgi_pg_link_open(sgi_pg_link *link, int64_t deadline)
 {
-    /* a keyword after dbname would override the value in the URL */
+    /* dbname (the URL) is last but one: a keyword after dbname would override the URL's
+     * value */
     static const char *const keywords[] = {"target_session_attrs",
                                            "fallback_application_name", "dbname", NULL};
     const char *const values[] = {"read-write", "segue", link->url, NULL};
@@ -128,7 +129,8 @@ static bool flush(sgi_pg_link *link, int64_t deadline)
     return more ? lose_connection(link) : true;
 }
 
-/* Waits for the end of the statement. Returns the last result, or the first error. */
+/* Waits for the end of the statement. Returns its last result, or its first error.
+ * Returns NULL when the connection was lost. */
 static PGresult *collect(sgi_pg_link *link, int64_t deadline)
 {
     PGresult *last = NULL, *result;

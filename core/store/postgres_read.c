@@ -1,6 +1,7 @@
-/* Finds, reads and lists in PostgreSQL. Long results come in pages, limited in rows and
- * in bytes, so that neither side holds a whole result. A page of entries begins after an
- * entry number, and a page of a list after the last record of the previous page. */
+/* Finds, reads and lists operations in PostgreSQL. Long results are fetched in pages,
+ * limited in rows and in bytes, so that neither this process nor the server holds a whole
+ * result. A page of entries begins after an entry number. A page of a list begins after
+ * the last record of the previous page. */
 #include "store/postgres_store.h"
 
 #include "base/thresholds.h"
@@ -65,9 +66,9 @@ segue_status sgi_pg_find(void *self, const char *task_id, const uint8_t *idempot
 
 /* ---- logs ---- */
 
-/* Passes the entries of a page to fn. *after: receives the number of the last entry.
- * Returns true when there may be another page, because this one is full in rows or in
- * bytes. */
+/* Passes the entries of a page to fn. *after receives the number of the last passed
+ * entry. Returns true when another page can follow: this page has the maximum of rows or
+ * bytes, and fn has not stopped. */
 static bool show_page(const PGresult *result, segue_store_entry_fn fn, void *user,
                       int64_t *after)
 {
@@ -120,7 +121,8 @@ static const char LIST_BEHIND[] =
     "SELECT " SGI_PG_RECORD " FROM @.operation WHERE principal = $1"
     " AND (created, task_id) < ($3, $4) ORDER BY created DESC, task_id DESC LIMIT $2";
 
-/* Passes the records of a page to fn. *last receives the last one. */
+/* Passes the records of a page to fn. *last receives the last passed record. *more
+ * becomes true when another page can follow. */
 static segue_status show_list(const PGresult *result, segue_store_record *last,
                               char text[SGI_PG_TASK_MAX + 1], bool *more,
                               segue_store_record_fn fn, void *user)

@@ -1,8 +1,8 @@
 /* The format of the PostgreSQL store: its tables, and the migrations.
  *
- *   migration  the formats that the schema was brought to; the highest one is its format
- *   history    the timeline of the server, how many breaks it had, and the number of the
- *              table `life` (postgres_history.c)
+ *   migration  the formats that the schema was brought to; the highest is its format
+ *   history    the timeline of the server, how many breaks it had, and the object number
+ *              of the table `life` (postgres_history.c)
  *   life       unlogged, so that it is empty after a crash and on a promoted standby
  *   owner      instances; done: number of the last call that changed something; loose:
  *              commits may be lost when the server crashes; away: number of breaks at
@@ -12,19 +12,21 @@
  *              yet acknowledged; breaks: number of breaks when its owner last knew that
  *              its log was complete; letters: number of the last forwarded command
  *   log        entries
- *   garbage    deleted operations whose log rows are not all deleted yet
+ *   garbage    deleted operations that still have rows in `log`
  *   letter     forwarded commands
  *   follow     which instances follow which operations
  *
- * Task ids and data are bytes (bytea), because they may hold any byte, also NUL. Ids have
- * the 16 bytes of a uuid. Unsigned numbers have the same bits as signed ones.
+ * Task ids and data are bytes (bytea), because they may contain any byte, even NUL. Ids
+ * have the 16 bytes of a uuid. An unsigned number is stored as the signed number with the
+ * same bits.
  *
- * The work is done by functions in the schema, so that each call is one statement: one
- * round trip, and atomic without BEGIN and COMMIT. No call leaves state in a session. So
+ * Functions in the schema do the work, so that each call is one statement: one round
+ * trip, and atomic without BEGIN and COMMIT. No call leaves state in a session. Therefore
  * the calls work through a pooler that gives each transaction another session.
  *
- * A migration runs in one transaction under an advisory lock. When the schema has the
- * right format already, opening a store changes no table and needs no right to. */
+ * A migration runs in one transaction under an advisory lock. When the schema already
+ * has the right format, opening a store changes no table and needs no right to change
+ * tables. */
 #include "store/postgres_schema.h"
 
 static const char TABLES[] =
@@ -90,7 +92,7 @@ static const char TABLES[] =
 
 static const char *const TABLES_OF_1[] = {TABLES, NULL};
 
-/* The parts of each migration. */
+/* The parts of the SQL text of each migration; a NULL ends the parts. */
 static const char *const *const MIGRATIONS[SGI_PG_FORMAT][4] = {
     {TABLES_OF_1, sgi_pg_functions, sgi_pg_commit_functions, NULL},
 };

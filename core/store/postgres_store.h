@@ -1,9 +1,9 @@
-/* The object of the PostgreSQL store, which its files share. postgres.c opens and closes,
- * postgres_format.c brings the schema to the present format, postgres_history.c connects
- * and checks whether data were lost, postgres_call.c runs calls, postgres_commit.c
- * writes, postgres_read.c finds, reads and lists, postgres_claim.c claims and purges,
- * postgres_changes.c delivers news, postgres_watch.c is the thread that receives news and
- * renews the lease. */
+/* The object that the files of the PostgreSQL store share. postgres.c opens and closes
+ * the store, postgres_format.c brings the schema to the present format,
+ * postgres_history.c connects and checks whether data were lost, postgres_call.c runs
+ * calls, postgres_commit.c writes, postgres_read.c finds, reads and lists,
+ * postgres_claim.c claims and purges, postgres_changes.c delivers news, and
+ * postgres_watch.c is the thread that receives news and renews the lease. */
 #ifndef SGI_POSTGRES_STORE_H
 #define SGI_POSTGRES_STORE_H
 
@@ -22,87 +22,95 @@
 typedef struct sgi_pg_store {
     sgi_mem mem;
     sgi_pg_url url;
-    uint8_t me[SEGUE_STORE_ID_SIZE]; /* name of this instance as an owner, random bytes */
-    const char *sync; /* synchronous_commit for commits; "" = the setting of the server */
-    /* commits survive a crash of the server, whatever its settings are */
+    /* the name of this instance as an owner: random bytes */
+    uint8_t me[SEGUE_STORE_ID_SIZE];
+    /* value of synchronous_commit for commits; "" = the setting of the server */
+    const char *sync;
+    /* true = commits must survive a crash of the server, whatever the server's settings
+     * are */
     bool full;
     int64_t lease_ms;
     int64_t timeout_ms;
     int64_t max_operations; /* maximum number of operations per principal; 0 = no limit */
     int64_t max_bytes;
-    /* The following members are used by calls of the vtable, one call at a time. */
-    uint64_t calls; /* the number of the last call that changes something */
+    /* The members down to `end_count` are used only by calls of the vtable, one call at a
+     * time. */
+    uint64_t calls; /* number of the last call that changed something */
     sgi_pg_link link;
     sgi_pg_call call;
-    /* operations that a claim has passed to its callback and not yet acknowledged */
+    /* ids of operations that a claim has passed to its callback and not yet
+     * acknowledged */
     uint8_t shown[SGI_PG_CLAIM_STEP][SEGUE_STORE_ID_SIZE];
     size_t shown_count; /* number of ids in `shown` */
     int64_t purged;
     int64_t evicted;
-    /* a ring of the operations of this instance that ended most recently */
+    /* a ring buffer with the operations of this instance that ended most recently */
     uint8_t ends[SGI_PG_ENDS][SEGUE_STORE_ID_SIZE];
     /* number of operations of this instance that have ended since the store was opened */
     uint64_t end_count;
-    /* The following members are shared by the calls and the thread. */
+    /* The calls and the thread share the members down to `has_tried`. */
     sgi_feed feed;
-    /* token and break count of the server's data when this instance last checked them;
-     * guarded by the lock of the feed, like `operations` and `tried` */
+    /* token and break count of the server's data at the last check of this instance;
+     * feed.lock protects life, breaks, operations and tried */
     char life[SGI_PG_LIFE];
     int64_t breaks;
-    int64_t operations; /* about how many operations there are; -1 = unknown */
-    bool tried;         /* the thread's first attempt to listen is over */
+    /* approximate number of operations in the database; -1 = unknown */
+    int64_t operations;
+    bool tried; /* true = the thread's first attempt to listen is over */
     pthread_cond_t has_tried;
-    /* Only the thread uses the following members, except that `refused` is read after
+    /* Only the thread uses the following members, except `refused`, which is read after
      * `tried` was set. */
-    char refused[SGI_PG_FAULT]; /* why the thread could not listen */
+    char refused[SGI_PG_FAULT]; /* the reason why the thread could not listen */
     pthread_t thread;
     bool has_thread;
-    int stop_fd; /* an eventfd that is readable once the store closes */
+    int stop_fd; /* an eventfd that becomes readable when the store closes */
     sgi_pg_link ear;
-    sgi_pg_call
-        /* its memory is reserved when the store opens, because the thread allocates
-         * nothing */
-        ear_call;
+    /* the thread's calls; the memory is reserved when the store opens, because the thread
+     * allocates nothing */
+    sgi_pg_call ear_call;
 } sgi_pg_store;
 
 /* ---- the format (postgres_format.c) ---- */
 
-/* Checks the format, and makes or migrates the tables if needed. Uses store->link, which
- * is open. On failure link.fault says why. */
+/* Checks the format of the schema, and creates or migrates the tables if needed. Uses
+ * store->link, which is open. On failure link.fault has the reason. */
 segue_status sgi_pg_take_format(sgi_pg_store *store, int64_t deadline);
 
 /* ---- connecting (postgres_history.c) ---- */
 
-/* Records whether the server at the other end of a new connection may have lost data. On
- * failure the connection is closed and link->fault says why. */
+/* Records whether the server of a new connection may have lost data. On failure the
+ * function closes the connection, and link->fault has the reason. */
 segue_status sgi_pg_arrive(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
-/* sgi_pg_link_open and sgi_pg_arrive, for a connection that runs calls. */
+/* Opens a connection that runs calls: does sgi_pg_link_open, then sgi_pg_arrive. */
 segue_status sgi_pg_connect(sgi_pg_store *store, sgi_pg_link *link, int64_t deadline);
-/* Stores the token and the break count that the server reports. */
+/* Stores the token and the break count that the server reports. A change sets `doubt` and
+ * `retell`. */
 void sgi_pg_note_life(sgi_pg_store *store, const char *life, size_t len, int64_t breaks);
 
 /* Remembers that an operation of this instance has ended. */
 void sgi_pg_remember_ended_op(sgi_pg_store *store, const uint8_t *id);
-/* Releases the operations that ended here lately but are open again, so that they can be
- * claimed. */
+/* Releases the operations that ended in this instance lately but are open again in the
+ * database, so that they can be claimed. */
 segue_status sgi_pg_release_ended_ops(sgi_pg_store *store);
 
 /* ---- calls (postgres_call.c) ---- */
 
-/* Begins a call in store->call. */
+/* Begins a call in store->call. sql: the statement, with "@" for the name of the
+ * schema. */
 void sgi_pg_begin(sgi_pg_store *store, const char *sql);
-/* Begins a call that changes something: its first two arguments are the owner and the
- * call number. */
+/* Begins a call that changes something. The first two arguments of the call are the owner
+ * and the call number. */
 void sgi_pg_begin_write(sgi_pg_store *store, const char *sql);
-/* Runs store->call. A lost connection or a temporary error is retried until the time
- * limit. SEGUE_OK means that *result is no error; the caller frees it. When the server
- * refuses one write of a commit, *at (may be NULL) receives its number from 0. */
+/* Runs store->call. After a lost connection or a temporary error the call is repeated
+ * until the time limit. SEGUE_OK means that *result is no error; the caller frees
+ * *result. When the server refuses one write of a commit, *at (may be NULL) receives the
+ * number of this write, counted from 0. */
 segue_status sgi_pg_execute(sgi_pg_store *store, PGresult **result, size_t *at);
-/* Like sgi_pg_execute, for a call whose result is not needed. */
+/* Runs store->call as sgi_pg_execute does, and frees the result, which is not needed. */
 segue_status sgi_pg_execute_alone(sgi_pg_store *store);
-/* Returns the store's status for an error of the database server. */
+/* Returns the store's status for a result that is an error of the database server. */
 segue_status sgi_pg_status_of(const PGresult *result);
-/* Stores the message of an error in link->fault. */
+/* Stores the message of an error result in link->fault. */
 void sgi_pg_keep_fault(sgi_pg_link *link, const PGresult *result);
 
 /* ---- the thread (postgres_watch.c) ---- */
@@ -112,13 +120,14 @@ void sgi_pg_watch_stop(sgi_pg_store *store);
 
 /* ---- the vtable ---- */
 
-/* The columns of a record, in the order of sgi_pg_fill_record. */
+/* The columns of a record, in the order in which sgi_pg_fill_record reads them. */
 #define SGI_PG_RECORD                                                                    \
     "id, task_id, idempotency_key, principal, ended, created, purge, data"
 #define SGI_PG_RECORD_COLUMNS 8
 #define SGI_PG_TASK_MAX 1024
 
-/* Fills record with views into the result. False when the values are not a record. */
+/* Fills *record with views into the result. Returns false when the values of the row are
+ * not a record. */
 bool sgi_pg_fill_record(const PGresult *result, int row, segue_store_record *record,
                         char task_id[SGI_PG_TASK_MAX + 1]);
 

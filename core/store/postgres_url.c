@@ -1,7 +1,7 @@
-/* URLs of PostgreSQL stores. The name of the schema becomes a part of SQL text, so it may
- * have only lower-case letters, digits and underscores. The store wipes the URLs when it
- * closes, because they may hold a password. libpq refuses options that it does not
- * know. */
+/* Parses the URLs of PostgreSQL stores. The name of the schema becomes a part of SQL
+ * text, so it may have only lower-case letters, digits and underscores. The store wipes
+ * the URLs when it closes, because they can contain a password. libpq refuses options
+ * that it does not know. */
 #include "store/postgres_url.h"
 
 #include <stdio.h>
@@ -15,8 +15,8 @@ static int hex_of(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Copies a text with percent-decoding. False when the text is too long, is malformed or
- * has a NUL. */
+/* Copies a text and decodes its percent-encoding. Returns false when the text is too
+ * long, is malformed or has a NUL. */
 static bool take(char *to, size_t size, sgi_str from)
 {
     size_t n = 0;
@@ -69,7 +69,8 @@ static const char *take_sync(sgi_pg_url *url, sgi_str value)
     return "synchronous_commit has to be on, off, local, remote_write or remote_apply";
 }
 
-/* Handles one option. *known: false for an option of libpq. */
+/* Handles one option of the URL. *known becomes false for an option that belongs to
+ * libpq. Returns NULL, or a text that tells what is wrong. */
 static const char *take_option(sgi_pg_url *url, sgi_str name, sgi_str value, bool *known)
 {
     *known = true;
@@ -86,7 +87,8 @@ static const char *take_option(sgi_pg_url *url, sgi_str name, sgi_str value, boo
     return NULL;
 }
 
-/* Copies the options for libpq to the end of the URL. */
+/* Handles the store's options, and copies libpq's options to the end of the URL. Returns
+ * NULL, or a text that tells what is wrong. */
 static const char *take_options(sgi_pg_url *url, char *end, const char *query)
 {
     const char *reason = NULL;

@@ -1,5 +1,5 @@
-/* The thread of a PostgreSQL store. It has a connection of its own, on which it does two
- * things:
+/* The thread of a PostgreSQL store. The thread has a connection of its own, on which it
+ * does two things:
  *   listens  on a channel of this instance ("G" and ids of followed operations that grew,
  *            "L" and the id of an operation that got a command) and on one of all
  *            instances ("O" and the sender: there may be operations to claim)
@@ -9,7 +9,7 @@
  * A lost connection is opened again after longer and longer pauses. The thread then
  * follows all followed operations again and reports `missed`. Commands and logs are in
  * the store, so a lost message loses no data. PostgreSQL loses no message while the
- * connection lasts, and each beat shows whether it still does.
+ * connection lasts, and each beat shows whether the connection still lasts.
  *
  * LISTEN belongs to a session, so it does not work through a pooler that gives each
  * transaction another session (pgbouncer, pool_mode transaction). On its first connection
@@ -18,12 +18,12 @@
  *
  * When the lease of this instance has lapsed, other owners may have claimed its
  * operations. The thread then reports `doubt`: the server finds out by a commit which
- * operations it still owns. When the database server was unreachable, the other owners'
- * leases have lapsed too. They get one lease of time to reconnect before this thread
- * reports orphans.
+ * operations it still owns. When the database server was unreachable, the leases of all
+ * other owners have lapsed, too. They get the time of one lease to reconnect before this
+ * thread reports orphans.
  *
  * This code allocates nothing, so that the number of allocations of a program does not
- * depend on this thread. libpq does allocate. */
+ * depend on this thread. Only libpq allocates. */
 #include "store/postgres_store.h"
 
 #include <poll.h>
@@ -34,7 +34,7 @@
 
 #include "base/backoff.h"
 
-/* after this number of messages the listeners are woken, even if more messages arrive */
+/* number of messages after which the listeners are woken, even if more messages arrive */
 #define HEAR_MOST 256
 #define PROBE_MS 2000
 
@@ -42,20 +42,22 @@ static const sgi_backoff PACE = {.first_ms = 20, .most_ms = 1000};
 
 typedef struct watch {
     sgi_pg_store *store;
-    int64_t beat_at;     /* time of the next beat, or of the next attempt to connect */
-    int64_t alive_until; /* the end of this instance's lease, by its own clock */
+    /* time of the next beat, which also connects if needed; clock of sgi_pg_now */
+    int64_t beat_at;
+    int64_t alive_until; /* the end of this instance's lease; clock of sgi_pg_now */
     int64_t quiet_until; /* no orphans are reported before this time */
     int32_t failures;
     bool was_deaf;
-    bool probed; /* the message that the thread sent to itself has come */
+    bool probed; /* true = the message that the thread sent to itself has arrived */
     uint64_t round;
     char channel[SGI_PG_CHANNEL];
     char all[SGI_PG_CHANNEL];
     char name[2 * SEGUE_STORE_ID_SIZE + 1]; /* the name of this instance, in hex */
 } watch;
 
-/* The time limit of a call. While the store is opened the thread has the time that every
- * call of the store has. Later it would miss the next beat. */
+/* Returns the deadline of a call that begins now. While the store opens, the thread has
+ * the time limit that every call of the store has. Later it has a third of a lease, so
+ * that it does not miss the next beat. */
 static int64_t limit_of(const sgi_pg_store *store)
 {
     int64_t third = store->lease_ms / 3;
@@ -69,7 +71,7 @@ static void begin(sgi_pg_store *store, const char *sql)
     sgi_pg_arg_id(&store->ear_call, store->me);
 }
 
-/* Runs the call. Returns NULL on any error; the connection has then been closed. */
+/* Runs store->ear_call. Returns NULL on any error; the connection was then closed. */
 static PGresult *ask(sgi_pg_store *store)
 {
     sgi_pg_link *link = &store->ear;
@@ -82,7 +84,8 @@ static PGresult *ask(sgi_pg_store *store)
     return NULL;
 }
 
-/* Reports that news may be lost. lapsed: operations of this instance may be lost too. */
+/* Reports that news may have been lost. lapsed: true = other owners may have claimed
+ * operations of this instance. */
 static void note_all(sgi_pg_store *store, bool lapsed)
 {
     pthread_mutex_lock(&store->feed.lock);
@@ -142,8 +145,8 @@ static bool read_id(const char *hex, uint8_t id[SEGUE_STORE_ID_SIZE])
     return true;
 }
 
-/* Records one message. Orphans are recorded only after quiet_until; a beat finds them as
- * well. */
+/* Records the news of one message. Orphans are recorded only after quiet_until; a later
+ * beat finds them, too. */
 static void note(watch *w, const char *text)
 {
     sgi_feed *feed = &w->store->feed;
@@ -158,9 +161,9 @@ static void note(watch *w, const char *text)
     w->probed = w->probed || (*text == 'P' && own);
 }
 
-/* Handles the messages that have arrived, and wakes the listeners once. Messages may come
- * without end, so the function returns after HEAR_MOST of them. Returns true when there
- * may be more. */
+/* Handles the messages that have arrived, and wakes the listeners once. Returns after
+ * HEAR_MOST messages, because messages can arrive without end. Returns true when more
+ * messages may be waiting. */
 static bool listen_to(watch *w)
 {
     PGnotify *notify;
@@ -216,8 +219,8 @@ static bool run(watch *w, const char *sql)
     return ok;
 }
 
-/* Waits for the message that the thread has sent to itself. libpq may have read it
- * already. */
+/* Waits for the message that the thread has sent to itself, which libpq may have received
+ * already. Returns false when the message does not arrive, or when the store closes. */
 static bool probe(watch *w)
 {
     sgi_pg_store *store = w->store;
@@ -253,7 +256,7 @@ static bool subscribe(watch *w)
         return false;
     if (w->probed)
         return true;
-    /* Sent by another transaction, after LISTEN was committed. */
+    /* The message is sent by a transaction of its own, after LISTEN was committed. */
     snprintf(sql, sizeof sql, "NOTIFY \"%s\", 'P%s'", w->channel, w->name);
     return run(w, sql) && probe(w);
 }
@@ -264,12 +267,12 @@ static bool open_ear(watch *w)
     if (sgi_pg_connect(store, &store->ear, limit_of(store)) != SEGUE_OK ||
         !subscribe(w) || !follow_all(w))
         return false;
-    if (w->was_deaf) /* no news was missed before the first subscription */
+    if (w->was_deaf) /* no news can be missed before the first subscription */
         note_all(store, false);
     return true;
 }
 
-/* Connects if needed, and then beats. */
+/* Connects if needed, beats once, and sets the time of the next beat. */
 static void go_on(watch *w)
 {
     sgi_pg_store *store = w->store;
@@ -343,8 +346,8 @@ bool sgi_pg_watch_start(sgi_pg_store *store)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     store->has_thread = pthread_create(&store->thread, NULL, run_thread, store) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    /* Opening the store waits for the first subscription, so that no later message is
-     * missed. */
+    /* Opening the store waits for the thread's first subscription, so that no later
+     * message is missed. */
     pthread_mutex_lock(&store->feed.lock);
     while (store->has_thread && !store->tried)
         pthread_cond_wait(&store->has_tried, &store->feed.lock);
