@@ -1,9 +1,9 @@
-/* This file only counts. A request over a limit is refused at once and counted in the
- * statistics (stats.h); no request waits for a limit. The limit of bytes never fails a
- * stored operation, because its durable entries leave memory. Its handler waits until
- * there is room (sgi_op_is_full). The handler waits as soon as half of the limit is used,
- * so that a task that writes faster than its store leaves room for its caller's other
- * requests. */
+/* Checks the limits of requests in flight and of bytes in memory. A request over a limit
+ * is refused at once and counted in the statistics (stats.h); no request waits in a
+ * queue. The limit of bytes never ends a stored operation, because the durable entries of
+ * the operation leave memory. Instead, the handler of a stored operation has to wait
+ * (sgi_op_is_full) as soon as half of the limit is used. So a task that writes faster
+ * than its store leaves room for other requests of the same principal. */
 #include "engine/server/budget.h"
 
 #include "engine/server/peer.h"

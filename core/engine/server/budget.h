@@ -1,7 +1,7 @@
-/* Counts the resources that a server uses, in total and for each principal: open
- * requests, and bytes that operations hold in memory. The server's options set the
- * limits. No principal can use up the resources of the others, and all principals
- * together cannot use up those of the process. */
+/* Counts what a server uses, in total and for each principal: open requests, and the
+ * bytes that operations hold in memory. The limits are options of the server. The limits
+ * ensure that one principal cannot use up the share of other principals, and that all
+ * principals together cannot use up the memory of the process. */
 #ifndef SGI_BUDGET_H
 #define SGI_BUDGET_H
 
@@ -17,17 +17,17 @@ typedef struct sgi_usage {
     sgi_account account; /* counts the bytes */
 } sgi_usage;
 
-/* Returns why a request cannot be accepted now, with the limit and the HTTP status; NULL
- * = the request can be accepted. begins: the request begins an operation. The limits of
- * bytes apply only to such requests, so a client can always ask about a running operation
- * or cancel it. */
+/* Returns the reason why a request must be refused now, and sets the exceeded limit and
+ * the HTTP status. Returns NULL when the request can be accepted. begins = true: the
+ * request begins an operation. The limits of bytes apply only to requests that begin an
+ * operation, so a client can always ask about a running operation or cancel it. */
 const char *sgi_budget_find_refusal(const sgi_peer *peer, bool begins,
                                     int32_t *http_status, sgi_limit *limit);
 /* Counts requests: step is 1 when a request begins and -1 when it ends. */
 void sgi_budget_count_request(const sgi_peer *peer, int32_t step);
 
 /* Sets the principal that owns the operation, and counts the operation's bytes for this
- * principal. The operation takes over the caller's reference to `who`. */
+ * principal. The caller's reference to `who` becomes a reference of the operation. */
 void sgi_budget_set_owner(sgi_op *op, struct sgi_principal *who);
 
 #endif

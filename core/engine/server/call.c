@@ -1,14 +1,14 @@
-/* The state of a call: which events are due to its handler. Each event is a flag, so
- * events do not queue up. call_events.c delivers the events.
+/* The state of a call, with the events that the handler still has to receive. Each kind
+ * of event is one flag, so events do not queue up. call_events.c delivers the events.
  *
- * A call has up to three references: that of the handler (`held`), that of the operation,
- * and that of the ready queue while events are due. */
+ * A call has up to three references: one of the handler (`held`), one of the operation,
+ * and one of the ready queue while events are due. */
 #include "engine/server/call.h"
 
 #include "engine/server/dialects.h"
 #include "engine/server/serving.h"
 
-/* The ready queue holds a reference to the call. */
+/* Puts the call into the ready queue. The ready queue holds one reference to the call. */
 void sgi_call_queue_events(segue_call *call)
 {
     if (!call->ready.queued)
@@ -98,8 +98,8 @@ sgi_input *sgi_call_due_answer(const segue_call *call)
     return NULL;
 }
 
-/* True when the handler waits for the answer to a question. The question may have to be
- * sent, which the delivery of events does. */
+/* True when the handler waits for the answer to a question. The question may not be sent
+ * yet; the delivery of events sends the question. */
 static bool waits_for_answer(const sgi_op *op)
 {
     const sgi_input *input;
@@ -127,8 +127,9 @@ static void turn_takes_too_long(sgi_timer *timer)
     sgi_call_end_turn(SGI_OWNER(timer, segue_call, turn));
 }
 
-/* Keeps the first turn open after on_call has returned. Returns SEGUE_E_STATE when no
- * answer depends on the end of the turn. */
+/* Keeps the first turn open after on_call has returned. Returns SEGUE_E_STATE when the
+ * turn or the call is already over, or when no answer to the client waits for the end of
+ * the turn. */
 segue_status sgi_call_hold_turn(segue_call *call)
 {
     const sgi_op *op = call->op;

@@ -1,14 +1,14 @@
-/* segue_call: the handle that a handler has of its operation. With it the handler appends
- * results, asks the client and ends the operation. A call does not know which dialect or
- * connection the client uses (R-C-13). */
+/* segue_call: the handle by which a handler appends results to its operation, asks the
+ * client and ends the operation. A call does not know which dialect or connection the
+ * client uses (R-C-13). */
 #ifndef SGI_CALL_H
 #define SGI_CALL_H
 
 #include "engine/server/content.h"
 #include "engine/server/peer.h"
 
-/* A text that segue_call_argument_text has decoded. The text stays in memory as long as
- * the call. */
+/* A text that segue_call_argument_text has decoded. The call keeps the text in memory
+ * until the call is freed. */
 typedef struct sgi_decoded_text {
     TAILQ_ENTRY(sgi_decoded_text) link;
     size_t len;
@@ -17,7 +17,8 @@ typedef struct sgi_decoded_text {
 
 struct segue_call {
     sgi_handle handle;
-    /* the handler, the operation and the ready queue have one reference each */
+    /* number of references: the handler, the operation and the ready queue hold at most
+     * one each */
     int32_t refs;
     bool check_due;
     bool has_text; /* for a resource: the handler has begun the text of the resource */
@@ -26,10 +27,10 @@ struct segue_call {
     sgi_ready ready;
     /* the timer that ends the first turn when the handler holds it for too long */
     sgi_timer turn;
-    bool held; /* the handler has the handle and has not freed it */
+    bool held; /* the handler has received this handle and has not freed the handle yet */
     bool invoke_due;
-    /* the first turn of the handler is over, and the reply that waited for its end was
-     * told */
+    /* the first turn of the handler is over, and the reply that waited for the end of the
+     * turn was notified */
     bool turned;
     /* the handler holds its first turn: the turn does not end when on_call returns */
     bool holds_turn;
@@ -38,15 +39,17 @@ struct segue_call {
     bool cancel_due;
     bool wants_drain;
     bool drain_due;
-    /* the operation was rebuilt after a restart, and its handler runs again */
+    /* this is a new run of the handler: a server rebuilt the operation after a restart */
     bool resumed;
-    bool lost; /* another server has taken the operation over */
-    /* the handler has given its last entries; they are in `closing` until they are
-     * checked (tool_check.c) */
+    bool lost; /* another server runs the operation, or can claim the operation */
+    /* the handler has given the last entries of the operation; the entries wait in
+     * `closing` for their check (tool_check.c) */
     bool is_closing;
     /* the last entries of the operation, while they wait for the check */
     struct sgi_entry_list closing;
-    uint64_t text; /* index of this text in the list of blocks of the result */
+    /* index, among the blocks of the result, of the block with the resource's text; valid
+     * if `has_text` is true */
+    uint64_t text;
     uint64_t resumed_segment;
     void *resumed_data; /* the checkpoint that an earlier run of the handler stored */
     size_t resumed_len;
@@ -54,32 +57,34 @@ struct segue_call {
     TAILQ_HEAD(, sgi_decoded_text) decoded;
 };
 
-/* Makes the call of an operation and queues its handler. again: an earlier run of the
- * handler has begun the operation. */
+/* Makes the call of an operation and queues its handler. again = true: an earlier run of
+ * the handler has begun the operation. */
 segue_status sgi_call_start(sgi_op *op, bool again);
-/* Tells the handler to stop, because the operation was cancelled, has expired or was
- * taken over by another server. */
+/* Asks the handler to stop, because the operation was cancelled, has expired or was taken
+ * over by another server. */
 void sgi_call_cancel(segue_call *call);
-/* Notes that another server has taken over the operation. All later functions that the
- * handler calls then fail. */
+/* Notes that another server has taken over the operation. All functions that the handler
+ * calls from now on fail. */
 void sgi_call_taken_over(segue_call *call);
-/* Queues the call, because its operation may have room for more entries. A handler that
- * waits for room then continues, and answers are delivered. */
+/* Queues the call, because its operation may have room for more entries. Delivery then
+ * lets a handler that waits for room continue, and hands over answers to questions. */
 void sgi_call_has_room(segue_call *call);
-/* Queues the call: its due events run later, and then its open questions are sent to the
- * client. */
+/* Queues the call. Later the due events of the call run, and then the open questions of
+ * the call are sent to the client. */
 void sgi_call_queue_events(segue_call *call);
-/* Makes the last callbacks of the call due, because the runtime ends. The handler may
- * still have the handle. */
+/* Queues the last callbacks of the call, because the runtime ends. The handler may still
+ * have the handle. */
 void sgi_call_shut_down(segue_call *call);
 /* Drops the operation's reference to the call. */
 void sgi_call_release(segue_call *call);
 /* Drops one reference. */
 void sgi_call_unref(segue_call *call);
-/* Runs from the ready queue of a call: delivers its events (call_events.c). */
+/* Delivers the due events of a call (call_events.c). The ready queue calls this function.
+ * Returns the number of delivered events, which is at most `budget`. */
 int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget);
-/* Returns a question whose outcome the handler does not know yet: the answer is durable,
- * or no answer will come. NULL = there is none. */
+/* Returns a question of the call whose outcome is known and was not delivered to the
+ * handler yet. The outcome is a durable answer, or the end of the call without an answer.
+ * Returns NULL when the call has no such question. */
 sgi_input *sgi_call_due_answer(const segue_call *call);
 
 /* True when the handler cannot append to the operation any more. */
@@ -88,22 +93,25 @@ static inline bool sgi_call_is_over(const segue_call *call)
     return call->is_closing || call->lost || sgi_op_has_ended(call->op);
 }
 
-/* Returns SEGUE_E_TERMINAL and notes the reason for the refusal. */
+/* Returns SEGUE_E_TERMINAL for a call that is over, and notes the reason for the error
+ * message. */
 segue_status sgi_call_refuse_ended(const segue_call *call);
 
 /* Keeps the first turn of the handler open after on_call has returned. The turn then ends
  * by sgi_call_end_turn, when the call ends or asks a question, or after first_turn_ms.
- * Returns SEGUE_E_STATE when no answer to the client depends on the end of the turn. */
+ * Returns SEGUE_E_STATE when the turn or the call is already over, or when no answer to
+ * the client waits for the end of the turn. */
 segue_status sgi_call_hold_turn(segue_call *call);
 void sgi_call_end_turn(segue_call *call);
-/* If the first turn of the handler is over, tells the reply that waits for its end. */
+/* Marks the first turn of the handler as over and notifies the reply that waits for the
+ * end of the turn. */
 void sgi_call_notify_turn_over(segue_call *call);
 
 /* Appends the last entries of the operation. The function becomes the owner of the
  * list. */
 segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list);
-/* Stores the last entries of the operation, and appends them after they were checked. The
- * function becomes the owner of the list. */
+/* Keeps the last entries of the operation until they are checked (tool_check.c), and then
+ * appends the entries. The function becomes the owner of the list. */
 void sgi_call_check_then_end(segue_call *call, struct sgi_entry_list *list);
 
 segue_status sgi_call_set_events(segue_call *call, const segue_call_events *events);
@@ -135,12 +143,13 @@ segue_status sgi_call_fail(segue_call *call, int32_t code, const char *message,
                            const char *data, size_t len);
 segue_status sgi_call_resumed(const segue_call *call, uint64_t *last_segment,
                               const void **data, size_t *len);
-/* The end of a call, and its messages, as another server made them (relayed.c). */
+/* These three functions pass on the result, the error or a log message that another
+ * server sent for this call (relayed.c). */
 segue_status sgi_call_complete_json(segue_call *call, const char *json, size_t len);
 segue_status sgi_call_fail_with(segue_call *call, const segue_error_view *error);
 segue_status sgi_call_log_json(segue_call *call, const char *json, size_t len);
-/* Returns the index of the lowest level of the log messages that the client wants; -1 =
- * it wants none. */
+/* Returns the lowest level of log messages that the client has requested, as an index
+ * into the list of levels. Returns -1 when the client has requested no log messages. */
 int32_t sgi_call_log_level(const segue_call *call);
 void sgi_call_free(segue_call *call);
 

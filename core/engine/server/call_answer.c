@@ -1,4 +1,5 @@
-/* The answer of a call that has ended: its result, or its error. */
+/* Answers the request of a call that has ended, with the result or the error of the
+ * call. */
 #include "engine/server/tool_call.h"
 
 #include "engine/log/reader.h"
@@ -15,10 +16,10 @@ static void write_unless_set(sgi_jw *w, const sgi_fold *fold, const char *name,
         sgi_jw_member_raw(w, name, value);
 }
 
-/* Writes for how long a result stays fresh, unless the handler has set it. A result that
- * depends on the client's answers to questions must not be cached, because the key of a
- * cache does not contain these answers (2026-07-28 server/utilities/caching, "Cache
- * Key"). */
+/* Writes ttlMs and cacheScope, which tell the client how long the result stays fresh. A
+ * member that the handler has set is left as it is. A result that depends on the client's
+ * answers to questions must not be cached, because the key of a cache does not contain
+ * these answers (2026-07-28 server/utilities/caching, "Cache Key"). */
 static void write_freshness(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
 {
     const segue_item_options *options =
@@ -31,7 +32,7 @@ static void write_freshness(sgi_jw *w, const sgi_op *op, const sgi_fold *fold)
                      sgi_scope_json(ages ? options->read_scope : SEGUE_CACHE_PRIVATE));
 }
 
-/* Writes the required members that the handler has not set. */
+/* Writes the required members of the result that the handler has not set. */
 static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold,
                            bool has_cache_hints)
 {
@@ -42,9 +43,9 @@ static void write_defaults(sgi_jw *w, const sgi_op *op, const sgi_fold *fold,
         write_freshness(w, op, fold);
 }
 
-/* Writes _meta of a result. A client that received pieces must find out which blocks of
- * the whole result they are. So _meta says how many segments were replaced, and whether
- * texts were joined. */
+/* Writes the member _meta of a result. A client that received pieces must match the
+ * pieces with the blocks of the whole result. For this match, _meta says how many
+ * segments were replaced, and whether texts were joined. */
 static void write_meta(sgi_buf *out, const sgi_reply *reply, const sgi_op *op,
                        const sgi_fold *fold)
 {

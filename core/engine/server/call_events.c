@@ -1,7 +1,7 @@
-/* The events of a call are delivered one at a time in a fixed order: start of the
- * handler, cancel, answers to questions, drain. free_user runs last, when both the
- * handler and the operation have dropped the call. When no event is left, the open
- * questions are sent to the client. */
+/* Delivers the events of a call one at a time in a fixed order: start of the handler,
+ * check of the last entries, cancel, answers to questions, drain. free_user runs last,
+ * when the handler gets no more events. When no event is due, the open questions of the
+ * call are sent to the client. */
 #include "engine/server/call.h"
 
 #include "engine/cluster/following.h"
@@ -65,7 +65,7 @@ static void run_answer(segue_call *call, sgi_input *input)
         /* the question has its outcome, so the client need not answer it in other
          * places */
         sgi_question_withdraw_sent(input);
-    /* the answer stays in memory while the callback reads it */
+    /* the answer must stay in memory while the callback reads the answer */
     sgi_op_lend(call->op);
     sgi_user_code_begin(engine);
     if (call->held)
@@ -90,7 +90,7 @@ static void run_free_user(segue_call *call)
     sgi_user_data_free(engine, fn, call->events.user);
 }
 
-/* Runs one event. Returns false when no event is due. */
+/* Runs one due event of the call. Returns false when no event is due. */
 static bool deliver_one(segue_call *call)
 {
     sgi_input *input;
@@ -140,8 +140,8 @@ int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
     if (ran == budget)
         sgi_call_queue_events(call);
     else
-        /* called after the loop, so that the questions of all these callbacks are sent
-         * together */
+        /* The questions are sent after the loop, so that the questions of all callbacks
+         * above go out together. */
         ask_client(call->op);
     sgi_call_unref(call);
     return ran;
@@ -149,9 +149,9 @@ int32_t sgi_call_deliver(sgi_ready *ready, int32_t budget)
 
 /* ---- the handler frees its call ---- */
 
-/* True when the server is closed and leaves the operation to the next server, by
- * releasing it in the store. This applies to tasks, and to calls whose client can come
- * back with a token or a key. */
+/* True when the closed server leaves the operation to the next server: this server
+ * releases the operation in the store. Only tasks are left, and calls whose client can
+ * come back with a token or a key. */
 static bool is_left(const segue_call *call)
 {
     const segue_server *server = sgi_op_server(call->op);

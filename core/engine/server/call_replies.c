@@ -1,4 +1,4 @@
-/* The replies that wait for the end of an operation. */
+/* Functions for the replies that wait for the end of an operation. */
 #include "engine/server/peer.h"
 
 static void end_came(sgi_waiter *waiter, sgi_op *op, segue_status status)
@@ -67,8 +67,9 @@ int32_t sgi_call_not_found_code(const sgi_op *op)
     return sgi_facts(reply ? reply->version : SGI_VERSION_MODERN)->not_found_code;
 }
 
-/* Only clients of the modern era get questions as a round. Clients of the handshake eras
- * get questions as requests. */
+/* Returns the waiting reply on which a round of questions can be sent. Only clients of
+ * the modern era get questions by round. Clients of the handshake versions get questions
+ * by request. */
 sgi_reply *sgi_call_find_round_reply(const sgi_op *op)
 {
     sgi_waiter *waiter;

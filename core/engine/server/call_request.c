@@ -1,5 +1,5 @@
-/* The whole request is checked before anything changes, so a refused request has no
- * effect (R-1905-9). */
+/* Reads a call. The whole request is checked before anything changes, so a refused
+ * request has no effect (R-1905-9). */
 #include "engine/server/call_request.h"
 
 #include "engine/server/pieces.h"
@@ -144,8 +144,9 @@ static void refuse_missing_capability(const sgi_inbound *in)
         sgi_answer_missing_tasks(in);
 }
 
-/* Refuses a call when its principal has too many tasks and the call cannot be answered
- * without a task. Returns true when it was refused. */
+/* Returns true when the call was refused: its principal has too many tasks, and the call
+ * cannot be answered without a task. A call that can be answered without a task becomes
+ * plain. */
 static bool too_many_tasks(const sgi_inbound *in, sgi_call_request *request)
 {
     if (request->verdict != SGI_VERDICT_TASK ||

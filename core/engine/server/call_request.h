@@ -1,5 +1,5 @@
 /* The parts of a tools/call, or of a question: the tool, the idempotency key and the
- * task. It also contains the decision how the call is served (dialects.h,
+ * task. The struct also holds the decision how the server answers the call (dialects.h,
  * negotiate.h). */
 #ifndef SGI_CALL_REQUEST_H
 #define SGI_CALL_REQUEST_H
@@ -11,18 +11,20 @@ struct sgi_call_request {
     sgi_str name;
     sgi_item *tool;
     sgi_verdict verdict;
-    /* the dialect of the task, if this call makes a task */
+    /* the dialect of the task if this call can make a task; NULL = the call cannot make a
+     * task */
     const sgi_srv_dialect *dialect;
-    /* what the client has declared for this request: a set of sgi_cap */
+    /* the capabilities that the client has declared for this request: a set of sgi_cap */
     uint32_t caps;
     bool has_key;
     uint8_t key[SGI_DIGEST_SIZE];
     uint8_t digest[SGI_DIGEST_SIZE];
-    /* time to live that the client requests for the task; 0 = the client requests none */
+    /* time to live that the client requests for the task; 0 = the client names no time */
     int64_t ttl_ms;
     /* the response modes that the request lists: a set of sgi_response_mode */
     uint8_t listed_modes;
-    uint8_t modes; /* the listed modes that may be used */
+    /* the listed response modes that the server may use: a set of sgi_response_mode */
+    uint8_t modes;
     /* the form in which the client gets the result while it grows; NULL = only the whole
      * result is sent */
     const struct sgi_pieces_form *pieces;
@@ -35,16 +37,16 @@ struct sgi_call_request {
 /* Reads a tools/call. Returns false when the request is refused; the error has then been
  * sent. */
 bool sgi_call_request_read(const sgi_inbound *in, sgi_call_request *request);
-/* Reads a question from the other end of the connection. Returns false when the question
- * is refused; the error has then been sent. */
+/* Reads a question that the other end of the connection asks with a request. Returns
+ * false when the question is refused; the error has then been sent. */
 bool sgi_call_request_read_question(const sgi_inbound *in, const sgi_call_kind *kind,
                                     sgi_call_request *request);
-/* Fills the members `pieces` and `token`. */
+/* Decides whether the client gets pieces of the result: fills `pieces` and `token`. */
 void sgi_call_request_read_pieces(const sgi_inbound *in, sgi_call_request *request);
-/* True when this request may be answered with several responses (dialect P). */
+/* True when this request can be answered with several responses (dialect P). */
 bool sgi_request_allows_partial(const sgi_inbound *in);
-/* Negotiates how the call is served: fills verdict, dialect, caps and modes. Returns
- * false when the request is refused; the error has then been sent. */
+/* Decides how the server answers the call: fills the members verdict, dialect, caps and
+ * modes. Returns false when the request is refused; the error has then been sent. */
 bool sgi_call_request_negotiate(const sgi_inbound *in, sgi_call_request *request);
 
 #endif

@@ -1,6 +1,6 @@
-/* What the reply of a call waits for: the creation of the task if the call is a task,
- * otherwise the end of the call. When a running call becomes a task, its reply waits for
- * the creation of this task instead. */
+/* Sets what the reply of a call waits for. The reply of a task waits for the creation of
+ * the task. The reply of any other call waits for the end of the call. When a running
+ * call becomes a task, its reply waits for the creation of the task from then on. */
 #include "engine/server/tool_call.h"
 
 #include "engine/log/refusal.h"
@@ -15,13 +15,15 @@ void sgi_tool_call_give_up(sgi_reply *reply, sgi_op *op)
     sgi_reply_error(reply, SGI_RPC_INTERNAL_ERROR, SGI_STR("Out of memory"),
                     (sgi_json){0});
     sgi_reply_close(reply);
-    /* a stored operation cannot be dropped: it ends as soon as there is memory for the
-     * end */
+    /* a stored operation cannot be dropped, so the operation ends as soon as there is
+     * memory for its final entry */
     if (op && sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")) == SEGUE_E_NOMEM)
         sgi_op_end_internal_error(op, "Out of memory");
 }
 
-/* Answers a reply whose operation could not be created. */
+/* Ends the reply of an operation that could not be created. If an operation with the same
+ * idempotency key exists, the reply joins that operation; otherwise the reply sends an
+ * error. */
 static void creation_failed(sgi_reply *reply, sgi_op *op, segue_status status)
 {
     if (status == SEGUE_E_EXISTS && op->key && reply->peer) {
@@ -51,8 +53,8 @@ static void begin_lasting(sgi_reply *reply, sgi_op *op)
         op->served->lasting->form->created(op->served->lasting, reply);
 }
 
-/* Called when a lasting call was stored: from now on its messages may be sent. If the
- * call could not be stored, the reply gets an error. */
+/* Called when the creation of a lasting call is durable or has failed. After a success,
+ * messages of the call can be sent. After a failure, the reply sends an error. */
 static void lasting_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     sgi_reply *reply = SGI_OWNER(waiter, sgi_reply, waiter);
@@ -104,13 +106,12 @@ static void task_created(sgi_waiter *waiter, sgi_op *op, segue_status status)
 static void call_withdrawn(sgi_reply *reply)
 {
     sgi_op *op = reply->user;
-    /* the pieces may have the last reference to the operation, so this reference keeps it
-     * in memory */
+    /* sgi_pieces_drop can drop the last other reference to the operation */
     sgi_op_ref(op);
     op->served->reply = NULL;
     sgi_pieces_drop(reply);
-    /* A call with a key, and a lasting call, continue when only the conversation is lost:
-     * the client can ask for the call again (R-2557-11). */
+    /* A call with an idempotency key and a lasting call continue when only the
+     * conversation is lost, because the client can ask for the call again (R-2557-11). */
     if (!reply->lost || !(op->key || op->served->lasting))
         sgi_task_cancel(op);
     sgi_op_unref(op);
@@ -123,7 +124,7 @@ void sgi_tool_call_set_waiter(sgi_reply *reply, sgi_op *op, uint32_t caps)
         sgi_call_await(reply, op, call_ended);
         return;
     }
-    /* a call that is a task sends no pieces (R-776-20) */
+    /* a call that is a task sends no pieces of a plain result (R-776-20) */
     sgi_pieces_drop(reply);
     reply->waiter.fire = task_created;
     sgi_op_wait(op, &reply->waiter, 0);
@@ -141,7 +142,7 @@ void sgi_reply_wait_for_op(sgi_reply *reply, sgi_op *op)
 
 /* ---- a running call becomes a task ---- */
 
-/* Answers the open request of the call with its task. */
+/* Answers the open request of the call with the task that the call has become. */
 static void became_task(segue_call *call)
 {
     sgi_reply *reply = call->op->served->reply;
@@ -168,7 +169,8 @@ segue_status sgi_call_defer(segue_call *call, int64_t ttl_ms)
     if (!(op->served->caps & SGI_CAP_TASKS))
         return sgi_refuse(call->handle.engine, SEGUE_E_UNSUPPORTED,
                           "the client has not declared that it supports tasks");
-    /* no request is open, so the task could not be announced to the client */
+    /* the client's request was answered with questions, so there is no open request that
+     * could announce the task to the client */
     if (sgi_round_is_awaited(op))
         return sgi_refuse(call->handle.engine, SEGUE_E_STATE,
                           "the call waits for answers of its client");

@@ -1,6 +1,6 @@
-/* In a requestState each question is a member "<key>":{"q":"<digest>","a":<answer>}. The
- * text of the question is left out, because the tool asks the question again. Keys and
- * digests have no characters that need escapes. */
+/* A requestState holds each question as a member "<key>":{"q":"<digest>","a":<answer>}.
+ * The text of a question is not stored, because the tool asks the question again. Keys
+ * and digests have no characters that need escapes. */
 #include "engine/server/carried_answers.h"
 
 #include "engine/server/request_state.h"
@@ -77,7 +77,8 @@ void sgi_carried_answers_write(const sgi_op *op, sgi_buf *out)
                       tells ? (sgi_json){input->answer, input->answer_len}
                             : (sgi_json){0});
     }
-    /* adds the questions of the earlier run that the tool has not asked again yet */
+    /* also writes the questions of the earlier run that the tool has not asked again
+     * yet */
     if (op->served->carried)
         STAILQ_FOREACH(carried_answer, &op->served->carried->list, link)
             if (!carried_answer->is_early &&
@@ -148,8 +149,10 @@ static bool take_all(sgi_op *op, sgi_json carried, sgi_json responses)
     return true;
 }
 
-/* Stores answers to questions that the tool may ask later, at most as many as a tool may
- * ask. A key with escapes is ignored, because no tool uses such a key. */
+/* Stores the answers that arrived without a requestState, for questions that the tool may
+ * ask later. At most max_inputs answers are stored, because a tool cannot ask more
+ * questions. An answer whose key has escapes is ignored, because no tool uses such a
+ * key. */
 static bool take_early(sgi_op *op, sgi_json responses)
 {
     sgi_json_member member;
@@ -182,8 +185,8 @@ static bool take_state(sgi_op *op, const sgi_inbound *in)
     sgi_request_state state;
     if (sgi_request_state_open(in, op->served->kind, sgi_str_of(op->served->item_name),
                                &state) != SEGUE_OK)
-        /* out of memory: the requestState itself is valid, because it was opened
-         * before */
+        /* only a lack of memory can cause this failure, because the same requestState was
+         * opened successfully before */
         return false;
     bool ok =
         !state.carried.n || (begin(op) && take_all(op, state.carried, in->responses));

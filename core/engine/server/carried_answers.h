@@ -1,11 +1,12 @@
-/* The questions and answers of a call from before the call came to this server. The call
- * began at another server, or in an earlier process of this one, and the client brought
- * questions and answers in a requestState. The tool runs from the start. When it asks one
- * of these questions again, the question keeps its key and has its answer already.
+/* Questions and answers of an earlier run of a call, which the client brings along. The
+ * earlier run was at another server, or in an earlier process of this server. The client
+ * brings its questions and answers in a requestState. The tool now runs from the start.
+ * When the tool asks one of these questions again, the question keeps its key and already
+ * has its answer.
  *
- * A client may also send answers without a requestState (SEP-2322 lets servers do without
- * states). Such an answer names only a key. The tool chooses its keys, and a key means
- * the same in every call of the tool. */
+ * A client can also send answers without a requestState, because SEP-2322 allows servers
+ * that use no requestState. An answer without a requestState names only a key. The tool
+ * chooses its keys, and a key means the same in every call of the tool. */
 #ifndef SGI_CARRIED_ANSWERS_H
 #define SGI_CARRIED_ANSWERS_H
 
@@ -25,18 +26,18 @@ typedef struct sgi_carried_answer {
     size_t answer_len;
 } sgi_carried_answer;
 
-/* Appends the questions of an operation with their answers, as a JSON object. */
+/* Appends the questions of an operation and their answers to `out`, as a JSON object. */
 void sgi_carried_answers_write(const sgi_op *op, sgi_buf *out);
-/* Reads the carried answers of a request for its operation: those in a requestState that
- * another server made, and those in the request itself. Returns false when out of
- * memory. */
+/* Reads the answers that a request brings for its operation: the answers in a
+ * requestState that another server made, and the answers in the request itself. Returns
+ * false when out of memory. */
 bool sgi_carried_answers_read(sgi_op *op, const sgi_inbound *in);
-/* Finds a carried question that the tool has not asked again yet; NULL = there is none.
- * key NULL = the question may have any key. */
+/* Returns a carried question that the tool has not asked again yet, or NULL when no
+ * carried question matches. key = NULL matches every key. */
 const sgi_carried_answer *sgi_carried_answers_find(const sgi_op *op, const char *key,
                                                    const char *method, sgi_json params);
-/* Returns the answer to a carried question, whether or not the tool has asked it again;
- * empty when there is no answer. */
+/* Returns the answer to a carried question, whether or not the tool has asked the
+ * question again. Returns an empty value when there is no answer. */
 sgi_json sgi_carried_answers_get(const sgi_op *op, const char *key, const char *method,
                                  sgi_json params);
 /* True when a carried question has this key. */

@@ -1,5 +1,5 @@
 /* The owner of an operation runs a forwarded command like a request of one of its own
- * clients. Running a command twice has no further effect. */
+ * clients. A command that runs twice has the same effect as a command that runs once. */
 #include "engine/server/commands.h"
 
 #include "engine/server/dialects.h"
@@ -9,15 +9,15 @@
 #include "engine/server/inputs.h"
 #include "engine/server/task.h"
 
-/* Returns how the operation's dialect answers a request to cancel; SGI_CANCEL_STATE when
- * the operation has no dialect of tasks. */
+/* Returns how the dialect of the operation answers a request to cancel. Without a dialect
+ * of tasks, the answer is SGI_CANCEL_STATE. */
 static sgi_cancel_form cancel_form(const sgi_op *op)
 {
     return op->served->dialect ? op->served->dialect->cancel : SGI_CANCEL_STATE;
 }
 
-/* Runs a forwarded request to cancel. An operation that cannot be stopped continues,
- * unless its dialect answers with the outcome of the cancel. */
+/* Runs a forwarded request to cancel. An operation that cannot be stopped ignores the
+ * request, except in a dialect that answers with the outcome of the cancel. */
 static segue_status read_cancel(sgi_op *op)
 {
     if (sgi_task_is_unstoppable(op) && cancel_form(op) != SGI_CANCEL_OUTCOME)
@@ -39,8 +39,8 @@ static segue_status read_answer(sgi_op *op, sgi_json answer)
     return status;
 }
 
-/* True when this server itself wrote the command, at a time when another server owned the
- * operation. */
+/* True when this server wrote the command itself, earlier, while another server owned the
+ * operation. by = the name of the server that wrote the command. */
 static bool is_ours(const segue_server *server, sgi_json by)
 {
     sgi_str text;

@@ -81,8 +81,8 @@ static size_t begin_block(segue_content *content, uint32_t shape)
     return mark;
 }
 
-/* Completes the new block. On failure, removes it: the content is then as it was before
- * the block. */
+/* Completes the new block. On failure, removes the block, so that the content is as
+ * before. */
 static segue_status end_block(segue_content *content, uint32_t shape, size_t mark)
 {
     if (is_wrapped(content, shape))
@@ -200,8 +200,8 @@ static bool is_contents(sgi_json value)
     return is_text(value, "uri") && (is_text(value, "text") || is_text(value, "blob"));
 }
 
-/* The members that the schema requires of the known types of blocks. A block of another
- * type is passed on unchanged (AS-26). */
+/* The members that the schema requires in blocks of the known types. A block of another
+ * type is sent unchanged (AS-26). */
 enum member_kind { MEMBER_TEXT = 0, MEMBER_OBJECT, MEMBER_LIST, MEMBER_CONTENTS };
 
 static const char *const member_kinds[] = {
@@ -252,7 +252,8 @@ static segue_status check_block(segue_content *content, sgi_json block)
     return SEGUE_OK;
 }
 
-/* Checks a value of the application and sets *shape to the form of the value. */
+/* Checks a JSON value from the application and sets *shape to the form of the value: a
+ * block, contents of a resource, or a message of a prompt. */
 static segue_status check_item(segue_content *content, sgi_json value, uint32_t *shape)
 {
     sgi_json inner = sgi_json_get(value, "content");

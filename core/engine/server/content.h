@@ -8,17 +8,18 @@
 
 struct segue_content {
     sgi_handle handle;
-    sgi_buf blocks; /* the blocks, joined by commas */
-    /* for each block a size_t: the position in `blocks` at which the block ends */
+    sgi_buf blocks; /* the JSON texts of the blocks, joined by commas */
+    /* one size_t for each block: the position in `blocks` at which the block ends */
     sgi_buf ends;
-    sgi_buf structured; /* structuredContent: JSON or empty */
+    /* the JSON text of structuredContent; empty = the content has no structuredContent */
+    sgi_buf structured;
     bool is_error;
-    /* the role of the messages into which new content blocks are wrapped; NULL = no
-     * messages are made */
+    /* The role of a message of a prompt. Each new block is wrapped in such a message.
+     * NULL = blocks are not wrapped. */
     const char *role;
     /* the forms of the blocks that were added so far: a set of sgi_shape */
     uint32_t shapes;
-    char refusal[SGI_REFUSAL]; /* why the last block was not added */
+    char refusal[SGI_REFUSAL]; /* the reason why the last block was not added */
 };
 
 segue_content *sgi_content_new(sgi_engine *engine);

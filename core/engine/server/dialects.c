@@ -1,5 +1,5 @@
-/* Each dialect is a row: a struct of functions. This file calls the functions of all
- * rows, in the order of sgi_srv_dialects. */
+/* Each dialect is one row: a struct of functions (sgi_srv_dialect). The functions of this
+ * file ask the rows, in the order of sgi_srv_dialects. */
 #include "engine/server/dialects.h"
 
 #include "engine/server/call_request.h"
@@ -8,8 +8,8 @@
 #define EACH_ROW(row)                                                                    \
     for (const sgi_srv_dialect *const *at_ = sgi_srv_dialects, *row;                     \
          (row = *at_) != NULL; at_++)
-/* Iterates over the rows whose bit is in the set. An empty set, which most calls have,
- * costs nothing. */
+/* Iterates over the rows whose bit is in the set. With an empty set, as for most calls,
+ * the loop ends at once. */
 #define EACH_ROW_OF(set, row)                                                            \
     for (const sgi_srv_dialect *const *at_ = sgi_srv_dialects, *row;                     \
          (set) && (row = *at_) != NULL; at_++)                                           \

@@ -1,11 +1,12 @@
-/* The server's side of the dialects. A dialect is one way to represent an operation on
- * the wire; comments name dialects by letters (engine/negotiate.h). Each dialect is a
- * row, a struct of functions. The server calls the functions at the moments that are
- * named here, and has no other code for dialects. engine/negotiate.c decides which
- * dialects a request may use.
+/* The server's side of the dialects. A dialect is one way to show an operation on the
+ * wire; comments name dialects by letters (engine/negotiate.h). Each dialect is one row:
+ * a struct of functions. The server calls these functions at the moments that this file
+ * names, and has no other code for dialects. engine/negotiate.c decides which dialects a
+ * request may use.
  *
- * A dialect reads the record, the log and a cursor. It changes an operation only by the
- * functions of task.h. A function that is NULL is skipped. */
+ * A dialect reads the record of an operation, the log and a cursor. A dialect changes an
+ * operation only by the functions of task.h. A function of a row that is NULL is not
+ * called. */
 #ifndef SGI_SRV_DIALECTS_H
 #define SGI_SRV_DIALECTS_H
 
@@ -15,12 +16,12 @@ typedef struct sgi_call_request sgi_call_request;
 typedef struct sgi_lasting_form sgi_lasting_form;
 struct sgi_pieces_form;
 
-/* What the server answers to a client that asks to cancel a task. */
+/* The kinds of answer to a client that asks to cancel a task. */
 typedef enum sgi_cancel_form {
     /* the answer says whether the task was cancelled */
     SGI_CANCEL_OUTCOME = 0,
-    SGI_CANCEL_STATE, /* the answer describes the task, which may continue */
-    /* the answer says that the request has arrived; the task may continue */
+    SGI_CANCEL_STATE, /* the answer describes the task; the task may continue */
+    /* the answer only confirms that the request has arrived; the task may continue */
     SGI_CANCEL_ACKNOWLEDGED
 } sgi_cancel_form;
 
@@ -31,17 +32,21 @@ struct sgi_srv_dialect {
 
     /* ---- capabilities ---- */
 
-    /* The protocol version that exists only with this dialect; SGI_VERSION_UNKNOWN =
-     * none. A handshake can choose this version when the dialect is switched on. */
+    /* The protocol version that exists only with this dialect. A handshake can choose
+     * this version when the dialect is switched on. SGI_VERSION_UNKNOWN = the dialect has
+     * no version of its own. */
     sgi_version version;
-    /* For initialize: reads the capabilities that the client declares. Called when the
-     * version is agreed on. */
+    /* Reads the capabilities that the client declares in initialize. Called when client
+     * and server have agreed on the version. */
     void (*read_capabilities)(sgi_handshake *handshake, sgi_json capabilities);
-    /* For initialize: writes members of the server's capabilities. */
+    /* Writes the dialect's members of the server's capabilities, for the answer to
+     * initialize. */
     void (*write_capabilities)(sgi_jw *w, const sgi_inbound *in);
-    /* name of the dialect under capabilities.extensions; NULL = none */
+    /* name of the dialect under capabilities.extensions; NULL = the dialect is not listed
+     * there */
     const char *extension;
-    /* Returns the name of the dialect under capabilities.experimental; NULL = none. */
+    /* Returns the name of the dialect under capabilities.experimental; NULL = the dialect
+     * is not listed there. */
     const char *(*experiment)(const segue_server *server);
     /* Returns the capabilities (sgi_cap) that each client of this version is assumed to
      * have. */
@@ -49,12 +54,14 @@ struct sgi_srv_dialect {
 
     /* ---- methods ---- */
 
-    /* the methods of the dialect; a NULL name ends the list; NULL = no methods */
+    /* the methods of the dialect, up to an entry with a NULL name; NULL = the dialect has
+     * no methods */
     const sgi_method *methods;
-    /* True when the peer may use the dialect's methods in this version. */
+    /* True when the peer may use the methods of the dialect in this protocol version. */
     bool (*serves)(const sgi_peer *peer, sgi_version version);
-    /* True when a client of another version may use this method, because it has not
-     * declared the capability for its own version's method of the same name. */
+    /* True when a client of another version may use this method. The client's own version
+     * has a method of the same name, and the client has not declared the capability for
+     * that method. */
     bool (*serves_older)(const sgi_inbound *in, sgi_str method);
     /* True when a request of this method may reuse the id of another request in
      * flight. */
@@ -63,93 +70,97 @@ struct sgi_srv_dialect {
     /* ---- a tool in a list ---- */
 
     /* Returns execution.taskSupport (JSON) for the description of a tool that may or must
-     * run as a task; NULL = the description gets no such member. policy: the tool's
-     * segue_task_policy. */
+     * run as a task. NULL = the description gets no member execution.taskSupport. policy:
+     * the tool's segue_task_policy. */
     const char *(*task_support)(const sgi_inbound *in, int32_t policy);
-    /* True when lists for this client contain a hint at each tool whose results grow. */
+    /* True when a list for this client marks each tool whose results grow. */
     bool (*hints)(const sgi_inbound *in);
 
-    /* True when clients of the dialect may not know how to merge a segment into an
-     * earlier block. The server then makes a block of its own from every segment. */
+    /* True when clients of the dialect may be unable to merge a segment into an earlier
+     * block. The server then makes a separate block from every segment. */
     bool (*keeps_segments_apart)(const segue_server *server);
 
     /* ---- a call ---- */
 
-    /* Reads the dialect's members of the params of a call. Returns false when the call
-     * was refused. */
+    /* Reads the dialect's members of the params of a call. Returns false when the call is
+     * refused; the error has then been sent. */
     bool (*read_call)(const sgi_inbound *in, sgi_call_request *request);
-    /* Returns what the client declares with this request (sgi_declared_bit), and fills
-     * the dialect's members of `request`. request is NULL when the request is not a call.
-     * Dialects with pieces fill no members. */
+    /* Returns the declarations of the client in this request (a set of sgi_declared_bit),
+     * and fills the dialect's members of `request`. request is NULL when the request is
+     * not a call. Dialects with pieces fill no members. */
     uint32_t (*says)(const sgi_inbound *in, sgi_call_request *request);
-    /* True when a call for which the dialect was negotiated meets the dialect's other
-     * conditions. NULL = there are no others. */
+    /* True when a call for which the dialect was negotiated also meets the further
+     * conditions of the dialect. NULL = the dialect has no further conditions. */
     bool (*takes)(const sgi_inbound *in, const sgi_call_request *request);
     /* The functions of the dialect's lasting calls (lasting.h); NULL = the dialect has no
      * lasting calls. */
     const sgi_lasting_form *lasting;
-    /* True when this call is a lasting call. Called before it is decided whether the call
-     * is a task. */
+    /* True when this call is a lasting call. Called before the server decides whether the
+     * call is a task. */
     bool (*lasts)(const sgi_inbound *in, const sgi_call_request *request);
-    /* The form in which the client of a plain call gets the result while it grows; NULL =
-     * the dialect has no pieces. */
+    /* The form of the pieces in which the client of a plain call gets a growing result.
+     * NULL = the dialect has no pieces. */
     const struct sgi_pieces_form *pieces;
 
     /* ---- tasks ---- */
 
-    /* Answers a tools/call with the task that the call has become. Closes the reply now
+    /* Answers a tools/call with the task that the call has become. Closes the reply, now
      * or later. NULL = the dialect makes no tasks. */
     void (*created)(sgi_reply *reply, sgi_op *op);
-    /* a call that asks for a task always gets a task, never the plain result */
+    /* a call that asks for a task always gets a task and never the plain result */
     bool never_plain;
-    /* True when a call that asks for a task is answered with its result, because its tool
-     * never makes tasks. NULL = the tool's policy decides. */
+    /* True when a call that asks for a task is answered with its result, because the tool
+     * never runs as a task. NULL = the tool's policy decides. */
     bool (*answers_at_once)(const sgi_call_request *request);
-    /* True when the segments of the call are sent while its handler runs, unless the call
-     * ends in its first turn. NULL = false. */
+    /* True when segments of the call are sent while its handler runs. A call that ends in
+     * its first turn sends no segments early. NULL = false. */
     bool (*streams)(const sgi_call_request *request);
-    /* True when the form of the answer is decided at the end of the handler's first turn.
-     * NULL = false. */
+    /* True when the server decides the form of the answer only at the end of the
+     * handler's first turn. NULL = false. */
     bool (*waits_for_turn)(const sgi_op *op);
-    /* True when a call that asks for a task may begin as a plain call: if its result is
-     * ready soon, the result is the answer. NULL = the tool's policy decides. Called only
-     * for calls without a key. */
+    /* True when a call that asks for a task can begin as a plain call. If the result is
+     * soon ready, the result is the answer. Called only for calls without an idempotency
+     * key. NULL = the tool's policy decides. */
     bool (*begins_plain)(const sgi_op *op);
-    /* True when a call that asks for a task gets the result itself as its answer if the
-     * result is ready at once, and the task exists all the same. */
+    /* True when a call that asks for a task is answered with its result if the result is
+     * ready at once. The task exists even then. */
     bool (*tracks)(const sgi_op *op);
-    /* Writes the members of a task into an open object, as in the answer to tasks/get.
-     * fold: the result of a completed task; not used for other tasks. */
+    /* Writes the members of a task into an open JSON object, as in the answer to
+     * tasks/get. fold: the result of a completed task; NULL or unused for other tasks. */
     void (*write)(sgi_jw *w, const sgi_op *op, const sgi_fold *fold);
     /* Called when the client of a lasting call comes back after the call has become this
-     * task: sends the missing messages on the reply and closes the reply. NULL = a
-     * lasting call of the dialect never becomes a task. */
+     * task. Sends the missing messages on the reply and closes the reply. NULL = lasting
+     * calls of the dialect never become tasks. */
     void (*returned)(sgi_reply *reply, sgi_op *op);
     bool is_watched; /* subscriptions/listen can name tasks of this dialect */
-    /* the events of the dialect's tasks are stored for clients that read them later */
+    /* the store keeps the events of the dialect's tasks for clients that read the events
+     * later */
     bool retains;
-    /* unit of the ttl of the dialect's tasks, in ms: each ttl is a multiple; 0 = no
-     * unit */
+    /* unit of the time to live of the dialect's tasks, in ms: each time to live is a
+     * multiple of the unit; 0 = no unit */
     int64_t ttl_unit_ms;
     sgi_cancel_form cancel;
-    /* Iterate over the replies whose client is connected. waiting: the replies that wait
-     * for the result of the task. reading: the replies on which the segments are sent.
-     * before: the previous reply; NULL = return the first one. */
+    /* Iterate over the replies of a task whose client is connected. `waiting` returns the
+     * replies that wait for the result of the task. `reading` returns the replies on
+     * which segments are sent. before: the previously returned reply; NULL = return the
+     * first reply. */
     const sgi_reply *(*waiting)(const sgi_op *op, const sgi_reply *before);
     const sgi_reply *(*reading)(const sgi_op *op, const sgi_reply *before);
 };
 
-/* All rows, with NULL at the end (engine/dialect/rows.def). */
+/* The rows of all dialects (engine/dialect/rows.def). NULL ends the list. */
 extern const sgi_srv_dialect *const sgi_srv_dialects[];
 
-/* Returns the dialect in this negotiated set that makes tasks; NULL = none does. */
+/* Returns the dialect of this negotiated set that makes tasks, or NULL when no dialect of
+ * the set makes tasks. */
 const sgi_srv_dialect *sgi_srv_task_dialect_in_set(uint32_t set);
-/* Returns the dialect in which this request can become a task, given what its client
- * declares; NULL = it cannot become a task. */
+/* Returns the dialect in which this request can become a task, by the declarations of its
+ * client. Returns NULL when the request cannot become a task. */
 const sgi_srv_dialect *sgi_srv_task_dialect(const sgi_inbound *in);
-/* True when the server makes tasks for clients of this version, if they ask for tasks. */
+/* True when the server makes tasks for clients of this version that ask for tasks. */
 bool sgi_srv_makes_tasks(const segue_server *server, sgi_version version);
-/* Returns the dialect that has this name in stored records; NULL when there is none. */
+/* Returns the dialect that has this name in stored records, or NULL when no dialect has
+ * the name. */
 const sgi_srv_dialect *sgi_srv_dialect_named(sgi_str name);
 
 static inline bool sgi_srv_is_modern(const sgi_srv_dialect *dialect)
@@ -157,17 +168,17 @@ static inline bool sgi_srv_is_modern(const sgi_srv_dialect *dialect)
     return dialect && dialect->is_modern;
 }
 
-/* True when a handshake may choose this version. */
+/* True when a handshake can choose this version because its dialect is switched on. */
 bool sgi_srv_has_version(const segue_server *server, sgi_version version);
 void sgi_srv_read_capabilities(sgi_handshake *handshake, sgi_json capabilities);
 void sgi_srv_write_capabilities(sgi_jw *w, const sgi_inbound *in);
-/* Writes "<name>":{} of each extension into an open object. */
+/* Writes a member "<name>":{} for each extension into an open JSON object. */
 void sgi_srv_write_extensions(sgi_jw *w, const segue_server *server);
 void sgi_srv_write_experiments(sgi_jw *w, const segue_server *server);
 uint32_t sgi_srv_undeclared_caps(const sgi_peer *peer, sgi_version version);
 
-/* Returns the method of this name, if a dialect offers it to the peer in this version;
- * NULL when none does. */
+/* Returns the method of this name that a dialect offers to the peer in this version.
+ * Returns NULL when no dialect offers the method. */
 const sgi_method *sgi_srv_method(const sgi_peer *peer, sgi_version version, sgi_str name);
 const sgi_method *sgi_srv_older_method(const sgi_inbound *in, sgi_str name);
 bool sgi_srv_may_reuse_id(const sgi_peer *peer, sgi_str method);
@@ -177,25 +188,26 @@ bool sgi_srv_hints_growing_results(const sgi_inbound *in);
 bool sgi_srv_keeps_segments_apart(const segue_server *server);
 
 bool sgi_srv_read_call(const sgi_inbound *in, sgi_call_request *request);
-/* Returns what the client declares with this request to the dialects in `set`
- * (sgi_declared_bit). */
+/* Returns the declarations of the client in this request to the dialects in `set` (a set
+ * of sgi_declared_bit). */
 uint32_t sgi_srv_read_declared(const sgi_inbound *in, sgi_call_request *request,
                                uint32_t set);
-/* Returns those dialects of `set` whose other conditions this call meets too. */
+/* Returns the subset of the dialects in `set` whose further conditions this call
+ * meets. */
 uint32_t sgi_srv_usable_dialects(const sgi_inbound *in, const sgi_call_request *request,
                                  uint32_t set);
-/* Returns the functions for the lasting call that this request makes; NULL = the request
- * makes no lasting call. */
+/* Returns the functions for the lasting call that this request makes. Returns NULL when
+ * the request makes no lasting call. */
 const sgi_lasting_form *sgi_srv_lasting_form(const sgi_inbound *in,
                                              const sgi_call_request *request,
                                              uint32_t set);
 /* sgi_srv_all_with_pieces returns the set of all dialects that have pieces.
- * sgi_srv_pieces_form returns the form of the last of these dialects that is in `set`;
- * NULL = none is. */
+ * sgi_srv_pieces_form returns the form of the pieces of a dialect in `set`; the last such
+ * dialect counts. NULL = no dialect in `set` has pieces. */
 uint32_t sgi_srv_all_with_pieces(void);
 const struct sgi_pieces_form *sgi_srv_pieces_form(uint32_t set);
-/* Returns the form of the pieces that are sent on the channel of a lasting call; NULL =
- * there is none. */
+/* Returns the form of the pieces that are sent on the channel of a lasting call. Returns
+ * NULL when no dialect has such pieces. */
 const struct sgi_pieces_form *sgi_srv_lasting_pieces(void);
 
 bool sgi_srv_answers_at_once(const sgi_call_request *request);

@@ -1,6 +1,6 @@
-/* The functions by which a handler acts on its operation. Each one appends entries to the
- * log, or sends a notification while the request is open. When a limit is reached, the
- * operation ends with an error that names the limit (R-C-10). */
+/* The functions by which a handler acts on its operation. Each function appends entries
+ * to the log, or sends a notification while the request is open. When a limit is reached,
+ * the operation ends with an error that names the limit (R-C-10). */
 #include "engine/server/call.h"
 
 #include "engine/server/dialects.h"
@@ -78,10 +78,11 @@ static segue_status check_text(const segue_call *call, const char *what, const c
                             "%s is not UTF-8 at byte %zu", what, at);
 }
 
-/* Returns advice for the error of a result that is too large (R-776-16): what else the
- * author can use. Only tools and questions can be tasks, and only results with a list can
- * be sent in pieces. Pieces free no memory in 2026-07-28, where every answer has the
- * whole result, nor in the draft, where a later round may need it. */
+/* Returns advice for the error of a result that is too large (R-776-16): what the author
+ * can use instead. Only tools and questions can be tasks, and only results with a list
+ * can be sent in pieces. Pieces do not save memory in 2026-07-28, where every answer has
+ * the whole result. Pieces do not save memory in the draft either, because a later round
+ * may need them. */
 static const char *other_ways(const sgi_op *op)
 {
     const sgi_reply *reply = op->served->reply;
@@ -109,14 +110,16 @@ static const char *other_ways(const sgi_op *op)
            "server";
 }
 
-/* Describes the limit that a result has reached, and what its author can do about it. */
+/* Describes the limit that a result has reached, and what the author of the result can
+ * do. */
 static sgi_limit_text tell_size(const sgi_op *op)
 {
     if (sgi_op_is_logged(op))
         return sgi_limit_describe_with_advice(
             "The result is larger than the server keeps", op->reached, "log_overflow",
             "raise the limit on the server");
-    /* pieces that were sent and freed do not count */
+    /* the limit applies only to the unsent part of the result, because sent pieces were
+     * freed */
     if (op->frees_consumed)
         return sgi_limit_describe_with_advice(
             "A part of the result is too large", op->reached, "limit",
@@ -146,8 +149,8 @@ static bool fits_plain(const sgi_op *op, size_t more)
 }
 
 /* Turns a plain call into a task when `more` further bytes would make its result exceed
- * the limit for plain calls. A call that cannot become a task is ended when the bytes are
- * appended. */
+ * the limit for plain calls. A call that cannot become a task stays plain; appending the
+ * bytes then ends the call with an error. */
 static segue_status turn_in_time(segue_call *call, size_t more)
 {
     const sgi_op *op = call->op;
@@ -167,7 +170,7 @@ static size_t bytes_of(const struct sgi_entry_list *list)
     return bytes;
 }
 
-/* Appends the entries of the list. On failure, frees them. */
+/* Appends the entries of the list to the log. On failure, frees the entries. */
 static segue_status append_list(segue_call *call, struct sgi_entry_list *list)
 {
     segue_status status = turn_in_time(call, bytes_of(list));
@@ -225,8 +228,9 @@ bool sgi_emit_add_field(const sgi_mem *mem, struct sgi_entry_list *list, sgi_str
     return ok;
 }
 
-/* True when a new segment must name the index of its block. As long as every segment has
- * made a block of its own, the index follows from the number of the segment. */
+/* True when a new segment must name the index of its block. While every segment has made
+ * a new block, no segment needs an index: the index follows from the number of the
+ * segment. */
 static bool needs_place(const sgi_op *op)
 {
     return op->head.blocks != op->head.next_seg - 1 - op->head.voided_seg;
@@ -315,8 +319,8 @@ static void write_contents(sgi_buf *out, const sgi_op *op, bool begins, sgi_str 
     sgi_jw_close(&w, '}');
 }
 
-/* Appends a text segment. place: the index of its block; NULL = the segment names no
- * index. */
+/* Appends a text segment. place: the index of the block that the text extends or begins;
+ * NULL = the segment names no index. */
 static segue_status append_text(segue_call *call, const uint64_t *place, sgi_str text)
 {
     sgi_buf *scratch = &call->handle.engine->scratch;
@@ -378,9 +382,9 @@ segue_status sgi_call_extend_text(segue_call *call, int64_t index, sgi_str text)
                       (long long)index, (unsigned long long)count);
 }
 
-/* True when segments that were replaced must stay in the result. SEP-1905 has no way to
- * withdraw sent segments, so a client that merges segments keeps all of them. Only a
- * client that declared SGI_CAP_REPLACE drops replaced segments (R-1905-34). */
+/* True when replaced segments must stay in the result. SEP-1905 cannot withdraw sent
+ * segments, so a client that merges segments keeps all segments. Only a client that
+ * declared SGI_CAP_REPLACE drops replaced segments (R-1905-34). */
 static bool keeps_segments(const sgi_op *op)
 {
     return op->served->streams && !(op->served->caps & SGI_CAP_REPLACE);
@@ -409,7 +413,8 @@ segue_status sgi_call_replace(segue_call *call)
     return status;
 }
 
-/* True when the value is valid for the cache hint of this name. */
+/* True when the value is valid for the field of this name. Only the cache hints, ttlMs
+ * and cacheScope, have rules for their values. */
 static bool is_hint(const char *name, sgi_json value)
 {
     int64_t ttl;
@@ -419,8 +424,8 @@ static bool is_hint(const char *name, sgi_json value)
     return strcmp(name, "cacheScope") != 0 || sgi_scope_read(value, &scope);
 }
 
-/* True for a cache hint that is left out of the answer. Answers before 2026-07-28 have no
- * cache hints. */
+/* True for a cache hint in an answer of a version before 2026-07-28. Such answers have no
+ * cache hints, so the field is not written. */
 static bool is_untold(const sgi_op *op, const char *name)
 {
     return op->served->kind->ages && op->served->reply &&
@@ -514,9 +519,9 @@ segue_status sgi_call_checkpoint(segue_call *call, const void *data, size_t len)
 
 /* ---- ending the operation ---- */
 
-/* Returns the payload of the final entry. It says whether the result itself answers a
- * call that asked for a task ("immediate"). A result that is too large for a plain call
- * is sent as a task. */
+/* Returns the payload of the final entry of a result. The member "immediate" means that
+ * the result is the answer to a call that asked for a task. A result that is too large
+ * for a plain call is sent as a task instead. */
 static sgi_str final_payload(const segue_call *call, bool is_error, size_t more)
 {
     const sgi_op *op = call->op;
@@ -576,8 +581,8 @@ segue_status sgi_call_end(segue_call *call, struct sgi_entry_list *list)
     return SEGUE_OK;
 }
 
-/* True when a handler may send this error code. Codes that MCP reserves but does not
- * define are not allowed (R-0-4). */
+/* True when a handler may send this error code. A handler must not send a code that MCP
+ * reserves and does not define (R-0-4). */
 static bool may_send_code(int32_t code)
 {
     return !(code >= -32099 && code <= -32000) || code == SGI_RPC_HEADER_MISMATCH ||
@@ -585,7 +590,7 @@ static bool may_send_code(int32_t code)
 }
 
 /* Ends the operation with the error "Resource not found". The error code depends on the
- * revision. Both the message and the data name the URI. */
+ * protocol version. The message and the data name the URI. */
 static segue_status fail_not_found(segue_call *call, const char *message)
 {
     const sgi_op *op = call->op;

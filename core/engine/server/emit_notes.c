@@ -1,6 +1,6 @@
-/* Sends progress and log messages of a handler to the client that made the call, over the
- * conversation of the request or of the task. Messages of a lasting call go into the log
- * first, because the client may ask for them later. */
+/* Sends progress and log messages of a handler to the client that made the call. The
+ * messages use the conversation of the request or of the task. Messages of a lasting call
+ * are first written to the log, because the client can ask for them later. */
 #include "engine/server/call.h"
 
 #include "base/thresholds.h"
@@ -14,9 +14,10 @@
 
 #include <math.h>
 
-/* Returns the conversation for messages to the client: that of the request while the
- * request is open, or that of the creator for a task of 2025-11-25. NULL = no client gets
- * messages, or too much output is unsent. */
+/* Returns the conversation on which messages of the operation go to the client. For a
+ * task of 2025-11-25, this is the conversation of the task creator. For other operations,
+ * this is the conversation of the request, while the request is open. Returns NULL when
+ * there is no such conversation, or when too much output is unsent. */
 static sgi_conn *way_back(const sgi_op *op)
 {
     const sgi_reply *reply = op->served->reply;
@@ -52,7 +53,7 @@ static segue_status end_note(sgi_sending *sending, const sgi_op *op)
     return sgi_send_end(sending) ? SEGUE_OK : SEGUE_E_NOMEM;
 }
 
-/* Writes the members of a note into the open params. */
+/* Writes the members of a progress or log message into the open params. */
 typedef void (*write_note_fn)(sgi_jw *w, const void *what);
 
 static segue_status keep_note(sgi_op *op, const char *method, write_note_fn write,
@@ -82,7 +83,8 @@ static segue_status tell_note(sgi_op *op, const char *method, write_note_fn writ
         return keep_note(op, method, write, what);
     sgi_conn *conn = way_back(op);
     if (!conn)
-        return SEGUE_OK; /* the message is dropped: later messages are more recent */
+        /* the message is dropped, because a later message has newer information */
+        return SEGUE_OK;
     sgi_send_notification(&sending, conn, method);
     write(&sending.w, what);
     return end_note(&sending, op);
@@ -159,7 +161,8 @@ segue_status sgi_call_log(segue_call *call, const char *level, const char *json,
 
 /* ---- log messages from another server ---- */
 
-/* _meta is left out, because it belongs to the conversation on which the message came. */
+/* Writes the params of a log message that another server sent. The member _meta is left
+ * out, because _meta belongs to the conversation with that server. */
 static void write_params(sgi_jw *w, const void *what)
 {
     const sgi_json *params = what;

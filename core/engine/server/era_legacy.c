@@ -1,14 +1,14 @@
-/* The handshake eras: 2024-11-05 to 2025-11-25, and the draft DRAFT-2026-v1 if the
- * application has switched it on. First comes initialize, then the requests of the
- * session. This file handles lists and plain calls of items. The dialects handle the
- * other features of these revisions. */
+/* The handshake versions: 2024-11-05 to 2025-11-25, and the draft DRAFT-2026-v1 if the
+ * application has switched it on. A conversation begins with initialize; then the
+ * requests of the session follow. This file handles lists and plain calls of items. The
+ * dialects handle the other features of these versions. */
 #include "engine/server/dialects.h"
 #include "wire/log_level.h"
 #include "engine/server/session_name.h"
 
 /* Returns the version for the answer to initialize: the client's version if the server
- * supports it, otherwise the server's newest one. The client then decides whether to go
- * on. */
+ * supports it, otherwise the newest version of the server. The client then decides
+ * whether to continue. */
 static sgi_version agree(const segue_server *server, sgi_str asked)
 {
     sgi_version version = sgi_version_parse(asked);
@@ -33,7 +33,7 @@ static void initialize(const sgi_inbound *in)
     peer->handshake->version = version;
     peer->handshake->lists = sgi_lists_served(server);
     peer->handshake->caps = sgi_read_caps(capabilities) & SGI_CAPS_ASK;
-    /* capabilities are declared once, for the whole session (R-C-14) */
+    /* a client declares its capabilities once, for the whole session (R-C-14) */
     sgi_srv_read_capabilities(peer->handshake, capabilities);
     if (peer->session && !sgi_wire_session_give_name(peer->session)) {
         peer->handshake->version = SGI_VERSION_UNKNOWN;
@@ -93,8 +93,8 @@ static const sgi_method *find_method(const sgi_peer *peer, sgi_str name)
     return method ? method : sgi_srv_method(peer, version, name);
 }
 
-/* Returns the method for a request of an MCP server to the host of its client. The host
- * offers only its answers to questions; its items cannot be called. */
+/* Returns the method for a request that an MCP server sends to the host of its client.
+ * The host only answers questions. No client can call items of the host. */
 static const sgi_method *find_host_method(const sgi_peer *peer, sgi_str name)
 {
     const sgi_method *method = sgi_question_method(peer->server, name);

@@ -1,6 +1,6 @@
-/* 2026-07-28: every request has the version, the client's capabilities and perhaps a log
- * level in params._meta. The server does not remember them for the next request (R-C-14).
- * R-0-7 gives the order of the checks. */
+/* The version 2026-07-28. Every request has the version, the client's capabilities and
+ * perhaps a log level in params._meta. The server does not keep these values for the next
+ * request (R-C-14). The checks of a request follow the order of R-0-7. */
 #include "engine/server/task_form.h"
 #include "wire/log_level.h"
 
@@ -19,8 +19,9 @@ static void write_extensions(sgi_jw *w, const sgi_peer *peer)
     sgi_jw_close(w, '}');
 }
 
-/* Writes capabilities.experimental for the handshake eras. These eras have no
- * capabilities.extensions, so features beyond the protocol are listed in this member. */
+/* Writes capabilities.experimental for the handshake versions. The handshake versions
+ * have no capabilities.extensions, so capabilities.experimental lists the features beyond
+ * the protocol. */
 static void write_experimental(sgi_jw *w, const sgi_peer *peer)
 {
     size_t mark = w->buf->len;
@@ -97,8 +98,8 @@ static bool is_object(sgi_json value)
     return sgi_json_kind_of(value) == SGI_JSON_OBJECT;
 }
 
-/* Reads the capability elicitation. An empty capability means forms (client/elicitation,
- * "Capabilities"). */
+/* Reads the capability elicitation. An empty object declares elicitation by forms
+ * (client/elicitation, "Capabilities"). */
 static uint32_t elicitation_caps(sgi_json elicitation)
 {
     bool url = is_object(sgi_json_get(elicitation, "url"));
@@ -106,8 +107,8 @@ static uint32_t elicitation_caps(sgi_json elicitation)
     return (form ? SGI_CAP_ELICITATION : 0u) | (url ? SGI_CAP_ELICITATION_URL : 0u);
 }
 
-/* Reads all capabilities in one pass over the text, because every request of 2026-07-28
- * has them and time matters. */
+/* Reads all capabilities in one pass over the text. One pass is fast; every request of
+ * 2026-07-28 declares its capabilities. */
 uint32_t sgi_read_caps(sgi_json capabilities)
 {
     static const sgi_str names[] = {
@@ -159,7 +160,7 @@ static bool read_context(sgi_inbound *in)
     sgi_str text;
     if (!sgi_json_plain_string(version, &text)) {
         in->peer->conn->http_status =
-            400; /* this error has status 400 over HTTP (R-0-4) */
+            400; /* A missing protocol version has HTTP status 400 (R-0-4). */
         sgi_answer_error(in, SGI_RPC_INVALID_PARAMS,
                          "_meta: " META "protocolVersion is not a string", NULL);
         return false;
@@ -183,8 +184,9 @@ static bool read_context(sgi_inbound *in)
     return true;
 }
 
-/* Reads the log level. Returns false when the request is refused; the error has then been
- * sent (2026-07-28 server/utilities/logging, "Error Handling"). */
+/* Reads the log level. Returns false when the request is refused because the level is
+ * invalid; the error has then been sent (2026-07-28 server/utilities/logging, "Error
+ * Handling"). */
 static bool read_level(sgi_inbound *in)
 {
     in->log_level = sgi_log_level_json(in->level);

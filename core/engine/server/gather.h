@@ -1,7 +1,7 @@
-/* Gathering puts segments that a tool makes in quick succession into one response. The
- * first response is sent at once, and so is a response after a pause of SGI_GATHER_MS.
- * Otherwise segments wait until the pause is over, a response is full, or the operation
- * has ended. */
+/* Gathers segments that a tool makes in quick succession into one response. A response is
+ * sent at once when it is the first response, or when the response before it was sent at
+ * least SGI_GATHER_MS ago. Otherwise the segments wait until that time is over, the
+ * response is full, or the operation has ended. */
 #ifndef SGI_GATHER_H
 #define SGI_GATHER_H
 
@@ -11,30 +11,29 @@
 
 /* The shortest time between two responses, in ms. */
 #define SGI_GATHER_MS SGI_THRESHOLD(gather_ms)
-/* A response is full when it has this number of segments, or more than this number of
+/* A response is full when it has SGI_GATHER_SEGMENTS segments or SGI_GATHER_BYTES
  * bytes. */
 #define SGI_GATHER_SEGMENTS SGI_THRESHOLD(gather_segments)
 #define SGI_GATHER_BYTES SGI_THRESHOLD(gather_bytes)
 
 typedef struct sgi_gather {
     sgi_timer timer;
-    /* the conversation of the source; the owner of the source has a reference to it, this
-     * struct has none */
+    /* the conversation of the source; only the owner of the source holds a reference to
+     * the conversation */
     sgi_conn *conn;
     sgi_source *source;
-    /* Monotonic time before which the next response is not sent; 0 = no response was sent
-     * so far. */
+    /* Monotonic time in ms before which the next response is not sent; 0 = no response
+     * was sent so far. */
     int64_t next_ms;
 } sgi_gather;
 
 void sgi_gather_init(sgi_gather *gather, sgi_conn *conn, sgi_source *source);
 /* Stops the timer. */
 void sgi_gather_end(sgi_gather *gather);
-/* Notes that a response was sent, so that the pause before the next one begins. */
+/* Notes that a response was sent. The pause before the next response begins. */
 void sgi_gather_begin_pause(sgi_gather *gather);
-/* True when the next response has to wait. The source is then asked again when the
- * response is due. What the reader has not read yet counts as the content of the
- * response. */
+/* True when the next response has to wait. The source is then queued again when the wait
+ * is over. The next response consists of everything that the reader has not read yet. */
 bool sgi_gather_must_wait(sgi_gather *gather, const sgi_reader *reader);
 
 #endif

@@ -1,9 +1,9 @@
-/* Over HTTP a missing scope is answered with status 403 and a challenge, in every era
- * (2026-07-28 basic/authorization, "Runtime Insufficient Scope Errors"). The JSON-RPC
- * error names the scopes too. It serves clients that do not see HTTP, and messages of a
- * batch, which share one HTTP status.
+/* Over HTTP, a request without a required scope is answered with status 403 and a
+ * challenge, in every era (2026-07-28 basic/authorization, "Runtime Insufficient Scope
+ * Errors"). The JSON-RPC error also names the scopes, for clients that do not see HTTP,
+ * and for the messages of a batch, which share one HTTP status.
  *
- * Over HTTP without authorization no caller has a scope, so items that require a scope
+ * Over HTTP without authorization no caller has a scope, so an item that requires a scope
  * cannot be used. */
 #include "engine/server/grant.h"
 

@@ -1,4 +1,4 @@
-/* Checks that the headers of a request match its body (2026-07-28
+/* Checks that the HTTP headers of a request match the body of the request (2026-07-28
  * basic/transports/streamable-http, "Server Validation"; R-2557-49). */
 #include "engine/server/serve_http.h"
 
@@ -56,8 +56,8 @@ static const char *check_name(const sgi_http_head *head, const sgi_inbound *in,
     if (member)
         name = strcmp(member, "name") == 0 ? in->name : sgi_json_get(in->params, member);
     if (sgi_json_kind_of(name) != SGI_JSON_STRING)
-        /* a name of a wrong type is not compared: the check of the parameters refuses
-         * it */
+        /* a name that is not a string is not compared here, because the check of the
+         * params refuses such a name */
         return NULL;
     if (!head->name.p)
         return problem_of(NAME, SGI_MCP_MISSING);
@@ -65,8 +65,8 @@ static const char *check_name(const sgi_http_head *head, const sgi_inbound *in,
                                                sgi_engine_mem(in->peer->server->engine)));
 }
 
-/* Returns the name of the header mcp-param-<suffix> in lower case, in which header names
- * are compared. */
+/* Returns the header name mcp-param-<suffix> in lower case. Header names are compared in
+ * lower case. */
 static sgi_str param_header(sgi_buf *room, sgi_str suffix)
 {
     sgi_buf_reset(room, KEEP_NAME);
@@ -78,8 +78,9 @@ static sgi_str param_header(sgi_buf *room, sgi_str suffix)
     return sgi_buf_str(room);
 }
 
-/* Compares an argument of a call with the header that must repeat it according to the
- * tool's schema. */
+/* Compares an argument of a call with its header. The tool's schema says which arguments
+ * must be repeated in a header. Returns the problem, or NULL when argument and header
+ * match. */
 static const char *check_param(const sgi_http_head *head, const sgi_inbound *in,
                                sgi_str suffix, sgi_json value)
 {

@@ -1,6 +1,7 @@
-/* The application's function that names the principal runs from the ready queue, without
- * the lock, on the thread that delivers callbacks. Meanwhile this file holds a reference
- * to the server. The caller must keep the transport in memory. */
+/* Asks the application for the name of the principal. The application's function runs
+ * from the ready queue, without the lock, on the thread that delivers callbacks. During
+ * that function this file holds a reference to the server. The caller must keep the
+ * transport in memory. */
 #include "engine/server/identify.h"
 
 segue_status sgi_identify_principal(segue_server *server, void *transport,
@@ -14,8 +15,8 @@ segue_status sgi_identify_principal(segue_server *server, void *transport,
         server->options.principal(server->options.user, transport, &name);
     sgi_user_code_end(engine);
     if (status == SEGUE_OK && !sgi_utf8_valid(sgi_str_of(name), NULL)) {
-        /* a name that is not UTF-8 is refused, because the store might return it as
-         * another name */
+        /* a name that is not UTF-8 is refused, because the store might return such a name
+         * changed */
         engine->warnings++;
         status = SEGUE_E_INVALID;
     }

@@ -13,8 +13,8 @@
 
 /* ---- asking questions ---- */
 
-/* Returns the same question from an earlier run of the handler, perhaps with its answer;
- * NULL = no run has asked it. key NULL = the key does not matter. */
+/* Returns the same question from an earlier run of the handler, perhaps with its answer.
+ * Returns NULL when no earlier run asked the question. key = NULL matches every key. */
 static sgi_input *asked_before(sgi_op *op, const char *key, const char *method,
                                sgi_json params)
 {
@@ -27,8 +27,8 @@ static sgi_input *asked_before(sgi_op *op, const char *key, const char *method,
     return NULL;
 }
 
-/* True when the key is valid: only characters that need no escapes in JSON, headers or
- * ids. */
+/* True when the key has a valid length and only characters that need no escapes in JSON,
+ * headers or ids. */
 static bool is_key(const char *key)
 {
     size_t n = 0;
@@ -41,8 +41,8 @@ static bool is_key(const char *key)
     return n > 0 && n <= SGI_INPUT_KEY_MAX;
 }
 
-/* Makes a key of the form input-<n> that no question of the operation has. The tool may
- * have chosen keys of this form itself. */
+/* Makes a key of the form input-<n> that no question of the operation uses. The tool
+ * itself can choose keys of this form, so used keys are skipped. */
 static void make_key(sgi_op *op, char key[SGI_INPUT_KEY_MAX + 1])
 {
     int n = (int)op->head.input_count;
@@ -61,7 +61,8 @@ static bool any_open(const sgi_op *op)
     return false;
 }
 
-/* Appends an entry and a change of the status. Either both are appended or none. */
+/* Appends an entry and, unless status_entry is NULL, a change of the status. On failure
+ * nothing is appended. */
 static segue_status append_with_status(sgi_op *op, int32_t kind, sgi_str payload,
                                        const char *status_entry)
 {
@@ -83,7 +84,7 @@ static segue_status append_with_status(sgi_op *op, int32_t kind, sgi_str payload
     return sgi_op_append_list(op, &list);
 }
 
-/* Asks a question. key NULL = the library chooses a key. */
+/* Appends a question to the log. key = NULL: the library chooses a key. */
 static segue_status ask(sgi_op *op, const char *key, const char *method, sgi_json params,
                         sgi_input **out)
 {
@@ -100,8 +101,8 @@ static segue_status ask(sgi_op *op, const char *key, const char *method, sgi_jso
     sgi_jw_member_string(&w, "method", sgi_str_of(method));
     sgi_jw_member_raw(&w, "params", params);
     sgi_jw_close(&w, '}');
-    /* the status is written with each question: a client on a stream looks for questions
-     * only when it gets a status */
+    /* a status is written with each question, because a client on a stream looks for
+     * questions only when it receives a status */
     segue_status status =
         payload.failed
             ? SEGUE_E_NOMEM
@@ -128,14 +129,14 @@ static void write_answer(sgi_buf *out, const sgi_input *input, const char *membe
     sgi_jw_close(&w, '}');
 }
 
-/* Appends the answer to a question. member: "response" or "error". */
+/* Appends or forwards the answer to a question. member: "response" or "error". */
 static segue_status append_answer(sgi_op *op, sgi_input *input, const char *member,
                                   sgi_json value)
 {
     sgi_buf payload;
     sgi_buf_init(&payload, sgi_engine_mem(op->engine));
     write_answer(&payload, input, member, value);
-    /* set for a moment, so that any_open does not count this question */
+    /* set only during any_open, so that any_open does not count this question */
     input->answered = UINT64_MAX;
     const char *change = any_open(op) ? NULL : "{\"status\":\"working\"}";
     input->answered = 0;
@@ -149,8 +150,8 @@ static segue_status append_answer(sgi_op *op, sgi_input *input, const char *memb
     return status;
 }
 
-/* Asks a question. If the question was already asked before the call came to this server,
- * it keeps its key and gets the earlier answer. */
+/* Asks a question. If the question is a carried question (carried_answers.h), the
+ * question keeps its earlier key and gets its earlier answer, if there is one. */
 static segue_status ask_or_recall(sgi_op *op, const char *key, const char *method,
                                   sgi_json params, sgi_input **out)
 {
@@ -206,7 +207,8 @@ segue_status sgi_call_require_input(segue_call *call, const char *key, const cha
     input->on_input = on_input;
     input->user = user;
     input->free_user = free_user;
-    /* a call that asks a question cannot be answered within its first turn */
+    /* a call that asks a question cannot be answered in its first turn, so the turn ends
+     * here */
     sgi_call_end_turn(call);
     sgi_call_has_room(call);
     return SEGUE_OK;
@@ -240,8 +242,8 @@ static sgi_input *open_input(sgi_op *op, sgi_str key)
     return is_open ? input : NULL;
 }
 
-/* Forwards an answer that does not fit its form to the server that runs the operation.
- * That server counts the answer and tells the client. */
+/* Forwards an answer that does not fit its question to the server that runs the
+ * operation. That server counts the wrong answers and reports them to the client. */
 static segue_status send_misfit(sgi_op *op, const sgi_input *input, sgi_json response)
 {
     sgi_buf payload;

@@ -1,6 +1,7 @@
-/* resources/read, prompts/get and completion/complete: plain calls of a handler. They are
- * operations like those of tools/call (tool_call.c), but are never tasks and have no
- * idempotency key. A client that has lost the answer sends the request again. */
+/* resources/read, prompts/get and completion/complete: plain calls of a handler. These
+ * calls are operations like the calls of tools/call (tool_call.c), but they are never
+ * tasks and have no idempotency key. A client that has lost the answer sends the request
+ * again. */
 #include "engine/server/call.h"
 #include "engine/server/carried_answers.h"
 #include "engine/server/grant.h"
@@ -16,8 +17,8 @@ static void refuse(const sgi_inbound *in, const char *why)
 
 /* ---- reading the parameters ---- */
 
-/* Decodes a name or URI into `room`, as a C string. Returns false when the request was
- * refused: the error was sent. */
+/* Decodes a name or URI into `room`. Returns false when the request is refused; the error
+ * has then been sent. */
 static bool read_name(const sgi_inbound *in, sgi_json value, const char *what,
                       sgi_buf *room)
 {
@@ -34,8 +35,8 @@ static bool read_name(const sgi_inbound *in, sgi_json value, const char *what,
 
 /* ---- making the operation ---- */
 
-/* Makes the operation. own_arguments: a text that the operation owns from now on; NULL =
- * the arguments are in params. */
+/* Makes the operation of a call. own_arguments: the arguments as a text that the
+ * operation owns from now on; NULL = the arguments are in the params of the request. */
 static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request,
                        char *own_arguments)
 {
@@ -78,9 +79,9 @@ static void run(const sgi_inbound *in, sgi_call_request *request, char *own_argu
 
 /* ---- resources/read ---- */
 
-/* Returns the decoded values of a template's variables as a JSON object. Returns NULL
- * when a value cannot be decoded (*is_none is then true) or when out of memory (*is_none
- * is then false). */
+/* Returns the decoded values of a template's variables as a JSON object. On failure
+ * returns NULL and sets *is_none: true = a value cannot be decoded, false = out of
+ * memory. */
 static char *write_values(const sgi_inbound *in, const sgi_uri_template *t,
                           const sgi_str *values, bool *is_none)
 {
@@ -108,8 +109,8 @@ static char *write_values(const sgi_inbound *in, const sgi_uri_template *t,
     return copy;
 }
 
-/* Finds the first template that matches the URI, and the values of its variables.
- * SEGUE_E_NOT_FOUND when no template matches. */
+/* Finds the first template that matches the URI and sets the values of its variables.
+ * Returns SEGUE_E_NOT_FOUND when no template matches. */
 static segue_status find_template(const sgi_inbound *in, sgi_str uri, sgi_item **found,
                                   char **values)
 {
@@ -175,7 +176,8 @@ static bool are_texts(sgi_json object)
     return true;
 }
 
-/* True when the object has a member of this name. name: the name as a JSON string. */
+/* True when the object has a member of this name. name: the member's name as a JSON
+ * string. */
 static bool has_member(sgi_json object, sgi_json name, sgi_buf *room)
 {
     sgi_json_member member;
@@ -188,8 +190,8 @@ static bool has_member(sgi_json object, sgi_json name, sgi_buf *room)
     return false;
 }
 
-/* True when all required arguments are given. Otherwise *room contains the name of a
- * missing argument. */
+/* True when all required arguments of the prompt are given. On false, *room contains the
+ * name of a missing argument. */
 static bool has_required(sgi_json prompt, sgi_json given, sgi_buf *room)
 {
     sgi_json arguments = sgi_json_get(prompt, "arguments");
@@ -259,9 +261,9 @@ static void answer_nothing(const sgi_inbound *in)
     sgi_send_end(&sending);
 }
 
-/* Starts a completion. The arguments of its handler are "name" and "value" of the
- * argument to complete; the rest is in its params. A resource without variables has
- * nothing to complete. */
+/* Starts a completion. The arguments of the handler are the members "name" and "value" of
+ * the argument to complete; the handler finds all other members in the params. A resource
+ * without variables has no values to complete. */
 static void complete(const sgi_inbound *in, bool is_prompt, sgi_str name)
 {
     segue_server *server = in->peer->server;
@@ -317,7 +319,8 @@ static const sgi_method *find(const sgi_method *table, sgi_str name)
     return NULL;
 }
 
-/* Returns the method; NULL also for a method of a type of item that was never added. */
+/* Returns the method of this name. Returns NULL when there is no such method, or when no
+ * item of the method's type was ever added. */
 const sgi_method *sgi_item_method(const segue_server *server, sgi_version version,
                                   sgi_str name)
 {

@@ -1,10 +1,10 @@
-/* The operations that clients can name, by task id or by idempotency key, and their time
- * to live.
+/* The operations that clients can name, by task id or by idempotency key, and the times
+ * to live of these operations.
  *
  * An operation is in the maps (sgi_op_is_known) from its creation until it is purged. A
  * stored operation that has ended leaves the maps earlier, when no client has asked for
- * it for a while; later requests find it in the store. One timer per operation fires at
- * the next of these moments. */
+ * the operation for a while; later requests find the operation in the store. One timer of
+ * each operation fires when the operation must leave the maps or end. */
 #include "engine/server/call.h"
 
 #include "base/rare.h"
@@ -101,14 +101,14 @@ void sgi_server_take_from_maps(sgi_op *op)
 
 void sgi_server_op_release(sgi_op *op)
 {
-    /* the store gave this operation to this server, which has not read the whole log
-     * yet */
+    /* the store gave this operation to this server, and the server has not read the whole
+     * log yet */
     if (op->shared->claimed) {
         SGI_RARE(closed_in_take_over);
         op->shared->claimed = false;
         sgi_op_set_hold(op, SGI_HOLD_HERE);
-        /* the server is closing: this call ends the recovery of the operation without
-         * running it */
+        /* the server is closing, so this call ends the recovery of the operation and runs
+         * no handler */
         sgi_recover_claimed_op(sgi_op_cluster(op), op);
     }
     if (!sgi_op_has_ended(op) && sgi_op_is_owned_here(op)) {
@@ -140,16 +140,16 @@ static void on_timer(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_shared, timer)->op;
     if (sgi_op_has_ended(op)) {
-        /* An end that is not stored yet is known only here. In the store the operation
-         * still seems to run, and a client that looked there would never get the end. So
-         * the operation stays in the maps. */
+        /* The operation stays in the maps while its end is not stored. Until then only
+         * this server knows the end; in the store the operation still seems to run, so a
+         * client that found the operation there would never get the end. */
         if (op->head.final_seq <= sgi_op_horizon(op))
             sgi_server_take_from_maps(op);
         return;
     }
     sgi_op_ref(op);
     sgi_task_expire(op);
-    /* no memory to end the operation: the timer tries again later */
+    /* there was no memory to end the operation, so the timer tries again later */
     if (!sgi_op_has_ended(op) && sgi_op_is_known(op))
         sgi_engine_set_timer(op->engine, &op->shared->timer, EXPIRE_RETRY_MS, on_timer);
     sgi_op_unref(op);
@@ -192,10 +192,11 @@ void sgi_server_op_delivered(sgi_op *op)
 typedef struct finding {
     segue_server *server; /* a counted reference */
     bool has_owner;
-    /* the principal that must be the owner of the operation */
+    /* digest of the principal that must own the operation; valid if `has_owner` is
+     * true */
     uint8_t owner[SGI_DIGEST_SIZE];
-    /* the operation if it is in memory, a counted reference; NULL = it can only be in the
-     * store */
+    /* a counted reference to the operation if it is in memory; NULL = only the store can
+     * have the operation */
     sgi_op *op;
     sgi_found_fn found;
     void *user;
@@ -228,11 +229,13 @@ static void record_found(sgi_job *job)
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK &&
         found->record.purge_ms <= sgi_wall_now(&server->engine->env))
-        /* the record has passed its purge time and is not purged yet */
+        /* the purge time of the record is over, although the store has not purged it
+         * yet */
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK && find->has_owner &&
         memcmp(found->record.principal, find->owner, SGI_DIGEST_SIZE) != 0)
-        /* the owner is checked before the log is read, because reading can take long */
+        /* the owner is checked before the log is read, because reading the log can take
+         * long */
         status = SEGUE_E_NOT_FOUND;
     if (status == SEGUE_OK)
         sgi_rebuild(&server->cluster, &found->record, rebuilt, find);
@@ -268,8 +271,8 @@ static void ask_store(segue_server *server, const sgi_principal *who, sgi_str ta
 
 static void caught_up(sgi_job *job);
 
-/* Reads the newest entries of an operation that is in memory, and returns the operation
- * afterwards. Returns false when out of memory. */
+/* Reads the newest entries of an operation in memory; caught_up then returns the
+ * operation. Returns false when out of memory. */
 static bool read_on(finding *find)
 {
     const sgi_op *op = find->op;
@@ -286,8 +289,8 @@ static bool read_on(finding *find)
 }
 
 /* Returns the operation after its newest entries were read. The client may have received
- * more of the log at another server, and must not receive less here. Another server can
- * know of a commit earlier than this one, even for an operation of this server. */
+ * these entries from another server and must not see an older log here. Another server
+ * can know of a commit earlier than this server, even for an operation of this server. */
 static void caught_up(sgi_job *job)
 {
     finding *find = job->user;
@@ -301,7 +304,8 @@ static void caught_up(sgi_job *job)
     if (status == SEGUE_OK && more && read_on(find))
         return;
     if (sgi_op_runs_elsewhere(op) && sgi_op_is_known(op) && (status != SEGUE_OK || more))
-        sgi_followed_read_more(op); /* the log has more entries, which are read later */
+        /* the log has more entries; the server reads them later */
+        sgi_followed_read_more(op);
     sgi_followed_note_use(op);
     tell(find, status == SEGUE_E_NOT_FOUND ? NULL : op,
          status == SEGUE_E_NOT_FOUND ? status : SEGUE_OK);
@@ -315,7 +319,7 @@ static void catch_up(sgi_op *op, sgi_found_fn found, void *user)
     finding *find = op->shared->stale ? NULL : sgi_alloc(mem, sizeof *find);
     if (find)
         *find = (finding){.server = server, .op = op, .found = found, .user = user};
-    /* out of memory: the operation is returned without its newest entries */
+    /* on lack of memory the operation is returned without its newest entries */
     if (!find || !read_on(find)) {
         sgi_release(mem, find, sizeof *find);
         found(user, op, SEGUE_OK);
@@ -335,8 +339,8 @@ static bool is_task_id(sgi_str id)
     return true;
 }
 
-/* A task of another owner is handled like a missing task. Neither the answer nor the time
- * that it takes shows a difference (R-0-5). */
+/* Finds a task. A task of another owner is handled like a missing task: the answer is the
+ * same and takes the same time (R-0-5). */
 void sgi_server_find_task(segue_server *server, const sgi_principal *who, sgi_str task_id,
                           sgi_found_fn found, void *user)
 {

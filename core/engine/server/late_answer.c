@@ -3,7 +3,7 @@
 #include "engine/log/op.h"
 #include "engine/server/server.h"
 
-#define TOLD_MAX 96 /* number of bytes of an id that a log message shows */
+#define TOLD_MAX 96 /* maximum number of bytes of an id in a log message */
 
 typedef struct late {
     segue_server *server; /* a counted reference */
@@ -11,7 +11,7 @@ typedef struct late {
     bool is_error;
     char *answer;
     size_t len;
-    char id[TOLD_MAX + 1]; /* the id of the answer, for log messages */
+    char id[TOLD_MAX + 1]; /* the beginning of the answer's id, for log messages */
 } late;
 
 void sgi_answer_log_dropped(sgi_engine *engine, sgi_json id)
@@ -34,8 +34,8 @@ static void free_late(late *l)
     sgi_server_unref(server);
 }
 
-/* Finds the question whose log entry is at this position. Returns NULL when the question
- * is answered, or when clients cannot see its entry yet. */
+/* Returns the open question whose log entry is at this position. Returns NULL when the
+ * question has an answer, or when its entry is not visible to clients yet. */
 static sgi_input *find(sgi_op *op, uint64_t position)
 {
     sgi_input *input = sgi_op_find_input_at(op, position);
@@ -77,8 +77,8 @@ static late *make(segue_server *server, const sgi_question_parts *parts, bool is
 }
 
 /* Handles an answer to a question of a plain call that this process did not ask. Only the
- * process that asked knows such a question. When servers share a key, that may be another
- * server. */
+ * process that asked knows such a question. When servers share a key, another server may
+ * have asked the question, so the client should send the answer again later. */
 static sgi_answered elsewhere(const segue_server *server, sgi_str of)
 {
     return server->seal.shared && !sgi_str_eq(of, sgi_str_of(server->name))

@@ -1,7 +1,7 @@
-/* Handles an answer to a question of a stored operation when this server has not sent the
- * question in this session. The process that asked may have ended, another server on the
+/* Handles an answer to a question of a stored operation that this server has not asked in
+ * this session. The process that asked the question may have ended, another server on the
  * store may have asked, or the client may answer in another session. The answer's id
- * names the operation and the question (question_id.h). The server looks both up, and
+ * names the operation and the question (question_id.h). The server looks up both and
  * accepts the answer only from the owner of the operation. If another server runs the
  * operation, the answer is forwarded to that server as a command (forwarding.h). */
 #ifndef SGI_LATE_ANSWER_H

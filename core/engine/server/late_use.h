@@ -1,6 +1,6 @@
-/* Counts the answers of clients, and their bytes, while their question is looked up in
- * the store or while they are forwarded to another server. late_answer.c and mailbox.c
- * share these counts. */
+/* Counts answers of clients, and their bytes, while the server looks up the question in
+ * the store or forwards the answer to another server. late_answer.c and mailbox.c share
+ * these counts. */
 #ifndef SGI_LATE_USE_H
 #define SGI_LATE_USE_H
 
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The largest number of such answers at a time, and of their bytes. A single answer may
- * be of any size. */
+/* The maximum number of counted answers at a time, and the maximum number of their bytes.
+ * A single answer can have any size. */
 #define SGI_LATE_ANSWERS_MAX SGI_THRESHOLD(late_answers_max)
 #define SGI_LATE_ANSWERS_BYTES SGI_THRESHOLD(late_answers_bytes)
 

@@ -1,12 +1,12 @@
-/* tools/list, resources/list, resources/templates/list and prompts/list: one page of the
- * items of one type. */
+/* Answers tools/list, resources/list, resources/templates/list and prompts/list with one
+ * page of the items of one type. */
 #include "engine/server/call_request.h"
 #include "engine/server/gather.h"
 #include "wire/json_copy.h"
 
-/* A cursor contains the order number of the last item on the page. Items that are added
- * or removed later cause neither gaps nor repeats. The cursor is sealed for its list, and
- * also for its caller if the page depends on the caller. */
+/* A cursor contains the order number of the last item on the page, so items that are
+ * added or removed later cause neither gaps nor repeats. The cursor is sealed for its
+ * list. If the page depends on the caller, the cursor is also sealed for the caller. */
 #define CURSOR 8
 
 static sgi_sealed_for good_for(const sgi_inbound *in, const sgi_str *list)
@@ -52,8 +52,8 @@ static bool read_cursor(const sgi_inbound *in, sgi_str list, uint64_t *after)
     return ok;
 }
 
-/* Writes the members of an item. Before 2026-07-28 structured content had to be an
- * object. An outputSchema that allows other values is left out for older clients. */
+/* Writes the members of an item. Before 2026-07-28, structured content had to be an
+ * object, so older clients get no outputSchema that allows other values. */
 static void write_members(sgi_jw *w, sgi_json json, bool modern_output,
                           bool bare_of_annotations)
 {
@@ -66,15 +66,17 @@ static void write_members(sgi_jw *w, sgi_json json, bool modern_output,
     sgi_jw_members(w, json, except);
 }
 
-/* True when this client can get the results of this tool while they grow (R-776-17). */
+/* True when this client can get results of this tool in pieces while the results grow
+ * (R-776-17). */
 static bool is_streamed(const sgi_inbound *in, const sgi_item *item)
 {
     return item->type == SEGUE_ITEM_TOOL && sgi_srv_hints_growing_results(in) &&
            item->options.flags & SEGUE_TOOL_INCREMENTAL;
 }
 
-/* Writes the application's annotations and the library's hint. If the application's
- * annotations contain this hint, the application's value is used. */
+/* Writes the member annotations with the application's annotations and the library's
+ * streamingHint. If the application has set streamingHint itself, the application's value
+ * is used. */
 static void write_hint(sgi_jw *w, sgi_json annotations)
 {
     sgi_jw_key(w, "annotations");
@@ -112,20 +114,19 @@ static void write_item(sgi_jw *w, const sgi_inbound *in, const sgi_item *item)
 
 /* ---- pages ---- */
 
-/* One page of a list: the items whose order number is above `after`, at most `left` of
- * them. */
+/* One page of a list: at most `left` items whose order numbers are above `after`. */
 typedef struct page {
-    /* the request; its views into the message are cleared, because the message is freed
-     * before the page */
+    /* The request of the page. The views into the message are cleared, because the
+     * message is freed before the page. */
     sgi_inbound in;
     int32_t type;
     const char *member;
     uint64_t after;
     int32_t left;
-    /* the item with the number `after`, as long as no item was removed since; NULL = that
-     * item is not known */
+    /* the item with the order number `after`; valid only if no item was removed since;
+     * NULL = unknown */
     sgi_item *last;
-    /* number of items that were removed from the list before `last` was set */
+    /* number of items that had been removed from the list when `last` was set */
     uint64_t removals;
 } page;
 
@@ -147,9 +148,9 @@ static sgi_item *next_shown(const sgi_item *item)
     return next;
 }
 
-/* Returns the first item after number `after`. A long page calls this for each piece, so
- * the search starts at `last` when that is valid, and at the beginning of the list
- * otherwise. */
+/* Returns the first item whose order number is above `after`. Each piece of a long page
+ * calls this function, so the search starts at `last` when `last` is valid, and otherwise
+ * at the beginning of the list. */
 static sgi_item *first_behind(const page *p)
 {
     const sgi_typed_items *list = items_of(p);
@@ -165,7 +166,8 @@ static sgi_item *first_behind(const page *p)
 }
 
 /* Writes at most `most` items of the list, and stops when most_bytes are written. Returns
- * the number of items. *rest: the next item; NULL = the list has no more. */
+ * the number of written items. Sets *rest to the next item, or to NULL at the end of the
+ * list. */
 static int32_t write_items(page *p, sgi_jw *w, int32_t most, size_t most_bytes,
                            sgi_item **rest)
 {
@@ -187,7 +189,7 @@ static int32_t write_items(page *p, sgi_jw *w, int32_t most, size_t most_bytes,
     return count;
 }
 
-/* True when the page is too large for one piece. */
+/* True when the page has too many items or bytes for one piece. */
 static bool is_long(const page *p)
 {
     const sgi_item *item = first_behind(p);
@@ -218,16 +220,15 @@ static void answer_whole(const sgi_inbound *in, page *p)
 
 /* ---- pages in pieces ---- */
 
-/* A long page is sent in several responses if the client allows it (P, R-776-31). The
- * client's reading sets the pace. Each response has the items that exist when it is
- * written. */
+/* A long page is sent in several responses if the client allows it (dialect P, R-776-31).
+ * The next response is written when the client has read enough. Each response contains
+ * the items that exist when the response is written. */
 typedef struct listing {
     sgi_source source;
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     page page;
-    /* number of the first item of the next piece; the items of a page are numbered from
-     * 1 */
+    /* number of the next piece's first item; the items of a page are counted from 1 */
     int64_t next;
 } listing;
 
@@ -246,8 +247,8 @@ static void listing_cancelled(sgi_reply *reply)
     free_listing(reply->user);
 }
 
-/* Writes _meta of a piece. hasMore is written for all pieces but the last. The number of
- * the piece is written when the client may receive a piece twice (C-9). */
+/* Writes _meta of a piece. Every piece except the last has hasMore. A piece that the
+ * client may receive twice also has the number of its first item (C-9). */
 static void write_piece_meta(const listing *l, sgi_jw *w, bool last, int32_t count)
 {
     bool is_numbered = count && l->reply->peer->session;
@@ -264,8 +265,8 @@ static void write_piece_meta(const listing *l, sgi_jw *w, bool last, int32_t cou
     sgi_jw_close(w, '}');
 }
 
-/* Sends one piece. Returns false when there is nothing more to send; the listing may then
- * be freed. */
+/* Sends one piece. Returns false when nothing is left to send; the listing is then freed
+ * or about to be freed. */
 static bool send_piece(listing *l)
 {
     sgi_sending sending;
@@ -280,7 +281,8 @@ static bool send_piece(listing *l)
     sending.last = last;
     l->next += count;
     if (!sgi_send_end(&sending))
-        return false; /* the conversation closes; its callback `lost` frees the listing */
+        /* the conversation closes, and its callback `lost` frees the listing */
+        return false;
     if (last)
         free_listing(l);
     return !last;
@@ -299,8 +301,8 @@ static bool fill_listing(sgi_source *source, size_t room)
     return more;
 }
 
-/* Begins to answer in pieces. The first piece is sent here, because over HTTP a source is
- * asked only after the form of the answer is decided. */
+/* Begins to answer in pieces. The first piece is sent at once, because over HTTP a source
+ * can send only after a first message has decided the form of the response. */
 static void answer_in_pieces(const sgi_inbound *in, const page *p)
 {
     sgi_reply *reply = sgi_reply_open(in, false);

@@ -1,5 +1,6 @@
-/* A forwarded answer is the JSON object {"session","by","message"}: the wire session in
- * which the answer came, the digest of its principal, and the answer as received. */
+/* A forwarded answer is the JSON object {"session","by","message"}. "session" is the wire
+ * session in which the client sent the answer. "by" is the digest of the client's
+ * principal. "message" is the answer as received. */
 #include "engine/server/mailbox.h"
 
 #include "engine/error.h"
@@ -14,8 +15,8 @@ static const char not_taken[] =
 
 /* ---- the mailbox ---- */
 
-/* Writes the owner of a mailbox: a digest of 0xff bytes, which no principal has. So no
- * client can find the mailbox. */
+/* Writes the owner of a mailbox: a digest of 0xff bytes. No principal has this digest, so
+ * no client can find the mailbox. */
 static void write_owner(uint8_t digest[SGI_DIGEST_SIZE])
 {
     memset(digest, 0xff, SGI_DIGEST_SIZE);
@@ -40,8 +41,9 @@ static void look_at_calls(const segue_server *server)
         sgi_call_queue_events(call);
 }
 
-/* Sends the waiting questions after the mailbox was created, or after that failed.
- * Without a mailbox, an answer is lost if its client sends it to another server. */
+/* Sends the waiting questions when the creation of the mailbox is durable or has failed.
+ * Without a mailbox, an answer is lost if the client sends the answer to another
+ * server. */
 static void box_made(sgi_waiter *waiter, sgi_op *op, segue_status status)
 {
     segue_server *server = sgi_op_server(op);
@@ -79,7 +81,8 @@ void sgi_mailbox_create(segue_server *server)
         return;
     sgi_op *box = make_box(server);
     if (!box)
-        /* the mailbox was not created; the next session that begins tries again */
+        /* the mailbox was not created; the next session that begins makes another
+         * attempt */
         return;
     server->mailbox.box = box;
     sgi_server_put_in_maps(box);
@@ -110,8 +113,8 @@ void sgi_mailbox_delete(segue_server *server)
     sgi_mailbox_delete_claimed(box);
 }
 
-/* Replaces the mailbox, and gives the server a new name. Questions that were sent under
- * the old name can no longer be answered. */
+/* Replaces the mailbox and gives the server a new name. Answers to questions that carry
+ * the old name are lost. */
 void sgi_mailbox_replace(sgi_op *box)
 {
     segue_server *server = sgi_op_server(box);
@@ -120,7 +123,7 @@ void sgi_mailbox_replace(sgi_op *box)
         server->mailbox.box = NULL;
         sgi_op_wait_cancel(&server->mailbox.waits);
     }
-    /* deletes the old mailbox, if this server still owns it */
+    /* deletes the old mailbox in the store if this server still owns the mailbox */
     sgi_mailbox_delete_claimed(box);
     if (was_ours && sgi_engine_random_text(server->engine, server->name))
         sgi_mailbox_create(server);
@@ -136,9 +139,9 @@ void sgi_mailbox_renew(segue_server *server)
 
 typedef struct mail {
     segue_server *server; /* a counted reference */
-    /* the conversation that brought the answer, a counted reference */
+    /* the conversation on which the client sent the answer; a counted reference */
     sgi_conn *conn;
-    size_t len; /* number of bytes that server->late counts for this answer */
+    size_t len; /* number of bytes of this answer that server->late counts */
     sgi_buf answer;
 } mail;
 
@@ -249,7 +252,7 @@ bool sgi_mailbox_forward_answer(sgi_peer *peer, const sgi_message *msg)
     *m = (mail){server, peer->conn, answer.len, answer};
     sgi_server_ref(server);
     sgi_conn_ref(peer->conn);
-    /* the POST is answered with a status only, never with an event stream */
+    /* the POST gets only a status as its answer, never an event stream */
     peer->conn->no_events = true;
     sgi_late_answer_use_begin(&server->late, answer.len);
     sgi_committer_add_job(&server->committer, job);

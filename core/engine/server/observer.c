@@ -1,4 +1,5 @@
-/* Functions of the server that the log and the cluster call to report changes. */
+/* Functions of the server that the log and the cluster call to report changes to the
+ * server. */
 #include "engine/log/observer.h"
 
 #include "engine/error.h"
@@ -30,16 +31,17 @@ static void linger(sgi_op *op)
         sgi_server_free_lingering(sgi_op_server(op));
 }
 
-/* Called when more of the operation's log became visible, perhaps its end. */
+/* Called when further entries of the operation's log have become visible. The final entry
+ * can be among them. */
 static void became_visible(sgi_op *op)
 {
-    /* A call with a key and a lasting call start when their creation is durable, and not
-     * before: another operation might have the same key, and the client of a lasting call
-     * might not be able to come back. */
+    /* A call with an idempotency key and a lasting call start only when their creation is
+     * durable. Before that, the store can still find another operation with the same key,
+     * and the client of a lasting call could not come back. */
     bool waited = op->key || sgi_op_is_lasting_call(op);
     if (waited && op->hold == SGI_HOLD_NEW && !op->served->call &&
         !sgi_op_has_ended(op) && sgi_op_server(op)->stage < SGI_SERVER_DEAD) {
-        /* set before the start, so that a failed start is not repeated */
+        /* The hold is set before the start, so that a failed start is not repeated. */
         sgi_op_set_hold(op, SGI_HOLD_HERE);
         if (sgi_call_start(op, false) != SEGUE_OK)
             sgi_op_end_internal_error(op, "Out of memory");
@@ -50,7 +52,8 @@ static void became_visible(sgi_op *op)
         return;
     if (sgi_op_runs_elsewhere(op)) {
         sgi_followed_end(op);
-        /* the operation has ended: no server runs it, so this server may keep it */
+        /* the operation has ended and no server runs it, so this server can keep its
+         * log */
         sgi_op_set_hold(op, SGI_HOLD_HERE);
         op->shared->stale = false;
     }
@@ -60,20 +63,22 @@ static void became_visible(sgi_op *op)
     uncount(op);
     /* questions are withdrawn before the client gets the end */
     sgi_question_requests_withdraw(op);
-    /* a round that a client will answer stays: the client's next request gets the end as
-     * its answer */
+    /* A round that a client will still answer stays open. The client's next request gets
+     * the end of the call as its answer. */
     if (!sgi_round_is_awaited(op))
         sgi_round_end(op);
     if (sgi_op_is_known(op))
         linger(op);
     if (op->served->call && op->head.final == SGI_FINAL_CANCELLED)
-        /* the handler of a plain call can no longer be cancelled after this */
+        /* must run before sgi_call_release, which separates the handler from the
+         * operation */
         sgi_call_cancel(op->served->call);
     if (op->served->call)
         sgi_call_release(op->served->call);
 }
 
-/* Called when another server has taken the operation over. Stops the handler here. */
+/* Called when another server has taken over the operation. Stops the handler on this
+ * server. */
 static void fenced(sgi_op *op)
 {
     if (sgi_op_is_mailbox(op)) {
@@ -89,7 +94,8 @@ static void fenced(sgi_op *op)
 
 static void not_created(sgi_op *op, segue_status status)
 {
-    /* an existing key is no failure: the client has repeated its request */
+    /* An existing idempotency key is not a failure: the client has repeated its
+     * request. */
     if (status != SEGUE_E_EXISTS || !op->key)
         sgi_engine_log(op->engine, SEGUE_LOG_WARNING,
                        "the store could not create an operation: %s",
@@ -184,7 +190,8 @@ static void recovered(sgi_cluster *cluster)
         sgi_server_open(server);
 }
 
-/* Replaces the mailbox, because another server may have claimed and deleted it. */
+/* Replaces the mailbox, because another server may have claimed and deleted the
+ * mailbox. */
 static void doubted(sgi_cluster *cluster)
 {
     sgi_mailbox_renew(sgi_cluster_server(cluster));

@@ -1,4 +1,4 @@
-/* The conversation holds a reference to the peer, and the peer holds one to the
+/* The conversation holds a reference to the peer. The peer holds a reference to the
  * server. */
 #include "engine/server/serving.h"
 
@@ -55,8 +55,8 @@ sgi_peer *sgi_peer_new(segue_server *server, void *transport, sgi_principal *who
 void sgi_peer_open(sgi_peer *peer)
 {
     if (!peer->who)
-        /* the principal is not known yet; when it is known, sgi_peer_open is called
-         * again */
+        /* the principal is not known yet; sgi_peer_open is called again when it is
+         * known */
         return;
     peer->reading = true;
     sgi_conn_resume_input(peer->conn);

@@ -26,7 +26,8 @@ static void leave(sgi_reply *reply, sgi_pieces *pieces)
     sgi_segment_reader_end(&pieces->cursor);
     op->frees_consumed = false;
     if (op->served->call)
-        /* freed pieces make room, so a handler that waits for room can continue */
+        /* pieces that were freed make room, so a handler that waits for room can
+         * continue */
         sgi_call_has_room(op->served->call);
     sgi_op_unref(op);
 }
@@ -53,7 +54,7 @@ void sgi_pieces_drop(sgi_reply *reply)
 
 /* ---- the end of the pieces ---- */
 
-/* Answers the request as if no pieces had been sent. */
+/* Answers the request with the whole result, as if no pieces had been sent. */
 static void answer(sgi_pieces *pieces)
 {
     sgi_reply *reply = pieces->reply;
@@ -73,8 +74,8 @@ static void close_reply(sgi_pieces *pieces)
     sgi_reply_close(reply);
 }
 
-/* Ends the pieces by sending the answer. Only an answer with a result may leave out what
- * the pieces contained. */
+/* Ends the pieces and sends the answer. Only the answer of a call that ended with a
+ * result can omit the content of the sent pieces. */
 static void finish(sgi_pieces *pieces)
 {
     const sgi_op *op = pieces->cursor.reader.op;
@@ -97,11 +98,12 @@ static void fail(sgi_pieces *pieces)
     sgi_engine_log(reply->engine, SEGUE_LOG_ERROR,
                    "the store cannot read back the pieces of a result");
     if (ended) {
-        answer(pieces); /* this answer has the whole result, so nothing is missing */
+        /* the answer has the whole result, so the client misses nothing */
+        answer(pieces);
         return;
     }
-    /* only the dialect's form can report replaced segments on a channel, so the client
-     * has to resume */
+    /* Only pieces can report replaced segments on a channel, so the channel is closed and
+     * the client has to resume. */
     if (pieces->resumes)
         sgi_conn_close(pieces->conn);
     sgi_pieces_drop(reply);
@@ -109,8 +111,8 @@ static void fail(sgi_pieces *pieces)
 
 /* ---- sending pieces ---- */
 
-/* Sends one piece. Returns false when there is nothing to send now or when the pieces
- * were freed. */
+/* Sends one piece. Returns false when no more can be sent now, or when the pieces were
+ * freed. */
 static bool send_piece(sgi_pieces *pieces)
 {
     sgi_op *op = pieces->cursor.reader.op;
@@ -128,7 +130,8 @@ static bool send_piece(sgi_pieces *pieces)
         close_reply(pieces);
         return false;
     case SGI_PIECES_LOST:
-        /* the conversation closes for lack of memory, which ends the call */
+        /* the conversation closes because memory ran out, and its end also ends the
+         * call */
         pieces->open = false;
         return false;
     default:
@@ -166,10 +169,10 @@ static bool fill(sgi_source *source, size_t room)
     return more;
 }
 
-/* Sends pieces when there may be more to read. The first piece is sent from here, because
- * over HTTP a source is asked only after the form of the answer is decided. During the
- * handler's first turn no piece is sent: the whole result may be ready when the turn
- * ends, and then one message is enough. */
+/* Sends a piece when there are entries to read. The first piece is sent at once, because
+ * over HTTP a source can send only after a first message has decided the form of the
+ * response. During the handler's first turn no piece is sent: if the whole result is
+ * ready at the end of the turn, one message is enough. */
 static void more_to_read(sgi_reader *reader)
 {
     sgi_pieces *pieces = SGI_OWNER(reader, sgi_pieces, cursor.reader);
@@ -178,7 +181,7 @@ static void more_to_read(sgi_reader *reader)
         return;
     if (conn->frames != SGI_FRAMES_OPEN ||
         (sgi_conn_transport(conn) && send_next(pieces)))
-        /* queued even while the client is away, because it may come back */
+        /* queued even while the client is away, because the client can come back */
         sgi_source_queue(conn, &pieces->source);
 }
 
@@ -196,8 +199,8 @@ static void turned(sgi_reply *reply, sgi_op *op)
     more_to_read(&reply->pieces->cursor.reader);
 }
 
-/* True when the transport has left the exchange before an event with an id was sent. No
- * client can resume such an exchange, so the answer need not wait for one. */
+/* True when the transport left the exchange before an event with an id was sent. No
+ * client can resume such an exchange, so the answer need not wait for a client. */
 static bool is_deserted(const sgi_pieces *pieces)
 {
     return !sgi_conn_transport(pieces->conn) && pieces->conn->frames == SGI_FRAMES_OPEN;
@@ -228,7 +231,7 @@ bool sgi_pieces_are_allowed(const sgi_conn *conn, sgi_str id)
     return !conn->no_events && !sgi_batch_of(conn, id);
 }
 
-/* Makes the pieces of a reply. NULL when out of memory. */
+/* Makes the pieces of a reply. Returns NULL when out of memory. */
 static sgi_pieces *make(sgi_reply *reply, const sgi_pieces_form *form)
 {
     const sgi_mem *mem = sgi_engine_mem(reply->engine);
@@ -264,9 +267,9 @@ void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request)
         sgi_pieces_drop(reply);
 }
 
-/* True when the memory of sent pieces may be freed, because no later request can ask for
- * them. Since DRAFT-2026-v1 a later request is possible: for the task that the call
- * becomes, or with answers to a round of questions. */
+/* True when the memory of sent pieces can be freed, because no later request can ask for
+ * them. Since DRAFT-2026-v1 a later request can ask: for the task that the call becomes,
+ * or with answers to a round of questions. */
 static bool may_pass(const sgi_pieces *pieces, const sgi_op *op)
 {
     return pieces->form->frees_consumed && !sgi_op_is_logged(op) &&
@@ -311,8 +314,8 @@ void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has)
         pieces->cursor.counts = true;
         pieces->cursor.has = *has;
     }
-    /* `begun` is true when the client has some segments already; otherwise the answer has
-     * the whole result */
+    /* `begun` is true when the client already has some segments; otherwise the answer
+     * must have the whole result */
     pieces->begun = lasting->pieces && (has ? *has > 0 || !sgi_op_log_has_result(op)
                                             : lasting->confirmed > 0);
     more_to_read(&pieces->cursor.reader);
@@ -331,7 +334,7 @@ void sgi_pieces_end(sgi_reply *reply)
     if (!reply->peer)
         close_reply(pieces);
     else if (!pieces->begun && !pieces->resumes)
-        answer(pieces); /* without pieces, the whole result is sent in one message */
+        answer(pieces); /* no piece was sent, so one message carries the whole result */
     else
         more_to_read(&pieces->cursor.reader);
 }

@@ -1,15 +1,17 @@
-/* Pieces: parts of a result that the client of a plain call receives before the end, if
- * the client asks for them. They have two forms: further responses to the request
- * (dialect P), and notifications (dialect PN). Each form belongs to a dialect
+/* Pieces: parts of a result that the client of a plain call receives before the call
+ * ends, if the client asks for pieces. Pieces have two forms: further responses to the
+ * request (dialect P), and notifications (dialect PN). Each form belongs to a dialect
  * (dialects.h).
  *
- * The pieces of a call are a source of its conversation, so the client's reading sets
- * their pace. While the operation runs, the pieces belong to the reply. When it has
- * ended, the pieces own the reply and answer it after the last piece.
+ * The pieces of a call are a source of its conversation, so a piece is written only when
+ * the client has read enough. While the operation runs, the pieces belong to the reply.
+ * When the operation has ended, the pieces own the reply and answer it after the last
+ * piece.
  *
- * The request shows whether the client wants pieces. At that moment the operation is not
- * known yet: the key of the call may belong to an earlier operation. So the pieces are
- * made first (sgi_pieces_offer) and get their operation later (sgi_pieces_begin). */
+ * The request shows whether the client wants pieces. At that time the operation of the
+ * call is not known yet: the idempotency key of the call may belong to an earlier
+ * operation. So the pieces are made first (sgi_pieces_offer) and get their operation
+ * later (sgi_pieces_begin). */
 #ifndef SGI_PIECES_H
 #define SGI_PIECES_H
 
@@ -21,27 +23,28 @@ typedef struct sgi_pieces sgi_pieces;
 
 typedef enum sgi_pieces_outcome {
     SGI_PIECES_SENT = 0,
-    SGI_PIECES_LAST, /* a piece was sent, and it was also the answer */
+    SGI_PIECES_LAST, /* the sent piece was also the answer */
     /* out of memory: no further piece is sent, and the answer has the whole result */
     SGI_PIECES_STOP,
-    /* out of memory, and the answer would lack a piece: nothing more is sent */
+    /* out of memory, and an answer would lack a piece: nothing more is sent */
     SGI_PIECES_LOST
 } sgi_pieces_outcome;
 
 typedef struct sgi_pieces_form {
-    /* Writes the beginning that all messages share. token: the client's name for the
-     * pieces, may be empty. Returns false when out of memory. NULL = the messages share
-     * no beginning. */
+    /* Writes the beginning that all messages with pieces share. token: the name that the
+     * client chose for the pieces, perhaps empty. Returns false when out of memory. NULL
+     * = the messages share no beginning. */
     bool (*begin)(sgi_pieces *pieces, sgi_json token);
-    /* Writes one message that begins with the segment at the cursor. */
+    /* Writes one message, whose first segment is the segment at the cursor. */
     sgi_pieces_outcome (*send)(sgi_pieces *pieces);
-    /* Answers the request with the rest of the result, when all pieces were sent. NULL =
-     * the answer has the whole result. */
+    /* Answers the request with the remaining part of the result, when all pieces were
+     * sent. NULL = the answer has the whole result. */
     void (*finish)(sgi_pieces *pieces);
-    /* the answer does not repeat sent pieces, so their memory can be freed */
+    /* the answer does not repeat sent pieces, so the memory of sent pieces can be
+     * freed */
     bool frees_consumed;
-    bool is_for_lists; /* long pages of lists are sent in the same form */
-    /* one message may contain several segments, except on the channel of a lasting
+    bool is_for_lists; /* the form is also used for long pages of lists */
+    /* one message can contain several segments, except on the channel of a lasting
      * call */
     bool gathers;
     bool lasts; /* the form can be used on the channel of a lasting call */
@@ -55,45 +58,46 @@ struct sgi_pieces {
     sgi_conn *conn; /* a counted reference */
     sgi_reply *reply;
     bool resumes; /* the reply is the channel of a lasting call */
-    /* an earlier request has asked for the same call, so the client may have some pieces
-     * already */
+    /* an earlier request has asked for the same call, so the client may already have some
+     * pieces */
     bool again;
     bool open;  /* pieces may be sent now */
     bool begun; /* at least one piece was sent */
     bool ended; /* the operation has ended, and the pieces own the reply */
-    /* the last message had to end before the next segment, whose index is not the next
-     * one of the list */
+    /* the last message ended early, because the index of the next segment does not follow
+     * the index before it */
     bool broken;
-    sgi_buf head; /* dialect PN: the beginning that all messages share */
+    sgi_buf head; /* dialect PN: the beginning that all messages with pieces share */
 };
 
-/* True when this request can be answered by more than one message. */
+/* True when this request can be answered with more than one message. */
 bool sgi_pieces_are_allowed(const sgi_conn *conn, sgi_str id);
-/* Makes pieces for the reply, if pieces were negotiated for the request. When out of
- * memory, the reply gets no pieces. */
+/* Makes pieces for the reply if the request has negotiated pieces. When out of memory,
+ * the reply gets no pieces. */
 void sgi_pieces_offer(sgi_reply *reply, const sgi_call_request *request);
-/* Begins the pieces of the reply, if it has any. Called before the reply waits for the
- * operation. again: an earlier request has asked for the same operation. */
+/* Begins to send the pieces of the reply; does nothing if the reply has no pieces. Called
+ * before the reply waits for the operation. again = true: an earlier request has asked
+ * for the same operation. */
 void sgi_pieces_begin(sgi_reply *reply, sgi_op *op, bool again);
-/* Separates the pieces from their operation, because the key turned out to belong to
+/* Separates the pieces from their operation, because the idempotency key belongs to
  * another operation. The reply can then get pieces of that other operation. */
 void sgi_pieces_detach(sgi_reply *reply);
-/* Begins the pieces on the channel of a lasting call, after the last piece that the
- * client has. has: the number of segments that the client says it has; NULL = the
- * position that the client confirmed counts. When out of memory, the conversation is
- * closed, and the client resumes again. */
+/* Begins to send pieces on the channel of a lasting call, after the last piece that the
+ * client has. has: the number of segments that the client reports to have; NULL =
+ * continue after the position that the client confirmed. When out of memory, the
+ * conversation is closed and the client must resume again. */
 void sgi_pieces_resume(sgi_reply *reply, sgi_op *op, const uint64_t *has);
-/* Sends further pieces. Called when a transport carries the conversation of the reply
+/* Sends further pieces. Called when a transport carries the reply's conversation
  * again. */
 void sgi_pieces_continue(sgi_reply *reply);
-/* Gives the reply to its pieces, because the operation has ended. The pieces answer the
- * reply. */
+/* Makes the pieces the owner of the reply, because the operation has ended. The pieces
+ * then answer and close the reply. */
 void sgi_pieces_end(sgi_reply *reply);
-/* Frees the pieces without an answer. The caller still has to answer and close the
+/* Frees the pieces without an answer. The caller must still answer and close the
  * reply. */
 void sgi_pieces_drop(sgi_reply *reply);
 
-/* Notes that the next message reaches up to this position of the log. */
+/* Notes that the next message contains the log up to this position. */
 void sgi_pieces_note_position(const sgi_pieces *pieces, uint64_t seq);
 
 #endif

@@ -57,8 +57,8 @@ static int64_t time_to_fill(const sgi_bucket *bucket)
     return (int64_t)((bucket->full - bucket->tokens) * 1000 / bucket->full) + 1;
 }
 
-/* A principal without references is kept until its buckets are full again. Otherwise a
- * client could get more look-ups by opening new connections. */
+/* Drops one reference. A principal without references is kept until its buckets are full
+ * again. Otherwise a client could get more look-ups by opening new connections. */
 void sgi_principal_unref(sgi_principal *who)
 {
     if (--who->refs)

@@ -1,8 +1,8 @@
 /* The questions that a server asks the host of a session: sampling/createMessage and
- * elicitation/create. They run like tools/call (tool_call.c). When the asking server
- * sends params.task, they are tasks of 2025-11-25, with or without segments. They differ
- * from tool calls in the form of their results (call_kind.h), and their handlers cannot
- * ask questions. */
+ * elicitation/create. The handler of a question runs like the handler of a tools/call
+ * (tool_call.c). If the asking server sends params.task, the question becomes a task of
+ * 2025-11-25, with or without segments. Questions differ from tool calls in the form of
+ * their results (call_kind.h), and their handlers cannot ask questions. */
 #include "engine/server/tool_call.h"
 
 static void ask(const sgi_inbound *in, const sgi_call_kind *kind)
@@ -11,8 +11,8 @@ static void ask(const sgi_inbound *in, const sgi_call_kind *kind)
     sgi_inbound asked = *in;
     const sgi_item *item =
         sgi_item_find(in->peer->server, SEGUE_ITEM_QUESTION, sgi_str_of(kind->method));
-    /* The host declared no tasks for this method, so params.task is ignored (2025-11-25
-     * basic/utilities/tasks, "Task Support and Handling"). */
+    /* The host has declared no tasks for this method, so params.task is ignored
+     * (2025-11-25 basic/utilities/tasks, "Task Support and Handling"). */
     if (item->options.task == SEGUE_TASK_NEVER)
         asked.task = (sgi_json){0};
     asked.caps = 0;

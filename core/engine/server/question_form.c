@@ -6,7 +6,8 @@
 
 static const struct {
     const char *method;
-    const char *name; /* name of a capability that the client must declare */
+    /* name of the capability that a client must declare before it gets such a question */
+    const char *name;
     uint32_t cap;
 } askable[] = {
     {"elicitation/create", "elicitation", SGI_CAP_ELICITATION},
@@ -14,8 +15,8 @@ static const struct {
     {"roots/list", "roots", SGI_CAP_ROOTS},
 };
 
-/* Follows 2025-11-25 client/elicitation, "Capabilities", and client/sampling, "Tools in
- * Sampling". */
+/* The rules are in 2025-11-25 client/elicitation, "Capabilities", and client/sampling,
+ * "Tools in Sampling". */
 uint32_t sgi_input_required_caps(const char *method, sgi_json params)
 {
     uint32_t needs = SGI_CAP_NOBODY;

@@ -1,14 +1,14 @@
-/* A request (sgi_question_request) that was sent or waits holds references to its
- * operation and to the conversation on which it was sent. Its question points to the
- * request. The handler's callbacks run before due questions are sent, so a new stream
- * only queues the call.
+/* A request (sgi_question_request) holds references to its operation and, when the
+ * request was sent, to its conversation. The input of the question points to the request.
+ * When a stream for questions becomes available, the call is only queued: the handler's
+ * callbacks must run before the questions are sent.
  *
- * A question that was sent on a broken stream is one of the events that the client may
- * request again. Its id stays the same.
+ * A client that resumes a broken stream can ask for a question that was sent on the
+ * stream, like for every other event. The id of the question stays the same.
  *
  * A question that is asked as a task (input/question_task.h) is in the table from its
- * first message to its last. The messages of its question task are sent like the
- * question, and the client's answers to them go to the question task. */
+ * first message to its last. The messages of its question task are sent on the same way
+ * as the question. The question task gets the client's answers to these messages. */
 #include "engine/server/question_requests.h"
 
 #include "base/thresholds.h"
@@ -32,7 +32,7 @@
 
 #include <stdio.h>
 
-/* The largest number of requests in one session that were sent and have no answer. */
+/* The maximum number of sent and unanswered requests in one session. */
 #define OUT_MAX SGI_THRESHOLD(questions_out_max)
 
 struct sgi_question_request {
@@ -40,14 +40,17 @@ struct sgi_question_request {
     sgi_question_requests *questions;
     sgi_op *op; /* a counted reference */
     sgi_input *input;
-    /* a counted reference to the conversation on which the request was sent; NULL = the
-     * request still waits */
+    /* the conversation on which the request was sent, a counted reference; NULL = the
+     * request waits and was not sent yet */
     sgi_conn *conn;
-    /* number of the event that contains the request, if `conn` numbers its events */
+    /* number of the event that contains the request; 0 if `conn` does not number its
+     * events */
     uint64_t event;
     sgi_question_id id;
-    sgi_map_node by_id; /* node of server->questions, after the request was sent */
-    bool cancels;       /* the client has declared that the server may cancel its tasks */
+    /* node of server->questions; in that map only after the request was sent */
+    sgi_map_node by_id;
+    /* the client has declared that the server can cancel tasks of the client */
+    bool cancels;
 };
 
 void sgi_question_requests_init(sgi_question_requests *questions,
@@ -58,8 +61,8 @@ void sgi_question_requests_init(sgi_question_requests *questions,
     TAILQ_INIT(&questions->waiting);
 }
 
-/* Frees a request, so that another request may be sent. The caller holds a reference to
- * the operation. */
+/* Frees a request, so that the session has room for another request. The caller holds a
+ * reference to the operation. */
 static void forget(sgi_question_request *question)
 {
     sgi_question_requests *questions = question->questions;
@@ -79,9 +82,9 @@ static void forget(sgi_question_request *question)
 
 /* ---- asking a question ---- */
 
-/* True when the client reads the stream on which the question was sent. If the client has
- * opened the GET stream again without an event id, it may have missed what was sent
- * before. */
+/* True when the client reads the stream on which the question was sent. A client that has
+ * opened its GET stream again without an event id may have missed earlier events, so
+ * earlier questions do not count as read. */
 static bool is_read(const sgi_question_request *question)
 {
     const sgi_conn *conn = question->conn;
@@ -89,10 +92,10 @@ static bool is_read(const sgi_question_request *question)
     return sgi_question_target_is_read(conn) && question->event >= peer->read_from;
 }
 
-/* True when the question was sent on a stream that no client reads and that the client
- * may never resume. The question is then sent again on a stream that the client reads. In
- * one session this happens only after the client has repeated the call, or when it waits
- * for the result again. */
+/* True when the question was sent on a stream that no client reads, and a stream that a
+ * client reads now exists. The question is then sent again on the second stream. Within
+ * one session this happens only when the client has repeated the call or waits for the
+ * result again. */
 static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
 {
     sgi_question_target where;
@@ -106,8 +109,8 @@ static bool is_stranded(const sgi_op *op, const sgi_question_request *question)
                      sgi_question_target_is_awaited(op, question->questions);
 }
 
-/* True when the question has to be sent: a handler waits for its answer, its entry is
- * visible, and it is not answered. */
+/* True when the question must be sent: a handler waits for the answer, the entry of the
+ * question is visible, and the question has no answer. */
 static bool is_due(const sgi_op *op, const sgi_input *input)
 {
     return (input->bound || sgi_op_runs_elsewhere(op)) && !input->answered &&
@@ -117,8 +120,8 @@ static bool is_due(const sgi_op *op, const sgi_input *input)
            !(input->question_task && sgi_question_task_is_over(input->question_task));
 }
 
-/* True when the question has to be sent and a connected client can answer it. *where is
- * then the target. */
+/* True when the question must be sent and a connected client can answer the question.
+ * *where is then the target. */
 static bool can_be_sent(const sgi_op *op, const sgi_input *input,
                         sgi_question_target *where)
 {
@@ -127,8 +130,8 @@ static bool can_be_sent(const sgi_op *op, const sgi_input *input,
            !(sgi_input_required_caps(input->method, params) & ~where->caps);
 }
 
-/* Returns the conversation on which a question task can send now; NULL = there is
- * none. */
+/* Returns the conversation on which the messages of a question task can be sent now, or
+ * NULL when no conversation is available. */
 static sgi_conn *way_of(const sgi_question_request *question)
 {
     sgi_question_target where;
@@ -149,15 +152,15 @@ static bool has_output(const sgi_input *input)
            way_of(input->question_request);
 }
 
-/* True when a handler of the operation runs, here or at another server. */
+/* True when a handler of the operation runs on this server or on another server. */
 static bool has_asker(const sgi_op *op)
 {
     return sgi_op_runs_elsewhere(op) ||
            (op->served->call && !op->served->call->cancelled);
 }
 
-/* True when an answer reaches the operation from any server of the store to which the
- * client may send it. */
+/* True when an answer reaches the operation, whichever server of the store receives the
+ * answer. */
 static bool can_be_answered(const sgi_op *op)
 {
     return sgi_op_is_logged(op) || !sgi_mailbox_is_being_stored(sgi_op_server(op));
@@ -182,8 +185,8 @@ bool sgi_question_requests_are_due(const sgi_op *op)
     return false;
 }
 
-/* Sends the first waiting request that can be sent now. Requests before it that have no
- * stream in this session leave the list; their questions become due again. */
+/* Sends the first waiting request that can be sent now. A request before it that has no
+ * stream in this session leaves the waiting list, and its question becomes due again. */
 static void let_next_go(sgi_question_requests *questions)
 {
     bool goes = false;
@@ -235,13 +238,13 @@ static void send_question(const sgi_question_request *question)
                         sgi_question_id_json(&question->id, 0, room),
                         sgi_str_of(input->method));
     sgi_question_write_params(&sending.w, question->op, input);
-    /* when out of memory, the conversation closes, and the request ends with it */
+    /* when out of memory, the conversation closes, and its end also ends this request */
     sgi_send_end(&sending);
 }
 
 /* Connects the question task with a new stream. Over HTTP the client's messages have no
- * order. The client then sends one response per request, and the rest of its answer is
- * fetched by further requests. */
+ * order, so the client must send one response per request, and further requests fetch the
+ * rest of the answer. */
 static void join_asker(const sgi_question_request *question,
                        const sgi_question_target *where)
 {
@@ -253,8 +256,8 @@ static void join_asker(const sgi_question_request *question,
     sgi_question_task_send(question_task, question->conn);
 }
 
-/* Decides whether the question is asked as a task. A question that already is a task
- * stays one if the client accepts tasks. Returns false when out of memory. */
+/* Decides whether the question is asked as a task. A question that was already asked as a
+ * task stays a task if the client accepts tasks. Returns false when out of memory. */
 static bool choose_form(sgi_op *op, sgi_input *input, const sgi_question_target *where)
 {
     bool as_task = sgi_question_is_task(op, input, where);
@@ -275,8 +278,8 @@ static bool make_id(const sgi_op *op, const sgi_input *input, sgi_question_id *i
                                 lasts ? input->asked : 0);
 }
 
-/* Removes the request from its session. If an answer arrives in this session later,
- * late_answer.c handles it. */
+/* Removes the request from its session. late_answer.c handles an answer that arrives in
+ * this session later. */
 static void leave(sgi_question_request *question)
 {
     sgi_question_requests *questions = question->questions;
@@ -286,8 +289,8 @@ static void leave(sgi_question_request *question)
     let_next_go(questions);
 }
 
-/* Sends the question, or makes it wait when too many questions are unanswered. Returns
- * false when out of memory. */
+/* Sends the question. If too many questions of the session are unanswered, the question
+ * waits instead. Returns false when out of memory. */
 static bool put_out(sgi_op *op, sgi_input *input, const sgi_question_target *where)
 {
     sgi_question_requests *questions = where->questions;
@@ -393,7 +396,7 @@ void sgi_question_requests_send_all_soon(const sgi_wire_session *session)
 
 /* ---- receiving an answer ---- */
 
-/* Returns the request that has this id. */
+/* Returns the sent request that has this id, or NULL when there is no such request. */
 static sgi_question_request *find(const segue_server *server,
                                   const sgi_question_parts *parts, sgi_json id)
 {
@@ -408,7 +411,7 @@ static sgi_question_request *find(const segue_server *server,
     return is_one ? question : NULL;
 }
 
-/* Stores the result of an answer, in the form that the handler expects. */
+/* Stores the result that answers a question, in the form that the handler expects. */
 static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
 {
     sgi_buf answer;
@@ -419,26 +422,26 @@ static segue_status take_result(sgi_op *op, sgi_str key, sgi_json result)
     return status;
 }
 
-/* Continues the operation after an answer to one of its questions. status: the outcome of
- * handling the answer. The caller holds a reference to the operation. */
+/* Continues the operation after one of its questions was answered. status: the outcome of
+ * storing the answer. The caller holds a reference to the operation. */
 static void settle(sgi_op *op, segue_status status)
 {
     if (sgi_op_runs_elsewhere(op) && sgi_task_is_put_off(op, status))
-        /* the answer could not be taken, so the question is sent again */
+        /* the answer could not be accepted, so the question is sent again */
         sgi_question_requests_send_soon(op);
-    /* the answer cannot be stored, and the client cannot be asked to repeat it, so the
-     * operation ends */
+    /* there is no memory for the answer, and the client cannot be asked to repeat the
+     * answer, so the operation ends */
     else if (status == SEGUE_E_NOMEM)
         sgi_op_end_internal_error(
             op, "Out of memory: the server cannot keep the answer to a question");
     sgi_round_take_other_answer(op);
     if (op->served->call)
-        /* sends the question again if the answer did not fit */
+        /* sends the question again if the answer did not fit the question */
         sgi_call_queue_events(op->served->call);
 }
 
-/* True when the result names this task in related-task, or names no task (2025-11-25
- * basic/utilities/tasks, "Associating Task-Related Messages"). */
+/* True when the result's _meta names this task as the related task, or names no task
+ * (2025-11-25 basic/utilities/tasks, "Associating Task-Related Messages"). */
 static bool is_about(const sgi_op *op, sgi_json result)
 {
     sgi_json related = sgi_json_get(sgi_json_get(result, "_meta"), SGI_RELATED_TASK);
@@ -460,8 +463,8 @@ bool sgi_question_take_answer(sgi_op *op, sgi_input *input, bool is_error,
 {
     if (!is_error && !is_about(op, answer))
         return false;
-    /* the question may have been sent in another session too: that client need not answer
-     * it */
+    /* if the question was also sent in another session, the client of that session need
+     * not answer */
     sgi_question_withdraw_sent(input);
     settle(op, take(op, input, is_error, answer));
     return true;
@@ -492,8 +495,8 @@ static sgi_answered hear(sgi_question_request *question, const sgi_message *msg)
     return SGI_ANSWERED_ONE;
 }
 
-/* Handles the answer to a question of a lasting call. Such a question has the same id in
- * every session. If another server has asked it, the call is looked up in the store. */
+/* Handles the answer to a question of a lasting call. The question has the same id in
+ * every session. If another server runs the call, the call is looked up in the store. */
 static sgi_answered answer_lasting(sgi_peer *peer, const sgi_question_parts *parts,
                                    bool is_error, sgi_json answer)
 {
@@ -544,8 +547,8 @@ bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,
            hear(question, msg) == SGI_ANSWERED_ONE;
 }
 
-/* Handles a malformed answer as an error, because no other answer with the same id will
- * come (R-0-2). */
+/* Handles a malformed answer as an error, because the client sends no second answer with
+ * the same id (R-0-2). */
 bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg)
 {
     char cut[160];
@@ -566,7 +569,7 @@ bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg
 
 /* ---- questions that are tasks ---- */
 
-/* Frees the question task of a question, and removes the question from
+/* Frees the question task of a question, and removes the question's request from
  * server->questions. */
 static void drop_asker(sgi_input *input)
 {
@@ -622,8 +625,8 @@ void sgi_question_requests_abandon(sgi_question_requests *questions)
     }
 }
 
-/* Asks the client to cancel the task that it made for the question. Does nothing when
- * there is no such task. */
+/* Asks the client to cancel the task that the client has made for the question. Returns
+ * false when there is no such task. */
 static bool cancel_task(const sgi_question_request *question)
 {
     sgi_question_task *question_task = question->input->question_task;

@@ -1,19 +1,20 @@
-/* Questions in the handshake eras (2024-11-05 to 2025-11-25): the server sends a request,
- * and the client answers with a response. Over a byte stream the request is sent on the
- * connection. Over HTTP a call's request is sent on the event stream of that call. A
- * task's request is sent on any open stream of the conversation that made the task, or of
- * a conversation that waits for its result (2025-11-25 basic/transports, "Sending
- * Messages to the Server"; basic/utilities/tasks). Until there is such a stream, the
- * question waits.
+/* Questions by request, in the handshake versions (2024-11-05 to 2025-11-25): the server
+ * sends a request, and the client answers with a response. Over a byte stream the request
+ * is sent on the connection. Over HTTP a call's request is sent on the event stream of
+ * that call. A task's request is sent on an open stream of the conversation that made the
+ * task, or of a conversation that waits for the task's result (2025-11-25
+ * basic/transports, "Sending Messages to the Server"; basic/utilities/tasks). Until there
+ * is such a stream, the question waits.
  *
- * A request is in the table of its server under its id (question_id.h) until it is
- * answered or withdrawn, or until the session ends. When the session ends, the question
- * is asked again in each session that waits for the operation. The number of unanswered
- * requests in a session is limited. Further requests wait.
+ * A request is in the table of its server, under its id (question_id.h), until the
+ * request is answered or withdrawn, or its session ends. When the session ends, the
+ * question is asked again in each session that waits for the operation. The number of
+ * unanswered requests in a session is limited; further requests wait.
  *
- * An answer is accepted only for the question that its id names. It must come in the
- * session in which the question was asked or, when the question is in the store, from the
- * same principal. All other answers are dropped and logged. */
+ * An answer is accepted only for the question that its id names. The answer must come in
+ * the session in which the question was asked. If the question is in the store, the
+ * answer can also come in another session of the same principal. All other answers are
+ * dropped and logged. */
 #ifndef SGI_QUESTION_REQUESTS_H
 #define SGI_QUESTION_REQUESTS_H
 
@@ -32,11 +33,11 @@ typedef struct sgi_wire_session sgi_wire_session;
 
 TAILQ_HEAD(sgi_question_request_list, sgi_question_request);
 
-/* The requests of one session. */
+/* The requests that ask questions in one session. */
 typedef struct sgi_question_requests {
-    /* requests that were sent and not answered */
+    /* the requests that were sent and have no answer yet */
     struct sgi_question_request_list out;
-    /* requests that wait, because `out` is full */
+    /* the requests that wait because `out` is full */
     struct sgi_question_request_list waiting;
     int32_t out_count;
     /* the wire session; NULL = the requests go over a byte stream */
@@ -45,55 +46,55 @@ typedef struct sgi_question_requests {
 
 void sgi_question_requests_init(sgi_question_requests *questions,
                                 sgi_wire_session *session);
-/* Ends the requests of a session that has ended. No answer to them will come. */
+/* Ends the requests of a session that has ended. Their questions are asked again in other
+ * sessions. */
 void sgi_question_requests_abandon(sgi_question_requests *questions);
-/* The outcome of handling a response to one of the server's requests. */
+/* What the server has done with a response of the client to one of the server's
+ * requests. */
 typedef enum sgi_answered {
-    /* this server has sent this client no request with that id */
+    /* the response was not used: no open question of this client has its id */
     SGI_ANSWERED_NOTHING = 0,
-    /* the response was taken, or its question is being looked up in the store */
+    /* the response was accepted, or its question is being looked up in the store */
     SGI_ANSWERED_ONE,
-    /* The client must send the response again, because another server has asked, or
-     * because too many answers are being handled now. */
+    /* The client must send the response again: another server has asked the question, or
+     * too many answers are being handled now. */
     SGI_ANSWERED_LATER
 } sgi_answered;
 
 sgi_answered sgi_question_requests_take_answer(sgi_peer *peer, const sgi_message *msg);
-/* Handles a response that another server has received and forwarded (mailbox.h). session,
- * who: the session of the response, and the digest of its principal. Returns false when
- * this server has sent no request with its id. */
+/* Handles a response that another server has received and forwarded (mailbox.h). session:
+ * the session in which the response came. who: the digest of the client's principal.
+ * Returns false when this server has no open request with the response's id. */
 bool sgi_question_requests_take_forwarded(segue_server *server, sgi_str session,
                                           const uint8_t *who, const sgi_message *msg);
-/* Handles a malformed response: its question gets an error as the answer. Returns false
- * when there is no such question. */
+/* Handles a malformed response: its question is answered with an error. Returns false
+ * when no open question has the response's id. */
 bool sgi_question_requests_take_malformed(sgi_peer *peer, const sgi_message *msg);
 
-/* Handles a notification of the client about a task that the client runs. */
+/* Handles a client's notification about a task that the client runs. */
 void sgi_question_requests_take_notification(sgi_peer *peer, const sgi_message *msg);
 
-/* True when the operation has an open question that has to be sent and can be sent
- * now. */
+/* True when a question of the operation must be sent and can be sent now. */
 bool sgi_question_requests_are_due(const sgi_op *op);
 /* Sends the open questions of the operation that were not sent yet. */
 void sgi_question_requests_send(sgi_op *op);
-/* Sends the operation's questions when the callbacks have run, because a stream for them
- * may have become available. */
+/* Sends the operation's questions after its callbacks have run. Called when a stream for
+ * questions may have become available. */
 void sgi_question_requests_send_soon(sgi_op *op);
-/* Called when the log of an operation of another server has grown. Sends its new
- * questions to the client at this server, and withdraws the questions that were
- * answered. */
+/* Called when the log of an operation that another server runs has grown. Sends new
+ * questions to the client of this server, and withdraws answered questions. */
 void sgi_question_requests_send_followed(sgi_op *op);
-/* Handles the answer to a question of the handshake eras: an error object, or a result.
- * The caller holds a reference to the operation and has checked that the client owns the
- * operation. Returns false when the answer names another task. */
+/* Handles the answer to a question of the handshake versions. The answer is an error
+ * object or a result. The caller holds a reference to the operation and has checked that
+ * the client owns the operation. Returns false when the answer names another task. */
 bool sgi_question_take_answer(sgi_op *op, sgi_input *input, bool is_error,
                               sgi_json answer);
-/* Calls sgi_question_requests_send_soon for each operation that can ask in this session.
- * Called when the client has opened the session's GET stream. */
+/* Calls sgi_question_requests_send_soon for each operation that can ask questions in this
+ * session. Called when the client has opened the session's GET stream. */
 void sgi_question_requests_send_all_soon(const sgi_wire_session *session);
-/* Tell the client that no answer is needed any more. sgi_question_requests_withdraw: for
- * all requests of an operation that has ended. sgi_question_withdraw_sent: for the
- * request of one question that was answered. */
+/* Tell the client that a question needs no answer any more.
+ * sgi_question_requests_withdraw withdraws all requests of an operation that has ended.
+ * sgi_question_withdraw_sent withdraws the request of one answered question. */
 void sgi_question_requests_withdraw(sgi_op *op);
 void sgi_question_withdraw_sent(sgi_input *input);
 

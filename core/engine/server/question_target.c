@@ -1,8 +1,8 @@
-/* A task's questions are sent where the task was made: on the conversation of that
- * request, or on the GET stream of its session. If that is impossible, they are sent like
- * the questions of a plain call: on a stream whose client waits for the end or receives
- * the segments. Such a stream belongs, for example, to a client that has repeated the
- * call with its key. */
+/* A task's questions are sent on the conversation of the request that made the task, or
+ * on the GET stream of that request's session. If both are impossible, a task's questions
+ * are sent like the questions of a plain call: on a stream whose client waits for the end
+ * of the operation or receives its segments. A client that has repeated the call with its
+ * idempotency key, for example, has such a stream. */
 #include "engine/server/question_target.h"
 
 #include "engine/server/dialects.h"
@@ -26,14 +26,14 @@ sgi_conn *sgi_question_target_session_stream(const sgi_wire_session *session)
     return peer && sgi_question_target_is_read(peer->conn) ? peer->conn : NULL;
 }
 
-/* Finds a target on the conversation of a request. now: true = a client must read the
- * conversation at this moment; false = a parked stream, which the client may resume, is
- * good enough. */
+/* Finds a target on the conversation of a request. now = true: a client must be reading
+ * the conversation now. now = false: the conversation can also be a parked stream that
+ * the client may resume. */
 static bool find_in(const sgi_peer *peer, bool now, sgi_question_target *found)
 {
     sgi_conn *conn = peer->conn;
     if (peer->is_exchange && !peer->session)
-        return false; /* the session has ended, so no answer would come */
+        return false; /* the wire session has ended, so no answer would arrive */
     if (!(now && peer->is_exchange ? sgi_question_target_is_read(conn)
                                    : sgi_question_target_is_open(conn)))
         conn = peer->session ? sgi_question_target_session_stream(peer->session) : NULL;
@@ -77,8 +77,8 @@ bool sgi_question_target_is_awaited(const sgi_op *op,
     return false;
 }
 
-/* Finds a request of the operation whose stream a client reads now. Several requests may
- * wait for an operation with a key. */
+/* Finds a target on a request of the operation whose stream a client is reading now.
+ * Several requests can wait for an operation with an idempotency key. */
 static bool find_reading_call(const sgi_op *op, sgi_question_target *found)
 {
     const sgi_reply *reply = NULL;

@@ -1,6 +1,6 @@
-/* Handlers ask questions and get answers in one form, without the members that depend on
- * tasks and on the revision of the protocol. This file adds these members to questions
- * and removes them from answers. */
+/* A handler asks questions and gets answers in one form for all protocol versions,
+ * without the members that depend on tasks or on the version. This file adds those
+ * members to questions and removes them from answers. */
 #include "engine/server/question_wire.h"
 
 #include "engine/response_modes.h"

@@ -1,18 +1,18 @@
 /* The items of a server: tools, resources, resource templates, prompts, and the questions
  * that the server answers as the host of a session. Items are reference-counted. A
- * removed item leaves the lists at once, and its memory when the last call that runs it
- * ends. Then its free_user runs, outside the lock. */
+ * removed item leaves the lists at once and is freed when the last call that runs the
+ * item ends. Then the item's free_user runs, outside the lock. */
 #include "engine/error.h"
 #include "engine/server/server.h"
 #include "wire/scopes.h"
 #include "wire/json_copy.h"
 
-/* The properties of a type of item: its word in messages, its key member and its check
- * function. */
+/* The properties of a type of item: the word for the type in messages, the member that
+ * identifies an item, and the function that checks an item. */
 typedef struct sgi_item_type {
     const char *word;
-    /* The member that identifies an item of this type. If it is not "name", the item must
-     * have a name as well. */
+    /* The member that identifies an item of this type. A resource or template, whose
+     * identifying member is not "name", must have a member "name" too. */
     const char *key;
     segue_status (*check)(sgi_item *item, sgi_json json, segue_error **error);
 } sgi_item_type;
@@ -123,8 +123,8 @@ static bool is_of_objects(sgi_json schema)
     return sgi_json_string_is(sgi_json_get(schema, "type"), SGI_STR("object"));
 }
 
-/* Reads which arguments of a tool are repeated in headers. A tool with invalid headers is
- * refused, because clients over HTTP would have to ignore the tool. */
+/* Reads which arguments of a tool are repeated in HTTP headers. A tool with invalid
+ * header names is refused, because clients over HTTP would have to ignore the tool. */
 static segue_status read_params(sgi_item *tool, sgi_json schema, segue_error **error)
 {
     sgi_mcp_fault fault =
@@ -219,8 +219,8 @@ static segue_status check_prompt(sgi_item *item, sgi_json json, segue_error **er
     return check_texts(item, json, error);
 }
 
-/* Checks a question. It has no description beside its method, so every description is
- * accepted. */
+/* Checks that the method of a question is known. The JSON of a question has no members to
+ * check besides the method. */
 static segue_status check_question(sgi_item *item, sgi_json json, segue_error **error)
 {
     (void)json;
@@ -248,10 +248,10 @@ static segue_status read_key(segue_server *server, int32_t type, sgi_json json,
     return SEGUE_OK;
 }
 
-/* Returns the JSON that lists show. A tool without inputSchema gets one that accepts any
- * object, because the protocol requires this member. The member `execution` is left out:
- * the item's options decide whether a tool runs as a task, and each revision writes this
- * decision in its own form. */
+/* Returns the JSON of an item as lists show the item. A tool without inputSchema gets an
+ * inputSchema that accepts any object, because the protocol requires this member. The
+ * member `execution` is left out: the item's options decide whether a tool runs as a
+ * task, and each protocol version writes this decision in its own form. */
 static char *listed_form(sgi_item *item, sgi_json json)
 {
     const sgi_mem *mem = sgi_engine_mem(item->engine);
@@ -289,7 +289,8 @@ static sgi_item *new_item(segue_server *server, int32_t type, sgi_str key, sgi_j
     return NULL;
 }
 
-/* Copies the scopes, because the application owns the text. */
+/* Checks and copies the scopes of an item. The copy is needed because the application
+ * owns the given text. */
 static segue_status take_scopes(sgi_item *item, const char *scopes, segue_error **error)
 {
     sgi_str text = sgi_str_of(scopes);

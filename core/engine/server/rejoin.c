@@ -1,5 +1,5 @@
-/* Finds a call that an earlier request has made: by its idempotency key, in memory or in
- * the store, or by the requestState of a round of questions. */
+/* Finds a call that an earlier request has made. The call is found by its idempotency
+ * key, in memory or in the store, or by the requestState of a round of questions. */
 #include "engine/error.h"
 #include "engine/server/pieces.h"
 #include "engine/server/call.h"
@@ -12,16 +12,16 @@
 
 #define UNKNOWN_STATE "Unknown requestState"
 
-/* True when the operation has this key and an equal request has made it. The digest of
- * the request is compared even for an operation from the store, because the store is not
- * trusted. */
+/* True when the operation was made by a request with the same idempotency key, tool and
+ * arguments. The digest of the request is compared even for an operation from the store,
+ * because the store is not trusted. */
 static bool is_same(const sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE])
 {
     return op->key && memcmp(op->key->digest, digest, SGI_DIGEST_SIZE) == 0;
 }
 
-/* Makes the reply wait for an operation that exists already. The reply's pieces must have
- * been set before. */
+/* Makes the reply wait for an existing operation. The caller has set the pieces of the
+ * reply before. */
 static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_SIZE],
                  uint32_t caps)
 {
@@ -37,7 +37,7 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
     sgi_pieces_begin(reply, op, true);
     sgi_tool_call_set_waiter(reply, op, caps);
     if (op->served->call && sgi_round_is_due(op))
-        /* the client of this request gets the open questions too */
+        /* the open questions are also sent to the client of this request */
         sgi_call_queue_events(op->served->call);
     if (sgi_op_runs_elsewhere(op))
         sgi_round_send_followed(op);
@@ -45,20 +45,22 @@ static void join(sgi_reply *reply, sgi_op *op, const uint8_t digest[SGI_DIGEST_S
     sgi_op_unref(op);
 }
 
-/* A reply whose new operation could not be created, because the store has another
- * operation with the same key: another process made that operation, or an earlier run of
- * this process did. The reply then joins the stored operation. */
+/* A reply that must join an operation in the store. The new operation of the reply could
+ * not be created, because the store has an operation with the same idempotency key.
+ * Another process, or an earlier run of this process, made the operation in the store. */
 typedef struct sgi_rejoin {
     sgi_reply *reply;
     uint8_t digest[SGI_DIGEST_SIZE];
     uint32_t caps;
-    /* the request has a requestState, so the operation must exist already */
+    /* the request has a requestState, so an operation with this key must already exist */
     bool retries;
-    /* a counted reference to the new operation, which is given up; or NULL */
+    /* the new operation, which is given up; a counted reference; NULL = no operation was
+     * made */
     sgi_op *made;
 } sgi_rejoin;
 
-/* Hands the answers that came with the request to the existing operation. */
+/* Moves the answers that came with the request from the new operation to the existing
+ * operation. */
 static void pass_answers(sgi_op *made, sgi_op *op)
 {
     struct sgi_carried_answers *carried = made->served->carried;
@@ -93,7 +95,7 @@ static void rejoin(void *user, sgi_op *op, segue_status status)
     }
     if (again->made)
         sgi_op_unref(again->made);
-    /* the reply may have been freed, so it is not used after this */
+    /* the reply may have been freed, so the code below must not use the reply */
     sgi_release(mem, again, sizeof *again);
 }
 
@@ -116,7 +118,7 @@ void sgi_rejoin_by_key(sgi_reply *reply, sgi_op *op)
 {
     sgi_rejoin wanted = {.caps = op->served->caps, .made = op};
     memcpy(wanted.digest, op->key->digest, sizeof wanted.digest);
-    /* the new operation is given up, so the reply loses the pieces of that operation */
+    /* the new operation is given up, so its pieces are separated from the operation */
     sgi_pieces_detach(reply);
     rejoin_by(reply, &wanted, sgi_op_server(op), op->key->key);
 }
@@ -137,8 +139,9 @@ sgi_op *sgi_rejoin_find(const sgi_inbound *in, const sgi_call_request *request)
 
 /* ---- the answers of a round ---- */
 
-/* Returns an open question that the client of this request cannot be asked, because the
- * client lacks a capability; NULL = there is none. */
+/* Returns an open question that the client of this request cannot answer, because the
+ * client lacks a capability. Returns NULL when the client can answer all open
+ * questions. */
 static const sgi_input *not_askable(const sgi_op *op, uint32_t caps)
 {
     const sgi_input *input;
@@ -160,8 +163,8 @@ static void answer_not_askable(sgi_reply *reply, const sgi_input *input)
     sgi_reply_close(reply);
 }
 
-/* Stores the answers. If the status is not SEGUE_OK, the client must send all answers
- * again; those that were stored are then ignored. */
+/* Stores the answers of a request. If the status is not SEGUE_OK, the client must send
+ * all answers again; an answer that was already stored is then ignored. */
 static segue_status take_answers(sgi_op *op, sgi_json responses)
 {
     sgi_json_member member;
@@ -184,10 +187,12 @@ static void go_on(sgi_op *op, sgi_reply *reply, const sgi_call_request *request)
     if (op->served->call)
         sgi_call_queue_events(op->served->call);
     else if (op->served->round && !op->served->round->out)
-        sgi_round_end(op); /* the operation has ended, and the reply gets its end */
+        /* the operation has ended, and its end is the answer to this request */
+        sgi_round_end(op);
 }
 
-/* Handles a request that brings answers. Its reply then waits for the operation. */
+/* Handles a request that brings the answers of a round. The reply of the request then
+ * waits for the operation. */
 static void answer_round(sgi_op *op, const sgi_inbound *in,
                          const sgi_call_request *request, const sgi_srv_dialect *dialect)
 {
@@ -204,7 +209,7 @@ static void answer_round(sgi_op *op, const sgi_inbound *in,
     if (status == SEGUE_OK) {
         if (op->served->round)
             op->served->round->stale = sgi_op_server(op)->seal.shared;
-        /* the capabilities of the client can differ from those in its earlier request */
+        /* the client may declare other capabilities than in its earlier request */
         op->served->caps = in->caps;
         op->served->dialect = dialect;
         go_on(op, reply, request);
@@ -230,9 +235,9 @@ static bool is_retry_readable(const sgi_inbound *in)
     return false;
 }
 
-/* Stores the answers of a request whose key belongs to a known operation, but whose
- * requestState is from an earlier run of the operation. They answer the questions that
- * this run asks again. */
+/* Stores the answers of a request whose idempotency key belongs to a known operation,
+ * while the requestState comes from an earlier run of the operation. The answers are for
+ * the questions that the current run asks again. */
 static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known,
                           const sgi_call_request *request)
 {
@@ -253,8 +258,9 @@ static void bring_answers(const sgi_inbound *in, sgi_reply *reply, sgi_op *known
     sgi_op_unref(known);
 }
 
-/* Handles a repeated call whose key belongs to a known operation. If its requestState is
- * no longer valid, it is ignored, and the open questions are sent again. */
+/* Handles a repeated call whose idempotency key belongs to a known operation. A
+ * requestState that is not valid any more is ignored, and the open questions are sent
+ * again. */
 static void retry_by_key(const sgi_inbound *in, const sgi_call_request *request,
                          sgi_op *known, bool elsewhere)
 {
@@ -286,8 +292,7 @@ bool sgi_rejoin_retry(const sgi_inbound *in, const sgi_call_request *request)
     sgi_op *known = sgi_rejoin_find(in, request);
     sgi_op *op = sgi_round_find(in, request->kind, request->name, &elsewhere);
     if (op && op->served->item && !sgi_inbound_may_use(in, op->served->item))
-        /* the request is refused, because its token has fewer scopes than that of the
-         * first request */
+        /* the request was refused, because its token lacks a scope that the call needs */
         return true;
     if (op && (!request->has_key || op == known))
         answer_round(op, in, request, sgi_srv_task_dialect(in));

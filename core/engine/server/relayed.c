@@ -1,7 +1,7 @@
-/* The end and the messages of a call that another server has made. A handler passes them
- * on unchanged, and they are not checked again: types of blocks that this library does
- * not know, results that do not fit the schema of their tool, and reserved error codes
- * are all accepted. */
+/* A handler can pass on what another server has sent for a call: a result, an error or a
+ * log message. The values are sent unchanged and are not checked again: unknown types of
+ * blocks, results that do not fit the schema of their tool, and reserved error codes are
+ * accepted. */
 #include "engine/server/emit.h"
 #include "engine/server/task_form.h"
 #include "wire/json_copy.h"
@@ -25,7 +25,8 @@ static bool add_list(const sgi_op *op, struct sgi_entry_list *list, sgi_json blo
     return true;
 }
 
-/* Adds _meta, without the member in which the other server names itself. */
+/* Adds the member _meta to the list, without the member by which the other server names
+ * itself. */
 static bool add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json meta)
 {
     sgi_buf text;
@@ -42,8 +43,9 @@ static bool add_meta(const sgi_mem *mem, struct sgi_entry_list *list, sgi_json m
     return ok;
 }
 
-/* Adds a member of the result other than its list. "resultType" is left out, because each
- * revision writes its own. "isError" with the value true sets *is_error. */
+/* Adds a member of the result, except the list of blocks. The member "resultType" is left
+ * out, because each protocol version writes its own value. The member "isError" with the
+ * value true only sets *is_error. */
 static bool add_member(const sgi_mem *mem, struct sgi_entry_list *list,
                        const sgi_json_member *member, bool *is_error)
 {

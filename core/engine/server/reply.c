@@ -1,7 +1,7 @@
 /* Requests in flight are in the table `in_flight`, by their canonical id. A reply leaves
- * the table when it is closed or cancelled, or when the conversation is lost. Its peer is
- * then NULL, and messages on the reply are dropped. So the code that owns a reply need
- * not check whether the client is still connected. */
+ * the table when the reply is closed or cancelled, or when the conversation is lost. From
+ * then on the reply's peer is NULL, and messages on the reply are dropped. So the owner
+ * of a reply need not check whether the client is still connected. */
 #include "engine/server/peer.h"
 
 #include "engine/server/pieces.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WHICH_MAX 120 /* the largest number of bytes of a name that a message shows */
+#define WHICH_MAX 120 /* maximum number of bytes of a name in an error message */
 
 /* ---- making and ending replies ---- */
 
@@ -38,8 +38,7 @@ static char *copy_token(const sgi_mem *mem, const sgi_inbound *in, bool *ok)
     sgi_json token = in->progress;
     *ok = true;
     if (!sgi_id_is_usable(token))
-        /* the message would be invalid with a malformed token, so the token is left
-         * out */
+        /* a malformed token would make the messages invalid, so the token is ignored */
         return NULL;
     char *copy = sgi_text_dup(mem, token);
     *ok = copy != NULL;
@@ -55,13 +54,13 @@ static void free_reply(sgi_reply *reply)
     sgi_release(mem, reply, sizeof *reply);
 }
 
-/* The sort of a request. It decides which limits apply and whether the reply is put into
- * the table. */
+/* The sort of a request decides which limits apply, and whether the reply is put into the
+ * table of requests in flight. */
 typedef enum reply_sort {
     SORT_PLAIN,
     SORT_CALL,         /* a request that begins an operation */
-    SORT_STREAM,       /* a request that is answered by many messages */
-    SORT_OUT_OF_TABLE, /* a request that may have the id of another request in flight */
+    SORT_STREAM,       /* a request that is answered with many messages */
+    SORT_OUT_OF_TABLE, /* a request whose id can be the id of another request in flight */
 } reply_sort;
 
 static const char *over_limit(const sgi_peer *peer, reply_sort sort, sgi_limit *limit)
@@ -94,8 +93,8 @@ bool sgi_refuse_when_ending(const sgi_inbound *in)
     return true;
 }
 
-/* Checks the limits. Returns true when the request is refused; the error has then been
- * sent. */
+/* Checks the limits for a new reply. Returns true when the request is refused; the error
+ * has then been sent. */
 static bool refuse_reply(const sgi_inbound *in, reply_sort sort)
 {
     sgi_peer *peer = in->peer;
@@ -231,7 +230,7 @@ static void unlink_reply(sgi_reply *reply)
     LIST_REMOVE(reply, by_peer);
     sgi_reply_remove_from_flight(reply);
     reply->peer = NULL;
-    /* no effect if the batch already has the answer to this request */
+    /* this call has no effect if the batch already has the answer to this request */
     sgi_batch_drop(peer->conn, sgi_str_of(reply->id));
 }
 
@@ -251,8 +250,8 @@ void sgi_reply_cancel(sgi_reply *reply)
     unlink_reply(reply);
     reply->cancelled = NULL;
     if (op)
-        /* the reply may be freed below, and the pieces may hold the last other reference
-         * to the operation */
+        /* a reference for this function: the reply can be freed below, and the pieces can
+         * hold the last other reference to the operation */
         sgi_op_ref(op);
     if (reply->pieces && !reply->pieces->ended)
         /* The pieces are freed, because no client will receive them. */
@@ -283,7 +282,7 @@ void sgi_write_unknown_name(sgi_buf *message, sgi_str why, sgi_str which)
 {
     size_t n = which.n < WHICH_MAX ? which.n : WHICH_MAX;
     while (n > 0 && n < which.n && ((unsigned char)which.p[n] & 0xc0) == 0x80)
-        n--; /* the text is not cut within a UTF-8 character */
+        n--; /* a text must not be cut in the middle of a UTF-8 character */
     sgi_buf_add(message, why.p, why.n);
     if (!which.n || contains(why, which))
         return;

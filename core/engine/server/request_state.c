@@ -2,19 +2,19 @@
  *   bytes that identify the server | id of the round | {questions, answers} or nothing
  *
  * The first part shows which server made the requestState. A server takes over a call
- * only from a requestState of another server. A used requestState of its own is therefore
- * invalid. */
+ * only by a requestState that another server made. A server accepts a requestState of its
+ * own only while the round waits. */
 #include "engine/server/request_state.h"
 
 #include "engine/server/carried_answers.h"
 
-/* The largest length of a requestState that a server can have written. A longer text is
- * refused before it is opened. */
+/* The maximum length of a requestState that a server writes. A longer text is refused
+ * before it is decrypted. */
 #define TEXT_MAX ((SGI_RECALL_MAX + 256) / 3 * 4)
 #define HEAD (SGI_SERVER_MARK + SGI_RANDOM_TEXT)
 
 /* Returns the arguments for which the requestState is sealed. A resource has no arguments
- * beside its URI. Missing arguments count as an empty object. */
+ * besides its URI. Missing arguments count as an empty object. */
 static sgi_str subject_arguments(const sgi_call_kind *kind, sgi_json arguments)
 {
     return kind == &sgi_call_resource || !arguments.n ? SGI_STR("{}") : arguments;
@@ -47,7 +47,8 @@ static segue_status open_text(const sgi_inbound *in, const sgi_sealed_for *good_
 {
     sgi_str text;
     if (!sgi_json_plain_string(in->state, &text) || text.n > TEXT_MAX)
-        /* a requestState made by a server has no escapes, so this text is not valid */
+        /* no server makes a requestState with escapes or of this length, so the text is
+         * invalid */
         return SEGUE_E_INVALID;
     segue_status status = sgi_seal_open(&in->peer->server->seal, good_for, text, bytes);
     return status == SEGUE_OK && bytes->len < HEAD ? SEGUE_E_INVALID : status;

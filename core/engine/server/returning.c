@@ -1,15 +1,16 @@
-/* Decides whether clients may still come back to a server whose listener closes. These
- * clients wait for a call that runs here; they were cut off, or were asked to connect
- * again. Such a client has a resume token, a task id, a key or an event id. When the
- * store ends with the process, the server also waits for clients whose call has ended,
- * because no other server has the outcome. No store has the answer to a call of the
- * handshake eras, so the server always waits for that client. */
+/* Decides whether a server whose listener closes must still wait for clients to come
+ * back. Such a client was disconnected, or was asked to connect again, while its call
+ * runs here. The client can come back with a resume token, a task id, an idempotency key
+ * or an event id. When the store ends with the process, the server also waits for clients
+ * whose call has ended, because no other server has the outcome. No store has the answer
+ * to a call of the handshake versions, so the server always waits for the client of such
+ * a call. */
 #include "engine/server/call.h"
 #include "engine/server/wire_session.h"
 
 /* True when the client of this call can come back. An operation has a call until the end
- * of the operation is stored. After that the client has received the end, or can find it
- * in the store. */
+ * of the operation is stored. After that the client has the end, or finds the end in the
+ * store. */
 static bool can_come_back(const segue_call *call)
 {
     const sgi_op *op = call->op;
@@ -18,8 +19,8 @@ static bool can_come_back(const segue_call *call)
                                     op->served->reply->peer->session));
 }
 
-/* True when no other server has the end of the operation and no client has received
- * it. */
+/* True when no client has received the end of the operation, and no other server can send
+ * the end. */
 static bool is_unheard(const sgi_op *op)
 {
     return sgi_op_server(op)->forgets && op->head.final != SGI_FINAL_CANCELLED &&

@@ -1,10 +1,10 @@
-/* While a round is out, it holds a reference to the operation. So the operation still
- * exists when the client comes with its answers, even if the handler has ended. The
- * operation owns the round. The round ends when the operation ends or becomes a task,
- * because tasks ask in other ways.
+/* A round that is out holds a reference to the operation. So the operation still exists
+ * when the client comes with its answers, even if the handler has ended. The operation
+ * owns the round. The round ends when the operation ends or becomes a task, because a
+ * task asks its questions without rounds.
  *
- * A new round is made only when a request waits for it. A requestState that a client has
- * therefore stays valid until the client has sent it. */
+ * A new round is made only when a request waits for the round. So the requestState that a
+ * client has stays valid until the client has sent it. */
 #include "engine/server/rounds.h"
 
 #include "engine/server/call.h"
@@ -41,7 +41,7 @@ bool sgi_round_is_awaited(const sgi_op *op)
     return is_out(op) && op->served->round->told;
 }
 
-/* Makes the requestState of the round invalid, so that the round is no longer out. The
+/* Makes the requestState of the round invalid: from now on, the round is not out. The
  * caller holds a reference to the operation. */
 static void take_in(sgi_round *round)
 {
@@ -59,7 +59,7 @@ void sgi_round_end(sgi_op *op)
     sgi_round *round = op->served->round;
     if (!round)
         return;
-    /* cleared before take_in, which may free the operation */
+    /* cleared before take_in, because take_in can free the operation */
     op->served->round = NULL;
     op->served->who->live_tasks--;
     take_in(round);
@@ -99,8 +99,8 @@ bool sgi_round_is_due(const sgi_op *op)
         return false;
     TAILQ_FOREACH(input, &op->head.inputs, link) {
         if (!input->bound)
-            /* an earlier run asked this question and the handler has not asked it again,
-             * so it is skipped */
+            /* only an earlier run of the handler has asked this question, so the question
+             * is skipped */
             continue;
         if (input->asked > sgi_op_horizon(op) || (input->answered && !input->delivered))
             return false;
@@ -108,8 +108,8 @@ bool sgi_round_is_due(const sgi_op *op)
     return !op->served->round->out || sgi_call_find_round_reply(op);
 }
 
-/* Answers with "input_required" and the open questions. In the draft the member that
- * contains the questions has another name (core/docs/requirements.md 2.1). */
+/* Answers the reply with "input_required" and the open questions. The draft writes
+ * "incomplete" instead of "input_required" (core/docs/requirements.md 2.1). */
 static void write_round(sgi_reply *reply, const sgi_op *op)
 {
     const sgi_input *input;
@@ -139,8 +139,8 @@ static bool seal_state(sgi_round *round)
                                    &round->state);
 }
 
-/* Puts the round out: makes a new id and requestState, and starts the time limit. Returns
- * false when there are no random bytes or no memory. */
+/* Puts the round out: makes a new id and a new requestState, and starts the time limit.
+ * Returns false when the system gives no random bytes, or when out of memory. */
 static bool put_out(sgi_round *round)
 {
     sgi_op *op = round->op;
@@ -218,8 +218,9 @@ static void give_up_waiting(sgi_op *op)
 {
     sgi_op_ref(op);
     take_in(op->served->round);
-    /* only the round ends: the operation has ended already, or another server runs it and
-     * limits its time */
+    /* Only the round ends here if the operation has already ended. The same applies if
+     * another server runs the operation, because that server limits the operation's
+     * time. */
     if (sgi_op_has_ended(op) || sgi_op_runs_elsewhere(op))
         sgi_round_end(op);
     else

@@ -1,86 +1,86 @@
-/* Rounds of input (SEP-2322): how a plain call of 2026-07-28 asks its client. The handler
- * runs once, and the operation waits in memory, while the client sends independent
- * requests. When a request cannot be answered with the result yet, its answer is
- * "input_required" with the open questions and a requestState. The client sends its next
- * request with this requestState and with answers. The request that brings the last
- * answer is answered with the result, or with the task that the call becomes.
+/* Rounds of input (SEP-2322): how a plain call of 2026-07-28 asks its client. The client
+ * sends independent requests; meanwhile the handler runs once, and the operation waits in
+ * memory. A request that cannot be answered with the result yet is answered with
+ * "input_required", the open questions and a requestState. The client's next request
+ * brings this requestState and answers. The request that brings the last answer is
+ * answered with the result, or with the task that the call becomes.
  *
- * A round is `out` from the first of these answers until all its questions are answered,
- * or until its time is over and the operation is cancelled. A requestState
+ * A round is `out` from the first "input_required" until all its questions are answered.
+ * If the time of the round is over first, the operation is cancelled. A requestState
  * (request_state.h) is opaque to the client: it contains the sealed id of a round. While
- * the round is out, the server finds it by this id. The last answer makes the id invalid.
+ * the round is out, the server finds the round by this id. The last answer makes the id
+ * invalid.
  *
  * When another server with the same key made the requestState, the requestState contains
- * the questions and answers of the call there. The call then begins anew at this server
- * and uses those answers (carried_answers.h). So a call that asks survives the end of its
- * server. If that server still runs, its waiting operation is cancelled when the time of
- * its round is over.
+ * the questions and answers of the call on that server. The call then begins anew on this
+ * server and uses those answers (carried_answers.h). So a call that asks questions
+ * survives the end of its server. If the other server still runs, its waiting operation
+ * is cancelled when the time of its round is over.
  *
- * In the handshake eras questions are sent as requests (question_requests.h), and no
- * rounds are on the wire. A call then has a round only to be counted among the live tasks
- * and to limit its time.
+ * In the handshake versions questions are sent by request (question_requests.h), and no
+ * rounds are on the wire. There a call has a round only to be counted among the live
+ * tasks and to be limited in time.
  *
- * An operation with a key does not need the requestState: each request with the key waits
- * for the operation and gets its open questions. So a client that has lost a round can
- * ask for it again. */
+ * An operation with an idempotency key does not need the requestState: each request with
+ * this key waits for the operation and gets its open questions. So a client that has lost
+ * a round can ask for the round again. */
 #ifndef SGI_ROUNDS_H
 #define SGI_ROUNDS_H
 
 #include "engine/server/peer.h"
 
 typedef struct sgi_round {
-    /* node of the server's map of rounds; used while the round is out */
+    /* node of the server's map of rounds; in the map only while the round is out */
     sgi_map_node node;
-    char id[SGI_RANDOM_TEXT + 1]; /* id of the round; each new round gets a new id */
-    sgi_buf state;                /* the requestState that contains the id */
-    int64_t expires_ms;           /* wall clock time at which the round expires, in ms */
+    /* id of the round; the id changes each time the round is put out */
+    char id[SGI_RANDOM_TEXT + 1];
+    sgi_buf state;      /* the requestState that contains the id */
+    int64_t expires_ms; /* wall clock time at which the round expires, in ms */
     /* the operation; a counted reference while the round is out */
     sgi_op *op;
     sgi_timer timer;
-    /* number of the operation's questions that were sent in rounds so far */
+    /* number of the operation's questions when the round was last put out */
     int32_t shown;
     bool out;
-    bool told;  /* a client has received the id */
-    bool stale; /* answers have arrived that the sent requestState does not contain */
+    bool told;  /* a client has received the current id */
+    bool stale; /* answers have arrived that the current requestState does not contain */
 } sgi_round;
 
-/* Counts the operation among the live tasks of its principal. Called before the operation
- * asks its first question. Returns SEGUE_E_LIMIT when the principal has too many live
- * tasks. */
+/* Makes the round of the operation and counts the operation among the live tasks of its
+ * principal. Called before the operation asks its first question. Returns SEGUE_E_LIMIT
+ * when the principal has too many live tasks. */
 segue_status sgi_round_begin(sgi_op *op);
-/* True when the open questions have to be sent: a waiting client has not received all of
- * them, and no answer is about to be delivered to the handler, which might change the
- * questions. */
+/* True when the open questions must be sent: a waiting client has not received all open
+ * questions, and no answer is on its way to the handler, which might ask more questions
+ * after the answer. */
 bool sgi_round_is_due(const sgi_op *op);
 /* Sends the open questions of an operation that another server runs to the clients that
- * wait for it at this server. */
+ * wait for the operation on this server. */
 void sgi_round_send_followed(sgi_op *op);
-/* Answers the requests that wait for the operation with its open questions, if
- * sgi_round_is_due. */
+/* Answers the requests that wait for the operation with the operation's open questions.
+ * Does nothing unless sgi_round_is_due is true. */
 void sgi_round_send(sgi_op *op);
-/* True when the round is out and no request waits for it: the client is expected to come
- * with answers. */
+/* True when a client has the requestState and is expected to come back with answers. */
 bool sgi_round_is_awaited(const sgi_op *op);
-/* Handles an answer that came without the round's requestState. The caller holds a
- * reference to the operation. */
+/* Ends the round's wait if no question is open any more. Called after an answer that came
+ * without the round's requestState. The caller holds a reference to the operation. */
 void sgi_round_take_other_answer(sgi_op *op);
-/* Ends the round, because the operation has ended and the client has received the end, or
- * because the operation has become a task. */
+/* Ends and frees the round. Called when the operation has ended or has become a task. */
 void sgi_round_end(sgi_op *op);
 
 /* Returns the operation that waits for a request with this requestState, principal, item
- * and arguments; NULL = there is none. *elsewhere: true when another server with the same
- * key made the requestState and this server can take the call over. */
+ * and arguments, or NULL when no operation waits. *elsewhere: true when another server
+ * with the same key made the requestState and this server can take over the call. */
 sgi_op *sgi_round_find(const sgi_inbound *in, const sgi_call_kind *kind, sgi_str name,
                        bool *elsewhere);
-/* True when a round has to contain this question: a handler, here or at another server,
- * waits for its answer. */
+/* True when a round must contain this question: a handler, on this server or another
+ * server, waits for the answer. */
 bool sgi_round_shows(const sgi_op *op, const sgi_input *input);
 
-/* Cancels all operations that wait for a round, because no client can connect any
- * more. */
+/* Cancels all operations that wait for the answers of a round. Called when no client can
+ * connect any more. */
 void sgi_rounds_cancel_all(segue_server *server);
-/* Ends all rounds, because the runtime ends. */
+/* Ends all rounds. Called when the runtime ends. */
 void sgi_rounds_end_all(segue_server *server);
 
 #endif

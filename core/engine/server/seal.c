@@ -3,10 +3,10 @@
  *
  * Each text has its own key: the digest of the server's key and the salt. The nonce is
  * the end of the salt. The salt is a digest of the server's key and the sealed content.
- * So the same content always gives the same text. Caches need this, because a cursor is
- * part of the key of a cached page. Different contents get different nonces without
- * random bytes, however many texts there are. The digest of kind, owner and subject is
- * authenticated with the text but is not part of the text. */
+ * So the same content always gives the same text. Caches need this property, because a
+ * cursor is part of the key of a cached page. Different contents get different nonces
+ * without random bytes, however many texts are made. The digest of kind, owner and
+ * subject is authenticated with the text and is not part of the text. */
 #include "engine/server/seal.h"
 
 #define SALT 24
@@ -159,8 +159,8 @@ segue_status sgi_seal_open(const sgi_seal *seal, const sgi_sealed_for *good_for,
         sgi_buf_add_base64(&again, sealed.p, sealed.len, true);
     if (sealed.failed || again.failed)
         status = SEGUE_E_NOMEM;
-    /* each sealed text has one valid spelling: the decoded text must give the same text
-     * when it is encoded again */
+    /* A sealed text has only one valid spelling: the decoded text, encoded again, must
+     * give the same text. */
     else if (sgi_str_eq(sgi_buf_str(&again), text) && again.len)
         status = open_bytes(seal, good_for, sgi_buf_str(&sealed), out);
     sgi_buf_free(&again);

@@ -21,9 +21,10 @@ void sgi_segment_reader_end(sgi_segment_reader *cursor)
 }
 
 /* Decides whether a replacement of earlier segments is reported with this segment. The
- * report waits for the next segment, because an entry between the two may be the last one
- * that was delivered. If that segment has left the log, the next segment in the log has a
- * higher number. Then the client needs no report. */
+ * report is delayed until the first segment after the replacement, because a client
+ * without that segment may have received no other entry after the replacement. If the
+ * first segment after the replacement has left the log, the client has already received
+ * it, and no report is needed. */
 static void meet_segment(sgi_segment_reader *cursor, uint64_t number)
 {
     if (cursor->just_voided && number > cursor->voided + 1)
@@ -31,8 +32,8 @@ static void meet_segment(sgi_segment_reader *cursor, uint64_t number)
     cursor->just_voided = false;
 }
 
-/* Reads an entry that is not a segment. Returns false when the message must end before
- * this entry. */
+/* Handles an entry that is not a segment to return. Returns false when the message must
+ * end before this entry. */
 static bool take_other(sgi_segment_reader *cursor, const sgi_entry *entry, bool fresh)
 {
     if (entry->kind == SGI_ENTRY_FIELDS) {
@@ -70,8 +71,8 @@ const sgi_entry *sgi_segment_reader_next(sgi_segment_reader *cursor, bool fresh)
         if (!take_other(cursor, entry, fresh))
             return NULL;
         if (entry->kind == SGI_ENTRY_SEGMENT)
-            /* this segment carried the report of the replacement, so no other report is
-             * needed */
+            /* The client received the report of the replacement with this segment, so no
+             * second report is needed. */
             cursor->voided = 0;
         sgi_reader_advance(&cursor->reader);
     }

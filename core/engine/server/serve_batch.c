@@ -1,6 +1,6 @@
-/* Over HTTP all exchanges of a session share the table of requests in flight. An id in a
- * batch counts as repeated only when the same exchange already has a request with this
- * id. */
+/* Over HTTP all exchanges of a session share the table of requests in flight. A request
+ * of a batch counts as repeated only when the same exchange already has a request with
+ * the same id. */
 #include "engine/server/serve_batch.h"
 
 #include "engine/conversation/batch.h"
@@ -11,13 +11,13 @@ static void refuse(sgi_conn *conn, sgi_batch_answer *batch, sgi_str id, int32_t 
     if (sgi_batch_expect(batch, id))
         sgi_send_error(conn, id, code, sgi_str_of(problem), (sgi_json){0});
     else
-        /* there is no memory for the error: the conversation closes, so that the client
-         * does not wait */
+        /* There is no memory for the error. The conversation closes, so that the client
+         * does not wait for an answer. */
         sgi_conn_close(conn);
 }
 
-/* True when the same exchange has a request with this id in flight. A second answer with
- * the id would look like an answer to the first request (C-3). */
+/* True when the same exchange has a request with this id in flight. An answer to the
+ * second request would look like an answer to the first request (C-3). */
 static bool is_repeated(const sgi_peer *peer, sgi_str id)
 {
     const sgi_map_node *node = sgi_map_find(&peer->in_flight->by_id, id);
@@ -75,7 +75,7 @@ void sgi_serve_batch(sgi_peer *peer, sgi_str text)
     sgi_batch_answer *batch = NULL;
     size_t at = 0;
     if (peer->server->stage == SGI_SERVER_DEAD)
-        return; /* the runtime has ended, so no new work is begun */
+        return; /* the runtime has ended, so the server begins no new work */
     if (problem) {
         peer->server->engine->warnings++;
         sgi_send_error(conn, (sgi_str){0}, SGI_RPC_INVALID_REQUEST, sgi_str_of(problem),

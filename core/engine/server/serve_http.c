@@ -1,10 +1,11 @@
-/* The checks have this order (R-0-7): envelope, headers, version, method, capability,
- * parameters. sgi_conn_parse checks the envelope, header_check.c the headers,
- * era_modern.c the rest.
+/* The checks of a request have this order (R-0-7): envelope, headers, version, method,
+ * capability, parameters. sgi_conn_parse checks the envelope, header_check.c the headers,
+ * era_modern.c everything else.
  *
- * A request of the modern era is served by a spare conversation: its connection keeps it
- * and uses it for each request. A request of the handshake eras gets a conversation of
- * its own, which belongs to the session and can outlive the connection. */
+ * A request of the modern era is served by a spare conversation. The connection of the
+ * request keeps the spare conversation and uses it again for the next request. A request
+ * of the handshake versions gets a new conversation, which belongs to the session and can
+ * outlive the connection. */
 #include "engine/server/serve_http.h"
 
 #include "engine/conversation/batch.h"
@@ -17,23 +18,24 @@
 #include "engine/server/withdrawn.h"
 
 static const sgi_http_verdict out_of_memory = {.status = 503, .problem = "Out of memory"};
-/* The verdict for a request during which the server has closed, while the application was
+/* The verdict for a request after which the server has closed, while the application was
  * naming the principal. */
 static const sgi_http_verdict closing = {.status = 503, .ending = true};
 /* The verdict for an answer to a question that another server asked. The client sends the
- * answer again, perhaps to the server that asked. */
+ * answer again; the next attempt may reach the server that asked. */
 static const sgi_http_verdict another_server = {
     .status = 503,
     .problem = "The answer belongs to a question of another server, or this server has "
                "no room for the answer now: send the answer again"};
-/* The verdict for a stream that is lost. Status 410 makes the client stop trying. 404
- * would mean that the session is over, and 405 that there are no streams. */
+/* The verdict for a GET that asks for a lost stream. Status 410 makes the client stop
+ * trying. 404 would mean that the session is over, and 405 that the server has no
+ * streams. */
 static const sgi_http_verdict gone = {
     .status = 410,
     .problem = "The stream that Last-Event-ID names has ended, and the server keeps none "
                "of its events"};
-/* The verdict for a stream from which events were dropped. Without it, the client would
- * get an answer with a gap that it cannot notice. */
+/* The verdict for a GET that asks for events that the server has dropped. Without this
+ * verdict, the client would get an answer with a gap that the client cannot notice. */
 static const sgi_http_verdict partly_gone = {
     .status = 410,
     .problem =
@@ -49,8 +51,8 @@ static sgi_http_verdict too_many_sessions(const sgi_http_head *head)
 
 /* ---- conversations ---- */
 
-/* Returns the peer of the spare conversation, which serves requests without a session.
- * Makes the conversation if there is none. */
+/* Returns the peer of the spare conversation. Makes the spare conversation if there is
+ * none. Returns NULL when out of memory. */
 static sgi_peer *take_spare(segue_server *server, sgi_principal *who,
                             const sgi_http_head *head, void *transport, sgi_conn **spare)
 {
@@ -86,9 +88,9 @@ static void give_conn(sgi_http_verdict *verdict, sgi_conn **spare, sgi_conn *con
 
 /* ---- requests of 2026-07-28 ---- */
 
-/* True when the request is served as a request of the modern era, judged by its header
- * and its _meta. A request without a session that names an unknown version is served in
- * the same way, because the error of the modern era lists the server's versions. */
+/* True when the header and _meta of a request show that it belongs to the modern era. A
+ * request without a session that names an unknown version also counts as modern, because
+ * the error of the modern era lists the versions of the server. */
 static bool is_stateless(const sgi_http_head *head, const sgi_inbound *in,
                          sgi_json method)
 {
@@ -120,8 +122,8 @@ static bool is_known_version(sgi_str version)
     return !version.n || sgi_version_parse(version) != SGI_VERSION_UNKNOWN;
 }
 
-/* Continues a session that began at another server, if the session id is a valid name of
- * such a session. */
+/* Continues a session that began on another server, if the session id is a valid name of
+ * such a session. On failure, returns NULL and sets *verdict. */
 static sgi_wire_session *adopt_session(segue_server *server, sgi_principal *who,
                                        const sgi_http_head *head,
                                        sgi_http_verdict *verdict)
@@ -160,7 +162,8 @@ static sgi_wire_session *find_session(segue_server *server, sgi_principal *who,
     return session;
 }
 
-/* Makes a new exchange of the session for this request. NULL when out of memory. */
+/* Makes a new exchange of the session for this request. Returns NULL and sets *verdict
+ * when out of memory. */
 static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *head,
                                 void *transport, sgi_http_verdict *verdict)
 {
@@ -181,8 +184,8 @@ static sgi_peer *begin_exchange(sgi_wire_session *session, const sgi_http_head *
     return peer;
 }
 
-/* Checks a header of the draft: a request about a task must repeat the task's id
- * (R-2557-48). */
+/* Checks a header of the draft: a request about a task must repeat the task's id in a
+ * header (R-2557-48). Returns the problem, or NULL. */
 static const char *draft_mismatch(const sgi_http_head *head, const sgi_inbound *in,
                                   const sgi_message *msg)
 {
@@ -230,8 +233,8 @@ static void serve_legacy(segue_server *server, sgi_principal *who,
         sgi_inbound_handle(&in, msg);
 }
 
-/* Lets a peer use the tables of a session while it handles a message that gets no answer.
- * session NULL = the peer uses its own tables again. */
+/* Lets a peer use the tables of a session while the peer handles a message that gets no
+ * answer. session = NULL: the peer uses its own tables again. */
 static void lend(sgi_peer *peer, sgi_wire_session *session)
 {
     peer->questions = session ? &session->questions : &peer->own_questions;
@@ -239,8 +242,8 @@ static void lend(sgi_peer *peer, sgi_wire_session *session)
     peer->handshake = session ? &session->handshake : &peer->own_handshake;
 }
 
-/* Forwards an answer to the server that asked the question. The POST gets its status when
- * the forwarded answer is in the store. */
+/* Forwards an answer to the server that asked the question. The POST is answered when the
+ * forwarded answer is in the store. */
 static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **spare,
                            sgi_http_verdict *verdict)
 {
@@ -250,8 +253,8 @@ static void hear_elsewhere(sgi_peer *peer, const sgi_message *msg, sgi_conn **sp
         *verdict = another_server;
 }
 
-/* Handles a notification, or an answer to a question of this server. Outside a session
- * only one notification has an effect: the one that withdraws a call. */
+/* Handles a notification, or an answer to a question of this server. Outside a session,
+ * only the notification that withdraws a call has an effect. */
 static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                  const sgi_message *msg, sgi_peer *peer, sgi_conn **spare,
                  sgi_http_verdict *verdict)
@@ -279,8 +282,8 @@ static void hear(segue_server *server, sgi_principal *who, const sgi_http_head *
     lend(peer, NULL);
 }
 
-/* Refuses a malformed message. If it has the id of a question, the question gets an error
- * as its answer (R-0-2). */
+/* Handles a malformed message. If the message has the id of a question, the question is
+ * answered with an error (R-0-2). */
 static void hear_malformed(segue_server *server, sgi_principal *who,
                            const sgi_http_head *head, const sgi_message *msg,
                            sgi_peer *peer)
@@ -297,7 +300,7 @@ static void hear_malformed(segue_server *server, sgi_principal *who,
 }
 
 /* Serves a batch. Returns false when the body is not a batch, or when the session's
- * revision has no batches. */
+ * version has no batches. */
 static bool serve_batch(segue_server *server, sgi_principal *who,
                         const sgi_http_head *head, sgi_str body, sgi_peer *peer,
                         sgi_http_verdict *verdict)
@@ -369,9 +372,9 @@ void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_hea
     }
 }
 
-/* Returns the exchange that a GET asks for: the exchange that its event id names, or the
- * GET stream of the session. NULL without a verdict = the caller opens a new GET
- * stream. */
+/* Returns the exchange for a GET: the exchange that the event id names, or the session's
+ * GET stream. Returns NULL with a status in *verdict when the GET fails. Returns NULL
+ * without a status when the caller must open a new GET stream. */
 static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event,
                              uint64_t *event, sgi_http_verdict *verdict)
 {
@@ -388,17 +391,17 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
     if (peer)
         return peer;
     if (is_ours && sgi_wire_session_is_lost(session, stream)) {
-        /* the request fails, because a GET stream would never bring the answer of the
-         * lost stream */
+        /* the GET fails, because the server can never send the answer of the lost
+         * stream */
         *verdict = gone;
         return NULL;
     }
-    /* an unknown event id is ignored (R-975-18): the GET stream is resumed */
+    /* an unknown event id is ignored (R-975-18), and the GET stream is resumed */
     peer = session->listening;
     if (peer && peer->conn->closing && !peer->conn->transport)
-        peer = NULL; /* that stream ran out of memory and sends nothing more */
-    /* A client that names the GET stream of another server has no event of this server's
-     * GET stream. */
+        peer = NULL; /* this GET stream has run out of memory and sends no more events */
+    /* A client whose event id names the GET stream of another server has received no
+     * event of this server's GET stream. */
     bool is_new = is_ours && session->is_named && stream & SGI_STREAM_OF_GET;
     *event = peer && !is_new ? peer->conn->replay->next - 1 : 0;
     if (peer && !peer->conn->transport)
@@ -413,7 +416,7 @@ static sgi_peer *find_stream(const sgi_wire_session *session, sgi_str last_event
     return peer;
 }
 
-/* Opens the GET stream of a session. NULL when out of memory. */
+/* Opens the GET stream of a session. Returns NULL when out of memory. */
 static sgi_peer *open_stream(sgi_wire_session *session, const sgi_http_head *head,
                              void *transport)
 {
@@ -530,12 +533,12 @@ sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport)
         sgi_wire_session_detach_transport(peer);
         return NULL;
     }
-    if (conn->replay) { /* the exchange has stored events, but its session has ended */
+    if (conn->replay) { /* the exchange has stored events, and its session has ended */
         sgi_conn_detach(conn);
         return NULL;
     }
     if (!conn->up)
-        return NULL; /* the conversation has ended already */
+        return NULL; /* the conversation has already ended */
     sgi_conn_lost(conn, "the exchange is over");
     return conn;
 }

@@ -1,5 +1,5 @@
-/* Serves HTTP exchanges: decides the era of a request, checks its headers against its
- * body, finds its session, and passes the request on. A transport reads the headers and
+/* Serves HTTP exchanges: decides the era of a request, checks the headers against the
+ * body, finds the session, and passes on the request. A transport reads the headers and
  * passes them as texts. This code uses neither sockets nor HTTP framing. Transports
  * include server_port.h. */
 #ifndef SGI_SERVE_HTTP_H
@@ -7,8 +7,8 @@
 
 #include "engine/server/peer.h"
 
-/* Compares the headers of a request with its body. Returns NULL when they match,
- * otherwise what is wrong (header_check.c). */
+/* Compares the headers of a request with its body. Returns NULL when headers and body
+ * match, otherwise a description of the difference (header_check.c). */
 const char *sgi_header_mismatch(const sgi_http_head *head, const sgi_inbound *in,
                                 sgi_json method);
 

@@ -45,16 +45,17 @@ sgi_json sgi_op_arguments(const sgi_op *op)
     return sgi_json_get((sgi_json){served->params, served->params_len}, "arguments");
 }
 
-/* True when every segment stays a block of its own. SEP-1905 and some other dialects
- * cannot say that a text continues a block. A client that merges such segments has one
- * block for each of them, so the result must have the same blocks. */
+/* True when every segment becomes a separate block of the result. SEP-1905 and some other
+ * dialects cannot say that a text continues a block, so a client that merges their
+ * segments has one block for each segment. The result must have the same blocks. */
 bool sgi_op_keeps_segments_apart(const sgi_op *op)
 {
     return op->served->streams || sgi_op_server(op)->keeps_segments_apart;
 }
 
-/* Sets how the result is merged. A client that gets the host's message in segments merges
- * them without change (R-1905-34), so the result is merged in the same way. */
+/* Sets how segments and fields are merged into the result. A client that gets the host's
+ * message in segments merges the segments without change (R-1905-34), so the result must
+ * be merged in the same way. */
 void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold)
 {
     const sgi_served *served = op->served;

@@ -1,6 +1,7 @@
-/* The data that the server keeps with each operation: the call that made it, who may
- * access it, and the dialect in which clients see it. The data is in the same memory
- * block as the operation, so op->served is valid as long as the operation. */
+/* The data that the server keeps with each operation: the call that made the operation,
+ * who can access the operation, and the dialect in which clients see the operation. The
+ * data is in the same memory block as the operation, so op->served is valid as long as
+ * the operation. */
 #ifndef SGI_SERVED_H
 #define SGI_SERVED_H
 
@@ -11,7 +12,7 @@ typedef struct sgi_item sgi_item;
 typedef struct sgi_round sgi_round;
 typedef struct sgi_srv_dialect sgi_srv_dialect;
 
-/* What the client declared with the request that made the operation: a set of these
+/* The declarations of a client in the request that made the operation: a set of these
  * bits. */
 enum sgi_cap {
     SGI_CAP_TASKS = 1,
@@ -19,21 +20,23 @@ enum sgi_cap {
     SGI_CAP_SAMPLING = 4,
     SGI_CAP_ROOTS = 8,
     SGI_CAP_PARTIAL = 16,
-    /* questions that open a URL; SGI_CAP_ELICITATION alone means forms */
+    /* questions that open a URL; SGI_CAP_ELICITATION declares only questions by forms */
     SGI_CAP_ELICITATION_URL = 32,
     SGI_CAP_SAMPLING_TOOLS = 64,
-    SGI_CAP_SAMPLING_TASK = 128, /* 2025-11-25: sampling can be requested as a task */
+    SGI_CAP_SAMPLING_TASK = 128, /* 2025-11-25: a server can request sampling as a task */
     SGI_CAP_ELICITATION_TASK = 256,
-    /* 2025-11-25: the server may cancel tasks of the client */
+    /* 2025-11-25: the server can cancel tasks of the client */
     SGI_CAP_TASK_CANCEL = 512,
     /* 2026-07-28: the client has declared the tasks of 2025-11-25 */
     SGI_CAP_TASKS_2025 = 1024,
-    /* 2025-11-25: the client accepts that segments which it has received become void */
+    /* 2025-11-25: the client accepts that a segment becomes void after the client
+     * received it */
     SGI_CAP_REPLACE = 2048,
-    /* A capability that no client has. A question that requires it cannot be asked. */
+    /* A capability that no client has. A question that requires this capability cannot be
+     * asked. */
     SGI_CAP_NOBODY = 1 << 30
 };
-/* The capabilities for questions to the client. */
+/* The set of all capabilities by which a client declares that it answers questions. */
 #define SGI_CAPS_ASK                                                                     \
     ((uint32_t)(SGI_CAP_ELICITATION | SGI_CAP_ELICITATION_URL | SGI_CAP_SAMPLING |       \
                 SGI_CAP_SAMPLING_TOOLS | SGI_CAP_ROOTS))
@@ -43,73 +46,82 @@ typedef struct sgi_served {
 
     /* ---- the call ---- */
     const sgi_call_kind *kind;
-    /* the item that the operation runs, a counted reference; NULL = the item was
-     * removed */
+    /* the item that the operation runs, a counted reference; NULL = the application has
+     * removed the item */
     sgi_item *item;
-    /* name of the tool or prompt, URI of the resource, or template to complete */
+    /* name of the tool or prompt, URI of the resource, or name of the item to complete */
     char *item_name;
     char *params; /* the params of the call: a JSON object, as the client sent it */
     size_t params_len;
-    /* points into params or own_arguments; empty = not looked up yet */
+    /* the arguments of the call, inside own_arguments or params; empty = the arguments
+     * are the member of params */
     sgi_json arguments;
-    /* JSON object with the arguments; NULL = the arguments are in params */
+    /* JSON object with the arguments, which the operation owns; NULL = the arguments are
+     * in params */
     char *own_arguments;
-    segue_call *call; /* the handler's handle, or NULL */
+    segue_call *call; /* the handler's handle; NULL = no handler runs */
 
     /* ---- the caller ---- */
     struct sgi_principal *who; /* a counted reference */
-    /* grant of the access token of the request; a counted reference, or NULL */
+    /* grant of the request's access token, a counted reference; NULL = the request had no
+     * token */
     struct sgi_grant *grant;
-    uint32_t caps;  /* what the client has declared: a set of sgi_cap */
-    bool is_scoped; /* the operation is limited to the scopes of its grant */
-    /* the operation is counted among the live tasks of its principal */
+    uint32_t caps;  /* the capabilities that the client has declared: a set of sgi_cap */
+    bool is_scoped; /* the operation can use only the scopes of its grant */
+    /* the principal's number of live tasks includes the operation */
     bool counted;
 
     /* ---- how the operation is represented ---- */
     /* the dialect of the task; NULL = the operation cannot be a task */
     const sgi_srv_dialect *dialect;
     bool is_task;
-    /* the operation began as a plain call and may still become a task */
+    /* the operation began as a plain call and can still become a task */
     bool may_turn;
-    /* dialect S: the segments are sent while the handler runs */
+    /* dialect S: the segments are sent to the client while the handler runs */
     bool streams;
     /* dialect S: the response modes that the request lists: a set of sgi_response_mode */
     uint8_t listed_modes;
-    uint8_t modes; /* the listed modes that may be used */
-    /* before 2025-11-25: arguments that do not fit the schema are refused with -32602 */
+    /* the listed response modes that the server may use: a set of sgi_response_mode */
+    uint8_t modes;
+    /* versions before 2025-11-25: a call whose arguments do not fit the schema is refused
+     * with -32602 */
     bool refuses_arguments;
-    /* before 2026-07-28: a structuredContent that is not an object is left out of the
-     * result */
+    /* versions before 2026-07-28: a structuredContent that is not an object is left out
+     * of the result */
     bool only_objects;
-    int64_t asked_ttl_ms; /* the ttl that the client requested; 0 = none */
-    int64_t poll_ms;      /* the poll interval that is sent to clients */
+    /* the time to live that the client requested, in ms; 0 = the client requested none */
+    int64_t asked_ttl_ms;
+    int64_t poll_ms; /* the poll interval that clients get, in ms */
     /* number of segments that were appended together with the final entry */
     uint64_t closing_segments;
-    /* fires after promote_after_ms: makes a plain call that still runs a task */
+    /* fires after promote_after_ms and makes a plain call that still runs a task */
     sgi_timer promote;
 
     /* ---- clients that receive messages about the operation ---- */
-    /* the open request of the call: progress and log messages are sent on it */
+    /* the reply of the call's open request, on which progress and log messages are sent;
+     * NULL = no request is open */
     struct sgi_reply *reply;
-    /* the state of a plain call that asks its client (rounds.h) */
+    /* the round of a plain call that asks its client (rounds.h); NULL = no round */
     sgi_round *round;
-    /* the carried questions and answers (carried_answers.h), or NULL */
+    /* the carried questions and answers (carried_answers.h); NULL = no carried answers */
     struct sgi_carried_answers *carried;
-    struct sgi_lasting *lasting; /* the state of a lasting call, or NULL (lasting.h) */
-    /* the conversation that made the task (task_creator.h), or NULL */
+    /* the state of a lasting call (lasting.h); NULL = the call is not lasting */
+    struct sgi_lasting *lasting;
+    /* the conversation that made the task (task_creator.h); NULL = no task creator */
     struct sgi_task_creator *creator;
 } sgi_served;
 
-/* Makes an operation for a tools/call. The caller may change its kind. The operation
- * holds a reference to the server. */
+/* Makes an operation, by default for a tools/call; the caller can then set another kind.
+ * The operation holds a reference to the server. Returns NULL when out of memory. */
 sgi_op *sgi_served_op_new(segue_server *server, sgi_str item_name, sgi_str params);
-/* Sets the item that the operation runs and takes a reference to it; NULL = the item was
- * removed. */
+/* Sets the item that the operation runs, and adds a reference to the item. item = NULL:
+ * the application has removed the item. */
 void sgi_served_set_item(sgi_op *op, sgi_item *item);
-/* Returns the arguments of the call; empty when the client sent none. */
+/* Returns the arguments of the call, or an empty value when the client sent no
+ * arguments. */
 sgi_json sgi_op_arguments(const sgi_op *op);
-/* True when every segment stays a block of its own and no text is joined to an earlier
- * block. */
+/* True when every segment becomes a separate block of the result, and no text is appended
+ * to an earlier block. */
 bool sgi_op_keeps_segments_apart(const sgi_op *op);
 
 /* ---- the observer of the log (observer.c) ---- */
@@ -117,13 +129,13 @@ bool sgi_op_keeps_segments_apart(const sgi_op *op);
 extern const struct sgi_log_observer sgi_server_observer;
 extern const struct sgi_cluster_observer sgi_server_cluster_observer;
 void sgi_served_configure_fold(const sgi_op *op, sgi_fold *fold);
-/* Write and read the server's part of the stored record (served_record.c). */
+/* These functions write and read the server's part of the stored record
+ * (served_record.c). */
 void sgi_served_write(const sgi_op *op, segue_store_record *head, sgi_jw *w);
 segue_status sgi_served_op_from_record(sgi_committer *committer,
                                        const segue_store_record *record, sgi_json data,
                                        sgi_op **out);
-/* True when this is the record of a task of this dialect. False for any other record, and
- * for a record that cannot be read. */
+/* True when the record is readable and belongs to a task of this dialect. */
 bool sgi_record_is_task_of_dialect(sgi_engine *engine, const segue_store_record *record,
                                    const sgi_srv_dialect *dialect);
 

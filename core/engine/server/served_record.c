@@ -1,7 +1,7 @@
 /* The JSON that the server writes into the stored record of an operation:
  * {"tool","question"?,"params","caps","task","dialect","streams","ttl","poll","by",
  * "scopes"}. "by" is the name of the owner, if the owner has a name. "scopes" are the
- * scopes of the owner's token when the operation was made, so that a run after a restart
+ * scopes that the owner's token had when the operation was made; a run after a restart
  * has the same rights. The token itself is not stored. */
 #include "engine/server/served.h"
 
@@ -10,7 +10,7 @@
 #include "engine/server/grant.h"
 #include "engine/server/lasting.h"
 
-/* number of bytes that are usually enough for all members except params */
+/* number of bytes that usually suffice for all members except params */
 #define REST_ROOM 256
 
 void sgi_served_write(const sgi_op *op, segue_store_record *head, sgi_jw *w)
@@ -45,7 +45,7 @@ static int64_t number(sgi_json object, const char *name)
     return value;
 }
 
-/* Reads the name and scopes of the owner ("by", "scopes"). Returns false when out of
+/* Reads the name and the scopes of the owner ("by", "scopes"). Returns false when out of
  * memory. */
 static bool read_caller(sgi_op *op, sgi_json data)
 {
@@ -66,8 +66,8 @@ static bool read_caller(sgi_op *op, sgi_json data)
     return ok;
 }
 
-/* Sets the kind of an operation that answers a question. Its item name is the method of
- * the question, for example elicitation/create. */
+/* Sets the kind of an operation that answers a question. The item name of such an
+ * operation is the method of the question, for example elicitation/create. */
 static void read_kind(sgi_op *op, sgi_json data)
 {
     const sgi_call_kind *kind = sgi_question_kind(sgi_str_of(op->served->item_name));

@@ -1,4 +1,5 @@
-/* How a server is made and freed. stages.c has its stages, known_ops.c its operations. */
+/* Makes and frees servers. stages.c has the stages of a server, known_ops.c its
+ * operations. */
 #include "engine/server/dialects.h"
 #include "engine/server/peer.h"
 #include "wire/log_level.h"
@@ -47,8 +48,8 @@ static bool copy_texts(segue_server *server)
     return true;
 }
 
-/* Makes the seal from the keys in the options. Then clears the pointers to the keys,
- * because they point to memory of the application. */
+/* Makes the seal from the keys in the options, and then clears the pointers to the keys,
+ * because the application owns that memory. */
 static segue_status make_seal(segue_server *server)
 {
     segue_server_options *o = &server->options;
@@ -62,7 +63,8 @@ static segue_status make_seal(segue_server *server)
     return ok ? SEGUE_OK : SEGUE_E_FATAL;
 }
 
-/* Makes the state of the server's parts. Returns false when out of memory. */
+/* Makes the rings of ended sessions and withdrawn calls. Returns false when out of
+ * memory. */
 static bool make_parts(segue_server *server)
 {
     const sgi_mem *mem = sgi_engine_mem(server->engine);
@@ -83,13 +85,13 @@ segue_status sgi_server_new(sgi_engine *engine, const sgi_serving_ops *serving,
     server->refs = 1;
     server->serving = serving;
     server->options = *options;
-    /* cleared after the last step that can fail, because the caller frees `user` on
-     * failure */
+    /* free_user is set after the last step that can fail, because on failure the caller
+     * frees `user`. */
     server->options.free_user = NULL;
     server->idempotency = idempotency;
     server->first_log_level =
         options->log_level ? sgi_log_level(sgi_str_of(options->log_level)) : -1;
-    server->options.log_level = NULL; /* the text is memory of the application */
+    server->options.log_level = NULL; /* cleared, because the application owns the text */
     server->dialects =
         ((SGI_DIALECTS_DEFAULT | options->dialects_on) & ~options->dialects_off) ^
         SGI_DIALECTS_FLIPPED(options->draft_ways);
@@ -203,8 +205,8 @@ sgi_principal *sgi_server_get_principal(segue_server *server, const char *name)
     return NULL;
 }
 
-/* Reports to the application that no client is connected and none can connect any
- * more. */
+/* Reports to the application that no client is connected and that no client can connect
+ * any more. */
 static int32_t run_idle(sgi_ready *ready, int32_t budget)
 {
     segue_server *server = SGI_OWNER(ready, segue_server, idle);

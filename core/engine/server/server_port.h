@@ -1,5 +1,5 @@
-/* The functions by which the HTTP transport uses a server. Every function here is called
- * with the runtime's lock held. */
+/* The functions by which the HTTP transport uses a server. The caller of every function
+ * holds the runtime's lock. */
 #ifndef SGI_SERVER_PORT_H
 #define SGI_SERVER_PORT_H
 
@@ -11,8 +11,8 @@ typedef struct sgi_grant sgi_grant;
 
 /* ---- listeners (stages.c) ---- */
 
-/* A listening socket that brings new conversations. Its functions are called under the
- * lock and must not call the engine. */
+/* A listening socket that brings new conversations. The server calls `open` and `close`
+ * under the lock; both functions must not call the engine. */
 typedef struct sgi_server_listener {
     LIST_ENTRY(sgi_server_listener) link;
     /* called when recovery has ended: the listener begins to accept connections */
@@ -21,14 +21,14 @@ typedef struct sgi_server_listener {
     void (*close)(struct sgi_server_listener *listener);
 } sgi_server_listener;
 
-/* Adds a listener, for whose lifetime the server stays in memory. Returns SEGUE_E_CLOSED
- * when the server has closed. `open` is called when recovery has ended, perhaps before
- * this function returns. */
+/* Adds a listener and a reference to the server, which the listener holds until its
+ * removal. Returns SEGUE_E_CLOSED when the server has closed. `open` is called when
+ * recovery has ended, perhaps before this function returns. */
 segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *listener);
 void sgi_server_remove_listener(segue_server *server, sgi_server_listener *listener);
 /* True when the server accepts no new work. */
 bool sgi_serve_is_closed(const segue_server *server);
-/* True while a client may come back to this server: its call runs here, or its call has
+/* True while a client may come back to this server: its call runs here; or its call has
  * ended, the client has not received the outcome, and no other server has the outcome
  * (returning.c). */
 bool sgi_serve_client_may_return(const segue_server *server);
@@ -36,10 +36,10 @@ bool sgi_serve_client_may_return(const segue_server *server);
 /* ---- the caller over HTTP (identify.c) ---- */
 
 /* A request to the application to name the principal of a transport. `identified` runs
- * from the queue of callbacks, perhaps on another thread than the loop, with the lock
- * held. Until then the caller keeps this struct and the transport in memory. who: the
- * principal, without a reference of its own; NULL unless the status is SEGUE_OK. named:
- * the application gave a name. */
+ * from the ready queue with the lock held, perhaps on another thread than the loop
+ * thread. Until then the caller keeps this struct and the transport in memory. who: the
+ * principal, a borrowed pointer; NULL unless the status is SEGUE_OK. named: the
+ * application gave a name. */
 typedef struct sgi_serve_identifying {
     sgi_ready ready;
     segue_server *server;
@@ -48,30 +48,32 @@ typedef struct sgi_serve_identifying {
                        sgi_principal *who, bool named);
 } sgi_serve_identifying;
 
-/* True when the application has a function that names principals. If it has none, no
- * caller has a name. */
+/* True when the application has a function that names principals. Without that function,
+ * no caller has a name. */
 bool sgi_serve_identifies_callers(const segue_server *server);
-/* Queues the request to the application. Until `identified` runs, the transport must stay
- * in memory and the server must have a listener. */
+/* Queues the request to the application. Until `identified` has run, the transport must
+ * stay in memory and the server must have a listener. */
 void sgi_serve_identify_caller(segue_server *server, sgi_serve_identifying *identifying,
                                void *transport);
-/* Ends a request to the application, before or after `identified` has run. */
+/* Ends a request to the application. Can be called before or after `identified` has
+ * run. */
 void sgi_serve_cancel_identifying(sgi_serve_identifying *identifying);
-/* Returns the principal that all callers without a name share. The caller owns a
- * reference to it. NULL = out of memory. */
+/* Returns the principal that all callers without a name share, with a reference that the
+ * caller owns. Returns NULL when out of memory. */
 sgi_principal *sgi_serve_anonymous_principal(segue_server *server);
 void sgi_serve_ref_principal(sgi_principal *who);
-/* Drops a reference to a principal; who may be NULL. */
+/* Drops a reference to a principal. who can be NULL. */
 void sgi_serve_unref_principal(sgi_principal *who);
 
 /* ---- the rights of a token (grant.c) ---- */
 
-/* Makes a grant: the principal of this name, with these scopes, until expires_ms (wall
- * clock; INT64_MAX = no end). The caller owns a reference to it. NULL = out of memory. */
+/* Makes a grant for the principal of this name, with these scopes, until expires_ms (wall
+ * clock time; INT64_MAX = no end). The caller owns a reference to the grant. Returns NULL
+ * when out of memory. */
 sgi_grant *sgi_serve_new_grant(segue_server *server, const char *principal,
                                sgi_str scopes, int64_t expires_ms);
 void sgi_grant_ref(sgi_grant *grant);
-/* Drops a reference to a grant; grant may be NULL. */
+/* Drops a reference to a grant. grant can be NULL. */
 void sgi_grant_unref(sgi_grant *grant);
 /* Returns the principal of the grant, without adding a reference. */
 sgi_principal *sgi_grant_principal(const sgi_grant *grant);
@@ -80,8 +82,7 @@ sgi_str sgi_grant_scopes(const sgi_grant *grant);
 
 /* ---- serving HTTP (serve_http.c) ---- */
 
-/* The headers of an HTTP request, as views. A header that the request lacks is an empty
- * text. */
+/* The headers of an HTTP request, as views. The text of a missing header is empty. */
 typedef struct sgi_http_head {
     sgi_str version;    /* MCP-Protocol-Version */
     sgi_str method;     /* Mcp-Method */
@@ -89,85 +90,89 @@ typedef struct sgi_http_head {
     sgi_str session;    /* Mcp-Session-Id */
     sgi_str last_event; /* Last-Event-ID */
     bool takes_events;  /* the header Accept has text/event-stream */
-    /* the client is on another machine and has no principal: it gets no tasks */
+    /* the client is on another machine and has no principal, so the client gets no
+     * tasks */
     bool stranger;
-    bool ending; /* the listener is closing, so no new work is begun */
-    /* grant of the access token, without a reference of its own; NULL = the request has
-     * no token */
+    bool ending; /* the listener is closing, so the server begins no new work */
+    /* grant of the access token, a borrowed pointer; NULL = the request has no token */
     sgi_grant *grant;
     int32_t max_streams;
     int32_t max_sessions;
     int64_t session_idle_ms;
-    /* largest number of bytes of stored events of one stream; 0 = the default */
+    /* maximum number of bytes of stored events of one stream; 0 = the default */
     int64_t max_replay;
-    /* Returns the value of any other header. name: its name in lower case. *more: set
-     * when the request has the header more than once. */
+    /* Returns the value of any header. name: the header's name in lower case. Sets *more
+     * to true when the request has the header more than once. */
     sgi_str (*find)(void *user, sgi_str name, bool *more);
     void *user;
 } sgi_http_head;
 
-/* The server's decision about a request. status 0: the answer comes through conn, now or
- * later. Any other status: conn is NULL, and the answer is this status with the text
+/* The server's decision about a request. status = 0: the answer comes through `conn`, now
+ * or later. Any other status: `conn` is NULL, and the answer is this status with the text
  * `problem` (NULL for 2xx). */
 typedef struct sgi_http_verdict {
     int32_t status;
-    bool ending; /* the server is closing and has refused the request (wire/ending.h) */
+    /* the request was refused because the server is closing (wire/ending.h) */
+    bool ending;
     const char *problem;
     sgi_conn *conn;
     /* the limit that `problem` names; its name is NULL when `problem` names no limit */
     sgi_limit limit;
 } sgi_http_verdict;
 
-/* The state of an exchange's answer. The transport reads it before and after each call of
- * sgi_conn_output. */
+/* The state of an exchange's answer. The transport reads this state before and after each
+ * call of sgi_conn_output. */
 typedef struct sgi_http_answer {
-    /* the form of the answer, body or stream, is not decided, so the HTTP head cannot be
-     * written yet */
+    /* the server has not decided yet whether the answer is one JSON text or an event
+     * stream, so the transport cannot write the HTTP head */
     bool open;
-    bool is_events; /* the answer is an event stream; false = one JSON text */
-    /* the output that was taken, or the next output, is the last of the answer */
+    /* the answer is an event stream; false = the answer is one JSON text */
+    bool is_events;
+    /* the last part of the answer was taken as output, or is the next output */
     bool answered;
-    /* a client that is cut off can resume the answer, or can send the request again
-     * without harm */
+    /* a disconnected client can resume the answer, or can safely send the request
+     * again */
     bool resumable;
-    /* the exchange answers a call that runs in this server, so no other server can answer
-     * it */
+    /* the exchange answers a call that this server runs, so no other server can answer */
     bool calls;
-    /* the stream carries only messages that the server sends on its own, and no answer */
+    /* the stream carries only the server's own messages, not an answer to a request */
     bool listens;
     int32_t status;
-    const char *session; /* value of the header Mcp-Session-Id in the answer, or NULL */
-    /* value of the header Dev-Segue-Server, or NULL. The header is on streams of the
-     * server's own messages, in a session that other servers may continue. It names the
-     * server process. */
+    /* value of the header Mcp-Session-Id in the answer; NULL = the answer lacks this
+     * header */
+    const char *session;
+    /* Value of the header Dev-Segue-Server, which names the server process; NULL = the
+     * answer lacks this header. Only a GET stream has the header, in a session that other
+     * servers can continue. */
     const char *server;
-    /* for status 403: the scopes that the caller's token lacks, or NULL */
+    /* for status 403: the scopes that the caller's token lacks; NULL = no scope is
+     * missing */
     const char *lacks;
 } sgi_http_answer;
 
-/* Serves a POST with this body. who: a pointer without a reference of its own. spare: a
- * conversation that an earlier sgi_serve_end_exchange returned for reuse, or NULL. If the
- * spare serves the request, the next sgi_serve_end_exchange returns it again. If the
- * verdict has no conn, the caller keeps the spare. */
+/* Serves a POST with this body. who: a borrowed pointer. spare: a spare conversation that
+ * sgi_serve_end_exchange returned earlier, or NULL. If the spare conversation serves the
+ * request, *spare becomes NULL, and the next sgi_serve_end_exchange returns it again. If
+ * the verdict has no `conn`, the caller keeps the spare conversation. */
 void sgi_serve_post(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                     sgi_str body, void *transport, sgi_conn **spare,
                     sgi_http_verdict *verdict);
-/* Serves a GET: a client of the handshake eras opens its GET stream, or resumes a
- * stream. */
+/* Serves a GET, by which a client of the handshake versions opens its GET stream or
+ * resumes a stream. */
 void sgi_serve_get(segue_server *server, sgi_principal *who, const sgi_http_head *head,
                    void *transport, sgi_http_verdict *verdict);
-/* Serves a DELETE: a client of the handshake eras ends its session. Returns the HTTP
- * status. */
+/* Serves a DELETE, by which a client of the handshake versions ends its session. Returns
+ * the HTTP status. */
 int32_t sgi_serve_delete(segue_server *server, sgi_principal *who,
                          const sgi_http_head *head);
-/* Fills *answer with the present state of the exchange's answer. Changes nothing. */
+/* Sets *answer to the present state of the exchange's answer. Changes nothing else. */
 void sgi_serve_describe_answer(const sgi_conn *conn, sgi_http_answer *answer);
-/* Makes the answer an event stream because it takes long, if the form of the answer is
- * not decided yet. */
+/* Makes the answer an event stream, unless the form of the answer is already decided.
+ * Called when the answer takes long. */
 void sgi_serve_open_stream(sgi_conn *conn);
-/* Tells the server that a transport leaves an exchange, because it has sent the answer or
- * because its connection was cut. Does nothing when another transport carries the
- * exchange now. Returns a spare conversation, or NULL. */
+/* Reports that a transport leaves an exchange, because the transport has sent the answer
+ * or has lost its connection. Does nothing when another transport now carries the
+ * exchange. Returns a spare conversation for the next request, or NULL. */
 sgi_conn *sgi_serve_end_exchange(sgi_conn *conn, void *transport);
 void sgi_serve_free_spare(sgi_conn *spare);
 

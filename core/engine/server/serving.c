@@ -1,6 +1,6 @@
-/* The server's role in a conversation: it handles the messages and the end. A server gets
- * the role as a parameter (struct sgi_serving_ops). So this code can use the server,
- * while the server does not depend on this code. */
+/* The server's role in a conversation: this file handles messages and the end of the
+ * conversation. A server gets the role as a parameter (struct sgi_serving_ops). So this
+ * file can use the server, and the server does not depend on this file. */
 #include "engine/server/serving.h"
 
 #include "engine/cluster/recovery.h"
@@ -16,8 +16,8 @@
 
 /* ---- the beginning of a conversation ---- */
 
-/* Asks the application for the principal of a conversation. Messages are read only after
- * the application has answered. */
+/* Asks the application for the principal of a conversation. The server reads messages
+ * only after the application has answered. */
 static int32_t ask_application(sgi_ready *ready, int32_t budget)
 {
     sgi_peer *peer = SGI_OWNER(ready, sgi_peer, ready);
@@ -26,8 +26,7 @@ static int32_t ask_application(sgi_ready *ready, int32_t budget)
     sgi_principal *who = NULL;
     bool named;
     (void)budget;
-    /* keep both in memory, because other references may be dropped while user code
-     * runs */
+    /* These references keep conversation and server in memory while user code runs. */
     sgi_conn_ref(conn);
     sgi_server_ref(server);
     sgi_conn *carrier = conn->outer_conn ? conn->outer_conn->outer : conn;
@@ -73,7 +72,7 @@ segue_status sgi_server_accept(segue_server *server, void *transport, sgi_conn *
 
 static void start(void *self)
 {
-    (void)self; /* the client sends the first message, so there is nothing to do here */
+    (void)self; /* nothing to do, because the client sends the first message */
 }
 
 static bool wants_input(void *self)
@@ -83,8 +82,8 @@ static bool wants_input(void *self)
 
 /* ---- messages ---- */
 
-/* Marks the replies with this id that are not in the table as cancelled. The cancel takes
- * effect when such a reply is put into the table. */
+/* Marks the replies with this id that are not in the table as cancelled. Such a reply is
+ * cancelled when it is put into the table. */
 static void cancel_out_of_table(const sgi_in_flight *in_flight, sgi_str id)
 {
     sgi_reply *reply;
@@ -93,16 +92,17 @@ static void cancel_out_of_table(const sgi_in_flight *in_flight, sgi_str id)
             reply->state = SGI_REPLY_CANCELLED_OUT_OF_TABLE;
 }
 
-/* Ends a request that the client has cancelled. The request gets no answer, but its
- * exchange must end (2025-11-25 basic/utilities/cancellation; R-776-26). A batch ends
- * when its other requests are answered. */
+/* Ends a request that the client has cancelled. The request gets no answer; its exchange
+ * must still end (2025-11-25 basic/utilities/cancellation; R-776-26). A batch ends when
+ * its other requests are answered. */
 void sgi_peer_cancel(sgi_reply *reply)
 {
     sgi_conn *conn = reply->peer->conn;
     if (reply->peer->is_exchange) {
         sgi_op *op = sgi_reply_awaited_op(reply);
         if (op)
-            /* questions are withdrawn before the stream that carries the message ends */
+            /* questions must be withdrawn while the stream that carries the withdrawal is
+             * still open */
             sgi_question_requests_withdraw(op);
         if (!conn->batches)
             sgi_send_no_answer(conn);
@@ -138,7 +138,8 @@ static void handle_notification(sgi_peer *peer, const sgi_message *msg)
     /* other notifications are ignored (R-0-3) */
 }
 
-/* Reads all members of params in one pass, and all of _meta in another. */
+/* Reads the members of params in one pass over the text, and the members of _meta in a
+ * second pass. */
 static void read_params(sgi_inbound *in, const sgi_message *msg)
 {
     static const sgi_str of_params[] = {
@@ -160,7 +161,7 @@ static void read_params(sgi_inbound *in, const sgi_message *msg)
     in->name = found[1];
     in->arguments = found[2];
     if (sgi_json_kind_of(in->arguments) == SGI_JSON_NULL)
-        /* null counts as no arguments, because some languages write an empty map as
+        /* null counts as "no arguments", because some languages write an empty map as
          * null */
         in->arguments = (sgi_json){0};
     in->state = found[3];
@@ -187,7 +188,7 @@ bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg)
 }
 
 /* Refuses a request whose id is in flight. Over a byte stream, an error would look like
- * the answer to the first request, so the request is ignored and logged (C-3). */
+ * an answer to the first request, so the second request is ignored and logged (C-3). */
 static void refuse_id(const sgi_inbound *in)
 {
     sgi_peer *peer = in->peer;
@@ -236,8 +237,8 @@ static void handle_request(sgi_peer *peer, const sgi_message *msg)
     if (sgi_inbound_read(&in, peer, msg))
         sgi_inbound_handle(&in, msg);
     else
-        /* there is no memory for any answer: the conversation closes, so that the client
-         * does not wait */
+        /* There is no memory for any answer. The conversation closes, so that the client
+         * does not wait for an answer. */
         sgi_conn_close(peer->conn);
 }
 
@@ -260,7 +261,7 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
 {
     sgi_engine *engine = peer->server->engine;
     if (peer->server->stage == SGI_SERVER_DEAD)
-        return; /* the runtime has ended, so no new work is begun */
+        return; /* the runtime has ended, so the server begins no new work */
     switch (msg->kind) {
     case SGI_MESSAGE_REQUEST:
         handle_request(peer, msg);
@@ -276,8 +277,8 @@ void sgi_peer_message(sgi_peer *peer, const sgi_message *msg)
         break;
     default:
         if (sgi_peer_answer(peer, msg) == SGI_ANSWERED_LATER)
-            /* over a byte stream the client cannot be asked to repeat the answer, so the
-             * answer is dropped */
+            /* Over a byte stream the server cannot ask the client to repeat the answer,
+             * so the answer is dropped. */
             sgi_answer_log_dropped(engine, msg->id);
     }
 }

@@ -1,4 +1,4 @@
-/* The functions that serve a server's conversations. They are passed to the server when
+/* The functions that serve the conversations of a server. The server gets this table when
  * it is made. */
 #ifndef SGI_SERVING_H
 #define SGI_SERVING_H
@@ -6,31 +6,32 @@
 #include "engine/server/peer.h"
 
 struct sgi_serving_ops {
-    /* the role of each conversation, whose `self` is the sgi_peer */
+    /* the role of each conversation; the role's `self` is the sgi_peer */
     const sgi_role *role;
-    /* Asks the application for the principal of a peer. Called from the ready queue. */
+    /* Asks the application for the principal of a peer. The ready queue calls this
+     * function. */
     int32_t (*identify)(sgi_ready *ready, int32_t budget);
-    /* Delivers the events of a call. Called from the ready queue. */
+    /* Delivers the events of a call. The ready queue calls this function. */
     int32_t (*run_call)(sgi_ready *ready, int32_t budget);
-    /* Fills the source `updates` of a peer. */
+    /* Writes messages of the source `updates` of a peer. */
     bool (*fill_updates)(sgi_source *source, size_t room);
 };
 
-/* The functions that serve MCP, in all revisions. */
+/* The functions that serve MCP, in all protocol versions. */
 extern const sgi_serving_ops sgi_serving_mcp;
 
-/* Handles any message of the client. */
+/* Handles one message of the client, of any kind. */
 void sgi_peer_message(sgi_peer *peer, const sgi_message *msg);
-/* Handles a response of the client. */
+/* Handles a response of the client to a request of the server. */
 sgi_answered sgi_peer_answer(sgi_peer *peer, const sgi_message *msg);
-/* Fills the parts of a request from its message. Returns false when the request gets no
- * answer. */
+/* Fills *in with the parts of a request message. Returns false when out of memory; the
+ * request then gets no answer. */
 bool sgi_inbound_read(sgi_inbound *in, sgi_peer *peer, const sgi_message *msg);
 void sgi_inbound_handle(sgi_inbound *in, const sgi_message *msg);
-/* True when the request is of the modern era: its _meta names a modern version. shaken:
- * the request belongs to a session with a handshake, or is its initialize. For such a
- * request a handshake version in _meta is ignored, and the version of the session counts
- * (2026-07-28 basic/versioning). */
+/* True when the request belongs to the modern era: its _meta names a modern version.
+ * shaken = true: the conversation had a handshake. In such a conversation, and for
+ * initialize, a handshake version in _meta is ignored, and the version of the session
+ * counts (2026-07-28 basic/versioning). */
 bool sgi_inbound_is_stateless(const sgi_inbound *in, sgi_json method, bool shaken);
 /* Ends a request that the client has cancelled. */
 void sgi_peer_cancel(sgi_reply *reply);

@@ -1,11 +1,11 @@
-/* The sealed content of a name is: version, modes, lists, what the client declared to
- * dialects, the kinds of questions that it can be asked, and random bytes, which make
- * each name unique. The text is sealed for the owner of the session.
+/* The sealed content of a session name is: version, modes, lists, the client's
+ * declarations to dialects, the kinds of questions that the client can answer, and random
+ * bytes, which make each name unique. The text is sealed for the owner of the session.
  *
  * A name is valid for one day. A client whose session has become unknown begins a new
  * session (2025-11-25 basic/transports, "Session Management"). A server remembers the
- * newest names of the sessions that clients have ended, and refuses these names. Other
- * servers accept them until their day is over. */
+ * newest names of sessions that clients have ended, and refuses these names. Other
+ * servers accept these names until their day is over. */
 #include "engine/server/session_name.h"
 
 #include "engine/server/mailbox.h"
@@ -15,7 +15,8 @@
 #define LIFE_MS ((int64_t)24 * 60 * 60 * 1000)
 #define CHANCE 16
 #define SIZE (8 + CHANCE)
-/* number of low bits that count the streams of a session at one server */
+/* number of low bits of a stream number that count the streams of a session on one
+ * server */
 #define NUMBERS 20
 
 static sgi_sealed_for good_for(const sgi_principal *who)
@@ -42,8 +43,8 @@ static void read_handshake(sgi_handshake *handshake, const uint8_t bytes[SIZE])
     handshake->declared = bytes[3];
     for (int i = 0; i < 4; i++)
         handshake->caps = handshake->caps << 8 | bytes[4 + i];
-    /* assumed to be true: only the first server knows whether the client has sent
-     * notifications/initialized */
+    /* Assumed: only the first server knows whether the client has sent
+     * notifications/initialized. */
     handshake->initialized = true;
 }
 
@@ -105,8 +106,8 @@ static bool is_good(const uint8_t *bytes, size_t size)
            !sgi_facts((sgi_version)bytes[0])->is_stateless;
 }
 
-/* Chooses the first number of the session's streams at random, so that two servers use
- * different numbers. */
+/* Chooses the number of the session's first stream at random, so that two servers use
+ * different numbers. Returns false when the system gives no random bytes. */
 static bool begin_numbers(sgi_wire_session *session)
 {
     uint8_t chance[4];
@@ -115,7 +116,7 @@ static bool begin_numbers(sgi_wire_session *session)
         return false;
     for (size_t i = 0; i < sizeof chance; i++)
         number = number << 8 | chance[i];
-    /* limits the number to less than 16 digits, including the bit of GET streams */
+    /* the number, with the bit of GET streams, must have less than 16 digits */
     number &= (INT64_C(1) << 28) - 1;
     session->first_stream = session->next_stream = (number + 1) << NUMBERS;
     return true;

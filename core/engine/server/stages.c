@@ -1,4 +1,5 @@
-/* The stages of a server, its listeners, and the work that is due when a stage ends. */
+/* The stages of a server, the listeners of a server, and the work at the end of a
+ * stage. */
 #include "engine/server/call.h"
 #include "engine/cluster/recovery.h"
 #include "engine/server/mailbox.h"
@@ -9,10 +10,10 @@
 
 #define TO(stage) (1u << (stage))
 
-/* The allowed moves. A move that is not in the table is a defect of the caller, and stops
- * a debug build. NEW -> RECOVERING: the first listener or conversation has come.
- * RECOVERING -> OPEN: the server has claimed the operations that the store gives it.
- * CLOSED -> DEAD: the runtime ends. */
+/* The allowed changes of the stage. Any other change is a defect of the caller and stops
+ * a debug build. NEW -> RECOVERING: the first listener or conversation exists. RECOVERING
+ * -> OPEN: the server has claimed the operations that an earlier server left. CLOSED ->
+ * DEAD: the runtime ends. */
 static const unsigned moves[] = {
     [SGI_SERVER_NEW] = TO(SGI_SERVER_RECOVERING) | TO(SGI_SERVER_CLOSED),
     [SGI_SERVER_RECOVERING] = TO(SGI_SERVER_OPEN) | TO(SGI_SERVER_CLOSED),
@@ -61,8 +62,8 @@ void sgi_server_close(segue_server *server)
     sgi_wire_sessions_end(server);
     TAILQ_FOREACH(peer, &server->peers, link)
         if (peer->is_exchange)
-            /* only subscriptions end here; the listener sends the other answers before it
-             * closes */
+            /* only the subscriptions of an exchange end now; the listener sends all other
+             * answers before it closes */
             sgi_subscriptions_close(peer);
         else
             sgi_peer_close(peer);
@@ -85,8 +86,8 @@ segue_status sgi_server_add_listener(segue_server *server, sgi_server_listener *
     return SEGUE_OK;
 }
 
-/* True when no client can connect any more and only parked exchanges are left, which no
- * client can resume. */
+/* True when no client can connect any more, and the only exchanges left are parked
+ * exchanges, which no client can resume. */
 static bool has_parted(const segue_server *server)
 {
     const sgi_peer *peer;
@@ -111,24 +112,24 @@ void sgi_server_note_peer_gone(segue_server *server)
 void sgi_server_remove_listener(segue_server *server, sgi_server_listener *listener)
 {
     LIST_REMOVE(listener, link);
-    /* when the last conversation ended before the last listener, nothing else notices
-     * that the server is idle */
+    /* Needed when the last conversation ended before the last listener: no other call
+     * would notice that the server is idle. */
     sgi_server_note_peer_gone(server);
     sgi_server_unref(server);
 }
 
 /* ---- the end ---- */
 
-/* True when no client is connected and none can connect any more. */
+/* True when no client is connected and no client can connect any more. */
 static bool is_deserted(const segue_server *server)
 {
     return server->abandoned && TAILQ_EMPTY(&server->peers) &&
            LIST_EMPTY(&server->listeners);
 }
 
-/* Operations, and exchanges that wait for their client, hold a reference to their server.
- * When no client can connect any more, they are freed here, so that the server can be
- * freed. */
+/* Operations, and exchanges that wait for their client, hold a reference to the server.
+ * When no client can connect any more, this function frees them, so that the server can
+ * be freed. */
 void sgi_server_free_lingering(segue_server *server)
 {
     sgi_server_ref(server);
@@ -166,8 +167,8 @@ void sgi_server_shut_down(segue_server *server)
         sgi_call_shut_down(call);
     while ((node = sgi_map_any(&server->cluster.by_task)))
         sgi_server_op_release(sgi_op_by_task(node));
-    /* plain operations are in no map, so they are found through their calls; each call
-     * holds its operation */
+    /* Plain operations are in no map, so they are found through their calls. Each call
+     * holds a reference to its operation. */
     for (call = LIST_FIRST(&server->calls); call;) {
         segue_call *next = LIST_NEXT(call, link);
         if (call->op->served->call == call)

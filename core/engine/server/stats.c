@@ -1,5 +1,6 @@
-/* Counts are updated where they change, so that reading them takes constant time. Only
- * the operations that wait for the store are counted at the time of reading. */
+/* Every count is updated when its value changes, so reading the counts takes constant
+ * time. Only the operations that wait for the store are counted while the statistics are
+ * written. */
 #include "engine/server/stats.h"
 
 static void open_part(sgi_jw *w, const char *name)

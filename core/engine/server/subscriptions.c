@@ -1,13 +1,13 @@
-/* subscriptions/listen (2026-07-28 basic/patterns/subscriptions) and, in the handshake
- * eras, list_changed to each client that has finished its handshake. A subscription is a
- * source of its conversation; the updates of the handshake eras (updates.c) are another
- * one. A change only sets a mark. When there is room, marked lists, tasks and resources
- * are written in their present state. A slow client misses states in between, but never
- * the last one, and no queue grows.
+/* Handles subscriptions/listen (2026-07-28 basic/patterns/subscriptions). Also sends
+ * list_changed to clients of the handshake versions that have finished their handshake. A
+ * subscription is a source of its conversation; the updates of the handshake versions
+ * (updates.c) are another source. A change only sets a mark. When there is room, marked
+ * lists, tasks and resources are written in their present state. A slow client can miss
+ * states in between, never the last state, and no queue grows.
  *
  * A subscription first looks up the tasks that it names. The acknowledgement is sent
- * after the last look-up. A subscription owns its watches. While the result of a watch's
- * task is being folded, the watch is not freed; it is freed when the fold returns. */
+ * after the last look-up. A subscription owns its watches. A watch whose task's result is
+ * being folded is freed only when the fold has returned. */
 #include "engine/server/task_form.h"
 #include "engine/log/reader.h"
 #include "engine/server/grant.h"
@@ -16,8 +16,8 @@
 
 #define MAX_TASK_IDS 256
 
-/* The lists whose changes can be reported. A set of lists has the bit 1 << index for the
- * list with this index. */
+/* The lists whose changes can be reported. A set of lists is a bit set: the bit 1 <<
+ * index stands for the list with this index. */
 static const struct {
     int32_t type;
     const char *filter;
@@ -34,7 +34,7 @@ typedef struct sgi_listen sgi_listen;
 typedef struct task_watch {
     sgi_watch watch;
     LIST_ENTRY(task_watch) link;
-    /* the subscription to which this watch belongs; NULL = that subscription has gone */
+    /* the subscription to which this watch belongs; NULL = that subscription was freed */
     sgi_listen *listen;
     sgi_op *op; /* a counted reference */
     bool marked;
@@ -47,16 +47,16 @@ struct sgi_listen {
     sgi_conn *conn; /* a counted reference */
     sgi_source source;
     LIST_HEAD(, task_watch) tasks;
-    /* number of look-ups of tasks that have not ended, plus 1 while they are being
+    /* number of running look-ups of tasks, plus 1 while further look-ups are being
      * started */
     int32_t looking;
     uint8_t wanted_lists;
     uint8_t marked_lists;
-    /* the resources that the subscription names; NULL = none */
+    /* the resources that the subscription names; NULL = no resources */
     sgi_subscribed_uris *uris;
     bool wants_tasks;
     bool acknowledged;
-    /* the subscription has ended during the look-ups, and the last look-up frees it */
+    /* the subscription ended during the look-ups; the last look-up frees it */
     bool unlisted;
 };
 
@@ -96,7 +96,8 @@ static void withdrawn(sgi_reply *reply)
         free_listen(listen);
         return;
     }
-    /* the peer may be gone when the last look-up frees the subscription */
+    /* removed from the peer's list now, because the peer can be gone when the last
+     * look-up frees the subscription */
     LIST_REMOVE(listen, link);
     listen->unlisted = true;
 }
@@ -249,7 +250,7 @@ static unsigned list_of(int32_t type)
 {
     unsigned list = 0;
     if (type == SEGUE_ITEM_RESOURCE_TEMPLATE)
-        /* a change of templates is reported as a change of resources */
+        /* a change of templates is reported as a change of the list of resources */
         type = SEGUE_ITEM_RESOURCE;
     while (lists[list].type != type)
         list++;
@@ -262,7 +263,7 @@ void sgi_items_changed(segue_server *server, int32_t type)
     sgi_peer *peer;
     sgi_listen *listen;
     if (type == SEGUE_ITEM_QUESTION)
-        return; /* questions are in no list, so nothing is reported */
+        return; /* questions are in no list, so there is no change to report */
     unsigned list = list_of(type);
     TAILQ_FOREACH(session, &server->sessions.by_use, by_use) {
         mark_handshake(&session->handshake, list);
@@ -369,15 +370,16 @@ static void task_found(void *user, sgi_op *op, segue_status status)
     if (is_visible && !watches(listen, op)) {
         watch = sgi_zalloc(sgi_engine_mem(op->engine), sizeof *watch);
     } else if (peer && !is_visible) {
-        /* The task is left out without an error. The failed look-up is counted, so that a
-         * client cannot guess ids by subscriptions. */
+        /* A task that the client cannot see is left out without an error. The failed
+         * look-up is counted, so that a client cannot guess task ids by subscriptions. */
         sgi_principal_count_miss(peer->who, peer->server->options.lookups_per_second);
     }
     if (watch) {
         watch->op = op;
         sgi_op_ref(op);
         watch->listen = listen;
-        watch->marked = true; /* sends the present state of the task once (R-2557-45) */
+        /* sends the present state of the task as the first notification (R-2557-45) */
+        watch->marked = true;
         watch->watch.changed = task_changed;
         LIST_INSERT_HEAD(&op->watches, &watch->watch, link);
         LIST_INSERT_HEAD(&listen->tasks, watch, link);
@@ -385,7 +387,8 @@ static void task_found(void *user, sgi_op *op, segue_status status)
     look_up_done(listen);
 }
 
-/* True when the array is missing, or has only strings and at most `most` of them. */
+/* True when the array is missing, or when it has at most `most` items and all are
+ * strings. */
 static bool are_texts(sgi_json array, int32_t most)
 {
     sgi_json item;
@@ -413,7 +416,7 @@ static bool check_filter(const sgi_inbound *in, sgi_json filter, sgi_json ids)
 }
 
 /* Adds the resources that a subscription names. Texts that are not URIs, and resources
- * that the caller may not read, are left out without an error, like unknown tasks. */
+ * that the caller may not read, are left out without an error. */
 static segue_status mark_resources(sgi_listen *listen, sgi_json uris)
 {
     const sgi_peer *peer = listen->reply->peer;
@@ -508,7 +511,8 @@ void sgi_subscriptions_listen(const sgi_inbound *in)
     for (size_t at = 0; ids.n && sgi_json_next_item(ids, &at, &id);) {
         listen->looking++;
         if (!sgi_json_plain_string(id, &text))
-            /* an id with quotes or escapes is no id of this server */
+            /* a text with quotes or escapes matches no task, because the task ids of this
+             * server have no such characters */
             text = id;
         sgi_server_find_task(in->peer->server, in->peer->who, text, task_found, listen);
     }

@@ -1,12 +1,12 @@
-/* Continues or ends an operation that an earlier process, or another server that has
- * gone, left unfinished. */
+/* Continues or ends an unfinished operation of an earlier process, or of another server
+ * that has gone. */
 #include "engine/error.h"
 #include "engine/server/call.h"
 #include "engine/server/mailbox.h"
 #include "engine/server/lasting.h"
 #include "engine/server/task.h"
 
-/* Ends the operation with an error. When memory is short, messages that only a returning
+/* Ends the operation with an error. If memory is short, messages that only a returning
  * client could get are dropped first. */
 static void give_up(sgi_op *op)
 {
@@ -20,10 +20,10 @@ static void give_up(sgi_op *op)
         sgi_op_end_internal_error(op, text);
 }
 
-/* Decides, once, whether the operation continues here. It ends when its time to live
- * passed while no server ran it, when its tool was removed or must not run twice, or when
- * the store has lost its last entries, which cannot be made again under the same
- * numbers. */
+/* Decides whether the operation continues on this server. The operation ends when its
+ * time to live passed while no server ran it, when its tool was removed or must not run
+ * twice, or when the store has lost the last entries of its log: the handler cannot make
+ * these entries again under the same numbers. */
 void sgi_server_op_taken_over(sgi_op *op)
 {
     sgi_lasting *lasting = op->served->lasting;

@@ -9,12 +9,12 @@ static int64_t clamp_ttl(const sgi_op *op, int64_t wanted)
     int64_t most = sgi_op_server(op)->options.max_ttl_ms;
     int64_t ttl = wanted ? wanted : op->served->item->options.ttl_ms;
     if (most < 0)
-        return ttl; /* the server sets no limit to the time to live */
+        return ttl; /* the server does not limit the time to live */
     return ttl < 0 || ttl > most ? most : ttl;
 }
 
-/* Rounds a ttl up to the unit of its dialect, so that no task expires early
- * (R-2557-2). */
+/* Rounds a time to live up to a multiple of the dialect's unit, so that no task expires
+ * early (R-2557-2). */
 static int64_t round_ttl(const sgi_op *op, int64_t ttl_ms)
 {
     int64_t unit = op->served->dialect ? op->served->dialect->ttl_unit_ms : 0;
@@ -35,7 +35,8 @@ static segue_status give_identity(sgi_op *op, int64_t ttl_ms, bool as_task)
         return SEGUE_E_NOMEM;
     op->ttl_ms = round_ttl(op, clamp_ttl(op, ttl_ms));
     if (op->served->lasting && !as_task && !op->key)
-        /* a lasting call has no ttl of its own: its dialect limits its time to live */
+        /* the dialect limits how long a lasting call lives, so the operation itself has
+         * no time limit */
         op->ttl_ms = -1;
     op->served->poll_ms = op->served->item->options.poll_ms;
     op->served->is_task = as_task;

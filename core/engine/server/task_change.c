@@ -1,4 +1,4 @@
-/* The changes of an operation after it was made: its status, and its end. */
+/* Changes an existing operation: its status, and its end. */
 #include "engine/server/task.h"
 
 #include "engine/cluster/forwarding.h"
@@ -39,8 +39,8 @@ segue_status sgi_task_cancel(sgi_op *op)
 {
     if (sgi_op_runs_elsewhere(op))
         return sgi_op_has_ended(op) ? SEGUE_OK : sgi_forward_cancel(op);
-    /* keeps the operation in memory: the call that ends here may have the last other
-     * reference */
+    /* A reference for this function: the call that ends here can hold the last other
+     * reference to the operation. */
     sgi_op_ref(op);
     sgi_task_stop_handler(op, sgi_op_end(op, SGI_ENTRY_CANCELLED, SGI_STR("{}")));
     sgi_op_unref(op);

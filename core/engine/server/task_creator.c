@@ -16,7 +16,8 @@ static void lose_session(sgi_task_creator *creator)
     creator->session = NULL;
 }
 
-/* Makes a creator. peer or session may be NULL. Returns NULL when out of memory. */
+/* Makes a creator for the operation. peer and session can be NULL. Returns NULL when out
+ * of memory. */
 static sgi_task_creator *make(sgi_op *op, sgi_peer *peer, sgi_wire_session *session)
 {
     sgi_task_creator_free(op);
@@ -54,7 +55,7 @@ void sgi_task_creator_set(sgi_op *op, sgi_reply *reply,
     reply->progress_token = NULL;
 }
 
-/* True when a client is connected that can receive messages for this creator. */
+/* True when a connected client can receive messages of this creator. */
 static bool is_heard(const sgi_task_creator *creator)
 {
     const sgi_peer *listening = creator->session ? creator->session->listening : NULL;
@@ -89,8 +90,8 @@ void sgi_task_creator_free(sgi_op *op)
     sgi_release(mem, creator, sizeof *creator);
 }
 
-/* True when the conversation can still send messages besides the answer to its
- * request. */
+/* True when the conversation can still send messages before the answer to its request, or
+ * has no answer to send. */
 static bool is_open(const sgi_conn *conn)
 {
     return conn->up && !conn->closing && !conn->answered && !conn->no_events &&

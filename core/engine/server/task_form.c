@@ -22,8 +22,8 @@ static void write_stamp(sgi_jw *w, const char *name, int64_t wall_ms)
     sgi_jw_member_string(w, name, sgi_str_of(stamp));
 }
 
-/* Writes statusMessage. When the operation has ended, its last message is written only
- * together with the status of the end. */
+/* Writes statusMessage. After the end of the operation, its last message is written only
+ * together with the final status. */
 static void write_status_message(sgi_jw *w, const sgi_op *op, const char *status)
 {
     static const char name[] = "statusMessage";
@@ -119,7 +119,7 @@ bool sgi_task_id_of(const sgi_inbound *in, sgi_str *id)
         return false;
     }
     if (!sgi_json_plain_string(value, id))
-        /* an id with escapes is used as it is: it matches no task, because ids of this
+        /* an id with escapes is not decoded: it matches no task, because ids of this
          * server have no escapes */
         *id = value;
     return true;
@@ -144,7 +144,7 @@ sgi_op *sgi_task_check_found(sgi_reply *reply, sgi_op *op, segue_status status,
     else if (op && sgi_facts(reply->version)->has_extensions &&
              !sgi_srv_is_modern(dialect) && sgi_srv_is_modern(op->served->dialect) &&
              sgi_task_is_visible(reply->peer, op, op->served->dialect))
-        /* the task exists and belongs to this client, which has not declared the tasks
+        /* the task belongs to this client, and the client has not declared the tasks
          * extension */
         sgi_reply_missing_tasks(reply);
     else

@@ -1,11 +1,11 @@
-/* Log messages about tasks, at level info: that a task has begun, how it has ended, and
- * its owner (R-2557-54). Look-ups are not logged, because clients poll. */
+/* Logs, at level info, that a task has begun and how it has ended, with its owner
+ * (R-2557-54). Look-ups of a task are not logged, because clients poll. */
 #include "engine/server/principal.h"
 #include "engine/server/server.h"
 #include "engine/server/task.h"
 
-/* Number of characters of a task id that the log shows: enough to find the lines of one
- * task, too few to access the task. */
+/* Number of characters of a task id in a log message. The number is large enough to find
+ * the messages of one task, and too small to give access to the task. */
 #define TOLD_OF_ID 8
 
 static void tell(const sgi_op *op, const char *what)

@@ -1,6 +1,6 @@
-/* tools/call, and questions to a host, which run in the same way. The server decides how
- * a call is answered (call_request.h) and makes an operation of the call. The request
- * waits for the operation (call_wait.c). */
+/* Handles tools/call, and questions to a host, which run in the same way. The server
+ * decides how a call is answered (call_request.h) and makes an operation for the call.
+ * The request waits for the operation (call_wait.c). */
 #include "engine/server/tool_call.h"
 
 #include "engine/server/call.h"
@@ -13,15 +13,15 @@
 static void promote(sgi_timer *timer)
 {
     sgi_op *op = SGI_OWNER(timer, sgi_served, promote)->shared.op;
-    /* SEGUE_E_STATE: a question to the client is open, so the call cannot become a task
-     * now, and the timer is set again */
+    /* On SEGUE_E_STATE a question to the client is open, so the call cannot become a task
+     * now, and the timer is set again. */
     if (op->served->call &&
         sgi_call_defer(op->served->call, op->served->asked_ttl_ms) == SEGUE_E_STATE)
         sgi_engine_set_timer(op->engine, &op->served->promote,
                              op->served->item->options.promote_after_ms, promote);
 }
 
-/* Called at the end of the handler's first turn: a call that has not ended becomes a task
+/* Called at the end of the handler's first turn. A call that has not ended becomes a task
  * (immediate mode). */
 static void turned_without_end(sgi_reply *reply, sgi_op *op)
 {
@@ -30,8 +30,8 @@ static void turned_without_end(sgi_reply *reply, sgi_op *op)
         sgi_call_defer(op->served->call, op->served->asked_ttl_ms);
 }
 
-/* Sets the arguments of the call. The handler of a question gets all params of the
- * question as its arguments. */
+/* Sets the arguments of the call. The arguments of a question are all params of the
+ * question. */
 static void set_arguments(sgi_op *op, const sgi_inbound *in)
 {
     if (sgi_call_is_question(op->served->kind))
@@ -41,10 +41,9 @@ static void set_arguments(sgi_op *op, const sgi_inbound *in)
             op->served->params + (in->arguments.p - in->params.p), in->arguments.n};
 }
 
-/* Writes the members that the answer to a question always has. Returns false when out of
- * memory. An answer names the task that asks the question (2025-11-25
- * basic/utilities/tasks, "Associating Task-Related Messages"), unless the answer itself
- * is a task. */
+/* Writes the members that every answer to a question has. Returns false when out of
+ * memory. An answer that is not a task itself also names the task that asks the question
+ * (2025-11-25 basic/utilities/tasks, "Associating Task-Related Messages"). */
 static bool open_result(sgi_op *op, sgi_verdict verdict)
 {
     sgi_buf fields;
@@ -71,9 +70,9 @@ static bool open_result(sgi_op *op, sgi_verdict verdict)
     return ok;
 }
 
-/* Gives the operation the key of the request. A plain call of a tool that stores such
- * calls (SEGUE_TOOL_STORED) gets a random key, which no request can name. Returns false
- * when out of memory. */
+/* Gives the operation the idempotency key of the request. A plain call of a tool with
+ * SEGUE_TOOL_STORED gets a random key instead, which no request can name, so that the
+ * call is stored. Returns false when out of memory or without random bytes. */
 static bool give_key(sgi_op *op, const sgi_inbound *in, const sgi_call_request *request)
 {
     uint8_t key[SGI_DIGEST_SIZE];
@@ -112,7 +111,7 @@ static sgi_op *make_op(const sgi_inbound *in, const sgi_call_request *request)
     return op;
 }
 
-/* True when a call that asks for a task may begin as a plain call, whose result can be
+/* True when a call that asks for a task can begin as a plain call. The result can then be
  * the answer. */
 static bool begins_plain(const sgi_op *op)
 {
@@ -134,9 +133,9 @@ static bool takes_its_time(const sgi_op *op)
 }
 
 /* Makes the operation a task or a stored call if needed, and starts its handler. A call
- * with a key, and a lasting call, start only when they are durable: another process may
- * have used the key first, and the client of a lasting call must first learn how it can
- * come back. */
+ * with an idempotency key, and a lasting call, start later, when their creation is
+ * durable: another process may have used the key first, and the client of a lasting call
+ * must first learn how to come back. */
 static segue_status launch(sgi_op *op, sgi_verdict verdict)
 {
     int64_t promote_ms = op->served->item->options.promote_after_ms;
@@ -159,8 +158,8 @@ static void begin_waiting(sgi_reply *reply, sgi_op *op, const sgi_call_request *
 {
     if (sgi_op_is_lasting_call(op)) {
         if (op->key)
-            /* set before the pieces begin, because afterwards the reply may belong to
-             * another operation */
+            /* The pieces are offered now, because later the reply may wait for another
+             * operation. */
             sgi_pieces_offer(reply, request);
         sgi_tool_call_wait_stored(reply, op);
     } else {

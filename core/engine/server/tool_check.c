@@ -1,15 +1,15 @@
-/* Arguments are checked in the first turn of the call, before the handler runs. When they
- * do not fit, the handler is not called, and the result is an error from which a model
- * can learn (2025-11-25 server/tools, "Error Handling"). Before 2025-11-25 the answer is
- * the protocol error -32602.
+/* Arguments are checked in the first turn of the call, before the handler runs. If the
+ * arguments do not fit, the handler is not called, and the result is an error from which
+ * a model can learn (2025-11-25 server/tools, "Error Handling"). In versions before
+ * 2025-11-25 the answer is the protocol error -32602 instead.
  *
  * Results are checked later, because callbacks never run inside the function that caused
  * them. The last entries of a handler wait in `closing` and are appended after the check,
- * in the next turn. For the handler the call has ended already. Meanwhile the operation
- * can still be cancelled or expire; this then is its end. Segments that were streamed
- * before the check have reached the client, and the task fails after them. A missing
- * structuredContent is found without user code. A result that is an error need not fit
- * the outputSchema. */
+ * in the next turn. From the handler's view the call has already ended. During the check
+ * the operation can still be cancelled or expire; it then ends in that way. Segments that
+ * were streamed before the check have reached the client, so after a failed check the
+ * task fails behind these segments. A missing structuredContent is found without user
+ * code. A result that is an error need not fit the outputSchema. */
 #include "engine/server/tool_check.h"
 
 #include "engine/cluster/following.h"
@@ -37,7 +37,7 @@ static sgi_validation validation_of(const sgi_op *op, int32_t what)
 
 /* ---- checking arguments ---- */
 
-/* Ends the operation with an error result whose text is `text`. */
+/* Ends the operation with a result that is an error and contains this text. */
 static segue_status end_with_text(segue_call *call, sgi_str text)
 {
     const sgi_mem *mem = sgi_engine_mem(call->handle.engine);
@@ -128,7 +128,8 @@ segue_status sgi_tool_result_needs_check(const segue_call *call,
     return sgi_op_server(op)->options.on_validate ? SEGUE_E_STATE : SEGUE_OK;
 }
 
-/* Returns the last structured content that the closing entries set. */
+/* Returns the structured content of the result: that of the closing entries, or otherwise
+ * that of the log. */
 static sgi_json structured_of(const segue_call *call)
 {
     const sgi_entry *entry;
@@ -159,12 +160,12 @@ void sgi_tool_check_result(segue_call *call)
     sgi_op *op = call->op;
     sgi_validation validation = validation_of(op, SEGUE_VALIDATE_RESULT);
     validation.value = structured_of(call);
-    /* keeps the structured content in memory while the validator reads it without the
+    /* keeps the structured content in memory, because the validator reads it without the
      * lock */
     sgi_op_lend(op);
     segue_status verdict = sgi_validate(op->engine, &validation);
     sgi_op_give_back(op);
-    /* the operation has ended in another way while the validator ran */
+    /* the operation can end in another way while the validator runs */
     if (sgi_op_has_ended(op))
         sgi_entry_list_free(sgi_engine_mem(op->engine), &call->closing);
     else if (verdict != SEGUE_OK)

@@ -1,11 +1,11 @@
-/* resources/subscribe and resources/unsubscribe of the handshake eras. A change of a
- * resource is reported only to its subscribers. It sets a mark (subscribed_uris.h), which
- * is written as a notification when there is room. Changes of lists (subscriptions.c) are
- * written here too.
+/* resources/subscribe and resources/unsubscribe of the handshake versions. A change of a
+ * resource is reported only to its subscribers. The change sets a mark
+ * (subscribed_uris.h); a notification is written for the mark when there is room. This
+ * file also writes the notifications about changed lists (subscriptions.c).
  *
- * Over a byte stream the conversation subscribes. Over HTTP the session subscribes and
- * gets updates on its GET stream; without such a stream the marks wait. Marks of lists
- * also wait until the client has sent notifications/initialized. */
+ * Over a byte stream the conversation has the subscriptions. Over HTTP the session has
+ * the subscriptions and gets updates on its GET stream; without a GET stream the marks
+ * wait. Marks of lists also wait until the client has sent notifications/initialized. */
 #include "engine/server/grant.h"
 #include "engine/server/wire_session.h"
 
@@ -32,7 +32,7 @@ static bool read_uri(const sgi_inbound *in, sgi_buf *uri)
     return false;
 }
 
-/* Subscribes to a URI, even if there is no resource with this URI yet. */
+/* Subscribes to a URI, even if no resource with this URI exists yet. */
 static segue_status subscribe(const sgi_inbound *in, sgi_str uri)
 {
     sgi_subscribed_uris **uris = subscribed_uris_of(in->peer);
@@ -75,8 +75,8 @@ static void handle(const sgi_inbound *in,
     sgi_buf uri;
     sgi_buf_init(&uri, sgi_engine_mem(in->peer->server->engine));
     bool ok = read_uri(in, &uri);
-    /* a caller that may not read the resource gets no updates about it: the request is
-     * refused */
+    /* The request of a caller that may not read the resource is refused, so this caller
+     * gets no updates about the resource. */
     if (ok &&
         sgi_inbound_may_use(in, sgi_resource_find(in->peer->server, sgi_buf_str(&uri))))
         answer(in, change(in, sgi_buf_str(&uri)));
@@ -111,7 +111,7 @@ bool sgi_updates_fill(sgi_source *source, size_t room)
         sgi_send_notification(&sending, peer->conn, "notifications/resources/updated");
         sgi_jw_member_string(&sending.w, "uri", (sgi_str){mark->uri, mark->len});
         if (!sgi_send_end(&sending))
-            return false; /* the client has gone, so nothing was sent */
+            return false; /* the client has gone, so no more updates can be sent */
     }
     return uris != NULL;
 }

@@ -1,13 +1,13 @@
 /* An exchange is carried by a transport, or is parked. A parked exchange is settled when
- * no further event will be added to it.
+ * no further event will be added to the exchange.
  *     carried --transport leaves--> parked --answered--> settled --trim, expiry--> gone
  *        ^                            |                     |
  *        +---------- resume ---------+---------------------+
  *
- * Only an event stream can be resumed. Other answers have no event id that a client could
- * name, so the rest of such an answer is dropped. The session owns the exchanges in its
- * list. The memory of an exchange belongs to its conversation, to which a transport may
- * hold a reference for longer. */
+ * Only an event stream can be resumed. Other answers have no event id that a client
+ * could name, so the unsent part of such an answer is dropped. The session owns the
+ * exchanges in its list. The conversation owns the memory of the exchange, and a
+ * transport can hold a reference to the conversation for longer. */
 #include "engine/server/wire_session.h"
 
 #include "base/thresholds.h"
@@ -16,22 +16,22 @@
 #include "engine/server/lasting.h"
 #include "wire/sse.h"
 
-/* The largest number of ended streams that one session keeps for clients that ask for
- * them again. */
+/* The maximum number of settled exchanges that one session keeps for clients that
+ * resume. */
 #define SETTLED_MAX SGI_THRESHOLD(settled_max)
-/* The largest number of entries that one search for something to drop visits. The search
- * is limited because it runs within a request. */
+/* The maximum number of entries that one search for an exchange or session to drop
+ * visits. The search is limited because it runs within a request. */
 #define LOOK_AT_MOST SGI_THRESHOLD(settled_look_most)
 
-/* True when a parked exchange gets no more events: it was answered, or it closed when
- * memory ran out. */
+/* True when a parked exchange gets no more events, because it was answered, or because it
+ * closed when memory ran out. */
 static bool is_settled(const sgi_peer *peer)
 {
     return !peer->conn->transport && (peer->conn->answered || peer->conn->closing);
 }
 
-/* True when the rest of a parked exchange comes from a source, which is read only after
- * the client has come back. */
+/* True when a source still has to write the rest of a parked exchange. A source writes
+ * only after the client has come back. */
 static bool waits_for_client(const sgi_peer *peer)
 {
     return !peer->conn->transport && !TAILQ_EMPTY(&peer->conn->sources);
@@ -42,7 +42,7 @@ static bool can_be_taken_up(const sgi_peer *peer)
     return peer->conn->frames == SGI_FRAMES_EVENTS && !peer->conn->closing;
 }
 
-/* Sets the number of bytes by which a parked exchange counts in sessions.parked_bytes. */
+/* Sets the number of bytes that sessions.parked_bytes counts for this parked exchange. */
 static void count_parked(sgi_peer *peer, size_t bytes)
 {
     peer->server->sessions.parked_bytes += bytes - peer->parked_bytes;
@@ -54,8 +54,7 @@ static void count_replay(sgi_peer *peer)
     count_parked(peer, sgi_replay_size(peer->conn->replay));
 }
 
-/* Removes an exchange from its session. From now on the exchange uses nothing of the
- * session. */
+/* Removes an exchange from its session. From now on the exchange uses its own tables. */
 static void remove_from_session(sgi_peer *peer)
 {
     sgi_wire_session *session = peer->session;
@@ -75,8 +74,8 @@ static void remove_from_session(sgi_peer *peer)
     peer->handshake = &peer->own_handshake;
 }
 
-/* Ends one exchange of a session and cancels its requests in flight. A transport that
- * still carries the exchange is asked to close, and detaches later. */
+/* Ends one exchange of a session and cancels its requests in flight. If a transport still
+ * carries the exchange, the transport is asked to close and detaches later. */
 static void discard(sgi_peer *peer)
 {
     sgi_conn *conn = peer->conn;
@@ -98,8 +97,8 @@ void sgi_wire_session_end_answered_exchange(sgi_peer *peer)
         sgi_conn_close(peer->conn);
 }
 
-/* True when a transport waits for the answer of the exchange. drains: an answer that is
- * not ready yet counts too. */
+/* True when a transport waits for the answer of the exchange. drains = true: an answer
+ * that is not ready yet counts too. */
 static bool is_awaited(const sgi_peer *peer, bool drains)
 {
     return peer->conn->transport && (peer->conn->answered || drains) &&
@@ -176,8 +175,8 @@ static void touch(sgi_wire_session *session)
     TAILQ_INSERT_TAIL(&session->who->sessions, session, by_who);
 }
 
-/* Returns the idle session that has been unused for the longest time; NULL = no session
- * is idle. */
+/* Returns the idle session that has been unused for the longest time. Returns NULL when
+ * the search finds no idle session. */
 static sgi_wire_session *find_idle(const segue_server *server)
 {
     sgi_wire_session *session;
@@ -191,8 +190,8 @@ static sgi_wire_session *find_idle(const segue_server *server)
     return NULL;
 }
 
-/* Returns the idle session of this principal that has been unused for the longest time;
- * NULL = none is idle. */
+/* Returns the idle session of this principal that has been unused for the longest time.
+ * Returns NULL when the search finds no idle session. */
 static sgi_wire_session *find_idle_of(const sgi_principal *who)
 {
     sgi_wire_session *session;
@@ -206,9 +205,10 @@ static sgi_wire_session *find_idle_of(const sgi_principal *who)
     return NULL;
 }
 
-/* Ends one session to make room for a new one. An idle session of the same principal is
- * chosen first, so that a caller that opens many sessions does not end those of others. A
- * caller that has half of the maximum never ends sessions of others. */
+/* Ends one session to make room for a new session. An idle session of the same principal
+ * is chosen first, so that a caller that opens many sessions does not end sessions of
+ * others. A caller that has half of the maximum number of sessions never ends sessions of
+ * others. */
 static bool make_room(const segue_server *server, const sgi_principal *who, int32_t most)
 {
     sgi_wire_session *session = find_idle_of(who);
@@ -282,8 +282,8 @@ static void trim(sgi_wire_session *session)
 /* ---- the events that parked exchanges store ---- */
 
 /* Drops all stored events of an exchange. If the exchange was answered, its client can no
- * longer get the answer, so the exchange closes. It is freed by the next trim and not
- * here, because the caller may be using it. */
+ * longer get the answer, so the exchange closes. The next call of trim frees the
+ * exchange; it is not freed now, because the caller may be using it. */
 static void forget_all(sgi_peer *peer)
 {
     if (is_settled(peer))
@@ -292,8 +292,8 @@ static void forget_all(sgi_peer *peer)
     count_replay(peer);
 }
 
-/* Drops the older half of the stored events of an exchange. A client that resumes the
- * exchange then finds a gap. */
+/* Drops the older half of an exchange's stored events. A client that resumes the exchange
+ * then finds a gap. If the exchange is settled, all events are dropped. */
 static void forget_half(sgi_peer *peer)
 {
     if (is_settled(peer)) {
@@ -304,8 +304,8 @@ static void forget_half(sgi_peer *peer)
     count_replay(peer);
 }
 
-/* Drops settled exchanges, beginning with the sessions that have been unused for the
- * longest time. */
+/* Drops the events of settled exchanges until parked_bytes is within its limit. The
+ * search begins with the session that has been unused for the longest time. */
 static void give_up_settled(const segue_server *server)
 {
     sgi_wire_session *session;
@@ -323,8 +323,8 @@ static void give_up_settled(const segue_server *server)
     }
 }
 
-/* Returns the exchange that stores the most bytes. peer: one of the exchanges to
- * compare. */
+/* Returns the exchange that stores the most bytes. peer: an exchange that is compared
+ * too, and is returned when the search finds no larger exchange. */
 static sgi_peer *find_largest(sgi_peer *peer)
 {
     sgi_wire_session *session;
@@ -340,8 +340,8 @@ static sgi_peer *find_largest(sgi_peer *peer)
     return peer;
 }
 
-/* Drops settled exchanges first. After that, the running exchange that stores the most
- * bytes loses events. */
+/* Drops the events of settled exchanges first. If this does not suffice, the running
+ * exchange that stores the most bytes loses events. */
 void sgi_wire_session_drop_excess_events(sgi_peer *peer)
 {
     const segue_server *server = peer->server;
@@ -413,8 +413,8 @@ bool sgi_wire_session_is_lost(const sgi_wire_session *session, int64_t stream)
     if (session->is_named && stream & SGI_STREAM_OF_GET)
         return false;
     if (session->is_named && stream > 0 && stream < session->first_stream)
-        /* the number belongs to a stream of another server, whose events this server does
-         * not have */
+        /* another server gave this number to a stream, and this server does not have the
+         * events of that stream */
         return true;
     if (stream < 1 || stream >= session->next_stream || stream == session->listened)
         return session->is_named && stream >= session->next_stream;
@@ -440,7 +440,7 @@ bool sgi_wire_session_resume_exchange(sgi_peer *peer, uint64_t after, void *tran
         sgi_buf_free(&again);
         return false;
     }
-    /* The transport that carried the exchange so far is closed. */
+    /* Closes the transport that carried the exchange before. */
     if (conn->transport)
         conn->engine->host.close(conn->engine->host.user, conn);
     conn->output_notified = conn->parting = false;
@@ -470,14 +470,15 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
     conn->transport = NULL;
     conn->parting = false;
     peer->left_at = conn->replay->next;
-    /* unsent output is dropped, because the replay has every event that can be sent
+    /* unsent output is dropped, because the replay keeps every event that can be sent
      * again */
     sgi_buf_reset(&conn->out, 0);
     if (conn->frames == SGI_FRAMES_OPEN)
-        /* the call continues although no client can get its answer */
+        /* the call continues, although no client can receive its answer */
         conn->no_events = true;
     for (reply = LIST_FIRST(&peer->replies); reply; reply = next) {
-        /* read before the call, because `parked` may answer and free the reply */
+        /* `next` is read before the call, because `parked` can answer and free the
+         * reply */
         next = LIST_NEXT(reply, by_peer);
         if (reply->parked)
             reply->parked(reply);
@@ -488,12 +489,12 @@ void sgi_wire_session_detach_transport(sgi_peer *peer)
     trim(session);
     if (session->handshake.version == SGI_VERSION_UNKNOWN &&
         TAILQ_EMPTY(&session->exchanges))
-        /* initialize failed on this exchange, so the session ends */
+        /* initialize has failed on this exchange, so the session ends */
         sgi_wire_session_end(session);
 }
 
-/* Ends the stream of an exchange, and asks the client to connect again later. The client
- * can do so only when it has an event id, at least that of the first, empty event. */
+/* Ends the stream of an exchange, and asks the client to connect again later. A client
+ * can connect again only with an event id, at least the id of the first, empty event. */
 segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
 {
     sgi_conn *conn = peer->conn;
@@ -505,15 +506,16 @@ segue_status sgi_wire_session_hang_up(sgi_peer *peer, int64_t retry_ms)
         return SEGUE_E_UNSUPPORTED;
     sgi_send_open_events(conn);
     if (primes && conn->out.len == before)
-        /* the client has no event id to come back with, so the stream stays open */
+        /* the client has no event id with which it could come back, so the stream stays
+         * open */
         return SEGUE_E_NOMEM;
     if (!conn->transport || conn->parting)
-        return SEGUE_OK; /* no client is connected, so nothing is ended */
+        return SEGUE_OK; /* no client is connected, so there is no stream to end */
     before = conn->out.len;
     sgi_sse_write_retry(&conn->out, retry_ms);
     if (conn->out.failed)
-        /* without memory the stream ends too, but the client is not told how long to
-         * wait */
+        /* without memory for the retry time the stream still ends; the client then
+         * chooses the time itself */
         sgi_buf_cut(&conn->out, before);
     conn->parting = true;
     sgi_conn_notify_output(conn);

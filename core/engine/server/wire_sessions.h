@@ -8,9 +8,9 @@
 
 typedef struct sgi_wire_sessions {
     sgi_map by_id;
-    /* the sessions, the least recently used first */
+    /* all sessions; the least recently used session is first */
     TAILQ_HEAD(, sgi_wire_session) by_use;
-    size_t parked_bytes; /* number of bytes of the events that parked exchanges store */
+    size_t parked_bytes; /* number of bytes that parked exchanges store as events */
     size_t max_parked;   /* limit of parked_bytes */
 } sgi_wire_sessions;
 

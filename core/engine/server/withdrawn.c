@@ -1,5 +1,5 @@
-/* The key of a withdrawn call that does not exist yet is stored in a ring, in which the
- * newest key replaces the oldest one. */
+/* Remembers the idempotency keys of withdrawn calls that do not exist yet. The keys are
+ * in a ring, in which the newest key replaces the oldest key. */
 #include "engine/server/withdrawn.h"
 
 #include "engine/server/call.h"
@@ -37,7 +37,9 @@ static void cancel(sgi_op *op)
                        "goes on, because too many commands wait for other servers");
 }
 
-/* Remembers the key when no call with this key was found: the call may come later. */
+/* Called after the search in the store for a withdrawn call. If the call exists, cancels
+ * the call and removes its key from the ring. Otherwise the key stays in the ring,
+ * because the call may arrive later. */
 static void found(void *user, sgi_op *op, segue_status status)
 {
     (void)user;
