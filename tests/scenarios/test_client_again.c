@@ -1,7 +1,6 @@
 /* Segments that a client has seen and that come again in another way: in a second
- * exchange, after a token, in the stream of the task that the call became, or in a result
- * that does not mention replaced segments. Each is shown once (R-776-18, C-9).
- * test_composition.c found these cases. */
+ * exchange, or after a token. Each is shown once (C-9). test_composition.c found these
+ * cases. */
 #include "support/client_kit.h"
 #include "support/world.h"
 
@@ -15,38 +14,6 @@
 // clang-format on
 
 #define BLOCK(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
-#define WHOLE(blocks) "\"resultType\":\"complete\",\"content\":[" blocks "]"
-
-static void say_piece(kit *k, const char *call, const char *seq, const char *text)
-{
-    kit_say(k,
-            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/partial_result\","
-            "\"params\":{\"partialResultToken\":%s,\"seq\":%s,\"content\":[{\"type\":"
-            "\"text\",\"text\":\"%s\"}]}}",
-            json_at(call, "params._meta.partialResultToken"), seq, text);
-}
-
-static void after_a_cut(void **state)
-{
-    kit k = {.can_reopen = 1};
-    (void)state;
-    kit_begin_modern(&k, NULL, SERVER_STREAMS);
-    record *r = kit_call(&k, "t");
-    const char *call = kit_expect(&k, "tools/call");
-    say_piece(&k, call, "0", "a");
-    say_piece(&k, call, "1", "b");
-    kit_cut(&k);
-    kit_handshake(&k, SERVER_STREAMS);
-    call = kit_expect(&k, "tools/call");
-    say_piece(&k, call, "0", "a");
-    say_piece(&k, call, "1", "b");
-    say_piece(&k, call, "2", "c");
-    assert_string_equal(r->log, "segment 1 a\nsegment 2 b\nsegment 3 c\n");
-    kit_result(&k, call, WHOLE(BLOCK("a") "," BLOCK("b") "," BLOCK("c")));
-    assert_int_equal(r->status, SEGUE_OK);
-    assert_int_equal(r->segments, 3);
-    kit_end(&k);
-}
 
 static void whole_after_a_cut(void **state)
 {
@@ -68,48 +35,6 @@ static void whole_after_a_cut(void **state)
     assert_int_equal(r->segments, 2);
     assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
     kit_end(&k);
-}
-
-/* The piece that replaced the first two segments was lost. */
-static void replaced_unseen(void **state)
-{
-    kit k = {0};
-    (void)state;
-    kit_begin_modern(&k, NULL, SERVER_PLAIN);
-    record *r = kit_call(&k, "t");
-    const char *call = kit_expect(&k, "tools/call");
-    say_piece(&k, call, "0", "a");
-    say_piece(&k, call, "3", "d");
-    kit_result(&k, call,
-               WHOLE(BLOCK("c") "," BLOCK("d")) ",\"_meta\":{\"dev.segue/replace\":2}");
-    assert_non_null(strstr(r->log, "segment 3 c\nsegment 4 d\n"));
-    assert_int_equal(r->segments, 3);
-    kit_end(&k);
-}
-
-static void after_a_token(void **state)
-{
-    kit first = {0}, second = {0};
-    char token[4096];
-    size_t len = sizeof token;
-    (void)state;
-    kit_begin_modern(&first, NULL, SERVER_STREAMS);
-    record *r = kit_call(&first, "t");
-    const char *call = kit_expect(&first, "tools/call");
-    say_piece(&first, call, "0", "a");
-    assert_int_equal(segue_request_token(r->request, token, &len), SEGUE_OK);
-    kit_end(&first);
-    kit_begin_modern(&second, NULL, SERVER_STREAMS);
-    r = kit_resume(&second, token, NULL);
-    r->last_segment = 1;
-    call = kit_expect(&second, "tools/call");
-    say_piece(&second, call, "0", "a");
-    say_piece(&second, call, "1", "b");
-    kit_result(&second, call, WHOLE(BLOCK("a") "," BLOCK("b")));
-    assert_int_equal(r->status, SEGUE_OK);
-    assert_int_equal(r->segments, 1);
-    assert_non_null(strstr(r->log, "segment 2 b\n"));
-    kit_end(&second);
 }
 
 /* A queue that the application had not read to its end. */
@@ -151,34 +76,11 @@ static void behind_what_was_seen(void **state)
     kit_end(&second);
 }
 
-static void as_a_task(void **state)
-{
-    kit k = {0};
-    (void)state;
-    kit_begin_modern(&k, NULL, SERVER_STREAMS);
-    record *r = kit_call(&k, "t");
-    const char *call = kit_expect(&k, "tools/call");
-    say_piece(&k, call, "0", "a");
-    kit_result(&k, call, CREATED("T"));
-    const char *stream = kit_expect(&k, "tasks/stream");
-    kit_segment(&k, "T", 0, 1, "a");
-    kit_segment(&k, "T", 1, 2, "b");
-    kit_result(&k, stream, FINAL);
-    assert_int_equal(r->status, SEGUE_OK);
-    assert_int_equal(r->segments, 2);
-    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
-    kit_end(&k);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        NAMED("R-776-18 pieces of a second exchange", after_a_cut),
         NAMED("C-9 a whole answer in a second exchange", whole_after_a_cut),
-        NAMED("R-776-18 a result tells what was replaced", replaced_unseen),
-        NAMED("C-9 a token covers pieces", after_a_token),
         NAMED("C-9 a token and how far its reader came", behind_what_was_seen),
-        NAMED("R-776-20 a task streams what pieces showed", as_a_task),
     };
     return cmocka_run_group_tests_name("client_again", tests, NULL, NULL);
 }

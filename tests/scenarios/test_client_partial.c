@@ -1,6 +1,5 @@
-/* A client and the growing result of a plain call: responses that announce more (PR 776),
- * and notifications beside the request (SEP-2998). The test plays a server that also does
- * what none should. */
+/* A client and the growing result of a plain call: responses that announce more (PR 776).
+ * The test plays a server that also does what none should. */
 #include "engine/client/request.h"
 #include "support/client_kit.h"
 #include "support/world.h"
@@ -26,17 +25,6 @@ static record *begin(kit *k, const char **call)
     record *r = kit_call(k, "t");
     *call = kit_expect(k, "tools/call");
     assert_at(*call, "params._meta.allowPartial", "true");
-    return r;
-}
-
-static record *begin_modern(kit *k, const char **call, const char **token)
-{
-    kit_begin_modern(k, NULL, SERVER_PLAIN);
-    record *r = kit_call(k, "t");
-    *call = kit_expect(k, "tools/call");
-    assert_non_null(strstr(*call, "\"partialResults\":{}"));
-    *token = json_at(*call, "params._meta.partialResultToken");
-    assert_true(**token);
     return r;
 }
 
@@ -331,7 +319,7 @@ static void switched_off(void **state)
     kit k = {0};
     segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
     (void)state;
-    options.dialects_off = SEGUE_DIALECT_PARTIAL | SEGUE_DIALECT_PARTIAL_RESULTS;
+    options.dialects_off = SEGUE_DIALECT_PARTIAL;
     kit_begin_2025(&k, &options, SERVER_PLAIN);
     record *r = kit_call(&k, "t");
     const char *call = kit_expect(&k, "tools/call");
@@ -339,154 +327,22 @@ static void switched_off(void **state)
     kit_result(&k, call, PART(BLOCK("a"))); /* not requested: the first response counts */
     assert_ok(r, "[" BLOCK("a") "]", "segment 1 a\n");
     kit_end(&k);
-    k = (kit){0};
-    kit_begin_modern(&k, &options, SERVER_PLAIN);
-    r = kit_call(&k, "t");
-    call = kit_expect(&k, "tools/call");
-    assert_null(strstr(call, "partialResult"));
-    kit_result(&k, call, "\"resultType\":\"complete\"," CONTENT(BLOCK("a")));
-    assert_int_equal(r->status, SEGUE_OK);
-    kit_end(&k);
-}
-
-/* ---- PN ---- */
-
-static void say_piece(kit *k, const char *token, const char *seq, const char *members)
-{
-    kit_say(k,
-            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/partial_result\","
-            "\"params\":{\"partialResultToken\":%s,\"seq\":%s,%s}}",
-            token, seq, members);
-}
-
-#define WHOLE                                                                            \
-    "\"resultType\":\"complete\",\"content\":[" BLOCK("a") "," BLOCK("b") "," BLOCK(     \
-        "c") "]"
-
-static void notified(void **state)
-{
-    kit k = {0};
-    const char *call, *token;
-    (void)state;
-    record *r = begin_modern(&k, &call, &token);
-    say_piece(&k, token, "0", CONTENT(BLOCK("a")));
-    say_piece(&k, token, "1", CONTENT(BLOCK("b")) ",\"final\":false");
-    assert_string_equal(r->log, "segment 1 a\nsegment 2 b\n");
-    kit_result(&k, call, WHOLE);
-    assert_ok(r, "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]", "segment 3 c\n");
-    assert_int_equal(r->segments, 3);
-    uint64_t warnings = k.session->engine->warnings;
-    say_piece(&k, token, "2", CONTENT(BLOCK("c")));
-    assert_int_equal(k.session->engine->warnings, warnings + 1);
-    kit_end(&k);
-}
-
-/* One piece was lost on the way: the result is whole, and each segment comes once. */
-static void with_a_hole(void **state)
-{
-    kit k = {0};
-    const char *call, *token;
-    (void)state;
-    record *r = begin_modern(&k, &call, &token);
-    say_piece(&k, token, "0", CONTENT(BLOCK("a")));
-    say_piece(&k, token, "2", CONTENT(BLOCK("c")));
-    assert_string_equal(r->log, "segment 1 a\n");
-    assert_int_equal(r->request->delivery.holes, 1);
-    kit_result(&k, call, WHOLE);
-    assert_ok(r, "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]",
-              "segment 1 a\nsegment 2 b\nsegment 3 c\n");
-    assert_int_equal(r->segments, 3);
-    kit_end(&k);
-}
-
-/* As with responses: segments that came are delivered with the error. */
-static void a_cut_leaves_what_was_notified(void **state)
-{
-    kit k = {0};
-    const char *call, *token;
-    (void)state;
-    record *r = begin_modern(&k, &call, &token);
-    say_piece(&k, token, "0", CONTENT(BLOCK("x")));
-    say_piece(&k, token, "1", CONTENT(BLOCK("a")) ",\"_meta\":{\"dev.segue/replace\":1}");
-    say_piece(&k, token, "2", CONTENT(BLOCK("b")));
-    kit_cut(&k);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
-    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "]");
-    kit_end(&k);
-}
-
-static void an_error_leaves_what_was_notified(void **state)
-{
-    kit k = {0};
-    const char *call, *token;
-    (void)state;
-    record *r = begin_modern(&k, &call, &token);
-    say_piece(&k, token, "0", CONTENT(BLOCK("a")));
-    kit_error(&k, call, -32603, NULL);
-    assert_int_equal(r->status, SEGUE_E_REMOTE);
-    assert_at(r->result, "content", "[" BLOCK("a") "]");
-    kit_end(&k);
-}
-
-/* Members beside the content come in pieces, too; nothing comes behind the last piece. */
-static void members_are_notified(void **state)
-{
-    kit k = {0};
-    const char *call, *token;
-    (void)state;
-    record *r = begin_modern(&k, &call, &token);
-    say_piece(&k, token, "0", CONTENT(BLOCK("a")) ",\"structuredContent\":{\"n\":1}");
-    say_piece(&k, token, "1", CONTENT(BLOCK("b")) ",\"structuredContent\":{\"n\":2}");
-    say_piece(&k, token, "2", CONTENT(BLOCK("c")) ",\"final\":true");
-    say_piece(&k, token, "3", CONTENT(BLOCK("d")));
-    assert_string_equal(r->log, "segment 1 a\nsegment 2 b\nsegment 3 c\n");
-    kit_cut(&k);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
-    assert_at(r->result, "content", "[" BLOCK("a") "," BLOCK("b") "," BLOCK("c") "]");
-    assert_at(r->result, "structuredContent", "{\"n\":2}");
-    kit_end(&k);
-}
-
-static void notified_more_than_may_be(void **state)
-{
-    kit k = {0};
-    segue_session_options options = SEGUE_SESSION_OPTIONS_INIT;
-    char seq[16];
-    (void)state;
-    options.max_result_bytes = 100;
-    kit_begin_modern(&k, &options, SERVER_PLAIN);
-    record *r = kit_call(&k, "t");
-    const char *call = kit_expect(&k, "tools/call");
-    const char *token = json_at(call, "params._meta.partialResultToken");
-    for (int i = 0; i < 9 && !r->completed; i++) {
-        snprintf(seq, sizeof seq, "%d", i);
-        say_piece(&k, token, seq, CONTENT(BLOCK("a")));
-    }
-    assert_int_equal(r->status, SEGUE_E_TOO_LARGE);
-    assert_string_equal(r->message, TOO_LARGE("100"));
-    kit_expect(&k, "notifications/cancelled");
-    kit_end(&k);
 }
 
 /* ---- pieces without content ---- */
 
 /* R-776-29: a limited number of empty pieces may come in a row, and they do not keep a
  * call alive. */
-static void empty_pieces(int modern, int bounded)
+static void empty_pieces(int bounded)
 {
     kit k = {0};
-    const char *call, *token = "";
-    char seq[16];
-    record *r = modern ? begin_modern(&k, &call, &token) : begin(&k, &call);
+    const char *call;
+    record *r = begin(&k, &call);
     if (bounded)
         k.session->max_empty_pieces = 3;
     for (int i = 0; i < 40 && !r->completed; i++) {
-        snprintf(seq, sizeof seq, "%d", i);
         const char *content = i < 2 ? CONTENT(BLOCK("a")) : CONTENT("");
-        if (modern)
-            say_piece(&k, token, seq, content);
-        else
-            kit_result(&k, call, "%s,\"_meta\":{\"hasMore\":true}", content);
+        kit_result(&k, call, "%s,\"_meta\":{\"hasMore\":true}", content);
         if (!bounded)
             kit_advance(&k, 10000);
     }
@@ -501,119 +357,13 @@ static void empty_pieces(int modern, int bounded)
 static void empty_pieces_have_a_bound(void **state)
 {
     (void)state;
-    empty_pieces(0, 1);
-    empty_pieces(1, 1);
+    empty_pieces(1);
 }
 
 static void empty_pieces_are_silence(void **state)
 {
     (void)state;
-    empty_pieces(0, 0);
-    empty_pieces(1, 0);
-}
-
-static void malformed_notifications(void **state)
-{
-    static const char *const seqs[] = {"-1", "0.5", "\"0\"", "null", "1e300"};
-    kit k = {0};
-    const char *call, *token;
-    (void)state;
-    record *r = begin_modern(&k, &call, &token);
-    uint64_t warnings = k.session->engine->warnings;
-    for (size_t i = 0; i < sizeof seqs / sizeof *seqs; i++)
-        say_piece(&k, token, seqs[i], CONTENT(BLOCK("x")));
-    say_piece(&k, "\"other\"", "0", CONTENT(BLOCK("x")));
-    say_piece(&k, "99999", "0", CONTENT(BLOCK("x")));
-    say_piece(&k, token, "0", "\"content\":{}");
-    assert_int_equal(k.session->engine->warnings, warnings + 8);
-    say_piece(&k, token, "0", CONTENT(BLOCK("x"))); /* a repeat of the first piece */
-    assert_int_equal(r->segments, 0);
-    kit_result(&k, call, WHOLE);
-    assert_int_equal(r->segments, 3);
-    assert_int_equal(r->status, SEGUE_OK);
-    kit_end(&k);
-}
-
-#define INTO(index) ",\"_meta\":{\"dev.segue/index\":" index "}"
-#define TWO BLOCK("content 1.") "," BLOCK("content 2.")
-#define TWO_OF(segments)                                                                 \
-    "\"resultType\":\"complete\"," CONTENT(                                              \
-        TWO) ",\"_meta\":{\"dev.segue/segments\":" #segments "}"
-
-/* A server that says which text a piece extends: the pieces have indices, and form one
- * text in the segments that remain when the answer does not come. */
-static void notified_texts_go_on(void **state)
-{
-    kit k = {0};
-    places p = {""};
-    const char *call, *token;
-    (void)state;
-    kit_begin_modern(&k, NULL, SERVER_PLAIN);
-    segue_request *request = call_noted(&k, &p);
-    call = kit_expect(&k, "tools/call");
-    token = json_at(call, "params._meta.partialResultToken");
-    say_piece(&k, token, "0", CONTENT(BLOCK("con")));
-    say_piece(&k, token, "1", CONTENT(BLOCK("tent 1.")) INTO("0"));
-    say_piece(&k, token, "2", CONTENT(BLOCK("cont")) INTO("1"));
-    say_piece(&k, token, "3", CONTENT(BLOCK("ent 2.")) INTO("1"));
-    kit_result(&k, call, TWO_OF(4));
-    assert_string_equal(p.text, "1@0 2@0 3@1 4@1 ");
-    segue_request_free(request);
-    kit_end(&k);
-    k = (kit){0};
-    record *r = begin_modern(&k, &call, &token);
-    say_piece(&k, token, "0", CONTENT(BLOCK("con")));
-    say_piece(&k, token, "1", CONTENT(BLOCK("cont")));
-    say_piece(&k, token, "2", CONTENT(BLOCK("tent 1.")) INTO("0"));
-    kit_cut(&k);
-    assert_int_equal(r->status, SEGUE_E_INCOMPLETE);
-    assert_at(r->result, "content", "[" BLOCK("content 1.") "," BLOCK("cont") "]");
-    kit_end(&k);
-}
-
-/* Its blocks are not the segments that were shown, so the result is shown whole in their
- * place. */
-static void a_result_of_texts_that_went_on(void **state)
-{
-    kit k = {0};
-    places p = {""};
-    (void)state;
-    kit_begin_modern(&k, NULL, SERVER_PLAIN);
-    segue_request *request = call_noted(&k, &p);
-    const char *call = kit_expect(&k, "tools/call");
-    const char *token = json_at(call, "params._meta.partialResultToken");
-    say_piece(&k, token, "0", CONTENT(BLOCK("con")));
-    say_piece(&k, token, "2", CONTENT(BLOCK("cont")) INTO("1"));
-    kit_result(&k, call, TWO_OF(4));
-    assert_string_equal(p.text, "1@0 2@0! 3@1 ");
-    segue_request_free(request);
-    kit_end(&k);
-}
-
-/* After an invalid index no more segments are shown before the result. Nothing else
- * changes. */
-static void notified_places_that_are_none(void **state)
-{
-    static const char *const bad[] = {
-        CONTENT(BLOCK("x")) INTO("2"), CONTENT(BLOCK("x")) INTO("-1"),
-        CONTENT(BLOCK("x")) INTO("\"0\""), CONTENT(BLOCK("x")) INTO("0.5"),
-        CONTENT("{\"type\":\"image\"}") INTO("0")};
-    (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        kit k = {0};
-        const char *call, *token;
-        record *r = begin_modern(&k, &call, &token);
-        uint64_t warnings = k.session->engine->warnings;
-        say_piece(&k, token, "0", CONTENT(BLOCK("a")));
-        say_piece(&k, token, "1", bad[i]);
-        say_piece(&k, token, "2", CONTENT(BLOCK("b")));
-        assert_int_equal(r->segments, 1);
-        assert_int_equal(k.session->engine->warnings, warnings + 1);
-        kit_result(&k, call, WHOLE);
-        assert_int_equal(r->segments, 3);
-        assert_int_equal(r->status, SEGUE_OK);
-        kit_end(&k);
-    }
+    empty_pieces(0);
 }
 
 /* ---- P of other requests ---- */
@@ -729,7 +479,6 @@ static void others_do_not_ask(void **state)
     kit_begin_modern(&k, NULL, SERVER_PLAIN);
     ask(&k, "tools/list", "{}", &request);
     assert_null(strstr(request, "allowPartial"));
-    assert_null(strstr(request, "partialResultToken"));
     kit_result(&k, request, "\"tools\":[]");
     kit_end(&k);
 }
@@ -796,22 +545,8 @@ int main(void)
               more_than_is_collected),
         cmocka_unit_test(told_again),
         cmocka_unit_test(switched_off),
-        NAMED("AS-91 notifications beside the request", notified),
-        NAMED("AS-91 a piece that is lost leaves the result whole", with_a_hole),
-        NAMED("AS-88 a cut keeps the pieces that were notified",
-              a_cut_leaves_what_was_notified),
-        NAMED("AS-85 an error keeps the pieces that were notified",
-              an_error_leaves_what_was_notified),
-        NAMED("R-776-17 members are notified", members_are_notified),
-        NAMED("R-776-30 texts that are notified go on", notified_texts_go_on),
-        NAMED("R-776-30 a result of texts that went on is shown whole",
-              a_result_of_texts_that_went_on),
-        NAMED("R-776-30 notified places that are none", notified_places_that_are_none),
-        NAMED("R-776-29 notified more than may be", notified_more_than_may_be),
         NAMED("R-776-29 empty pieces have a bound", empty_pieces_have_a_bound),
         NAMED("R-776-29 empty pieces are silence", empty_pieces_are_silence),
-        NAMED("AS-91 unknown tokens and invalid numbers are dropped",
-              malformed_notifications),
     };
     return cmocka_run_group_tests_name("client_partial", tests, NULL, NULL);
 }

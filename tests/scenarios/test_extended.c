@@ -67,40 +67,6 @@ static void in_several_responses(world *w)
     assert_at(whole, "result._meta", "");
 }
 
-static void ask_notified(wire *c, const char *id)
-{
-    char line[1024];
-    char *text = wire_line(id, "tools/call",
-                           "\"name\":\"two_texts\",\"arguments\":{\"delayMs\":10}",
-                           "{\"partialResults\":{}}");
-    const char *at = strstr(text, "\"_meta\":{") + strlen("\"_meta\":{");
-    snprintf(line, sizeof line, "%.*s\"partialResultToken\":\"prt\",%s", (int)(at - text),
-             text, at);
-    free(text);
-    wire_send(c, line);
-}
-
-/* A notification has no index when its number says the same. */
-static void notified(world *w)
-{
-    wire *c = world_connect(w, NULL);
-    ask_notified(c, "1");
-    for (int i = 0; i < PARTS; i++) {
-        const char *piece = wire_notification(c, "notifications/tools/partial_result");
-        assert_at(piece, "params.content.0.text", texts[i]);
-        char index[48];
-        snprintf(index, sizeof index, "\"dev.segue/index\":%s}", places[i]);
-        if (i)
-            assert_non_null(strstr(piece, index));
-        else
-            assert_at(piece, "params._meta", "");
-        world_advance(w, 10);
-    }
-    const char *whole = wire_response(c, "1");
-    assert_at(whole, "result.content", JOINED);
-    assert_non_null(strstr(whole, "\"dev.segue/segments\":6"));
-}
-
 static void as_events(world *w)
 {
     wire *c = world_connect(w, NULL);
@@ -239,7 +205,6 @@ static void without_an_index_they_stay_apart(world *w)
 static const scenario scenarios[] = {
     {"AS-82 R-776-30 text extends a block, in several responses", in_several_responses,
      ONE_DRIVE, NULL},
-    {"R-776-30 text goes on in a block, as notifications", notified, ONE_DRIVE, NULL},
     {"R-776-30 text goes on in a block, as events", as_events, ONE_DRIVE, NULL},
     {"R-776-30 streamed by SEP-1905 texts stay apart", streamed_they_stay_apart,
      ONE_DRIVE, NULL},

@@ -14,39 +14,34 @@
 #include <cmocka.h>
 // clang-format on
 
-#define PIECES ((uint32_t)(SEGUE_DIALECT_PARTIAL | SEGUE_DIALECT_PARTIAL_RESULTS))
+/* The switches of a client: each row turns one of them on. */
+static const struct client_switch {
+    const char *name;
+    bool tasks, idempotency;
+    uint32_t pieces; /* a dialect that is on by default */
+    uint32_t dialects_on;
+} switches[] = {
+    {.name = "tasks", .tasks = true},
+    {.name = "idempotency", .idempotency = true},
+    {.name = "PARTIAL", .pieces = SEGUE_DIALECT_PARTIAL},
+    {.name = "PARTIAL_RESULTS", .pieces = SEGUE_DIALECT_PARTIAL_RESULTS},
+    {.name = "DRAFT_TASKS and tasks", /* without tasks it means nothing */
+     .tasks = true,
+     .dialects_on = SEGUE_DIALECT_DRAFT_TASKS},
+    {.name = "RESUMABLE", .dialects_on = SEGUE_DIALECT_RESUMABLE},
+};
+#define SWITCHES (sizeof switches / sizeof *switches)
 
-typedef enum client_switch {
-    NONE,
-    TASKS,
-    IDEMPOTENCY,
-    PARTIAL,
-    PARTIAL_RESULTS,
-    DRAFT_TASKS, /* with TASKS, without which it means nothing */
-    RESUMABLE,
-    SWITCHES
-} client_switch;
-
-static const char *const names[] = {
-    "none",     "tasks",           "idempotency",
-    "PARTIAL",  "PARTIAL_RESULTS", "DRAFT_TASKS and tasks",
-    "RESUMABLE"};
-
-static segue_session_options options_with(client_switch on, bool is_modern)
+static segue_session_options options_with(const struct client_switch *on, bool is_modern)
 {
     segue_session_options o = SEGUE_SESSION_OPTIONS_INIT;
     o.era = is_modern ? SEGUE_ERA_MODERN : SEGUE_ERA_LEGACY;
-    o.no_tasks = on != TASKS && on != DRAFT_TASKS;
-    o.no_idempotency = on != IDEMPOTENCY;
-    o.dialects_off = PIECES;
-    if (on == PARTIAL)
-        o.dialects_off &= ~(uint32_t)SEGUE_DIALECT_PARTIAL;
-    if (on == PARTIAL_RESULTS)
-        o.dialects_off &= ~(uint32_t)SEGUE_DIALECT_PARTIAL_RESULTS;
-    if (on == DRAFT_TASKS)
-        o.dialects_on = SEGUE_DIALECT_DRAFT_TASKS;
-    if (on == RESUMABLE)
-        o.dialects_on = SEGUE_DIALECT_RESUMABLE;
+    o.no_tasks = !on->tasks;
+    o.no_idempotency = !on->idempotency;
+    for (size_t i = 0; i < SWITCHES; i++)
+        o.dialects_off |= switches[i].pieces;
+    o.dialects_off &= ~on->pieces;
+    o.dialects_on = on->dialects_on;
     return o;
 }
 
@@ -72,7 +67,7 @@ static void shake_hands(history *h, kit *k)
     take(h, k, "notifications/initialized");
 }
 
-static void play(history *h, client_switch on)
+static void play(history *h, const struct client_switch *on)
 {
     kit k = {0};
     segue_session_options options = options_with(on, h->is_modern);
@@ -103,12 +98,12 @@ static void in_era(bool is_modern)
                                 * differences */
     snprintf(judge.name, sizeof judge.name, "history_client_%s",
              is_modern ? "modern" : "legacy");
-    play(&plain, NONE);
+    play(&plain, &(struct client_switch){0});
     history_assert_golden(&plain, judge.name);
-    for (client_switch on = NONE + 1; on < SWITCHES; on++) {
+    for (size_t i = 0; i < SWITCHES; i++) {
         history with = {.is_modern = is_modern};
-        play(&with, on);
-        history_compare(&judge, names[on], &plain, &with);
+        play(&with, &switches[i]);
+        history_compare(&judge, switches[i].name, &plain, &with);
         history_free(&with);
     }
     history_end(&judge);

@@ -1,5 +1,5 @@
-/* The result of a plain call as it grows: further responses in the handshake eras (PR
- * 776), notifications in 2026-07-28 (SEP-2998). */
+/* The result of a plain call as it grows, by further responses in the handshake versions
+ * (PR 776). */
 #include "support/legacy_wire.h"
 #include "support/world_inside.h"
 
@@ -13,8 +13,6 @@
 // clang-format on
 
 #define ALLOW "{\"allowPartial\":true}"
-#define CAPS_PARTIAL "{\"partialResults\":{}}"
-#define TOKEN "\"partialResultToken\":\"prt\","
 
 static void ask_plain(wire *c, const char *id, const char *tool, const char *arguments,
                       const char *meta)
@@ -23,17 +21,6 @@ static void ask_plain(wire *c, const char *id, const char *tool, const char *arg
     snprintf(params, sizeof params, "\"name\":\"%s\",\"arguments\":{%s}%s%s", tool,
              arguments ? arguments : "", meta ? ",\"_meta\":" : "", meta ? meta : "");
     wire_ask_plain(c, id, "tools/call", params);
-}
-
-static void ask_modern(wire *c, const char *id, const char *meta, const char *caps,
-                       const char *params)
-{
-    char line[2048];
-    char *text = wire_line(id, "tools/call", params, caps);
-    const char *at = strstr(text, "\"_meta\":{") + strlen("\"_meta\":{");
-    snprintf(line, sizeof line, "%.*s%s%s", (int)(at - text), text, meta, at);
-    free(text);
-    wire_send(c, line);
 }
 
 static int has_more(const char *response)
@@ -137,13 +124,10 @@ static void all_is_there(world *w)
 
 static void nobody_asked(world *w)
 {
-    static const char *const metas[] = {NULL,
-                                        "{\"allowPartial\":false}",
-                                        "{\"allowPartial\":\"yes\"}",
-                                        "{\"allowPartial\":1}",
-                                        "{\"allowPartial\":null}",
-                                        "{\"partialResultToken\":\"prt\"}"};
-    wire *c = legacy_connect(w, NULL, "{\"partialResults\":{}}");
+    static const char *const metas[] = {
+        NULL, "{\"allowPartial\":false}", "{\"allowPartial\":\"yes\"}",
+        "{\"allowPartial\":1}", "{\"allowPartial\":null}"};
+    wire *c = legacy_connect(w, NULL, NULL);
     char id[16];
     for (size_t i = 0; i < sizeof metas / sizeof *metas; i++) {
         snprintf(id, sizeof id, "%d", (int)i + 1);
@@ -153,7 +137,23 @@ static void nobody_asked(world *w)
         assert_true(*json_at(whole, "result.content.3"));
         assert_false(json_mentions(whole, "hasMore"));
     }
-    assert_null(strstr(wire_history(c), "partial_result"));
+    wire_quiet(c);
+}
+
+static void not_in_2026_07_28(world *w)
+{
+    wire *c = world_connect(w, NULL);
+    char line[2048];
+    char *text = wire_line("1", "tools/call",
+                           "\"name\":\"story\",\"arguments\":{" STORY "}", "{}");
+    const char *at = strstr(text, "\"_meta\":{") + strlen("\"_meta\":{");
+    snprintf(line, sizeof line, "%.*s\"allowPartial\":true,%s", (int)(at - text), text,
+             at);
+    free(text);
+    wire_send(c, line);
+    world_advance(w, 1000);
+    assert_true(*json_at(wire_response(c, "1"), "result.content.3"));
+    assert_null(strstr(wire_history(c), "hasMore"));
     wire_quiet(c);
 }
 
@@ -248,14 +248,12 @@ static void little_is_collected(segue_server_options *options)
 #define BIG "\"bytes\":12000"
 #define IS " max_result_bytes is 10000; "
 
-/* Each era has its own way for a large result, and one block is never split. */
+/* The client may ask for pieces, but one block is never split. */
 static void told_what_to_do(world *w)
 {
     wire *old = legacy_connect(w, NULL, NULL);
-    wire *c = world_connect(w, NULL);
     ask_plain(old, "1", "big", BIG, NULL);
     ask_plain(old, "2", "big", BIG, ALLOW);
-    ask_modern(c, "1", TOKEN, CAPS_PARTIAL, "\"name\":\"big\",\"arguments\":{" BIG "}");
     world_advance(w, 1000);
     const char *r = wire_response(old, "1");
     assert_at(
@@ -268,11 +266,6 @@ static void told_what_to_do(world *w)
               "\"A part of the result is too large:" IS
               "send it in smaller blocks, or raise the limit on the server\"");
     assert_at(r, "error.data.reason", "\"limit\"");
-    r = wire_response(c, "1");
-    assert_at(r, "error.message",
-              "\"The result is too large for one answer:" IS
-              "declare tasks in the client, so that the call runs as one, or raise the "
-              "limit on the server\"");
 }
 
 /* 64 MiB pass through a server that holds a few of them. */
@@ -337,142 +330,18 @@ static void no_memory_for_one(world *w)
     assert_true(cut > 0);
 }
 
-/* ---- PN ---- */
-
-#define TELL "\"name\":\"story\",\"arguments\":{" STORY "}"
-
-static void notified(world *w)
-{
-    wire *c = world_connect(w, NULL);
-    char content[4096] = "[", seq[16];
-    ask_modern(c, "1", TOKEN, CAPS_PARTIAL, TELL);
-    for (int i = 0; i < 4; i++) {
-        world_advance(w, 10);
-        const char *piece = wire_notification(c, "notifications/tools/partial_result");
-        snprintf(seq, sizeof seq, "%d", i);
-        assert_at(piece, "params.partialResultToken", "\"prt\"");
-        assert_at(piece, "params.seq", seq);
-        snprintf(content + strlen(content), sizeof content - strlen(content), "%s%s",
-                 i ? "," : "", json_at(piece, "params.content.0"));
-        if (!i)
-            assert_golden(piece, "partial_result");
-    }
-    strcat(content, "]");
-    world_advance(w, 100);
-    const char *result = wire_response(c, "1");
-    assert_at(result, "result.content", content);
-    assert_at(result, "result.resultType", "\"complete\"");
-    wire_quiet(c);
-}
-
-static const char *next_piece(wire *c)
-{
-    return wire_notification(c, "notifications/tools/partial_result");
-}
-
-/* A member beside the content goes once, with the segment that follows it. */
-static void members_notified(world *w)
-{
-    wire *c = world_connect(w, NULL);
-    ask_modern(c, "1", TOKEN, CAPS_PARTIAL, "\"name\":\"film\",\"arguments\":{}");
-    world_advance(w, 100);
-    assert_at(next_piece(c), "params.structuredContent", "");
-    assert_at(next_piece(c), "params.structuredContent", "{\"frames\":3}");
-    const char *last = next_piece(c);
-    assert_at(last, "params.structuredContent", "");
-    assert_at(last, "params.final", ""); /* the segment was sent before the call ended */
-    assert_at(wire_response(c, "1"), "result.structuredContent", "{\"frames\":3}");
-    wire_quiet(c);
-}
-
-/* A slow reader gets the pieces after the end of the call: then the last one is known. */
-static void the_last_is_marked(world *w)
-{
-    wire *c = world_connect(w, NULL);
-    const char *piece = NULL;
-    ask_modern(c, "1", TOKEN, CAPS_PARTIAL,
-               "\"name\":\"story\",\"arguments\":{\"n\":400,\"chunk\":3400,"
-               "\"delayMs\":1}");
-    wire_stall(c, 1);
-    world_advance(w, 1000);
-    wire_stall(c, 0);
-    for (int i = 0; i < 400; i++) {
-        if (piece)
-            assert_at(piece, "params.final", "");
-        piece = next_piece(c);
-    }
-    assert_at(piece, "params.final", "true");
-    assert_true(*json_at(wire_response(c, "1"), "result.content.399"));
-    wire_quiet(c);
-}
-
-static void not_notified(world *w)
-{
-    wire *c = world_connect(w, NULL);
-    ask_modern(c, "1", TOKEN, "{}", TELL);
-    ask_modern(c, "2", "", CAPS_PARTIAL, TELL);
-    ask_modern(c, "3", "\"partialResultToken\":{},", CAPS_PARTIAL, TELL);
-    ask_modern(c, "4", "\"allowPartial\":true,", "{}", TELL);
-    world_advance(w, 1000);
-    static const char *const ids[] = {"1", "2", "3", "4"};
-    for (size_t i = 0; i < 4; i++)
-        assert_true(*json_at(wire_response(c, ids[i]), "result.content.3"));
-    assert_null(strstr(wire_history(c), "partial_result"));
-    assert_null(strstr(wire_history(c), "hasMore"));
-    wire_quiet(c);
-}
-
-/* The notifications end when the call becomes a task (R-776-20). */
-static void became_a_task(world *w)
-{
-    wire *c = world_connect(w, NULL);
-    ask_modern(c, "1", TOKEN,
-               "{\"partialResults\":{},\"extensions\":{"
-               "\"io.modelcontextprotocol/tasks\":{}}}",
-               TELL);
-    assert_at(wire_response(c, "1"), "result.resultType", "\"task\"");
-    world_advance(w, 1000);
-    assert_null(strstr(wire_history(c), "partial_result"));
-    wire_quiet(c);
-}
-
-/* Returns whether tools/list has the hint for the tool. */
-static int is_hinted(const char *list, const char *tool)
-{
-    char mark[64];
-    snprintf(mark, sizeof mark, "{\"name\":\"%s\"", tool);
-    const char *at = strstr(list, mark);
-    const char *hint = at ? strstr(at, "\"streamingHint\":true") : NULL;
-    const char *next = at ? strstr(at + 1, "{\"name\":") : NULL;
-    assert_non_null(at);
-    return hint && (!next || hint < next);
-}
-
-static void hinted(world *w)
-{
-    wire *c = world_connect(w, NULL);
-    const char *list = wire_do(c, "1", "tools/list", NULL, CAPS_PARTIAL);
-    assert_true(is_hinted(list, "story"));
-    assert_false(is_hinted(list, "greet"));
-    assert_null(strstr(wire_do(c, "2", "tools/list", NULL, NULL), "streamingHint"));
-}
-
 static void without_pieces(segue_server_options *options)
 {
-    options->dialects_off = SEGUE_DIALECT_PARTIAL | SEGUE_DIALECT_PARTIAL_RESULTS;
+    options->dialects_off = SEGUE_DIALECT_PARTIAL;
 }
 
 static void switched_off(world *w)
 {
-    wire *old = legacy_connect(w, NULL, NULL);
-    wire *c = world_connect(w, NULL);
-    ask_plain(old, "1", "story", STORY, ALLOW);
-    ask_modern(c, "1", TOKEN, CAPS_PARTIAL, TELL);
+    wire *c = legacy_connect(w, NULL, NULL);
+    ask_plain(c, "1", "story", STORY, ALLOW);
     world_advance(w, 1000);
-    assert_true(*json_at(wire_response(old, "1"), "result.content.3"));
     assert_true(*json_at(wire_response(c, "1"), "result.content.3"));
-    assert_null(strstr(wire_history(old), "hasMore"));
-    assert_null(strstr(wire_history(c), "partial_result"));
+    assert_null(strstr(wire_history(c), "hasMore"));
 }
 
 static const scenario scenarios[] = {
@@ -481,6 +350,7 @@ static const scenario scenarios[] = {
     {"AS-81 one response is the result", all_is_there, 0, NULL},
     {"AS-80 AS-90 AS-92 a client that did not ask gets one whole response", nobody_asked,
      0, NULL},
+    {"AS-92 no further responses in 2026-07-28", not_in_2026_07_28, 0, NULL},
     {"AS-83 AS-84 R-776-21 members come with the end, and replacements are announced",
      members_and_replaced, 0, NULL},
     {"AS-85 a failure ends the pieces", failures, 0, NULL},
@@ -495,13 +365,6 @@ static const scenario scenarios[] = {
      NULL},
     {"R-776-7 a piece that was lost is followed by nothing", no_memory_for_one,
      ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-91 notifications beside the request", notified, 0, NULL},
-    {"AS-91 R-776-17 members come by notification", members_notified, 0, NULL},
-    {"AS-91 R-776-17 the last piece is marked when it is known", the_last_is_marked,
-     ONLY_HERE | ONE_DRIVE, NULL},
-    {"AS-91 AS-92 both opt-ins are needed", not_notified, 0, NULL},
-    {"R-776-20 a task ends the pieces", became_a_task, ONE_DRIVE, NULL},
-    {"R-776-17 a tool that streams says so to who asks", hinted, ONE_DRIVE, NULL},
     {"R-C-16 switched off there are no pieces", switched_off, ONE_DRIVE | ONLY_HERE,
      without_pieces},
 };

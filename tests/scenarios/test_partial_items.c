@@ -160,8 +160,7 @@ static void large_items(world *w)
 static void one_answer(world *w)
 {
     static const char *const metas[] = {NULL, "\"_meta\":{\"allowPartial\":false}",
-                                        "\"_meta\":{\"allowPartial\":\"yes\"}",
-                                        "\"_meta\":{\"partialResultToken\":\"p\"}"};
+                                        "\"_meta\":{\"allowPartial\":\"yes\"}"};
     char before[8192];
     add_many(w, &kinds[0], 2 * PIECE, 10);
     wire *c = legacy_connect(w, NULL, NULL);
@@ -175,17 +174,15 @@ static void one_answer(world *w)
     }
 }
 
-/* 2026-07-28 has notifications for partial results of tools, but not for lists. */
 static void never_in_2026_07_28(world *w)
 {
     wire *c = world_connect(w, NULL);
     char line[1024];
     add_many(w, &kinds[0], 2 * PIECE, 10);
-    char *text = wire_line("1", "tools/list", NULL, "{\"partialResults\":{}}");
+    char *text = wire_line("1", "tools/list", NULL, "{}");
     const char *at = strstr(text, "\"_meta\":{") + strlen("\"_meta\":{");
-    snprintf(line, sizeof line,
-             "%.*s\"allowPartial\":true,\"partialResultToken\":\"p\",%s",
-             (int)(at - text), text, at);
+    snprintf(line, sizeof line, "%.*s\"allowPartial\":true,%s", (int)(at - text), text,
+             at);
     free(text);
     wire_send(c, line);
     const char *whole = wire_response(c, "1");
@@ -447,12 +444,10 @@ static void whole_for_others(world *w)
     wire_quiet(old);
     end_held(w);
     assert_at(wire_response(old, "1"), "result", "{\"contents\":[" PART("a") "]}");
-    char *text = wire_line("1", "resources/read", "\"uri\":\"test://slow\"",
-                           "{\"partialResults\":{}}");
+    char *text = wire_line("1", "resources/read", "\"uri\":\"test://slow\"", "{}");
     const char *at = strstr(text, "\"_meta\":{") + strlen("\"_meta\":{");
-    snprintf(line, sizeof line,
-             "%.*s\"allowPartial\":true,\"partialResultToken\":\"p\",%s",
-             (int)(at - text), text, at);
+    snprintf(line, sizeof line, "%.*s\"allowPartial\":true,%s", (int)(at - text), text,
+             at);
     free(text);
     wire_send(c, line);
     world_advance(w, 10);

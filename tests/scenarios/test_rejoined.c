@@ -19,22 +19,30 @@
 #define LINE_MS 300
 #define ALL_MS (LINE_MS * (LINES + 1))
 #define CAPS_Z "{\"resumableRequests\":{}}"
-#define CAPS_PARTIAL "{\"partialResults\":{}}"
-#define PIECE "notifications/tools/partial_result"
 
 static world other; /* server B; the world of the scenario is server A */
 
 /* The form of the client's request. */
 typedef struct form {
-    bool modern, pieces;
-    bool resumable; /* dialect Z */
-    int number;     /* number for its key */
+    bool modern;
+    const char *caps;
+    const char *meta; /* what asks for pieces; NULL = no pieces */
+    const char *note; /* the notification that brings a piece; NULL = responses do */
 } form;
 
-static const form forms[] = {{true, true, false, 1},  {true, false, false, 2},
-                             {false, true, false, 3}, {false, false, false, 4},
-                             {false, true, true, 5},  {false, false, true, 6}};
-#define FORMS 6
+#define ALLOW "\"allowPartial\":true"
+
+static const form forms[] = {
+    {true, "{\"partialResults\":{}}", "\"partialResultToken\":\"prt\"",
+     "notifications/tools/partial_result"},
+    {true, "{\"partialResults\":{}}", NULL, NULL},
+    {true, NULL, NULL, NULL},
+    {false, NULL, ALLOW, NULL},
+    {false, NULL, NULL, NULL},
+    {false, CAPS_Z, ALLOW, NULL},
+    {false, CAPS_Z, NULL, NULL},
+};
+#define FORMS ((int)(sizeof forms / sizeof *forms))
 #define EACH_FORM(f) for (const form *f = forms; f < forms + FORMS; f++)
 
 static void begin(world *w)
@@ -49,21 +57,19 @@ static wire *connect_as(world *w, const form *f)
 {
     if (f->modern)
         return world_connect(w, "Ada");
-    return legacy_connect(w, "Ada", f->resumable ? CAPS_Z : NULL);
+    return legacy_connect(w, "Ada", f->caps);
 }
 
 static void ask(wire *c, const form *f)
 {
     char params[512], meta[256], line[2048];
-    snprintf(meta, sizeof meta, "\"dev.segue/idempotencyKey\":\"%032d\"%s", f->number,
-             !f->pieces  ? ""
-             : f->modern ? ",\"partialResultToken\":\"prt\""
-                         : ",\"allowPartial\":true");
+    snprintf(meta, sizeof meta, "\"dev.segue/idempotencyKey\":\"%032d\"%s%s",
+             (int)(f - forms) + 1, f->meta ? "," : "", f->meta ? f->meta : "");
     snprintf(params, sizeof params,
              "\"name\":\"story\",\"arguments\":{\"n\":%d,\"delayMs\":%d}", LINES,
              LINE_MS);
     if (f->modern) {
-        char *plain = wire_line("7", "tools/call", params, CAPS_PARTIAL);
+        char *plain = wire_line("7", "tools/call", params, f->caps);
         const char *at = strstr(plain, "\"_meta\":{") + 9;
         snprintf(line, sizeof line, "%.*s%s,%s", (int)(at - plain), plain, meta, at);
         free(plain);
@@ -123,11 +129,11 @@ static void must_end(wire *c, const form *f)
 /* Checks that the client sees the first lines, or nothing yet when it wants no pieces. */
 static void must_see_some(wire *c, const form *f)
 {
-    if (!f->pieces) {
+    if (!f->meta) {
         assert_null(strstr(wire_history(c), "of the story"));
-    } else if (f->modern) {
-        must_be_line(wire_notification(c, PIECE), "params.content.0.text", 1);
-        must_be_line(wire_notification(c, PIECE), "params.content.0.text", 2);
+    } else if (f->note) {
+        must_be_line(wire_notification(c, f->note), "params.content.0.text", 1);
+        must_be_line(wire_notification(c, f->note), "params.content.0.text", 2);
     } else {
         assert_non_null(strstr(wire_history(c), "segment 2 of the story"));
         assert_null(strstr(wire_history(c), "segment 5 of the story"));
@@ -208,7 +214,7 @@ static void while_another_server_runs_it(world *w)
         world_run(w);
         must_see_some(b, f);
         world_advance(w, ALL_MS);
-        if (!(f->modern && f->pieces))
+        if (!f->note)
             must_end(a, f);
         must_end(b, f);
     }

@@ -25,8 +25,6 @@ void scene_heard(client_scene *s, const char *line)
 {
     snprintf(s->id, sizeof s->id, "%s", json_at(line, "id"));
     const char *token = json_at(line, "params._meta.progressToken");
-    if (!*token)
-        token = json_at(line, "params._meta.partialResultToken");
     if (*token)
         snprintf(s->token, sizeof s->token, "%s", token);
 }

@@ -173,27 +173,6 @@ static void write_content(text *t, int i, int n)
     text_add(t, "\",\"annotations\":{}}]");
 }
 
-static void texts_by_notification(kit *k, int n)
-{
-    record *r = kit_call(k, "t");
-    const char *call = kit_expect(k, "tools/call");
-    const char *token = json_at(call, "params._meta.partialResultToken");
-    for (int i = 0; i < n; i++) {
-        text t = {0};
-        write_content(&t, i, n);
-        kit_say(k,
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/partial_result\","
-                "\"params\":{\"partialResultToken\":%s,\"seq\":%d,%s,"
-                "\"_meta\":{\"dev.segue/index\":0}}}",
-                token, i, t.p);
-        free(t.p);
-    }
-    kit_run(k);
-    assert_int_equal(r->segments, n);
-    segue_request_cancel(r->request);
-    kit_run(k);
-}
-
 static void texts_by_event(kit *k, int n)
 {
     record *r = kit_call(k, "t");
@@ -224,7 +203,6 @@ static const struct {
     {"a list in pieces", tools_in_pieces, NULL},
     {"the text of a resource", a_text_of_a_resource, NULL},
     {"the messages of a prompt", messages_of_a_prompt, NULL},
-    {"texts by notification", texts_by_notification, SERVER_PLAIN},
     {"texts by event", texts_by_event, SERVER_STREAMS},
 };
 

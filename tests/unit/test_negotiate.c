@@ -12,40 +12,34 @@
 #define ALL_SWITCHES 256u
 #define ALL_SAYINGS 64u
 
-/* One cell: the dialects that one declaration alone enables. The columns are in the order
- * of 5.3. */
-typedef struct row {
-    sgi_version version;
-    uint32_t nothing, task, modes, partial, resumable, extension, results;
-} row;
+/* One cell of 5.3: the dialects that a declaration enables in these versions. */
+typedef struct cell {
+    sgi_version from, upto;
+    uint32_t says; /* all that the client must have declared */
+    uint32_t set;
+} cell;
 
-static const row matrix[] = {
-    {SGI_VERSION_UNKNOWN, 0, 0, 0, 0, 0, 0, 0},
-    {SGI_VERSION_2024_11_05, 0, 0, 0, SGI_DIALECT_P, SGI_DIALECT_Z, 0, 0},
-    {SGI_VERSION_2025_03_26, 0, 0, 0, SGI_DIALECT_P, SGI_DIALECT_Z, 0, 0},
-    {SGI_VERSION_2025_06_18, 0, 0, 0, SGI_DIALECT_P, SGI_DIALECT_Z, 0, 0},
-    {SGI_VERSION_2025_11_25, 0, SGI_DIALECT_L, SGI_DIALECT_S, SGI_DIALECT_P,
-     SGI_DIALECT_Z, 0, 0},
-    {SGI_VERSION_DRAFT_2026_V1, SGI_DIALECT_D, 0, 0, SGI_DIALECT_P, 0, 0, 0},
-    {SGI_VERSION_2026_07_28, 0, 0, 0, 0, 0, SGI_DIALECT_X | SGI_DIALECT_E,
-     SGI_DIALECT_PN},
+#define IN(version) SGI_VERSION_##version, SGI_VERSION_##version
+
+static const cell matrix[] = {
+    {IN(2025_11_25), SGI_SAYS_TASK_PARAM, SGI_DIALECT_L},
+    {IN(2025_11_25), SGI_SAYS_TASK_PARAM | SGI_SAYS_RESPONSE_MODES, SGI_DIALECT_S},
+    {SGI_VERSION_2024_11_05, SGI_VERSION_DRAFT_2026_V1, SGI_SAYS_ALLOW_PARTIAL,
+     SGI_DIALECT_P},
+    {SGI_VERSION_2024_11_05, SGI_VERSION_2025_11_25, SGI_SAYS_RESUMABLE, SGI_DIALECT_Z},
+    {IN(DRAFT_2026_V1), 0, SGI_DIALECT_D},
+    {IN(2026_07_28), SGI_SAYS_TASKS_EXTENSION, SGI_DIALECT_X | SGI_DIALECT_E},
+    {IN(2026_07_28), SGI_SAYS_PARTIAL_RESULTS, SGI_DIALECT_PN},
 };
 
-static uint32_t expected(const row *r, uint32_t says, uint32_t enabled)
+#define MODERN (SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN)
+
+static uint32_t expected(sgi_version version, uint32_t says, uint32_t enabled)
 {
-    uint32_t set = r->nothing;
-    if (says & SGI_SAYS_TASK_PARAM)
-        set |= r->task;
-    if (says & SGI_SAYS_TASK_PARAM && says & SGI_SAYS_RESPONSE_MODES)
-        set |= r->modes;
-    if (says & SGI_SAYS_ALLOW_PARTIAL)
-        set |= r->partial;
-    if (says & SGI_SAYS_RESUMABLE)
-        set |= r->resumable;
-    if (says & SGI_SAYS_TASKS_EXTENSION)
-        set |= r->extension;
-    if (says & SGI_SAYS_PARTIAL_RESULTS)
-        set |= r->results;
+    uint32_t set = 0;
+    for (const cell *c = matrix; c < matrix + sizeof matrix / sizeof *matrix; c++)
+        if (version >= c->from && version <= c->upto && (says & c->says) == c->says)
+            set |= c->set;
     set &= enabled;
     if (set &
         (SGI_DIALECT_L | SGI_DIALECT_S)) /* "P (if no task)": a task was requested */
@@ -58,11 +52,11 @@ static uint32_t expected(const row *r, uint32_t says, uint32_t enabled)
 static void the_whole_matrix(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++)
+    for (int v = SGI_VERSION_UNKNOWN; v <= SGI_VERSION_2026_07_28; v++)
         for (uint32_t says = 0; says < ALL_SAYINGS; says++)
             for (uint32_t enabled = 0; enabled < ALL_SWITCHES; enabled++)
-                assert_int_equal(sgi_negotiate(matrix[i].version, says, enabled),
-                                 expected(&matrix[i], says, enabled));
+                assert_int_equal(sgi_negotiate((sgi_version)v, says, enabled),
+                                 expected((sgi_version)v, says, enabled));
 }
 
 static void with_all_switches_off_nothing_is_admitted(void **state)
@@ -85,7 +79,7 @@ static void the_modern_era_knows_nothing_of_the_handshake_dialects(void **state)
     (void)state;
     uint32_t set =
         sgi_negotiate(SGI_VERSION_2026_07_28, ALL_SAYINGS - 1, ALL_SWITCHES - 1);
-    assert_int_equal(set, SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN);
+    assert_int_equal(set, MODERN);
 }
 
 /* Who makes a call a task: the server (D and X, if the client declared that it can handle
@@ -105,8 +99,8 @@ static void decides_by_policy_and_dialect(void **state)
          SGI_VERDICT_MISSING_CAPABILITY},
         {SGI_VERSION_2026_07_28, SGI_DIALECT_X, SGI_VERDICT_PLAIN, SGI_VERDICT_TASK,
          SGI_VERDICT_TASK},
-        {SGI_VERSION_2026_07_28, SGI_DIALECT_X | SGI_DIALECT_E | SGI_DIALECT_PN,
-         SGI_VERDICT_PLAIN, SGI_VERDICT_TASK, SGI_VERDICT_TASK},
+        {SGI_VERSION_2026_07_28, MODERN, SGI_VERDICT_PLAIN, SGI_VERDICT_TASK,
+         SGI_VERDICT_TASK},
         {SGI_VERSION_2025_11_25, 0, SGI_VERDICT_PLAIN, SGI_VERDICT_PLAIN,
          SGI_VERDICT_METHOD_NOT_FOUND},
         {SGI_VERSION_2025_11_25, SGI_DIALECT_L, SGI_VERDICT_METHOD_NOT_FOUND,
